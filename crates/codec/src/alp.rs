@@ -1,0 +1,452 @@
+//! Floats of decimal origin as integers (ALP; Afroozeh, Kuffo, Boncz: Adaptive Lossless
+//! floating-Point Compression, SIGMOD 2023), with one change: a float that was read from decimal
+//! digits is the correctly rounded quotient of two exact integers, so dividing by a power of ten
+//! gives it back bit for bit, where multiplying by the inverse misses some. Multiplying is kept as
+//! the other way, for values that were computed so and for f32, where it is exact in f64.
+//!
+//! Each block has its own power and is tried with that of the block before first. A value that does
+//! not come back with every bit the same (NaN, -0.0, infinities, …) is stored apart as it is.
+
+use crate::bitpack::{BLOCK, Lane, list_bytes, put_list, read_list, span};
+use crate::block::{block_bytes, put_block, read_block};
+use crate::bytes::{Reader, put_varint};
+use crate::error::{CodecError, Result};
+use crate::integer::block_lens;
+use crate::plain::Plain;
+
+/// Set in a block's first byte where the integer is multiplied by the inverse power.
+const MULTIPLY: u8 = 0x40;
+/// Set in a block's first byte where exceptions follow.
+const EXCEPTIONS: u8 = 0x80;
+/// Values tried to find a power.
+const SAMPLE: usize = 32;
+
+const POWERS: [f64; 19] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18,
+];
+const INVERSES: [f64; 19] = [
+    1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14,
+    1e-15, 1e-16, 1e-17, 1e-18,
+];
+
+/// Adding this to a float below 2^51 leaves it, rounded, in the low bits of the sum; and back.
+const MAGIC: f64 = 6_755_399_441_055_744.0;
+const MAGIC_BITS: u64 = MAGIC.to_bits();
+
+/// How a block's integers become floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Power {
+    exponent: u8,
+    multiply: bool,
+}
+
+impl Power {
+    fn number(self) -> u8 {
+        self.exponent | if self.multiply { MULTIPLY } else { 0 }
+    }
+
+    fn from_number(number: u8) -> Result<Self> {
+        let exponent = number & 0x3f;
+        if usize::from(exponent) >= POWERS.len() {
+            return Err(CodecError::Damaged("a power of ten is out of range"));
+        }
+        Ok(Self {
+            exponent,
+            multiply: number & MULTIPLY != 0,
+        })
+    }
+
+    fn up(self) -> f64 {
+        POWERS[usize::from(self.exponent)]
+    }
+
+    fn inverse(self) -> f64 {
+        INVERSES[usize::from(self.exponent)]
+    }
+}
+
+/// A float and the integer lane it is packed as.
+pub(crate) trait Float: Plain + Default + Send + Sync + 'static {
+    type Lane: Lane;
+    /// The powers that are tried: from 0 to this.
+    const EXPONENT_MAX: u8;
+    /// Whether multiplying is tried before dividing.
+    const MULTIPLY_FIRST: bool;
+    /// The integer nearest to the value times `up`; anything where there is none.
+    fn scale(self, up: f64) -> Self::Lane;
+    fn multiplied(integer: Self::Lane, inverse: f64) -> Self;
+    fn divided(integer: Self::Lane, up: f64) -> Self;
+    fn same(self, other: Self) -> bool;
+    /// Whether the integer may stand for a value.
+    fn allowed(integer: Self::Lane) -> bool;
+}
+
+#[inline]
+fn float_of(integer: u64) -> f64 {
+    f64::from_bits(integer.wrapping_add(MAGIC_BITS)) - MAGIC
+}
+
+impl Float for f64 {
+    type Lane = u64;
+    const EXPONENT_MAX: u8 = 18;
+    const MULTIPLY_FIRST: bool = false;
+    #[inline]
+    fn scale(self, up: f64) -> u64 {
+        (self * up + MAGIC).to_bits().wrapping_sub(MAGIC_BITS)
+    }
+    #[inline]
+    fn multiplied(integer: u64, inverse: f64) -> f64 {
+        float_of(integer) * inverse
+    }
+    #[inline]
+    fn divided(integer: u64, up: f64) -> f64 {
+        float_of(integer) / up
+    }
+    #[inline]
+    fn same(self, other: f64) -> bool {
+        self.to_bits() == other.to_bits()
+    }
+    #[inline]
+    fn allowed(integer: u64) -> bool {
+        integer.wrapping_add(1 << 51) < 1 << 52
+    }
+}
+
+impl Float for f32 {
+    type Lane = u32;
+    const EXPONENT_MAX: u8 = 12;
+    const MULTIPLY_FIRST: bool = true;
+    #[inline]
+    fn scale(self, up: f64) -> u32 {
+        (f64::from(self) * up + MAGIC).to_bits() as u32
+    }
+    #[inline]
+    fn multiplied(integer: u32, inverse: f64) -> f32 {
+        (f64::from(integer as i32) * inverse) as f32
+    }
+    #[inline]
+    fn divided(integer: u32, up: f64) -> f32 {
+        (f64::from(integer as i32) / up) as f32
+    }
+    #[inline]
+    fn same(self, other: f32) -> bool {
+        self.to_bits() == other.to_bits()
+    }
+    #[inline]
+    fn allowed(_: u32) -> bool {
+        true
+    }
+}
+
+/// Integers of a block, and the places of values that they do not give back.
+struct Scaled<F: Float> {
+    integers: [F::Lane; BLOCK],
+    exceptions: Vec<u16>,
+}
+
+fn scale_block<F: Float>(values: &[F], power: Power) -> Scaled<F> {
+    let mut scaled = Scaled::<F> {
+        integers: [F::Lane::ZERO; BLOCK],
+        exceptions: Vec::new(),
+    };
+    let mut exact = [false; BLOCK];
+    let (up, inverse) = (power.up(), power.inverse());
+    let slots = scaled.integers.iter_mut().zip(&mut exact).zip(values);
+    if power.multiply {
+        for ((integer, exact), value) in slots {
+            *integer = value.scale(up);
+            *exact = F::multiplied(*integer, inverse).same(*value) & F::allowed(*integer);
+        }
+    } else {
+        for ((integer, exact), value) in slots {
+            *integer = value.scale(up);
+            *exact = F::divided(*integer, up).same(*value) & F::allowed(*integer);
+        }
+    }
+    let exact = &exact[..values.len()];
+    if exact.iter().all(|exact| *exact) {
+        return scaled;
+    }
+    // Exceptions stand as some value that is there, so that they do not widen the block.
+    let filler = exact
+        .iter()
+        .position(|exact| *exact)
+        .map_or(F::Lane::ZERO, |at| scaled.integers[at]);
+    for (at, _) in exact.iter().enumerate().filter(|(_, exact)| !**exact) {
+        scaled.integers[at] = filler;
+        scaled.exceptions.push(at as u16);
+    }
+    scaled
+}
+
+/// The power under which the sample takes the fewest bits, and those bits.
+fn search<F: Float>(sample: &[F]) -> (Power, usize) {
+    let mut best = (
+        Power {
+            exponent: 0,
+            multiply: false,
+        },
+        usize::MAX,
+    );
+    for exponent in 0..=F::EXPONENT_MAX {
+        for multiply in [F::MULTIPLY_FIRST, !F::MULTIPLY_FIRST] {
+            let power = Power { exponent, multiply };
+            let scaled = scale_sample(sample, power);
+            let bits = scaled.0 * (F::BYTES * 8 + 12) + (sample.len() - scaled.0) * scaled.1;
+            if bits < best.1 {
+                best = (power, bits);
+            }
+            if scaled.0 == 0 {
+                return best;
+            }
+        }
+    }
+    best
+}
+
+/// Exceptions of the sample under a power, and the width of the others.
+fn scale_sample<F: Float>(sample: &[F], power: Power) -> (usize, usize) {
+    let mut integers = [F::Lane::ZERO; SAMPLE];
+    let mut exact = 0;
+    for value in sample {
+        let integer = value.scale(power.up());
+        let back = if power.multiply {
+            F::multiplied(integer, power.inverse())
+        } else {
+            F::divided(integer, power.up())
+        };
+        if back.same(*value) && F::allowed(integer) {
+            integers[exact] = integer;
+            exact += 1;
+        }
+    }
+    (
+        sample.len() - exact,
+        usize::from(span(&integers[..exact]).1),
+    )
+}
+
+fn sample_of<F: Float>(values: &[F]) -> Vec<F> {
+    let count = values.len().min(SAMPLE);
+    (0..count)
+        .map(|at| values[at * values.len() / count])
+        .collect()
+}
+
+fn put_one<F: Float>(values: &[F], power: Power, scaled: &Scaled<F>, out: &mut Vec<u8>) {
+    let integers = &scaled.integers[..values.len()];
+    if scaled.exceptions.is_empty() {
+        out.push(power.number());
+    } else {
+        out.push(power.number() | EXCEPTIONS);
+        put_varint(scaled.exceptions.len() as u64, out);
+        put_list(&gaps(&scaled.exceptions), out);
+        let raw: Vec<F> = scaled
+            .exceptions
+            .iter()
+            .map(|at| values[usize::from(*at)])
+            .collect();
+        F::put(&raw, out);
+    }
+    put_block(integers, out);
+}
+
+fn gaps(places: &[u16]) -> Vec<u64> {
+    let mut next = 0;
+    let gap = |at: &u16| {
+        let gap = u64::from(*at - next);
+        next = at + 1;
+        gap
+    };
+    places.iter().map(gap).collect()
+}
+
+/// Appends `values`.
+pub(crate) fn put_alp<F: Float>(values: &[F], out: &mut Vec<u8>) {
+    let mut power = search(&sample_of(values)).0;
+    for block in values.chunks(BLOCK) {
+        let mut scaled = scale_block(block, power);
+        if scaled.exceptions.len() > block.len() / 16 {
+            let other = search(&sample_of(block)).0;
+            if other != power {
+                let again = scale_block(block, other);
+                if again.exceptions.len() < scaled.exceptions.len() {
+                    (power, scaled) = (other, again);
+                }
+            }
+        }
+        put_one(block, power, &scaled, out);
+    }
+}
+
+/// Reads `count` values written by [`put_alp`].
+pub(crate) fn read_alp<F: Float>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<F>> {
+    let mut values = Vec::with_capacity(count);
+    let mut integers = [F::Lane::ZERO; BLOCK];
+    for len in block_lens(count) {
+        let head = reader.byte()?;
+        let power = Power::from_number(head & !EXCEPTIONS)?;
+        let mut gaps = [0u64; BLOCK];
+        let mut raw = Vec::new();
+        if head & EXCEPTIONS != 0 {
+            let count = reader.count(len)?;
+            read_list(reader, &mut gaps[..count])?;
+            raw = F::read(reader.take(count * F::BYTES)?);
+        }
+        let integers = &mut integers[..len];
+        read_block(reader, integers)?;
+        let (up, inverse) = (power.up(), power.inverse());
+        let from = values.len();
+        if power.multiply {
+            values.extend(
+                integers
+                    .iter()
+                    .map(|integer| F::multiplied(*integer, inverse)),
+            );
+        } else if power.exponent == 0 {
+            values.extend(integers.iter().map(|integer| F::multiplied(*integer, 1.0)));
+        } else {
+            values.extend(integers.iter().map(|integer| F::divided(*integer, up)));
+        }
+        let block = &mut values[from..];
+        let mut next = 0u64;
+        for (gap, value) in gaps.iter().zip(raw) {
+            let at = next
+                .checked_add(*gap)
+                .and_then(|at| usize::try_from(at).ok());
+            let slot = at.and_then(|at| block.get_mut(at));
+            let slot = slot.ok_or(CodecError::Damaged("an exception lies outside its block"))?;
+            *slot = value;
+            next += gap + 1;
+        }
+    }
+    Ok(values)
+}
+
+/// Estimated bytes of all of `values` by [`put_alp`], from up to two blocks.
+pub(crate) fn estimate<F: Float>(values: &[F]) -> usize {
+    if values.is_empty() {
+        return 0;
+    }
+    let power = search(&sample_of(values)).0;
+    let blocks = values.len().div_ceil(BLOCK);
+    let picks: &[usize] = if blocks == 1 { &[0] } else { &[0, blocks / 2] };
+    let (mut bytes, mut seen) = (0, 0);
+    for pick in picks {
+        let block = &values[pick * BLOCK..((pick + 1) * BLOCK).min(values.len())];
+        let scaled = scale_block(block, power);
+        bytes += 1 + block_bytes(&scaled.integers[..block.len()]);
+        if !scaled.exceptions.is_empty() {
+            bytes += 2 + list_bytes(&gaps(&scaled.exceptions)) + scaled.exceptions.len() * F::BYTES;
+        }
+        seen += block.len();
+    }
+    (bytes as u64 * values.len() as u64 / seen as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check<F: Float + std::fmt::Debug>(values: &[F]) -> usize {
+        let mut out = Vec::new();
+        put_alp(values, &mut out);
+        let mut reader = Reader::new(&out);
+        let back = read_alp::<F>(&mut reader, values.len()).unwrap();
+        reader.end().unwrap();
+        assert_eq!(back.len(), values.len());
+        for (at, (a, b)) in values.iter().zip(&back).enumerate() {
+            assert!(a.same(*b), "value {at}: {a:?} came back as {b:?}");
+        }
+        out.len()
+    }
+
+    #[test]
+    fn decimals_have_no_exceptions() {
+        let values: Vec<f64> = (0..4096)
+            .map(|i| f64::from(i * 7919 % 500_000) / 1e4)
+            .collect();
+        assert!(check(&values) <= 4096 * 19 / 8 + 64, "{}", check(&values));
+        let narrow: Vec<f32> = values.iter().map(|value| *value as f32).collect();
+        assert!(check(&narrow) <= 4096 * 19 / 8 + 64, "{}", check(&narrow));
+    }
+
+    #[test]
+    fn values_made_by_multiplying_are_found_too() {
+        let values: Vec<f64> = (0..4096)
+            .map(|i| f64::from(i * 7919 % 5000) * 0.1)
+            .collect();
+        assert!(check(&values) <= 4096 * 13 / 8 + 64, "{}", check(&values));
+    }
+
+    #[test]
+    fn every_kind_of_float_comes_back_with_every_bit() {
+        let mut values: Vec<f64> = (0..3000).map(|i| f64::from(i) / 10.0).collect();
+        let odd = [
+            f64::NAN,
+            -f64::NAN,
+            f64::from_bits(0x7ff0_0000_0000_0001),
+            f64::from_bits(0xfff8_dead_beef_0001),
+            -0.0,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::MAX,
+            f64::MIN_POSITIVE,
+            f64::from_bits(1),
+            1e300,
+            std::f64::consts::PI,
+            2f64.powi(51),
+            -(2f64.powi(51)),
+            2f64.powi(53),
+        ];
+        for (at, value) in odd.iter().enumerate() {
+            values[at * 199] = *value;
+        }
+        check(&values);
+        check(&odd);
+        check(&odd.map(|value| value as f32));
+        check(&[
+            f32::from_bits(0x7f80_0001),
+            f32::from_bits(0xffc0_1234),
+            -0.0,
+            16_777_217.0,
+        ]);
+        check(&vec![f64::NAN; 1025]);
+        check::<f64>(&[]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_doubles_come_back(
+            values in proptest::collection::vec(
+                prop_oneof![
+                    8 => (-100_000i32..100_000, 0u8..6).prop_map(|(n, e)| {
+                        f64::from(n) / POWERS[usize::from(e)]
+                    }),
+                    1 => any::<u64>().prop_map(f64::from_bits),
+                ],
+                0..2500,
+            ),
+        ) {
+            check(&values);
+            check(&values.iter().map(|v| *v as f32).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn any_singles_come_back(values in proptest::collection::vec(any::<u32>(), 0..1500)) {
+            check(&values.into_iter().map(f32::from_bits).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn arbitrary_bytes_do_not_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            count in 0usize..3000,
+        ) {
+            let _ = read_alp::<f64>(&mut Reader::new(&bytes), count);
+            let _ = read_alp::<f32>(&mut Reader::new(&bytes), count);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Blocks of up to 1,024 integers: a reference, packed distances from it, and patches.
+//!
+//! A value that lies far from the others would widen all of its block; it is stored apart instead
+//! (PFOR; Zukowski, Héman, Nes, Boncz 2006). Reference and width are found from a small sample and
+//! confirmed by counting. Arithmetic wraps, so that any choice decodes exactly.
+
+use crate::bitpack::{BLOCK, Lane, bits_of, list_bytes, pack, packed_bytes};
+use crate::bitpack::{put_list, read_list, span, unpack};
+use crate::bytes::{Reader, put_signed, put_varint, signed_len};
+use crate::error::{CodecError, Result};
+
+/// Set in a block's first byte where patches follow.
+const PATCHED: u8 = 0x80;
+/// Values looked at to find where most of a block lies.
+const SAMPLE: usize = 64;
+/// What a patch must earn beyond its own bits, because patching takes time in decoding.
+const PATCH_PENALTY_BITS: usize = 12;
+
+/// How a block will be packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Plan {
+    reference: i64,
+    width: u8,
+    patches: usize,
+}
+
+/// Appends `values`, at most [`BLOCK`], as blocks do.
+pub(crate) fn put_block<U: Lane>(values: &[U], out: &mut Vec<u8>) {
+    debug_assert!(values.len() <= BLOCK, "a block has at most 1,024 values");
+    let plan = plan(values);
+    let reference = U::narrow(plan.reference as u64);
+    if plan.patches == 0 {
+        out.push(plan.width);
+        put_signed(plan.reference, out);
+        pack(values, reference, plan.width, out);
+        return;
+    }
+    out.push(plan.width | PATCHED);
+    put_signed(plan.reference, out);
+    let (gaps, patched) = patches(values, plan);
+    put_varint(gaps.len() as u64, out);
+    // The first gap stands apart: where patches come at regular places, all others are equal.
+    put_varint(gaps[0], out);
+    put_list(&gaps[1..], out);
+    put_list(&patched, out);
+    let mut inliers = [U::ZERO; BLOCK];
+    let inliers = &mut inliers[..values.len()];
+    inliers.copy_from_slice(values);
+    let mut next = 0;
+    for gap in gaps {
+        next += gap as usize;
+        inliers[next] = reference;
+        next += 1;
+    }
+    pack(inliers, reference, plan.width, out);
+}
+
+/// Bytes that [`put_block`] would append.
+pub(crate) fn block_bytes<U: Lane>(values: &[U]) -> usize {
+    let plan = plan(values);
+    plan_bytes(values, plan)
+}
+
+fn plan_bytes<U: Lane>(values: &[U], plan: Plan) -> usize {
+    let packed = 1 + signed_len(plan.reference) + packed_bytes(values.len(), plan.width);
+    if plan.patches == 0 {
+        return packed;
+    }
+    let (gaps, patched) = patches(values, plan);
+    packed + 3 + list_bytes(&gaps[1..]) + list_bytes(&patched)
+}
+
+/// Reads a block into `values`, whose length is the block's.
+pub(crate) fn read_block<U: Lane>(reader: &mut Reader<'_>, values: &mut [U]) -> Result<()> {
+    let head = reader.byte()?;
+    let reference = U::narrow(reader.signed()? as u64);
+    if head & PATCHED == 0 {
+        return unpack(reader, reference, head, values);
+    }
+    let count = reader.count(values.len())?;
+    if count == 0 {
+        return Err(CodecError::Damaged("a patched block has no patches"));
+    }
+    let (mut gaps, mut patched) = ([0u64; BLOCK], [0u64; BLOCK]);
+    let (gaps, patched) = (&mut gaps[..count], &mut patched[..count]);
+    gaps[0] = reader.varint()?;
+    read_list(reader, &mut gaps[1..])?;
+    read_list(reader, patched)?;
+    unpack(reader, reference, head & !PATCHED, values)?;
+    let mut next = 0u64;
+    for (gap, patch) in gaps.iter().zip(patched) {
+        let at = next
+            .checked_add(*gap)
+            .and_then(|at| usize::try_from(at).ok());
+        let slot = at.and_then(|at| values.get_mut(at));
+        let slot = slot.ok_or(CodecError::Damaged("a patch lies outside its block"))?;
+        *slot = U::narrow(*patch);
+        next += gap + 1;
+    }
+    Ok(())
+}
+
+/// Reads the head of a block of which every value is the same, without its values: `None`, and
+/// nothing read, where the block is not one of those.
+pub(crate) fn read_constant(reader: &mut Reader<'_>) -> Result<Option<i64>> {
+    let mut ahead = *reader;
+    if ahead.byte()? != 0 {
+        return Ok(None);
+    }
+    let reference = ahead.signed()?;
+    *reader = ahead;
+    Ok(Some(reference))
+}
+
+/// Distances between patched places, and the patched values sign-extended.
+fn patches<U: Lane>(values: &[U], plan: Plan) -> (Vec<u64>, Vec<u64>) {
+    let mut gaps = Vec::with_capacity(plan.patches);
+    let mut patched = Vec::with_capacity(plan.patches);
+    let reference = U::narrow(plan.reference as u64);
+    let mut next = 0;
+    for (at, value) in values.iter().enumerate() {
+        if is_outside(value.minus(reference).wide(), plan.width) {
+            gaps.push((at - next) as u64);
+            patched.push(value.signed() as u64);
+            next = at + 1;
+        }
+    }
+    (gaps, patched)
+}
+
+#[inline]
+fn is_outside(distance: u64, width: u8) -> bool {
+    width < 64 && distance >> width != 0
+}
+
+/// Finds reference and width. Without patches unless they save more than they cost.
+fn plan<U: Lane>(values: &[U]) -> Plan {
+    let (min, full) = span(values);
+    let whole = Plan {
+        reference: min,
+        width: full,
+        patches: 0,
+    };
+    let n = values.len();
+    if full <= 1 || n < 16 {
+        return whole;
+    }
+    let mut sample = [0i64; SAMPLE];
+    let count = n.min(SAMPLE);
+    let sample = &mut sample[..count];
+    for (i, slot) in sample.iter_mut().enumerate() {
+        // Places with no period of their own, so that a period in the values does not mislead.
+        let jitter = (i as u32).wrapping_mul(0x9E37_79B1) as usize >> 16;
+        let (from, to) = (i * n / count, (i + 1) * n / count);
+        *slot = values[from + jitter % (to - from)].signed();
+    }
+    sample.sort_unstable();
+    let patch_bits = 11 + usize::from(full) + PATCH_PENALTY_BITS;
+    let mut best = (usize::from(full) * n * 31 / 32, whole);
+    let mut tried = u8::MAX;
+    for outside in [0, 1, 2, 3, 4, 6, 8, 12, 16, 24] {
+        if outside * 2 >= count {
+            break;
+        }
+        let (low, width) = narrowest(sample, count - outside);
+        let estimate = usize::from(width) * n + outside * n / count * patch_bits;
+        if width == tried || width >= full || estimate >= best.0 {
+            continue;
+        }
+        tried = width;
+        for wider in [width, width + 1] {
+            if wider >= full {
+                break;
+            }
+            let reference = spread(low, wider, sample, count - outside, min);
+            let patches = count_outside(values, reference, wider);
+            let cost = usize::from(wider) * n + patches * patch_bits;
+            if cost < best.0 {
+                best = (
+                    cost,
+                    Plan {
+                        reference,
+                        width: wider,
+                        patches,
+                    },
+                );
+            }
+        }
+    }
+    best.1
+}
+
+/// Start and width of the narrowest stretch that holds `keep` of the sorted sample.
+fn narrowest(sample: &[i64], keep: usize) -> (i64, u8) {
+    let mut best = (sample[0], u64::MAX);
+    for pair in 0..=sample.len() - keep {
+        let spread = sample[pair + keep - 1].wrapping_sub(sample[pair]) as u64;
+        if spread < best.1 {
+            best = (sample[pair], spread);
+        }
+    }
+    (best.0, bits_of(best.1))
+}
+
+/// Reference of a window of `width` bits around the stretch that begins at `low`: the room that is
+/// left over is shared by both sides, for the values that the sample did not see.
+fn spread(low: i64, width: u8, sample: &[i64], keep: usize, min: i64) -> i64 {
+    if width == 0 {
+        return low;
+    }
+    let from = sample.partition_point(|value| *value < low);
+    let high = sample[(from + keep - 1).min(sample.len() - 1)];
+    let window = u64::MAX >> (64 - width);
+    let room = window.saturating_sub(high.wrapping_sub(low) as u64);
+    low.saturating_sub((room / 2) as i64).max(min)
+}
+
+fn count_outside<U: Lane>(values: &[U], reference: i64, width: u8) -> usize {
+    let reference = U::narrow(reference as u64);
+    if width >= U::BITS {
+        return 0;
+    }
+    let limit = U::narrow(1u64 << width);
+    values
+        .iter()
+        .map(|value| usize::from(value.minus(reference) >= limit))
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check<U: Lane>(values: &[U]) -> usize {
+        let mut out = Vec::new();
+        put_block(values, &mut out);
+        assert!(out.len().abs_diff(block_bytes(values)) <= 2);
+        let mut back = vec![U::ZERO; values.len()];
+        let mut reader = Reader::new(&out);
+        read_block(&mut reader, &mut back).unwrap();
+        reader.end().unwrap();
+        assert_eq!(values, back);
+        out.len()
+    }
+
+    #[test]
+    fn outliers_on_both_sides_do_not_widen_a_block() {
+        let mut values: Vec<u64> = (0..1024).map(|i| 1000 + i * 7 % 16).collect();
+        let narrow = check(&values);
+        values[3] = u64::MAX - 5;
+        values[700] = 1 << 50;
+        values[701] = 0;
+        assert!(check(&values) < narrow + 60);
+    }
+
+    #[test]
+    fn jumps_at_regular_places_cost_next_to_nothing() {
+        let values: Vec<u64> = (0..1024)
+            .map(|i| if i % 30 == 29 { (-29i64) as u64 } else { 1 })
+            .collect();
+        assert!(check(&values) < 16, "{}", check(&values));
+    }
+
+    #[test]
+    fn extremes_come_back() {
+        check::<u64>(&[]);
+        check(&[u64::MAX]);
+        check(&[i64::MIN as u64, i64::MAX as u64, 0, u64::MAX]);
+        check(&vec![0x8000_0000u32; 1024]);
+        let wild: Vec<u64> = (0..1024u64)
+            .map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+            .collect();
+        check(&wild);
+    }
+
+    proptest! {
+        #[test]
+        fn any_block_comes_back(
+            base in any::<u64>(),
+            width in 0u32..64,
+            values in proptest::collection::vec((any::<u64>(), 0u8..40), 0..1025),
+        ) {
+            let values: Vec<u64> = values
+                .into_iter()
+                .map(|(value, far)| {
+                    let value = if far == 0 { value } else { value >> (64 - width).min(63) };
+                    value.wrapping_add(base)
+                })
+                .collect();
+            check(&values);
+            let narrow: Vec<u32> = values.iter().map(|value| *value as u32).collect();
+            check(&narrow);
+        }
+
+        #[test]
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let mut values = [0u64; 1024];
+            let _ = read_block(&mut Reader::new(&bytes), &mut values);
+            let _ = read_block(&mut Reader::new(&bytes), &mut values[..77]);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Round trips of every encoding and type, and decoding of arbitrary and damaged bytes.
+
+use super::*;
+use proptest::prelude::*;
+
+const LIMITS: Limits = Limits {
+    values: 1 << 20,
+    bytes: 1 << 24,
+};
+
+/// Values that own themselves, so that strategies can make them.
+#[derive(Clone, Debug)]
+enum Owned {
+    Bool(Vec<bool>),
+    I32(Vec<i32>),
+    I64(Vec<i64>),
+    U64(Vec<u64>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    Bytes(Vec<i32>, Vec<u8>),
+}
+
+impl Owned {
+    fn values(&self) -> Values<'_> {
+        match self {
+            Self::Bool(values) => Values::Bool(values),
+            Self::I32(values) => Values::I32(values),
+            Self::I64(values) => Values::I64(values),
+            Self::U64(values) => Values::U64(values),
+            Self::F32(values) => Values::F32(values),
+            Self::F64(values) => Values::F64(values),
+            Self::Bytes(offsets, data) => Values::Bytes { offsets, data },
+        }
+    }
+}
+
+fn strings(texts: &[Vec<u8>]) -> Owned {
+    // Offsets that do not begin at 0, as slices of larger arrays have.
+    let mut data = b"before".to_vec();
+    let mut offsets = vec![data.len() as i32];
+    for text in texts {
+        data.extend_from_slice(text);
+        offsets.push(data.len() as i32);
+    }
+    data.extend_from_slice(b"after");
+    Owned::Bytes(offsets, data)
+}
+
+/// Each item a few times over, so that runs and repetitions appear.
+fn repeated<T: Clone + std::fmt::Debug>(
+    item: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Vec<T>> {
+    proptest::collection::vec(
+        (item, prop_oneof![4 => Just(1usize), 1 => 1usize..300]),
+        0..120,
+    )
+    .prop_map(|runs| {
+        runs.into_iter()
+            .flat_map(|(item, times)| std::iter::repeat_n(item, times))
+            .collect()
+    })
+}
+
+fn any_values() -> impl Strategy<Value = Owned> {
+    prop_oneof![
+        repeated(any::<bool>()).prop_map(Owned::Bool),
+        repeated(prop_oneof![any::<i32>(), -50..50]).prop_map(Owned::I32),
+        repeated(prop_oneof![any::<i64>(), -50i64..50]).prop_map(Owned::I64),
+        repeated(prop_oneof![any::<u64>(), 0u64..50]).prop_map(Owned::U64),
+        repeated(prop_oneof![
+            any::<u32>().prop_map(f32::from_bits),
+            Just(0.5),
+            Just(-0.0)
+        ])
+        .prop_map(Owned::F32),
+        repeated(prop_oneof![
+            any::<u64>().prop_map(f64::from_bits),
+            Just(21.7),
+            Just(-0.0)
+        ])
+        .prop_map(Owned::F64),
+        repeated(proptest::collection::vec(any::<u8>(), 0..12)).prop_map(|texts| strings(&texts)),
+        repeated(prop_oneof![
+            Just(b"on".to_vec()),
+            Just(b"off".to_vec()),
+            Just(Vec::new())
+        ])
+        .prop_map(|texts| strings(&texts)),
+    ]
+}
+
+fn assert_same(values: Values<'_>, back: &OwnedValues) {
+    match (values, back) {
+        (Values::Bool(values), OwnedValues::Bool { bits, len }) => {
+            let mut expected = Vec::new();
+            put_bits(values, &mut expected);
+            assert_eq!((values.len(), &expected), (*len, bits));
+        }
+        (Values::I32(values), OwnedValues::I32(back)) => assert_eq!(values, back),
+        (Values::I64(values), OwnedValues::I64(back)) => assert_eq!(values, back),
+        (Values::U64(values), OwnedValues::U64(back)) => assert_eq!(values, back),
+        (Values::F32(values), OwnedValues::F32(back)) => {
+            let bits = |values: &[f32]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(values), bits(back));
+        }
+        (Values::F64(values), OwnedValues::F64(back)) => {
+            let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(values), bits(back));
+        }
+        (
+            Values::Bytes { offsets, data },
+            OwnedValues::Bytes {
+                offsets: back,
+                data: bytes,
+            },
+        ) => {
+            let first = offsets[0];
+            let from_zero: Vec<i32> = offsets.iter().map(|offset| offset - first).collect();
+            assert_eq!(&from_zero, back);
+            let last = *offsets.last().unwrap();
+            assert_eq!(&data[first as usize..last as usize], bytes);
+        }
+        _ => panic!("another type came back"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn chosen_encodings_give_back_every_value(owned in any_values()) {
+        let values = owned.values();
+        let mut out = Vec::new();
+        let header = encode(values, &mut out);
+        let back = decode(values.value_type(), header, values.len(), &out, LIMITS).unwrap();
+        assert_same(values, &back);
+    }
+
+    #[test]
+    fn every_encoding_gives_back_every_value_or_refuses_the_type(owned in any_values()) {
+        let values = owned.values();
+        let mut taken = 0;
+        for encoding in Encoding::ALL {
+            for compressor in [Compressor::Uncompressed, Compressor::Lz4, Compressor::Zstd] {
+                let mut out = Vec::new();
+                let Ok(header) = encode_as(values, encoding, compressor, &mut out) else {
+                    continue;
+                };
+                taken += 1;
+                let back = decode(values.value_type(), header, values.len(), &out, LIMITS).unwrap();
+                assert_same(values, &back);
+            }
+        }
+        assert!(taken >= 6, "at least PLAIN and RLE take every type");
+    }
+
+    #[test]
+    fn damaged_bytes_never_panic(
+        owned in any_values(),
+        encoding in 0..Encoding::ALL.len(),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+        count in 0usize..9000,
+    ) {
+        let values = owned.values();
+        let mut out = Vec::new();
+        let encoding = Encoding::ALL[encoding];
+        let Ok(header) = encode_as(values, encoding, Compressor::Uncompressed, &mut out) else {
+            return Ok(());
+        };
+        if !out.is_empty() {
+            let at = at.index(out.len());
+            out[at] = byte;
+        }
+        let limits = Limits { values: 1 << 16, bytes: 1 << 20 };
+        let _ = decode(values.value_type(), header, values.len(), &out, limits);
+        let _ = decode(values.value_type(), header, count, &out, limits);
+        out.truncate(at.index(out.len() + 1));
+        let _ = decode(values.value_type(), header, values.len(), &out, limits);
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..400),
+        encoding in 0..Encoding::ALL.len(),
+        compressor in 0..Compressor::ALL.len(),
+        count in 0usize..9000,
+        body_bytes in any::<u32>(),
+    ) {
+        let kinds = [
+            ValueType::Bool, ValueType::I32, ValueType::I64, ValueType::U64, ValueType::F32,
+            ValueType::F64, ValueType::Bytes,
+        ];
+        for kind in kinds {
+            let encoding = Encoding::ALL[encoding];
+            let compressor = Compressor::ALL[compressor];
+            let header = Header { encoding, compressor, body_bytes };
+            let limits = Limits { values: 1 << 16, bytes: 1 << 20 };
+            let _ = decode(kind, header, count, &bytes, limits);
+        }
+    }
+}
+
+#[test]
+fn limits_are_kept() {
+    let values = [5i64; 1000];
+    let mut out = Vec::new();
+    let header = encode(Values::I64(&values), &mut out);
+    let tight = Limits {
+        values: 999,
+        bytes: 1 << 20,
+    };
+    let refused = decode(ValueType::I64, header, 1000, &out, tight);
+    assert_eq!(
+        refused,
+        Err(CodecError::Limit {
+            what: "values",
+            claimed: 1000,
+            limit: 999
+        })
+    );
+
+    let owned = strings(&vec![b"0123456789".to_vec(); 1000]);
+    let mut out = Vec::new();
+    let header = encode(owned.values(), &mut out);
+    assert!(out.len() < 100);
+    let tight = Limits {
+        values: 1000,
+        bytes: 9999,
+    };
+    let refused = decode(ValueType::Bytes, header, 1000, &out, tight);
+    assert_eq!(
+        refused,
+        Err(CodecError::Limit {
+            what: "bytes",
+            claimed: 10_000,
+            limit: 9999
+        })
+    );
+}

@@ -1,0 +1,26 @@
+//! Why bytes are not an encoded page.
+
+/// Why bytes could not be decoded, or values not be encoded as asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CodecError {
+    /// The bytes are damaged; what is wrong with them.
+    #[error("damaged page: {0}")]
+    Damaged(&'static str),
+    /// The page says that it holds more than the caller allows.
+    #[error("the page claims {claimed} {what}; at most {limit} can be in it")]
+    Limit {
+        /// "values" or "bytes".
+        what: &'static str,
+        /// What the page claims.
+        claimed: u64,
+        /// What the caller allows.
+        limit: u64,
+    },
+    /// This version does not know the encoding or compressor, or not for this type.
+    #[error("{0} is not supported for {1}")]
+    Unsupported(&'static str, &'static str),
+}
+
+/// What reading gives.
+pub type Result<T> = std::result::Result<T, CodecError>;

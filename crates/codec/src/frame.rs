@@ -1,0 +1,127 @@
+//! Framing of records in logs (WAL, manifest, catalog, series log): length, checksum, payload.
+//!
+//! ```text
+//! u32 LE  length of the payload
+//! u32 LE  crc32c of the four length bytes and the payload
+//! [u8]    payload
+//! ```
+//!
+//! Invariant: a frame that was cut off or in which any byte changed is never read as a frame, short
+//! of a collision of the checksum.
+
+/// Bytes of a frame before its payload.
+pub const HEADER_BYTES: usize = 8;
+
+/// Appends one frame: payload length u32 LE, crc32c (u32 LE) of length and payload, payload.
+///
+/// # Panics
+/// If the payload has 4 GiB or more: callers bound their records far below that.
+pub fn write(payload: &[u8], out: &mut Vec<u8>) {
+    out.reserve(HEADER_BYTES + payload.len());
+    write_with(out, |out| out.extend_from_slice(payload));
+}
+
+/// Appends one frame whose payload `fill` appends in place, which spares large ones a copy.
+///
+/// # Panics
+/// As [`write`].
+pub fn write_with(out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; HEADER_BYTES]);
+    fill(out);
+    let (header, payload) = out[start..].split_at_mut(HEADER_BYTES);
+    let len = u32::try_from(payload.len()).expect("a record is far smaller than 4 GiB");
+    let len = len.to_le_bytes();
+    header[..4].copy_from_slice(&len);
+    header[4..].copy_from_slice(&checksum(len, payload).to_le_bytes());
+}
+
+/// What stands at the start of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read<'a> {
+    /// A whole frame: its payload and the bytes it takes in all.
+    Frame {
+        /// The payload.
+        payload: &'a [u8],
+        /// Bytes of the whole frame, header and payload.
+        len: usize,
+    },
+    /// There are no bytes.
+    End,
+    /// Not a whole, undamaged frame: cut off, or checksum wrong. A reason for the log.
+    Damaged(&'static str),
+}
+
+/// Reads the frame that `bytes` begin with.
+pub fn read(bytes: &[u8]) -> Read<'_> {
+    if bytes.is_empty() {
+        return Read::End;
+    }
+    let Some((len, rest)) = bytes.split_first_chunk::<4>() else {
+        return Read::Damaged("the record's header is cut off");
+    };
+    let Some((expected, rest)) = rest.split_first_chunk::<4>() else {
+        return Read::Damaged("the record's header is cut off");
+    };
+    let Some(payload) = rest.get(..u32::from_le_bytes(*len) as usize) else {
+        return Read::Damaged("the record is cut off, or its length is damaged");
+    };
+    if checksum(*len, payload) != u32::from_le_bytes(*expected) {
+        return Read::Damaged("the record's checksum is wrong");
+    }
+    Read::Frame {
+        payload,
+        len: HEADER_BYTES + payload.len(),
+    }
+}
+
+fn checksum(len: [u8; 4], payload: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&len), payload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_read_one_after_the_other() {
+        let mut log = Vec::new();
+        write(b"first", &mut log);
+        write(b"", &mut log);
+        let Read::Frame {
+            payload: b"first",
+            len,
+        } = read(&log)
+        else {
+            panic!("first frame")
+        };
+        let Read::Frame {
+            payload: b"",
+            len: second,
+        } = read(&log[len..])
+        else {
+            panic!("second frame")
+        };
+        assert_eq!(read(&log[len + second..]), Read::End);
+    }
+
+    #[test]
+    fn cut_or_changed_frames_are_damaged() {
+        let mut log = Vec::new();
+        write(b"payload", &mut log);
+        for len in 1..log.len() {
+            assert!(
+                matches!(read(&log[..len]), Read::Damaged(_)),
+                "cut at {len}"
+            );
+        }
+        for bit in 0..log.len() * 8 {
+            log[bit / 8] ^= 1 << (bit % 8);
+            assert!(matches!(read(&log), Read::Damaged(_)), "bit {bit}");
+            log[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert!(matches!(read(&log), Read::Frame { .. }));
+        // All-zero bytes, as a preallocated or torn file may hold, are no frame.
+        assert!(matches!(read(&[0; 16]), Read::Damaged(_)));
+    }
+}

@@ -1,0 +1,29 @@
+//! Encodings and compressors of the values of a page, and the framing of records in logs.
+//!
+//! [`encode`] takes the values of one page without nulls, chooses how they stand in bytes
+//! ([`choose`]), and says what it chose; [`decode`] gives them back. Pages of integers and decimal
+//! floats are packed in blocks of 1,024 whose decoding is a few vector instructions a value.
+//! The bytes are described in `docs/formats/encodings.md`.
+//!
+//! Nothing here does I/O. No encoding is lossy. Decoders never panic on any input and never
+//! allocate more than the caller's [`Limits`] allow.
+
+mod alp;
+mod bitpack;
+mod block;
+mod body;
+pub mod bytes;
+mod choose;
+mod compress;
+mod dictionary;
+mod error;
+pub mod frame;
+mod integer;
+mod kinds;
+mod plain;
+mod runs;
+
+pub use body::{Header, decode, encode, encode_as};
+pub use choose::choose;
+pub use error::{CodecError, Result};
+pub use kinds::{Compressor, Encoding, Limits, OwnedValues, ValueType, Values};

@@ -1,0 +1,94 @@
+//! Values one after the other: numbers as little-endian words, truth values as bits, strings as
+//! their lengths and then their bytes.
+
+use crate::bytes::Reader;
+use crate::error::{CodecError, Result};
+use crate::integer::{put_for, read_for};
+use crate::kinds::Limits;
+
+/// A number as it stands in memory and on disk.
+pub(crate) trait Plain: Copy {
+    const BYTES: usize;
+    fn put(values: &[Self], out: &mut Vec<u8>);
+    fn read(bytes: &[u8]) -> Vec<Self>;
+}
+
+macro_rules! plain {
+    ($($value:ty),*) => {$(
+        impl Plain for $value {
+            const BYTES: usize = size_of::<$value>();
+            fn put(values: &[Self], out: &mut Vec<u8>) {
+                out.reserve(size_of_val(values));
+                out.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+            }
+            fn read(bytes: &[u8]) -> Vec<Self> {
+                let (chunks, _) = bytes.as_chunks::<{ size_of::<$value>() }>();
+                chunks.iter().map(|chunk| Self::from_le_bytes(*chunk)).collect()
+            }
+        }
+    )*};
+}
+plain!(i32, i64, u64, f32, f64);
+
+/// Reads `count` numbers.
+pub(crate) fn read_numbers<T: Plain>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<T>> {
+    let len = count
+        .checked_mul(T::BYTES)
+        .ok_or(CodecError::Damaged("too many values"))?;
+    Ok(T::read(reader.take(len)?))
+}
+
+/// Appends truth values, one bit each, lowest bit first.
+pub(crate) fn put_bits(values: &[bool], out: &mut Vec<u8>) {
+    out.extend(values.chunks(8).map(|chunk| {
+        chunk
+            .iter()
+            .enumerate()
+            .fold(0, |byte, (at, value)| byte | u8::from(*value) << at)
+    }));
+}
+
+/// Reads `count` truth values; bits past the last must be 0.
+pub(crate) fn read_bits(reader: &mut Reader<'_>, count: usize) -> Result<Vec<u8>> {
+    let bits = reader.take(count.div_ceil(8))?.to_vec();
+    let unused = bits
+        .last()
+        .is_some_and(|last| count % 8 != 0 && last >> (count % 8) != 0);
+    if unused {
+        return Err(CodecError::Damaged("bits are set past the last value"));
+    }
+    Ok(bits)
+}
+
+/// Appends strings: lengths in frames of reference, then all bytes.
+pub(crate) fn put_strings(offsets: &[i32], data: &[u8], out: &mut Vec<u8>) {
+    let lengths: Vec<u32> = offsets
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) as u32)
+        .collect();
+    put_for(&lengths, out);
+    if let (Some(first), Some(last)) = (offsets.first(), offsets.last()) {
+        out.extend_from_slice(&data[*first as usize..*last as usize]);
+    }
+}
+
+/// Reads `count` strings.
+pub(crate) fn read_strings(
+    reader: &mut Reader<'_>,
+    count: usize,
+    limits: Limits,
+) -> Result<(Vec<i32>, Vec<u8>)> {
+    let lengths = read_for::<u32>(reader, count)?;
+    let mut offsets = Vec::with_capacity(count + 1);
+    offsets.push(0);
+    let mut end = 0u64;
+    for length in lengths {
+        end += u64::from(length);
+        offsets.push(end as i32);
+    }
+    if end > i32::MAX as u64 {
+        return Err(CodecError::Damaged("strings take 2 GiB or more"));
+    }
+    let len = limits.check_bytes(end)?;
+    Ok((offsets, reader.take(len)?.to_vec()))
+}

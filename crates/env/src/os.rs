@@ -1,0 +1,221 @@
+//! The machine's own disk and clock.
+
+use crate::traits::{Clock, File, FileSystem, Lock};
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// The file system of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OsFs;
+
+#[derive(Debug)]
+struct OsFile(fs::File);
+
+/// Holds the lock until the file is closed, which the kernel also does when the process dies.
+#[derive(Debug)]
+struct OsLock(#[expect(dead_code, reason = "kept open, which is what holds the lock")] fs::File);
+
+impl Lock for OsLock {}
+
+impl File for OsFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.read_exact_at(buf, offset)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        (&self.0).write_all(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+}
+
+impl FileSystem for OsFs {
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(path)?;
+        file.set_len(0)?;
+        Ok(Arc::new(OsFile(file)))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let opened = fs::OpenOptions::new().read(true).append(true).open(path);
+        let file = match opened {
+            // A data directory on read-only media can still be read.
+            Err(error) if is_read_only(&error) => fs::File::open(path)?,
+            opened => opened?,
+        };
+        Ok(Arc::new(OsFile(file)))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            // Marigram gives no name that is not UTF-8: such a one is not ours to see.
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        fs::exists(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, file: &Path) -> io::Result<()> {
+        fs::remove_file(file)
+    }
+
+    fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
+        fs::remove_dir_all(dir)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::File::open(dir)?.sync_all()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(OsLock(file))),
+            Err(fs::TryLockError::WouldBlock) => Err(io::Error::new(
+                io::ErrorKind::WouldBlock,
+                "another process holds the lock on this file",
+            )),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+fn is_read_only(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
+    )
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemClock {
+    start: Instant,
+}
+
+impl SystemClock {
+    /// A clock whose monotonic time counts from now.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            start: Instant::now(),
+        }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn now_ns(&self) -> i64 {
+        let saturated = |ns: u128| i64::try_from(ns).unwrap_or(i64::MAX);
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(after) => saturated(after.as_nanos()),
+            Err(before) => -saturated(before.duration().as_nanos()),
+        }
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_appended_to_read_truncated_and_renamed() {
+        let dir = tempfile::tempdir().unwrap();
+        let fs: &dyn FileSystem = &OsFs;
+        let nested = dir.path().join("a/b");
+        fs.create_dir_all(&nested).unwrap();
+        let file = fs.create(&nested.join("x")).unwrap();
+        assert!(file.is_empty().unwrap());
+        file.append(b"hello").unwrap();
+        file.append(b" world").unwrap();
+        file.sync().unwrap();
+        file.truncate(7).unwrap();
+        file.append(b"!").unwrap();
+        let mut read = [0; 8];
+        file.read_exact_at(&mut read, 0).unwrap();
+        assert_eq!(&read, b"hello w!");
+        let end = file.read_exact_at(&mut read, 1).unwrap_err();
+        assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+
+        fs.rename(&nested.join("x"), &nested.join("y")).unwrap();
+        fs.sync_dir(&nested).unwrap();
+        assert_eq!(fs.list(&nested).unwrap(), ["y"]);
+        let again = fs.open(&nested.join("y")).unwrap();
+        again.append(b"?").unwrap();
+        assert_eq!(again.len().unwrap(), 9);
+        assert!(fs.create(&nested.join("y")).unwrap().is_empty().unwrap());
+        fs.remove(&nested.join("y")).unwrap();
+        assert!(!fs.exists(&nested.join("y")).unwrap());
+        fs.remove_dir_all(&dir.path().join("a")).unwrap();
+        assert_eq!(fs.list(dir.path()).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn a_lock_is_held_by_one_until_it_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("LOCK");
+        let held = OsFs.lock(&path).unwrap();
+        assert_eq!(
+            OsFs.lock(&path).unwrap_err().kind(),
+            io::ErrorKind::WouldBlock
+        );
+        drop(held);
+        OsFs.lock(&path).unwrap();
+    }
+
+    #[test]
+    fn the_clock_reads_the_present() {
+        let clock = SystemClock::new();
+        let year_2020_ns = 1_577_836_800_000_000_000;
+        assert!(clock.now_ns() > year_2020_ns);
+        let before = clock.monotonic_ns();
+        assert!(clock.monotonic_ns() >= before);
+    }
+}

@@ -1,0 +1,168 @@
+//! Faults that can be planned, and the counting of operations by which they are planned.
+
+use std::io;
+
+/// Kinds of operations on the simulated file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OpKind {
+    /// `FileSystem::create_dir_all`
+    CreateDir,
+    /// `FileSystem::create`
+    Create,
+    /// `FileSystem::open`
+    Open,
+    /// `FileSystem::list`
+    List,
+    /// `FileSystem::exists`
+    Exists,
+    /// `FileSystem::rename`
+    Rename,
+    /// `FileSystem::remove`
+    Remove,
+    /// `FileSystem::remove_dir_all`
+    RemoveDir,
+    /// `FileSystem::sync_dir`
+    SyncDir,
+    /// `FileSystem::lock`
+    Lock,
+    /// `File::len`
+    Len,
+    /// `File::read_exact_at`
+    Read,
+    /// `File::append`
+    Append,
+    /// `File::sync`
+    Sync,
+    /// `File::truncate`
+    Truncate,
+}
+
+/// How long a fault lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// One operation fails.
+    Once,
+    /// That operation and every later one of the kind fails.
+    Forever,
+}
+
+/// An I/O error (EIO) to come.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// Which operations count; `None`: all.
+    pub kind: Option<OpKind>,
+    /// How many of them still succeed before.
+    pub after: u64,
+    /// How long it lasts.
+    pub repeat: Repeat,
+}
+
+/// Marks the error of every operation after the power was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the simulated machine has lost power")]
+pub struct SimCrash;
+
+impl SimCrash {
+    /// Whether an I/O error, or one that it wraps, comes from the loss of power.
+    pub fn is(error: &(dyn std::error::Error + 'static)) -> bool {
+        if error.is::<Self>() {
+            return true;
+        }
+        // `io::Error::source` skips the error it wraps and goes to that one's source.
+        let wrapped = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        match wrapped {
+            Some(wrapped) => Self::is(wrapped),
+            None => error.source().is_some_and(Self::is),
+        }
+    }
+
+    pub(super) fn error() -> io::Error {
+        io::Error::other(Self)
+    }
+}
+
+/// What is to happen to an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Succeed,
+    /// EIO.
+    Fail,
+    /// Power goes while the operation runs: whether and how far it got is left to chance.
+    Crash,
+}
+
+/// What is planned, and what has happened so far.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    ops: u64,
+    crash_at: Option<u64>,
+    crashed: bool,
+    faults: Vec<Fault>,
+}
+
+impl Plan {
+    pub(super) fn ops(&self) -> u64 {
+        self.ops
+    }
+
+    pub(super) fn is_crashed(&self) -> bool {
+        self.crashed
+    }
+
+    pub(super) fn crash_at(&mut self, op: Option<u64>) {
+        self.crash_at = op;
+    }
+
+    pub(super) fn add(&mut self, fault: Fault) {
+        self.faults.push(fault);
+    }
+
+    pub(super) fn clear_faults(&mut self) {
+        self.faults.clear();
+    }
+
+    /// Power is back: nothing is planned any more. The count goes on.
+    pub(super) fn restart(&mut self) {
+        self.crashed = false;
+        self.crash_at = None;
+        self.faults.clear();
+    }
+
+    /// Counts an operation and says what becomes of it.
+    pub(super) fn next(&mut self, kind: OpKind) -> io::Result<Fate> {
+        if self.crashed {
+            return Err(SimCrash::error());
+        }
+        let op = self.ops;
+        self.ops += 1;
+        if self.crash_at.is_some_and(|at| op >= at) {
+            self.crashed = true;
+            return Ok(Fate::Crash);
+        }
+        let mut fails = false;
+        self.faults.retain_mut(|fault| {
+            if fault.kind.is_some_and(|wanted| wanted != kind) {
+                return true;
+            }
+            if fault.after > 0 {
+                fault.after -= 1;
+                return true;
+            }
+            fails = true;
+            fault.repeat == Repeat::Forever
+        });
+        Ok(if fails { Fate::Fail } else { Fate::Succeed })
+    }
+}
+
+/// EIO, as the kernel gives it.
+pub(super) fn io_error() -> io::Error {
+    io::Error::from_raw_os_error(5)
+}
+
+/// ENOSPC, as the kernel gives it.
+pub(super) fn no_space() -> io::Error {
+    io::Error::from_raw_os_error(28)
+}

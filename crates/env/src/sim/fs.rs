@@ -1,0 +1,246 @@
+//! The simulated file system: handles on a simulated disk, and the levers that break it.
+
+use super::disk::{Disk, Snapshot};
+use super::faults::{Fault, OpKind};
+use super::inode::InodeId;
+use crate::traits::{File, FileSystem, Lock};
+use parking_lot::{Mutex, MutexGuard};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file system in memory that loses what was not synced. Clones are handles on the same disk.
+///
+/// Everything left to chance comes from the seed, so that a single-threaded run repeats exactly.
+///
+/// - [`crash`](Self::crash) cuts the power: of each file what was synced stays, and of what was
+///   not, any prefix or any pages may; of each directory any unsynced change of a name may.
+/// - [`kill`](Self::kill) ends the process alone: everything written stays.
+/// - [`crash_at`](Self::crash_at) lets power fail in the middle of an operation to come.
+/// - [`fail`](Self::fail) plans I/O errors, [`set_space`](Self::set_space) a full disk.
+///
+/// Renaming across directories is not supported.
+#[derive(Clone, Debug)]
+pub struct SimFs {
+    disk: Arc<Mutex<Disk>>,
+}
+
+impl SimFs {
+    /// An empty disk.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            disk: Arc::new(Mutex::new(Disk::new(seed))),
+        }
+    }
+
+    /// Operations counted so far, failed ones too. Those after the power was cut do not count.
+    #[must_use]
+    pub fn ops(&self) -> u64 {
+        self.disk.lock().plan.ops()
+    }
+
+    /// Power fails during the operation with this number (the first one ever has 0; see
+    /// [`ops`](Self::ops)) or the first one after it: it may have had its effect wholly, in part
+    /// or not at all, and it and all later ones fail with [`SimCrash`](super::SimCrash).
+    pub fn crash_at(&self, op: u64) {
+        self.disk.lock().plan.crash_at(Some(op));
+    }
+
+    /// Takes [`crash_at`](Self::crash_at) back, if the power is still on.
+    pub fn cancel_crash(&self) {
+        self.disk.lock().plan.crash_at(None);
+    }
+
+    /// Whether the power is off.
+    #[must_use]
+    pub fn is_crashed(&self) -> bool {
+        self.disk.lock().plan.is_crashed()
+    }
+
+    /// Cuts the power if it is on, and turns it on again: the disk holds one of the states that
+    /// power loss may leave, old handles only give errors, locks are free, no fault is planned.
+    pub fn crash(&self) {
+        self.disk.lock().crash();
+    }
+
+    /// As [`crash`](Self::crash), but the kernel lives on: nothing that was written is lost.
+    pub fn kill(&self) {
+        self.disk.lock().kill();
+    }
+
+    /// Plans an I/O error. Faults add up.
+    pub fn fail(&self, fault: Fault) {
+        self.disk.lock().plan.add(fault);
+    }
+
+    /// Takes all planned I/O errors back.
+    pub fn clear_faults(&self) {
+        self.disk.lock().plan.clear_faults();
+    }
+
+    /// Lets the disk take `bytes` more (`None`: any number) before appends fail with ENOSPC, the
+    /// first of them after a part. Truncating gives bytes back, removing does not. Outlasts
+    /// crashes.
+    pub fn set_space(&self, bytes: Option<u64>) {
+        self.disk.lock().set_space(bytes);
+    }
+
+    /// Flips a bit of a file, counted from its start, on disk and in memory.
+    ///
+    /// # Errors
+    /// If there is no such file or bit.
+    pub fn flip_bit(&self, path: &Path, bit: u64) -> io::Result<()> {
+        self.disk.lock().flip_bit(path, bit)
+    }
+
+    /// Every file below a directory, as a reader sees it now.
+    ///
+    /// # Errors
+    /// If there is no such directory.
+    pub fn snapshot(&self, dir: &Path) -> io::Result<Snapshot> {
+        self.disk.lock().snapshot(dir)
+    }
+
+    /// Replaces what is in a directory by a snapshot, durably.
+    ///
+    /// # Errors
+    /// If a file stands where a directory is needed.
+    pub fn restore(&self, dir: &Path, files: &Snapshot) -> io::Result<()> {
+        self.disk.lock().restore(dir, files)
+    }
+
+    fn handle(&self, disk: &Disk, inode: InodeId) -> Handle {
+        Handle {
+            disk: Arc::clone(&self.disk),
+            epoch: disk.epoch,
+            inode,
+        }
+    }
+}
+
+/// A handle on an inode, dead after the next crash.
+#[derive(Debug)]
+struct Handle {
+    disk: Arc<Mutex<Disk>>,
+    epoch: u64,
+    inode: InodeId,
+}
+
+impl Handle {
+    fn disk(&self) -> io::Result<MutexGuard<'_, Disk>> {
+        let disk = self.disk.lock();
+        if disk.epoch == self.epoch {
+            return Ok(disk);
+        }
+        Err(io::Error::other(
+            "this handle is from before the simulated crash",
+        ))
+    }
+}
+
+impl File for Handle {
+    fn len(&self) -> io::Result<u64> {
+        let mut disk = self.disk()?;
+        disk.look(OpKind::Len)?;
+        Ok(disk.file(self.inode)?.live.len() as u64)
+    }
+
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        let mut disk = self.disk()?;
+        disk.look(OpKind::Read)?;
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        let rest = disk
+            .file(self.inode)?
+            .live
+            .get(offset..)
+            .unwrap_or_default();
+        let bytes = rest.get(..buf.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        buf.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        self.disk()?.append(self.inode, bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.disk()?.sync(self.inode)
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.disk()?.truncate(self.inode, len)
+    }
+}
+
+#[derive(Debug)]
+struct HeldLock(Handle);
+
+impl Lock for HeldLock {}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        if let Ok(mut disk) = self.0.disk() {
+            disk.locks.remove(&self.0.inode);
+        }
+    }
+}
+
+impl FileSystem for SimFs {
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        self.disk.lock().create_dir_all(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let mut disk = self.disk.lock();
+        let inode = disk.create(path, OpKind::Create)?;
+        Ok(Arc::new(self.handle(&disk, inode)))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let mut disk = self.disk.lock();
+        disk.look(OpKind::Open)?;
+        let inode = disk.find(path)?;
+        disk.file(inode)?;
+        Ok(Arc::new(self.handle(&disk, inode)))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.disk.lock().list(dir)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        let mut disk = self.disk.lock();
+        disk.look(OpKind::Exists)?;
+        Ok(disk.find(path).is_ok())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.lock().rename(from, to)
+    }
+
+    fn remove(&self, file: &Path) -> io::Result<()> {
+        self.disk.lock().remove(file)
+    }
+
+    fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.disk.lock().remove_dir_all(dir)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.lock().sync_dir(dir)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        let mut disk = self.disk.lock();
+        let inode = disk.create(path, OpKind::Lock)?;
+        disk.file(inode)?;
+        if !disk.locks.insert(inode) {
+            return Err(io::Error::new(
+                io::ErrorKind::WouldBlock,
+                "the lock is held",
+            ));
+        }
+        Ok(Box::new(HeldLock(self.handle(&disk, inode))))
+    }
+}

@@ -1,0 +1,233 @@
+//! Databases and tables of a data directory: file `CATALOG`.
+
+use crate::error::ManifestError;
+use crate::log::{EditLog, LogOptions, TornTail, io, read_file, replay};
+use marigram_env::FileSystem;
+use marigram_model::{FieldColumn, Limits, TableId, TableSchema, TagColumn};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Databases and tables of a data directory: file `CATALOG`, the same kind of log as a manifest.
+#[derive(Debug)]
+pub struct Catalog {
+    log: EditLog<CatalogState>,
+}
+
+/// A change of the catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CatalogEdit {
+    /// A new database.
+    CreateDatabase(String),
+    /// With all its tables.
+    DropDatabase(String),
+    /// A new table, or a new form of a table with the same id (columns only ever added; names
+    /// and settings may change).
+    PutTable(Arc<TableSchema>),
+    /// A table.
+    DropTable(TableId),
+}
+
+/// What a catalog holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CatalogState {
+    /// Databases by name, each with its tables by name.
+    pub databases: BTreeMap<String, BTreeMap<String, TableId>>,
+    /// Tables of all databases.
+    pub tables: BTreeMap<TableId, Arc<TableSchema>>,
+    /// Highest table id that was ever in the catalog; 0 where there was none.
+    pub table_max: u32,
+}
+
+impl Catalog {
+    /// Opens or creates the catalog in `dir`, which must be there. A torn last edit was never
+    /// acknowledged and is cut off.
+    ///
+    /// # Errors
+    /// `Corrupt` for damage elsewhere.
+    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<Self, ManifestError> {
+        Self::open_with(fs, dir, LogOptions::default())
+    }
+
+    /// [`open`](Self::open) with other limits.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        options: LogOptions,
+    ) -> Result<Self, ManifestError> {
+        EditLog::open(fs, dir, options).map(|log| Self { log })
+    }
+
+    /// Reads the catalog in `dir` and changes nothing; for tools.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<CatalogState, ManifestError> {
+        let path = dir.join("CATALOG");
+        let file = fs.open(&path).map_err(io(&path))?;
+        CatalogState::from_log(&path, &read_file(&*file).map_err(io(&path))?)
+    }
+
+    /// Makes a change durable, then applies it.
+    ///
+    /// # Errors
+    /// `Refused` if the edit contradicts the state: nothing has changed. After any other error it
+    /// is unknown whether the edit is on disk, and nothing more can be committed (`Poisoned`).
+    pub fn commit(&mut self, edit: &CatalogEdit) -> Result<(), ManifestError> {
+        self.log.commit(edit)
+    }
+
+    /// The state after the last commit.
+    #[must_use]
+    pub fn state(&self) -> &CatalogState {
+        self.log.state()
+    }
+
+    /// Names of the databases, ascending.
+    pub fn databases(&self) -> impl Iterator<Item = &str> {
+        self.state().databases.keys().map(String::as_str)
+    }
+
+    /// Tables of all databases, ascending by id.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableSchema>> {
+        self.state().tables.values()
+    }
+
+    /// The id for a new table, from 1: never given before, also not to a dropped one.
+    #[must_use]
+    pub fn next_table(&self) -> TableId {
+        TableId(self.state().table_max.saturating_add(1))
+    }
+
+    /// What was cut off on opening; for the operator's log.
+    #[must_use]
+    pub fn torn_tail(&self) -> Option<&TornTail> {
+        self.log.torn()
+    }
+}
+
+impl CatalogState {
+    /// The state that the bytes of a catalog hold, without its torn tail; `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`Catalog::open`].
+    pub fn from_log(path: &Path, bytes: &[u8]) -> Result<Self, ManifestError> {
+        replay::<Self>(path, bytes).map(|replayed| replayed.state)
+    }
+
+    /// Why the edit contradicts the state, if it does.
+    ///
+    /// # Errors
+    /// The contradiction.
+    pub fn check(&self, edit: &CatalogEdit) -> Result<(), String> {
+        match edit {
+            CatalogEdit::CreateDatabase(name) => {
+                Limits::check_name("database", name).map_err(|error| error.to_string())?;
+                if self.databases.contains_key(name) {
+                    return Err(format!("there is a database '{name}' already"));
+                }
+            }
+            CatalogEdit::DropDatabase(name) => {
+                if !self.databases.contains_key(name) {
+                    return Err(format!("there is no database '{name}'"));
+                }
+            }
+            CatalogEdit::PutTable(table) => return self.check_table(table),
+            CatalogEdit::DropTable(id) => {
+                if !self.tables.contains_key(id) {
+                    return Err(format!("there is no table with the id {id}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_table(&self, table: &TableSchema) -> Result<(), String> {
+        table.check().map_err(|error| error.to_string())?;
+        let (id, name, database) = (table.id, &table.name, &table.database);
+        let Some(neighbours) = self.databases.get(database) else {
+            return Err(format!("there is no database '{database}' for table '{name}'"));
+        };
+        let ids: Vec<_> = table.fields.iter().map(|field| field.id.0).collect();
+        if ids.first() == Some(&0) || !ids.is_sorted_by(|a, b| a < b) {
+            return Err(format!("the field ids of table '{name}' are not ascending from 1"));
+        }
+        if let Some(other) = neighbours.get(name).filter(|other| **other != id) {
+            return Err(format!("table '{name}' is there already, with the id {other}"));
+        }
+        if self.tables.get(&id).is_some_and(|old| old.database != *database) {
+            return Err(format!("table '{name}' would move to another database"));
+        }
+        match self.tables.get(&id) {
+            Some(old) => check_growth(old, table),
+            // The highest number stands for "no table" in the series index.
+            None if id.0 <= self.table_max || id.0 == u32::MAX => {
+                Err(format!("the id {id} of the new table '{name}' was given before"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Applies an edit that was checked.
+    pub fn apply(&mut self, edit: &CatalogEdit) {
+        match edit {
+            CatalogEdit::CreateDatabase(name) => {
+                self.databases.insert(name.clone(), BTreeMap::new());
+            }
+            CatalogEdit::DropDatabase(name) => {
+                for id in self.databases.remove(name).unwrap_or_default().values() {
+                    self.tables.remove(id);
+                }
+            }
+            CatalogEdit::PutTable(table) => {
+                self.table_max = self.table_max.max(table.id.0);
+                self.forget_name(table.id);
+                let neighbours = self.databases.entry(table.database.clone()).or_default();
+                neighbours.insert(table.name.clone(), table.id);
+                self.tables.insert(table.id, Arc::clone(table));
+            }
+            CatalogEdit::DropTable(id) => {
+                self.forget_name(*id);
+                self.tables.remove(id);
+            }
+        }
+    }
+
+    fn forget_name(&mut self, id: TableId) {
+        let Some(table) = self.tables.get(&id) else { return };
+        if let Some(neighbours) = self.databases.get_mut(&table.database) {
+            neighbours.remove(&table.name);
+        }
+    }
+
+    /// The table of this name.
+    #[must_use]
+    pub fn table(&self, database: &str, name: &str) -> Option<&Arc<TableSchema>> {
+        self.tables.get(self.databases.get(database)?.get(name)?)
+    }
+}
+
+/// Segments and series keys name columns by number: what a number means must stay.
+fn check_growth(old: &TableSchema, new: &TableSchema) -> Result<(), String> {
+    let name = &new.name;
+    let same = |(at, tag): (usize, &TagColumn)| {
+        new.tags.get(at).is_some_and(|new| new.kind == tag.kind)
+    };
+    if !old.tags.iter().enumerate().all(same) {
+        return Err(format!("table '{name}' would lose a tag or change its type"));
+    }
+    let kept = |field: &FieldColumn| {
+        new.field_by_id(field.id).is_some_and(|new| new.kind == field.kind)
+    };
+    if let Some(lost) = old.fields.iter().find(|field| !kept(field)) {
+        return Err(format!("table '{name}' would lose field '{}' or change its type", lost.name));
+    }
+    let last = old.fields.last().map_or(0, |field| field.id.0);
+    if new.fields.iter().any(|field| field.id.0 <= last && old.field_by_id(field.id).is_none()) {
+        return Err(format!("table '{name}' would gain a field with an old id"));
+    }
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! State and edits of the catalog as bytes: `docs/formats/catalog.md`.
+//!
+//! Tables and columns end in a list of attributes (key u16, length u32, bytes), which is empty so
+//! far: the place for units, descriptions and valid ranges. A reader refuses keys it does not
+//! know, since it would lose them on the next rewrite.
+
+use crate::bytes::{Malformed, Reader, malformed, put_count, put_text};
+use crate::catalog::{CatalogEdit, CatalogState};
+use crate::log::Logged;
+use marigram_model::{
+    ColumnId, FieldColumn, FieldType, TableId, TableOptions, TableSchema, TagColumn, TagType,
+};
+use std::sync::Arc;
+
+const CREATE_DATABASE: u8 = 1;
+const DROP_DATABASE: u8 = 2;
+const PUT_TABLE: u8 = 3;
+const DROP_TABLE: u8 = 4;
+
+/// Fewest bytes of a text.
+const TEXT_BYTES_MIN: usize = 4;
+/// Fewest bytes of a tag: name, type, attributes.
+const TAG_BYTES_MIN: usize = 4 + 1 + 2;
+/// Fewest bytes of a field: id, name, type, attributes.
+const FIELD_BYTES_MIN: usize = 4 + 4 + 1 + 2;
+/// Fewest bytes of a table.
+const TABLE_BYTES_MIN: usize = 4 + 3 * 4 + 8 + 1 + 4 + 4 + 2;
+
+impl Logged for CatalogState {
+    const FILE: &'static str = "CATALOG";
+    const MAGIC: [u8; 8] = *b"MARICATA";
+    const VERSION: u32 = 1;
+    type Edit = CatalogEdit;
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.table_max.to_le_bytes());
+        put_count(self.databases.len(), out);
+        self.databases.keys().for_each(|name| put_text(name, out));
+        put_count(self.tables.len(), out);
+        self.tables.values().for_each(|table| put_table(table, out));
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let mut state = Self { table_max: reader.u32()?, ..Self::default() };
+        // Built by edits, so that a snapshot is held to the same rules as they are.
+        let table_max = std::mem::take(&mut state.table_max);
+        for _ in 0..reader.count(TEXT_BYTES_MIN)? {
+            state.add(&CatalogEdit::CreateDatabase(reader.text()?))?;
+        }
+        for _ in 0..reader.count(TABLE_BYTES_MIN)? {
+            state.add(&CatalogEdit::PutTable(Arc::new(table(reader)?)))?;
+        }
+        if state.table_max > table_max {
+            return malformed(format!("table {} is above the highest id", state.table_max));
+        }
+        state.table_max = table_max;
+        Ok(state)
+    }
+
+    fn encode_edit(edit: &CatalogEdit, out: &mut Vec<u8>) {
+        match edit {
+            CatalogEdit::CreateDatabase(name) => {
+                out.push(CREATE_DATABASE);
+                put_text(name, out);
+            }
+            CatalogEdit::DropDatabase(name) => {
+                out.push(DROP_DATABASE);
+                put_text(name, out);
+            }
+            CatalogEdit::PutTable(table) => {
+                out.push(PUT_TABLE);
+                put_table(table, out);
+            }
+            CatalogEdit::DropTable(id) => {
+                out.push(DROP_TABLE);
+                out.extend_from_slice(&id.0.to_le_bytes());
+            }
+        }
+    }
+
+    fn decode_edit(reader: &mut Reader<'_>) -> Result<CatalogEdit, Malformed> {
+        Ok(match reader.u8()? {
+            CREATE_DATABASE => CatalogEdit::CreateDatabase(reader.text()?),
+            DROP_DATABASE => CatalogEdit::DropDatabase(reader.text()?),
+            PUT_TABLE => CatalogEdit::PutTable(Arc::new(table(reader)?)),
+            DROP_TABLE => CatalogEdit::DropTable(TableId(reader.u32()?)),
+            other => return malformed(format!("no change of a catalog has the number {other}")),
+        })
+    }
+
+    fn check(&self, edit: &CatalogEdit) -> Result<(), String> {
+        Self::check(self, edit)
+    }
+
+    fn apply_checked(&mut self, edit: &CatalogEdit) {
+        self.apply(edit);
+    }
+}
+
+impl CatalogState {
+    fn add(&mut self, edit: &CatalogEdit) -> Result<(), Malformed> {
+        self.check(edit).map_err(Malformed)?;
+        self.apply(edit);
+        Ok(())
+    }
+}
+
+fn put_table(table: &TableSchema, out: &mut Vec<u8>) {
+    out.extend_from_slice(&table.id.0.to_le_bytes());
+    put_text(&table.database, out);
+    put_text(&table.name, out);
+    put_text(&table.time_name, out);
+    out.extend_from_slice(&table.options.partition_ns.to_le_bytes());
+    out.push(u8::from(table.options.ttl_ns.is_some()));
+    if let Some(ttl_ns) = table.options.ttl_ns {
+        out.extend_from_slice(&ttl_ns.to_le_bytes());
+    }
+    put_count(table.tags.len(), out);
+    for tag in &table.tags {
+        put_text(&tag.name, out);
+        out.push(tag.kind as u8);
+        put_no_attributes(out);
+    }
+    put_count(table.fields.len(), out);
+    for field in &table.fields {
+        out.extend_from_slice(&field.id.0.to_le_bytes());
+        put_text(&field.name, out);
+        out.push(field.kind as u8);
+        put_no_attributes(out);
+    }
+    put_no_attributes(out);
+}
+
+fn table(reader: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
+    let id = TableId(reader.u32()?);
+    let (database, name, time_name) = (reader.text()?, reader.text()?, reader.text()?);
+    let partition_ns = reader.i64()?;
+    let ttl_ns = if reader.flag()? { Some(reader.i64()?) } else { None };
+    let mut tags = Vec::new();
+    for _ in 0..reader.count(TAG_BYTES_MIN)? {
+        let name = reader.text()?;
+        let number = reader.u8()?;
+        let Some(kind) = TagType::from_number(number) else {
+            return malformed(format!("no tag type has the number {number}"));
+        };
+        no_attributes(reader)?;
+        tags.push(TagColumn { name, kind });
+    }
+    let mut fields = Vec::new();
+    for _ in 0..reader.count(FIELD_BYTES_MIN)? {
+        let id = ColumnId(reader.u32()?);
+        let name = reader.text()?;
+        let number = reader.u8()?;
+        let Some(kind) = FieldType::from_number(number) else {
+            return malformed(format!("no field type has the number {number}"));
+        };
+        no_attributes(reader)?;
+        fields.push(FieldColumn { id, name, kind });
+    }
+    no_attributes(reader)?;
+    let options = TableOptions { partition_ns, ttl_ns };
+    Ok(TableSchema { id, database, name, time_name, tags, fields, options })
+}
+
+fn put_no_attributes(out: &mut Vec<u8>) {
+    out.extend_from_slice(&0_u16.to_le_bytes());
+}
+
+fn no_attributes(reader: &mut Reader<'_>) -> Result<(), Malformed> {
+    if reader.u16()? == 0 {
+        return Ok(());
+    }
+    let key = reader.u16()?;
+    malformed(format!("a column has an attribute ({key}) that this Marigram does not know"))
+}

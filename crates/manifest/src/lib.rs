@@ -1,0 +1,23 @@
+//! What is in a shard (`MANIFEST`), and what databases and tables there are (`CATALOG`).
+//!
+//! Both files are one kind of log ([`log`](mod@log)): a snapshot of a state and the edits since,
+//! each one checksummed and durable before it takes effect. The layouts are in
+//! `docs/formats/manifest.md` and `docs/formats/catalog.md`.
+//!
+//! Invariant: a reader sees the state after some whole number of edits, and at least all those
+//! whose commit returned.
+
+mod bytes;
+mod catalog;
+mod catalog_bytes;
+mod error;
+mod log;
+mod manifest;
+mod manifest_bytes;
+mod state;
+
+pub use catalog::{Catalog, CatalogEdit, CatalogState};
+pub use error::ManifestError;
+pub use log::{LogOptions, TornTail};
+pub use manifest::Manifest;
+pub use state::{Edit, Partition, SegmentId, SegmentMeta, Space, State, Tombstone};

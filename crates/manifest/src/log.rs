@@ -1,0 +1,364 @@
+//! The log that keeps a small state on disk: a snapshot and the edits since.
+//!
+//! ```text
+//! header    frame: magic, 8 bytes; format version, u32
+//! snapshot  frame: number u64, kind 1, state after that many edits
+//! edit      frame: number u64, kind 2, edit            (numbers rise by one)
+//! seal      frame: number u64, kind 3                  (edit `number` was durable before)
+//! ```
+//!
+//! Power may fail at every step, so:
+//! - A file comes into being under a temporary name, is synced, renamed, and its directory synced
+//!   before anything is appended. So header and snapshot are never torn, and a rename that power
+//!   loss takes back uncovers an older file with the same state.
+//! - An edit is appended and synced before it takes effect. Power loss can tear only the last
+//!   edit, whose commit never returned: it is cut off.
+//! - After the sync, a seal is appended and not synced. It costs little, and where it stands,
+//!   damage to the edit before it is damage and not a torn write. Damage that a whole later record
+//!   follows is an error; acknowledged edits are not dropped without a word.
+//! - What a new process reads may be in the page cache only. So the file and its directory are
+//!   synced on opening, before anybody acts on what was read.
+
+use crate::bytes::{Malformed, Reader};
+use crate::error::ManifestError;
+use marigram_codec::frame;
+use marigram_env::{File, FileSystem};
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A state that a log keeps.
+pub(crate) trait Logged: Clone + Debug + Default {
+    /// The file's name.
+    const FILE: &'static str;
+    /// The file's first bytes.
+    const MAGIC: [u8; 8];
+    /// The newest version of the format, and the one written.
+    const VERSION: u32;
+    /// A change.
+    type Edit: Debug;
+
+    fn encode(&self, out: &mut Vec<u8>);
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed>;
+    fn encode_edit(edit: &Self::Edit, out: &mut Vec<u8>);
+    fn decode_edit(reader: &mut Reader<'_>) -> Result<Self::Edit, Malformed>;
+    /// Why the edit contradicts the state, if it does.
+    fn check(&self, edit: &Self::Edit) -> Result<(), String>;
+    /// Applies an edit that was checked.
+    fn apply_checked(&mut self, edit: &Self::Edit);
+}
+
+/// When a log is rewritten.
+#[derive(Clone, Copy, Debug)]
+pub struct LogOptions {
+    /// The edits since the snapshot take at least this many bytes, and three times those of the
+    /// snapshot.
+    pub rewrite_bytes_min: u64,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        Self { rewrite_bytes_min: 64 * 1024 }
+    }
+}
+
+/// The end of a log that was cut off on opening: an edit whose commit never returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TornTail {
+    /// First byte cut off.
+    pub offset: u64,
+    /// Why it is no whole record.
+    pub reason: &'static str,
+}
+
+const SNAPSHOT: u8 = 1;
+const EDIT: u8 = 2;
+const SEAL: u8 = 3;
+/// Bytes of number and kind.
+const PREFIX_BYTES: usize = 9;
+
+/// A log under append, and the state after its last edit.
+#[derive(Debug)]
+pub(crate) struct EditLog<S> {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    state: S,
+    number: u64,
+    snapshot_bytes: u64,
+    edit_bytes: u64,
+    options: LogOptions,
+    torn: Option<TornTail>,
+    poisoned: Option<String>,
+}
+
+impl<S: Logged> EditLog<S> {
+    /// Opens the log in `dir`, or creates it with the default state.
+    pub(crate) fn open(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        options: LogOptions,
+    ) -> Result<Self, ManifestError> {
+        let path = dir.join(S::FILE);
+        let temporary = temporary(&path);
+        if fs.exists(&temporary).map_err(io(&temporary))? {
+            fs.remove(&temporary).map_err(io(&temporary))?;
+        }
+        if !fs.exists(&path).map_err(io(&path))? {
+            let (file, snapshot_bytes) = replace(&*fs, dir, &path, &S::default(), 0)?;
+            let (dir, state) = (dir.to_owned(), S::default());
+            let (number, edit_bytes, torn, poisoned) = (0, 0, None, None);
+            #[rustfmt::skip]
+            return Ok(Self {
+                fs, dir, path, file, state, number, snapshot_bytes, edit_bytes, options, torn,
+                poisoned,
+            });
+        }
+        let file = fs.open(&path).map_err(io(&path))?;
+        let bytes = read_file(&*file).map_err(io(&path))?;
+        let replayed = replay::<S>(&path, &bytes)?;
+        if replayed.torn.is_some() {
+            file.truncate(replayed.valid_bytes).map_err(io(&path))?;
+        }
+        file.sync().map_err(io(&path))?;
+        fs.sync_dir(dir).map_err(io(dir))?;
+        Ok(Self {
+            fs,
+            dir: dir.to_owned(),
+            path,
+            file,
+            state: replayed.state,
+            number: replayed.number,
+            snapshot_bytes: replayed.snapshot_bytes,
+            edit_bytes: replayed.valid_bytes - replayed.snapshot_bytes,
+            options,
+            torn: replayed.torn,
+            poisoned: None,
+        })
+    }
+
+    pub(crate) fn state(&self) -> &S {
+        &self.state
+    }
+
+    pub(crate) fn torn(&self) -> Option<&TornTail> {
+        self.torn.as_ref()
+    }
+
+    /// Makes an edit durable and applies it to the state. If it fails, the edit is not applied,
+    /// may or may not be there when the log is opened again, and nothing more can be committed.
+    pub(crate) fn commit(&mut self, edit: &S::Edit) -> Result<(), ManifestError> {
+        if let Some(reason) = &self.poisoned {
+            let (path, reason) = (self.path.clone(), reason.clone());
+            return Err(ManifestError::Poisoned { path, reason });
+        }
+        if let Err(reason) = self.state.check(edit) {
+            return Err(ManifestError::Refused { path: self.path.clone(), reason });
+        }
+        let result = self.write(edit);
+        if let Err(error) = &result {
+            self.poisoned = Some(error.to_string());
+        }
+        result
+    }
+
+    fn write(&mut self, edit: &S::Edit) -> Result<(), ManifestError> {
+        // Before the edit, not after it: an error on the way leaves the edit unwritten.
+        let limit = self.options.rewrite_bytes_min.max(self.snapshot_bytes.saturating_mul(3));
+        if self.edit_bytes >= limit {
+            (self.file, self.snapshot_bytes) =
+                replace(&*self.fs, &self.dir, &self.path, &self.state, self.number)?;
+            self.edit_bytes = 0;
+        }
+        let number = self.number + 1;
+        let mut bytes = Vec::new();
+        put_record(number, EDIT, |out| S::encode_edit(edit, out), &mut bytes);
+        self.file.append(&bytes).map_err(io(&self.path))?;
+        self.file.sync().map_err(io(&self.path))?;
+        self.number = number;
+        self.state.apply_checked(edit);
+        let edit_bytes = bytes.len();
+        put_record(number, SEAL, |_| {}, &mut bytes);
+        self.edit_bytes += bytes.len() as u64;
+        if let Err(error) = self.file.append(&bytes[edit_bytes..]) {
+            // The edit stands; but the file's end is unknown now.
+            self.poisoned = Some(io(&self.path)(error).to_string());
+        }
+        Ok(())
+    }
+}
+
+/// Writes a log with nothing but a snapshot, durably, in the stead of `path`. Returns the file and
+/// its length.
+fn replace<S: Logged>(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    path: &Path,
+    state: &S,
+    number: u64,
+) -> Result<(Arc<dyn File>, u64), ManifestError> {
+    let bytes = new_log(state, number);
+    let temporary = temporary(path);
+    let file = fs.create(&temporary).map_err(io(&temporary))?;
+    file.append(&bytes).map_err(io(&temporary))?;
+    file.sync().map_err(io(&temporary))?;
+    fs.rename(&temporary, path).map_err(io(path))?;
+    fs.sync_dir(dir).map_err(io(dir))?;
+    let file = fs.open(path).map_err(io(path))?;
+    Ok((file, bytes.len() as u64))
+}
+
+/// The bytes of a log with nothing but a snapshot.
+fn new_log<S: Logged>(state: &S, number: u64) -> Vec<u8> {
+    let mut header = S::MAGIC.to_vec();
+    header.extend_from_slice(&S::VERSION.to_le_bytes());
+    let mut bytes = Vec::new();
+    frame::write(&header, &mut bytes);
+    put_record(number, SNAPSHOT, |out| state.encode(out), &mut bytes);
+    bytes
+}
+
+fn put_record(number: u64, kind: u8, body: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+    let mut payload = number.to_le_bytes().to_vec();
+    payload.push(kind);
+    body(&mut payload);
+    frame::write(&payload, out);
+}
+
+fn temporary(path: &Path) -> PathBuf {
+    path.with_extension("tmp")
+}
+
+/// An I/O error at a path.
+pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> ManifestError + use<'_> {
+    move |source| ManifestError::Io { path: path.to_owned(), source }
+}
+
+pub(crate) fn read_file(file: &dyn File) -> std::io::Result<Vec<u8>> {
+    let len = usize::try_from(file.len()?).map_err(std::io::Error::other)?;
+    let mut bytes = vec![0; len];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+/// What a log holds.
+#[derive(Debug)]
+pub(crate) struct Replayed<S> {
+    pub(crate) state: S,
+    /// Number of the last edit.
+    number: u64,
+    /// Bytes of header and snapshot.
+    snapshot_bytes: u64,
+    /// Bytes of whole records.
+    valid_bytes: u64,
+    pub(crate) torn: Option<TornTail>,
+}
+
+/// Reads a log that stands at `path` (for messages).
+pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>, ManifestError> {
+    let corrupt = |offset: usize, reason: String| ManifestError::Corrupt {
+        path: path.to_owned(),
+        offset: offset as u64,
+        reason,
+    };
+    let header = whole(bytes, 0).map_err(|reason| corrupt(0, reason.to_owned()))?;
+    let version = header
+        .payload
+        .strip_prefix(&S::MAGIC)
+        .and_then(|version| version.try_into().ok())
+        .map(u32::from_le_bytes)
+        .ok_or_else(|| corrupt(0, format!("this is no {} of Marigram", S::FILE)))?;
+    if version != S::VERSION {
+        let (path, found, supported) = (path.to_owned(), version, S::VERSION);
+        return Err(ManifestError::Version { path, found, supported });
+    }
+    let start = header.end;
+    let snapshot = whole(bytes, start).map_err(|reason| corrupt(start, reason.to_owned()))?;
+    let (mut number, kind, mut reader) = prefix(snapshot.payload)
+        .map_err(|malformed| corrupt(start, malformed.to_string()))?;
+    if kind != SNAPSHOT {
+        return Err(corrupt(start, "the first record is not a snapshot".to_owned()));
+    }
+    let state = S::decode(&mut reader).and_then(|state| reader.finish().map(|()| state));
+    let mut state = state.map_err(|malformed| corrupt(start, malformed.to_string()))?;
+    let mut at = snapshot.end;
+    let mut torn = None;
+    while at < bytes.len() {
+        let record = match whole(bytes, at) {
+            Ok(record) => record,
+            Err(reason) => {
+                if let Some(later) = later_record(bytes, at + 1, number + 1) {
+                    let reason = format!("{reason}, though a whole record follows at byte {later}");
+                    return Err(corrupt(at, reason));
+                }
+                torn = Some(TornTail { offset: at as u64, reason });
+                break;
+            }
+        };
+        apply(&mut state, &mut number, record.payload)
+            .map_err(|malformed| corrupt(at, malformed.to_string()))?;
+        at = record.end;
+    }
+    Ok(Replayed {
+        state,
+        number,
+        snapshot_bytes: snapshot.end as u64,
+        valid_bytes: at as u64,
+        torn,
+    })
+}
+
+/// Applies an edit or seal to the state after edit `number`.
+fn apply<S: Logged>(state: &mut S, number: &mut u64, payload: &[u8]) -> Result<(), Malformed> {
+    let (found, kind, mut reader) = prefix(payload)?;
+    match kind {
+        SEAL if found == *number => reader.finish(),
+        EDIT if Some(found) == number.checked_add(1) => {
+            let edit = S::decode_edit(&mut reader)?;
+            reader.finish()?;
+            state.check(&edit).map_err(Malformed)?;
+            state.apply_checked(&edit);
+            *number = found;
+            Ok(())
+        }
+        _ => Err(Malformed(format!(
+            "a record of kind {kind} and number {found} cannot follow edit {number}"
+        ))),
+    }
+}
+
+struct Whole<'a> {
+    payload: &'a [u8],
+    end: usize,
+}
+
+fn whole(bytes: &[u8], at: usize) -> Result<Whole<'_>, &'static str> {
+    match frame::read(&bytes[at..]) {
+        frame::Read::Frame { payload, len } => Ok(Whole { payload, end: at + len }),
+        frame::Read::End => Err("the file ends early"),
+        frame::Read::Damaged(reason) => Err(reason),
+    }
+}
+
+fn prefix(payload: &[u8]) -> Result<(u64, u8, Reader<'_>), Malformed> {
+    let mut reader = Reader::new(payload);
+    Ok((reader.u64()?, reader.u8()?, reader))
+}
+
+/// Where the first whole record at or after byte `from` stands whose number is `number` or soon
+/// after. What only looks like one by chance is told apart before its checksum is computed, so
+/// that a long damaged stretch costs one pass.
+fn later_record(bytes: &[u8], from: usize, number: u64) -> Option<usize> {
+    let head_bytes = frame::HEADER_BYTES + PREFIX_BYTES;
+    (from..bytes.len().saturating_sub(head_bytes - 1)).find(|at| {
+        let (found, kind, _) = match prefix(&bytes[at + frame::HEADER_BYTES..]) {
+            Ok(prefix) => prefix,
+            Err(_) => return false,
+        };
+        let soon = number.saturating_add((bytes.len() / head_bytes) as u64);
+        (number..=soon).contains(&found)
+            && (kind == EDIT || kind == SEAL)
+            && matches!(frame::read(&bytes[*at..]), frame::Read::Frame { .. })
+    })
+}

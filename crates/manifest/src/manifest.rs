@@ -1,0 +1,103 @@
+//! The manifest of a shard: file `MANIFEST` in its directory.
+
+use crate::error::ManifestError;
+use crate::log::{EditLog, LogOptions, TornTail, io, read_file, replay};
+use crate::state::{Edit, State};
+use marigram_env::FileSystem;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The name of a shard's directory of segments, beside the manifest.
+const SEGMENTS: &str = "segments";
+
+/// The manifest of a shard under change: `MANIFEST` in its directory, a log of edits that is
+/// rewritten (to a temporary name, synced, renamed) when it has grown to several times its state.
+#[derive(Debug)]
+pub struct Manifest {
+    log: EditLog<State>,
+}
+
+impl Manifest {
+    /// Opens or creates the manifest in `dir`, which must be there. A torn last edit was never
+    /// acknowledged and is cut off ([`torn_tail`](Self::torn_tail)).
+    ///
+    /// # Errors
+    /// `Corrupt` for damage elsewhere, and for a manifest that is missing beside segments.
+    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<(Self, State), ManifestError> {
+        Self::open_with(fs, dir, LogOptions::default())
+    }
+
+    /// [`open`](Self::open) with other limits.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        options: LogOptions,
+    ) -> Result<(Self, State), ManifestError> {
+        refuse_missing(&*fs, dir)?;
+        let log: EditLog<State> = EditLog::open(fs, dir, options)?;
+        let state = log.state().clone();
+        Ok((Self { log }, state))
+    }
+
+    /// Reads the manifest in `dir` and changes nothing; for tools.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<State, ManifestError> {
+        let path = dir.join("MANIFEST");
+        let file = fs.open(&path).map_err(io(&path))?;
+        State::from_log(&path, &read_file(&*file).map_err(io(&path))?)
+    }
+
+    /// Makes a change durable, then applies it.
+    ///
+    /// # Errors
+    /// `Refused` if the edit contradicts the state: nothing has changed. After any other error it
+    /// is unknown whether the edit is on disk: files that it names must stay until the manifest
+    /// is opened again, and nothing more can be committed (`Poisoned`).
+    pub fn commit(&mut self, edit: &Edit) -> Result<(), ManifestError> {
+        self.log.commit(edit)
+    }
+
+    /// The state after the last commit.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        self.log.state()
+    }
+
+    /// What was cut off on opening; for the operator's log.
+    #[must_use]
+    pub fn torn_tail(&self) -> Option<&TornTail> {
+        self.log.torn()
+    }
+}
+
+impl State {
+    /// The state that the bytes of a manifest hold, without its torn tail; `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`Manifest::open`].
+    pub fn from_log(path: &Path, bytes: &[u8]) -> Result<Self, ManifestError> {
+        replay::<Self>(path, bytes).map(|replayed| replayed.state)
+    }
+}
+
+/// A manifest comes into being before any segment. Where segments stand without one, it was lost,
+/// and a new, empty one would declare them garbage.
+fn refuse_missing(fs: &dyn FileSystem, dir: &Path) -> Result<(), ManifestError> {
+    let (path, segments) = (dir.join("MANIFEST"), dir.join(SEGMENTS));
+    if fs.exists(&path).map_err(io(&path))? || !fs.exists(&segments).map_err(io(&segments))? {
+        return Ok(());
+    }
+    let names = fs.list(&segments).map_err(io(&segments))?;
+    match names.iter().find(|name| name.ends_with(".seg")) {
+        Some(name) => {
+            let reason = format!("the file is missing, though there is {SEGMENTS}/{name}");
+            Err(ManifestError::Corrupt { path, offset: 0, reason })
+        }
+        None => Ok(()),
+    }
+}

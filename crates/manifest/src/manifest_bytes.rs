@@ -1,0 +1,181 @@
+//! State and edits of a shard as bytes: `docs/formats/manifest.md`.
+
+use crate::bytes::{Malformed, Reader, malformed, put_count};
+use crate::log::Logged;
+use crate::state::{Edit, Partition, SegmentId, SegmentMeta, Space, State, Tombstone};
+use marigram_model::{SeriesId, TableId, TimeRange};
+use std::sync::Arc;
+
+/// Fewest bytes of a segment's entry.
+const SEGMENT_BYTES_MIN: usize = 8 + 1 + 16 + 16 + 24 + 4 + 8 + 4;
+/// Fewest bytes of a tombstone.
+const TOMBSTONE_BYTES_MIN: usize = 8 + 4 + 16 + 1;
+
+impl Logged for State {
+    const FILE: &'static str = "MANIFEST";
+    const MAGIC: [u8; 8] = *b"MARIMANI";
+    const VERSION: u32 = 1;
+    type Edit = Edit;
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        for number in
+            [self.wal_floor, self.flushed_sequence, self.series_log_bytes, self.segment_max]
+        {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        put_count(self.segments.len(), out);
+        self.segments.values().for_each(|segment| put_segment(segment, out));
+        put_count(self.tombstones.len(), out);
+        self.tombstones.iter().for_each(|tombstone| put_tombstone(tombstone, out));
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let mut state = Self {
+            wal_floor: reader.u64()?,
+            flushed_sequence: reader.u64()?,
+            series_log_bytes: reader.u64()?,
+            segment_max: reader.u64()?,
+            ..Self::default()
+        };
+        for _ in 0..reader.count(SEGMENT_BYTES_MIN)? {
+            let segment = segment(reader)?;
+            let last = state.segments.last_key_value().map(|(id, _)| *id);
+            if last >= Some(segment.id) || segment.id.0 > state.segment_max {
+                return malformed(format!("segment {} is out of order", segment.id));
+            }
+            state.segments.insert(segment.id, segment);
+        }
+        for _ in 0..reader.count(TOMBSTONE_BYTES_MIN)? {
+            let tombstone = tombstone(reader)?;
+            if state.tombstones.last().is_some_and(|last| last.sequence >= tombstone.sequence) {
+                return malformed("tombstones are not in ascending order");
+            }
+            state.tombstones.push(tombstone);
+        }
+        Ok(state)
+    }
+
+    fn encode_edit(edit: &Edit, out: &mut Vec<u8>) {
+        put_count(edit.removed.len(), out);
+        edit.removed.iter().for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));
+        put_count(edit.added.len(), out);
+        edit.added.iter().for_each(|segment| put_segment(segment, out));
+        put_count(edit.tombstones_added.len(), out);
+        edit.tombstones_added.iter().for_each(|tombstone| put_tombstone(tombstone, out));
+        put_count(edit.tombstones_removed.len(), out);
+        for sequence in &edit.tombstones_removed {
+            out.extend_from_slice(&sequence.to_le_bytes());
+        }
+        for mark in [edit.wal_floor, edit.flushed_sequence, edit.series_log_bytes] {
+            out.push(u8::from(mark.is_some()));
+            if let Some(mark) = mark {
+                out.extend_from_slice(&mark.to_le_bytes());
+            }
+        }
+    }
+
+    fn decode_edit(reader: &mut Reader<'_>) -> Result<Edit, Malformed> {
+        Ok(Edit {
+            removed: list(reader, 8, |reader| reader.u64().map(SegmentId))?,
+            added: list(reader, SEGMENT_BYTES_MIN, segment)?,
+            tombstones_added: list(reader, TOMBSTONE_BYTES_MIN, tombstone)?,
+            tombstones_removed: list(reader, 8, |reader| reader.u64())?,
+            wal_floor: mark(reader)?,
+            flushed_sequence: mark(reader)?,
+            series_log_bytes: mark(reader)?,
+        })
+    }
+
+    fn check(&self, edit: &Edit) -> Result<(), String> {
+        Self::check(self, edit)
+    }
+
+    fn apply_checked(&mut self, edit: &Edit) {
+        self.apply(edit);
+    }
+}
+
+fn list<T>(
+    reader: &mut Reader<'_>,
+    item_bytes: usize,
+    mut item: impl FnMut(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<Vec<T>, Malformed> {
+    (0..reader.count(item_bytes)?).map(|_| item(reader)).collect()
+}
+
+fn mark(reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
+    if reader.flag()? { reader.u64().map(Some) } else { Ok(None) }
+}
+
+fn put_range(range: TimeRange, out: &mut Vec<u8>) {
+    out.extend_from_slice(&range.min.to_le_bytes());
+    out.extend_from_slice(&range.max.to_le_bytes());
+}
+
+fn put_segment(segment: &SegmentMeta, out: &mut Vec<u8>) {
+    out.extend_from_slice(&segment.id.0.to_le_bytes());
+    out.push(segment.space as u8);
+    out.extend_from_slice(&segment.partition.start_ns.to_le_bytes());
+    out.extend_from_slice(&segment.partition.width_ns.to_le_bytes());
+    put_range(segment.range, out);
+    for number in [segment.rows, segment.bytes, segment.sequence_max] {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+    put_count(segment.tables.len(), out);
+    segment.tables.iter().for_each(|table| out.extend_from_slice(&table.0.to_le_bytes()));
+    for number in [segment.series_min.0, segment.series_max.0, segment.level] {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+fn segment(reader: &mut Reader<'_>) -> Result<SegmentMeta, Malformed> {
+    let meta = SegmentMeta {
+        id: SegmentId(reader.u64()?),
+        space: match reader.u8()? {
+            1 => Space::Sequence,
+            2 => Space::Unsequence,
+            other => return malformed(format!("no space has the number {other}")),
+        },
+        partition: Partition { start_ns: reader.i64()?, width_ns: reader.i64()? },
+        range: TimeRange { min: reader.i64()?, max: reader.i64()? },
+        rows: reader.u64()?,
+        bytes: reader.u64()?,
+        sequence_max: reader.u64()?,
+        tables: list(reader, 4, |reader| reader.u32().map(TableId))?,
+        series_min: SeriesId(reader.u32()?),
+        series_max: SeriesId(reader.u32()?),
+        level: reader.u32()?,
+    };
+    if !meta.tables.is_sorted_by(|a, b| a < b) {
+        return malformed(format!("the tables of segment {} are not ascending", meta.id));
+    }
+    Ok(meta)
+}
+
+fn put_tombstone(tombstone: &Tombstone, out: &mut Vec<u8>) {
+    out.extend_from_slice(&tombstone.sequence.to_le_bytes());
+    out.extend_from_slice(&tombstone.table.0.to_le_bytes());
+    put_range(tombstone.range, out);
+    out.push(u8::from(tombstone.series.is_some()));
+    if let Some(series) = &tombstone.series {
+        put_count(series.len(), out);
+        series.iter().for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));
+    }
+}
+
+fn tombstone(reader: &mut Reader<'_>) -> Result<Tombstone, Malformed> {
+    let sequence = reader.u64()?;
+    let table = TableId(reader.u32()?);
+    let range = TimeRange { min: reader.i64()?, max: reader.i64()? };
+    let series = if reader.flag()? {
+        let series: Arc<[SeriesId]> =
+            list(reader, 4, |reader| reader.u32().map(SeriesId))?.into();
+        if !series.is_sorted_by(|a, b| a < b) {
+            return malformed(format!("the series of tombstone {sequence} are not ascending"));
+        }
+        Some(series)
+    } else {
+        None
+    };
+    Ok(Tombstone { sequence, table, series, range })
+}

@@ -1,0 +1,181 @@
+//! What a shard holds, and how that changes.
+
+use marigram_model::{SeriesId, TableId, TimeRange};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A segment's number, unique in its shard and never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentId(pub u64);
+
+impl fmt::Display for SegmentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Whether a segment's rows arrived in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Space {
+    /// In order: a series' rows never overlap between segments.
+    Sequence = 1,
+    /// Late.
+    Unsequence = 2,
+}
+
+/// A window of time that no segment crosses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Partition {
+    /// First time, ns.
+    pub start_ns: i64,
+    /// Width, ns.
+    pub width_ns: i64,
+}
+
+/// A segment of a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentMeta {
+    /// Number, which is also the file's name.
+    pub id: SegmentId,
+    /// Space.
+    pub space: Space,
+    /// Partition.
+    pub partition: Partition,
+    /// First and last time in it, ns.
+    pub range: TimeRange,
+    /// Rows.
+    pub rows: u64,
+    /// Length of the file.
+    pub bytes: u64,
+    /// Highest WAL sequence of a row in it: of two segments with the same (series, time), the
+    /// higher one is newer. A tombstone applies to segments with a lower `sequence_max`.
+    pub sequence_max: u64,
+    /// Tables with rows in it, ascending.
+    pub tables: Vec<TableId>,
+    /// Lowest series in it.
+    pub series_min: SeriesId,
+    /// Highest series in it.
+    pub series_max: SeriesId,
+    /// How often its rows have been merged (0 = flushed).
+    pub level: u32,
+}
+
+/// A range delete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tombstone {
+    /// WAL sequence of the delete; also its identity.
+    pub sequence: u64,
+    /// Table.
+    pub table: TableId,
+    /// `None`: every series of the table. Ascending.
+    pub series: Option<Arc<[SeriesId]>>,
+    /// Times that were deleted, ns.
+    pub range: TimeRange,
+}
+
+/// One atomic change. Applied in the order of the fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edit {
+    /// Segments that are no longer part of the shard.
+    pub removed: Vec<SegmentId>,
+    /// New segments; their files are durable.
+    pub added: Vec<SegmentMeta>,
+    /// New tombstones. One with the sequence of a known one replaces it.
+    pub tombstones_added: Vec<Tombstone>,
+    /// Sequences of tombstones that apply to no segment any more; unknown ones are ignored.
+    pub tombstones_removed: Vec<u64>,
+    /// WAL files below this number are no longer needed. Never falls.
+    pub wal_floor: Option<u64>,
+    /// Highest WAL sequence contained in segments. Never falls.
+    pub flushed_sequence: Option<u64>,
+    /// Valid bytes of the series log.
+    pub series_log_bytes: Option<u64>,
+}
+
+/// What a shard holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// Segments.
+    pub segments: BTreeMap<SegmentId, SegmentMeta>,
+    /// Tombstones, ascending by sequence.
+    pub tombstones: Vec<Tombstone>,
+    /// WAL files below this number are no longer needed.
+    pub wal_floor: u64,
+    /// Highest WAL sequence contained in segments.
+    pub flushed_sequence: u64,
+    /// Valid bytes of the series log.
+    pub series_log_bytes: u64,
+    /// Highest segment id that was ever in the manifest; 0 where there was none.
+    pub segment_max: u64,
+}
+
+impl State {
+    /// Why the edit contradicts the state, if it does: it removes a segment that is not there,
+    /// or adds one that is.
+    ///
+    /// # Errors
+    /// The contradiction.
+    pub fn check(&self, edit: &Edit) -> Result<(), String> {
+        let mut removed: Vec<_> = edit.removed.clone();
+        removed.sort_unstable();
+        if let Some(twice) = removed.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("segment {} is removed twice", twice[0]));
+        }
+        if let Some(missing) = removed.iter().find(|id| !self.segments.contains_key(id)) {
+            return Err(format!("segment {missing} is removed but not there"));
+        }
+        let mut added: Vec<_> = edit.added.iter().map(|segment| segment.id).collect();
+        added.sort_unstable();
+        if let Some(twice) = added.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("segment {} is added twice", twice[0]));
+        }
+        for id in added {
+            // A segment may be taken out and put back in one edit, in another place.
+            let moved = removed.binary_search(&id).is_ok();
+            let known = self.segments.contains_key(&id);
+            if known && !moved {
+                return Err(format!("segment {id} is added but there already"));
+            }
+            if id.0 == 0 {
+                return Err("segment ids begin at 1".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies an edit.
+    pub fn apply(&mut self, edit: &Edit) {
+        for id in &edit.removed {
+            self.segments.remove(id);
+        }
+        for segment in &edit.added {
+            self.segment_max = self.segment_max.max(segment.id.0);
+            self.segments.insert(segment.id, segment.clone());
+        }
+        for tombstone in &edit.tombstones_added {
+            let known = self.tombstones.binary_search_by_key(&tombstone.sequence, |t| t.sequence);
+            match known {
+                Ok(at) => self.tombstones[at] = tombstone.clone(),
+                Err(at) => self.tombstones.insert(at, tombstone.clone()),
+            }
+        }
+        for sequence in &edit.tombstones_removed {
+            if let Ok(at) = self.tombstones.binary_search_by_key(sequence, |t| t.sequence) {
+                self.tombstones.remove(at);
+            }
+        }
+        self.wal_floor = self.wal_floor.max(edit.wal_floor.unwrap_or(0));
+        self.flushed_sequence = self.flushed_sequence.max(edit.flushed_sequence.unwrap_or(0));
+        if let Some(bytes) = edit.series_log_bytes {
+            self.series_log_bytes = bytes;
+        }
+    }
+
+    /// The id for a new segment: above every id that was ever in the manifest, from 1.
+    #[must_use]
+    pub fn next_segment(&self) -> SegmentId {
+        SegmentId(self.segment_max.saturating_add(1))
+    }
+}

@@ -1,0 +1,22 @@
+//! The words of Marigram as types: ids, time, column types, schemas, tag sets and columnar rows.
+//!
+//! Every other crate speaks in these. Nothing here does I/O, reads a clock or draws a random
+//! number, so that each function is a pure function of its arguments.
+
+mod batch;
+mod builder;
+mod ids;
+mod rows;
+mod schema;
+mod tags;
+mod time;
+mod types;
+
+pub use batch::{BatchError, BatchField, BatchTag, WriteBatch};
+pub use builder::{BatchBuilder, FieldValueRef};
+pub use ids::{ColumnId, SeriesId, TableId};
+pub use rows::{SeriesRun, SortedRows};
+pub use schema::{FieldColumn, Limits, SchemaError, TableOptions, TableSchema, TagColumn};
+pub use tags::{TagKey, TagKeyError, TagValue, TagValueRef, tag_key_entries};
+pub use time::{DAY_NS, TimeRange, partition_start};
+pub use types::{FieldType, FieldValue, TagType};

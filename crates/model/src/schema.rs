@@ -1,0 +1,243 @@
+//! Schemas: what columns a table has, and what its settings are.
+
+use crate::ids::{ColumnId, TableId};
+use crate::time::DAY_NS;
+use crate::types::{FieldType, TagType};
+
+/// Limits on names and values that come from outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits;
+
+impl Limits {
+    /// Longest name of a database, table or column, bytes.
+    pub const NAME_BYTES_MAX: usize = 255;
+    /// Longest value of a tag, bytes.
+    pub const TAG_BYTES_MAX: usize = 16 * 1024;
+    /// Longest value of a string or bytes field, bytes.
+    pub const VALUE_BYTES_MAX: usize = 1 << 20;
+    /// Most tags of a table.
+    pub const TAGS_MAX: usize = 256;
+    /// Most fields of a table.
+    pub const FIELDS_MAX: usize = 16 * 1024;
+    /// Narrowest partition, ns (one minute).
+    pub const PARTITION_NS_MIN: i64 = 60_000_000_000;
+
+    /// Whether a name of a database, table or column is fit to be one.
+    ///
+    /// # Errors
+    /// If it is empty, too long or holds a control character.
+    pub fn check_name(kind: &'static str, name: &str) -> Result<(), SchemaError> {
+        if name.is_empty() {
+            return Err(SchemaError::EmptyName { kind });
+        }
+        if name.len() > Self::NAME_BYTES_MAX {
+            let start = name.chars().take(24).collect();
+            return Err(SchemaError::LongName {
+                kind,
+                start,
+                len: name.len(),
+            });
+        }
+        if name.chars().any(char::is_control) {
+            return Err(SchemaError::ControlInName {
+                kind,
+                name: name.escape_debug().to_string(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a name, a schema or a change to one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// A name of nothing.
+    #[error("a {kind} needs a name: this one is empty")]
+    EmptyName {
+        /// What the name is of.
+        kind: &'static str,
+    },
+    /// A name over [`Limits::NAME_BYTES_MAX`].
+    #[error("the {kind} name '{start}…' has {len} bytes; at most {max} are allowed", max = Limits::NAME_BYTES_MAX)]
+    LongName {
+        /// What the name is of.
+        kind: &'static str,
+        /// How it begins.
+        start: String,
+        /// Its length, bytes.
+        len: usize,
+    },
+    /// A name with a control character.
+    #[error("the {kind} name '{name}' holds a control character")]
+    ControlInName {
+        /// What the name is of.
+        kind: &'static str,
+        /// The name, escaped.
+        name: String,
+    },
+    /// Two columns of one name.
+    #[error("column '{name}' stands twice in table '{table}'")]
+    DuplicateColumn {
+        /// The table.
+        table: String,
+        /// The column.
+        name: String,
+    },
+    /// More columns than allowed.
+    #[error("table '{table}' would have {count} {kind}s; at most {max} are allowed")]
+    TooMany {
+        /// The table.
+        table: String,
+        /// "tag" or "field".
+        kind: &'static str,
+        /// How many there would be.
+        count: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// A setting out of its range.
+    #[error("table '{table}': {reason}")]
+    BadOption {
+        /// The table.
+        table: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// A column that identifies a device. Its place in [`TableSchema::tags`] is its ordinal, which
+/// never changes: tags are only ever added at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagColumn {
+    /// Name, unique among the table's columns.
+    pub name: String,
+    /// Type.
+    pub kind: TagType,
+}
+
+/// A column that is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldColumn {
+    /// Number, which segments and the WAL use in the name's stead.
+    pub id: ColumnId,
+    /// Name, unique among the table's columns.
+    pub name: String,
+    /// Type.
+    pub kind: FieldType,
+}
+
+/// A table's settings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TableOptions {
+    /// Width of a partition, ns.
+    pub partition_ns: i64,
+    /// How long rows are kept, ns; `None` keeps them for ever.
+    pub ttl_ns: Option<i64>,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            partition_ns: DAY_NS,
+            ttl_ns: None,
+        }
+    }
+}
+
+/// A table: `name ( time, tags…, fields… )`. Immutable: a change makes a new one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSchema {
+    /// The table's number.
+    pub id: TableId,
+    /// Database.
+    pub database: String,
+    /// Name, unique in its database.
+    pub name: String,
+    /// Name of the time column; `time` unless the table was created with another.
+    pub time_name: String,
+    /// Tags in the order of their ordinals.
+    pub tags: Vec<TagColumn>,
+    /// Fields in the order of their ids.
+    pub fields: Vec<FieldColumn>,
+    /// Settings.
+    pub options: TableOptions,
+}
+
+impl TableSchema {
+    /// The id for the next field that the table gains.
+    #[must_use]
+    pub fn next_column(&self) -> ColumnId {
+        ColumnId(self.fields.last().map_or(1, |field| field.id.0 + 1))
+    }
+
+    /// The tag of this name with its ordinal.
+    #[must_use]
+    pub fn tag(&self, name: &str) -> Option<(u16, &TagColumn)> {
+        let ordinal = self.tags.iter().position(|tag| tag.name == name)?;
+        Some((u16::try_from(ordinal).ok()?, &self.tags[ordinal]))
+    }
+
+    /// The field of this name.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&FieldColumn> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The field with this id.
+    #[must_use]
+    pub fn field_by_id(&self, id: ColumnId) -> Option<&FieldColumn> {
+        self.fields
+            .binary_search_by_key(&id, |field| field.id)
+            .ok()
+            .map(|at| &self.fields[at])
+    }
+
+    /// Every column's name: time, tags, fields.
+    pub fn column_names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.time_name.as_str())
+            .chain(self.tags.iter().map(|tag| tag.name.as_str()))
+            .chain(self.fields.iter().map(|field| field.name.as_str()))
+    }
+
+    /// Whether names, counts and settings are within their limits.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), SchemaError> {
+        Limits::check_name("table", &self.name)?;
+        let mut seen = std::collections::HashSet::new();
+        for name in self.column_names() {
+            Limits::check_name("column", name)?;
+            if !seen.insert(name) {
+                let (table, name) = (self.name.clone(), name.to_owned());
+                return Err(SchemaError::DuplicateColumn { table, name });
+            }
+        }
+        let counts = [
+            ("tag", self.tags.len(), Limits::TAGS_MAX),
+            ("field", self.fields.len(), Limits::FIELDS_MAX),
+        ];
+        for (kind, count, max) in counts {
+            if count > max {
+                return Err(SchemaError::TooMany {
+                    table: self.name.clone(),
+                    kind,
+                    count,
+                    max,
+                });
+            }
+        }
+        let bad = |reason: &str| SchemaError::BadOption {
+            table: self.name.clone(),
+            reason: reason.to_owned(),
+        };
+        if self.options.partition_ns < Limits::PARTITION_NS_MIN {
+            return Err(bad("a partition is at least one minute wide"));
+        }
+        if self.options.ttl_ns.is_some_and(|ttl_ns| ttl_ns <= 0) {
+            return Err(bad("ttl is a positive time, or none"));
+        }
+        Ok(())
+    }
+}

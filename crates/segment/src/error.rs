@@ -1,0 +1,75 @@
+//! Why a segment could not be written or read.
+
+use std::path::{Path, PathBuf};
+
+/// Why a segment could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SegmentError {
+    /// The disk said no.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the disk said.
+        source: std::io::Error,
+    },
+    /// What was read is not what was written.
+    #[error("{path} at byte {offset}: {reason}", path = path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Where the damaged part begins, bytes.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A column's type has no place in a segment, or rows came out of order: the caller's mistake.
+    #[error("{path}: {reason}", path = path.display())]
+    Misuse {
+        /// The file.
+        path: PathBuf,
+        /// What was done wrong.
+        reason: String,
+    },
+}
+
+impl SegmentError {
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn corrupt(path: &Path, offset: u64, reason: impl ToString) -> Self {
+        Self::Corrupt {
+            path: path.to_owned(),
+            offset,
+            reason: reason.to_string(),
+        }
+    }
+
+    pub(crate) fn misuse(path: &Path, reason: impl ToString) -> Self {
+        Self::Misuse {
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+/// What is wrong with a block, before it is known which file it is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Damage(pub(crate) String);
+
+impl From<&str> for Damage {
+    fn from(reason: &str) -> Self {
+        Self(reason.to_owned())
+    }
+}
+
+impl Damage {
+    pub(crate) fn at(self, path: &Path, offset: u64) -> SegmentError {
+        SegmentError::corrupt(path, offset, self.0)
+    }
+}

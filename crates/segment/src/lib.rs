@@ -1,0 +1,27 @@
+//! Segments: immutable columnar files, sorted by table, series and time.
+//!
+//! [`SegmentWriter`] takes sorted rows and writes pages, indexes and footer; [`Segment`] opens a
+//! file and gives directories, page statistics and decoded pages one at a time. The format is
+//! specified in `docs/formats/segment.md`.
+//!
+//! Invariant: every byte is covered by a checksum and checked before it is believed. Damage is an
+//! error with path and offset, never a panic and never a wrong value.
+
+mod bytes;
+mod error;
+mod layout;
+mod page;
+mod segment;
+mod stats;
+mod verify;
+mod writer;
+
+pub use error::SegmentError;
+pub use layout::{FORMAT_VERSION, PageMeta, RowGroup, SegmentColumn, SegmentSummary};
+pub use page::PageInfo;
+pub use segment::Segment;
+pub use stats::PageStats;
+pub use writer::{SegmentOptions, SegmentWriter};
+
+#[cfg(test)]
+mod tests;

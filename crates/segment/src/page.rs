@@ -1,0 +1,337 @@
+//! One page: a self-describing header, a bitmap of nulls where there are any, encoded values.
+
+use crate::error::Damage;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray, StringArray,
+    new_null_array,
+};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use marigram_codec::{Compressor, Encoding, Header, Limits, OwnedValues, ValueType, Values};
+use marigram_model::FieldType;
+use std::sync::Arc;
+
+/// Bytes before the bitmap and the values.
+const HEADER_BYTES: usize = 16;
+/// Bit of the flags: a bitmap of the rows that are not null follows the header.
+const HAS_NULLS: u8 = 1;
+/// What the values of a page may take after decompression, bytes. The writer stays far below.
+const DECODED_BYTES_MAX: usize = 1 << 28;
+
+/// How a page stands in its file, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageInfo {
+    /// Name of the encoding.
+    pub encoding: String,
+    /// Name of the compressor.
+    pub compressor: String,
+    /// Bytes in the file, header included.
+    pub encoded_bytes: u32,
+    /// Bytes that the values take in memory.
+    pub raw_bytes: u32,
+}
+
+/// Values without nulls, in memory of their own where nulls had to be left out.
+enum Dense<'a> {
+    Bool(Vec<bool>),
+    I32(Gathered<'a, i32>),
+    I64(Gathered<'a, i64>),
+    U64(Gathered<'a, u64>),
+    F32(Gathered<'a, f32>),
+    F64(Gathered<'a, f64>),
+    Bytes {
+        offsets: Gathered<'a, i32>,
+        data: Gathered<'a, u8>,
+    },
+}
+
+type Gathered<'a, T> = std::borrow::Cow<'a, [T]>;
+
+impl Dense<'_> {
+    fn values(&self) -> Values<'_> {
+        match self {
+            Self::Bool(values) => Values::Bool(values),
+            Self::I32(values) => Values::I32(values),
+            Self::I64(values) => Values::I64(values),
+            Self::U64(values) => Values::U64(values),
+            Self::F32(values) => Values::F32(values),
+            Self::F64(values) => Values::F64(values),
+            Self::Bytes { offsets, data } => Values::Bytes { offsets, data },
+        }
+    }
+}
+
+/// Appends a page of `values`.
+pub(crate) fn encode_page(values: &ArrayRef, out: &mut Vec<u8>) -> Result<(), Damage> {
+    let kind = FieldType::of(values.data_type()).ok_or_else(|| {
+        Damage(format!(
+            "values of type {} have no place in a segment",
+            values.data_type()
+        ))
+    })?;
+    let start = out.len();
+    out.extend_from_slice(&[0; HEADER_BYTES]);
+    let nulls = values.nulls().filter(|nulls| nulls.null_count() > 0);
+    if let Some(nulls) = nulls {
+        let rows = values.len();
+        out.extend_from_slice(&nulls.inner().sliced()[..rows.div_ceil(8)]);
+        if let Some(last) = out.last_mut().filter(|_| !rows.is_multiple_of(8)) {
+            *last &= (1 << (rows % 8)) - 1;
+        }
+    }
+    let dense = dense(kind, values, nulls);
+    let header = marigram_codec::encode(dense.values(), out);
+    let body_bytes = (out.len() - start - HEADER_BYTES) as u32;
+    out[start] = header.encoding as u8;
+    out[start + 1] = header.compressor as u8;
+    out[start + 2] = if nulls.is_some() { HAS_NULLS } else { 0 };
+    out[start + 3] = kind as u8;
+    out[start + 4..start + 8].copy_from_slice(&header.body_bytes.to_le_bytes());
+    out[start + 8..start + 12].copy_from_slice(&body_bytes.to_le_bytes());
+    let checksum = checksum(&out[start..]);
+    out[start + 12..start + 16].copy_from_slice(&checksum.to_le_bytes());
+    Ok(())
+}
+
+fn checksum(page: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&page[..12]), &page[HEADER_BYTES..])
+}
+
+fn dense<'a>(kind: FieldType, values: &'a ArrayRef, nulls: Option<&NullBuffer>) -> Dense<'a> {
+    fn numbers<'a, T: ArrowPrimitiveType>(
+        values: &'a PrimitiveArray<T>,
+        nulls: Option<&NullBuffer>,
+    ) -> Gathered<'a, T::Native> {
+        match nulls {
+            None => Gathered::Borrowed(values.values()),
+            Some(nulls) => nulls
+                .valid_indices()
+                .map(|row| values.values()[row])
+                .collect(),
+        }
+    }
+    match kind {
+        FieldType::Bool => {
+            let values = values.as_boolean().values();
+            Dense::Bool(match nulls {
+                None => values.iter().collect(),
+                Some(nulls) => nulls.valid_indices().map(|row| values.value(row)).collect(),
+            })
+        }
+        FieldType::I32 => Dense::I32(numbers(values.as_primitive::<Int32Type>(), nulls)),
+        FieldType::I64 => Dense::I64(numbers(values.as_primitive::<Int64Type>(), nulls)),
+        FieldType::U64 => Dense::U64(numbers(values.as_primitive::<UInt64Type>(), nulls)),
+        FieldType::F32 => Dense::F32(numbers(values.as_primitive::<Float32Type>(), nulls)),
+        FieldType::F64 => Dense::F64(numbers(values.as_primitive::<Float64Type>(), nulls)),
+        FieldType::Timestamp => Dense::I64(numbers(
+            values.as_primitive::<TimestampNanosecondType>(),
+            nulls,
+        )),
+        FieldType::String => {
+            let values = values.as_string::<i32>();
+            strings(values.offsets(), values.value_data(), nulls)
+        }
+        FieldType::Bytes => {
+            let values = values.as_binary::<i32>();
+            strings(values.offsets(), values.value_data(), nulls)
+        }
+    }
+}
+
+fn strings<'a>(offsets: &'a [i32], data: &'a [u8], nulls: Option<&NullBuffer>) -> Dense<'a> {
+    let Some(nulls) = nulls else {
+        return Dense::Bytes {
+            offsets: Gathered::Borrowed(offsets),
+            data: Gathered::Borrowed(data),
+        };
+    };
+    let (mut dense_offsets, mut dense) = (vec![0], Vec::new());
+    for row in nulls.valid_indices() {
+        dense.extend_from_slice(&data[offsets[row] as usize..offsets[row + 1] as usize]);
+        dense_offsets.push(dense.len() as i32);
+    }
+    Dense::Bytes {
+        offsets: dense_offsets.into(),
+        data: dense.into(),
+    }
+}
+
+/// A page whose header and checksum were checked.
+struct Page<'a> {
+    header: Header,
+    nulls: Option<NullBuffer>,
+    body: &'a [u8],
+}
+
+fn open_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<Page<'_>, Damage> {
+    let (head, rest) = bytes
+        .split_first_chunk::<HEADER_BYTES>()
+        .ok_or("the page is shorter than its header")?;
+    let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    if word(8) as usize != rest.len() {
+        return Err(Damage::from("the page's length is not what its index says"));
+    }
+    if checksum(bytes) != word(12) {
+        return Err(Damage::from("the page's checksum is wrong"));
+    }
+    let encoding = Encoding::from_number(head[0]).ok_or("no encoding has this number")?;
+    let compressor = Compressor::from_number(head[1]).ok_or("no compressor has this number")?;
+    if head[3] != kind as u8 {
+        return Err(Damage::from("the page holds values of another type"));
+    }
+    let header = Header {
+        encoding,
+        compressor,
+        body_bytes: word(4),
+    };
+    let (nulls, body) = match head[2] {
+        0 => (None, rest),
+        HAS_NULLS => {
+            let (bits, body) = rest
+                .split_at_checked(rows.div_ceil(8))
+                .ok_or("the bitmap of nulls is cut off")?;
+            let bits = BooleanBuffer::new(Buffer::from(bits), 0, rows);
+            (Some(NullBuffer::new(bits)), body)
+        }
+        _ => return Err(Damage::from("the page has flags that are not known")),
+    };
+    Ok(Page {
+        header,
+        nulls,
+        body,
+    })
+}
+
+/// Decodes a page of `rows` rows.
+pub(crate) fn decode_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<ArrayRef, Damage> {
+    let page = open_page(bytes, kind, rows)?;
+    let count = rows - page.nulls.as_ref().map_or(0, NullBuffer::null_count);
+    if count == 0 {
+        return Ok(new_null_array(&kind.data_type(), rows));
+    }
+    let limits = Limits {
+        values: rows,
+        bytes: DECODED_BYTES_MAX,
+    };
+    let values = marigram_codec::decode(value_type(kind), page.header, count, page.body, limits)
+        .map_err(|error| Damage(error.to_string()))?;
+    to_array(kind, values, page.nulls, rows)
+}
+
+/// How a page stands in its file.
+pub(crate) fn page_info(bytes: &[u8], kind: FieldType, rows: usize) -> Result<PageInfo, Damage> {
+    let page = open_page(bytes, kind, rows)?;
+    let values = decode_page(bytes, kind, rows)?;
+    let raw: usize = values.to_data().buffers().iter().map(Buffer::len).sum();
+    Ok(PageInfo {
+        encoding: page.header.encoding.name().to_owned(),
+        compressor: page.header.compressor.name().to_owned(),
+        encoded_bytes: bytes.len() as u32,
+        raw_bytes: raw as u32,
+    })
+}
+
+fn value_type(kind: FieldType) -> ValueType {
+    match kind {
+        FieldType::Bool => ValueType::Bool,
+        FieldType::I32 => ValueType::I32,
+        FieldType::I64 | FieldType::Timestamp => ValueType::I64,
+        FieldType::U64 => ValueType::U64,
+        FieldType::F32 => ValueType::F32,
+        FieldType::F64 => ValueType::F64,
+        FieldType::String | FieldType::Bytes => ValueType::Bytes,
+    }
+}
+
+fn to_array(
+    kind: FieldType,
+    values: OwnedValues,
+    nulls: Option<NullBuffer>,
+    rows: usize,
+) -> Result<ArrayRef, Damage> {
+    Ok(match (kind, values) {
+        (FieldType::Bool, OwnedValues::Bool { bits, len }) => {
+            let dense = BooleanBuffer::new(Buffer::from_vec(bits), 0, len);
+            let values = match &nulls {
+                None => dense,
+                Some(nulls) => {
+                    let mut spread = vec![false; rows];
+                    for (at, row) in nulls.valid_indices().enumerate() {
+                        spread[row] = dense.value(at);
+                    }
+                    BooleanBuffer::from(spread)
+                }
+            };
+            Arc::new(BooleanArray::new(values, nulls))
+        }
+        (FieldType::I32, OwnedValues::I32(values)) => spread::<Int32Type>(values, nulls, rows),
+        (FieldType::I64, OwnedValues::I64(values)) => spread::<Int64Type>(values, nulls, rows),
+        (FieldType::Timestamp, OwnedValues::I64(values)) => {
+            spread::<TimestampNanosecondType>(values, nulls, rows)
+        }
+        (FieldType::U64, OwnedValues::U64(values)) => spread::<UInt64Type>(values, nulls, rows),
+        (FieldType::F32, OwnedValues::F32(values)) => spread::<Float32Type>(values, nulls, rows),
+        (FieldType::F64, OwnedValues::F64(values)) => spread::<Float64Type>(values, nulls, rows),
+        (FieldType::String, OwnedValues::Bytes { offsets, data }) => {
+            let offsets = spread_offsets(offsets, nulls.as_ref(), rows)?;
+            let array = StringArray::try_new(offsets, Buffer::from_vec(data), nulls);
+            Arc::new(array.map_err(|error| Damage(error.to_string()))?)
+        }
+        (FieldType::Bytes, OwnedValues::Bytes { offsets, data }) => {
+            let offsets = spread_offsets(offsets, nulls.as_ref(), rows)?;
+            let array = BinaryArray::try_new(offsets, Buffer::from_vec(data), nulls);
+            Arc::new(array.map_err(|error| Damage(error.to_string()))?)
+        }
+        _ => return Err(Damage::from("the page holds values of another type")),
+    })
+}
+
+/// Puts dense values in their rows.
+fn spread<T: ArrowPrimitiveType>(
+    dense: Vec<T::Native>,
+    nulls: Option<NullBuffer>,
+    rows: usize,
+) -> ArrayRef {
+    let values = match &nulls {
+        None => dense,
+        Some(nulls) => {
+            let mut values = vec![T::Native::default(); rows];
+            for (value, row) in dense.into_iter().zip(nulls.valid_indices()) {
+                values[row] = value;
+            }
+            values
+        }
+    };
+    Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(values), nulls))
+}
+
+/// Offsets of dense values as offsets of rows: a null takes no bytes.
+fn spread_offsets(
+    dense: Vec<i32>,
+    nulls: Option<&NullBuffer>,
+    rows: usize,
+) -> Result<OffsetBuffer<i32>, Damage> {
+    let offsets = match nulls {
+        None => dense,
+        Some(nulls) => {
+            let mut dense = dense.into_iter();
+            let mut end = dense.next().ok_or("strings without offsets")?;
+            let mut offsets = Vec::with_capacity(rows + 1);
+            offsets.push(end);
+            for row in 0..rows {
+                if nulls.is_valid(row) {
+                    end = dense.next().ok_or("strings with too few offsets")?;
+                }
+                offsets.push(end);
+            }
+            offsets
+        }
+    };
+    if offsets.len() != rows + 1 || offsets[0] < 0 || offsets.windows(2).any(|p| p[0] > p[1]) {
+        return Err(Damage::from("offsets of strings are not ascending"));
+    }
+    Ok(OffsetBuffer::new(ScalarBuffer::from(offsets)))
+}

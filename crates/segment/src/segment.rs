@@ -1,0 +1,280 @@
+//! An open segment: footer in memory, the rest read and checked when first asked for.
+
+use crate::error::{Damage, SegmentError};
+use crate::layout::{
+    GroupPlaces, HEADER_BYTES, PageMeta, Place, RowGroup, SegmentSummary, TRAILER_BYTES,
+    check_footer, check_header, footer_bytes, read_directory, read_footer, read_index,
+};
+use crate::page::{PageInfo, decode_page, page_info};
+use crate::writer::summary_of;
+use arrow_array::ArrayRef;
+use marigram_codec::frame;
+use marigram_env::{File, FileSystem};
+use marigram_model::{ColumnId, FieldType, SeriesRun, TableId};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// An open segment. Opening reads and checks the footer; directories and page indexes are read and
+/// checked when first asked for, and kept. Share it in an `Arc`.
+#[derive(Debug)]
+pub struct Segment {
+    path: PathBuf,
+    file: Arc<dyn File>,
+    /// Where pages and blocks end and the footer begins.
+    end: u64,
+    summary: SegmentSummary,
+    groups: Vec<RowGroup>,
+    blocks: Vec<GroupBlocks>,
+}
+
+/// Blocks of a row group: where they stand, and those that were read.
+#[derive(Debug)]
+struct GroupBlocks {
+    places: GroupPlaces,
+    directory: OnceLock<Arc<[SeriesRun]>>,
+    indexes: Vec<OnceLock<Arc<[PageMeta]>>>,
+}
+
+impl Segment {
+    /// Opens the file `path`.
+    ///
+    /// # Errors
+    /// If it cannot be read, is no segment, or its header or footer is damaged.
+    pub fn open(fs: &Arc<dyn FileSystem>, path: &Path) -> Result<Self, SegmentError> {
+        let io = |source| SegmentError::io(path, source);
+        let file = fs.open(path).map_err(io)?;
+        let bytes = file.len().map_err(io)?;
+        if bytes < HEADER_BYTES + TRAILER_BYTES {
+            let reason = format!("a segment has more than {bytes} bytes: it was cut off");
+            return Err(SegmentError::corrupt(path, 0, reason));
+        }
+        let mut header = [0; HEADER_BYTES as usize];
+        file.read_exact_at(&mut header, 0).map_err(io)?;
+        check_header(&header).map_err(|damage| damage.at(path, 0))?;
+        let mut trailer = [0; TRAILER_BYTES as usize];
+        file.read_exact_at(&mut trailer, bytes - TRAILER_BYTES)
+            .map_err(io)?;
+        let at_trailer = |damage: Damage| damage.at(path, bytes - TRAILER_BYTES);
+        let footer_len = footer_bytes(&trailer).map_err(at_trailer)?;
+        let end = (bytes - TRAILER_BYTES)
+            .checked_sub(u64::from(footer_len))
+            .filter(|end| *end >= HEADER_BYTES)
+            .ok_or_else(|| at_trailer(Damage::from("the footer is longer than the file")))?;
+        let mut footer = vec![0; footer_len as usize];
+        file.read_exact_at(&mut footer, end).map_err(io)?;
+        let at_footer = |damage: Damage| damage.at(path, end);
+        check_footer(&trailer, &footer).map_err(at_footer)?;
+        let (groups, places) = read_footer(&footer, end).map_err(at_footer)?;
+        let blocks = places.into_iter().map(|places| GroupBlocks {
+            indexes: places.indexes.iter().map(|_| OnceLock::new()).collect(),
+            directory: OnceLock::new(),
+            places,
+        });
+        let blocks = blocks.collect();
+        let summary = summary_of(groups.iter(), bytes);
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            end,
+            summary,
+            groups,
+            blocks,
+        })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the segment holds as a whole.
+    #[must_use]
+    pub fn summary(&self) -> &SegmentSummary {
+        &self.summary
+    }
+
+    /// Row groups, by table, then by series.
+    #[must_use]
+    pub fn row_groups(&self) -> &[RowGroup] {
+        &self.groups
+    }
+
+    /// Indexes into [`row_groups`](Self::row_groups) of a table's row groups.
+    #[must_use]
+    pub fn row_groups_of(&self, table: TableId) -> Range<usize> {
+        let start = self.groups.partition_point(|group| group.table < table);
+        let len = self.groups[start..].partition_point(|group| group.table == table);
+        start..start + len
+    }
+
+    fn read(&self, offset: u64, bytes: u32) -> Result<Vec<u8>, SegmentError> {
+        let mut buffer = vec![0; bytes as usize];
+        self.file
+            .read_exact_at(&mut buffer, offset)
+            .map_err(|source| SegmentError::io(&self.path, source))?;
+        Ok(buffer)
+    }
+
+    /// Reads a block and hands its payload to `decode`.
+    fn block<T>(
+        &self,
+        place: Place,
+        decode: impl FnOnce(&[u8]) -> Result<T, Damage>,
+    ) -> Result<T, SegmentError> {
+        let bytes = self.read(place.offset, place.bytes)?;
+        let decoded = match frame::read(&bytes) {
+            frame::Read::Frame { payload, len } if len == bytes.len() => decode(payload),
+            frame::Read::Damaged(reason) => Err(Damage::from(reason)),
+            frame::Read::Frame { .. } | frame::Read::End => Err(Damage::from("a block is cut off")),
+        };
+        decoded.map_err(|damage| damage.at(&self.path, place.offset))
+    }
+
+    /// Series directory of a row group: runs in row order.
+    ///
+    /// # Errors
+    /// If it cannot be read or is damaged.
+    ///
+    /// # Panics
+    /// If there is no such row group.
+    pub fn directory(&self, row_group: usize) -> Result<Arc<[SeriesRun]>, SegmentError> {
+        let blocks = &self.blocks[row_group];
+        if let Some(runs) = blocks.directory.get() {
+            return Ok(Arc::clone(runs));
+        }
+        let group = &self.groups[row_group];
+        let runs = self.block(blocks.places.directory, |bytes| {
+            read_directory(bytes, group)
+        })?;
+        Ok(Arc::clone(blocks.directory.get_or_init(|| runs.into())))
+    }
+
+    /// Which of the row group's indexes is a column's, and the column's type.
+    fn column(&self, row_group: usize, column: ColumnId) -> Option<(usize, FieldType)> {
+        if column == ColumnId::TIME {
+            return Some((0, FieldType::I64));
+        }
+        let columns = &self.groups[row_group].columns;
+        let at = columns
+            .binary_search_by_key(&column, |column| column.id)
+            .ok()?;
+        Some((at + 1, columns[at].kind))
+    }
+
+    /// Pages of a column ([`ColumnId::TIME`] for time); `None` where the row group has no such
+    /// column.
+    ///
+    /// # Errors
+    /// If the page index cannot be read or is damaged.
+    ///
+    /// # Panics
+    /// If there is no such row group.
+    pub fn pages(
+        &self,
+        row_group: usize,
+        column: ColumnId,
+    ) -> Result<Option<Arc<[PageMeta]>>, SegmentError> {
+        let Some((at, kind)) = self.column(row_group, column) else {
+            return Ok(None);
+        };
+        let blocks = &self.blocks[row_group];
+        if let Some(pages) = blocks.indexes[at].get() {
+            return Ok(Some(Arc::clone(pages)));
+        }
+        let rows = self.groups[row_group].rows;
+        let place = blocks.places.indexes[at];
+        let pages = self.block(place, |bytes| read_index(bytes, kind, rows, self.end))?;
+        Ok(Some(Arc::clone(
+            blocks.indexes[at].get_or_init(|| pages.into()),
+        )))
+    }
+
+    fn page_bytes(
+        &self,
+        row_group: usize,
+        column: ColumnId,
+        page: usize,
+    ) -> Result<(PageMeta, FieldType, Vec<u8>), SegmentError> {
+        let pages = self
+            .pages(row_group, column)?
+            .zip(self.column(row_group, column));
+        let (pages, (_, kind)) = pages.ok_or_else(|| {
+            SegmentError::misuse(
+                &self.path,
+                format!("row group {row_group} has no column {column}"),
+            )
+        })?;
+        let meta = pages[page].clone();
+        let bytes = self.read(meta.offset, meta.bytes)?;
+        Ok((meta, kind, bytes))
+    }
+
+    /// Reads, checks and decodes a page: an array of [`FieldType::data_type`], and of `Int64` for
+    /// time.
+    ///
+    /// # Errors
+    /// If the page cannot be read or is damaged, or the row group has no such column.
+    ///
+    /// # Panics
+    /// If there is no such row group or page.
+    pub fn read_page(
+        &self,
+        row_group: usize,
+        column: ColumnId,
+        page: usize,
+    ) -> Result<ArrayRef, SegmentError> {
+        let (meta, kind, bytes) = self.page_bytes(row_group, column, page)?;
+        decode_page(&bytes, kind, meta.rows as usize)
+            .map_err(|damage| damage.at(&self.path, meta.offset))
+    }
+
+    /// A page's encoding, compressor and sizes.
+    ///
+    /// # Errors
+    /// As [`read_page`](Self::read_page).
+    ///
+    /// # Panics
+    /// As [`read_page`](Self::read_page).
+    pub fn page_info(
+        &self,
+        row_group: usize,
+        column: ColumnId,
+        page: usize,
+    ) -> Result<PageInfo, SegmentError> {
+        let (meta, kind, bytes) = self.page_bytes(row_group, column, page)?;
+        page_info(&bytes, kind, meta.rows as usize)
+            .map_err(|damage| damage.at(&self.path, meta.offset))
+    }
+
+    /// Memory held by the footer and by what was read of directories and page indexes, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let footer = self.groups.iter().map(|group| {
+            size_of::<RowGroup>() + size_of::<GroupBlocks>() + (group.columns.len() + 1) * 56
+        });
+        let read = self.blocks.iter().map(|blocks| {
+            let directory = blocks
+                .directory
+                .get()
+                .map_or(0, |runs| size_of_val(&**runs));
+            let indexes = blocks.indexes.iter().filter_map(OnceLock::get);
+            directory + indexes.map(|pages| size_of_val(&**pages)).sum::<usize>()
+        });
+        size_of::<Self>() + footer.sum::<usize>() + read.sum::<usize>()
+    }
+
+    /// Every extent of the file between header and footer, with what it is read by: the blocks.
+    pub(crate) fn block_places(&self) -> impl Iterator<Item = Place> + '_ {
+        let places = self.blocks.iter().map(|blocks| &blocks.places);
+        places
+            .flat_map(|places| std::iter::once(&places.directory).chain(&places.indexes))
+            .copied()
+    }
+
+    /// Where pages and blocks end.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+}

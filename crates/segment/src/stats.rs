@@ -1,0 +1,301 @@
+//! Statistics of a page: computed from its values, written into and read from the page index.
+
+use crate::bytes::{Reader, put_signed, put_varint};
+use crate::error::Damage;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type,
+};
+use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
+use marigram_model::{FieldType, FieldValue};
+
+/// Longest string or bytes value that is kept as a statistic, bytes.
+const TEXT_BYTES_MAX: usize = 64;
+
+/// Statistics over the values of a page that are not null. For the time column, `min` and `max` are
+/// times.
+///
+/// Floats are in total order (-0.0 before 0.0, NaN beyond the infinities by its sign). Strings and
+/// bytes over 64 bytes leave `min` and `max`, or `first` and `last`, out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PageStats {
+    /// Rows that are null.
+    pub nulls: u32,
+    /// Least value.
+    pub min: Option<FieldValue>,
+    /// Greatest value.
+    pub max: Option<FieldValue>,
+    /// Sum: of signed integers as I64, of unsigned ones as U64, of floats as F64 added in row
+    /// order. `None` where it does not fit, and for types without a sum.
+    pub sum: Option<FieldValue>,
+    /// First value in row order that is not null, with its time.
+    pub first: Option<(i64, FieldValue)>,
+    /// Last value in row order that is not null, with its time.
+    pub last: Option<(i64, FieldValue)>,
+}
+
+impl PageStats {
+    /// Statistics of `values`, whose rows have the times `times`.
+    pub(crate) fn of(values: &dyn Array, times: &[i64]) -> Self {
+        let nulls = values.null_count() as u32;
+        let Some((first, last)) = first_and_last(values) else {
+            return Self {
+                nulls,
+                ..Self::default()
+            };
+        };
+        let at = |row| {
+            FieldValue::at(values, row)
+                .filter(fits)
+                .map(|value| (times[row], value))
+        };
+        let mut stats = Self {
+            nulls,
+            first: at(first),
+            last: at(last),
+            ..Self::default()
+        };
+        stats.add_extremes(values);
+        stats
+    }
+
+    fn add_extremes(&mut self, values: &dyn Array) {
+        match FieldType::of(values.data_type()) {
+            Some(FieldType::Bool) => self.add_bool(values.as_boolean()),
+            Some(FieldType::I32) => {
+                let (min, max, sum) = integers(values.as_primitive::<Int32Type>());
+                self.set(FieldValue::I32(min), FieldValue::I32(max));
+                self.sum = i64::try_from(sum).ok().map(FieldValue::I64);
+            }
+            Some(FieldType::I64) => {
+                let (min, max, sum) = integers(values.as_primitive::<Int64Type>());
+                self.set(FieldValue::I64(min), FieldValue::I64(max));
+                self.sum = i64::try_from(sum).ok().map(FieldValue::I64);
+            }
+            Some(FieldType::U64) => {
+                let (min, max, sum) = integers(values.as_primitive::<UInt64Type>());
+                self.set(FieldValue::U64(min), FieldValue::U64(max));
+                self.sum = u64::try_from(sum).ok().map(FieldValue::U64);
+            }
+            Some(FieldType::Timestamp) => {
+                let (min, max, _) = integers(values.as_primitive::<TimestampNanosecondType>());
+                self.set(FieldValue::Timestamp(min), FieldValue::Timestamp(max));
+            }
+            Some(FieldType::F32) => {
+                let values = values.as_primitive::<Float32Type>();
+                let (min, max) = extremes(values, f32::total_cmp);
+                self.set(FieldValue::F32(min), FieldValue::F32(max));
+                let sum = present(values).fold(0.0, |sum, value| sum + f64::from(value));
+                self.sum = Some(FieldValue::F64(sum));
+            }
+            Some(FieldType::F64) => {
+                let values = values.as_primitive::<Float64Type>();
+                let (min, max) = extremes(values, f64::total_cmp);
+                self.set(FieldValue::F64(min), FieldValue::F64(max));
+                self.sum = Some(FieldValue::F64(present(values).fold(0.0, |sum, v| sum + v)));
+            }
+            Some(FieldType::String) => {
+                let values = values.as_string::<i32>();
+                let (min, max) = (values.iter().flatten().min(), values.iter().flatten().max());
+                if let Some((min, max)) = min.zip(max) {
+                    self.set(
+                        FieldValue::String(min.into()),
+                        FieldValue::String(max.into()),
+                    );
+                }
+            }
+            Some(FieldType::Bytes) => {
+                let values = values.as_binary::<i32>();
+                let (min, max) = (values.iter().flatten().min(), values.iter().flatten().max());
+                if let Some((min, max)) = min.zip(max) {
+                    self.set(FieldValue::Bytes(min.into()), FieldValue::Bytes(max.into()));
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn set(&mut self, min: FieldValue, max: FieldValue) {
+        if fits(&min) && fits(&max) {
+            (self.min, self.max) = (Some(min), Some(max));
+        }
+    }
+
+    fn add_bool(&mut self, values: &BooleanArray) {
+        let all_true = values.false_count() == 0;
+        let any_true = values.true_count() > 0;
+        self.set(FieldValue::Bool(all_true), FieldValue::Bool(any_true));
+    }
+
+    /// Appends the statistics.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        put_varint(u64::from(self.nulls), out);
+        let parts = [
+            self.min.is_some() && self.max.is_some(),
+            self.sum.is_some(),
+            self.first.is_some(),
+            self.last.is_some(),
+        ];
+        out.push(
+            parts
+                .iter()
+                .rev()
+                .fold(0, |flags, part| flags << 1 | u8::from(*part)),
+        );
+        if let Some((min, max)) = self.min.as_ref().zip(self.max.as_ref()) {
+            write_value(min, out);
+            write_value(max, out);
+        }
+        if let Some(sum) = &self.sum {
+            write_value(sum, out);
+        }
+        for (time, value) in [&self.first, &self.last].into_iter().flatten() {
+            put_signed(*time, out);
+            write_value(value, out);
+        }
+    }
+
+    /// Reads the statistics of a page of `kind`.
+    pub(crate) fn read(kind: FieldType, reader: &mut Reader<'_>) -> Result<Self, Damage> {
+        let mut stats = Self {
+            nulls: reader.u32()?,
+            ..Self::default()
+        };
+        let flags = reader.byte()?;
+        if flags > 0b1111 {
+            return Err(Damage::from("unknown statistics"));
+        }
+        if flags & 1 != 0 {
+            stats.min = Some(read_value(kind, reader)?);
+            stats.max = Some(read_value(kind, reader)?);
+        }
+        if flags & 2 != 0 {
+            let kind = match kind {
+                FieldType::I32 | FieldType::I64 => FieldType::I64,
+                FieldType::U64 => FieldType::U64,
+                FieldType::F32 | FieldType::F64 => FieldType::F64,
+                _ => return Err(Damage::from("a sum of values that have none")),
+            };
+            stats.sum = Some(read_value(kind, reader)?);
+        }
+        if flags & 4 != 0 {
+            stats.first = Some((reader.signed()?, read_value(kind, reader)?));
+        }
+        if flags & 8 != 0 {
+            stats.last = Some((reader.signed()?, read_value(kind, reader)?));
+        }
+        Ok(stats)
+    }
+}
+
+fn fits(value: &FieldValue) -> bool {
+    match value {
+        FieldValue::String(text) => text.len() <= TEXT_BYTES_MAX,
+        FieldValue::Bytes(bytes) => bytes.len() <= TEXT_BYTES_MAX,
+        _ => true,
+    }
+}
+
+/// First and last row that is not null.
+fn first_and_last(values: &dyn Array) -> Option<(usize, usize)> {
+    let rows = values.len();
+    match values.nulls() {
+        None => (rows > 0).then(|| (0, rows - 1)),
+        Some(nulls) => {
+            let first = (0..rows).find(|row| nulls.is_valid(*row))?;
+            Some((first, (0..rows).rfind(|row| nulls.is_valid(*row))?))
+        }
+    }
+}
+
+fn present<T: ArrowPrimitiveType>(
+    values: &PrimitiveArray<T>,
+) -> impl Iterator<Item = T::Native> + '_ {
+    let nulls = values.nulls();
+    let all = values.values().iter().enumerate();
+    all.filter(move |(row, _)| nulls.is_none_or(|nulls| nulls.is_valid(*row)))
+        .map(|(_, v)| *v)
+}
+
+/// Least, greatest and sum of values of which at least one is not null.
+fn integers<T>(values: &PrimitiveArray<T>) -> (T::Native, T::Native, i128)
+where
+    T: ArrowPrimitiveType,
+    T::Native: Ord + Copy + Into<i128>,
+{
+    let fold = |(min, max, sum): (Option<T::Native>, Option<T::Native>, i128), value: T::Native| {
+        let min = min.map_or(value, |min| min.min(value));
+        let max = max.map_or(value, |max| max.max(value));
+        (Some(min), Some(max), sum + value.into())
+    };
+    let (min, max, sum) = if values.null_count() == 0 {
+        values.values().iter().copied().fold((None, None, 0), fold)
+    } else {
+        present(values).fold((None, None, 0), fold)
+    };
+    let (min, max) = min.zip(max).expect("a value is not null");
+    (min, max, sum)
+}
+
+/// Least and greatest of values of which at least one is not null.
+fn extremes<T: ArrowPrimitiveType>(
+    values: &PrimitiveArray<T>,
+    compare: impl Fn(&T::Native, &T::Native) -> std::cmp::Ordering,
+) -> (T::Native, T::Native) {
+    let mut present = present(values);
+    let first = present.next().expect("a value is not null");
+    present.fold((first, first), |(min, max), value| {
+        let min = if compare(&value, &min).is_lt() {
+            value
+        } else {
+            min
+        };
+        let max = if compare(&value, &max).is_gt() {
+            value
+        } else {
+            max
+        };
+        (min, max)
+    })
+}
+
+fn write_value(value: &FieldValue, out: &mut Vec<u8>) {
+    match value {
+        FieldValue::Bool(truth) => out.push(u8::from(*truth)),
+        FieldValue::I32(number) => put_signed(i64::from(*number), out),
+        FieldValue::I64(number) | FieldValue::Timestamp(number) => put_signed(*number, out),
+        FieldValue::U64(number) => put_varint(*number, out),
+        FieldValue::F32(number) => out.extend_from_slice(&number.to_le_bytes()),
+        FieldValue::F64(number) => out.extend_from_slice(&number.to_le_bytes()),
+        FieldValue::String(text) => write_bytes(text.as_bytes(), out),
+        FieldValue::Bytes(bytes) => write_bytes(bytes, out),
+    }
+}
+
+fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    put_varint(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+fn read_value(kind: FieldType, reader: &mut Reader<'_>) -> Result<FieldValue, Damage> {
+    Ok(match kind {
+        FieldType::Bool => FieldValue::Bool(reader.byte()? != 0),
+        FieldType::I32 => FieldValue::I32(
+            i32::try_from(reader.signed()?).map_err(|_| "a number is longer than 32 bits")?,
+        ),
+        FieldType::I64 => FieldValue::I64(reader.signed()?),
+        FieldType::Timestamp => FieldValue::Timestamp(reader.signed()?),
+        FieldType::U64 => FieldValue::U64(reader.varint()?),
+        FieldType::F32 => FieldValue::F32(f32::from_le_bytes(reader.array()?)),
+        FieldType::F64 => FieldValue::F64(f64::from_le_bytes(reader.array()?)),
+        FieldType::String => {
+            let len = reader.count(1)?;
+            let text = str::from_utf8(reader.take(len)?).map_err(|_| "text is not UTF-8")?;
+            FieldValue::String(text.to_owned())
+        }
+        FieldType::Bytes => {
+            let len = reader.count(1)?;
+            FieldValue::Bytes(reader.take(len)?.to_vec())
+        }
+    })
+}

@@ -1,0 +1,306 @@
+//! Segments written and read back, damaged and cut.
+
+use super::*;
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
+    StringArray, TimestampNanosecondArray, UInt64Array,
+};
+use marigram_env::{Env, FileSystem};
+use marigram_model::{
+    ColumnId, FieldType, FieldValue, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
+};
+use proptest::prelude::*;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn disk() -> (tempfile::TempDir, Arc<dyn FileSystem>, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("1.seg");
+    (dir, Env::real().fs, path)
+}
+
+fn options() -> SegmentOptions {
+    SegmentOptions {
+        page_rows: 16,
+        page_bytes: 200,
+        row_group_rows: 64,
+    }
+}
+
+/// Every type, ids 1 to 9.
+fn columns() -> Vec<SegmentColumn> {
+    let column = |(at, kind): (usize, FieldType)| SegmentColumn {
+        id: ColumnId(at as u32 + 1),
+        kind,
+    };
+    FieldType::ALL.into_iter().enumerate().map(column).collect()
+}
+
+/// A value of each type, or none, made from one number.
+fn arrays(numbers: &[Option<u64>]) -> Vec<ArrayRef> {
+    let text = |n: u64| "x".repeat((n % 70) as usize) + &n.to_string();
+    let all = || numbers.iter().copied();
+    vec![
+        Arc::new(BooleanArray::from_iter(
+            all().map(|n| n.map(|n| n % 3 == 0)),
+        )),
+        Arc::new(Int32Array::from_iter(all().map(|n| n.map(|n| n as i32)))),
+        Arc::new(Int64Array::from_iter(all().map(|n| n.map(|n| n as i64)))),
+        Arc::new(UInt64Array::from_iter(all())),
+        Arc::new(Float32Array::from_iter(
+            all().map(|n| n.map(|n| f32::from_bits(n as u32))),
+        )),
+        Arc::new(Float64Array::from_iter(
+            all().map(|n| n.map(f64::from_bits)),
+        )),
+        Arc::new(StringArray::from_iter(all().map(|n| n.map(text)))),
+        Arc::new(BinaryArray::from_iter(
+            all().map(|n| n.map(|n| n.to_le_bytes().to_vec())),
+        )),
+        Arc::new(TimestampNanosecondArray::from_iter(
+            all().map(|n| n.map(|n| n as i64)),
+        )),
+    ]
+}
+
+/// Rows of the series 0, 2, 4, … with these many rows each.
+fn rows(series: &[u32], numbers: impl Fn(u32, u32) -> Option<u64>) -> SortedRows {
+    let (mut runs, mut times, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, count) in series.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let id = at as u32 * 2;
+        runs.push(SeriesRun {
+            series: SeriesId(id),
+            rows: *count,
+        });
+        times.extend((0..*count).map(|row| i64::from(row) * 1_000 - 5_000));
+        values.extend((0..*count).map(|row| numbers(id, row)));
+    }
+    SortedRows {
+        runs,
+        times: times.into(),
+        columns: arrays(&values),
+    }
+}
+
+fn write(fs: &Arc<dyn FileSystem>, path: &Path, parts: &[SortedRows]) -> SegmentSummary {
+    let mut writer = SegmentWriter::create(Arc::clone(fs), path, options()).unwrap();
+    writer.table(TableId(7), &columns()).unwrap();
+    parts.iter().for_each(|part| writer.append(part).unwrap());
+    writer.finish().unwrap()
+}
+
+/// Reads everything back as (series, time, values).
+type Row = (u32, i64, Vec<Option<FieldValue>>);
+
+fn read(segment: &Segment) -> Result<Vec<Row>, SegmentError> {
+    let mut all = Vec::new();
+    for group in 0..segment.row_groups().len() {
+        let directory = segment.directory(group)?;
+        let mut series = directory
+            .iter()
+            .flat_map(|run| std::iter::repeat_n(run.series.0, run.rows as usize));
+        let pages = segment.pages(group, ColumnId::TIME)?.unwrap().len();
+        for page in 0..pages {
+            let times = segment.read_page(group, ColumnId::TIME, page)?;
+            let columns = &segment.row_groups()[group].columns;
+            let values: Vec<ArrayRef> = columns
+                .iter()
+                .map(|column| segment.read_page(group, column.id, page))
+                .collect::<Result<_, _>>()?;
+            for row in 0..times.len() {
+                let Some(FieldValue::I64(time)) = FieldValue::at(&times, row) else {
+                    panic!()
+                };
+                let fields = values
+                    .iter()
+                    .map(|values| FieldValue::at(values, row))
+                    .collect();
+                all.push((series.next().unwrap(), time, fields));
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn expected(part: &SortedRows) -> Vec<Row> {
+    let series = part
+        .runs
+        .iter()
+        .flat_map(|run| std::iter::repeat_n(run.series.0, run.rows as usize));
+    let row = |(row, series)| {
+        let fields = part
+            .columns
+            .iter()
+            .map(|values| FieldValue::at(values, row))
+            .collect();
+        (series, part.times[row], fields)
+    };
+    series.enumerate().map(row).collect()
+}
+
+fn damage(fs: &Arc<dyn FileSystem>, path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    Segment::verify(fs, path, &mut |error| found.push(error.to_string()));
+    found
+}
+
+#[test]
+fn an_empty_segment_is_one() {
+    let (_dir, fs, path) = disk();
+    let summary = write(&fs, &path, &[]);
+    assert_eq!(summary.rows, 0);
+    let segment = Segment::open(&fs, &path).unwrap();
+    assert_eq!(segment.summary(), &summary);
+    assert!(segment.row_groups().is_empty());
+    assert_eq!(damage(&fs, &path), Vec::<String>::new());
+}
+
+#[test]
+fn long_series_have_pages_to_themselves_and_short_ones_share() {
+    let (_dir, fs, path) = disk();
+    write(
+        &fs,
+        &path,
+        &[rows(&[2, 2, 20, 3, 3], |_, row| Some(u64::from(row)))],
+    );
+    let segment = Segment::open(&fs, &path).unwrap();
+    let pages = segment.pages(0, ColumnId::TIME).unwrap().unwrap();
+    let cuts: Vec<u32> = pages.iter().map(|page| page.rows).collect();
+    assert_eq!(cuts, [4, 16, 4, 6]);
+    let stats = &pages[1].stats;
+    assert_eq!(stats.min, Some(FieldValue::I64(-5_000)));
+    assert_eq!(stats.max, Some(FieldValue::I64(10_000)));
+    let pages = segment.pages(0, ColumnId(2)).unwrap().unwrap();
+    assert_eq!(pages[1].stats.sum, Some(FieldValue::I64((0..16).sum())));
+    assert_eq!(pages[1].stats.last, Some((10_000, FieldValue::I32(15))));
+    assert_eq!(segment.pages(0, ColumnId(99)).unwrap(), None);
+}
+
+#[test]
+fn tables_stand_one_after_the_other() {
+    let (_dir, fs, path) = disk();
+    let mut writer = SegmentWriter::create(Arc::clone(&fs), &path, options()).unwrap();
+    let part = rows(&[3, 0, 5], |_, row| Some(u64::from(row)));
+    for table in [1, 5] {
+        writer.table(TableId(table), &columns()).unwrap();
+        writer.append(&part).unwrap();
+    }
+    assert!(writer.table(TableId(5), &columns()).is_err());
+    let summary = writer.finish().unwrap();
+    assert_eq!(summary.tables, [TableId(1), TableId(5)]);
+    assert_eq!(
+        (summary.series_min, summary.series_max),
+        (SeriesId(0), SeriesId(4))
+    );
+    assert_eq!(
+        summary.range,
+        TimeRange {
+            min: -5_000,
+            max: -1_000
+        }
+    );
+    let segment = Segment::open(&fs, &path).unwrap();
+    assert_eq!(segment.row_groups_of(TableId(5)), 1..2);
+    assert_eq!(segment.row_groups_of(TableId(3)), 1..1);
+    assert_eq!(segment.row_groups_of(TableId(9)), 2..2);
+}
+
+#[test]
+fn rows_out_of_order_are_refused() {
+    let (_dir, fs, path) = disk();
+    let part = rows(&[3], |_, row| Some(u64::from(row)));
+    let mut writer = SegmentWriter::create(Arc::clone(&fs), &path, options()).unwrap();
+    assert!(writer.append(&part).is_err());
+    writer.table(TableId(1), &columns()).unwrap();
+    writer.append(&part).unwrap();
+    assert!(writer.append(&part).is_err());
+}
+
+#[test]
+fn every_flipped_bit_is_found_and_no_wrong_value_comes() {
+    let (_dir, fs, path) = disk();
+    let part = rows(&[5, 0, 1, 9], |id, row| {
+        (row % 4 != 1).then_some(u64::from(id * 31 + row))
+    });
+    write(&fs, &path, std::slice::from_ref(&part));
+    let good = std::fs::read(&path).unwrap();
+    assert_eq!(damage(&fs, &path), Vec::<String>::new());
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &bad).unwrap();
+        assert!(!damage(&fs, &path).is_empty(), "byte {at}");
+        let result = Segment::open(&fs, &path).and_then(|segment| read(&segment));
+        if let Ok(read) = result {
+            assert_eq!(read, expected(&part), "byte {at}");
+        }
+    }
+    for len in 0..good.len() {
+        std::fs::write(&path, &good[..len]).unwrap();
+        assert!(Segment::open(&fs, &path).is_err(), "cut at {len}");
+    }
+}
+
+/// The file of format version 1, which must stay readable for ever. `MARIGRAM_BLESS=1` writes it.
+#[test]
+fn the_golden_file_of_version_1_is_readable() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/golden/segment/v1.bin");
+    let part = rows(&[40, 0, 3, 3, 70], |id, row| {
+        (row % 7 != 3).then_some(u64::from(id) * 1_000 + u64::from(row))
+    });
+    let fs = Env::real().fs;
+    if std::env::var_os("MARIGRAM_BLESS").is_some() {
+        std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
+        write(&fs, &golden, std::slice::from_ref(&part));
+    }
+    assert_eq!(damage(&fs, &golden), Vec::<String>::new());
+    let segment = Segment::open(&fs, &golden).unwrap();
+    assert_eq!(read(&segment).unwrap(), expected(&part));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn rows_come_back(
+        counts in prop::collection::vec(0u32..60, 1..12),
+        numbers in prop::collection::vec(prop::option::weighted(0.8, any::<u64>()), 1..50),
+        narrow in any::<bool>(),
+        cut in 1usize..40,
+    ) {
+        let (_dir, fs, path) = disk();
+        let part = rows(&counts, |id, row| {
+            let number = numbers[(id as usize * 7 + row as usize) % numbers.len()];
+            number.map(|number| if narrow { number % 100 } else { number })
+        });
+        // Handed over in pieces, as a merge does.
+        let all = expected(&part);
+        let mut pieces = Vec::new();
+        let (mut from, mut runs) = (0, part.runs.clone().into_iter().peekable());
+        while from < part.len() {
+            let len = cut.min(part.len() - from);
+            let (mut left, mut piece_runs) = (len as u32, Vec::new());
+            while left > 0 {
+                let run = runs.peek_mut().unwrap();
+                let rows = run.rows.min(left);
+                piece_runs.push(SeriesRun { series: run.series, rows });
+                left -= rows;
+                run.rows -= rows;
+                if run.rows == 0 {
+                    runs.next();
+                }
+            }
+            pieces.push(SortedRows {
+                runs: piece_runs,
+                times: part.times.slice(from, len),
+                columns: part.columns.iter().map(|column| column.slice(from, len)).collect(),
+            });
+            from += len;
+        }
+        let summary = write(&fs, &path, &pieces);
+        prop_assert_eq!(summary.rows as usize, part.len());
+        let segment = Segment::open(&fs, &path).unwrap();
+        prop_assert_eq!(read(&segment).unwrap(), all);
+        prop_assert_eq!(damage(&fs, &path), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,425 @@
+//! Writes a segment front to back: pages as they fill, then the row group's indexes, then the
+//! footer.
+//!
+//! Memory is bounded by one page of each column and the indexes of one row group; the footer grows
+//! with the number of row groups.
+
+use crate::error::SegmentError;
+use crate::layout::{
+    GroupPlaces, PageMeta, Place, RowGroup, SegmentColumn, SegmentSummary, TRAILER_BYTES, header,
+    trailer, write_directory, write_footer, write_index,
+};
+use crate::page::encode_page;
+use crate::stats::PageStats;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, Int64Array};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+use marigram_codec::frame;
+use marigram_env::{File, FileSystem};
+use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Written to the file at once, bytes.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// How a segment is cut.
+#[derive(Clone, Debug)]
+pub struct SegmentOptions {
+    /// Rows of a page, at most; 8,192 are 64 KiB of 8-byte values. The pages of all columns of a
+    /// row group share their boundaries.
+    pub page_rows: usize,
+    /// Bytes of a page of strings, about at most: pages of long strings have fewer rows.
+    pub page_bytes: usize,
+    /// Rows of a row group, about at most.
+    pub row_group_rows: usize,
+}
+
+impl Default for SegmentOptions {
+    fn default() -> Self {
+        Self {
+            page_rows: 8192,
+            page_bytes: 1 << 18,
+            row_group_rows: 1 << 20,
+        }
+    }
+}
+
+/// Writes a segment: tables ascending, and in each table rows sorted by (series, time).
+#[derive(Debug)]
+pub struct SegmentWriter {
+    path: PathBuf,
+    file: Arc<dyn File>,
+    options: SegmentOptions,
+    buffer: Vec<u8>,
+    /// Bytes of the file, those in `buffer` included.
+    bytes: u64,
+    groups: Vec<(RowGroup, GroupPlaces)>,
+    table: Option<TableId>,
+    columns: Vec<SegmentColumn>,
+    page: PendingPage,
+    group: PendingGroup,
+    /// Last row that was appended.
+    last: Option<(SeriesId, i64)>,
+}
+
+/// Rows that are not yet in a page: slices of what was appended.
+#[derive(Debug, Default)]
+struct PendingPage {
+    rows: usize,
+    times: Vec<ScalarBuffer<i64>>,
+    columns: Vec<Vec<ArrayRef>>,
+    /// Bytes of strings, of the column that has most.
+    text_bytes: usize,
+}
+
+/// The row group under way.
+#[derive(Debug, Default)]
+struct PendingGroup {
+    rows: u32,
+    runs: Vec<SeriesRun>,
+    range: Option<TimeRange>,
+    /// Pages of time, then of each column.
+    pages: Vec<Vec<PageMeta>>,
+}
+
+impl SegmentWriter {
+    /// Begins the file `path`, which is replaced if it is there.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    pub fn create(
+        fs: Arc<dyn FileSystem>,
+        path: &Path,
+        options: SegmentOptions,
+    ) -> Result<Self, SegmentError> {
+        let file = fs
+            .create(path)
+            .map_err(|source| SegmentError::io(path, source))?;
+        let buffer = header().to_vec();
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            options,
+            bytes: buffer.len() as u64,
+            buffer,
+            groups: Vec::new(),
+            table: None,
+            columns: Vec::new(),
+            page: PendingPage::default(),
+            group: PendingGroup::default(),
+            last: None,
+        })
+    }
+
+    /// Begins the rows of a table; `columns` ascending by id.
+    ///
+    /// # Errors
+    /// If the table is not after the one before, the columns are out of order, or the disk fails.
+    pub fn table(&mut self, table: TableId, columns: &[SegmentColumn]) -> Result<(), SegmentError> {
+        self.end_group()?;
+        if self.table.is_some_and(|last| last >= table) {
+            return Err(SegmentError::misuse(&self.path, "tables are out of order"));
+        }
+        if !columns.windows(2).all(|pair| pair[0].id < pair[1].id) {
+            return Err(SegmentError::misuse(&self.path, "columns are out of order"));
+        }
+        self.table = Some(table);
+        self.columns = columns.to_vec();
+        self.last = None;
+        self.page.columns = vec![Vec::new(); columns.len()];
+        self.group.pages = vec![Vec::new(); columns.len() + 1];
+        Ok(())
+    }
+
+    /// Appends rows of the table begun last; `rows.columns` are those of [`table`](Self::table).
+    /// The series of the last row may go on in the next call.
+    ///
+    /// # Errors
+    /// If rows are out of order or columns of another type, or the disk fails.
+    pub fn append(&mut self, rows: &SortedRows) -> Result<(), SegmentError> {
+        self.check(rows)?;
+        let mut row = 0;
+        for run in &rows.runs {
+            let long = self.options.page_rows / 2;
+            if self.starts(run.series) && self.page.rows > 0 {
+                // A long series has pages to itself; short ones share them.
+                let before = self.group.runs.last().map_or(0, |run| run.rows as usize);
+                if run.rows as usize >= long || before >= long {
+                    self.end_page()?;
+                }
+            }
+            self.append_run(rows, *run, row)?;
+            row += run.rows as usize;
+        }
+        Ok(())
+    }
+
+    fn starts(&self, series: SeriesId) -> bool {
+        self.group
+            .runs
+            .last()
+            .is_none_or(|last| last.series != series)
+    }
+
+    fn check(&mut self, rows: &SortedRows) -> Result<(), SegmentError> {
+        let misuse = |reason| Err(SegmentError::misuse(&self.path, reason));
+        if self.table.is_none() {
+            return misuse("rows before a table");
+        }
+        let kinds = self.columns.iter().map(|column| column.kind.data_type());
+        if !kinds.eq(rows.columns.iter().map(|column| column.data_type().clone())) {
+            return misuse("columns are not those of the table");
+        }
+        debug_assert!(rows.is_sorted(), "rows are sorted by (series, time)");
+        let Some((first, end)) = rows.runs.first().zip(rows.runs.last()) else {
+            return Ok(());
+        };
+        if self
+            .last
+            .is_some_and(|last| last >= (first.series, rows.times[0]))
+        {
+            return misuse("rows are out of order");
+        }
+        self.last = Some((end.series, rows.times[rows.len() - 1]));
+        Ok(())
+    }
+
+    fn append_run(
+        &mut self,
+        rows: &SortedRows,
+        run: SeriesRun,
+        first: usize,
+    ) -> Result<(), SegmentError> {
+        let (mut from, end) = (first, first + run.rows as usize);
+        while from < end {
+            if self.page.rows >= self.options.page_rows
+                || (self.page.rows > 0 && self.page.text_bytes >= self.options.page_bytes)
+            {
+                self.end_page()?;
+            }
+            let space = self.options.page_rows.max(1) - self.page.rows;
+            let take = self.rows_that_fit(rows, from, space.min(end - from));
+            self.page.take(rows, from, take);
+            self.group.take(run.series, &rows.times[from..from + take]);
+            from += take;
+        }
+        Ok(())
+    }
+
+    /// How many of `most` rows from `from` on the page has space for: at least one.
+    fn rows_that_fit(&self, rows: &SortedRows, from: usize, most: usize) -> usize {
+        let budget = self.options.page_bytes.saturating_sub(self.page.text_bytes);
+        let fits = |column: &ArrayRef| match text_offsets(column) {
+            Some(offsets) => {
+                let start = offsets[from];
+                offsets[from + 1..=from + most]
+                    .partition_point(|end| (end - start) as usize <= budget)
+            }
+            None => most,
+        };
+        rows.columns.iter().map(fits).min().unwrap_or(most).max(1)
+    }
+
+    fn end_page(&mut self) -> Result<(), SegmentError> {
+        if self.page.rows == 0 {
+            return Ok(());
+        }
+        let mut page = std::mem::take(&mut self.page);
+        let rows = page.rows as u32;
+        let first_row = self.group.rows - rows;
+        let times = page.joined_times();
+        let columns = std::iter::once(Ok(Arc::new(Int64Array::new(times.clone(), None)) as _))
+            .chain(page.columns.iter().map(|parts| join(parts)));
+        let columns: Vec<ArrayRef> = columns
+            .collect::<Result<_, _>>()
+            .map_err(|error| SegmentError::misuse(&self.path, error))?;
+        for (at, values) in columns.iter().enumerate() {
+            let start = self.buffer.len();
+            encode_page(values, &mut self.buffer)
+                .map_err(|reason| SegmentError::misuse(&self.path, reason.0))?;
+            let bytes = (self.buffer.len() - start) as u32;
+            let stats = PageStats::of(values, &times);
+            let meta = PageMeta {
+                first_row,
+                rows,
+                offset: self.bytes,
+                bytes,
+                stats,
+            };
+            self.group.pages[at].push(meta);
+            self.bytes += u64::from(bytes);
+        }
+        page.columns.iter_mut().for_each(Vec::clear);
+        self.page.columns = page.columns;
+        self.write_buffer(BUFFER_BYTES)?;
+        if self.group.rows as usize >= self.options.row_group_rows {
+            self.end_group()?;
+        }
+        Ok(())
+    }
+
+    fn end_group(&mut self) -> Result<(), SegmentError> {
+        self.end_page()?;
+        let (Some(table), Some(range)) = (self.table, self.group.range) else {
+            return Ok(());
+        };
+        let fresh = vec![Vec::new(); self.columns.len() + 1];
+        let group = std::mem::take(&mut self.group);
+        self.group.pages = fresh;
+        let directory = self.write_block(&write_directory(&group.runs));
+        let indexes = group
+            .pages
+            .iter()
+            .map(|pages| self.write_block(&write_index(pages)));
+        let indexes = indexes.collect();
+        let ends = group.runs.first().zip(group.runs.last());
+        let (first, last) = ends.expect("a group with a time has a run");
+        let meta = RowGroup {
+            table,
+            rows: group.rows,
+            series_min: first.series,
+            series_max: last.series,
+            range,
+            columns: self.columns.clone(),
+        };
+        self.groups.push((meta, GroupPlaces { directory, indexes }));
+        self.write_buffer(BUFFER_BYTES)
+    }
+
+    fn write_block(&mut self, payload: &[u8]) -> Place {
+        let start = self.buffer.len();
+        frame::write(payload, &mut self.buffer);
+        let place = Place {
+            offset: self.bytes,
+            bytes: (self.buffer.len() - start) as u32,
+        };
+        self.bytes += u64::from(place.bytes);
+        place
+    }
+
+    fn write_buffer(&mut self, least: usize) -> Result<(), SegmentError> {
+        if self.buffer.len() >= least {
+            self.file
+                .append(&self.buffer)
+                .map_err(|source| SegmentError::io(&self.path, source))?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    /// Bytes written so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Writes the footer and syncs the file, but not its directory.
+    ///
+    /// # Errors
+    /// If the disk fails; the file is garbage then.
+    pub fn finish(mut self) -> Result<SegmentSummary, SegmentError> {
+        self.end_group()?;
+        let footer = write_footer(&self.groups);
+        self.buffer.extend_from_slice(&footer);
+        self.buffer.extend_from_slice(&trailer(&footer));
+        self.bytes += footer.len() as u64 + TRAILER_BYTES;
+        self.write_buffer(1)?;
+        self.file
+            .sync()
+            .map_err(|source| SegmentError::io(&self.path, source))?;
+        Ok(summary_of(
+            self.groups.iter().map(|(group, _)| group),
+            self.bytes,
+        ))
+    }
+}
+
+impl PendingPage {
+    fn take(&mut self, rows: &SortedRows, from: usize, len: usize) {
+        self.rows += len;
+        self.times.push(rows.times.slice(from, len));
+        let mut most = 0;
+        for (parts, column) in self.columns.iter_mut().zip(&rows.columns) {
+            if let Some(offsets) = text_offsets(column) {
+                most = most.max((offsets[from + len] - offsets[from]) as usize);
+            }
+            parts.push(column.slice(from, len));
+        }
+        self.text_bytes += most;
+    }
+
+    fn joined_times(&self) -> ScalarBuffer<i64> {
+        match self.times.as_slice() {
+            [only] => only.clone(),
+            parts => parts.iter().flat_map(|part| part.iter().copied()).collect(),
+        }
+    }
+}
+
+impl PendingGroup {
+    fn take(&mut self, series: SeriesId, times: &[i64]) {
+        let rows = times.len() as u32;
+        match self.runs.last_mut() {
+            Some(run) if run.series == series => run.rows += rows,
+            _ => self.runs.push(SeriesRun { series, rows }),
+        }
+        self.rows += rows;
+        let range = TimeRange {
+            min: times[0],
+            max: times[times.len() - 1],
+        };
+        self.range = Some(self.range.map_or(range, |all| all.union(range)));
+    }
+}
+
+fn join(parts: &[ArrayRef]) -> Result<ArrayRef, arrow_schema::ArrowError> {
+    match parts {
+        [only] => Ok(Arc::clone(only)),
+        parts => concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>()),
+    }
+}
+
+/// Offsets of a column of strings or bytes.
+fn text_offsets(column: &ArrayRef) -> Option<&[i32]> {
+    match column.data_type() {
+        DataType::Utf8 => Some(column.as_string::<i32>().offsets()),
+        DataType::Binary => Some(column.as_binary::<i32>().offsets()),
+        _ => None,
+    }
+}
+
+/// What row groups hold as a whole.
+pub(crate) fn summary_of<'a>(
+    groups: impl Iterator<Item = &'a RowGroup>,
+    bytes: u64,
+) -> SegmentSummary {
+    let empty = TimeRange {
+        min: i64::MAX,
+        max: i64::MIN,
+    };
+    let (series_min, series_max) = (SeriesId(u32::MAX), SeriesId(0));
+    let mut all = SegmentSummary {
+        rows: 0,
+        bytes,
+        tables: Vec::new(),
+        range: empty,
+        series_min,
+        series_max,
+    };
+    for group in groups {
+        all.rows += u64::from(group.rows);
+        if all.tables.last() != Some(&group.table) {
+            all.tables.push(group.table);
+        }
+        all.range = all.range.union(group.range);
+        all.series_min = all.series_min.min(group.series_min);
+        all.series_max = all.series_max.max(group.series_max);
+    }
+    if all.rows == 0 {
+        all.series_min = SeriesId(0);
+    }
+    all
+}

@@ -1,0 +1,42 @@
+//! What the log holds: the changes of a shard.
+
+use arrow_array::ArrayRef;
+use arrow_buffer::ScalarBuffer;
+use marigram_model::{ColumnId, SeriesId, TableId, TagKey, TimeRange};
+
+/// One change of a shard. Sequence numbers rise by one or more from entry to entry.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// Rows of one table.
+    Write(WriteEntry),
+    /// A range delete.
+    Delete(DeleteEntry),
+    /// Everything of the table up to here is gone.
+    DropTable(TableId),
+}
+
+/// Rows of one table, columnar.
+#[derive(Clone, Debug)]
+pub struct WriteEntry {
+    /// Table.
+    pub table: TableId,
+    /// Series that first appear with this entry; ids are the index's next ones, ascending.
+    pub new_series: Vec<(SeriesId, TagKey)>,
+    /// Per row: its series id.
+    pub series: ScalarBuffer<u32>,
+    /// Per row: its time, ns.
+    pub times: ScalarBuffer<i64>,
+    /// Fields, each with a value or null per row.
+    pub columns: Vec<(ColumnId, ArrayRef)>,
+}
+
+/// A range delete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeleteEntry {
+    /// Table.
+    pub table: TableId,
+    /// `None`: every series of the table. Ascending.
+    pub series: Option<Vec<SeriesId>>,
+    /// Times that go, both ends included.
+    pub range: TimeRange,
+}

@@ -1,0 +1,336 @@
+//! Records: entries as bytes, framed (`docs/formats/wal.md`).
+//!
+//! Encoding copies whole buffers, because the writing thread waits for it. Decoding believes no
+//! number before it is checked against the bytes that are there.
+
+use crate::entry::{DeleteEntry, Entry, WriteEntry};
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{
+    ArrowPrimitiveType, BinaryType, ByteArrayType, Float32Type, Float64Type, Int32Type, Int64Type,
+    TimestampNanosecondType, UInt64Type, Utf8Type,
+};
+use arrow_array::{Array, ArrayRef, BooleanArray, GenericByteArray, PrimitiveArray};
+use arrow_buffer::{
+    ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer,
+};
+use marigram_codec::frame;
+use marigram_model::{ColumnId, FieldType, SeriesId, TableId, TagKey, TimeRange};
+use std::sync::Arc;
+
+// Buffers go to disk as they are in memory, and the format is little-endian.
+const _: () = assert!(
+    cfg!(target_endian = "little"),
+    "the log is written little-endian"
+);
+
+const WRITE: u8 = 1;
+const DELETE: u8 = 2;
+const DROP_TABLE: u8 = 3;
+
+/// Bytes of a column besides its validity and values: id, type, whether it has nulls.
+const COLUMN_HEAD_BYTES: usize = 6;
+
+/// Why the payload of a record is not one. Its checksum was right, so this is no torn write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the record is not well formed: {0}")]
+pub struct RecordError(&'static str);
+
+type Result<T> = std::result::Result<T, RecordError>;
+
+const SHORT: RecordError = RecordError("it ends early");
+
+/// Encodes an entry with its sequence as a WAL record (framed), appending to `out`. Done by the
+/// writing thread, outside all locks except the one that orders sequences.
+///
+/// # Panics
+/// If a column is of a type that no field has or has not one value a row, or if the record would
+/// have 4 GiB or more: the engine bounds and checks what it writes.
+pub fn encode_record(sequence: u64, entry: &Entry, out: &mut Vec<u8>) {
+    frame::write_with(out, |out| {
+        let (kind, table) = match entry {
+            Entry::Write(write) => (WRITE, write.table),
+            Entry::Delete(delete) => (DELETE, delete.table),
+            Entry::DropTable(table) => (DROP_TABLE, *table),
+        };
+        out.push(kind);
+        out.extend_from_slice(&sequence.to_le_bytes());
+        out.extend_from_slice(&table.0.to_le_bytes());
+        match entry {
+            Entry::Write(write) => encode_write(write, out),
+            Entry::Delete(delete) => encode_delete(delete, out),
+            Entry::DropTable(_) => {}
+        }
+    });
+}
+
+fn encode_write(write: &WriteEntry, out: &mut Vec<u8>) {
+    let rows = write.times.len();
+    assert_eq!(write.series.len(), rows, "each row has a series");
+    let values: usize = write
+        .columns
+        .iter()
+        .map(|(_, values)| values.get_buffer_memory_size())
+        .sum();
+    out.reserve(values + rows * 12 + 64);
+    push_count(rows, out);
+    push_count(write.new_series.len(), out);
+    push_count(write.columns.len(), out);
+    for (id, key) in &write.new_series {
+        out.extend_from_slice(&id.0.to_le_bytes());
+        push_count(key.as_bytes().len(), out);
+        out.extend_from_slice(key.as_bytes());
+    }
+    out.extend_from_slice(write.series.inner().as_slice());
+    out.extend_from_slice(write.times.inner().as_slice());
+    for (id, values) in &write.columns {
+        assert_eq!(
+            values.len(),
+            rows,
+            "each row has a value or null in each column"
+        );
+        encode_column(*id, values, out);
+    }
+}
+
+fn encode_delete(delete: &DeleteEntry, out: &mut Vec<u8>) {
+    out.extend_from_slice(&delete.range.min.to_le_bytes());
+    out.extend_from_slice(&delete.range.max.to_le_bytes());
+    out.push(u8::from(delete.series.is_some()));
+    if let Some(series) = &delete.series {
+        push_count(series.len(), out);
+        for id in series {
+            out.extend_from_slice(&id.0.to_le_bytes());
+        }
+    }
+}
+
+fn encode_column(id: ColumnId, values: &ArrayRef, out: &mut Vec<u8>) {
+    let kind = FieldType::of(values.data_type()).expect("columns are of field types");
+    let nulls = values.nulls().filter(|nulls| nulls.null_count() > 0);
+    out.extend_from_slice(&id.0.to_le_bytes());
+    out.push(kind as u8);
+    out.push(u8::from(nulls.is_some()));
+    if let Some(nulls) = nulls {
+        push_bits(nulls.inner(), out);
+    }
+    match kind {
+        FieldType::Bool => push_bits(values.as_boolean().values(), out),
+        FieldType::I32 => push_values::<Int32Type>(values, out),
+        FieldType::I64 => push_values::<Int64Type>(values, out),
+        FieldType::U64 => push_values::<UInt64Type>(values, out),
+        FieldType::F32 => push_values::<Float32Type>(values, out),
+        FieldType::F64 => push_values::<Float64Type>(values, out),
+        FieldType::Timestamp => push_values::<TimestampNanosecondType>(values, out),
+        FieldType::String => push_texts::<Utf8Type>(values, out),
+        FieldType::Bytes => push_texts::<BinaryType>(values, out),
+    }
+}
+
+fn push_count(count: usize, out: &mut Vec<u8>) {
+    let count = u32::try_from(count).expect("counts in a record are below 2^32");
+    out.extend_from_slice(&count.to_le_bytes());
+}
+
+fn push_values<T: ArrowPrimitiveType>(values: &ArrayRef, out: &mut Vec<u8>) {
+    out.extend_from_slice(values.as_primitive::<T>().values().inner().as_slice());
+}
+
+/// Bits from the lowest of the first byte on; bits after the last one are zero.
+fn push_bits(bits: &BooleanBuffer, out: &mut Vec<u8>) {
+    let bytes = bits.len().div_ceil(8);
+    out.extend_from_slice(&bits.sliced().as_slice()[..bytes]);
+    let used = bits.len() % 8;
+    if used > 0
+        && let Some(last) = out.last_mut()
+    {
+        *last &= (1 << used) - 1;
+    }
+}
+
+/// The end of each value within the bytes, then the bytes.
+fn push_texts<T: ByteArrayType<Offset = i32>>(values: &ArrayRef, out: &mut Vec<u8>) {
+    let values = values.as_bytes::<T>();
+    let offsets = values.value_offsets();
+    let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+    if first == 0 {
+        out.extend_from_slice(&values.offsets().inner().inner().as_slice()[size_of::<i32>()..]);
+    } else {
+        out.extend(
+            offsets[1..]
+                .iter()
+                .flat_map(|end| (end - first).to_le_bytes()),
+        );
+    }
+    out.extend_from_slice(&values.value_data()[first as usize..last as usize]);
+}
+
+/// Decodes the payload of a record: its sequence and its entry.
+///
+/// # Errors
+/// If the bytes are not a record; never panics, and allocates about as much as there are bytes.
+pub fn decode_record(payload: &[u8]) -> Result<(u64, Entry)> {
+    let mut input = Input(payload);
+    let kind = input.byte()?;
+    let sequence = u64::from_le_bytes(input.array()?);
+    let table = TableId(input.number()?);
+    let entry = match kind {
+        WRITE => Entry::Write(decode_write(table, &mut input)?),
+        DELETE => Entry::Delete(decode_delete(table, &mut input)?),
+        DROP_TABLE => Entry::DropTable(table),
+        _ => return Err(RecordError("no kind of entry has this number")),
+    };
+    if !input.0.is_empty() {
+        return Err(RecordError("bytes are left at its end"));
+    }
+    Ok((sequence, entry))
+}
+
+fn decode_write(table: TableId, input: &mut Input<'_>) -> Result<WriteEntry> {
+    let rows = input.number()? as usize;
+    let series_count = input.number()? as usize;
+    let column_count = input.number()? as usize;
+    let mut new_series = Vec::with_capacity(series_count.min(input.0.len() / 8));
+    for _ in 0..series_count {
+        let id = SeriesId(input.number()?);
+        if new_series.last().is_some_and(|(last, _)| *last >= id) {
+            return Err(RecordError("new series are not ascending"));
+        }
+        let len = input.number()? as usize;
+        let key = TagKey::from_bytes(input.take(len)?);
+        new_series.push((id, key.map_err(|_| RecordError("a tag key is damaged"))?));
+    }
+    let series = input.values(rows)?;
+    let times = input.values(rows)?;
+    let mut columns = Vec::with_capacity(column_count.min(input.0.len() / COLUMN_HEAD_BYTES));
+    for _ in 0..column_count {
+        columns.push(decode_column(rows, input)?);
+    }
+    Ok(WriteEntry {
+        table,
+        new_series,
+        series,
+        times,
+        columns,
+    })
+}
+
+fn decode_delete(table: TableId, input: &mut Input<'_>) -> Result<DeleteEntry> {
+    let min = i64::from_le_bytes(input.array()?);
+    let max = i64::from_le_bytes(input.array()?);
+    let series = if input.flag()? {
+        let count = input.number()? as usize;
+        let ids: ScalarBuffer<u32> = input.values(count)?;
+        if ids.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return Err(RecordError("series of a delete are not ascending"));
+        }
+        Some(ids.iter().copied().map(SeriesId).collect())
+    } else {
+        None
+    };
+    Ok(DeleteEntry {
+        table,
+        series,
+        range: TimeRange { min, max },
+    })
+}
+
+fn decode_column(rows: usize, input: &mut Input<'_>) -> Result<(ColumnId, ArrayRef)> {
+    let id = ColumnId(input.number()?);
+    let kind = FieldType::from_number(input.byte()?)
+        .ok_or(RecordError("no field type has this number"))?;
+    let nulls = if input.flag()? {
+        Some(NullBuffer::new(input.bits(rows)?))
+    } else {
+        None
+    };
+    let values: ArrayRef = match kind {
+        FieldType::Bool => Arc::new(BooleanArray::new(input.bits(rows)?, nulls)),
+        FieldType::I32 => primitive::<Int32Type>(rows, nulls, input)?,
+        FieldType::I64 => primitive::<Int64Type>(rows, nulls, input)?,
+        FieldType::U64 => primitive::<UInt64Type>(rows, nulls, input)?,
+        FieldType::F32 => primitive::<Float32Type>(rows, nulls, input)?,
+        FieldType::F64 => primitive::<Float64Type>(rows, nulls, input)?,
+        FieldType::Timestamp => primitive::<TimestampNanosecondType>(rows, nulls, input)?,
+        FieldType::String => texts::<Utf8Type>(rows, nulls, input)?,
+        FieldType::Bytes => texts::<BinaryType>(rows, nulls, input)?,
+    };
+    Ok((id, values))
+}
+
+fn primitive<T: ArrowPrimitiveType>(
+    rows: usize,
+    nulls: Option<NullBuffer>,
+    input: &mut Input<'_>,
+) -> Result<ArrayRef> {
+    Ok(Arc::new(PrimitiveArray::<T>::new(
+        input.values(rows)?,
+        nulls,
+    )))
+}
+
+fn texts<T: ByteArrayType<Offset = i32>>(
+    rows: usize,
+    nulls: Option<NullBuffer>,
+    input: &mut Input<'_>,
+) -> Result<ArrayRef> {
+    let ends = input.take(rows.checked_mul(size_of::<i32>()).ok_or(SHORT)?)?;
+    let mut offsets = Vec::with_capacity(rows + 1);
+    offsets.push(0_i32);
+    let mut last = 0;
+    for end in ends.as_chunks::<4>().0 {
+        let end = i32::from_le_bytes(*end);
+        if end < last {
+            return Err(RecordError("the ends of values go back"));
+        }
+        last = end;
+        offsets.push(end);
+    }
+    let bytes = Buffer::from(input.take(last as usize)?);
+    let array = GenericByteArray::<T>::try_new(OffsetBuffer::new(offsets.into()), bytes, nulls);
+    Ok(Arc::new(
+        array.map_err(|_| RecordError("text is not UTF-8"))?,
+    ))
+}
+
+/// What is left to decode.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len).ok_or(SHORT)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(SHORT)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn byte(&mut self) -> Result<u8> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    fn number(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn flag(&mut self) -> Result<bool> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(RecordError("a flag is neither 0 nor 1")),
+        }
+    }
+
+    fn values<T: ArrowNativeType>(&mut self, count: usize) -> Result<ScalarBuffer<T>> {
+        let bytes = self.take(count.checked_mul(size_of::<T>()).ok_or(SHORT)?)?;
+        Ok(ScalarBuffer::new(Buffer::from(bytes), 0, count))
+    }
+
+    fn bits(&mut self, count: usize) -> Result<BooleanBuffer> {
+        let bytes = self.take(count.div_ceil(8))?;
+        Ok(BooleanBuffer::new(Buffer::from(bytes), 0, count))
+    }
+}

@@ -1,0 +1,203 @@
+//! Replay: reads the records of the log's files in order, and tells torn tails from corruption.
+//!
+//! A file was synced before the next one was made, so only the last file that holds records may
+//! end in a torn write. There, everything from the first damage on was never acknowledged: pages
+//! of an unsynced tail reach the disk in any order, so whole records may well follow a damaged one.
+
+use crate::entry::Entry;
+use crate::error::WalError;
+use crate::file::{FORMAT_VERSION, HEADER_BYTES, Header, check_header, file_name};
+use crate::record::decode_record;
+use marigram_codec::frame;
+use marigram_env::{File, FileSystem};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes read from a file at a time, at least.
+const READ_BYTES: usize = 1 << 20;
+
+/// What replay found besides entries.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayReport {
+    /// Whole records.
+    pub records: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Where replay stopped early and why: the tail from there is cut off and dropped.
+    pub torn: Option<(PathBuf, u64, String)>,
+}
+
+/// Takes each entry with its sequence.
+pub(crate) type Apply<'a> = dyn FnMut(u64, Entry) -> Result<(), WalError> + 'a;
+
+/// A file of the log as it is found.
+pub(crate) struct Found {
+    pub(crate) number: u64,
+    pub(crate) path: PathBuf,
+    pub(crate) file: Arc<dyn File>,
+    pub(crate) bytes: u64,
+}
+
+impl Found {
+    pub(crate) fn open(fs: &dyn FileSystem, dir: &Path, number: u64) -> Result<Self, WalError> {
+        let path = dir.join(file_name(number));
+        let file = fs.open(&path).map_err(WalError::io(&path))?;
+        let bytes = file.len().map_err(WalError::io(&path))?;
+        Ok(Self {
+            number,
+            path,
+            file,
+            bytes,
+        })
+    }
+
+    pub(crate) fn has_records(&self) -> bool {
+        self.bytes > HEADER_BYTES as u64
+    }
+
+    /// Whether the header is whole. One that is not is an error where records follow it: it was
+    /// durable before the first of them was written.
+    pub(crate) fn check(&self) -> Result<bool, WalError> {
+        let mut bytes = [0; HEADER_BYTES];
+        let len = HEADER_BYTES.min(usize::try_from(self.bytes).unwrap_or(usize::MAX));
+        self.file
+            .read_exact_at(&mut bytes[..len], 0)
+            .map_err(WalError::io(&self.path))?;
+        match check_header(&bytes[..len], self.number) {
+            Header::Good => Ok(true),
+            Header::Damaged(_) if !self.has_records() => Ok(false),
+            Header::Damaged(reason) => Err(WalError::corrupt(&self.path, 0, reason)),
+            Header::Version(found) => Err(WalError::Version {
+                path: self.path.clone(),
+                found,
+                supported: FORMAT_VERSION,
+            }),
+        }
+    }
+
+    /// Replays the file. `is_last`: no later file has records, so the tail may be torn; then it
+    /// is cut off.
+    pub(crate) fn replay(
+        &mut self,
+        is_last: bool,
+        sequence: &mut Option<u64>,
+        apply: &mut Apply<'_>,
+        report: &mut ReplayReport,
+    ) -> Result<(), WalError> {
+        let mut window = Window::new(self);
+        loop {
+            let offset = window.offset();
+            match window.next()? {
+                Next::End => break,
+                Next::Torn(reason) if is_last => {
+                    report.torn = Some((self.path.clone(), offset, reason.to_owned()));
+                    self.file
+                        .truncate(offset)
+                        .map_err(WalError::io(&self.path))?;
+                    self.bytes = offset;
+                    break;
+                }
+                Next::Torn(reason) => return Err(WalError::corrupt(&self.path, offset, reason)),
+                Next::Record(payload) => {
+                    let decoded = decode_record(payload);
+                    let bytes = (frame::HEADER_BYTES + payload.len()) as u64;
+                    let (at, entry) = decoded
+                        .map_err(|e| WalError::corrupt(&self.path, offset, e.to_string()))?;
+                    if let Some(last) = *sequence
+                        && at <= last
+                    {
+                        let reason = format!("sequence {at} stands after {last}");
+                        return Err(WalError::corrupt(&self.path, offset, reason));
+                    }
+                    *sequence = Some(at);
+                    report.records += 1;
+                    report.bytes += bytes;
+                    apply(at, entry)?;
+                }
+            }
+        }
+        if is_last {
+            // What was replayed is about to be seen by readers. If the process alone died, it may
+            // still be in the kernel's cache only.
+            self.file.sync().map_err(WalError::io(&self.path))?;
+        }
+        Ok(())
+    }
+}
+
+enum Next<'a> {
+    Record(&'a [u8]),
+    Torn(&'static str),
+    End,
+}
+
+/// A part of a file in memory, which moves along the file.
+struct Window {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    /// Bytes of the file.
+    len: u64,
+    bytes: Vec<u8>,
+    /// Where in the file `bytes` begins.
+    start: u64,
+    /// Where in `bytes` the next record begins.
+    at: usize,
+}
+
+impl Window {
+    fn new(found: &Found) -> Self {
+        Self {
+            file: Arc::clone(&found.file),
+            path: found.path.clone(),
+            len: found.bytes,
+            bytes: Vec::new(),
+            start: HEADER_BYTES as u64,
+            at: 0,
+        }
+    }
+
+    /// Where in the file the next record begins.
+    fn offset(&self) -> u64 {
+        self.start + self.at as u64
+    }
+
+    fn next(&mut self) -> Result<Next<'_>, WalError> {
+        let rest = self.len.saturating_sub(self.offset());
+        if rest == 0 {
+            return Ok(Next::End);
+        }
+        self.fill(rest.min(frame::HEADER_BYTES as u64))?;
+        let Some(len) = self.bytes[self.at..].first_chunk::<4>() else {
+            return Ok(Next::Torn("the record's header is cut off"));
+        };
+        let wanted = frame::HEADER_BYTES as u64 + u64::from(u32::from_le_bytes(*len));
+        // No more is read than the file has, whatever a damaged length claims.
+        self.fill(wanted.min(rest))?;
+        let end = self.bytes.len().min(self.at + wanted as usize);
+        Ok(match frame::read(&self.bytes[self.at..end]) {
+            frame::Read::Frame { payload, len } => {
+                self.at += len;
+                Next::Record(payload)
+            }
+            frame::Read::Damaged(reason) => Next::Torn(reason),
+            frame::Read::End => Next::End,
+        })
+    }
+
+    /// Lets at least `wanted` bytes stand from the next record on.
+    fn fill(&mut self, wanted: u64) -> Result<(), WalError> {
+        let have = self.bytes.len() - self.at;
+        if have as u64 >= wanted {
+            return Ok(());
+        }
+        self.start = self.offset();
+        self.bytes.drain(..self.at);
+        self.at = 0;
+        let len = (self.len - self.start).min(wanted.max(READ_BYTES as u64));
+        self.bytes.resize(len as usize, 0);
+        let (into, from) = (&mut self.bytes[have..], self.start + have as u64);
+        self.file
+            .read_exact_at(into, from)
+            .map_err(WalError::io(&self.path))
+    }
+}

@@ -1,0 +1,223 @@
+//! The log under append.
+
+use crate::error::WalError;
+use crate::file::{HEADER_BYTES, create, file_name, file_number};
+use crate::replay::{Apply, Found, ReplayReport};
+use marigram_env::{File, FileSystem};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The log under append: numbered files `NNNNNNNNNN.wal` in a directory.
+#[derive(Debug)]
+pub struct Wal {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    /// Number of the file that is appended to.
+    number: u64,
+    file: Arc<dyn File>,
+    /// Bytes of each file, the one that is appended to among them.
+    files: BTreeMap<u64, u64>,
+    /// Why nothing can be appended any more.
+    poisoned: Option<(io::ErrorKind, String)>,
+}
+
+impl Wal {
+    /// Replays files numbered `floor` and above in order into `apply` (sequence, entry); removes
+    /// files below `floor`; cuts a torn tail off the last file that holds records; then begins a
+    /// new file for appending, so that old files are never appended to. The directory must exist.
+    ///
+    /// # Errors
+    /// If the file system refuses, if `apply` does, or if anything but the tail of the last file
+    /// is damaged or missing: damage is never skipped.
+    pub fn open(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        floor: u64,
+        apply: &mut dyn FnMut(u64, crate::Entry) -> Result<(), WalError>,
+    ) -> Result<(Self, ReplayReport), WalError> {
+        let mut found = find(fs.as_ref(), dir, floor)?;
+        let mut report = ReplayReport::default();
+        replay(&mut found, apply, &mut report)?;
+        let number = found.last().map_or(floor.max(1), |last| last.number + 1);
+        let file = create(fs.as_ref(), dir, number)?;
+        let mut files: BTreeMap<_, _> = found
+            .into_iter()
+            .map(|found| (found.number, found.bytes))
+            .collect();
+        files.insert(number, HEADER_BYTES as u64);
+        let wal = Self {
+            fs,
+            dir: dir.to_owned(),
+            number,
+            file,
+            files,
+            poisoned: None,
+        };
+        Ok((wal, report))
+    }
+
+    /// Number of the file that is appended to.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Appends whole records (from [`encode_record`](crate::encode_record)) and, where `sync`,
+    /// makes them durable.
+    ///
+    /// # Errors
+    /// If the file system refuses. Then the log tries to cut the file back to its length before,
+    /// and is poisoned: every later append fails with the same reason.
+    pub fn append(&mut self, records: &[u8], sync: bool) -> Result<(), WalError> {
+        self.check()?;
+        let before = self.files.get(&self.number).copied().unwrap_or_default();
+        let written = self.file.append(records);
+        let written = if sync {
+            written.and_then(|()| self.file.sync())
+        } else {
+            written
+        };
+        match written {
+            Ok(()) => {
+                self.files
+                    .insert(self.number, before + records.len() as u64);
+                Ok(())
+            }
+            Err(error) => {
+                // What was refused should not come back after a restart. Where this fails too,
+                // replay may find it: it was then neither acknowledged nor surely gone.
+                let _ = self.file.truncate(before).and_then(|()| self.file.sync());
+                Err(self.poison(error))
+            }
+        }
+    }
+
+    /// Makes everything appended so far durable.
+    ///
+    /// # Errors
+    /// If the file system refuses; then the log is poisoned.
+    pub fn sync(&mut self) -> Result<(), WalError> {
+        self.check()?;
+        self.file.sync().map_err(|error| self.poison(error))
+    }
+
+    /// Syncs, then begins a new file and returns its number: entries before are in lower files.
+    ///
+    /// # Errors
+    /// If the file system refuses; then the log is poisoned.
+    pub fn rotate(&mut self) -> Result<u64, WalError> {
+        self.sync()?;
+        let number = self.number + 1;
+        match create(self.fs.as_ref(), &self.dir, number) {
+            Ok(file) => {
+                self.file = file;
+                self.number = number;
+                self.files.insert(number, HEADER_BYTES as u64);
+                Ok(number)
+            }
+            Err(WalError::Io { source, .. }) => Err(self.poison(source)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes files numbered below `floor`, but never the one that is appended to.
+    ///
+    /// # Errors
+    /// If the file system refuses. The log stays usable: what is left over is removed at the next
+    /// call or opening.
+    pub fn remove_below(&mut self, floor: u64) -> Result<(), WalError> {
+        let floor = floor.min(self.number);
+        while let Some((number, _)) = self.files.first_key_value().filter(|(n, _)| **n < floor) {
+            let (number, path) = (*number, self.dir.join(file_name(*number)));
+            self.fs.remove(&path).map_err(WalError::io(path))?;
+            self.files.remove(&number);
+        }
+        Ok(())
+    }
+
+    /// Bytes in all files.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files.values().sum()
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.join(file_name(self.number))
+    }
+
+    fn check(&self) -> Result<(), WalError> {
+        match &self.poisoned {
+            None => Ok(()),
+            Some((kind, reason)) => {
+                let reason = format!("the log takes no more since this error: {reason}");
+                Err(WalError::Io {
+                    path: self.path(),
+                    source: io::Error::new(*kind, reason),
+                })
+            }
+        }
+    }
+
+    fn poison(&mut self, error: io::Error) -> WalError {
+        self.poisoned = Some((error.kind(), error.to_string()));
+        WalError::Io {
+            path: self.path(),
+            source: error,
+        }
+    }
+}
+
+/// Removes the files below `floor` and opens the others, which must be without a gap.
+fn find(fs: &dyn FileSystem, dir: &Path, floor: u64) -> Result<Vec<Found>, WalError> {
+    let names = fs.list(dir).map_err(WalError::io(dir))?;
+    let mut numbers: Vec<_> = names.iter().filter_map(|name| file_number(name)).collect();
+    numbers.sort_unstable();
+    let mut found = Vec::new();
+    // The floor's file was durable before the floor was, and the first file ever is number 1.
+    let mut expected = floor.max(1);
+    for number in numbers {
+        if number < floor {
+            let path = dir.join(file_name(number));
+            fs.remove(&path).map_err(WalError::io(path))?;
+            continue;
+        }
+        if number != expected {
+            let reason = format!("the file is missing, though {} is there", file_name(number));
+            return Err(WalError::corrupt(dir.join(file_name(expected)), 0, reason));
+        }
+        found.push(Found::open(fs, dir, number)?);
+        expected += 1;
+    }
+    if found.is_empty() && floor > 1 {
+        let reason = "the file is missing, though later changes must be in it";
+        return Err(WalError::corrupt(dir.join(file_name(floor)), 0, reason));
+    }
+    Ok(found)
+}
+
+/// Replays what was found. A last file whose header was never finished is taken off the list: a
+/// new one takes its place.
+fn replay(
+    found: &mut Vec<Found>,
+    apply: &mut Apply<'_>,
+    report: &mut ReplayReport,
+) -> Result<(), WalError> {
+    let last = found.iter().rposition(Found::has_records);
+    let mut sequence = None;
+    let mut keep = found.len();
+    for (at, file) in found.iter_mut().enumerate() {
+        if !file.check()? {
+            if last.is_some_and(|last| at < last) {
+                let reason = "the file's header is cut off, though later files have records";
+                return Err(WalError::corrupt(&file.path, 0, reason));
+            }
+            keep = keep.min(at);
+            continue;
+        }
+        file.replay(last == Some(at), &mut sequence, apply, report)?;
+    }
+    found.truncate(keep);
+    Ok(())
+}

@@ -1,0 +1,39 @@
+# The one entry point for people: `just` lists what there is.
+
+default:
+    @just --list
+
+# Build the binary.
+build:
+    cargo build --release --bin marigram
+
+# All tests.
+test:
+    cargo test --release
+
+# The main job: real sensor data in, questions answered.
+demo:
+    cargo run --release --bin marigram -- demo
+
+# Formatting, lints and documentation, as strict as CI.
+check:
+    cargo fmt --all --check
+    cargo clippy --release --workspace --all-targets -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
+
+# Crash simulation for longer: `just crash 100000`.
+crash seeds="20000":
+    MARIGRAM_CRASH_SEEDS={{seeds}} cargo test --release -p marigram-testing --test crash -- --nocapture
+
+# The benchmark whose results stand in docs/benchmarks: `just bench 10000000`.
+bench rows="10000000":
+    cargo build --release --bin marigram --bin marigram-bench
+    target/release/marigram-bench --rows {{rows}}
+
+# Licences and advisories (needs cargo-deny).
+deny:
+    cargo deny check
+
+# What CI runs.
+ci:
+    .ci/run

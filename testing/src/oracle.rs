@@ -1,0 +1,216 @@
+//! A naive model of a database in memory: what the engine must answer.
+//!
+//! Rows are keyed by (table, tags, time). A write replaces the fields that it carries and keeps
+//! the others; of two values for one field the later write wins; a delete removes what is there at
+//! that moment and nothing that comes later.
+
+mod compare;
+mod filter;
+mod history;
+mod observe;
+
+pub use compare::{Tolerance, compare};
+pub use filter::Filter;
+pub use history::{History, Strictness};
+pub use observe::{Observed, ObservedTable, ReadError, last_rows, observe, scan_rows};
+
+use marigram_model::{FieldType, FieldValue, TableOptions, TagType, TagValue, TimeRange};
+use std::collections::BTreeMap;
+
+/// Tags of a series by name; a null tag is not in it.
+pub type Tags = BTreeMap<String, TagValue>;
+
+/// Fields of a row by name; a null field is not in it.
+pub type Row = BTreeMap<String, FieldValue>;
+
+/// Rows by series and time.
+pub type Rows = BTreeMap<Tags, BTreeMap<i64, Row>>;
+
+/// A table of the model.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// Tag columns in the order of their ordinals.
+    pub tags: Vec<(String, TagType)>,
+    /// Field columns.
+    pub fields: BTreeMap<String, FieldType>,
+    /// Settings.
+    pub options: TableOptions,
+    /// Contents.
+    pub rows: Rows,
+}
+
+impl Table {
+    fn add_tag(&mut self, name: &str, kind: TagType) {
+        if !self.tags.iter().any(|(known, _)| known == name) {
+            self.tags.push((name.to_owned(), kind));
+        }
+    }
+
+    /// Rows of the series that match, in a range of times.
+    #[must_use]
+    pub fn select(&self, filter: &Filter, range: TimeRange) -> Rows {
+        let series = self.rows.iter().filter(|(tags, _)| filter.matches(tags));
+        let cut = series.map(|(tags, rows)| {
+            let rows = rows.iter().filter(|(time, _)| range.contains(**time));
+            (tags.clone(), rows.map(|(time, row)| (*time, row.clone())).collect())
+        });
+        cut.filter(|(_, rows): &(_, BTreeMap<_, _>)| !rows.is_empty()).collect()
+    }
+}
+
+/// One row of a write.
+#[derive(Clone, Debug)]
+pub struct WrittenRow {
+    /// Whose row it is.
+    pub tags: Tags,
+    /// Its time, ns.
+    pub time: i64,
+    /// The fields that it carries.
+    pub fields: Row,
+}
+
+/// A change of the database.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Rows, which create the table and the columns that are missing.
+    Write {
+        /// Table.
+        table: String,
+        /// Rows in the order in which they are written.
+        rows: Vec<WrittenRow>,
+    },
+    /// A range delete.
+    Delete {
+        /// Table.
+        table: String,
+        /// Whose rows.
+        filter: Filter,
+        /// Which times.
+        range: TimeRange,
+    },
+    /// A new table.
+    CreateTable {
+        /// Its name.
+        table: String,
+        /// Its settings.
+        options: TableOptions,
+    },
+    /// A new field.
+    AddField {
+        /// Table.
+        table: String,
+        /// Name of the field.
+        field: String,
+        /// Its type.
+        kind: FieldType,
+    },
+    /// The end of a table and its rows.
+    DropTable {
+        /// Table.
+        table: String,
+    },
+}
+
+impl Change {
+    /// Whether the change is one of the catalog, which is made for all shards at once.
+    #[must_use]
+    pub fn is_of_catalog(&self) -> bool {
+        !matches!(self, Self::Write { .. } | Self::Delete { .. })
+    }
+}
+
+/// The model: one database's tables by name.
+#[derive(Clone, Debug, Default)]
+pub struct Oracle {
+    /// Tables by name.
+    pub tables: BTreeMap<String, Table>,
+}
+
+impl Oracle {
+    /// Makes a change.
+    pub fn apply(&mut self, change: &Change) {
+        match change {
+            Change::Write { table, rows } => self.write(table, rows),
+            Change::Delete { table, filter, range } => self.delete(table, filter, *range),
+            Change::CreateTable { table, options } => {
+                let new = Table { options: options.clone(), ..Table::default() };
+                self.tables.entry(table.clone()).or_insert(new);
+            }
+            Change::AddField { table, field, kind } => {
+                if let Some(table) = self.tables.get_mut(table) {
+                    table.fields.entry(field.clone()).or_insert(*kind);
+                }
+            }
+            Change::DropTable { table } => {
+                self.tables.remove(table);
+            }
+        }
+    }
+
+    fn write(&mut self, table: &str, rows: &[WrittenRow]) {
+        let table = self.tables.entry(table.to_owned()).or_default();
+        for row in rows {
+            for (name, value) in &row.tags {
+                table.add_tag(name, value.as_ref().tag_type());
+            }
+            for (name, value) in &row.fields {
+                table.fields.entry(name.clone()).or_insert(value.field_type());
+            }
+            let series = table.rows.entry(row.tags.clone()).or_default();
+            series.entry(row.time).or_default().extend(row.fields.clone());
+        }
+    }
+
+    fn delete(&mut self, table: &str, filter: &Filter, range: TimeRange) {
+        let Some(table) = self.tables.get_mut(table) else { return };
+        for (tags, rows) in &mut table.rows {
+            if filter.matches(tags) {
+                rows.retain(|time, _| !range.contains(*time));
+            }
+        }
+        table.rows.retain(|_, rows| !rows.is_empty());
+    }
+
+    /// Why the engine should refuse a row of a write to `table`; `None` where it should take it.
+    #[must_use]
+    pub fn refusal(&self, table: &str, row: &WrittenRow) -> Option<String> {
+        let fields = &self.tables.get(table)?.fields;
+        row.fields.iter().find_map(|(name, value)| {
+            let kind = fields.get(name)?;
+            (*kind != value.field_type())
+                .then(|| format!("field '{name}' is {kind}, not {}", value.field_type()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(dev: &str, time: i64, fields: &[(&str, i64)]) -> WrittenRow {
+        let fields = fields.iter().map(|(n, v)| ((*n).to_owned(), FieldValue::I64(*v))).collect();
+        let tags = Tags::from([("dev".to_owned(), TagValue::String(dev.to_owned()))]);
+        WrittenRow { tags, time, fields }
+    }
+
+    #[test]
+    fn later_values_win_field_by_field_and_deletes_end_with_the_past() {
+        let mut oracle = Oracle::default();
+        let write = |rows| Change::Write { table: "t".into(), rows };
+        oracle.apply(&write(vec![row("a", 1, &[("x", 1), ("y", 1)]), row("b", 1, &[("x", 5)])]));
+        oracle.apply(&write(vec![row("a", 1, &[("x", 2)])]));
+        let all = |oracle: &Oracle| oracle.tables["t"].select(&Filter::All, TimeRange::ALL);
+        let a = Tags::from([("dev".to_owned(), TagValue::String("a".to_owned()))]);
+        assert_eq!(all(&oracle)[&a][&1], row("a", 1, &[("x", 2), ("y", 1)]).fields);
+
+        let only_a = Filter::In("dev".into(), vec![TagValue::String("a".into())]);
+        oracle.apply(&Change::Delete { table: "t".into(), filter: only_a, range: TimeRange::ALL });
+        assert_eq!(all(&oracle).len(), 1);
+        oracle.apply(&write(vec![row("a", 1, &[("y", 7)])]));
+        assert_eq!(all(&oracle)[&a][&1], row("a", 1, &[("y", 7)]).fields);
+
+        let wrong = WrittenRow { fields: Row::from([("x".into(), FieldValue::F64(1.0))]), ..row("a", 1, &[]) };
+        assert!(oracle.refusal("t", &wrong).is_some());
+        assert!(oracle.refusal("u", &wrong).is_none());
+    }
+}

@@ -1,0 +1,92 @@
+//! Comparison of rows that were read with rows that should be there.
+
+use super::{Row, Rows};
+use marigram_model::TableOptions;
+
+/// What may differ: rows that have outlived their table's ttl go at some time after, partition by
+/// partition, so each of them may be there, be gone, or have lost some of its fields.
+#[derive(Clone, Copy, Debug)]
+pub struct Tolerance {
+    /// Times before this one (ns) have outlived the ttl.
+    pub expired_before: i64,
+}
+
+impl Tolerance {
+    /// Nothing may differ.
+    pub const NONE: Self = Self { expired_before: i64::MIN };
+
+    /// For a table with these settings, at `now_ns`.
+    #[must_use]
+    pub fn of(options: &TableOptions, now_ns: i64) -> Self {
+        let expired = options.ttl_ns.map(|ttl_ns| now_ns.saturating_sub(ttl_ns));
+        Self { expired_before: expired.unwrap_or(i64::MIN) }
+    }
+
+    /// Whether rows of this time have outlived the ttl.
+    #[must_use]
+    pub fn is_expired(self, time: i64) -> bool {
+        time < self.expired_before
+    }
+}
+
+/// Compares what was read with what should be there.
+///
+/// # Errors
+/// The first difference, in words.
+pub fn compare(expected: &Rows, found: &Rows, tolerance: Tolerance) -> Result<(), String> {
+    for (tags, rows) in found {
+        for (time, row) in rows {
+            let Some(wanted) = expected.get(tags).and_then(|rows| rows.get(time)) else {
+                return Err(format!("{tags:?} at {time}: a row that should not be there: {row:?}"));
+            };
+            if !same(wanted, row, tolerance.is_expired(*time)) {
+                return Err(format!("{tags:?} at {time}: {row:?} instead of {wanted:?}"));
+            }
+        }
+    }
+    for (tags, rows) in expected {
+        let missing = rows.iter().find(|(time, _)| {
+            !tolerance.is_expired(**time)
+                && !found.get(tags).is_some_and(|rows| rows.contains_key(time))
+        });
+        if let Some((time, row)) = missing {
+            return Err(format!("{tags:?} at {time}: the row {row:?} is missing"));
+        }
+    }
+    Ok(())
+}
+
+fn same(wanted: &Row, found: &Row, expired: bool) -> bool {
+    if expired {
+        return found.iter().all(|(name, value)| wanted.get(name) == Some(value));
+    }
+    wanted == found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tags;
+    use super::*;
+    use marigram_model::FieldValue;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn missing_additional_and_different_rows_are_found() {
+        let row = |value| Row::from([("x".to_owned(), FieldValue::I64(value))]);
+        let rows = |rows: &[(i64, i64)]| {
+            let rows: BTreeMap<_, _> = rows.iter().map(|(time, value)| (*time, row(*value))).collect();
+            Rows::from([(Tags::new(), rows)])
+        };
+        let expected = rows(&[(1, 1), (9, 9)]);
+        let check = |found: &Rows, before| {
+            compare(&expected, found, Tolerance { expired_before: before }).is_ok()
+        };
+        assert!(check(&expected, i64::MIN));
+        for found in [rows(&[(9, 9)]), rows(&[(1, 2), (9, 9)]), rows(&[(1, 1), (5, 5), (9, 9)])] {
+            assert!(!check(&found, i64::MIN));
+        }
+        assert!(check(&rows(&[(9, 9)]), 5));
+        assert!(!check(&rows(&[(1, 1)]), 5));
+        assert!(!check(&rows(&[(1, 2), (9, 9)]), 5));
+    }
+}

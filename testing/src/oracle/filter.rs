@@ -1,0 +1,58 @@
+//! Filters on tags, in the model's own terms.
+
+use super::Tags;
+use marigram_engine::TagFilter;
+use marigram_model::{TableSchema, TagValue};
+
+/// Which series, by the names of tags. A tag that the table has not got is null in every series.
+#[derive(Clone, Debug)]
+pub enum Filter {
+    /// Every series.
+    All,
+    /// The tag has one of the values.
+    In(String, Vec<TagValue>),
+    /// The tag is null.
+    IsNull(String),
+    /// The tag is not null.
+    IsNotNull(String),
+    /// Each of them matches.
+    And(Vec<Filter>),
+    /// One of them matches.
+    Or(Vec<Filter>),
+}
+
+impl Filter {
+    /// Whether a series matches.
+    #[must_use]
+    pub fn matches(&self, tags: &Tags) -> bool {
+        match self {
+            Self::All => true,
+            Self::In(tag, values) => tags.get(tag).is_some_and(|value| values.contains(value)),
+            Self::IsNull(tag) => !tags.contains_key(tag),
+            Self::IsNotNull(tag) => tags.contains_key(tag),
+            Self::And(all) => all.iter().all(|filter| filter.matches(tags)),
+            Self::Or(any) => any.iter().any(|filter| filter.matches(tags)),
+        }
+    }
+
+    /// The same for the engine.
+    #[must_use]
+    pub fn to_engine(&self, schema: &TableSchema) -> TagFilter {
+        let ordinal = |tag: &str| schema.tag(tag).map(|(ordinal, _)| ordinal);
+        match self {
+            Self::All => TagFilter::All,
+            Self::In(tag, values) => match ordinal(tag) {
+                Some(ordinal) => TagFilter::In(ordinal, values.clone()),
+                None => TagFilter::None,
+            },
+            Self::IsNull(tag) => ordinal(tag).map_or(TagFilter::All, TagFilter::IsNull),
+            Self::IsNotNull(tag) => ordinal(tag).map_or(TagFilter::None, TagFilter::IsNotNull),
+            Self::And(all) => {
+                TagFilter::And(all.iter().map(|filter| filter.to_engine(schema)).collect())
+            }
+            Self::Or(any) => {
+                TagFilter::Or(any.iter().map(|filter| filter.to_engine(schema)).collect())
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What the database may be like when some changes may have been made or not.
+//!
+//! A change that was interrupted by a loss of power, or that failed with an I/O error, may be
+//! found after recovery or not: a write or delete wholly or not at all in each shard, a change of
+//! the catalog wholly or not at all. All other changes are certain. The history keeps the changes
+//! since the last state that was certain, and finds the choice that explains what is read.
+
+use super::compare::{Tolerance, compare};
+use super::observe::Observed;
+use super::{Change, Oracle, Rows, Tags};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// More changes than this in doubt at once make too many choices.
+const DOUBTS_MAX: usize = 6;
+
+/// Whether changes in doubt may be visible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strictness {
+    /// After recovery: either way.
+    Either,
+    /// In the process in which they failed: rows that were refused must not be seen.
+    Refused,
+}
+
+/// The model, with changes in doubt.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    base: Oracle,
+    /// Changes since, and whether each is in doubt.
+    since: Vec<(Change, bool)>,
+    /// The state if no change in doubt was made.
+    current: Oracle,
+    doubts: usize,
+    /// Shard of every series that was ever seen in one.
+    shards: BTreeMap<Tags, usize>,
+}
+
+impl History {
+    /// The state if no change in doubt was made.
+    #[must_use]
+    pub fn current(&self) -> &Oracle {
+        &self.current
+    }
+
+    /// Whether a change is in doubt.
+    #[must_use]
+    pub fn has_doubts(&self) -> bool {
+        self.doubts > 0
+    }
+
+    /// Whether no more changes in doubt can be taken before the state is certain again.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.doubts >= DOUBTS_MAX
+    }
+
+    /// A change that was acknowledged.
+    pub fn acknowledge(&mut self, change: Change) {
+        self.current.apply(&change);
+        self.since.push((change, false));
+    }
+
+    /// A change of which nobody knows whether it was made.
+    pub fn doubt(&mut self, change: Change) {
+        self.since.push((change, true));
+        self.doubts += 1;
+    }
+
+    /// Compares what was read with what may be there.
+    ///
+    /// # Errors
+    /// If no choice of the changes in doubt explains it: what differs from the nearest one.
+    pub fn check(
+        &self,
+        observed: &Observed,
+        now_ns: i64,
+        strictness: Strictness,
+    ) -> Result<(), String> {
+        self.explain(observed, now_ns, strictness).map(|_| ())
+    }
+
+    /// Compares what was read after recovery with what may be there, and takes it as certain.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn settle(&mut self, observed: &Observed, now_ns: i64) -> Result<(), String> {
+        let explained = self.explain(observed, now_ns, Strictness::Either)?;
+        for table in observed.tables.values() {
+            self.shards.extend(table.shards.iter().map(|(tags, shard)| (tags.clone(), *shard)));
+        }
+        self.base = explained;
+        self.current = self.base.clone();
+        self.since.clear();
+        self.doubts = 0;
+        Ok(())
+    }
+
+    fn explain(
+        &self,
+        observed: &Observed,
+        now_ns: i64,
+        strictness: Strictness,
+    ) -> Result<Oracle, String> {
+        let candidates: Vec<_> = (0..1_u32 << self.doubts).map(|made| self.replay(made)).collect();
+        let mut difference = String::new();
+        for (catalog, _) in self.catalog_choices() {
+            match self.explain_rows(&candidates, catalog, observed, now_ns, strictness) {
+                Ok(oracle) => return Ok(oracle),
+                // The first choice is the likeliest: no change in doubt was made.
+                Err(reason) if difference.is_empty() => difference = reason,
+                Err(_) => {}
+            }
+        }
+        Err(difference)
+    }
+
+    /// The state if the changes in doubt whose bits are set were made.
+    fn replay(&self, made: u32) -> Oracle {
+        let mut oracle = self.base.clone();
+        let mut doubt = 0;
+        for (change, in_doubt) in &self.since {
+            if *in_doubt {
+                doubt += 1;
+                if made & (1 << (doubt - 1)) == 0 {
+                    continue;
+                }
+            }
+            oracle.apply(change);
+        }
+        oracle
+    }
+
+    /// Bits of the changes in doubt that are of the catalog.
+    fn catalog_bits(&self) -> u32 {
+        let doubts = self.since.iter().filter(|(_, in_doubt)| *in_doubt).enumerate();
+        doubts.filter(|(_, (change, _))| change.is_of_catalog()).map(|(at, _)| 1 << at).sum()
+    }
+
+    /// Every choice of the changes of the catalog in doubt.
+    fn catalog_choices(&self) -> BTreeMap<u32, ()> {
+        let bits = self.catalog_bits();
+        (0..1 << self.doubts).map(|made: u32| (made & bits, ())).collect()
+    }
+
+    /// For each shard, finds the rows' choice that explains it, given the catalog's.
+    fn explain_rows(
+        &self,
+        candidates: &[Oracle],
+        catalog: u32,
+        observed: &Observed,
+        now_ns: i64,
+        strictness: Strictness,
+    ) -> Result<Oracle, String> {
+        let bits = self.catalog_bits();
+        let mut explained = self.explain_schemas(candidates, catalog, observed)?;
+        for group in self.groups(candidates, observed) {
+            let mut difference = String::new();
+            let choice = (0..candidates.len() as u32).filter(|made| made & bits == catalog).find(|made| {
+                // One shard takes a refused write or not; with several, one may have taken its part.
+                let refused = strictness == Strictness::Refused && self.one_shard(observed);
+                if refused && *made != catalog {
+                    return false;
+                }
+                let oracle = &candidates[*made as usize];
+                match self.compare_group(oracle, observed, group, now_ns) {
+                    Ok(()) => true,
+                    Err(reason) => {
+                        if difference.is_empty() {
+                            difference = reason;
+                        }
+                        false
+                    }
+                }
+            });
+            let Some(choice) = choice else { return Err(difference) };
+            for (name, table) in &candidates[choice as usize].tables {
+                let Some(into) = explained.tables.get_mut(name) else { continue };
+                into.rows.extend(self.cut(&table.rows, observed, name, group));
+            }
+        }
+        Ok(explained)
+    }
+
+    fn one_shard(&self, observed: &Observed) -> bool {
+        let seen = observed.tables.values().flat_map(|table| table.shards.values());
+        seen.chain(self.shards.values()).all(|shard| *shard == 0)
+    }
+
+    /// Tables and columns, without rows: those of the engine, where they are what they may be. A
+    /// write that was lost may have left its table and columns behind.
+    fn explain_schemas(
+        &self,
+        candidates: &[Oracle],
+        catalog: u32,
+        observed: &Observed,
+    ) -> Result<Oracle, String> {
+        let bits = self.catalog_bits();
+        let least = &candidates[catalog as usize];
+        let most = &candidates[(!bits & (candidates.len() as u32 - 1) | catalog) as usize];
+        if let Some(name) = least.tables.keys().find(|name| !observed.tables.contains_key(*name)) {
+            return Err(format!("the table {name} is missing"));
+        }
+        let mut explained = Oracle::default();
+        for (name, found) in &observed.tables {
+            let Some(most) = most.tables.get(name) else {
+                return Err(format!("the table {name} should not be there"));
+            };
+            let mut table = super::Table { options: most.options.clone(), ..Default::default() };
+            table.tags = found.schema.tags.iter().map(|t| (t.name.clone(), t.kind)).collect();
+            let fields = found.schema.fields.iter();
+            table.fields = fields.map(|field| (field.name.clone(), field.kind)).collect();
+            if found.schema.options != most.options {
+                return Err(format!("the settings of {name}: {:?}", found.schema.options));
+            }
+            let least = least.tables.get(name);
+            let lost_tag = least.and_then(|t| t.tags.iter().find(|tag| !table.tags.contains(tag)));
+            let lost_field = least.and_then(|t| {
+                t.fields.iter().find(|(name, kind)| table.fields.get(*name) != Some(kind))
+            });
+            let odd_tag = table.tags.iter().find(|tag| !most.tags.contains(tag));
+            let odd_field =
+                table.fields.iter().find(|(name, kind)| most.fields.get(*name) != Some(kind));
+            if lost_tag.is_some() || odd_tag.is_some() {
+                return Err(format!("tags of {name}: lost {lost_tag:?}, odd {odd_tag:?}"));
+            }
+            if lost_field.is_some() || odd_field.is_some() {
+                return Err(format!("fields of {name}: lost {lost_field:?}, odd {odd_field:?}"));
+            }
+            explained.tables.insert(name.clone(), table);
+        }
+        Ok(explained)
+    }
+
+    /// The shards that rows are in; `None` for series that no shard has been seen to know.
+    fn groups(&self, candidates: &[Oracle], observed: &Observed) -> BTreeSet<Option<usize>> {
+        let expected = candidates.iter().flat_map(|oracle| {
+            oracle.tables.iter().flat_map(|(name, table)| {
+                table.rows.keys().map(|tags| self.shard(observed, name, tags))
+            })
+        });
+        let seen = observed.tables.iter().flat_map(|(name, table)| {
+            table.rows.keys().map(|tags| self.shard(observed, name, tags))
+        });
+        expected.chain(seen).collect()
+    }
+
+    fn shard(&self, observed: &Observed, table: &str, tags: &Tags) -> Option<usize> {
+        observed.tables.get(table)?.shards.get(tags).copied()
+    }
+
+    fn cut(
+        &self,
+        rows: &Rows,
+        observed: &Observed,
+        table: &str,
+        group: Option<usize>,
+    ) -> Rows {
+        let rows = rows.iter().filter(|(tags, _)| self.shard(observed, table, tags) == group);
+        rows.map(|(tags, rows)| (tags.clone(), rows.clone())).collect()
+    }
+
+    fn compare_group(
+        &self,
+        oracle: &Oracle,
+        observed: &Observed,
+        group: Option<usize>,
+        now_ns: i64,
+    ) -> Result<(), String> {
+        for (name, found) in &observed.tables {
+            let tolerance = Tolerance::of(&found.schema.options, now_ns);
+            let found = self.cut(&found.rows, observed, name, group);
+            let expected = oracle.tables.get(name);
+            let expected = expected.map(|table| self.cut(&table.rows, observed, name, group));
+            compare(&expected.unwrap_or_default(), &found, tolerance)
+                .map_err(|reason| format!("table {name}, shard {group:?}: {reason}"))?;
+        }
+        Ok(())
+    }
+}
