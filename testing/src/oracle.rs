@@ -52,9 +52,13 @@ impl Table {
         let series = self.rows.iter().filter(|(tags, _)| filter.matches(tags));
         let cut = series.map(|(tags, rows)| {
             let rows = rows.iter().filter(|(time, _)| range.contains(**time));
-            (tags.clone(), rows.map(|(time, row)| (*time, row.clone())).collect())
+            (
+                tags.clone(),
+                rows.map(|(time, row)| (*time, row.clone())).collect(),
+            )
         });
-        cut.filter(|(_, rows): &(_, BTreeMap<_, _>)| !rows.is_empty()).collect()
+        cut.filter(|(_, rows): &(_, BTreeMap<_, _>)| !rows.is_empty())
+            .collect()
     }
 }
 
@@ -131,9 +135,16 @@ impl Oracle {
     pub fn apply(&mut self, change: &Change) {
         match change {
             Change::Write { table, rows } => self.write(table, rows),
-            Change::Delete { table, filter, range } => self.delete(table, filter, *range),
+            Change::Delete {
+                table,
+                filter,
+                range,
+            } => self.delete(table, filter, *range),
             Change::CreateTable { table, options } => {
-                let new = Table { options: options.clone(), ..Table::default() };
+                let new = Table {
+                    options: options.clone(),
+                    ..Table::default()
+                };
                 self.tables.entry(table.clone()).or_insert(new);
             }
             Change::AddField { table, field, kind } => {
@@ -154,15 +165,23 @@ impl Oracle {
                 table.add_tag(name, value.as_ref().tag_type());
             }
             for (name, value) in &row.fields {
-                table.fields.entry(name.clone()).or_insert(value.field_type());
+                table
+                    .fields
+                    .entry(name.clone())
+                    .or_insert(value.field_type());
             }
             let series = table.rows.entry(row.tags.clone()).or_default();
-            series.entry(row.time).or_default().extend(row.fields.clone());
+            series
+                .entry(row.time)
+                .or_default()
+                .extend(row.fields.clone());
         }
     }
 
     fn delete(&mut self, table: &str, filter: &Filter, range: TimeRange) {
-        let Some(table) = self.tables.get_mut(table) else { return };
+        let Some(table) = self.tables.get_mut(table) else {
+            return;
+        };
         for (tags, rows) in &mut table.rows {
             if filter.matches(tags) {
                 rows.retain(|time, _| !range.contains(*time));
@@ -188,7 +207,10 @@ mod tests {
     use super::*;
 
     fn row(dev: &str, time: i64, fields: &[(&str, i64)]) -> WrittenRow {
-        let fields = fields.iter().map(|(n, v)| ((*n).to_owned(), FieldValue::I64(*v))).collect();
+        let fields = fields
+            .iter()
+            .map(|(n, v)| ((*n).to_owned(), FieldValue::I64(*v)))
+            .collect();
         let tags = Tags::from([("dev".to_owned(), TagValue::String(dev.to_owned()))]);
         WrittenRow { tags, time, fields }
     }
@@ -196,20 +218,36 @@ mod tests {
     #[test]
     fn later_values_win_field_by_field_and_deletes_end_with_the_past() {
         let mut oracle = Oracle::default();
-        let write = |rows| Change::Write { table: "t".into(), rows };
-        oracle.apply(&write(vec![row("a", 1, &[("x", 1), ("y", 1)]), row("b", 1, &[("x", 5)])]));
+        let write = |rows| Change::Write {
+            table: "t".into(),
+            rows,
+        };
+        oracle.apply(&write(vec![
+            row("a", 1, &[("x", 1), ("y", 1)]),
+            row("b", 1, &[("x", 5)]),
+        ]));
         oracle.apply(&write(vec![row("a", 1, &[("x", 2)])]));
         let all = |oracle: &Oracle| oracle.tables["t"].select(&Filter::All, TimeRange::ALL);
         let a = Tags::from([("dev".to_owned(), TagValue::String("a".to_owned()))]);
-        assert_eq!(all(&oracle)[&a][&1], row("a", 1, &[("x", 2), ("y", 1)]).fields);
+        assert_eq!(
+            all(&oracle)[&a][&1],
+            row("a", 1, &[("x", 2), ("y", 1)]).fields
+        );
 
         let only_a = Filter::In("dev".into(), vec![TagValue::String("a".into())]);
-        oracle.apply(&Change::Delete { table: "t".into(), filter: only_a, range: TimeRange::ALL });
+        oracle.apply(&Change::Delete {
+            table: "t".into(),
+            filter: only_a,
+            range: TimeRange::ALL,
+        });
         assert_eq!(all(&oracle).len(), 1);
         oracle.apply(&write(vec![row("a", 1, &[("y", 7)])]));
         assert_eq!(all(&oracle)[&a][&1], row("a", 1, &[("y", 7)]).fields);
 
-        let wrong = WrittenRow { fields: Row::from([("x".into(), FieldValue::F64(1.0))]), ..row("a", 1, &[]) };
+        let wrong = WrittenRow {
+            fields: Row::from([("x".into(), FieldValue::F64(1.0))]),
+            ..row("a", 1, &[])
+        };
         assert!(oracle.refusal("t", &wrong).is_some());
         assert!(oracle.refusal("u", &wrong).is_none());
     }

@@ -27,16 +27,25 @@ const LAYERS: &[(&str, u32)] = &[
 
 /// What a crate may never depend on, whatever the layers say.
 const FORBIDDEN: &[(&str, &[&str])] = &[
-    ("marigram-server", &["marigram-engine", "marigram-sql", "marigram"]),
+    (
+        "marigram-server",
+        &["marigram-engine", "marigram-sql", "marigram"],
+    ),
     ("marigram-protocol", &["marigram-env", "tokio"]),
     ("marigram-codec", &["marigram-env", "tokio"]),
     ("marigram-model", &["marigram-env", "tokio"]),
-    ("marigram-engine", &["tokio", "datafusion", "async-trait", "futures"]),
+    (
+        "marigram-engine",
+        &["tokio", "datafusion", "async-trait", "futures"],
+    ),
     ("marigram-service", &["marigram-engine", "marigram-sql"]),
 ];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("testing is in the root").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("testing is in the root")
+        .to_owned()
 }
 
 /// Every crate of the workspace: its name, its folder, its dependencies outside tests.
@@ -79,11 +88,19 @@ fn edges_between_crates_go_down() {
             continue;
         };
         for dependency in &dependencies {
-            if layers.get(dependency.as_str()).is_some_and(|below| below >= layer) {
-                wrong.push(format!("{name} depends on {dependency}, which is not below it"));
+            if layers
+                .get(dependency.as_str())
+                .is_some_and(|below| below >= layer)
+            {
+                wrong.push(format!(
+                    "{name} depends on {dependency}, which is not below it"
+                ));
             }
         }
-        let forbidden = FORBIDDEN.iter().filter(|(of, _)| *of == name).flat_map(|(_, list)| *list);
+        let forbidden = FORBIDDEN
+            .iter()
+            .filter(|(of, _)| *of == name)
+            .flat_map(|(_, list)| *list);
         for dependency in forbidden.filter(|dependency| dependencies.contains(**dependency)) {
             wrong.push(format!("{name} must not know {dependency}"));
         }
@@ -93,7 +110,9 @@ fn edges_between_crates_go_down() {
 
 /// Every Rust file under `folder`, sorted.
 fn sources(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
     let mut files = Vec::new();
     for entry in entries {
         let path = entry.expect("it can be listed").path();
@@ -118,16 +137,28 @@ fn every_file_says_what_it_is() {
             }
         }
     }
-    assert!(silent.is_empty(), "files that do not begin with //!:\n{}", silent.join("\n"));
+    assert!(
+        silent.is_empty(),
+        "files that do not begin with //!:\n{}",
+        silent.join("\n")
+    );
 }
 
 /// The module that a file is, as its path in the crate: `["compaction", "pick"]`; empty for the
 /// crate's root.
 fn module_of(src: &Path, file: &Path) -> Vec<String> {
-    let relative = file.strip_prefix(src).expect("the file is in src").with_extension("");
-    let mut parts: Vec<String> =
-        relative.iter().map(|part| part.to_string_lossy().into_owned()).collect();
-    if matches!(parts.last().map(String::as_str), Some("mod" | "lib" | "main")) {
+    let relative = file
+        .strip_prefix(src)
+        .expect("the file is in src")
+        .with_extension("");
+    let mut parts: Vec<String> = relative
+        .iter()
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect();
+    if matches!(
+        parts.last().map(String::as_str),
+        Some("mod" | "lib" | "main")
+    ) {
         parts.pop();
     }
     parts
@@ -137,7 +168,9 @@ fn module_of(src: &Path, file: &Path) -> Vec<String> {
 fn code_of(file: &Path) -> String {
     let text = fs::read_to_string(file).expect("a source file is text");
     let code = text.split("#[cfg(test)]").next().unwrap_or("").to_owned();
-    let lines = code.lines().map(|line| line.split("//").next().unwrap_or(""));
+    let lines = code
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or(""));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -180,7 +213,9 @@ fn expand(text: &str, head: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> u
             }
             break;
         }
-        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(rest.len());
         if end == 0 {
             break;
         }
@@ -216,10 +251,17 @@ fn module_edges(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
         }
         for target in targets {
             let target = resolve(&target, &modules, &exports);
-            let common = module.iter().zip(&target).take_while(|(a, b)| a == b).count();
+            let common = module
+                .iter()
+                .zip(&target)
+                .take_while(|(a, b)| a == b)
+                .count();
             if common < module.len() && common < target.len() {
                 let from = module[..=common].join("::");
-                edges.entry(from).or_default().insert(target[..=common].join("::"));
+                edges
+                    .entry(from)
+                    .or_default()
+                    .insert(target[..=common].join("::"));
             }
         }
     }
@@ -237,7 +279,9 @@ fn re_exports(src: &Path, files: &[PathBuf]) -> BTreeMap<(Vec<String>, String), 
                 let path = path.strip_prefix(&["self".to_owned()][..]).unwrap_or(&path);
                 if let [child, .., name] = path {
                     let target = [module.clone(), vec![child.clone()]].concat();
-                    exports.entry((module.clone(), name.clone())).or_insert(target);
+                    exports
+                        .entry((module.clone(), name.clone()))
+                        .or_insert(target);
                 }
             }
         }
@@ -251,9 +295,14 @@ fn resolve(
     modules: &BTreeSet<Vec<String>>,
     exports: &BTreeMap<(Vec<String>, String), Vec<String>>,
 ) -> Vec<String> {
-    let depth = (0..=path.len()).rev().find(|len| modules.contains(&path[..*len])).unwrap_or(0);
+    let depth = (0..=path.len())
+        .rev()
+        .find(|len| modules.contains(&path[..*len]))
+        .unwrap_or(0);
     let module = path[..depth].to_vec();
-    let Some(name) = path.get(depth) else { return module };
+    let Some(name) = path.get(depth) else {
+        return module;
+    };
     match exports.get(&(module.clone(), name.clone())) {
         Some(target) if modules.contains(target) => target.clone(),
         _ => module,
@@ -277,12 +326,16 @@ fn cycle(edges: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
         }
         way.push(module);
         let next = edges.get(module).into_iter().flatten();
-        let found = next.into_iter().find_map(|next| visit(next, edges, done, way));
+        let found = next
+            .into_iter()
+            .find_map(|next| visit(next, edges, done, way));
         way.pop();
         found
     }
     let mut done = BTreeSet::new();
-    edges.keys().find_map(|module| visit(module, edges, &mut done, &mut Vec::new()))
+    edges
+        .keys()
+        .find_map(|module| visit(module, edges, &mut done, &mut Vec::new()))
 }
 
 #[test]
@@ -301,8 +354,9 @@ fn the_checker_sees_a_cycle_and_reads_groups() {
     let path = |text: &str| text.split("::").map(str::to_owned).collect::<Vec<_>>();
     let code = "use crate::{scan::{Scan, rows::Rows}, merge};\nlet x = crate::view::View::new();";
     let found = paths_after(code, "crate::");
-    let expected =
-        ["scan::Scan", "scan::rows::Rows", "merge", "view::View::new"].map(path).to_vec();
+    let expected = ["scan::Scan", "scan::rows::Rows", "merge", "view::View::new"]
+        .map(path)
+        .to_vec();
     assert_eq!(found, expected);
 
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -310,5 +364,8 @@ fn the_checker_sees_a_cycle_and_reads_groups() {
     edges.entry("b".into()).or_default().insert("c".into());
     assert_eq!(cycle(&edges), None);
     edges.entry("c".into()).or_default().insert("a".into());
-    assert_eq!(cycle(&edges), Some(["a", "b", "c", "a"].map(str::to_owned).to_vec()));
+    assert_eq!(
+        cycle(&edges),
+        Some(["a", "b", "c", "a"].map(str::to_owned).to_vec())
+    );
 }

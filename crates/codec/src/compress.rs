@@ -95,7 +95,10 @@ mod tests {
     #[test]
     fn a_compressor_must_earn_its_cost() {
         assert_eq!(choose_compressor(&noise(30_000)), Compressor::Uncompressed);
-        assert_ne!(choose_compressor(&[7; 30_000]), Compressor::Uncompressed);
+        assert_ne!(
+            choose_compressor(&vec![7; 30_000]),
+            Compressor::Uncompressed
+        );
         assert_eq!(choose_compressor(&[7; 10]), Compressor::Uncompressed);
     }
 }

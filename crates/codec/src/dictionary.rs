@@ -83,9 +83,5 @@ pub(crate) fn distinct_share(offsets: &[i32], data: &[u8]) -> usize {
         let row = at * count / seen;
         distinct.insert(&data[offsets[row] as usize..offsets[row + 1] as usize]);
     }
-    if seen == 0 {
-        0
-    } else {
-        distinct.len() * 256 / seen
-    }
+    (distinct.len() * 256).checked_div(seen).unwrap_or(0)
 }

@@ -53,7 +53,7 @@ pub(crate) fn read_bits(reader: &mut Reader<'_>, count: usize) -> Result<Vec<u8>
     let bits = reader.take(count.div_ceil(8))?.to_vec();
     let unused = bits
         .last()
-        .is_some_and(|last| count % 8 != 0 && last >> (count % 8) != 0);
+        .is_some_and(|last| !count.is_multiple_of(8) && last >> (count % 8) != 0);
     if unused {
         return Err(CodecError::Damaged("bits are set past the last value"));
     }

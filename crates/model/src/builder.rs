@@ -94,17 +94,18 @@ impl FieldValueRef<'_> {
 }
 
 impl Values {
+    /// Reserves nothing: a batch may have many columns of few rows.
     fn new(kind: FieldType) -> Self {
         match kind {
-            FieldType::Bool => Self::Bool(BooleanBuilder::new()),
-            FieldType::I32 => Self::I32(Int32Builder::new()),
-            FieldType::I64 => Self::I64(Int64Builder::new()),
-            FieldType::U64 => Self::U64(UInt64Builder::new()),
-            FieldType::F32 => Self::F32(Float32Builder::new()),
-            FieldType::F64 => Self::F64(Float64Builder::new()),
-            FieldType::String => Self::String(StringBuilder::new()),
-            FieldType::Bytes => Self::Bytes(BinaryBuilder::new()),
-            FieldType::Timestamp => Self::Timestamp(TimestampNanosecondBuilder::new()),
+            FieldType::Bool => Self::Bool(BooleanBuilder::with_capacity(0)),
+            FieldType::I32 => Self::I32(Int32Builder::with_capacity(0)),
+            FieldType::I64 => Self::I64(Int64Builder::with_capacity(0)),
+            FieldType::U64 => Self::U64(UInt64Builder::with_capacity(0)),
+            FieldType::F32 => Self::F32(Float32Builder::with_capacity(0)),
+            FieldType::F64 => Self::F64(Float64Builder::with_capacity(0)),
+            FieldType::String => Self::String(StringBuilder::with_capacity(0, 0)),
+            FieldType::Bytes => Self::Bytes(BinaryBuilder::with_capacity(0, 0)),
+            FieldType::Timestamp => Self::Timestamp(TimestampNanosecondBuilder::with_capacity(0)),
         }
     }
 
@@ -269,33 +270,39 @@ impl BatchBuilder {
     /// # Panics
     /// If no row was begun.
     pub fn field(&mut self, name: &str, value: FieldValueRef<'_>) {
-        let row = self.times.len().checked_sub(1).expect("a row was begun");
-        let kind = value.field_type();
-        let place = self
-            .field_places
-            .get(name)
-            .and_then(|places| {
-                places
-                    .iter()
-                    .find(|at| self.fields[**at].values.kind() == kind)
-            })
+        let place = self.field_place(name, value.field_type());
+        self.field_at(place, value);
+    }
+
+    /// The place of the field column of this name and type, which is made if it is not there: for
+    /// callers that remember it and then use [`field_at`](Self::field_at).
+    pub fn field_place(&mut self, name: &str, kind: FieldType) -> usize {
+        let places = self.field_places.get(name);
+        let place = places
+            .and_then(|places| places.iter().find(|at| self.fields[**at].values.kind() == kind))
             .copied();
-        let place = place.unwrap_or_else(|| {
-            self.fields.push(FieldBuilder {
-                name: name.to_owned(),
-                values: Values::new(kind),
-            });
-            self.field_places
-                .entry(name.to_owned())
-                .or_default()
-                .push(self.fields.len() - 1);
+        place.unwrap_or_else(|| {
+            self.fields.push(FieldBuilder { name: name.to_owned(), values: Values::new(kind) });
+            self.field_places.entry(name.to_owned()).or_default().push(self.fields.len() - 1);
             self.fields.len() - 1
-        });
+        })
+    }
+
+    /// Sets the field at a place of [`field_place`](Self::field_place), whose type must be the
+    /// value's, in the row begun last. As with [`field`](Self::field), the first value stands.
+    ///
+    /// # Panics
+    /// If no row was begun, there is no such place, or its type is another.
+    pub fn field_at(&mut self, place: usize, value: FieldValueRef<'_>) {
+        let row = self.times.len().checked_sub(1).expect("a row was begun");
         let values = &mut self.fields[place].values;
-        if values.len() > row {
+        let len = values.len();
+        if len > row {
             return;
         }
-        values.pad(row);
+        if len < row {
+            values.pad(row);
+        }
         values.push(value);
     }
 

@@ -99,9 +99,9 @@ mod tests {
     fn numbers_come_back() {
         let mut bytes = Vec::new();
         let signed = [0, 1, -1, 63, -64, i64::MAX, i64::MIN];
-        signed
-            .iter()
-            .for_each(|value| put_signed(*value, &mut bytes));
+        for value in signed {
+            put_signed(value, &mut bytes);
+        }
         put_varint(u64::MAX, &mut bytes);
         let mut reader = Reader::new(&bytes);
         for value in signed {

@@ -42,18 +42,18 @@ impl SegmentError {
         }
     }
 
-    pub(crate) fn corrupt(path: &Path, offset: u64, reason: impl ToString) -> Self {
+    pub(crate) fn corrupt(path: &Path, offset: u64, reason: impl Into<String>) -> Self {
         Self::Corrupt {
             path: path.to_owned(),
             offset,
-            reason: reason.to_string(),
+            reason: reason.into(),
         }
     }
 
-    pub(crate) fn misuse(path: &Path, reason: impl ToString) -> Self {
+    pub(crate) fn misuse(path: &Path, reason: impl Into<String>) -> Self {
         Self::Misuse {
             path: path.to_owned(),
-            reason: reason.to_string(),
+            reason: reason.into(),
         }
     }
 }

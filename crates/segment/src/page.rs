@@ -15,11 +15,11 @@ use marigram_model::FieldType;
 use std::sync::Arc;
 
 /// Bytes before the bitmap and the values.
-const HEADER_BYTES: usize = 16;
+const HEADER_BYTES: usize = 20;
 /// Bit of the flags: a bitmap of the rows that are not null follows the header.
 const HAS_NULLS: u8 = 1;
 /// What the values of a page may take after decompression, bytes. The writer stays far below.
-const DECODED_BYTES_MAX: usize = 1 << 28;
+const DECODED_BYTES_MAX: usize = 1 << 26;
 
 /// How a page stands in its file, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,15 +89,16 @@ pub(crate) fn encode_page(values: &ArrayRef, out: &mut Vec<u8>) -> Result<(), Da
     out[start + 1] = header.compressor as u8;
     out[start + 2] = if nulls.is_some() { HAS_NULLS } else { 0 };
     out[start + 3] = kind as u8;
-    out[start + 4..start + 8].copy_from_slice(&header.body_bytes.to_le_bytes());
-    out[start + 8..start + 12].copy_from_slice(&body_bytes.to_le_bytes());
+    out[start + 4..start + 8].copy_from_slice(&(values.len() as u32).to_le_bytes());
+    out[start + 8..start + 12].copy_from_slice(&header.body_bytes.to_le_bytes());
+    out[start + 12..start + 16].copy_from_slice(&body_bytes.to_le_bytes());
     let checksum = checksum(&out[start..]);
-    out[start + 12..start + 16].copy_from_slice(&checksum.to_le_bytes());
+    out[start + 16..start + 20].copy_from_slice(&checksum.to_le_bytes());
     Ok(())
 }
 
 fn checksum(page: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&page[..12]), &page[HEADER_BYTES..])
+    crc32c::crc32c_append(crc32c::crc32c(&page[..16]), &page[HEADER_BYTES..])
 }
 
 fn dense<'a>(kind: FieldType, values: &'a ArrayRef, nulls: Option<&NullBuffer>) -> Dense<'a> {
@@ -107,10 +108,13 @@ fn dense<'a>(kind: FieldType, values: &'a ArrayRef, nulls: Option<&NullBuffer>) 
     ) -> Gathered<'a, T::Native> {
         match nulls {
             None => Gathered::Borrowed(values.values()),
-            Some(nulls) => nulls
-                .valid_indices()
-                .map(|row| values.values()[row])
-                .collect(),
+            Some(nulls) => {
+                let mut dense = Vec::with_capacity(values.len() - nulls.null_count());
+                for (from, to) in nulls.valid_slices() {
+                    dense.extend_from_slice(&values.values()[from..to]);
+                }
+                dense.into()
+            }
         }
     }
     match kind {
@@ -171,21 +175,21 @@ fn open_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<Page<'_>, Dam
         .split_first_chunk::<HEADER_BYTES>()
         .ok_or("the page is shorter than its header")?;
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    if word(8) as usize != rest.len() {
+    if word(12) as usize != rest.len() {
         return Err(Damage::from("the page's length is not what its index says"));
     }
-    if checksum(bytes) != word(12) {
+    if checksum(bytes) != word(16) {
         return Err(Damage::from("the page's checksum is wrong"));
     }
     let encoding = Encoding::from_number(head[0]).ok_or("no encoding has this number")?;
     let compressor = Compressor::from_number(head[1]).ok_or("no compressor has this number")?;
-    if head[3] != kind as u8 {
-        return Err(Damage::from("the page holds values of another type"));
+    if head[3] != kind as u8 || word(4) as usize != rows {
+        return Err(Damage::from("the page's type or rows are not what its index says"));
     }
     let header = Header {
         encoding,
         compressor,
-        body_bytes: word(4),
+        body_bytes: word(8),
     };
     let (nulls, body) = match head[2] {
         0 => (None, rest),
@@ -299,8 +303,11 @@ fn spread<T: ArrowPrimitiveType>(
         None => dense,
         Some(nulls) => {
             let mut values = vec![T::Native::default(); rows];
-            for (value, row) in dense.into_iter().zip(nulls.valid_indices()) {
-                values[row] = value;
+            let mut rest = dense.as_slice();
+            for (from, to) in nulls.valid_slices() {
+                let (run, after) = rest.split_at(to - from);
+                values[from..to].copy_from_slice(run);
+                rest = after;
             }
             values
         }

@@ -55,44 +55,47 @@ impl PageStats {
             last: at(last),
             ..Self::default()
         };
-        stats.add_extremes(values);
+        stats.add_extremes(values, first);
         stats
     }
 
-    fn add_extremes(&mut self, values: &dyn Array) {
+    /// Least, greatest and sum of values of which that of row `first` is not null.
+    fn add_extremes(&mut self, values: &dyn Array, first: usize) {
         match FieldType::of(values.data_type()) {
             Some(FieldType::Bool) => self.add_bool(values.as_boolean()),
             Some(FieldType::I32) => {
-                let (min, max, sum) = integers(values.as_primitive::<Int32Type>());
+                let (min, max, sum) = integers(values.as_primitive::<Int32Type>(), first);
                 self.set(FieldValue::I32(min), FieldValue::I32(max));
                 self.sum = i64::try_from(sum).ok().map(FieldValue::I64);
             }
             Some(FieldType::I64) => {
-                let (min, max, sum) = integers(values.as_primitive::<Int64Type>());
+                let (min, max, sum) = integers(values.as_primitive::<Int64Type>(), first);
                 self.set(FieldValue::I64(min), FieldValue::I64(max));
                 self.sum = i64::try_from(sum).ok().map(FieldValue::I64);
             }
             Some(FieldType::U64) => {
-                let (min, max, sum) = integers(values.as_primitive::<UInt64Type>());
+                let (min, max, sum) = integers(values.as_primitive::<UInt64Type>(), first);
                 self.set(FieldValue::U64(min), FieldValue::U64(max));
                 self.sum = u64::try_from(sum).ok().map(FieldValue::U64);
             }
             Some(FieldType::Timestamp) => {
-                let (min, max, _) = integers(values.as_primitive::<TimestampNanosecondType>());
+                let (min, max, _) =
+                    integers(values.as_primitive::<TimestampNanosecondType>(), first);
                 self.set(FieldValue::Timestamp(min), FieldValue::Timestamp(max));
             }
             Some(FieldType::F32) => {
                 let values = values.as_primitive::<Float32Type>();
-                let (min, max) = extremes(values, f32::total_cmp);
-                self.set(FieldValue::F32(min), FieldValue::F32(max));
-                let sum = present(values).fold(0.0, |sum, value| sum + f64::from(value));
+                let (min, max, sum) = floats(values, first, |value| key_f32(value.to_bits()));
+                let float = |key: i32| FieldValue::F32(f32::from_bits(key_f32(key as u32) as u32));
+                self.set(float(min), float(max));
                 self.sum = Some(FieldValue::F64(sum));
             }
             Some(FieldType::F64) => {
                 let values = values.as_primitive::<Float64Type>();
-                let (min, max) = extremes(values, f64::total_cmp);
-                self.set(FieldValue::F64(min), FieldValue::F64(max));
-                self.sum = Some(FieldValue::F64(present(values).fold(0.0, |sum, v| sum + v)));
+                let (min, max, sum) = floats(values, first, |value| key_f64(value.to_bits()));
+                let float = |key: i64| FieldValue::F64(f64::from_bits(key_f64(key as u64) as u64));
+                self.set(float(min), float(max));
+                self.sum = Some(FieldValue::F64(sum));
             }
             Some(FieldType::String) => {
                 let values = values.as_string::<i32>();
@@ -208,55 +211,71 @@ fn first_and_last(values: &dyn Array) -> Option<(usize, usize)> {
     }
 }
 
-fn present<T: ArrowPrimitiveType>(
+/// Calls `each` with every stretch of values that are not null, in row order: whole slices, so
+/// that what is done with them is a loop without branches.
+fn stretches<T: ArrowPrimitiveType>(
     values: &PrimitiveArray<T>,
-) -> impl Iterator<Item = T::Native> + '_ {
-    let nulls = values.nulls();
-    let all = values.values().iter().enumerate();
-    all.filter(move |(row, _)| nulls.is_none_or(|nulls| nulls.is_valid(*row)))
-        .map(|(_, v)| *v)
+    mut each: impl FnMut(&[T::Native]),
+) {
+    match values.nulls() {
+        None => each(values.values()),
+        Some(nulls) => nulls
+            .valid_slices()
+            .for_each(|(from, to)| each(&values.values()[from..to])),
+    }
 }
 
-/// Least, greatest and sum of values of which at least one is not null.
-fn integers<T>(values: &PrimitiveArray<T>) -> (T::Native, T::Native, i128)
+/// Least, greatest and sum of values of which at least one, that of row `first`, is not null.
+fn integers<T>(values: &PrimitiveArray<T>, first: usize) -> (T::Native, T::Native, i128)
 where
     T: ArrowPrimitiveType,
     T::Native: Ord + Copy + Into<i128>,
 {
-    let fold = |(min, max, sum): (Option<T::Native>, Option<T::Native>, i128), value: T::Native| {
-        let min = min.map_or(value, |min| min.min(value));
-        let max = max.map_or(value, |max| max.max(value));
-        (Some(min), Some(max), sum + value.into())
-    };
-    let (min, max, sum) = if values.null_count() == 0 {
-        values.values().iter().copied().fold((None, None, 0), fold)
-    } else {
-        present(values).fold((None, None, 0), fold)
-    };
-    let (min, max) = min.zip(max).expect("a value is not null");
+    let first = values.value(first);
+    let (mut min, mut max, mut sum) = (first, first, 0i128);
+    stretches(values, |run| {
+        (min, max) = run.iter().fold((min, max), |(min, max), value| {
+            (min.min(*value), max.max(*value))
+        });
+        sum += run.iter().map(|value| (*value).into()).sum::<i128>();
+    });
     (min, max, sum)
 }
 
-/// Least and greatest of values of which at least one is not null.
-fn extremes<T: ArrowPrimitiveType>(
+/// Least and greatest by the order of integer keys, and the sum in row order, of floats of which at
+/// least one, that of row `first`, is not null.
+fn floats<T, K>(
     values: &PrimitiveArray<T>,
-    compare: impl Fn(&T::Native, &T::Native) -> std::cmp::Ordering,
-) -> (T::Native, T::Native) {
-    let mut present = present(values);
-    let first = present.next().expect("a value is not null");
-    present.fold((first, first), |(min, max), value| {
-        let min = if compare(&value, &min).is_lt() {
-            value
-        } else {
-            min
-        };
-        let max = if compare(&value, &max).is_gt() {
-            value
-        } else {
-            max
-        };
-        (min, max)
-    })
+    first: usize,
+    key: impl Fn(T::Native) -> K,
+) -> (K, K, f64)
+where
+    T: ArrowPrimitiveType,
+    T::Native: Copy + Into<f64>,
+    K: Ord + Copy,
+{
+    let first = key(values.value(first));
+    let (mut min, mut max, mut sum) = (first, first, 0.0);
+    stretches(values, |run| {
+        (min, max) = run.iter().fold((min, max), |(min, max), value| {
+            let key = key(*value);
+            (min.min(key), max.max(key))
+        });
+        sum = run.iter().fold(sum, |sum, value| sum + (*value).into());
+    });
+    (min, max, sum)
+}
+
+/// The float's bits as an integer whose order is [`f64::total_cmp`]'s; its own inverse.
+fn key_f64(bits: u64) -> i64 {
+    let bits = bits as i64;
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+/// The float's bits as an integer whose order is [`f32::total_cmp`]'s; its own inverse.
+fn key_f32(bits: u32) -> i32 {
+    let bits = bits as i32;
+    bits ^ (((bits >> 31) as u32) >> 1) as i32
 }
 
 fn write_value(value: &FieldValue, out: &mut Vec<u8>) {
@@ -298,4 +317,43 @@ fn read_value(kind: FieldType, reader: &mut Reader<'_>) -> Result<FieldValue, Da
             FieldValue::Bytes(reader.take(len)?.to_vec())
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{Float32Array, Float64Array, Int64Array, UInt64Array};
+
+    #[test]
+    fn floats_are_in_total_order_and_nulls_do_not_count() {
+        let values = [
+            None,
+            Some(0.0),
+            Some(-0.0),
+            Some(f64::NAN),
+            Some(-f64::NAN),
+            None,
+            Some(-1.5),
+        ];
+        let stats = PageStats::of(&Float64Array::from_iter(values), &[1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(stats.nulls, 2);
+        assert_eq!(stats.min, Some(FieldValue::F64(-f64::NAN)));
+        assert_eq!(stats.max, Some(FieldValue::F64(f64::NAN)));
+        assert_eq!(stats.first, Some((2, FieldValue::F64(0.0))));
+        assert_eq!(stats.last, Some((7, FieldValue::F64(-1.5))));
+        let stats = PageStats::of(&Float32Array::from(vec![0.0, -0.0, 2.5]), &[1, 2, 3]);
+        assert_eq!(stats.min, Some(FieldValue::F32(-0.0)));
+        assert_eq!(stats.max, Some(FieldValue::F32(2.5)));
+        assert_eq!(stats.sum, Some(FieldValue::F64(2.5)));
+    }
+
+    #[test]
+    fn sums_that_do_not_fit_are_left_out() {
+        let stats = PageStats::of(&Int64Array::from(vec![i64::MAX, 1]), &[1, 2]);
+        assert_eq!(stats.sum, None);
+        let stats = PageStats::of(&Int64Array::from(vec![i64::MAX, 1, -1]), &[1, 2, 3]);
+        assert_eq!(stats.sum, Some(FieldValue::I64(i64::MAX)));
+        let stats = PageStats::of(&UInt64Array::from(vec![u64::MAX]), &[1]);
+        assert_eq!(stats.sum, Some(FieldValue::U64(u64::MAX)));
+    }
 }

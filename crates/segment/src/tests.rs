@@ -1,4 +1,8 @@
 //! Segments written and read back, damaged and cut.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests damage files behind the back of the file system"
+)]
 
 use super::*;
 use arrow_array::{
@@ -41,25 +45,35 @@ fn arrays(numbers: &[Option<u64>]) -> Vec<ArrayRef> {
     let text = |n: u64| "x".repeat((n % 70) as usize) + &n.to_string();
     let all = || numbers.iter().copied();
     vec![
-        Arc::new(BooleanArray::from_iter(
-            all().map(|n| n.map(|n| n % 3 == 0)),
-        )),
-        Arc::new(Int32Array::from_iter(all().map(|n| n.map(|n| n as i32)))),
-        Arc::new(Int64Array::from_iter(all().map(|n| n.map(|n| n as i64)))),
-        Arc::new(UInt64Array::from_iter(all())),
-        Arc::new(Float32Array::from_iter(
-            all().map(|n| n.map(|n| f32::from_bits(n as u32))),
-        )),
-        Arc::new(Float64Array::from_iter(
-            all().map(|n| n.map(f64::from_bits)),
-        )),
-        Arc::new(StringArray::from_iter(all().map(|n| n.map(text)))),
-        Arc::new(BinaryArray::from_iter(
-            all().map(|n| n.map(|n| n.to_le_bytes().to_vec())),
-        )),
-        Arc::new(TimestampNanosecondArray::from_iter(
-            all().map(|n| n.map(|n| n as i64)),
-        )),
+        Arc::new(
+            all()
+                .map(|n| n.map(|n| n % 3 == 0))
+                .collect::<BooleanArray>(),
+        ),
+        Arc::new(all().map(|n| n.map(|n| n as i32)).collect::<Int32Array>()),
+        Arc::new(all().map(|n| n.map(|n| n as i64)).collect::<Int64Array>()),
+        Arc::new(all().collect::<UInt64Array>()),
+        Arc::new(
+            all()
+                .map(|n| n.map(|n| f32::from_bits(n as u32)))
+                .collect::<Float32Array>(),
+        ),
+        Arc::new(
+            all()
+                .map(|n| n.map(f64::from_bits))
+                .collect::<Float64Array>(),
+        ),
+        Arc::new(all().map(|n| n.map(text)).collect::<StringArray>()),
+        Arc::new(
+            all()
+                .map(|n| n.map(|n| n.to_le_bytes().to_vec()))
+                .collect::<BinaryArray>(),
+        ),
+        Arc::new(
+            all()
+                .map(|n| n.map(|n| n as i64))
+                .collect::<TimestampNanosecondArray>(),
+        ),
     ]
 }
 
@@ -85,7 +99,9 @@ fn rows(series: &[u32], numbers: impl Fn(u32, u32) -> Option<u64>) -> SortedRows
 fn write(fs: &Arc<dyn FileSystem>, path: &Path, parts: &[SortedRows]) -> SegmentSummary {
     let mut writer = SegmentWriter::create(Arc::clone(fs), path, options()).unwrap();
     writer.table(TableId(7), &columns()).unwrap();
-    parts.iter().for_each(|part| writer.append(part).unwrap());
+    for part in parts {
+        writer.append(part).unwrap();
+    }
     writer.finish().unwrap()
 }
 

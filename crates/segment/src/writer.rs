@@ -90,6 +90,10 @@ impl SegmentWriter {
     ///
     /// # Errors
     /// If the file cannot be created.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a writer is given its own handle, as everything that lives long is"
+    )]
     pub fn create(
         fs: Arc<dyn FileSystem>,
         path: &Path,
@@ -235,7 +239,7 @@ impl SegmentWriter {
             .chain(page.columns.iter().map(|parts| join(parts)));
         let columns: Vec<ArrayRef> = columns
             .collect::<Result<_, _>>()
-            .map_err(|error| SegmentError::misuse(&self.path, error))?;
+            .map_err(|error| SegmentError::misuse(&self.path, error.to_string()))?;
         for (at, values) in columns.iter().enumerate() {
             let start = self.buffer.len();
             encode_page(values, &mut self.buffer)

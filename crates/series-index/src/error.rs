@@ -43,7 +43,7 @@ pub enum SeriesError {
         reason: String,
     },
     /// No id is left.
-    #[error("a shard holds at most 2^32 - 1 series; start with more shards")]
+    #[error("a shard holds at most 2^31 series; start with more shards")]
     Full,
     /// The key is not a tag key.
     #[error(transparent)]

@@ -2,7 +2,7 @@
 
 use crate::error::SeriesError;
 use crate::keys::{GONE, Keys};
-use crate::tag_index::{TagIndex, bitmap_bytes};
+use crate::tag_index::{SERIES_MAX, TagIndex, append, bitmap_bytes};
 use crate::tag_values::tag_values;
 use arrow_array::ArrayRef;
 use hashbrown::HashTable;
@@ -80,7 +80,7 @@ impl SeriesIndex {
         if id != self.next_id() {
             return conflict(format!("the next id is {}", self.next_id()));
         }
-        if id.0 == u32::MAX {
+        if id.0 >= SERIES_MAX {
             return Err(SeriesError::Full);
         }
         if table == GONE {
@@ -98,7 +98,7 @@ impl SeriesIndex {
         let rehash = |id: &u32| place(Self::hash(keys.table(*id), keys.key(*id)));
         self.ids.insert_unique(place(hash), id.0, rehash);
         let series = self.tables.entry(table).or_default();
-        series.all.insert(id.0);
+        append(&mut series.all, id.0);
         for (ordinal, value) in tag_key_entries(key).map_while(Result::ok) {
             let index = series.tags.entry(ordinal).or_insert_with(|| TagIndex::new(ordinal));
             index.insert(keys, value, id.0);
@@ -109,9 +109,16 @@ impl SeriesIndex {
         Ok(())
     }
 
+    /// Makes room for `count` more series, so that the hash table need not grow on the way.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        let keys = &self.keys;
+        let rehash = |id: &u32| place(Self::hash(keys.table(*id), keys.key(*id)));
+        self.ids.reserve(count, rehash);
+    }
+
     /// Adds, for replay, an id whose table was dropped before the log was written.
     pub(crate) fn insert_gone(&mut self, id: SeriesId) -> Result<(), SeriesError> {
-        if id != self.next_id() || id.0 == u32::MAX {
+        if id != self.next_id() || id.0 >= SERIES_MAX {
             let reason = format!("the next id is {}", self.next_id());
             return Err(SeriesError::Conflict { id: id.0, reason });
         }

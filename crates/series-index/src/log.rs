@@ -80,6 +80,7 @@ impl SeriesLog {
             reason: reason.to_owned(),
         };
         let mut index = SeriesIndex::default();
+        index.reserve(total(bytes));
         let mut at = 0;
         loop {
             let (payload, len) = match frame::read(&bytes[at..]) {
@@ -168,6 +169,28 @@ fn put_record(index: &SeriesIndex, first: u32, end: u32, out: &mut Vec<u8>) -> u
     }
     frame::write(&payload, out);
     next
+}
+
+/// Series in all records, roughly where some are damaged.
+fn total(log: &[u8]) -> usize {
+    let (mut rest, mut total) = (log, 0);
+    while let Some(len) = rest.first_chunk::<4>() {
+        let record = &rest[..rest.len().min(frame::HEADER_BYTES + u32::from_le_bytes(*len) as usize)];
+        total += count(record.get(frame::HEADER_BYTES..).unwrap_or_default());
+        rest = &rest[record.len()..];
+    }
+    total
+}
+
+/// Series in a record; the wrong number, but no more than there are bytes for, in a damaged one.
+fn count(payload: &[u8]) -> usize {
+    let mut rest = payload.get(4..).unwrap_or_default();
+    let mut count = 0;
+    while let Some(len) = rest.get(4..).and_then(<[u8]>::first_chunk::<4>) {
+        count += 1;
+        rest = rest.get(8 + u32::from_le_bytes(*len) as usize..).unwrap_or_default();
+    }
+    count
 }
 
 /// Adds the series of a record to the index.

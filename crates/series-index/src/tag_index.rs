@@ -1,8 +1,8 @@
 //! The inverted index of one tag of one table: value → series.
 //!
-//! A value's bytes are not stored here: an entry names the first series that has the value, and the
-//! value is read from that series' key. A value that one series has costs its eight-byte entry;
-//! a value that few have, a list of ids; only values of many series have bitmaps.
+//! A value's bytes are not stored here: they are read from the key of the first series that has the
+//! value. A value that one series has costs a four-byte entry; one that few have, a list of ids;
+//! only values of many series have bitmaps.
 
 use crate::keys::Keys;
 use hashbrown::HashTable;
@@ -12,16 +12,12 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Series of a value from which on a bitmap is kept.
 const BITMAP_SERIES: usize = 64;
-/// Entry of a value that one series has.
-const ALONE: u32 = u32::MAX;
+/// Set in an entry that is a place in `postings`; without it, the entry is the id of the one series
+/// that has the value.
+const SHARED: u32 = 1 << 31;
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    /// The first series with the value.
-    first: u32,
-    /// Place of all its series in `postings`, or [`ALONE`].
-    posting: u32,
-}
+/// Series that an index of this kind can tell apart.
+pub(crate) const SERIES_MAX: u32 = SHARED;
 
 #[derive(Debug)]
 enum Posting {
@@ -33,7 +29,8 @@ enum Posting {
 #[derive(Debug, Default)]
 pub(crate) struct TagIndex {
     ordinal: u16,
-    entries: HashTable<Entry>,
+    /// One entry a value: the id of its only series, or [`SHARED`] and its place in `postings`.
+    entries: HashTable<u32>,
     postings: Vec<Posting>,
     any: RoaringBitmap,
 }
@@ -50,42 +47,41 @@ impl TagIndex {
 
     /// Adds a series, whose key is in `keys`; ids only rise.
     pub(crate) fn insert(&mut self, keys: &Keys, value: TagValueRef<'_>, id: u32) {
-        self.any.insert(id);
-        let ordinal = self.ordinal;
+        append(&mut self.any, id);
+        let (ordinal, postings) = (self.ordinal, &self.postings);
         let hash = hash(value);
-        let same = |entry: &Entry| value_of(keys, entry.first, ordinal) == Some(value);
+        let value_of_entry = |entry: &u32| value_in(keys.key(first(postings, *entry)), ordinal);
+        let same = |entry: &u32| value_of_entry(entry) == Some(value);
         let Some(entry) = self.entries.find_mut(hash, same) else {
-            let rehash = |entry: &Entry| {
-                value_of(keys, entry.first, ordinal).map_or(0, self::hash)
-            };
-            self.entries.insert_unique(hash, Entry { first: id, posting: ALONE }, rehash);
+            let rehash = |entry: &u32| value_of_entry(entry).map_or(0, self::hash);
+            self.entries.insert_unique(hash, id, rehash);
             return;
         };
-        if entry.posting == ALONE {
-            // Fewer postings than series, so the number is never ALONE.
-            entry.posting = self.postings.len() as u32;
-            self.postings.push(Posting::Few(vec![entry.first, id]));
+        if *entry < SHARED {
+            let ids = vec![*entry, id];
+            // Fewer postings than series, so the place does not reach SHARED.
+            *entry = SHARED | self.postings.len() as u32;
+            self.postings.push(Posting::Few(ids));
             return;
         }
-        match &mut self.postings[entry.posting as usize] {
+        let posting = &mut self.postings[(*entry & !SHARED) as usize];
+        match posting {
             Posting::Few(ids) if ids.len() + 1 < BITMAP_SERIES => ids.push(id),
-            few @ Posting::Few(_) => {
-                let Posting::Few(ids) = &*few else { unreachable!("matched above") };
-                *few = Posting::Many(ids.iter().copied().chain([id]).collect());
+            Posting::Few(ids) => {
+                let bitmap = ids.iter().copied().chain([id]).collect();
+                *posting = Posting::Many(bitmap);
             }
-            Posting::Many(ids) => {
-                ids.insert(id);
-            }
+            Posting::Many(ids) => append(ids, id),
         }
     }
 
     /// Series with a value.
     pub(crate) fn with_value(&self, keys: &Keys, value: TagValueRef<'_>) -> RoaringBitmap {
-        let same = |entry: &Entry| value_of(keys, entry.first, self.ordinal) == Some(value);
+        let same = |entry: &u32| self.value_of(keys, *entry) == Some(value);
         match self.entries.find(hash(value), same) {
             None => RoaringBitmap::new(),
-            Some(entry) if entry.posting == ALONE => [entry.first].into_iter().collect(),
-            Some(entry) => match &self.postings[entry.posting as usize] {
+            Some(entry) if *entry < SHARED => [*entry].into_iter().collect(),
+            Some(entry) => match &self.postings[(*entry & !SHARED) as usize] {
                 Posting::Few(ids) => ids.iter().copied().collect(),
                 Posting::Many(ids) => ids.clone(),
             },
@@ -94,13 +90,14 @@ impl TagIndex {
 
     /// Distinct values, ascending.
     pub(crate) fn distinct(&self, keys: &Keys) -> Vec<TagValue> {
-        let mut values: Vec<_> = self
-            .entries
-            .iter()
-            .filter_map(|entry| value_of(keys, entry.first, self.ordinal))
-            .collect();
+        let values = self.entries.iter().filter_map(|entry| self.value_of(keys, *entry));
+        let mut values: Vec<_> = values.collect();
         values.sort_unstable();
         values.into_iter().map(TagValueRef::to_value).collect()
+    }
+
+    fn value_of<'a>(&self, keys: &'a Keys, entry: u32) -> Option<TagValueRef<'a>> {
+        value_in(keys.key(first(&self.postings, entry)), self.ordinal)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -130,9 +127,20 @@ pub(crate) fn bitmap_bytes(bitmap: &RoaringBitmap) -> usize {
     bytes as usize + statistics.n_containers as usize * 32
 }
 
-/// Value of a tag in the key of a series.
-pub(crate) fn value_of(keys: &Keys, id: u32, ordinal: u16) -> Option<TagValueRef<'_>> {
-    value_in(keys.key(id), ordinal)
+/// The first series of an entry.
+fn first(postings: &[Posting], entry: u32) -> u32 {
+    if entry < SHARED {
+        return entry;
+    }
+    match &postings[(entry & !SHARED) as usize] {
+        Posting::Few(ids) => ids[0],
+        Posting::Many(ids) => ids.min().expect("a posting is never empty"),
+    }
+}
+
+/// Adds an id above all others of a bitmap.
+pub(crate) fn append(bitmap: &mut RoaringBitmap, id: u32) {
+    bitmap.try_push(id).expect("ids only rise");
 }
 
 /// Value of a tag in a key that was checked when its series was added.

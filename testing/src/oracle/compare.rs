@@ -13,13 +13,17 @@ pub struct Tolerance {
 
 impl Tolerance {
     /// Nothing may differ.
-    pub const NONE: Self = Self { expired_before: i64::MIN };
+    pub const NONE: Self = Self {
+        expired_before: i64::MIN,
+    };
 
     /// For a table with these settings, at `now_ns`.
     #[must_use]
     pub fn of(options: &TableOptions, now_ns: i64) -> Self {
         let expired = options.ttl_ns.map(|ttl_ns| now_ns.saturating_sub(ttl_ns));
-        Self { expired_before: expired.unwrap_or(i64::MIN) }
+        Self {
+            expired_before: expired.unwrap_or(i64::MIN),
+        }
     }
 
     /// Whether rows of this time have outlived the ttl.
@@ -37,7 +41,9 @@ pub fn compare(expected: &Rows, found: &Rows, tolerance: Tolerance) -> Result<()
     for (tags, rows) in found {
         for (time, row) in rows {
             let Some(wanted) = expected.get(tags).and_then(|rows| rows.get(time)) else {
-                return Err(format!("{tags:?} at {time}: a row that should not be there: {row:?}"));
+                return Err(format!(
+                    "{tags:?} at {time}: a row that should not be there: {row:?}"
+                ));
             };
             if !same(wanted, row, tolerance.is_expired(*time)) {
                 return Err(format!("{tags:?} at {time}: {row:?} instead of {wanted:?}"));
@@ -58,7 +64,9 @@ pub fn compare(expected: &Rows, found: &Rows, tolerance: Tolerance) -> Result<()
 
 fn same(wanted: &Row, found: &Row, expired: bool) -> bool {
     if expired {
-        return found.iter().all(|(name, value)| wanted.get(name) == Some(value));
+        return found
+            .iter()
+            .all(|(name, value)| wanted.get(name) == Some(value));
     }
     wanted == found
 }
@@ -74,15 +82,29 @@ mod tests {
     fn missing_additional_and_different_rows_are_found() {
         let row = |value| Row::from([("x".to_owned(), FieldValue::I64(value))]);
         let rows = |rows: &[(i64, i64)]| {
-            let rows: BTreeMap<_, _> = rows.iter().map(|(time, value)| (*time, row(*value))).collect();
+            let rows: BTreeMap<_, _> = rows
+                .iter()
+                .map(|(time, value)| (*time, row(*value)))
+                .collect();
             Rows::from([(Tags::new(), rows)])
         };
         let expected = rows(&[(1, 1), (9, 9)]);
         let check = |found: &Rows, before| {
-            compare(&expected, found, Tolerance { expired_before: before }).is_ok()
+            compare(
+                &expected,
+                found,
+                Tolerance {
+                    expired_before: before,
+                },
+            )
+            .is_ok()
         };
         assert!(check(&expected, i64::MIN));
-        for found in [rows(&[(9, 9)]), rows(&[(1, 2), (9, 9)]), rows(&[(1, 1), (5, 5), (9, 9)])] {
+        for found in [
+            rows(&[(9, 9)]),
+            rows(&[(1, 2), (9, 9)]),
+            rows(&[(1, 1), (5, 5), (9, 9)]),
+        ] {
             assert!(!check(&found, i64::MIN));
         }
         assert!(check(&rows(&[(9, 9)]), 5));

@@ -8,7 +8,7 @@
 use super::compare::{Tolerance, compare};
 use super::observe::Observed;
 use super::{Change, Oracle, Rows, Tags};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// More changes than this in doubt at once make too many choices.
 const DOUBTS_MAX: usize = 6;
@@ -31,11 +31,19 @@ pub struct History {
     /// The state if no change in doubt was made.
     current: Oracle,
     doubts: usize,
-    /// Shard of every series that was ever seen in one.
-    shards: BTreeMap<Tags, usize>,
+    one_shard: bool,
 }
 
 impl History {
+    /// An empty database with so many shards.
+    #[must_use]
+    pub fn new(shards: usize) -> Self {
+        Self {
+            one_shard: shards == 1,
+            ..Self::default()
+        }
+    }
+
     /// The state if no change in doubt was made.
     #[must_use]
     pub fn current(&self) -> &Oracle {
@@ -85,9 +93,6 @@ impl History {
     /// As [`check`](Self::check).
     pub fn settle(&mut self, observed: &Observed, now_ns: i64) -> Result<(), String> {
         let explained = self.explain(observed, now_ns, Strictness::Either)?;
-        for table in observed.tables.values() {
-            self.shards.extend(table.shards.iter().map(|(tags, shard)| (tags.clone(), *shard)));
-        }
         self.base = explained;
         self.current = self.base.clone();
         self.since.clear();
@@ -101,9 +106,11 @@ impl History {
         now_ns: i64,
         strictness: Strictness,
     ) -> Result<Oracle, String> {
-        let candidates: Vec<_> = (0..1_u32 << self.doubts).map(|made| self.replay(made)).collect();
+        let candidates: Vec<_> = (0..1_u32 << self.doubts)
+            .map(|made| self.replay(made))
+            .collect();
         let mut difference = String::new();
-        for (catalog, _) in self.catalog_choices() {
+        for catalog in self.catalog_choices() {
             match self.explain_rows(&candidates, catalog, observed, now_ns, strictness) {
                 Ok(oracle) => return Ok(oracle),
                 // The first choice is the likeliest: no change in doubt was made.
@@ -132,14 +139,21 @@ impl History {
 
     /// Bits of the changes in doubt that are of the catalog.
     fn catalog_bits(&self) -> u32 {
-        let doubts = self.since.iter().filter(|(_, in_doubt)| *in_doubt).enumerate();
-        doubts.filter(|(_, (change, _))| change.is_of_catalog()).map(|(at, _)| 1 << at).sum()
+        let doubts = self
+            .since
+            .iter()
+            .filter(|(_, in_doubt)| *in_doubt)
+            .enumerate();
+        doubts
+            .filter(|(_, (change, _))| change.is_of_catalog())
+            .map(|(at, _)| 1 << at)
+            .sum()
     }
 
     /// Every choice of the changes of the catalog in doubt.
-    fn catalog_choices(&self) -> BTreeMap<u32, ()> {
+    fn catalog_choices(&self) -> BTreeSet<u32> {
         let bits = self.catalog_bits();
-        (0..1 << self.doubts).map(|made: u32| (made & bits, ())).collect()
+        (0..1 << self.doubts).map(|made: u32| made & bits).collect()
     }
 
     /// For each shard, finds the rows' choice that explains it, given the catalog's.
@@ -152,128 +166,287 @@ impl History {
         strictness: Strictness,
     ) -> Result<Oracle, String> {
         let bits = self.catalog_bits();
-        let mut explained = self.explain_schemas(candidates, catalog, observed)?;
-        for group in self.groups(candidates, observed) {
+        let mut explained = explain_schemas(candidates, (catalog, bits), observed)?;
+        for group in groups(candidates, observed) {
             let mut difference = String::new();
-            let choice = (0..candidates.len() as u32).filter(|made| made & bits == catalog).find(|made| {
-                // One shard takes a refused write or not; with several, one may have taken its part.
-                let refused = strictness == Strictness::Refused && self.one_shard(observed);
-                if refused && *made != catalog {
-                    return false;
-                }
-                let oracle = &candidates[*made as usize];
-                match self.compare_group(oracle, observed, group, now_ns) {
-                    Ok(()) => true,
-                    Err(reason) => {
-                        if difference.is_empty() {
-                            difference = reason;
-                        }
-                        false
+            let choice = (0..candidates.len() as u32)
+                .filter(|made| made & bits == catalog)
+                .find(|made| {
+                    // One shard takes a refused write or not; with several, one may have taken its part.
+                    let refused = strictness == Strictness::Refused && self.one_shard;
+                    if refused && *made != catalog {
+                        return false;
                     }
-                }
-            });
-            let Some(choice) = choice else { return Err(difference) };
-            for (name, table) in &candidates[choice as usize].tables {
-                let Some(into) = explained.tables.get_mut(name) else { continue };
-                into.rows.extend(self.cut(&table.rows, observed, name, group));
-            }
-        }
-        Ok(explained)
-    }
-
-    fn one_shard(&self, observed: &Observed) -> bool {
-        let seen = observed.tables.values().flat_map(|table| table.shards.values());
-        seen.chain(self.shards.values()).all(|shard| *shard == 0)
-    }
-
-    /// Tables and columns, without rows: those of the engine, where they are what they may be. A
-    /// write that was lost may have left its table and columns behind.
-    fn explain_schemas(
-        &self,
-        candidates: &[Oracle],
-        catalog: u32,
-        observed: &Observed,
-    ) -> Result<Oracle, String> {
-        let bits = self.catalog_bits();
-        let least = &candidates[catalog as usize];
-        let most = &candidates[(!bits & (candidates.len() as u32 - 1) | catalog) as usize];
-        if let Some(name) = least.tables.keys().find(|name| !observed.tables.contains_key(*name)) {
-            return Err(format!("the table {name} is missing"));
-        }
-        let mut explained = Oracle::default();
-        for (name, found) in &observed.tables {
-            let Some(most) = most.tables.get(name) else {
-                return Err(format!("the table {name} should not be there"));
+                    let oracle = &candidates[*made as usize];
+                    match compare_group(oracle, observed, group, now_ns) {
+                        Ok(()) => true,
+                        Err(reason) => {
+                            if difference.is_empty() {
+                                difference = reason;
+                            }
+                            false
+                        }
+                    }
+                });
+            let Some(choice) = choice else {
+                return Err(difference);
             };
-            let mut table = super::Table { options: most.options.clone(), ..Default::default() };
-            table.tags = found.schema.tags.iter().map(|t| (t.name.clone(), t.kind)).collect();
-            let fields = found.schema.fields.iter();
-            table.fields = fields.map(|field| (field.name.clone(), field.kind)).collect();
-            if found.schema.options != most.options {
-                return Err(format!("the settings of {name}: {:?}", found.schema.options));
+            for (name, table) in &candidates[choice as usize].tables {
+                let Some(into) = explained.tables.get_mut(name) else {
+                    continue;
+                };
+                into.rows.extend(cut(&table.rows, observed, name, group));
             }
-            let least = least.tables.get(name);
-            let lost_tag = least.and_then(|t| t.tags.iter().find(|tag| !table.tags.contains(tag)));
-            let lost_field = least.and_then(|t| {
-                t.fields.iter().find(|(name, kind)| table.fields.get(*name) != Some(kind))
-            });
-            let odd_tag = table.tags.iter().find(|tag| !most.tags.contains(tag));
-            let odd_field =
-                table.fields.iter().find(|(name, kind)| most.fields.get(*name) != Some(kind));
-            if lost_tag.is_some() || odd_tag.is_some() {
-                return Err(format!("tags of {name}: lost {lost_tag:?}, odd {odd_tag:?}"));
-            }
-            if lost_field.is_some() || odd_field.is_some() {
-                return Err(format!("fields of {name}: lost {lost_field:?}, odd {odd_field:?}"));
-            }
-            explained.tables.insert(name.clone(), table);
         }
         Ok(explained)
     }
+}
 
-    /// The shards that rows are in; `None` for series that no shard has been seen to know.
-    fn groups(&self, candidates: &[Oracle], observed: &Observed) -> BTreeSet<Option<usize>> {
-        let expected = candidates.iter().flat_map(|oracle| {
-            oracle.tables.iter().flat_map(|(name, table)| {
-                table.rows.keys().map(|tags| self.shard(observed, name, tags))
-            })
-        });
-        let seen = observed.tables.iter().flat_map(|(name, table)| {
-            table.rows.keys().map(|tags| self.shard(observed, name, tags))
-        });
-        expected.chain(seen).collect()
+/// Tables and columns, without rows: those of the engine, where they are what they may be. A
+/// write that was lost may have left its table and columns behind.
+fn explain_schemas(
+    candidates: &[Oracle],
+    (catalog, bits): (u32, u32),
+    observed: &Observed,
+) -> Result<Oracle, String> {
+    let least = &candidates[catalog as usize];
+    let most = &candidates[(!bits & (candidates.len() as u32 - 1) | catalog) as usize];
+    if let Some(name) = least
+        .tables
+        .keys()
+        .find(|name| !observed.tables.contains_key(*name))
+    {
+        return Err(format!("the table {name} is missing"));
     }
-
-    fn shard(&self, observed: &Observed, table: &str, tags: &Tags) -> Option<usize> {
-        observed.tables.get(table)?.shards.get(tags).copied()
-    }
-
-    fn cut(
-        &self,
-        rows: &Rows,
-        observed: &Observed,
-        table: &str,
-        group: Option<usize>,
-    ) -> Rows {
-        let rows = rows.iter().filter(|(tags, _)| self.shard(observed, table, tags) == group);
-        rows.map(|(tags, rows)| (tags.clone(), rows.clone())).collect()
-    }
-
-    fn compare_group(
-        &self,
-        oracle: &Oracle,
-        observed: &Observed,
-        group: Option<usize>,
-        now_ns: i64,
-    ) -> Result<(), String> {
-        for (name, found) in &observed.tables {
-            let tolerance = Tolerance::of(&found.schema.options, now_ns);
-            let found = self.cut(&found.rows, observed, name, group);
-            let expected = oracle.tables.get(name);
-            let expected = expected.map(|table| self.cut(&table.rows, observed, name, group));
-            compare(&expected.unwrap_or_default(), &found, tolerance)
-                .map_err(|reason| format!("table {name}, shard {group:?}: {reason}"))?;
+    let mut explained = Oracle::default();
+    for (name, found) in &observed.tables {
+        let Some(most) = most.tables.get(name) else {
+            return Err(format!("the table {name} should not be there"));
+        };
+        let mut table = super::Table {
+            options: most.options.clone(),
+            ..Default::default()
+        };
+        table.tags = found
+            .schema
+            .tags
+            .iter()
+            .map(|t| (t.name.clone(), t.kind))
+            .collect();
+        let fields = found.schema.fields.iter();
+        table.fields = fields
+            .map(|field| (field.name.clone(), field.kind))
+            .collect();
+        if found.schema.options != most.options {
+            return Err(format!(
+                "the settings of {name}: {:?}",
+                found.schema.options
+            ));
         }
-        Ok(())
+        let least = least.tables.get(name);
+        let lost_tag = least.and_then(|t| t.tags.iter().find(|tag| !table.tags.contains(tag)));
+        let lost_field = least.and_then(|t| {
+            t.fields
+                .iter()
+                .find(|(name, kind)| table.fields.get(*name) != Some(kind))
+        });
+        let odd_tag = table.tags.iter().find(|tag| !most.tags.contains(tag));
+        let odd_field = table
+            .fields
+            .iter()
+            .find(|(name, kind)| most.fields.get(*name) != Some(kind));
+        if lost_tag.is_some() || odd_tag.is_some() {
+            return Err(format!(
+                "tags of {name}: lost {lost_tag:?}, odd {odd_tag:?}"
+            ));
+        }
+        if lost_field.is_some() || odd_field.is_some() {
+            return Err(format!(
+                "fields of {name}: lost {lost_field:?}, odd {odd_field:?}"
+            ));
+        }
+        explained.tables.insert(name.clone(), table);
+    }
+    Ok(explained)
+}
+
+/// The shards that rows are in; `None` for series that no shard has been seen to know.
+fn groups(candidates: &[Oracle], observed: &Observed) -> BTreeSet<Option<usize>> {
+    let expected = candidates.iter().flat_map(|oracle| {
+        oracle
+            .tables
+            .iter()
+            .flat_map(|(name, table)| table.rows.keys().map(|tags| shard(observed, name, tags)))
+    });
+    let seen = observed
+        .tables
+        .iter()
+        .flat_map(|(name, table)| table.rows.keys().map(|tags| shard(observed, name, tags)));
+    expected.chain(seen).collect()
+}
+
+fn shard(observed: &Observed, table: &str, tags: &Tags) -> Option<usize> {
+    observed.tables.get(table)?.shards.get(tags).copied()
+}
+
+fn cut(rows: &Rows, observed: &Observed, table: &str, group: Option<usize>) -> Rows {
+    let rows = rows
+        .iter()
+        .filter(|(tags, _)| shard(observed, table, tags) == group);
+    rows.map(|(tags, rows)| (tags.clone(), rows.clone()))
+        .collect()
+}
+
+fn compare_group(
+    oracle: &Oracle,
+    observed: &Observed,
+    group: Option<usize>,
+    now_ns: i64,
+) -> Result<(), String> {
+    for (name, found) in &observed.tables {
+        let tolerance = Tolerance::of(&found.schema.options, now_ns);
+        let found = cut(&found.rows, observed, name, group);
+        let expected = oracle.tables.get(name);
+        let expected = expected.map(|table| cut(&table.rows, observed, name, group));
+        compare(&expected.unwrap_or_default(), &found, tolerance)
+            .map_err(|reason| format!("table {name}, shard {group:?}: {reason}"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ObservedTable, Row, Table, WrittenRow};
+    use super::*;
+    use marigram_model::{ColumnId, FieldType, FieldValue, TagValue};
+    use marigram_model::{FieldColumn, TableId, TableOptions, TableSchema, TagColumn, TagType};
+    use std::sync::Arc;
+
+    fn write(rows: &[(&str, i64)]) -> Change {
+        let row = |(device, time): &(&str, i64)| WrittenRow {
+            tags: Tags::from([("device".into(), TagValue::String((*device).into()))]),
+            time: *time,
+            fields: Row::from([("x".into(), FieldValue::I64(1))]),
+        };
+        Change::Write {
+            table: "t".into(),
+            rows: rows.iter().map(row).collect(),
+        }
+    }
+
+    /// What an engine would show that has made these changes; device "a" is in shard 0.
+    fn observed(changes: &[&Change]) -> Observed {
+        let mut oracle = Oracle::default();
+        changes.iter().for_each(|change| oracle.apply(change));
+        let table = |(name, table): (&String, &Table)| {
+            let tag = TagColumn {
+                name: "device".into(),
+                kind: TagType::String,
+            };
+            let field = FieldColumn {
+                id: ColumnId(1),
+                name: "x".into(),
+                kind: FieldType::I64,
+            };
+            let schema = TableSchema {
+                id: TableId(1),
+                database: "d".into(),
+                name: name.clone(),
+                time_name: "time".into(),
+                tags: vec![tag],
+                fields: vec![field],
+                options: TableOptions::default(),
+            };
+            let shard = |tags: &Tags| usize::from(tags["device"] != TagValue::String("a".into()));
+            let shards = table
+                .rows
+                .keys()
+                .map(|tags| (tags.clone(), shard(tags)))
+                .collect();
+            let rows = table.rows.clone();
+            (
+                name.clone(),
+                ObservedTable {
+                    schema: Arc::new(schema),
+                    rows,
+                    shards,
+                },
+            )
+        };
+        Observed {
+            tables: oracle.tables.iter().map(table).collect(),
+        }
+    }
+
+    #[test]
+    fn a_write_in_doubt_is_there_wholly_or_not_at_all_in_each_shard() {
+        let (sure, doubt) = (
+            write(&[("a", 1), ("b", 1)]),
+            write(&[("a", 2), ("a", 3), ("b", 2)]),
+        );
+        let mut history = History::new(2);
+        history.acknowledge(sure.clone());
+        history.doubt(doubt.clone());
+        let check = |part: &Change| {
+            history
+                .check(&observed(&[&sure, part]), 0, Strictness::Either)
+                .is_ok()
+        };
+        for possible in [vec![], vec![("a", 2), ("a", 3)], vec![("b", 2)]] {
+            assert!(check(&write(&possible)), "{possible:?}");
+        }
+        assert!(check(&doubt));
+        assert!(!check(&write(&[("a", 2)])));
+        assert!(!check(&write(&[("a", 4)])));
+        assert!(
+            history
+                .check(&observed(&[&doubt]), 0, Strictness::Either)
+                .is_err()
+        );
+
+        // What was found once stays.
+        history
+            .settle(&observed(&[&sure, &write(&[("b", 2)])]), 0)
+            .unwrap();
+        assert!(
+            history
+                .check(&observed(&[&sure, &doubt]), 0, Strictness::Either)
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn a_refused_write_is_not_seen_before_a_restart() {
+        let (sure, doubt) = (write(&[("a", 1)]), write(&[("a", 2)]));
+        let mut history = History::new(1);
+        history.acknowledge(sure.clone());
+        history.doubt(doubt.clone());
+        let both = observed(&[&sure, &doubt]);
+        assert!(history.check(&both, 0, Strictness::Either).is_ok());
+        assert!(history.check(&both, 0, Strictness::Refused).is_err());
+        assert!(
+            history
+                .check(&observed(&[&sure]), 0, Strictness::Refused)
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn a_table_whose_drop_is_in_doubt_is_whole_or_gone() {
+        let (sure, drop) = (
+            write(&[("a", 1), ("b", 1)]),
+            Change::DropTable { table: "t".into() },
+        );
+        let mut history = History::new(2);
+        history.acknowledge(sure.clone());
+        history.doubt(drop);
+        for (changes, possible) in [
+            (vec![&sure], true),
+            (vec![], true),
+            (vec![&write(&[("a", 1)])], false),
+        ] {
+            let checked = history.check(&observed(&changes), 0, Strictness::Either);
+            assert_eq!(checked.is_ok(), possible, "{checked:?}");
+        }
     }
 }

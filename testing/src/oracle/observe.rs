@@ -66,13 +66,22 @@ pub fn observe(engine: &Engine, database: &str) -> Result<Observed, ReadError> {
             let ids: Vec<_> = series.iter().map(SeriesId).collect();
             for tags in tags_of(&snapshot, shard, &ids) {
                 if shards.insert(tags.clone(), shard).is_some() {
-                    return Err(ReadError::Wrong(format!("the series {tags:?} is there twice")));
+                    return Err(ReadError::Wrong(format!(
+                        "the series {tags:?} is there twice"
+                    )));
                 }
             }
         }
         let rows = scan_rows(&snapshot, &everything(&snapshot, selection))?;
         let schema = Arc::clone(snapshot.schema());
-        observed.tables.insert(schema.name.clone(), ObservedTable { schema, rows, shards });
+        observed.tables.insert(
+            schema.name.clone(),
+            ObservedTable {
+                schema,
+                rows,
+                shards,
+            },
+        );
     }
     Ok(observed)
 }
@@ -81,7 +90,12 @@ fn everything(snapshot: &TableSnapshot, selection: SeriesSelection) -> ScanReque
     ScanRequest {
         selection,
         range: TimeRange::ALL,
-        columns: snapshot.schema().fields.iter().map(|field| field.id).collect(),
+        columns: snapshot
+            .schema()
+            .fields
+            .iter()
+            .map(|field| field.id)
+            .collect(),
         bounds: Vec::new(),
         batch_rows: 100,
         partitions: 1,
@@ -101,7 +115,11 @@ pub fn scan_rows(snapshot: &TableSnapshot, request: &ScanRequest) -> Result<Rows
         while let Some(batch) = partition.next_rows()? {
             for (series, time, row) in unpack(snapshot, &request.columns, &batch)? {
                 let asked = partition.series().contains(series.0)
-                    && request.selection.shards.get(shard).is_some_and(|s| s.contains(series.0))
+                    && request
+                        .selection
+                        .shards
+                        .get(shard)
+                        .is_some_and(|s| s.contains(series.0))
                     && request.range.contains(time);
                 let place = (series, time);
                 if !asked || last.is_some_and(|last| last >= place) {
@@ -109,8 +127,15 @@ pub fn scan_rows(snapshot: &TableSnapshot, request: &ScanRequest) -> Result<Rows
                     return Err(ReadError::Wrong(reason));
                 }
                 last = Some(place);
-                if found.entry((shard, series)).or_default().insert(time, row).is_some() {
-                    return Err(ReadError::Wrong(format!("shard {shard}: {place:?} comes twice")));
+                if found
+                    .entry((shard, series))
+                    .or_default()
+                    .insert(time, row)
+                    .is_some()
+                {
+                    return Err(ReadError::Wrong(format!(
+                        "shard {shard}: {place:?} comes twice"
+                    )));
                 }
             }
         }
@@ -124,7 +149,12 @@ pub fn scan_rows(snapshot: &TableSnapshot, request: &ScanRequest) -> Result<Rows
 /// If the engine cannot read, or answers for a series twice.
 pub fn last_rows(snapshot: &TableSnapshot, filter: &Filter) -> Result<Rows, ReadError> {
     let selection = snapshot.select(&filter.to_engine(snapshot.schema()));
-    let columns: Vec<_> = snapshot.schema().fields.iter().map(|field| field.id).collect();
+    let columns: Vec<_> = snapshot
+        .schema()
+        .fields
+        .iter()
+        .map(|field| field.id)
+        .collect();
     let mut found = ById::new();
     for (shard, batch) in snapshot.last_rows(&selection, &columns)? {
         for (series, time, row) in unpack(snapshot, &columns, &batch)? {
@@ -148,17 +178,24 @@ fn unpack(
     batch: &SortedRows,
 ) -> Result<Vec<(SeriesId, i64, Row)>, ReadError> {
     if !batch.is_sorted() || batch.columns.len() != columns.len() {
-        return Err(ReadError::Wrong(format!("rows that are not as promised: {batch:?}")));
+        return Err(ReadError::Wrong(format!(
+            "rows that are not as promised: {batch:?}"
+        )));
     }
     let names = columns.iter().map(|id| snapshot.schema().field_by_id(*id));
-    let names: Vec<_> = names.map(|field| field.map_or("?", |field| &field.name)).collect();
+    let names: Vec<_> = names
+        .map(|field| field.map_or("?", |field| &field.name))
+        .collect();
     let mut rows = Vec::with_capacity(batch.len());
     for run in &batch.runs {
         for _ in 0..run.rows {
             let at = rows.len();
-            let values = names.iter().zip(&batch.columns).filter_map(|(name, values)| {
-                Some(((*name).to_owned(), FieldValue::at(values, at)?))
-            });
+            let values = names
+                .iter()
+                .zip(&batch.columns)
+                .filter_map(|(name, values)| {
+                    Some(((*name).to_owned(), FieldValue::at(values, at)?))
+                });
             rows.push((run.series, batch.times[at], values.collect()));
         }
     }
@@ -174,14 +211,18 @@ fn by_tags(snapshot: &TableSnapshot, found: ById) -> Result<Rows, ReadError> {
         .iter()
         .flat_map(|(shard, ids)| {
             let places = ids.iter().map(|id| (*shard, *id));
-            places.zip(tags_of(snapshot, *shard, ids)).collect::<Vec<_>>()
+            places
+                .zip(tags_of(snapshot, *shard, ids))
+                .collect::<Vec<_>>()
         })
         .collect();
     let mut rows = Rows::new();
     for (place, series) in found {
         let tags = tags[&place].clone();
         if rows.insert(tags.clone(), series).is_some() {
-            return Err(ReadError::Wrong(format!("the series {tags:?} is there twice")));
+            return Err(ReadError::Wrong(format!(
+                "the series {tags:?} is there twice"
+            )));
         }
     }
     Ok(rows)

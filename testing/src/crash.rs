@@ -1,0 +1,32 @@
+//! Crash simulation: random work on a simulated disk that breaks, compared with the model.
+//!
+//! A run is a number of *lives* of one data directory. In each life the engine opens it, what it
+//! reads is compared with the model, and work goes on until the life's trouble ends it: power
+//! fails in the middle of some operation, an I/O error or a full disk turns the engine read-only,
+//! the process is killed, or nothing happens at all. Everything follows from the run's seed.
+
+mod checks;
+mod machine;
+mod trouble;
+mod workload;
+
+pub use checks::{check_files, check_random_read};
+pub use machine::{Machine, Summary};
+pub use trouble::Trouble;
+pub use workload::{Action, Workload, to_batch};
+
+/// Runs a seed to its end.
+///
+/// # Errors
+/// What was wrong, and the steps that led there.
+pub fn run(seed: u64) -> Result<Summary, String> {
+    let mut machine = Machine::new(seed);
+    let lives = machine.draw_lives();
+    let result = (0..lives)
+        .try_for_each(|_| machine.live())
+        .and_then(|()| machine.finish());
+    match result {
+        Ok(()) => Ok(machine.summary()),
+        Err(reason) => Err(format!("{reason}\n{}", machine.trace())),
+    }
+}

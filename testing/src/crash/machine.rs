@@ -1,0 +1,459 @@
+//! A simulated machine with a data directory, and its lives.
+
+use super::checks::{check_files, check_random_read};
+use super::trouble::Trouble;
+use super::workload::{Action, START_NS, Workload, to_batch};
+use crate::oracle::{Change, History, ReadError, Strictness, observe};
+use marigram_engine::{
+    Durability, Engine, EngineError, EngineOptions, TableChange, TableSpec, WriteOptions,
+};
+use marigram_env::{Clock as _, Env, FileSystem as _, SimClock, SimFs};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt as _, SeedableRng as _};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::Duration;
+
+const DIR: &str = "/data";
+const DATABASE: &str = "plant";
+const TRACE_STEPS: usize = 60;
+
+/// What happened in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Times that the data directory was opened.
+    pub lives: u64,
+    /// Actions.
+    pub actions: u64,
+    /// Losses of power.
+    pub crashes: u64,
+    /// Changes that failed and were in doubt.
+    pub doubts: u64,
+    /// Rows that were acknowledged.
+    pub rows: u64,
+    /// Operations of the file system.
+    pub ops: u64,
+    /// Flushes and compactions that the engine counted.
+    pub merges: u64,
+}
+
+impl std::ops::AddAssign for Summary {
+    fn add_assign(&mut self, other: Self) {
+        self.lives += other.lives;
+        self.actions += other.actions;
+        self.crashes += other.crashes;
+        self.doubts += other.doubts;
+        self.rows += other.rows;
+        self.ops += other.ops;
+        self.merges += other.merges;
+    }
+}
+
+/// A simulated machine with one data directory.
+#[derive(Debug)]
+pub struct Machine {
+    fs: SimFs,
+    clock: SimClock,
+    rng: Xoshiro256PlusPlus,
+    work: Workload,
+    history: History,
+    options: EngineOptions,
+    /// Things to do in a life, at most.
+    actions_max: u32,
+    summary: Summary,
+    trace: VecDeque<String>,
+}
+
+type Checked = Result<(), String>;
+
+impl Machine {
+    /// A new machine with an empty disk.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let fs = SimFs::new(rng.random());
+        let dir = Path::new(DIR);
+        fs.create_dir_all(dir)
+            .expect("nothing is planned to fail yet");
+        fs.sync_dir(Path::new("/"))
+            .expect("nothing is planned to fail yet");
+        let shards = if rng.random_bool(0.6) {
+            1
+        } else {
+            rng.random_range(2..4)
+        };
+        let page_rows = [1, 4, 30, 200][rng.random_range(0..4)];
+        let options = EngineOptions {
+            shards,
+            durability: Durability::Fsync,
+            memory_limit_bytes: 256 << 20,
+            flush_bytes_max: [4 << 10, 32 << 10, 1 << 20][rng.random_range(0..3)],
+            flush_age_max: rng.random_bool(0.5).then_some(Duration::from_mins(5)),
+            background_threads: 0,
+            segment: marigram_segment::SegmentOptions {
+                page_rows,
+                page_bytes: [256, 4096, 1 << 18][rng.random_range(0..3)],
+                row_group_rows: page_rows * rng.random_range(1..20),
+            },
+        };
+        let actions_max = [8, 25, 60][rng.random_range(0..3)];
+        let work = Workload::new(Xoshiro256PlusPlus::seed_from_u64(rng.random()));
+        Self {
+            fs,
+            clock: SimClock::new(START_NS),
+            rng,
+            work,
+            history: History::new(shards),
+            options,
+            actions_max,
+            summary: Summary::default(),
+            trace: VecDeque::new(),
+        }
+    }
+
+    /// How many lives this machine has.
+    pub fn draw_lives(&mut self) -> u32 {
+        self.rng.random_range(2..6)
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        Summary {
+            ops: self.fs.ops(),
+            ..self.summary
+        }
+    }
+
+    /// The last steps, one a line.
+    #[must_use]
+    pub fn trace(&self) -> String {
+        let head = format!("the last steps of a machine with {:?}:\n", self.options);
+        head + &self
+            .trace
+            .iter()
+            .fold(String::new(), |all, step| all + "  " + step + "\n")
+    }
+
+    /// One life, with a trouble by chance.
+    ///
+    /// # Errors
+    /// What the engine did wrong.
+    pub fn live(&mut self) -> Checked {
+        let trouble = Trouble::draw(&mut self.rng);
+        let actions = self.rng.random_range(1..=self.actions_max);
+        self.live_with(trouble, actions)
+    }
+
+    /// One life with this trouble and so many actions.
+    ///
+    /// # Errors
+    /// What the engine did wrong.
+    pub fn live_with(&mut self, trouble: Trouble, actions: u32) -> Checked {
+        self.note(|| format!("a life with {trouble:?}"));
+        trouble.plan(&self.fs);
+        let engine = self.open(trouble)?;
+        let lived = engine
+            .as_ref()
+            .map_or(Ok(()), |engine| self.work(engine, trouble, actions));
+        let lived = lived.and_then(|()| match &engine {
+            Some(engine) if !self.fs.is_crashed() => self.end(engine, trouble),
+            _ => Ok(()),
+        });
+        if self.fs.is_crashed() {
+            self.note(|| "the power fails".to_owned());
+            self.summary.crashes += 1;
+            self.fs.crash();
+        } else if self.rng.random_bool(0.5) {
+            self.note(|| "the power is cut".to_owned());
+            self.summary.crashes += 1;
+            self.fs.crash();
+        } else {
+            self.note(|| "the process is killed".to_owned());
+            self.fs.kill();
+        }
+        Trouble::end(&self.fs);
+        lived
+    }
+
+    /// Opens a last time without trouble, closes in order and verifies every file.
+    ///
+    /// # Errors
+    /// What the engine did wrong.
+    pub fn finish(&mut self) -> Checked {
+        let Some(engine) = self.open(Trouble::None)? else {
+            return Err("the directory does not open".to_owned());
+        };
+        self.compare(&engine, Trouble::None, Strictness::Either)?;
+        self.act("close", Trouble::None, engine.close())?;
+        let mut damage = Vec::new();
+        let env = Env::simulated(&self.fs, &self.clock);
+        let verified = Engine::verify(&env, Path::new(DIR), &mut |message| damage.push(message));
+        verified.map_err(|error| format!("verify: {error}"))?;
+        if damage.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("verify finds {damage:?}"))
+        }
+    }
+
+    fn note(&mut self, step: impl FnOnce() -> String) {
+        if self.trace.len() == TRACE_STEPS {
+            self.trace.pop_front();
+        }
+        let mut step = format!("op {}: {}", self.fs.ops(), step());
+        if step.len() > 1500 {
+            step.truncate(step.floor_char_boundary(1500));
+            step.push('…');
+        }
+        self.trace.push_back(step);
+    }
+
+    /// Opens the directory and settles what is in doubt; `None` where the trouble prevents it.
+    fn open(&mut self, trouble: Trouble) -> Result<Option<Engine>, String> {
+        self.summary.lives += 1;
+        let env = Env::simulated(&self.fs, &self.clock);
+        let opened = Engine::open(env, Path::new(DIR), self.options.clone())
+            .and_then(|engine| engine.create_database(DATABASE, true).map(|()| engine));
+        let engine = match opened {
+            Ok(engine) => engine,
+            Err(error) => {
+                self.note(|| format!("open: {error}"));
+                Self::excuse("open", trouble, &error)?;
+                return Ok(None);
+            }
+        };
+        let settled = match observe(&engine, DATABASE) {
+            Ok(observed) => {
+                let now_ns = self.clock.now_ns();
+                let settled = self.history.settle(&observed, now_ns);
+                settled.map_err(|reason| format!("after opening: {reason}"))
+            }
+            Err(ReadError::Wrong(reason)) => Err(format!("after opening: {reason}")),
+            Err(ReadError::Engine(error)) => {
+                Self::excuse("reading after opening", trouble, &error)?;
+                return Ok(None);
+            }
+        };
+        settled?;
+        check_files(&engine, &self.fs, Path::new(DIR))
+            .map_err(|reason| format!("after opening: {reason}"))?;
+        // What was read once must be read again, now that pages and last values are known.
+        self.compare(&engine, trouble, Strictness::Either)?;
+        Ok(Some(engine))
+    }
+
+    fn work(&mut self, engine: &Engine, trouble: Trouble, actions: u32) -> Checked {
+        for _ in 0..actions {
+            if self.fs.is_crashed() || self.history.is_full() {
+                break;
+            }
+            let action = self.work.draw(self.history.current());
+            self.note(|| format!("{action:?}"));
+            self.summary.actions += 1;
+            self.do_action(engine, trouble, action)?;
+        }
+        Ok(())
+    }
+
+    /// The end of a life in which the power is still on.
+    fn end(&mut self, engine: &Engine, trouble: Trouble) -> Checked {
+        Trouble::end(&self.fs);
+        self.compare(engine, Trouble::None, Strictness::Refused)?;
+        let status = engine.status();
+        self.summary.merges += status.flushes + status.compactions;
+        if self.rng.random_bool(0.5) {
+            self.note(|| "close".to_owned());
+            self.act("close", trouble, engine.close())?;
+        }
+        Ok(())
+    }
+
+    fn do_action(&mut self, engine: &Engine, trouble: Trouble, action: Action) -> Checked {
+        match action {
+            Action::Change(change) => self.change(engine, trouble, change),
+            Action::Flush => self.act("flush", trouble, engine.flush()),
+            Action::Compact => self.act("compact", trouble, engine.compact()),
+            Action::Maintain => self.act("maintain", trouble, engine.maintain().map(|_| ())),
+            Action::Retain => self.act("retain", trouble, engine.retain()),
+            Action::Wait(ns) => {
+                self.clock.advance(ns);
+                Ok(())
+            }
+            Action::Read => self.read(engine, trouble),
+        }
+    }
+
+    /// Judges an action that changes no rows.
+    fn act(&mut self, what: &str, trouble: Trouble, done: Result<(), EngineError>) -> Checked {
+        let Err(error) = done else { return Ok(()) };
+        self.note(|| format!("{what}: {error}"));
+        Self::excuse(what, trouble, &error)
+    }
+
+    /// An error is excused by a trouble that can cause it.
+    fn excuse(what: &str, trouble: Trouble, error: &EngineError) -> Checked {
+        let is_bad = match error {
+            EngineError::Io { .. } | EngineError::ReadOnly(_) => trouble == Trouble::None,
+            _ => true,
+        };
+        if is_bad {
+            Err(format!("{what} with {trouble:?}: {error:?}"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn read(&mut self, engine: &Engine, trouble: Trouble) -> Checked {
+        if self.history.has_doubts() {
+            return self.compare(engine, trouble, Strictness::Refused);
+        }
+        let names: Vec<_> = self.history.current().tables.keys().cloned().collect();
+        for name in names {
+            let read = engine.snapshot(DATABASE, &name).map_err(ReadError::from);
+            let now_ns = self.clock.now_ns();
+            let read = read.and_then(|snapshot| {
+                check_random_read(&snapshot, self.history.current(), &mut self.work, now_ns)
+            });
+            match read {
+                Ok(()) => {}
+                Err(ReadError::Wrong(reason)) => return Err(reason),
+                Err(ReadError::Engine(error)) => self.act("read", trouble, Err(error))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, engine: &Engine, trouble: Trouble, strictness: Strictness) -> Checked {
+        match observe(engine, DATABASE) {
+            Ok(observed) => self
+                .history
+                .check(&observed, self.clock.now_ns(), strictness),
+            Err(ReadError::Wrong(reason)) => Err(reason),
+            Err(ReadError::Engine(error)) => self.act("read", trouble, Err(error)),
+        }
+    }
+
+    fn change(&mut self, engine: &Engine, trouble: Trouble, change: Change) -> Checked {
+        let current = self.history.current();
+        let exists = |table: &str| current.tables.contains_key(table);
+        // What makes no sense is not tried; what is refused for other reasons is a test of its own.
+        let sensible = match &change {
+            Change::Write { .. } => true,
+            Change::CreateTable { table, .. } => !exists(table) && !self.history.has_doubts(),
+            Change::AddField { table, .. }
+            | Change::Delete { table, .. }
+            | Change::DropTable { table } => exists(table) && !self.history.has_doubts(),
+        };
+        if !sensible {
+            return Ok(());
+        }
+        let was_read_only = engine.status().read_only.is_some();
+        let (change, done) = self.make(engine, change)?;
+        match done {
+            Ok(()) if was_read_only => Err(format!("a read-only engine has made {change:?}")),
+            Ok(()) => {
+                self.history.acknowledge(change);
+                Ok(())
+            }
+            Err(EngineError::ReadOnly(_)) if was_read_only => Ok(()),
+            Err(error) => {
+                self.note(|| format!("  {error}"));
+                Self::excuse("change", trouble, &error)?;
+                self.summary.doubts += 1;
+                let is_write = matches!(change, Change::Write { .. });
+                self.history.doubt(change);
+                if is_write && !self.fs.is_crashed() && engine.status().read_only.is_none() {
+                    return Err(format!("not read-only after a write failed: {error}"));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes a change, and says what of it should be there then.
+    fn make(
+        &mut self,
+        engine: &Engine,
+        change: Change,
+    ) -> Result<(Change, Result<(), EngineError>), String> {
+        let done = match change {
+            Change::Write { table, rows } => return self.write(engine, table, rows),
+            Change::Delete {
+                ref table,
+                ref filter,
+                range,
+            } => engine.table(DATABASE, table).and_then(|schema| {
+                engine.delete(DATABASE, table, &filter.to_engine(&schema), range)
+            }),
+            Change::CreateTable {
+                ref table,
+                ref options,
+            } => {
+                let options = options.clone();
+                let spec = TableSpec {
+                    name: table.clone(),
+                    options,
+                    ..TableSpec::default()
+                };
+                engine.create_table(DATABASE, &spec, false).map(|_| ())
+            }
+            Change::AddField {
+                ref table,
+                ref field,
+                kind,
+            } => {
+                let added = TableChange::AddField(field.clone(), kind);
+                engine.alter_table(DATABASE, table, &added).map(|_| ())
+            }
+            Change::DropTable { ref table } => engine.drop_table(DATABASE, table, false),
+        };
+        Ok((change, done))
+    }
+
+    fn write(
+        &mut self,
+        engine: &Engine,
+        table: String,
+        rows: Vec<crate::oracle::WrittenRow>,
+    ) -> Result<(Change, Result<(), EngineError>), String> {
+        let oracle = self.history.current();
+        let refused: Vec<_> = rows.iter().map(|row| oracle.refusal(&table, row)).collect();
+        let batch = to_batch(&table, &rows);
+        let done = engine.write(DATABASE, &batch, WriteOptions { grow: true });
+        let mut good: Vec<bool> = refused.iter().map(Option::is_none).collect();
+        let done = match done {
+            Ok(report) => {
+                let mut taken = vec![true; rows.len()];
+                for rejected in &report.rejected {
+                    taken[rejected.row as usize] = false;
+                }
+                if taken != good && !self.history.has_doubts() {
+                    return Err(format!(
+                        "rejected {:?} instead of {refused:?}",
+                        report.rejected
+                    ));
+                }
+                if report.stored != taken.iter().filter(|taken| **taken).count() {
+                    return Err(format!("stored {} of {taken:?}", report.stored));
+                }
+                self.summary.rows += report.stored as u64;
+                good = taken;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        };
+        let rows = rows
+            .into_iter()
+            .zip(good)
+            .filter(|(_, good)| *good)
+            .map(|(row, _)| row);
+        Ok((
+            Change::Write {
+                table,
+                rows: rows.collect(),
+            },
+            done,
+        ))
+    }
+}

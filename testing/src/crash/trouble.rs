@@ -1,0 +1,76 @@
+//! What goes wrong in a life.
+
+use marigram_env::{Fault, OpKind, Repeat, SimFs};
+use rand::RngExt as _;
+use rand::rngs::Xoshiro256PlusPlus;
+
+/// What goes wrong in a life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nothing: the process ends when the work is done.
+    None,
+    /// Power fails in the middle of an operation, counted from the life's first one.
+    Power(u64),
+    /// An operation fails, counted from the life's first one of its kind.
+    Error(OpKind, u64, Repeat),
+    /// The disk takes so many bytes more.
+    Full(u64),
+}
+
+impl Trouble {
+    /// Draws one.
+    pub fn draw(rng: &mut Xoshiro256PlusPlus) -> Self {
+        match rng.random_range(0..20) {
+            0..3 => Self::None,
+            // Short ones fall into recovery.
+            3..6 => Self::Power(rng.random_range(0..60)),
+            6..13 => Self::Power(rng.random_range(0..600)),
+            13..18 => {
+                let kinds = [
+                    (OpKind::Append, 60),
+                    (OpKind::Append, 60),
+                    (OpKind::Sync, 60),
+                    (OpKind::Sync, 60),
+                    (OpKind::Create, 20),
+                    (OpKind::SyncDir, 20),
+                    (OpKind::Rename, 5),
+                    (OpKind::Remove, 10),
+                    (OpKind::Read, 80),
+                    (OpKind::Open, 20),
+                    (OpKind::Truncate, 2),
+                ];
+                let (kind, after_max) = kinds[rng.random_range(0..kinds.len())];
+                let repeat = if rng.random_bool(0.6) {
+                    Repeat::Once
+                } else {
+                    Repeat::Forever
+                };
+                Self::Error(kind, rng.random_range(0..after_max), repeat)
+            }
+            _ => Self::Full(rng.random_range(0..60_000)),
+        }
+    }
+
+    /// Plans it on a disk.
+    pub fn plan(self, fs: &SimFs) {
+        match self {
+            Self::None => {}
+            Self::Power(after) => fs.crash_at(fs.ops() + after),
+            Self::Error(kind, after, repeat) => {
+                fs.fail(Fault {
+                    kind: Some(kind),
+                    after,
+                    repeat,
+                });
+            }
+            Self::Full(bytes) => fs.set_space(Some(bytes)),
+        }
+    }
+
+    /// Ends it, except for a loss of power that has come.
+    pub fn end(fs: &SimFs) {
+        fs.cancel_crash();
+        fs.clear_faults();
+        fs.set_space(None);
+    }
+}

@@ -1,0 +1,377 @@
+//! Random work: what devices, operators and the engine's own threads do.
+
+use crate::oracle::{Change, Filter, Oracle, Row, Tags, WrittenRow};
+use marigram_model::{
+    BatchBuilder, FieldType, FieldValue, FieldValueRef, TableOptions, TagValue, TimeRange,
+    WriteBatch,
+};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::IndexedRandom as _;
+use rand::{Rng as _, RngExt as _};
+use std::collections::BTreeMap;
+
+/// Where the time of the work begins, ns: a round hour in 2023.
+pub const START_NS: i64 = 1_699_999_200_000_000_000;
+
+const SECOND_NS: i64 = 1_000_000_000;
+const TABLES: [&str; 3] = ["pump", "valve", "weather station"];
+
+/// One thing to do.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Changes the database.
+    Change(Change),
+    /// Writes everything to segments.
+    Flush,
+    /// Compacts until nothing is left to do.
+    Compact,
+    /// A round of background work.
+    Maintain,
+    /// Drops what has outlived its ttl.
+    Retain,
+    /// Lets time pass, ns.
+    Wait(u64),
+    /// Reads something and compares it.
+    Read,
+}
+
+/// Draws actions.
+#[derive(Debug)]
+pub struct Workload {
+    rng: Xoshiro256PlusPlus,
+    /// Latest time written in order, by table and device.
+    latest: BTreeMap<(usize, usize), i64>,
+    /// Rows of a write, at most.
+    rows_max: usize,
+}
+
+impl Workload {
+    /// Work that follows from `rng`.
+    #[must_use]
+    pub fn new(mut rng: Xoshiro256PlusPlus) -> Self {
+        let rows_max = [3, 20, 120][rng.random_range(0..3)];
+        Self {
+            rng,
+            latest: BTreeMap::new(),
+            rows_max,
+        }
+    }
+
+    /// The next thing to do, given what is there.
+    pub fn draw(&mut self, oracle: &Oracle) -> Action {
+        match self.rng.random_range(0..100) {
+            0..55 => Action::Change(self.draw_write(oracle)),
+            55..62 => Action::Change(self.draw_delete(oracle)),
+            62..70 => Action::Flush,
+            70..75 => Action::Compact,
+            75..83 => Action::Maintain,
+            83..85 => Action::Retain,
+            85..88 => Action::Wait(self.rng.random_range(0..600 * SECOND_NS as u64)),
+            88..96 => Action::Read,
+            96..98 => Action::Change(self.draw_create(oracle)),
+            98 => Action::Change(self.draw_field(oracle)),
+            _ => {
+                let table = TABLES[self.rng.random_range(0..TABLES.len())].to_owned();
+                Action::Change(Change::DropTable { table })
+            }
+        }
+    }
+
+    fn draw_create(&mut self, oracle: &Oracle) -> Change {
+        let rng = &mut self.rng;
+        let free: Vec<_> = TABLES
+            .iter()
+            .filter(|t| !oracle.tables.contains_key(**t))
+            .collect();
+        let table = free
+            .choose(rng)
+            .map_or(TABLES[0], |table| **table)
+            .to_owned();
+        let partition_ns = [60, 600, 3600, 86_400][rng.random_range(0..4)] * SECOND_NS;
+        let ttl_ns = rng
+            .random_bool(0.5)
+            .then(|| rng.random_range(60..3600) * SECOND_NS);
+        Change::CreateTable {
+            table,
+            options: TableOptions {
+                partition_ns,
+                ttl_ns,
+            },
+        }
+    }
+
+    fn draw_field(&mut self, oracle: &Oracle) -> Change {
+        let table = self.draw_table(oracle);
+        let kind = FieldType::ALL[self.rng.random_range(0..FieldType::ALL.len())];
+        let field = format!("added {}", self.rng.random_range(0..1000));
+        Change::AddField { table, field, kind }
+    }
+
+    /// A table that is there, if one is.
+    fn draw_table(&mut self, oracle: &Oracle) -> String {
+        let names: Vec<_> = oracle.tables.keys().collect();
+        names
+            .choose(&mut self.rng)
+            .map_or(TABLES[0].to_owned(), |name| (*name).clone())
+    }
+
+    fn draw_delete(&mut self, oracle: &Oracle) -> Change {
+        let table = self.draw_table(oracle);
+        let filter = self.draw_filter(oracle, &table);
+        let range = self.draw_range(oracle, &table);
+        Change::Delete {
+            table,
+            filter,
+            range,
+        }
+    }
+
+    /// A filter on the tags of a table.
+    pub fn draw_filter(&mut self, oracle: &Oracle, table: &str) -> Filter {
+        let Some(table) = oracle.tables.get(table) else {
+            return Filter::All;
+        };
+        let Some((tag, _)) = table.tags.choose(&mut self.rng).cloned() else {
+            return Filter::All;
+        };
+        let known: Vec<_> = table
+            .rows
+            .keys()
+            .filter_map(|tags| tags.get(&tag))
+            .cloned()
+            .collect();
+        let mut some = |count| -> Vec<_> {
+            (0..count)
+                .filter_map(|_| known.choose(&mut self.rng).cloned())
+                .collect()
+        };
+        let (one, two, other) = (some(1), some(2), some(1));
+        match self.rng.random_range(0..8) {
+            0..2 => Filter::All,
+            2..4 => Filter::In(tag, one),
+            4 => Filter::IsNull(tag),
+            5 => Filter::IsNotNull(tag),
+            6 => Filter::Or(vec![Filter::In(tag.clone(), other), Filter::In(tag, two)]),
+            _ => Filter::And(vec![Filter::IsNotNull(tag.clone()), Filter::In(tag, two)]),
+        }
+    }
+
+    /// A range of times, often one that begins or ends at a row.
+    pub fn draw_range(&mut self, oracle: &Oracle, table: &str) -> TimeRange {
+        let rows = oracle.tables.get(table).map(|table| &table.rows);
+        let times: Vec<_> = rows
+            .into_iter()
+            .flat_map(|rows| rows.values().flat_map(BTreeMap::keys))
+            .collect();
+        let rng = &mut self.rng;
+        let mut end = || match times.choose(rng) {
+            Some(time) if rng.random_bool(0.5) => **time,
+            _ => START_NS + rng.random_range(-100..4000) * SECOND_NS,
+        };
+        let (a, b) = (end(), end());
+        match rng.random_range(0..10) {
+            0 => TimeRange::ALL,
+            1 => TimeRange {
+                min: i64::MIN,
+                max: a,
+            },
+            2 => TimeRange {
+                min: a,
+                max: i64::MAX,
+            },
+            3 => TimeRange { min: a, max: a },
+            _ => TimeRange {
+                min: a.min(b),
+                max: a.max(b),
+            },
+        }
+    }
+
+    fn draw_write(&mut self, oracle: &Oracle) -> Change {
+        let table = self.rng.random_range(0..TABLES.len());
+        let count = self.rng.random_range(1..=self.rows_max);
+        let manner = self.rng.random_range(0..4);
+        let devices = self.rng.random_range(1..=4);
+        let first = self.rng.random_range(0..4);
+        let known = oracle.tables.get(TABLES[table]);
+        let rows = (0..count).map(|_| {
+            let device = first + self.rng.random_range(0..devices);
+            let tags = device_tags(table, device);
+            let time = self.draw_time(manner, table, device, known.and_then(|t| t.rows.get(&tags)));
+            let fields = self.draw_fields(known.map(|table| &table.fields));
+            WrittenRow { tags, time, fields }
+        });
+        let rows = rows.collect();
+        Change::Write {
+            table: TABLES[table].to_owned(),
+            rows,
+        }
+    }
+
+    fn draw_time(
+        &mut self,
+        manner: u32,
+        table: usize,
+        device: usize,
+        rows: Option<&BTreeMap<i64, Row>>,
+    ) -> i64 {
+        let rng = &mut self.rng;
+        if rng.random_bool(0.002) {
+            return [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX][rng.random_range(0..5)];
+        }
+        let latest = self.latest.entry((table, device)).or_insert(START_NS);
+        let late = |rng: &mut Xoshiro256PlusPlus, latest: i64| {
+            let span = (latest - START_NS) / SECOND_NS + 100;
+            START_NS + rng.random_range(-100..span.max(1)) * SECOND_NS
+        };
+        match manner {
+            // Another time that has a row already.
+            1 if rng.random_bool(0.7) => {
+                let times: Vec<_> = rows.into_iter().flat_map(BTreeMap::keys).collect();
+                match times.choose(rng) {
+                    Some(time) => **time,
+                    None => late(rng, *latest),
+                }
+            }
+            2 => late(rng, *latest),
+            3 if rng.random_bool(0.1) => late(rng, *latest),
+            _ => {
+                *latest += rng.random_range(1..20) * SECOND_NS;
+                *latest
+            }
+        }
+    }
+
+    fn draw_fields(&mut self, known: Option<&BTreeMap<String, FieldType>>) -> Row {
+        let rng = &mut self.rng;
+        let mut fields = Row::new();
+        // The first ones are common, the last ones rare: they appear late.
+        for (at, kind) in FieldType::ALL.into_iter().enumerate() {
+            let share = [0.8, 0.5, 0.5, 0.1, 0.3, 0.3, 0.3, 0.02, 0.02][at];
+            if rng.random_bool(share) {
+                fields.insert(format!("f{at}"), draw_value(kind, rng));
+            }
+        }
+        let added = known
+            .into_iter()
+            .flatten()
+            .filter(|(name, _)| name.starts_with("added"));
+        for (name, kind) in added {
+            if rng.random_bool(0.3) {
+                fields.insert(name.clone(), draw_value(*kind, rng));
+            }
+        }
+        if fields.is_empty() {
+            fields.insert("f0".to_owned(), FieldValue::Bool(true));
+        }
+        // A value of a type that the table refuses.
+        if rng.random_bool(0.01) && known.is_some_and(|known| known.contains_key("f2")) {
+            fields.insert(
+                "f2".to_owned(),
+                FieldValue::String("not a number".to_owned()),
+            );
+        }
+        fields
+    }
+
+    /// The dice, for those who read.
+    pub fn rng(&mut self) -> &mut Xoshiro256PlusPlus {
+        &mut self.rng
+    }
+}
+
+fn device_tags(table: usize, device: usize) -> Tags {
+    let text = |text: String| TagValue::String(text);
+    let mut tags = Tags::new();
+    // One series of the last table has no tags at all.
+    if table < 2 || device > 0 {
+        tags.insert("device".to_owned(), text(format!("{table}-{device}")));
+    }
+    if device % 3 == 1 {
+        tags.insert(
+            "site".to_owned(),
+            text(["north", "south"][device / 3 % 2].to_owned()),
+        );
+    }
+    if table == 1 && device.is_multiple_of(2) {
+        tags.insert("unit".to_owned(), TagValue::I64(device as i64 - 2));
+    }
+    if table == 1 && device > 4 {
+        tags.insert("spare".to_owned(), TagValue::Bool(device == 5));
+    }
+    tags
+}
+
+fn draw_value(kind: FieldType, rng: &mut Xoshiro256PlusPlus) -> FieldValue {
+    let small = rng.random_bool(0.8);
+    match kind {
+        FieldType::Bool => FieldValue::Bool(rng.random()),
+        FieldType::I32 if small => FieldValue::I32(rng.random_range(0..100)),
+        FieldType::I32 => FieldValue::I32(rng.random()),
+        FieldType::I64 if small => FieldValue::I64(rng.random_range(-5..1000)),
+        FieldType::I64 => FieldValue::I64(rng.random()),
+        FieldType::U64 if small => FieldValue::U64(rng.random_range(0..9)),
+        FieldType::U64 => FieldValue::U64(rng.random()),
+        FieldType::F32 => FieldValue::F32(rng.random_range(-1000_i16..1000) as f32 / 10.0),
+        FieldType::F64 if small => {
+            FieldValue::F64(f64::from(rng.random_range(-100_000..100_000)) / 100.0)
+        }
+        FieldType::F64 => {
+            let odd = [
+                0.0,
+                -0.0,
+                f64::INFINITY,
+                f64::MIN_POSITIVE,
+                f64::MAX,
+                1e-300,
+                0.1 + 0.2,
+            ];
+            FieldValue::F64(odd[rng.random_range(0..odd.len())])
+        }
+        FieldType::String if small => {
+            FieldValue::String(["on", "off", ""][rng.random_range(0..3)].to_owned())
+        }
+        FieldType::String => FieldValue::String("ü".repeat(rng.random_range(1..200))),
+        FieldType::Bytes => {
+            let mut bytes = vec![0; rng.random_range(0..40)];
+            rng.fill_bytes(&mut bytes);
+            FieldValue::Bytes(bytes)
+        }
+        FieldType::Timestamp => FieldValue::Timestamp(START_NS + rng.random_range(0..SECOND_NS)),
+    }
+}
+
+/// The rows as the engine takes them.
+#[must_use]
+pub fn to_batch(table: &str, rows: &[WrittenRow]) -> WriteBatch {
+    let mut builder = BatchBuilder::new(table);
+    let mut slots: BTreeMap<&Tags, u32> = BTreeMap::new();
+    for row in rows {
+        let slot = *slots.entry(&row.tags).or_insert_with(|| {
+            builder.slot(
+                row.tags
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.as_ref())),
+            )
+        });
+        builder.row(slot, row.time);
+        for (name, value) in &row.fields {
+            builder.field(name, value_ref(value));
+        }
+    }
+    builder.finish()
+}
+
+fn value_ref(value: &FieldValue) -> FieldValueRef<'_> {
+    match value {
+        FieldValue::Bool(v) => FieldValueRef::Bool(*v),
+        FieldValue::I32(v) => FieldValueRef::I32(*v),
+        FieldValue::I64(v) => FieldValueRef::I64(*v),
+        FieldValue::U64(v) => FieldValueRef::U64(*v),
+        FieldValue::F32(v) => FieldValueRef::F32(*v),
+        FieldValue::F64(v) => FieldValueRef::F64(*v),
+        FieldValue::String(v) => FieldValueRef::String(v),
+        FieldValue::Bytes(v) => FieldValueRef::Bytes(v),
+        FieldValue::Timestamp(v) => FieldValueRef::Timestamp(*v),
+    }
+}
