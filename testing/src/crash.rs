@@ -15,12 +15,13 @@ pub use machine::{Machine, Summary};
 pub use trouble::Trouble;
 pub use workload::{Action, Workload, to_batch};
 
-/// Runs a seed to its end.
+/// Runs a seed to its end. `verbose`: with each step in full, if it fails.
 ///
 /// # Errors
 /// What was wrong, and the steps that led there.
-pub fn run(seed: u64) -> Result<Summary, String> {
-    let mut machine = Machine::new(seed);
+pub fn run(seed: u64, verbose: bool) -> Result<Summary, String> {
+    let machine = Machine::new(seed);
+    let mut machine = if verbose { machine.verbose() } else { machine };
     let lives = machine.draw_lives();
     let result = (0..lives)
         .try_for_each(|_| machine.live())

@@ -190,12 +190,16 @@ impl Oracle {
         table.rows.retain(|_, rows| !rows.is_empty());
     }
 
-    /// Why the engine should refuse a row of a write to `table`; `None` where it should take it.
+    /// Why the engine should refuse a row of a write to `table` at `now_ns`; `None` where it should
+    /// take it.
     #[must_use]
-    pub fn refusal(&self, table: &str, row: &WrittenRow) -> Option<String> {
-        let fields = &self.tables.get(table)?.fields;
+    pub fn refusal(&self, table: &str, row: &WrittenRow, now_ns: i64) -> Option<String> {
+        let table = self.tables.get(table)?;
+        if Tolerance::of(&table.options, now_ns).is_expired(row.time) {
+            return Some("it has outlived the table's ttl".to_owned());
+        }
         row.fields.iter().find_map(|(name, value)| {
-            let kind = fields.get(name)?;
+            let kind = table.fields.get(name)?;
             (*kind != value.field_type())
                 .then(|| format!("field '{name}' is {kind}, not {}", value.field_type()))
         })
@@ -248,7 +252,7 @@ mod tests {
             fields: Row::from([("x".into(), FieldValue::F64(1.0))]),
             ..row("a", 1, &[])
         };
-        assert!(oracle.refusal("t", &wrong).is_some());
-        assert!(oracle.refusal("u", &wrong).is_none());
+        assert!(oracle.refusal("t", &wrong, 0).is_some());
+        assert!(oracle.refusal("u", &wrong, 0).is_none());
     }
 }

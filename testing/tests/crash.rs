@@ -4,14 +4,17 @@
 #![allow(clippy::disallowed_methods, reason = "tests print how long they took")]
 
 use marigram_testing::crash::{Machine, Summary, Trouble, run};
+use std::collections::BTreeMap;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Seeds of a normal test run.
 const SEEDS: u64 = 2_000;
 const THREADS: usize = 2;
+const FAILURES_SHOWN: usize = 40;
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
@@ -34,15 +37,18 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs cases on several threads until one fails; the lowest that failed, if one did.
+/// Runs cases on several threads, to the end, so that one run shows everything that fails.
 fn run_all(
     cases: u64,
     case: impl Fn(u64) -> Result<Summary, String> + Sync,
-) -> Result<Summary, (u64, String)> {
-    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    let (total, failed) = (Mutex::new(Summary::default()), Mutex::new(None));
+) -> Result<Summary, Failures> {
+    let next = AtomicU64::new(0);
+    let (total, failures) = (
+        Mutex::new(Summary::default()),
+        Mutex::new(Failures::default()),
+    );
     let work = || {
-        while !stop.load(Ordering::Relaxed) {
+        loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             if at >= cases {
                 break;
@@ -50,11 +56,7 @@ fn run_all(
             match guarded(|| case(at)) {
                 Ok(summary) => *locked(&total) += summary,
                 Err(reason) => {
-                    stop.store(true, Ordering::Relaxed);
-                    let mut failed = locked(&failed);
-                    if failed.as_ref().is_none_or(|(earlier, _)| at < *earlier) {
-                        *failed = Some((at, reason));
-                    }
+                    locked(&failures).0.insert(at, reason);
                 }
             }
         }
@@ -64,28 +66,48 @@ fn run_all(
             scope.spawn(work);
         }
     });
-    match locked(&failed).take() {
-        Some(failure) => Err(failure),
-        None => Ok(*locked(&total)),
+    let failures = std::mem::take(&mut *locked(&failures));
+    if failures.0.is_empty() {
+        Ok(*locked(&total))
+    } else {
+        Err(failures)
+    }
+}
+
+/// Why cases failed, by their numbers.
+#[derive(Debug, Default)]
+struct Failures(BTreeMap<u64, String>);
+
+impl fmt::Display for Failures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((at, reason)) = self.0.first_key_value() {
+            writeln!(f, "case {at}: {reason}")?;
+        }
+        writeln!(f, "{} cases failed:", self.0.len())?;
+        for (at, reason) in self.0.iter().take(FAILURES_SHOWN) {
+            let line = reason.lines().next().unwrap_or_default();
+            writeln!(f, "  {at}: {}", &line[..line.floor_char_boundary(300)])?;
+        }
+        Ok(())
     }
 }
 
 #[test]
 fn random_work_survives_crashes_errors_and_full_disks() {
     if let Some(seed) = number("MARIGRAM_CRASH_SEED") {
-        let summary = run(seed).unwrap_or_else(|reason| panic!("seed {seed}: {reason}"));
+        let summary = run(seed, true).unwrap_or_else(|reason| panic!("seed {seed}: {reason}"));
         println!("seed {seed}: {summary:?}");
         return;
     }
     let start = Instant::now();
     let first = number("MARIGRAM_CRASH_FIRST").unwrap_or(0);
     let seeds = number("MARIGRAM_CRASH_SEEDS").unwrap_or(SEEDS);
-    match run_all(seeds, |at| run(first + at)) {
+    match run_all(seeds, |at| run(first + at, false)) {
         Ok(summary) => println!("{seeds} seeds in {:.1?}: {summary:?}", start.elapsed()),
-        Err((at, reason)) => panic!(
-            "seed {seed}: {reason}\nTo repeat it:\n  MARIGRAM_CRASH_SEED={seed} cargo test --release \
-             -p marigram-testing --test crash random_work",
-            seed = first + at,
+        Err(failures) => panic!(
+            "of the seeds from {first}: {failures}To repeat one:\n  MARIGRAM_CRASH_SEED={seed} \
+             cargo test --release -p marigram-testing --test crash random_work",
+            seed = first + failures.0.keys().next().unwrap_or(&0),
         ),
     }
 }
@@ -105,14 +127,14 @@ fn a_life_survives_a_crash_at_each_of_its_operations() {
         }
     };
     let ops = life(None).unwrap().ops;
-    if let Err((at, reason)) = run_all(ops, |at| life(Some(at))) {
-        panic!("a crash at operation {at} of the second life: {reason}");
+    if let Err(failures) = run_all(ops, |at| life(Some(at))) {
+        panic!("by the operation of the second life at which the power fails: {failures}");
     }
 }
 
 #[test]
 fn a_seed_runs_the_same_way_each_time() {
     for seed in 0..20 {
-        assert_eq!(run(seed), run(seed));
+        assert_eq!(run(seed, false), run(seed, false));
     }
 }

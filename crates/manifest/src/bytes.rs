@@ -34,7 +34,10 @@ impl<'a> Reader<'a> {
         if self.rest.is_empty() {
             return Ok(());
         }
-        malformed(format!("{} bytes are left over at the record's end", self.rest.len()))
+        malformed(format!(
+            "{} bytes are left over at the record's end",
+            self.rest.len()
+        ))
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
@@ -78,7 +81,9 @@ impl<'a> Reader<'a> {
     pub(crate) fn count(&mut self, item_bytes: usize) -> Result<usize, Malformed> {
         let count = self.u32()? as usize;
         if count > self.rest.len() / item_bytes {
-            return malformed(format!("a list of {count} items does not fit into the record"));
+            return malformed(format!(
+                "a list of {count} items does not fit into the record"
+            ));
         }
         Ok(count)
     }

@@ -149,24 +149,34 @@ impl CatalogState {
         table.check().map_err(|error| error.to_string())?;
         let (id, name, database) = (table.id, &table.name, &table.database);
         let Some(neighbours) = self.databases.get(database) else {
-            return Err(format!("there is no database '{database}' for table '{name}'"));
+            return Err(format!(
+                "there is no database '{database}' for table '{name}'"
+            ));
         };
         let ids: Vec<_> = table.fields.iter().map(|field| field.id.0).collect();
         if ids.first() == Some(&0) || !ids.is_sorted_by(|a, b| a < b) {
-            return Err(format!("the field ids of table '{name}' are not ascending from 1"));
+            return Err(format!(
+                "the field ids of table '{name}' are not ascending from 1"
+            ));
         }
         if let Some(other) = neighbours.get(name).filter(|other| **other != id) {
-            return Err(format!("table '{name}' is there already, with the id {other}"));
+            return Err(format!(
+                "table '{name}' is there already, with the id {other}"
+            ));
         }
-        if self.tables.get(&id).is_some_and(|old| old.database != *database) {
+        if self
+            .tables
+            .get(&id)
+            .is_some_and(|old| old.database != *database)
+        {
             return Err(format!("table '{name}' would move to another database"));
         }
         match self.tables.get(&id) {
             Some(old) => check_growth(old, table),
             // The highest number stands for "no table" in the series index.
-            None if id.0 <= self.table_max || id.0 == u32::MAX => {
-                Err(format!("the id {id} of the new table '{name}' was given before"))
-            }
+            None if id.0 <= self.table_max || id.0 == u32::MAX => Err(format!(
+                "the id {id} of the new table '{name}' was given before"
+            )),
             None => Ok(()),
         }
     }
@@ -197,7 +207,9 @@ impl CatalogState {
     }
 
     fn forget_name(&mut self, id: TableId) {
-        let Some(table) = self.tables.get(&id) else { return };
+        let Some(table) = self.tables.get(&id) else {
+            return;
+        };
         if let Some(neighbours) = self.databases.get_mut(&table.database) {
             neighbours.remove(&table.name);
         }
@@ -213,20 +225,29 @@ impl CatalogState {
 /// Segments and series keys name columns by number: what a number means must stay.
 fn check_growth(old: &TableSchema, new: &TableSchema) -> Result<(), String> {
     let name = &new.name;
-    let same = |(at, tag): (usize, &TagColumn)| {
-        new.tags.get(at).is_some_and(|new| new.kind == tag.kind)
-    };
+    let same =
+        |(at, tag): (usize, &TagColumn)| new.tags.get(at).is_some_and(|new| new.kind == tag.kind);
     if !old.tags.iter().enumerate().all(same) {
-        return Err(format!("table '{name}' would lose a tag or change its type"));
+        return Err(format!(
+            "table '{name}' would lose a tag or change its type"
+        ));
     }
     let kept = |field: &FieldColumn| {
-        new.field_by_id(field.id).is_some_and(|new| new.kind == field.kind)
+        new.field_by_id(field.id)
+            .is_some_and(|new| new.kind == field.kind)
     };
     if let Some(lost) = old.fields.iter().find(|field| !kept(field)) {
-        return Err(format!("table '{name}' would lose field '{}' or change its type", lost.name));
+        return Err(format!(
+            "table '{name}' would lose field '{}' or change its type",
+            lost.name
+        ));
     }
     let last = old.fields.last().map_or(0, |field| field.id.0);
-    if new.fields.iter().any(|field| field.id.0 <= last && old.field_by_id(field.id).is_none()) {
+    if new
+        .fields
+        .iter()
+        .any(|field| field.id.0 <= last && old.field_by_id(field.id).is_none())
+    {
         return Err(format!("table '{name}' would gain a field with an old id"));
     }
     Ok(())

@@ -41,7 +41,10 @@ impl Logged for CatalogState {
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let mut state = Self { table_max: reader.u32()?, ..Self::default() };
+        let mut state = Self {
+            table_max: reader.u32()?,
+            ..Self::default()
+        };
         // Built by edits, so that a snapshot is held to the same rules as they are.
         let table_max = std::mem::take(&mut state.table_max);
         for _ in 0..reader.count(TEXT_BYTES_MIN)? {
@@ -135,7 +138,11 @@ fn table(reader: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
     let id = TableId(reader.u32()?);
     let (database, name, time_name) = (reader.text()?, reader.text()?, reader.text()?);
     let partition_ns = reader.i64()?;
-    let ttl_ns = if reader.flag()? { Some(reader.i64()?) } else { None };
+    let ttl_ns = if reader.flag()? {
+        Some(reader.i64()?)
+    } else {
+        None
+    };
     let mut tags = Vec::new();
     for _ in 0..reader.count(TAG_BYTES_MIN)? {
         let name = reader.text()?;
@@ -158,8 +165,19 @@ fn table(reader: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
         fields.push(FieldColumn { id, name, kind });
     }
     no_attributes(reader)?;
-    let options = TableOptions { partition_ns, ttl_ns };
-    Ok(TableSchema { id, database, name, time_name, tags, fields, options })
+    let options = TableOptions {
+        partition_ns,
+        ttl_ns,
+    };
+    Ok(TableSchema {
+        id,
+        database,
+        name,
+        time_name,
+        tags,
+        fields,
+        options,
+    })
 }
 
 fn put_no_attributes(out: &mut Vec<u8>) {
@@ -171,5 +189,7 @@ fn no_attributes(reader: &mut Reader<'_>) -> Result<(), Malformed> {
         return Ok(());
     }
     let key = reader.u16()?;
-    malformed(format!("a column has an attribute ({key}) that this Marigram does not know"))
+    malformed(format!(
+        "a column has an attribute ({key}) that this Marigram does not know"
+    ))
 }

@@ -15,6 +15,8 @@ mod log;
 mod manifest;
 mod manifest_bytes;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use catalog::{Catalog, CatalogEdit, CatalogState};
 pub use error::ManifestError;

@@ -4,7 +4,7 @@
 //! header    frame: magic, 8 bytes; format version, u32
 //! snapshot  frame: number u64, kind 1, state after that many edits
 //! edit      frame: number u64, kind 2, edit            (numbers rise by one)
-//! seal      frame: number u64, kind 3                  (edit `number` was durable before)
+//! seal      frame: number u64, kind 3                  (all before it is durable)
 //! ```
 //!
 //! Power may fail at every step, so:
@@ -13,11 +13,12 @@
 //!   loss takes back uncovers an older file with the same state.
 //! - An edit is appended and synced before it takes effect. Power loss can tear only the last
 //!   edit, whose commit never returned: it is cut off.
-//! - After the sync, a seal is appended and not synced. It costs little, and where it stands,
-//!   damage to the edit before it is damage and not a torn write. Damage that a whole later record
+//! - After what was synced, a seal is appended and not synced. It costs little, and where it
+//!   stands, damage before it is damage and not a torn write. Damage that a whole later record
 //!   follows is an error; acknowledged edits are not dropped without a word.
-//! - What a new process reads may be in the page cache only. So the file and its directory are
-//!   synced on opening, before anybody acts on what was read.
+//! - What a new process reads may be in the page cache only, and may stay there even if a sync now
+//!   succeeds, because the kernel gave up writing it when an earlier sync failed. So a log that
+//!   does not end in a seal is written anew on opening, before anybody acts on what was read.
 
 use crate::bytes::{Malformed, Reader};
 use crate::error::ManifestError;
@@ -58,14 +59,16 @@ pub struct LogOptions {
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { rewrite_bytes_min: 64 * 1024 }
+        Self {
+            rewrite_bytes_min: 64 * 1024,
+        }
     }
 }
 
-/// The end of a log that was cut off on opening: an edit whose commit never returned.
+/// The end of a log that was left out on opening: an edit whose commit never returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
-    /// First byte cut off.
+    /// First byte left out.
     pub offset: u64,
     /// Why it is no whole record.
     pub reason: &'static str,
@@ -118,12 +121,7 @@ impl<S: Logged> EditLog<S> {
         let file = fs.open(&path).map_err(io(&path))?;
         let bytes = read_file(&*file).map_err(io(&path))?;
         let replayed = replay::<S>(&path, &bytes)?;
-        if replayed.torn.is_some() {
-            file.truncate(replayed.valid_bytes).map_err(io(&path))?;
-        }
-        file.sync().map_err(io(&path))?;
-        fs.sync_dir(dir).map_err(io(dir))?;
-        Ok(Self {
+        let mut log = Self {
             fs,
             dir: dir.to_owned(),
             path,
@@ -131,11 +129,15 @@ impl<S: Logged> EditLog<S> {
             state: replayed.state,
             number: replayed.number,
             snapshot_bytes: replayed.snapshot_bytes,
-            edit_bytes: replayed.valid_bytes - replayed.snapshot_bytes,
+            edit_bytes: (bytes.len() as u64).saturating_sub(replayed.snapshot_bytes),
             options,
             torn: replayed.torn,
             poisoned: None,
-        })
+        };
+        if !replayed.is_sealed {
+            log.rewrite()?;
+        }
+        Ok(log)
     }
 
     pub(crate) fn state(&self) -> &S {
@@ -154,7 +156,10 @@ impl<S: Logged> EditLog<S> {
             return Err(ManifestError::Poisoned { path, reason });
         }
         if let Err(reason) = self.state.check(edit) {
-            return Err(ManifestError::Refused { path: self.path.clone(), reason });
+            return Err(ManifestError::Refused {
+                path: self.path.clone(),
+                reason,
+            });
         }
         let result = self.write(edit);
         if let Err(error) = &result {
@@ -163,13 +168,21 @@ impl<S: Logged> EditLog<S> {
         result
     }
 
+    fn rewrite(&mut self) -> Result<(), ManifestError> {
+        (self.file, self.snapshot_bytes) =
+            replace(&*self.fs, &self.dir, &self.path, &self.state, self.number)?;
+        self.edit_bytes = 0;
+        Ok(())
+    }
+
     fn write(&mut self, edit: &S::Edit) -> Result<(), ManifestError> {
         // Before the edit, not after it: an error on the way leaves the edit unwritten.
-        let limit = self.options.rewrite_bytes_min.max(self.snapshot_bytes.saturating_mul(3));
+        let limit = self
+            .options
+            .rewrite_bytes_min
+            .max(self.snapshot_bytes.saturating_mul(3));
         if self.edit_bytes >= limit {
-            (self.file, self.snapshot_bytes) =
-                replace(&*self.fs, &self.dir, &self.path, &self.state, self.number)?;
-            self.edit_bytes = 0;
+            self.rewrite()?;
         }
         let number = self.number + 1;
         let mut bytes = Vec::new();
@@ -206,6 +219,9 @@ fn replace<S: Logged>(
     fs.rename(&temporary, path).map_err(io(path))?;
     fs.sync_dir(dir).map_err(io(dir))?;
     let file = fs.open(path).map_err(io(path))?;
+    let mut seal = Vec::new();
+    put_record(number, SEAL, |_| {}, &mut seal);
+    file.append(&seal).map_err(io(path))?;
     Ok((file, bytes.len() as u64))
 }
 
@@ -232,7 +248,10 @@ fn temporary(path: &Path) -> PathBuf {
 
 /// An I/O error at a path.
 pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> ManifestError + use<'_> {
-    move |source| ManifestError::Io { path: path.to_owned(), source }
+    move |source| ManifestError::Io {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 pub(crate) fn read_file(file: &dyn File) -> std::io::Result<Vec<u8>> {
@@ -250,8 +269,8 @@ pub(crate) struct Replayed<S> {
     number: u64,
     /// Bytes of header and snapshot.
     snapshot_bytes: u64,
-    /// Bytes of whole records.
-    valid_bytes: u64,
+    /// Whether the last record is a seal.
+    is_sealed: bool,
     pub(crate) torn: Option<TornTail>,
 }
 
@@ -271,19 +290,26 @@ pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>
         .ok_or_else(|| corrupt(0, format!("this is no {} of Marigram", S::FILE)))?;
     if version != S::VERSION {
         let (path, found, supported) = (path.to_owned(), version, S::VERSION);
-        return Err(ManifestError::Version { path, found, supported });
+        return Err(ManifestError::Version {
+            path,
+            found,
+            supported,
+        });
     }
     let start = header.end;
     let snapshot = whole(bytes, start).map_err(|reason| corrupt(start, reason.to_owned()))?;
-    let (mut number, kind, mut reader) = prefix(snapshot.payload)
-        .map_err(|malformed| corrupt(start, malformed.to_string()))?;
+    let (mut number, kind, mut reader) =
+        prefix(snapshot.payload).map_err(|malformed| corrupt(start, malformed.to_string()))?;
     if kind != SNAPSHOT {
-        return Err(corrupt(start, "the first record is not a snapshot".to_owned()));
+        return Err(corrupt(
+            start,
+            "the first record is not a snapshot".to_owned(),
+        ));
     }
     let state = S::decode(&mut reader).and_then(|state| reader.finish().map(|()| state));
     let mut state = state.map_err(|malformed| corrupt(start, malformed.to_string()))?;
     let mut at = snapshot.end;
-    let mut torn = None;
+    let (mut torn, mut is_sealed) = (None, false);
     while at < bytes.len() {
         let record = match whole(bytes, at) {
             Ok(record) => record,
@@ -292,11 +318,15 @@ pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>
                     let reason = format!("{reason}, though a whole record follows at byte {later}");
                     return Err(corrupt(at, reason));
                 }
-                torn = Some(TornTail { offset: at as u64, reason });
+                torn = Some(TornTail {
+                    offset: at as u64,
+                    reason,
+                });
+                is_sealed = false;
                 break;
             }
         };
-        apply(&mut state, &mut number, record.payload)
+        is_sealed = apply(&mut state, &mut number, record.payload)
             .map_err(|malformed| corrupt(at, malformed.to_string()))?;
         at = record.end;
     }
@@ -304,23 +334,23 @@ pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>
         state,
         number,
         snapshot_bytes: snapshot.end as u64,
-        valid_bytes: at as u64,
+        is_sealed,
         torn,
     })
 }
 
-/// Applies an edit or seal to the state after edit `number`.
-fn apply<S: Logged>(state: &mut S, number: &mut u64, payload: &[u8]) -> Result<(), Malformed> {
+/// Applies an edit or seal to the state after edit `number`; returns whether it was a seal.
+fn apply<S: Logged>(state: &mut S, number: &mut u64, payload: &[u8]) -> Result<bool, Malformed> {
     let (found, kind, mut reader) = prefix(payload)?;
     match kind {
-        SEAL if found == *number => reader.finish(),
+        SEAL if found == *number => reader.finish().map(|()| true),
         EDIT if Some(found) == number.checked_add(1) => {
             let edit = S::decode_edit(&mut reader)?;
             reader.finish()?;
             state.check(&edit).map_err(Malformed)?;
             state.apply_checked(&edit);
             *number = found;
-            Ok(())
+            Ok(false)
         }
         _ => Err(Malformed(format!(
             "a record of kind {kind} and number {found} cannot follow edit {number}"
@@ -335,7 +365,10 @@ struct Whole<'a> {
 
 fn whole(bytes: &[u8], at: usize) -> Result<Whole<'_>, &'static str> {
     match frame::read(&bytes[at..]) {
-        frame::Read::Frame { payload, len } => Ok(Whole { payload, end: at + len }),
+        frame::Read::Frame { payload, len } => Ok(Whole {
+            payload,
+            end: at + len,
+        }),
         frame::Read::End => Err("the file ends early"),
         frame::Read::Damaged(reason) => Err(reason),
     }
@@ -352,9 +385,8 @@ fn prefix(payload: &[u8]) -> Result<(u64, u8, Reader<'_>), Malformed> {
 fn later_record(bytes: &[u8], from: usize, number: u64) -> Option<usize> {
     let head_bytes = frame::HEADER_BYTES + PREFIX_BYTES;
     (from..bytes.len().saturating_sub(head_bytes - 1)).find(|at| {
-        let (found, kind, _) = match prefix(&bytes[at + frame::HEADER_BYTES..]) {
-            Ok(prefix) => prefix,
-            Err(_) => return false,
+        let Ok((found, kind, _)) = prefix(&bytes[at + frame::HEADER_BYTES..]) else {
+            return false;
         };
         let soon = number.saturating_add((bytes.len() / head_bytes) as u64);
         (number..=soon).contains(&found)

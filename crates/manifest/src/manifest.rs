@@ -93,10 +93,17 @@ fn refuse_missing(fs: &dyn FileSystem, dir: &Path) -> Result<(), ManifestError> 
         return Ok(());
     }
     let names = fs.list(&segments).map_err(io(&segments))?;
-    match names.iter().find(|name| name.ends_with(".seg")) {
+    match names
+        .iter()
+        .find(|name| Path::new(name).extension() == Some("seg".as_ref()))
+    {
         Some(name) => {
             let reason = format!("the file is missing, though there is {SEGMENTS}/{name}");
-            Err(ManifestError::Corrupt { path, offset: 0, reason })
+            Err(ManifestError::Corrupt {
+                path,
+                offset: 0,
+                reason,
+            })
         }
         None => Ok(()),
     }

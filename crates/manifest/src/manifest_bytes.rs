@@ -18,15 +18,22 @@ impl Logged for State {
     type Edit = Edit;
 
     fn encode(&self, out: &mut Vec<u8>) {
-        for number in
-            [self.wal_floor, self.flushed_sequence, self.series_log_bytes, self.segment_max]
-        {
+        for number in [
+            self.wal_floor,
+            self.flushed_sequence,
+            self.series_log_bytes,
+            self.segment_max,
+        ] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         put_count(self.segments.len(), out);
-        self.segments.values().for_each(|segment| put_segment(segment, out));
+        self.segments
+            .values()
+            .for_each(|segment| put_segment(segment, out));
         put_count(self.tombstones.len(), out);
-        self.tombstones.iter().for_each(|tombstone| put_tombstone(tombstone, out));
+        self.tombstones
+            .iter()
+            .for_each(|tombstone| put_tombstone(tombstone, out));
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -47,7 +54,11 @@ impl Logged for State {
         }
         for _ in 0..reader.count(TOMBSTONE_BYTES_MIN)? {
             let tombstone = tombstone(reader)?;
-            if state.tombstones.last().is_some_and(|last| last.sequence >= tombstone.sequence) {
+            if state
+                .tombstones
+                .last()
+                .is_some_and(|last| last.sequence >= tombstone.sequence)
+            {
                 return malformed("tombstones are not in ascending order");
             }
             state.tombstones.push(tombstone);
@@ -57,11 +68,17 @@ impl Logged for State {
 
     fn encode_edit(edit: &Edit, out: &mut Vec<u8>) {
         put_count(edit.removed.len(), out);
-        edit.removed.iter().for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));
+        edit.removed
+            .iter()
+            .for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));
         put_count(edit.added.len(), out);
-        edit.added.iter().for_each(|segment| put_segment(segment, out));
+        edit.added
+            .iter()
+            .for_each(|segment| put_segment(segment, out));
         put_count(edit.tombstones_added.len(), out);
-        edit.tombstones_added.iter().for_each(|tombstone| put_tombstone(tombstone, out));
+        edit.tombstones_added
+            .iter()
+            .for_each(|tombstone| put_tombstone(tombstone, out));
         put_count(edit.tombstones_removed.len(), out);
         for sequence in &edit.tombstones_removed {
             out.extend_from_slice(&sequence.to_le_bytes());
@@ -79,7 +96,7 @@ impl Logged for State {
             removed: list(reader, 8, |reader| reader.u64().map(SegmentId))?,
             added: list(reader, SEGMENT_BYTES_MIN, segment)?,
             tombstones_added: list(reader, TOMBSTONE_BYTES_MIN, tombstone)?,
-            tombstones_removed: list(reader, 8, |reader| reader.u64())?,
+            tombstones_removed: list(reader, 8, sequence)?,
             wal_floor: mark(reader)?,
             flushed_sequence: mark(reader)?,
             series_log_bytes: mark(reader)?,
@@ -100,11 +117,21 @@ fn list<T>(
     item_bytes: usize,
     mut item: impl FnMut(&mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<Vec<T>, Malformed> {
-    (0..reader.count(item_bytes)?).map(|_| item(reader)).collect()
+    (0..reader.count(item_bytes)?)
+        .map(|_| item(reader))
+        .collect()
+}
+
+fn sequence(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
+    reader.u64()
 }
 
 fn mark(reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
-    if reader.flag()? { reader.u64().map(Some) } else { Ok(None) }
+    if reader.flag()? {
+        reader.u64().map(Some)
+    } else {
+        Ok(None)
+    }
 }
 
 fn put_range(range: TimeRange, out: &mut Vec<u8>) {
@@ -122,7 +149,10 @@ fn put_segment(segment: &SegmentMeta, out: &mut Vec<u8>) {
         out.extend_from_slice(&number.to_le_bytes());
     }
     put_count(segment.tables.len(), out);
-    segment.tables.iter().for_each(|table| out.extend_from_slice(&table.0.to_le_bytes()));
+    segment
+        .tables
+        .iter()
+        .for_each(|table| out.extend_from_slice(&table.0.to_le_bytes()));
     for number in [segment.series_min.0, segment.series_max.0, segment.level] {
         out.extend_from_slice(&number.to_le_bytes());
     }
@@ -136,8 +166,14 @@ fn segment(reader: &mut Reader<'_>) -> Result<SegmentMeta, Malformed> {
             2 => Space::Unsequence,
             other => return malformed(format!("no space has the number {other}")),
         },
-        partition: Partition { start_ns: reader.i64()?, width_ns: reader.i64()? },
-        range: TimeRange { min: reader.i64()?, max: reader.i64()? },
+        partition: Partition {
+            start_ns: reader.i64()?,
+            width_ns: reader.i64()?,
+        },
+        range: TimeRange {
+            min: reader.i64()?,
+            max: reader.i64()?,
+        },
         rows: reader.u64()?,
         bytes: reader.u64()?,
         sequence_max: reader.u64()?,
@@ -147,7 +183,10 @@ fn segment(reader: &mut Reader<'_>) -> Result<SegmentMeta, Malformed> {
         level: reader.u32()?,
     };
     if !meta.tables.is_sorted_by(|a, b| a < b) {
-        return malformed(format!("the tables of segment {} are not ascending", meta.id));
+        return malformed(format!(
+            "the tables of segment {} are not ascending",
+            meta.id
+        ));
     }
     Ok(meta)
 }
@@ -159,23 +198,34 @@ fn put_tombstone(tombstone: &Tombstone, out: &mut Vec<u8>) {
     out.push(u8::from(tombstone.series.is_some()));
     if let Some(series) = &tombstone.series {
         put_count(series.len(), out);
-        series.iter().for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));
+        series
+            .iter()
+            .for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));
     }
 }
 
 fn tombstone(reader: &mut Reader<'_>) -> Result<Tombstone, Malformed> {
     let sequence = reader.u64()?;
     let table = TableId(reader.u32()?);
-    let range = TimeRange { min: reader.i64()?, max: reader.i64()? };
+    let range = TimeRange {
+        min: reader.i64()?,
+        max: reader.i64()?,
+    };
     let series = if reader.flag()? {
-        let series: Arc<[SeriesId]> =
-            list(reader, 4, |reader| reader.u32().map(SeriesId))?.into();
+        let series: Arc<[SeriesId]> = list(reader, 4, |reader| reader.u32().map(SeriesId))?.into();
         if !series.is_sorted_by(|a, b| a < b) {
-            return malformed(format!("the series of tombstone {sequence} are not ascending"));
+            return malformed(format!(
+                "the series of tombstone {sequence} are not ascending"
+            ));
         }
         Some(series)
     } else {
         None
     };
-    Ok(Tombstone { sequence, table, series, range })
+    Ok(Tombstone {
+        sequence,
+        table,
+        series,
+        range,
+    })
 }

@@ -120,16 +120,16 @@ impl State {
     pub fn check(&self, edit: &Edit) -> Result<(), String> {
         let mut removed: Vec<_> = edit.removed.clone();
         removed.sort_unstable();
-        if let Some(twice) = removed.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("segment {} is removed twice", twice[0]));
+        if let Some(id) = first_twice(&removed) {
+            return Err(format!("segment {id} is removed twice"));
         }
         if let Some(missing) = removed.iter().find(|id| !self.segments.contains_key(id)) {
             return Err(format!("segment {missing} is removed but not there"));
         }
         let mut added: Vec<_> = edit.added.iter().map(|segment| segment.id).collect();
         added.sort_unstable();
-        if let Some(twice) = added.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("segment {} is added twice", twice[0]));
+        if let Some(id) = first_twice(&added) {
+            return Err(format!("segment {id} is added twice"));
         }
         for id in added {
             // A segment may be taken out and put back in one edit, in another place.
@@ -155,19 +155,26 @@ impl State {
             self.segments.insert(segment.id, segment.clone());
         }
         for tombstone in &edit.tombstones_added {
-            let known = self.tombstones.binary_search_by_key(&tombstone.sequence, |t| t.sequence);
+            let known = self
+                .tombstones
+                .binary_search_by_key(&tombstone.sequence, |t| t.sequence);
             match known {
                 Ok(at) => self.tombstones[at] = tombstone.clone(),
                 Err(at) => self.tombstones.insert(at, tombstone.clone()),
             }
         }
         for sequence in &edit.tombstones_removed {
-            if let Ok(at) = self.tombstones.binary_search_by_key(sequence, |t| t.sequence) {
+            if let Ok(at) = self
+                .tombstones
+                .binary_search_by_key(sequence, |t| t.sequence)
+            {
                 self.tombstones.remove(at);
             }
         }
         self.wal_floor = self.wal_floor.max(edit.wal_floor.unwrap_or(0));
-        self.flushed_sequence = self.flushed_sequence.max(edit.flushed_sequence.unwrap_or(0));
+        self.flushed_sequence = self
+            .flushed_sequence
+            .max(edit.flushed_sequence.unwrap_or(0));
         if let Some(bytes) = edit.series_log_bytes {
             self.series_log_bytes = bytes;
         }
@@ -178,4 +185,10 @@ impl State {
     pub fn next_segment(&self) -> SegmentId {
         SegmentId(self.segment_max.saturating_add(1))
     }
+}
+
+/// The first id that stands twice in a sorted list.
+fn first_twice(ids: &[SegmentId]) -> Option<SegmentId> {
+    let twice = ids.windows(2).find(|pair| pair[0] == pair[1])?;
+    twice.first().copied()
 }

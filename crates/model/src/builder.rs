@@ -279,11 +279,21 @@ impl BatchBuilder {
     pub fn field_place(&mut self, name: &str, kind: FieldType) -> usize {
         let places = self.field_places.get(name);
         let place = places
-            .and_then(|places| places.iter().find(|at| self.fields[**at].values.kind() == kind))
+            .and_then(|places| {
+                places
+                    .iter()
+                    .find(|at| self.fields[**at].values.kind() == kind)
+            })
             .copied();
         place.unwrap_or_else(|| {
-            self.fields.push(FieldBuilder { name: name.to_owned(), values: Values::new(kind) });
-            self.field_places.entry(name.to_owned()).or_default().push(self.fields.len() - 1);
+            self.fields.push(FieldBuilder {
+                name: name.to_owned(),
+                values: Values::new(kind),
+            });
+            self.field_places
+                .entry(name.to_owned())
+                .or_default()
+                .push(self.fields.len() - 1);
             self.fields.len() - 1
         })
     }

@@ -100,7 +100,10 @@ impl SeriesIndex {
         let series = self.tables.entry(table).or_default();
         append(&mut series.all, id.0);
         for (ordinal, value) in tag_key_entries(key).map_while(Result::ok) {
-            let index = series.tags.entry(ordinal).or_insert_with(|| TagIndex::new(ordinal));
+            let index = series
+                .tags
+                .entry(ordinal)
+                .or_insert_with(|| TagIndex::new(ordinal));
             index.insert(keys, value, id.0);
         }
         if self.keys.len() > self.measured_len + self.measured_len / 16 + 1024 {
@@ -122,38 +125,55 @@ impl SeriesIndex {
             let reason = format!("the next id is {}", self.next_id());
             return Err(SeriesError::Conflict { id: id.0, reason });
         }
-        if self.keys.push(GONE, &[]) { Ok(()) } else { Err(SeriesError::Full) }
+        if self.keys.push(GONE, &[]) {
+            Ok(())
+        } else {
+            Err(SeriesError::Full)
+        }
     }
 
     /// The table of a series; `None` where there is no such series, or its table was dropped.
     #[must_use]
     pub fn table_of(&self, id: SeriesId) -> Option<TableId> {
-        self.keys.get(id).map(|(table, _)| table).filter(|table| *table != GONE)
+        self.keys
+            .get(id)
+            .map(|(table, _)| table)
+            .filter(|table| *table != GONE)
     }
 
     /// The tag key of a series; `None` where there is no such series, or its table was dropped.
     #[must_use]
     pub fn key(&self, id: SeriesId) -> Option<&[u8]> {
-        self.keys.get(id).filter(|(table, _)| *table != GONE).map(|(_, key)| key)
+        self.keys
+            .get(id)
+            .filter(|(table, _)| *table != GONE)
+            .map(|(_, key)| key)
     }
 
     /// Every series of a table.
     #[must_use]
     pub fn all(&self, table: TableId) -> RoaringBitmap {
-        self.tables.get(&table).map(|series| series.all.clone()).unwrap_or_default()
+        self.tables
+            .get(&table)
+            .map(|series| series.all.clone())
+            .unwrap_or_default()
     }
 
     /// Series of a table with a tag value.
     #[must_use]
     pub fn with_value(&self, table: TableId, tag: u16, value: TagValueRef<'_>) -> RoaringBitmap {
         let index = self.tag_index(table, tag);
-        index.map(|index| index.with_value(&self.keys, value)).unwrap_or_default()
+        index
+            .map(|index| index.with_value(&self.keys, value))
+            .unwrap_or_default()
     }
 
     /// Series that have any value of the tag (the rest of [`all`](Self::all) is null there).
     #[must_use]
     pub fn with_tag(&self, table: TableId, tag: u16) -> RoaringBitmap {
-        self.tag_index(table, tag).map(|index| index.any().clone()).unwrap_or_default()
+        self.tag_index(table, tag)
+            .map(|index| index.any().clone())
+            .unwrap_or_default()
     }
 
     fn tag_index(&self, table: TableId, tag: u16) -> Option<&TagIndex> {
@@ -169,7 +189,9 @@ impl SeriesIndex {
     /// Distinct values of a tag in a table, ascending.
     #[must_use]
     pub fn distinct(&self, table: TableId, tag: u16) -> Vec<TagValue> {
-        self.tag_index(table, tag).map(|index| index.distinct(&self.keys)).unwrap_or_default()
+        self.tag_index(table, tag)
+            .map(|index| index.distinct(&self.keys))
+            .unwrap_or_default()
     }
 
     /// Forgets the series of a table and frees their memory. Their ids are not used again.
@@ -179,7 +201,8 @@ impl SeriesIndex {
         }
         let keys = &self.keys;
         self.ids.retain(|id| keys.table(*id) != table);
-        self.ids.shrink_to_fit(|id| place(Self::hash(keys.table(*id), keys.key(*id))));
+        self.ids
+            .shrink_to_fit(|id| place(Self::hash(keys.table(*id), keys.key(*id))));
         self.keys.remove_table(table);
         self.measure();
     }

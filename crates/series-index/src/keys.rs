@@ -22,7 +22,11 @@ struct Block {
 
 impl Block {
     fn key(&self, at: usize) -> &[u8] {
-        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
+        let start = if at == 0 {
+            0
+        } else {
+            self.ends[at - 1] as usize
+        };
         &self.bytes[start..self.ends[at] as usize]
     }
 
@@ -60,8 +64,13 @@ impl Keys {
             }
             self.blocks.push(Block::default());
         }
-        let block = self.blocks.last_mut().expect("a block was pushed with the first series");
-        let Ok(end) = u32::try_from(block.bytes.len() + key.len()) else { return false };
+        let block = self
+            .blocks
+            .last_mut()
+            .expect("a block was pushed with the first series");
+        let Ok(end) = u32::try_from(block.bytes.len() + key.len()) else {
+            return false;
+        };
         block.bytes.extend_from_slice(key);
         block.ends.push(end);
         block.tables.push(table);
@@ -98,7 +107,8 @@ impl Keys {
                 }
                 let end = kept.bytes.len() as u32;
                 kept.ends.push(end);
-                kept.tables.push(if *owner == table { GONE } else { *owner });
+                kept.tables
+                    .push(if *owner == table { GONE } else { *owner });
             }
             kept.shrink();
             *block = kept;

@@ -10,6 +10,8 @@ mod keys;
 mod log;
 mod tag_index;
 mod tag_values;
+#[cfg(test)]
+mod tests;
 
 pub use error::SeriesError;
 pub use index::SeriesIndex;

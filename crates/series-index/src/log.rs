@@ -35,6 +35,10 @@ impl SeriesLog {
     ///
     /// # Errors
     /// `Corrupt` if the valid bytes are not all there or do not hold what was written.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "logs and manifests are opened alike"
+    )]
     pub fn open(
         fs: Arc<dyn FileSystem>,
         dir: &Path,
@@ -42,21 +46,41 @@ impl SeriesLog {
     ) -> Result<(Self, SeriesIndex), SeriesError> {
         let path = dir.join("SERIES");
         if valid_bytes == 0 {
+            // A name that stands already may not be durable, and syncing again need not help.
+            if fs.exists(&path).map_err(io(&path))? {
+                fs.remove(&path).map_err(io(&path))?;
+            }
             let file = fs.create(&path).map_err(io(&path))?;
             fs.sync_dir(dir).map_err(io(dir))?;
-            let log = Self { path, file, bytes: 0, next: SeriesId(0), poisoned: None };
+            let log = Self {
+                path,
+                file,
+                bytes: 0,
+                next: SeriesId(0),
+                poisoned: None,
+            };
             return Ok((log, SeriesIndex::default()));
         }
         let corrupt = |offset, reason: String| {
-            Err(SeriesError::Corrupt { path: path.clone(), offset, reason })
+            Err(SeriesError::Corrupt {
+                path: path.clone(),
+                offset,
+                reason,
+            })
         };
         if !fs.exists(&path).map_err(io(&path))? {
-            return corrupt(0, format!("the file is missing; {valid_bytes} bytes should be there"));
+            return corrupt(
+                0,
+                format!("the file is missing; {valid_bytes} bytes should be there"),
+            );
         }
         let file = fs.open(&path).map_err(io(&path))?;
         let len = file.len().map_err(io(&path))?;
         if len < valid_bytes {
-            return corrupt(len, format!("the file ends here; {valid_bytes} bytes should be there"));
+            return corrupt(
+                len,
+                format!("the file ends here; {valid_bytes} bytes should be there"),
+            );
         }
         let mut bytes = vec![0; usize::try_from(valid_bytes).map_err(|_| SeriesError::Full)?];
         file.read_exact_at(&mut bytes, 0).map_err(io(&path))?;
@@ -66,7 +90,16 @@ impl SeriesLog {
             file.sync().map_err(io(&path))?;
         }
         let next = index.next_id();
-        Ok((Self { path, file, bytes: valid_bytes, next, poisoned: None }, index))
+        Ok((
+            Self {
+                path,
+                file,
+                bytes: valid_bytes,
+                next,
+                poisoned: None,
+            },
+            index,
+        ))
     }
 
     /// The index that the bytes of a log hold; `path` is for messages.
@@ -89,12 +122,18 @@ impl SeriesLog {
                 frame::Read::Damaged(reason) => return Err(corrupt(at, reason)),
             };
             if at == 0 {
-                let version = payload.strip_prefix(&MAGIC).and_then(|rest| rest.try_into().ok());
+                let version = payload
+                    .strip_prefix(&MAGIC)
+                    .and_then(|rest| rest.try_into().ok());
                 let found = version.map(u32::from_le_bytes);
                 let found = found.ok_or_else(|| corrupt(0, "this is no SERIES of Marigram"))?;
                 if found != VERSION {
                     let (path, supported) = (path.to_owned(), VERSION);
-                    return Err(SeriesError::Version { path, found, supported });
+                    return Err(SeriesError::Version {
+                        path,
+                        found,
+                        supported,
+                    });
                 }
             } else {
                 replay(payload, &mut index).map_err(|reason| corrupt(at, &reason))?;
@@ -112,7 +151,10 @@ impl SeriesLog {
     /// # Panics
     /// If `end` is beyond the index.
     pub fn append(&mut self, index: &SeriesIndex, end: SeriesId) -> Result<u64, SeriesError> {
-        assert!(end <= index.next_id(), "only series of the index can be logged");
+        assert!(
+            end <= index.next_id(),
+            "only series of the index can be logged"
+        );
         if let Some(reason) = &self.poisoned {
             let (path, reason) = (self.path.clone(), reason.clone());
             return Err(SeriesError::Poisoned { path, reason });
@@ -175,7 +217,9 @@ fn put_record(index: &SeriesIndex, first: u32, end: u32, out: &mut Vec<u8>) -> u
 fn total(log: &[u8]) -> usize {
     let (mut rest, mut total) = (log, 0);
     while let Some(len) = rest.first_chunk::<4>() {
-        let record = &rest[..rest.len().min(frame::HEADER_BYTES + u32::from_le_bytes(*len) as usize)];
+        let record = &rest[..rest
+            .len()
+            .min(frame::HEADER_BYTES + u32::from_le_bytes(*len) as usize)];
         total += count(record.get(frame::HEADER_BYTES..).unwrap_or_default());
         rest = &rest[record.len()..];
     }
@@ -188,7 +232,9 @@ fn count(payload: &[u8]) -> usize {
     let mut count = 0;
     while let Some(len) = rest.get(4..).and_then(<[u8]>::first_chunk::<4>) {
         count += 1;
-        rest = rest.get(8 + u32::from_le_bytes(*len) as usize..).unwrap_or_default();
+        rest = rest
+            .get(8 + u32::from_le_bytes(*len) as usize..)
+            .unwrap_or_default();
     }
     count
 }
@@ -199,7 +245,10 @@ fn replay(payload: &[u8], index: &mut SeriesIndex) -> Result<(), String> {
     let (first, mut rest) = payload.split_first_chunk::<4>().ok_or(SHORT)?;
     let first = u32::from_le_bytes(*first);
     if first != index.next_id().0 {
-        return Err(format!("series {first} follows, where {} should", index.next_id()));
+        return Err(format!(
+            "series {first} follows, where {} should",
+            index.next_id()
+        ));
     }
     while !rest.is_empty() {
         let (table, after) = rest.split_first_chunk::<4>().ok_or(SHORT)?;
@@ -218,5 +267,8 @@ fn replay(payload: &[u8], index: &mut SeriesIndex) -> Result<(), String> {
 }
 
 fn io(path: &Path) -> impl Fn(std::io::Error) -> SeriesError + use<'_> {
-    move |source| SeriesError::Io { path: path.to_owned(), source }
+    move |source| SeriesError::Io {
+        path: path.to_owned(),
+        source,
+    }
 }

@@ -37,7 +37,10 @@ pub(crate) struct TagIndex {
 
 impl TagIndex {
     pub(crate) fn new(ordinal: u16) -> Self {
-        Self { ordinal, ..Self::default() }
+        Self {
+            ordinal,
+            ..Self::default()
+        }
     }
 
     /// Series with any value of the tag.
@@ -90,7 +93,10 @@ impl TagIndex {
 
     /// Distinct values, ascending.
     pub(crate) fn distinct(&self, keys: &Keys) -> Vec<TagValue> {
-        let values = self.entries.iter().filter_map(|entry| self.value_of(keys, *entry));
+        let values = self
+            .entries
+            .iter()
+            .filter_map(|entry| self.value_of(keys, *entry));
         let mut values: Vec<_> = values.collect();
         values.sort_unstable();
         values.into_iter().map(TagValueRef::to_value).collect()

@@ -17,7 +17,11 @@ pub(crate) fn tag_values(
 ) -> ArrayRef {
     let value = |id: SeriesId| {
         let (table, key) = keys.get(id)?;
-        if table == GONE { None } else { value_in(key, ordinal) }
+        if table == GONE {
+            None
+        } else {
+            value_in(key, ordinal)
+        }
     };
     match kind {
         TagType::String => {

@@ -3,7 +3,7 @@
 use super::checks::{check_files, check_random_read};
 use super::trouble::Trouble;
 use super::workload::{Action, START_NS, Workload, to_batch};
-use crate::oracle::{Change, History, ReadError, Strictness, observe};
+use crate::oracle::{Change, History, ReadError, Strictness, WrittenRow, observe};
 use marigram_engine::{
     Durability, Engine, EngineError, EngineOptions, TableChange, TableSpec, WriteOptions,
 };
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const DIR: &str = "/data";
 const DATABASE: &str = "plant";
-const TRACE_STEPS: usize = 60;
+const TRACE_STEPS: usize = 40;
 
 /// What happened in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +62,8 @@ pub struct Machine {
     actions_max: u32,
     summary: Summary,
     trace: VecDeque<String>,
+    /// Bytes of a step in the trace, at most.
+    step_bytes_max: usize,
 }
 
 type Checked = Result<(), String>;
@@ -108,6 +110,7 @@ impl Machine {
             actions_max,
             summary: Summary::default(),
             trace: VecDeque::new(),
+            step_bytes_max: 240,
         }
     }
 
@@ -123,6 +126,13 @@ impl Machine {
             ops: self.fs.ops(),
             ..self.summary
         }
+    }
+
+    /// Keeps each step of the trace in full.
+    #[must_use]
+    pub fn verbose(mut self) -> Self {
+        self.step_bytes_max = usize::MAX;
+        self
     }
 
     /// The last steps, one a line.
@@ -202,8 +212,8 @@ impl Machine {
             self.trace.pop_front();
         }
         let mut step = format!("op {}: {}", self.fs.ops(), step());
-        if step.len() > 1500 {
-            step.truncate(step.floor_char_boundary(1500));
+        if step.len() > self.step_bytes_max {
+            step.truncate(step.floor_char_boundary(self.step_bytes_max));
             step.push('…');
         }
         self.trace.push_back(step);
@@ -295,6 +305,7 @@ impl Machine {
     fn excuse(what: &str, trouble: Trouble, error: &EngineError) -> Checked {
         let is_bad = match error {
             EngineError::Io { .. } | EngineError::ReadOnly(_) => trouble == Trouble::None,
+            EngineError::Invalid(reason) => !reason.contains("nothing more is written"),
             _ => true,
         };
         if is_bad {
@@ -349,36 +360,35 @@ impl Machine {
             return Ok(());
         }
         let was_read_only = engine.status().read_only.is_some();
-        let (change, done) = self.make(engine, change)?;
-        match done {
-            Ok(()) if was_read_only => Err(format!("a read-only engine has made {change:?}")),
-            Ok(()) => {
-                self.history.acknowledge(change);
-                Ok(())
+        let made = self.make(engine, trouble, change)?;
+        match made.refused {
+            None if was_read_only => {
+                return Err(format!("a read-only engine has made {:?}", made.done));
             }
-            Err(EngineError::ReadOnly(_)) if was_read_only => Ok(()),
-            Err(error) => {
-                self.note(|| format!("  {error}"));
-                Self::excuse("change", trouble, &error)?;
-                self.summary.doubts += 1;
-                let is_write = matches!(change, Change::Write { .. });
-                self.history.doubt(change);
-                if is_write && !self.fs.is_crashed() && engine.status().read_only.is_none() {
-                    return Err(format!("not read-only after a write failed: {error}"));
-                }
-                Ok(())
+            Some((_, EngineError::ReadOnly(_))) if was_read_only => return Ok(()),
+            _ => {}
+        }
+        if let Some(done) = made.done {
+            self.history.acknowledge(done);
+        }
+        if let Some((change, error)) = made.refused {
+            self.note(|| format!("  {error}"));
+            Self::excuse("change", trouble, &error)?;
+            self.summary.doubts += 1;
+            let is_write =
+                matches!(change, Change::Write { .. }) && !error.to_string().contains("CATALOG");
+            self.history.doubt(change);
+            if is_write && !self.fs.is_crashed() && engine.status().read_only.is_none() {
+                return Err(format!("not read-only after a write failed: {error}"));
             }
         }
+        Ok(())
     }
 
-    /// Makes a change, and says what of it should be there then.
-    fn make(
-        &mut self,
-        engine: &Engine,
-        change: Change,
-    ) -> Result<(Change, Result<(), EngineError>), String> {
+    /// Makes a change, and says what of it is acknowledged and what is not.
+    fn make(&mut self, engine: &Engine, trouble: Trouble, change: Change) -> Result<Made, String> {
         let done = match change {
-            Change::Write { table, rows } => return self.write(engine, table, rows),
+            Change::Write { table, rows } => return self.write(engine, trouble, table, rows),
             Change::Delete {
                 ref table,
                 ref filter,
@@ -408,52 +418,96 @@ impl Machine {
             }
             Change::DropTable { ref table } => engine.drop_table(DATABASE, table, false),
         };
-        Ok((change, done))
+        Ok(match done {
+            Ok(()) => Made {
+                done: Some(change),
+                refused: None,
+            },
+            Err(error) => Made {
+                done: None,
+                refused: Some((change, error)),
+            },
+        })
     }
 
     fn write(
         &mut self,
         engine: &Engine,
+        trouble: Trouble,
         table: String,
-        rows: Vec<crate::oracle::WrittenRow>,
-    ) -> Result<(Change, Result<(), EngineError>), String> {
-        let oracle = self.history.current();
-        let refused: Vec<_> = rows.iter().map(|row| oracle.refusal(&table, row)).collect();
+        rows: Vec<WrittenRow>,
+    ) -> Result<Made, String> {
+        let (oracle, now_ns) = (self.history.current(), self.clock.now_ns());
+        let faults: Vec<_> = rows
+            .iter()
+            .map(|row| oracle.refusal(&table, row, now_ns))
+            .collect();
         let batch = to_batch(&table, &rows);
-        let done = engine.write(DATABASE, &batch, WriteOptions { grow: true });
-        let mut good: Vec<bool> = refused.iter().map(Option::is_none).collect();
-        let done = match done {
-            Ok(report) => {
-                let mut taken = vec![true; rows.len()];
-                for rejected in &report.rejected {
-                    taken[rejected.row as usize] = false;
+        let written = engine.write(DATABASE, &batch, WriteOptions { grow: true });
+        let report = match written {
+            Ok(report) => report,
+            Err(error) => {
+                let good = rows
+                    .into_iter()
+                    .zip(faults)
+                    .filter(|(_, fault)| fault.is_none());
+                let rows = good.map(|(row, _)| row).collect();
+                let refused = Some((Change::Write { table, rows }, error));
+                return Ok(Made {
+                    done: None,
+                    refused,
+                });
+            }
+        };
+        if report.stored + report.rejected.len() != rows.len() {
+            return Err(format!(
+                "{} rows stored, {:?}",
+                report.stored, report.rejected
+            ));
+        }
+        self.summary.rows += report.stored as u64;
+        let mut rejected = report.rejected.into_iter().peekable();
+        let (mut taken, mut lost, mut reason) = (Vec::new(), Vec::new(), String::new());
+        for (at, (row, fault)) in rows.into_iter().zip(faults).enumerate() {
+            let rejection = rejected.next_if(|rejected| rejected.row as usize == at);
+            match (rejection, fault) {
+                (None, None) => taken.push(row),
+                (Some(_), Some(_)) => {}
+                // A shard of several can fail alone: then its rows are refused.
+                (Some(rejection), None)
+                    if trouble != Trouble::None
+                        && rejection.reason.starts_with("writes are refused") =>
+                {
+                    reason = rejection.reason;
+                    lost.push(row);
                 }
-                if taken != good && !self.history.has_doubts() {
+                // Types of columns that may exist are not known for sure.
+                (None, Some(_)) if self.history.has_doubts() => taken.push(row),
+                (Some(_), None) if self.history.has_doubts() => {}
+                (found, fault) => {
                     return Err(format!(
-                        "rejected {:?} instead of {refused:?}",
-                        report.rejected
+                        "row {at} of {table}: {found:?}, expected: {fault:?}"
                     ));
                 }
-                if report.stored != taken.iter().filter(|taken| **taken).count() {
-                    return Err(format!("stored {} of {taken:?}", report.stored));
-                }
-                self.summary.rows += report.stored as u64;
-                good = taken;
-                Ok(())
             }
-            Err(error) => Err(error),
-        };
-        let rows = rows
-            .into_iter()
-            .zip(good)
-            .filter(|(_, good)| *good)
-            .map(|(row, _)| row);
-        Ok((
-            Change::Write {
-                table,
-                rows: rows.collect(),
-            },
-            done,
-        ))
+        }
+        let done = Some(Change::Write {
+            table: table.clone(),
+            rows: taken,
+        });
+        let refused = (!lost.is_empty()).then(|| {
+            (
+                Change::Write { table, rows: lost },
+                EngineError::ReadOnly(reason),
+            )
+        });
+        Ok(Made { done, refused })
     }
+}
+
+/// What became of a change.
+struct Made {
+    done: Option<Change>,
+    /// What was refused, and why.
+    refused: Option<(Change, EngineError)>,
 }

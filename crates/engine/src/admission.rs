@@ -1,0 +1,120 @@
+//! Admission: memory for a batch is taken before anything of it is stored.
+//!
+//! At the ceiling, room is made first (caches emptied, memtables flushed), then writers wait a
+//! bounded time, then they are refused with an error that says when to try again.
+
+use crate::background::Bell;
+use crate::error::{EngineError, Result};
+use crate::flush::LiveTables;
+use crate::memory::{Holder, MemoryAccountant};
+use crate::shard::{Context, Shard};
+use std::time::Duration;
+
+/// Rows that are not in segments take at most one in so many parts of the ceiling: queries and
+/// compaction need the rest.
+const MEMTABLE_PART: usize = 2;
+
+/// How long a writer waits for room at most, and how often it looks.
+const WAIT_MAX: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// When a refused writer may try again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Memory taken for rows; given back unless it is kept by those who now hold the rows.
+#[derive(Debug)]
+pub(crate) struct Reservation<'a> {
+    memory: &'a MemoryAccountant,
+    bytes: usize,
+}
+
+impl Reservation<'_> {
+    /// Takes as much as there is now known to be needed in place of the estimate.
+    pub fn adjust(&mut self, bytes: usize) {
+        if bytes >= self.bytes {
+            self.memory.grow(Holder::Memtable, bytes - self.bytes);
+        } else {
+            self.memory.shrink(Holder::Memtable, self.bytes - bytes);
+        }
+        self.bytes = bytes;
+    }
+
+    /// So many bytes belong to a memtable from here on.
+    pub fn keep(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        self.memory.shrink(Holder::Memtable, self.bytes);
+    }
+}
+
+/// Takes `bytes` for rows.
+pub(crate) fn admit<'a>(
+    context: &'a Context,
+    shards: &[Shard],
+    live: &dyn Fn() -> LiveTables,
+    bell: &Bell,
+    bytes: usize,
+) -> Result<Reservation<'a>> {
+    let memory = &*context.memory;
+    if bytes > memory.limit() / MEMTABLE_PART {
+        return Err(EngineError::Invalid(format!(
+            "the batch takes {bytes} bytes, over half of the memory ceiling of {} bytes; \
+             send smaller batches",
+            memory.limit()
+        )));
+    }
+    let started_ns = context.env.clock.monotonic_ns();
+    let looks_max = WAIT_MAX.as_millis() / LOOK_EVERY.as_millis();
+    for look in 0..=looks_max {
+        let within_part =
+            memory.used_by(Holder::Memtable) + bytes <= memory.limit() / MEMTABLE_PART;
+        if within_part && memory.try_grow(Holder::Memtable, bytes) {
+            return Ok(Reservation { memory, bytes });
+        }
+        if look == 0 {
+            make_room(context, shards, live, bell)?;
+            continue;
+        }
+        let waited_ns = context.env.clock.monotonic_ns().saturating_sub(started_ns);
+        let threads = context.options.background_threads > 0;
+        if !threads || u128::from(waited_ns) > WAIT_MAX.as_nanos() {
+            break;
+        }
+        bell.wait_for_room(LOOK_EVERY);
+    }
+    Err(EngineError::Busy {
+        reason: format!(
+            "{} of {} bytes of memory are in use, {} of them by rows that wait to be flushed",
+            memory.used(),
+            memory.limit(),
+            memory.used_by(Holder::Memtable)
+        ),
+        retry_after: RETRY_AFTER,
+    })
+}
+
+/// Empties caches and has memtables flushed: by the background threads, or here where there are
+/// none.
+fn make_room(
+    context: &Context,
+    shards: &[Shard],
+    live: &dyn Fn() -> LiveTables,
+    bell: &Bell,
+) -> Result<()> {
+    for shard in shards {
+        let sequence = shard.state.read().sequence;
+        shard.last.lock().evict_all(sequence);
+        shard.freeze()?;
+    }
+    bell.ring();
+    if context.options.background_threads == 0 {
+        let live = live();
+        for shard in shards {
+            while shard.flush_oldest(&live)? {}
+        }
+    }
+    Ok(())
+}

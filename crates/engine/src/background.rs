@@ -1,0 +1,104 @@
+//! Threads that do in the background what would else wait for the owner.
+
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long an idle thread sleeps at most: ages and ttls are looked at that often.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// Wakes and stops background threads, and tells writers when there may be room.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    stopping: AtomicBool,
+    rung: Mutex<u64>,
+    work: Condvar,
+    room: Condvar,
+}
+
+impl Bell {
+    /// There is work.
+    pub fn ring(&self) {
+        *self.rung.lock() += 1;
+        self.work.notify_all();
+    }
+
+    /// There may be room in memory.
+    pub fn tell_room(&self) {
+        let _rung = self.rung.lock();
+        self.room.notify_all();
+    }
+
+    /// Waits until there may be room, or `timeout` has passed.
+    pub fn wait_for_room(&self, timeout: Duration) {
+        self.room.wait_for(&mut self.rung.lock(), timeout);
+    }
+
+    /// Threads are to end.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.ring();
+    }
+
+    /// Whether threads are to end.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Waits for work since `seen`, at most `timeout`; gives what to wait from next.
+    fn wait(&self, seen: u64, timeout: Duration) -> u64 {
+        let mut rung = self.rung.lock();
+        if *rung == seen && !self.is_stopping() {
+            self.work.wait_for(&mut rung, timeout);
+        }
+        *rung
+    }
+}
+
+/// Running threads.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    handles: Mutex<Vec<std::thread::JoinHandle<()>>>,
+}
+
+impl Threads {
+    /// Starts a thread that calls `round` until the bell stops it: again at once while it finds
+    /// work, else when the bell rings or after `pause` (a second, where it is longer).
+    pub fn start(
+        &self,
+        name: &str,
+        bell: &Arc<Bell>,
+        pause: Duration,
+        mut round: impl FnMut() -> bool + Send + 'static,
+    ) -> std::io::Result<()> {
+        let bell = bell.clone();
+        let body = move || {
+            let mut seen = 0;
+            while !bell.is_stopping() {
+                if !round() {
+                    seen = bell.wait(seen, pause.min(IDLE));
+                }
+            }
+        };
+        let handle = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(body)?;
+        self.handles.lock().push(handle);
+        Ok(())
+    }
+
+    /// Waits for all threads to end. The bell must have been told to stop.
+    pub fn join(&self) {
+        let handles = std::mem::take(&mut *self.handles.lock());
+        let this = std::thread::current().id();
+        for handle in handles
+            .into_iter()
+            .filter(|handle| handle.thread().id() != this)
+        {
+            if handle.join().is_err() {
+                tracing::error!("a background thread ended in a panic");
+            }
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Databases and tables in memory, and how they change: durably first, then visibly.
+//!
+//! One lock orders all changes, so that many writers may grow one schema at once: each looks again
+//! under the lock and adds only what is still missing. Readers take the current schema by name.
+
+use crate::error::{EngineError, Result};
+use crate::health::Health;
+use crate::names::nearest;
+use marigram_env::FileSystem;
+use marigram_manifest::{Catalog, CatalogEdit, ManifestError};
+use marigram_model::{
+    FieldColumn, FieldType, Limits, TableId, TableOptions, TableSchema, TagColumn, TagType,
+};
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A table to be created.
+#[derive(Clone, Debug, Default)]
+pub struct TableSpec {
+    /// Name.
+    pub name: String,
+    /// Name of the time column; `time` where there is none given.
+    pub time_name: Option<String>,
+    /// Tags in the order of their ordinals.
+    pub tags: Vec<(String, TagType)>,
+    /// Fields.
+    pub fields: Vec<(String, FieldType)>,
+    /// Settings.
+    pub options: TableOptions,
+}
+
+/// A change of a table.
+#[derive(Clone, Debug)]
+pub enum TableChange {
+    /// A tag more. Series that exist have none.
+    AddTag(String, TagType),
+    /// A field more. Rows that exist carry none.
+    AddField(String, FieldType),
+    /// Other settings. Rows that are in segments keep their partitions.
+    SetOptions(TableOptions),
+}
+
+/// Columns that a write found missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Growth {
+    pub tags: Vec<(String, TagType)>,
+    pub fields: Vec<(String, FieldType)>,
+}
+
+/// The catalog, durable and in memory.
+#[derive(Debug)]
+pub(crate) struct Schemas {
+    durable: Mutex<Catalog>,
+    health: Arc<Health>,
+    visible: RwLock<Visible>,
+}
+
+#[derive(Debug, Default)]
+struct Visible {
+    databases: BTreeMap<String, BTreeMap<String, Arc<TableSchema>>>,
+    by_id: HashMap<TableId, Arc<TableSchema>>,
+}
+
+impl Schemas {
+    /// Opens or creates the catalog of a data directory.
+    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path, health: Arc<Health>) -> Result<Self> {
+        let catalog = Catalog::open(fs, dir)?;
+        if let Some(torn) = catalog.torn_tail() {
+            tracing::warn!(
+                ?torn,
+                "the catalog ended in a change that was never acknowledged"
+            );
+        }
+        let visible = RwLock::new(Visible::of(&catalog));
+        Ok(Self {
+            durable: Mutex::new(catalog),
+            health,
+            visible,
+        })
+    }
+
+    /// Names of databases, ascending.
+    pub fn databases(&self) -> Vec<String> {
+        self.visible.read().databases.keys().cloned().collect()
+    }
+
+    /// Tables of a database by name.
+    pub fn tables(&self, database: &str) -> Result<Vec<Arc<TableSchema>>> {
+        Ok(self
+            .visible
+            .read()
+            .database(database)?
+            .values()
+            .cloned()
+            .collect())
+    }
+
+    /// Every table by id.
+    pub fn all(&self) -> HashMap<TableId, Arc<TableSchema>> {
+        self.visible.read().by_id.clone()
+    }
+
+    /// A table by name.
+    pub fn table(&self, database: &str, name: &str) -> Result<Arc<TableSchema>> {
+        self.visible.read().table(database, name).cloned()
+    }
+
+    /// A table by name, if the database has it.
+    pub fn find(&self, database: &str, name: &str) -> Result<Option<Arc<TableSchema>>> {
+        Ok(self.visible.read().database(database)?.get(name).cloned())
+    }
+
+    /// Makes a database.
+    pub fn create_database(&self, name: &str, if_not_exists: bool) -> Result<()> {
+        Limits::check_name("database", name)?;
+        let mut catalog = self.durable.lock();
+        if self.visible.read().databases.contains_key(name) {
+            if if_not_exists {
+                return Ok(());
+            }
+            return Err(EngineError::AlreadyExists {
+                kind: "database",
+                name: name.to_owned(),
+            });
+        }
+        self.commit(&mut catalog, &CatalogEdit::CreateDatabase(name.to_owned()))
+    }
+
+    /// Removes a database; gives its tables, whose rows are to be dropped.
+    pub fn drop_database(&self, name: &str, if_exists: bool) -> Result<Vec<TableId>> {
+        let mut catalog = self.durable.lock();
+        let tables: Vec<TableId> = match self.visible.read().database(name) {
+            Ok(tables) => tables.values().map(|table| table.id).collect(),
+            Err(_) if if_exists => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        self.commit(&mut catalog, &CatalogEdit::DropDatabase(name.to_owned()))?;
+        Ok(tables)
+    }
+
+    /// Makes a table.
+    pub fn create_table(
+        &self,
+        database: &str,
+        spec: &TableSpec,
+        if_not_exists: bool,
+    ) -> Result<Arc<TableSchema>> {
+        let mut catalog = self.durable.lock();
+        if let Some(table) = self.find(database, &spec.name)? {
+            if if_not_exists {
+                return Ok(table);
+            }
+            return Err(EngineError::AlreadyExists {
+                kind: "table",
+                name: spec.name.clone(),
+            });
+        }
+        let mut schema = TableSchema {
+            id: catalog.next_table(),
+            database: database.to_owned(),
+            name: spec.name.clone(),
+            time_name: spec.time_name.clone().unwrap_or_else(|| "time".to_owned()),
+            tags: Vec::new(),
+            fields: Vec::new(),
+            options: spec.options.clone(),
+        };
+        for (name, kind) in &spec.tags {
+            schema.tags.push(TagColumn {
+                name: name.clone(),
+                kind: *kind,
+            });
+        }
+        for (name, kind) in &spec.fields {
+            push_field(&mut schema, name, *kind);
+        }
+        self.put(&mut catalog, schema)
+    }
+
+    /// Changes a table.
+    pub fn alter_table(
+        &self,
+        database: &str,
+        name: &str,
+        change: &TableChange,
+    ) -> Result<Arc<TableSchema>> {
+        let mut catalog = self.durable.lock();
+        let mut schema = TableSchema::clone(&*self.table(database, name)?);
+        match change {
+            TableChange::AddTag(column, _) | TableChange::AddField(column, _)
+                if schema.column_names().any(|name| name == column) =>
+            {
+                return Err(EngineError::AlreadyExists {
+                    kind: "column",
+                    name: column.clone(),
+                });
+            }
+            TableChange::AddTag(column, kind) => {
+                schema.tags.push(TagColumn {
+                    name: column.clone(),
+                    kind: *kind,
+                });
+            }
+            TableChange::AddField(column, kind) => push_field(&mut schema, column, *kind),
+            TableChange::SetOptions(options) => schema.options = options.clone(),
+        }
+        self.put(&mut catalog, schema)
+    }
+
+    /// Adds what is still missing of `growth` to a table, which is made where it does not exist.
+    pub fn grow(&self, database: &str, name: &str, growth: &Growth) -> Result<Arc<TableSchema>> {
+        let mut catalog = self.durable.lock();
+        let existing = self.find(database, name)?;
+        let mut schema = match &existing {
+            Some(schema) => TableSchema::clone(schema),
+            None => blank(database, name, catalog.next_table()),
+        };
+        for (column, kind) in &growth.tags {
+            if !schema.column_names().any(|name| name == column) {
+                schema.tags.push(TagColumn {
+                    name: column.clone(),
+                    kind: *kind,
+                });
+            }
+        }
+        for (column, kind) in &growth.fields {
+            if !schema.column_names().any(|name| name == column) {
+                push_field(&mut schema, column, *kind);
+            }
+        }
+        match existing {
+            Some(existing) if *existing == schema => Ok(existing),
+            _ => self.put(&mut catalog, schema),
+        }
+    }
+
+    /// Removes a table; `None` where there is none and `if_exists`.
+    pub fn drop_table(
+        &self,
+        database: &str,
+        name: &str,
+        if_exists: bool,
+    ) -> Result<Option<TableId>> {
+        let mut catalog = self.durable.lock();
+        let id = match self.table(database, name) {
+            Ok(table) => table.id,
+            Err(_) if if_exists => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        self.commit(&mut catalog, &CatalogEdit::DropTable(id))?;
+        Ok(Some(id))
+    }
+
+    fn put(&self, catalog: &mut Catalog, schema: TableSchema) -> Result<Arc<TableSchema>> {
+        schema.check()?;
+        let schema = Arc::new(schema);
+        self.commit(catalog, &CatalogEdit::PutTable(schema.clone()))?;
+        Ok(schema)
+    }
+
+    fn commit(&self, catalog: &mut Catalog, edit: &CatalogEdit) -> Result<()> {
+        if let Err(error) = catalog.commit(edit) {
+            // A catalog that could not be written takes nothing more; writes that need no change
+            // of it stop too, so that an operator hears of it.
+            if matches!(error, ManifestError::Io { .. }) {
+                self.health.fail(&error.to_string());
+            }
+            return Err(error.into());
+        }
+        self.visible.write().apply(edit);
+        Ok(())
+    }
+}
+
+impl Visible {
+    fn of(catalog: &Catalog) -> Self {
+        let mut visible = Self::default();
+        for database in catalog.databases() {
+            visible
+                .databases
+                .insert(database.to_owned(), BTreeMap::new());
+        }
+        for table in catalog.tables() {
+            visible.apply(&CatalogEdit::PutTable(table.clone()));
+        }
+        visible
+    }
+
+    fn apply(&mut self, edit: &CatalogEdit) {
+        match edit {
+            CatalogEdit::CreateDatabase(name) => {
+                self.databases.insert(name.clone(), BTreeMap::new());
+            }
+            CatalogEdit::DropDatabase(name) => {
+                for table in self.databases.remove(name).unwrap_or_default().values() {
+                    self.by_id.remove(&table.id);
+                }
+            }
+            CatalogEdit::PutTable(table) => {
+                self.by_id.insert(table.id, table.clone());
+                let tables = self.databases.entry(table.database.clone()).or_default();
+                tables.insert(table.name.clone(), table.clone());
+            }
+            CatalogEdit::DropTable(id) => {
+                if let Some(table) = self.by_id.remove(id)
+                    && let Some(tables) = self.databases.get_mut(&table.database)
+                {
+                    tables.remove(&table.name);
+                }
+            }
+        }
+    }
+
+    fn database(&self, name: &str) -> Result<&BTreeMap<String, Arc<TableSchema>>> {
+        self.databases
+            .get(name)
+            .ok_or_else(|| EngineError::NotFound {
+                kind: "database",
+                name: name.to_owned(),
+                nearest: nearest(name, self.databases.keys().map(String::as_str)),
+            })
+    }
+
+    fn table(&self, database: &str, name: &str) -> Result<&Arc<TableSchema>> {
+        let tables = self.database(database)?;
+        tables.get(name).ok_or_else(|| EngineError::NotFound {
+            kind: "table",
+            name: name.to_owned(),
+            nearest: nearest(name, tables.keys().map(String::as_str)),
+        })
+    }
+}
+
+/// A table without columns, to grow from.
+pub(crate) fn blank(database: &str, name: &str, id: TableId) -> TableSchema {
+    TableSchema {
+        id,
+        database: database.to_owned(),
+        name: name.to_owned(),
+        time_name: "time".to_owned(),
+        tags: Vec::new(),
+        fields: Vec::new(),
+        options: TableOptions::default(),
+    }
+}
+
+fn push_field(schema: &mut TableSchema, name: &str, kind: FieldType) {
+    let id = schema.next_column();
+    schema.fields.push(FieldColumn {
+        id,
+        name: name.to_owned(),
+        kind,
+    });
+}

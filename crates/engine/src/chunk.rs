@@ -1,0 +1,140 @@
+//! Chunks: some rows of one table and one space as they were written, immutable.
+//!
+//! A chunk keeps the written arrays as they came ([`Part`]s) and sorts them by (series, time) once,
+//! when somebody first reads it; from then on it keeps the sorted form alone. Writers never wait
+//! for a sort, and rows that are flushed before anybody reads them are sorted once, by the flush.
+
+pub(crate) mod part;
+pub(crate) mod sort;
+
+use crate::chunk::part::Part;
+use crate::chunk::sort::Order;
+use marigram_model::{FieldType, SortedRows, TableId, TimeRange};
+use marigram_segment::SegmentColumn;
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
+
+/// A chunk of so many rows takes no more.
+pub(crate) const CHUNK_ROWS: usize = 64 * 1024;
+
+/// Up to some 64 Ki rows of one table and space, immutable; sorted on first use and kept so.
+/// Duplicate (series, time) inside it are merged field by field, last write wins.
+#[derive(Debug)]
+pub struct Chunk {
+    table: TableId,
+    late: bool,
+    sequence_max: u64,
+    rows: usize,
+    range: TimeRange,
+    columns: Vec<SegmentColumn>,
+    /// As written, in the order of arrival; `None` once `sorted` is there.
+    parts: Mutex<Option<Arc<[Part]>>>,
+    sorted: OnceLock<SortedRows>,
+}
+
+impl Chunk {
+    /// A chunk of `parts` in the order of their arrival, at least one of them, none empty.
+    pub(crate) fn new(table: TableId, late: bool, sequence_max: u64, parts: Vec<Part>) -> Self {
+        let range = parts.iter().map(Part::range).reduce(TimeRange::union);
+        Self {
+            table,
+            late,
+            sequence_max,
+            rows: parts.iter().map(Part::len).sum(),
+            range: range.expect("a chunk has rows"),
+            columns: part::columns_of(&parts),
+            parts: Mutex::new(Some(parts.into())),
+            sorted: OnceLock::new(),
+        }
+    }
+
+    /// The rows of two chunks of one table and space; `self` is the older one.
+    pub(crate) fn join(&self, newer: &Self) -> Self {
+        debug_assert!(self.table == newer.table && self.late == newer.late);
+        let mut parts: Vec<Part> = self.parts().iter().cloned().collect();
+        for part in newer.parts().iter() {
+            part::push(&mut parts, part.clone());
+        }
+        Self::new(
+            self.table,
+            self.late,
+            self.sequence_max.max(newer.sequence_max),
+            parts,
+        )
+    }
+
+    /// The table.
+    pub fn table(&self) -> TableId {
+        self.table
+    }
+
+    /// Ascending by id; `sorted().columns` are in this order.
+    pub fn columns(&self) -> &[SegmentColumn] {
+        &self.columns
+    }
+
+    /// The rows in storage order. The first call sorts; callers at the same time wait for it.
+    ///
+    /// # Panics
+    /// Never: parts stay until they are sorted.
+    pub fn sorted(&self) -> &SortedRows {
+        let rows = self.sorted.get_or_init(|| {
+            let parts = self
+                .parts
+                .lock()
+                .clone()
+                .expect("parts stay until they are sorted");
+            let order = Order::of(&parts);
+            let sorted_rows = order.times.len();
+            let columns = order.gather(
+                &parts,
+                &self.columns,
+                std::slice::from_ref(&(0..sorted_rows)),
+            );
+            SortedRows {
+                runs: order.runs,
+                times: order.times.into(),
+                columns,
+            }
+        });
+        *self.parts.lock() = None;
+        rows
+    }
+
+    /// The rows as parts, in the order of arrival as far as it still matters.
+    pub(crate) fn parts(&self) -> Arc<[Part]> {
+        if let Some(parts) = &*self.parts.lock() {
+            return parts.clone();
+        }
+        let rows = self.sorted.get().expect("parts stay until they are sorted");
+        Part::of_sorted(rows, &self.columns).into()
+    }
+
+    /// How many rows were written to it (duplicates counted each).
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The times of its rows.
+    pub fn range(&self) -> TimeRange {
+        self.range
+    }
+
+    /// Highest WAL sequence of a row in it.
+    pub fn sequence_max(&self) -> u64 {
+        self.sequence_max
+    }
+
+    /// Whether its rows belong to the unsequence space.
+    pub fn is_late(&self) -> bool {
+        self.late
+    }
+}
+
+/// The type of a column of a checked batch.
+pub(crate) fn kind_of(array: &dyn arrow_array::Array) -> FieldType {
+    FieldType::of(array.data_type()).expect("columns of checked batches have field types")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+//! Sorting of written rows into storage order: by (series, time), duplicates merged.
+//!
+//! Rows come mostly in time order within each series. So they are distributed by series with a
+//! stable counting sort (series ids are dense), and only series whose times turn out not to rise
+//! are sorted. What is moved is the time and the row's place; columns are gathered by place
+//! afterwards, slice by slice, so that a flush never holds a second copy of all its rows.
+//!
+//! A place is `part << 16 | row`; places rise in the order of arrival.
+
+use crate::chunk::part::{PART_ROWS, Part};
+use arrow_array::{Array, ArrayRef};
+use arrow_select::interleave::interleave;
+use marigram_model::{SeriesId, SeriesRun};
+use marigram_segment::SegmentColumn;
+use std::ops::Range;
+
+/// Most parts that can be sorted together.
+pub(crate) const PARTS_MAX: usize = 1 << 16;
+
+/// Series that span more ids than this times the number of rows are sorted in two passes.
+const SPARSE: usize = 8;
+
+/// The storage order of some parts' rows.
+#[derive(Debug)]
+pub(crate) struct Order {
+    /// Runs of series, ascending.
+    pub runs: Vec<SeriesRun>,
+    /// Time of each row in order, ns.
+    pub times: Vec<i64>,
+    /// Place of each row in order: of the newest, where several have one (series, time).
+    places: Vec<u32>,
+    /// Places of overwritten rows: (row in order, place), ascending by row, newest first.
+    older: Vec<(u32, u32)>,
+}
+
+/// A row on its way.
+#[derive(Clone, Copy)]
+struct Item {
+    time: i64,
+    place: u32,
+}
+
+impl Order {
+    /// The order of the rows of `parts`, which come in the order of arrival.
+    pub fn of(parts: &[Part]) -> Self {
+        assert!(
+            parts.len() <= PARTS_MAX,
+            "callers put parts together before"
+        );
+        let rows: usize = parts.iter().map(Part::len).sum();
+        let mut order = Self {
+            runs: Vec::new(),
+            times: Vec::with_capacity(rows),
+            places: Vec::with_capacity(rows),
+            older: Vec::new(),
+        };
+        if is_sorted(parts) {
+            for (place, series, time) in walk(parts) {
+                order.push(series, Item { time, place });
+            }
+            return order;
+        }
+        for_each_series(parts, rows, |series, items| {
+            order.push_series(series, items);
+        });
+        for row in order.older.chunk_by_mut(|a, b| a.0 == b.0) {
+            row.reverse();
+        }
+        order
+    }
+
+    /// Adds all rows of the next series, which are in the order of arrival.
+    fn push_series(&mut self, series: u32, items: &mut [Item]) {
+        if !items.windows(2).all(|pair| pair[0].time < pair[1].time) {
+            items.sort_unstable_by_key(|item| (item.time, item.place));
+        }
+        for item in items {
+            self.push(series, *item);
+        }
+    }
+
+    /// Adds the next row, or a newer form of the row added last.
+    fn push(&mut self, series: u32, item: Item) {
+        let run = self.runs.last_mut().filter(|run| run.series.0 == series);
+        let Some(run) = run else {
+            self.runs.push(SeriesRun {
+                series: SeriesId(series),
+                rows: 1,
+            });
+            self.times.push(item.time);
+            self.places.push(item.place);
+            return;
+        };
+        if self.times.last() == Some(&item.time) {
+            let row = self.times.len() - 1;
+            let older = std::mem::replace(&mut self.places[row], item.place);
+            self.older.push((row as u32, older));
+            return;
+        }
+        run.rows += 1;
+        self.times.push(item.time);
+        self.places.push(item.place);
+    }
+
+    /// The values of `columns` for the rows of the order in `ranges` (ascending), from the same
+    /// parts.
+    pub fn gather(
+        &self,
+        parts: &[Part],
+        columns: &[SegmentColumn],
+        ranges: &[Range<usize>],
+    ) -> Vec<ArrayRef> {
+        if let [range] = ranges
+            && let Some((part, start)) = self.whole_slice(parts, range)
+        {
+            return columns
+                .iter()
+                .map(|column| match part.column(column.id) {
+                    Some(values) => values.slice(start, range.len()),
+                    None => column.kind.nulls(range.len()),
+                })
+                .collect();
+        }
+        let places = ranges.iter().flat_map(|range| &self.places[range.clone()]);
+        let newest: Vec<(usize, usize)> = places.map(|place| split(*place)).collect();
+        let older = self.older_in(ranges);
+        columns
+            .iter()
+            .map(|column| gather_one(parts, *column, &older, &newest))
+            .collect()
+    }
+
+    /// The places of overwritten rows within `ranges`, as (row of the output, place).
+    fn older_in(&self, ranges: &[Range<usize>]) -> Vec<(usize, u32)> {
+        let mut older = Vec::new();
+        let mut output = 0;
+        for range in ranges {
+            let first = self
+                .older
+                .partition_point(|(row, _)| (*row as usize) < range.start);
+            let within = self.older[first..].iter();
+            let within = within.take_while(|(row, _)| (*row as usize) < range.end);
+            older.extend(within.map(|(row, at)| (output + *row as usize - range.start, *at)));
+            output += range.len();
+        }
+        older
+    }
+
+    /// The part, and the row in it, from which the range can be sliced as it stands.
+    fn whole_slice<'a>(
+        &self,
+        parts: &'a [Part],
+        range: &Range<usize>,
+    ) -> Option<(&'a Part, usize)> {
+        let places = &self.places[range.clone()];
+        let (first, last) = (*places.first()?, *places.last()?);
+        let in_order = self.older.is_empty()
+            && last.checked_sub(first) == u32::try_from(places.len() - 1).ok()
+            && split(first).0 == split(last).0
+            && places.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+        let (part, row) = split(first);
+        in_order.then(|| (&parts[part], row))
+    }
+}
+
+/// One column by the places of the newest rows; where those are null, by the newest of the older
+/// rows that is not.
+fn gather_one(
+    parts: &[Part],
+    column: SegmentColumn,
+    older: &[(usize, u32)],
+    newest: &[(usize, usize)],
+) -> ArrayRef {
+    // Parts without the column share one null: their rows all point to it.
+    let null = column.kind.nulls(1);
+    let arrays: Vec<Option<&ArrayRef>> = parts.iter().map(|part| part.column(column.id)).collect();
+    let is_null = |(part, row): (usize, usize)| arrays[part].is_none_or(|a| a.is_null(row));
+    let mut patched: Option<Vec<(usize, usize)>> = None;
+    for (row, place) in older {
+        if is_null(patched.as_deref().unwrap_or(newest)[*row]) {
+            patched.get_or_insert_with(|| newest.to_vec())[*row] = split(*place);
+        }
+    }
+    if arrays.iter().any(Option::is_none) {
+        for place in patched.get_or_insert_with(|| newest.to_vec()) {
+            if arrays[place.0].is_none() {
+                place.1 = 0;
+            }
+        }
+    }
+    let arrays: Vec<&dyn Array> = arrays
+        .into_iter()
+        .map(|array| array.unwrap_or(&null).as_ref())
+        .collect();
+    interleave(&arrays, patched.as_deref().unwrap_or(newest))
+        .expect("a column has one type and a slice's text is far below 2 GiB")
+}
+
+fn split(place: u32) -> (usize, usize) {
+    ((place >> 16) as usize, row_of(place))
+}
+
+fn row_of(place: u32) -> usize {
+    place as usize & (PART_ROWS - 1)
+}
+
+/// Every row in the order of arrival as (place, series, time).
+fn walk(parts: &[Part]) -> impl Iterator<Item = (u32, u32, i64)> {
+    parts.iter().enumerate().flat_map(|(at, part)| {
+        let start = (at as u32) << 16;
+        let rows = part.series.iter().zip(part.times.iter()).enumerate();
+        rows.map(move |(row, (series, time))| (start + row as u32, *series, *time))
+    })
+}
+
+fn is_sorted(parts: &[Part]) -> bool {
+    let mut last: Option<(u32, i64)> = None;
+    for part in parts {
+        for (series, time) in part.series.iter().zip(part.times.iter()) {
+            if last.is_some_and(|last| last >= (*series, *time)) {
+                return false;
+            }
+            last = Some((*series, *time));
+        }
+    }
+    true
+}
+
+/// Calls `each` with every series, ascending, and its rows in the order of arrival.
+fn for_each_series(parts: &[Part], rows: usize, mut each: impl FnMut(u32, &mut [Item])) {
+    let all = parts.iter().flat_map(|part| part.series.iter().copied());
+    let (min, max) = all.fold((u32::MAX, 0), |(min, max), s| (min.min(s), max.max(s)));
+    if rows == 0 {
+        return;
+    }
+    let span = (max - min) as usize + 1;
+    if span > SPARSE * rows.max(PART_ROWS) {
+        return for_each_sparse_series(parts, rows, each);
+    }
+    let mut starts = vec![0_u32; span + 1];
+    for part in parts {
+        for series in &*part.series {
+            starts[(series - min) as usize + 1] += 1;
+        }
+    }
+    for at in 1..starts.len() {
+        starts[at] += starts[at - 1];
+    }
+    let mut items = vec![Item { time: 0, place: 0 }; rows];
+    for (at, part) in parts.iter().enumerate() {
+        let mut place = (at as u32) << 16;
+        for (series, time) in part.series.iter().zip(part.times.iter()) {
+            let next = &mut starts[(series - min) as usize];
+            items[*next as usize] = Item { time: *time, place };
+            *next += 1;
+            place = place.wrapping_add(1);
+        }
+    }
+    // Each start has moved to its series' end.
+    let mut start = 0;
+    for (at, end) in starts[..span].iter().enumerate() {
+        let end = *end as usize;
+        if end > start {
+            each(min + at as u32, &mut items[start..end]);
+            start = end;
+        }
+    }
+}
+
+/// The same for few rows of series that lie far apart: a comparison sort.
+fn for_each_sparse_series(parts: &[Part], rows: usize, mut each: impl FnMut(u32, &mut [Item])) {
+    let mut keys = Vec::with_capacity(rows);
+    keys.extend(walk(parts).map(|(place, series, time)| (series, Item { time, place })));
+    keys.sort_unstable_by_key(|(series, item)| (*series, item.place));
+    let mut items = Vec::new();
+    for run in keys.chunk_by(|a, b| a.0 == b.0) {
+        items.clear();
+        items.extend(run.iter().map(|(_, item)| *item));
+        each(run[0].0, &mut items);
+    }
+}

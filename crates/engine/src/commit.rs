@@ -1,0 +1,134 @@
+//! Group commit: changes of a shard queue up; one writer leads and commits all that wait.
+//!
+//! Whoever finds no leader becomes it, takes the whole queue and commits it with one append and
+//! one fsync; the others sleep until their change is decided. There is no thread for it, so that a
+//! single-threaded simulation takes the same steps each time. While a leader syncs, the next group
+//! gathers: the slower the disk, the larger the groups.
+
+use crate::error::{EngineError, Result};
+use arrow_array::ArrayRef;
+use arrow_buffer::ScalarBuffer;
+use marigram_model::{ColumnId, TableId, TagKey};
+use marigram_wal::DeleteEntry;
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+
+/// A tag set for which the shard had no series when it was asked.
+#[derive(Debug)]
+pub(crate) struct NewSlot {
+    pub key: TagKey,
+    /// `SeriesIndex::hash` of it.
+    pub hash: u64,
+}
+
+/// Rows of one table for one shard.
+#[derive(Debug)]
+pub(crate) struct PendingWrite {
+    pub table: TableId,
+    /// Per row: the series id where `new_slots` is empty, else the number of a slot there.
+    pub series: Vec<u32>,
+    pub new_slots: Vec<NewSlot>,
+    pub times: ScalarBuffer<i64>,
+    /// Ascending by id.
+    pub columns: Vec<(ColumnId, ArrayRef)>,
+    /// Memory taken for the rows.
+    pub bytes: usize,
+}
+
+/// What is to be committed.
+#[derive(Debug)]
+pub(crate) enum Change {
+    Write(PendingWrite),
+    Delete(DeleteEntry),
+    DropTable(TableId),
+}
+
+/// A change that waits, and later its outcome.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    change: Mutex<Option<Change>>,
+    decided: Mutex<bool>,
+    outcome: Mutex<Option<Result<()>>>,
+}
+
+impl Ticket {
+    /// The change; the leader takes it once.
+    pub fn take(&self) -> Option<Change> {
+        self.change.lock().take()
+    }
+
+    /// Decides it; the first decision stays.
+    pub fn decide(&self, outcome: Result<()>) {
+        let mut decided = self.decided.lock();
+        if !std::mem::replace(&mut *decided, true) {
+            *self.outcome.lock() = Some(outcome);
+        }
+    }
+}
+
+/// Changes that wait for a shard's next group.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    decided: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    tickets: Vec<Arc<Ticket>>,
+    leading: bool,
+}
+
+impl Queue {
+    /// Queues a change. Somebody must [`drive`](Self::drive) its ticket.
+    pub fn submit(&self, change: Change) -> Arc<Ticket> {
+        let ticket = Arc::new(Ticket {
+            change: Mutex::new(Some(change)),
+            decided: Mutex::new(false),
+            outcome: Mutex::new(None),
+        });
+        self.waiting.lock().tickets.push(ticket.clone());
+        ticket
+    }
+
+    /// Waits until the ticket is decided, leading a group with `lead` where nobody else does.
+    /// `lead` must decide every ticket it is given.
+    pub fn drive(&self, ticket: &Ticket, lead: impl Fn(&[Arc<Ticket>])) -> Result<()> {
+        let mut waiting = self.waiting.lock();
+        loop {
+            if let Some(outcome) = ticket.outcome.lock().take() {
+                return outcome;
+            }
+            if waiting.leading {
+                self.decided.wait(&mut waiting);
+                continue;
+            }
+            waiting.leading = true;
+            let group = Group {
+                queue: self,
+                tickets: std::mem::take(&mut waiting.tickets),
+            };
+            drop(waiting);
+            lead(&group.tickets);
+            drop(group);
+            waiting = self.waiting.lock();
+        }
+    }
+}
+
+/// A group under commit. Dropping it ends the lead, also when the leader panics.
+struct Group<'a> {
+    queue: &'a Queue,
+    tickets: Vec<Arc<Ticket>>,
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        for ticket in &self.tickets {
+            let undecided = "the commit ended without a decision; this is a bug";
+            ticket.decide(Err(EngineError::ReadOnly(undecided.to_owned())));
+        }
+        self.queue.waiting.lock().leading = false;
+        self.queue.decided.notify_all();
+    }
+}

@@ -1,0 +1,306 @@
+//! The picker on versions made up without a disk.
+
+use super::*;
+use crate::compaction::plan::Kind;
+use marigram_manifest::{Partition, SegmentId, SegmentMeta, Tombstone};
+use marigram_model::{DAY_NS, SeriesId, TableId, TableOptions, TimeRange};
+use std::collections::{BTreeMap, BTreeSet};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// A version under construction; segments are numbered and of rising age.
+#[derive(Default)]
+struct Version {
+    segments: BTreeMap<SegmentId, SegmentMeta>,
+    tombstones: Vec<Tombstone>,
+    tables: BTreeMap<TableId, TableOptions>,
+    unreadable: BTreeSet<SegmentId>,
+}
+
+impl Version {
+    fn new() -> Self {
+        let tables = [(TableId(1), TableOptions::default())].into();
+        Self {
+            tables,
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, space: Space, bytes: u64, min: i64, max: i64) -> &mut SegmentMeta {
+        let id = SegmentId(self.segments.len() as u64);
+        let meta = SegmentMeta {
+            id,
+            space,
+            partition: Partition {
+                start_ns: 0,
+                width_ns: DAY_NS,
+            },
+            range: TimeRange { min, max },
+            rows: 100,
+            bytes,
+            sequence_max: 10 * (id.0 + 1),
+            tables: vec![TableId(1)],
+            series_min: SeriesId(0),
+            series_max: SeriesId(9),
+            level: 0,
+        };
+        self.segments.entry(id).or_insert(meta)
+    }
+
+    fn pick(&self, policy: Policy, turn: u64) -> Option<(Kind, Vec<u64>)> {
+        let plan = self.plan(policy, turn)?;
+        Some((plan.kind, plan.inputs.iter().map(|id| id.0).collect()))
+    }
+
+    fn plan(&self, policy: Policy, turn: u64) -> Option<Plan> {
+        let input = PickInput {
+            segments: &self.segments,
+            tombstones: &self.tombstones,
+            tables: &self.tables,
+            unreadable: &self.unreadable,
+            flushed_sequence: 1000,
+        };
+        pick(
+            &input,
+            &PickOptions {
+                policy,
+                ..PickOptions::default()
+            },
+            turn,
+        )
+    }
+}
+
+/// What [`Version::pick`] gives for an inner compaction of sequence segments.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "to be compared with what was picked"
+)]
+fn inner(inputs: &[u64]) -> Option<(Kind, Vec<u64>)> {
+    Some((Kind::Inner(Space::Sequence), inputs.to_vec()))
+}
+
+#[test]
+fn few_segments_are_left_alone() {
+    let mut version = Version::new();
+    for at in 0..3 {
+        version.add(Space::Sequence, KIB, at * 10, at * 10 + 9);
+    }
+    assert_eq!(version.pick(Policy::Balance, 0), None);
+}
+
+#[test]
+fn segments_of_one_size_are_merged_the_small_ones_first() {
+    let mut version = Version::new();
+    for (at, bytes) in [
+        40 * MIB,
+        40 * MIB,
+        40 * MIB,
+        40 * MIB,
+        KIB,
+        KIB,
+        2 * KIB,
+        KIB,
+    ]
+    .iter()
+    .enumerate()
+    {
+        version.add(Space::Sequence, *bytes, at as i64 * 10, at as i64 * 10 + 9);
+    }
+    assert_eq!(version.pick(Policy::Balance, 0), inner(&[4, 5, 6, 7]));
+    for id in 5..8 {
+        version.segments.remove(&SegmentId(id));
+    }
+    assert_eq!(version.pick(Policy::Balance, 0), inner(&[0, 1, 2, 3, 4]));
+}
+
+#[test]
+fn segments_of_the_largest_size_are_not_merged() {
+    let mut version = Version::new();
+    for at in 0..9 {
+        version.add(Space::Sequence, 600 * MIB, at * 10, at * 10 + 9);
+    }
+    assert_eq!(version.pick(Policy::Balance, 0), None);
+}
+
+#[test]
+fn partitions_and_times_to_live_are_kept_apart() {
+    let mut version = Version::new();
+    version.tables.insert(
+        TableId(2),
+        TableOptions {
+            ttl_ns: Some(1),
+            ..TableOptions::default()
+        },
+    );
+    for at in 0..6 {
+        version.add(Space::Sequence, KIB, at, at).partition.start_ns = (at % 2) * DAY_NS;
+    }
+    for at in 0..3 {
+        version.add(Space::Sequence, KIB, at, at).tables = vec![TableId(2)];
+    }
+    assert_eq!(version.pick(Policy::Balance, 0), None);
+    version.add(Space::Sequence, KIB, 9, 9).tables = vec![TableId(2)];
+    assert_eq!(version.pick(Policy::Balance, 0), inner(&[6, 7, 8, 9]));
+}
+
+#[test]
+fn late_rows_go_where_they_belong_when_they_are_worth_it() {
+    let mut version = Version::new();
+    version.add(Space::Sequence, 90 * MIB, 0, 9);
+    version.add(Space::Sequence, 90 * MIB, 10, 19);
+    version.add(Space::Unsequence, MIB, 5, 6);
+    assert_eq!(
+        version.pick(Policy::Balance, 0),
+        None,
+        "too few bytes for the rewriting"
+    );
+    version.add(Space::Unsequence, 20 * MIB, 7, 8);
+    assert_eq!(
+        version.pick(Policy::Balance, 0),
+        Some((Kind::Cross, vec![0, 2, 3]))
+    );
+    version.segments.get_mut(&SegmentId(3)).unwrap().range.max = 12;
+    version.segments.get_mut(&SegmentId(3)).unwrap().bytes = 30 * MIB;
+    assert_eq!(
+        version.pick(Policy::Balance, 0),
+        Some((Kind::Cross, vec![0, 1, 2, 3]))
+    );
+}
+
+#[test]
+fn many_late_segments_are_worth_any_rewriting() {
+    let mut version = Version::new();
+    version.add(Space::Sequence, 400 * MIB, 0, 99);
+    for at in 0..8 {
+        // Sizes that no four neighbours have in common would still be merged: cross goes first.
+        version.add(Space::Unsequence, KIB, at, at);
+    }
+    let picked = version.pick(Policy::CrossInner, 0).unwrap();
+    assert_eq!(picked, (Kind::Cross, (0..9).collect()));
+}
+
+#[test]
+fn late_rows_wait_for_older_ones_that_cannot_go() {
+    let mut version = Version::new();
+    version.add(Space::Sequence, 10 * MIB, 0, 99);
+    version
+        .add(Space::Unsequence, 10 * MIB, 0, 50)
+        .partition
+        .width_ns = 2 * DAY_NS;
+    version.add(Space::Unsequence, 10 * MIB, 0, 50);
+    assert_eq!(version.pick(Policy::Balance, 0), None);
+    version.segments.get_mut(&SegmentId(1)).unwrap().range.min = 51;
+    version.segments.get_mut(&SegmentId(1)).unwrap().range.max = 60;
+    assert_eq!(
+        version.pick(Policy::Balance, 0),
+        Some((Kind::Cross, vec![0, 2]))
+    );
+}
+
+#[test]
+fn late_segments_are_merged_only_with_their_neighbours_in_age() {
+    let mut version = Version::new();
+    for at in 0..5 {
+        version.add(Space::Unsequence, KIB, 0, 10);
+        if at == 2 {
+            version
+                .add(Space::Unsequence, KIB, 0, 10)
+                .partition
+                .width_ns = 2 * DAY_NS;
+        }
+    }
+    version.add(Space::Sequence, 500 * MIB, 0, 10);
+    let merged = version.pick(Policy::InnerCross, 0);
+    assert_eq!(
+        merged, None,
+        "{merged:?} would carry rows over a newer segment"
+    );
+    version
+        .segments
+        .get_mut(&SegmentId(3))
+        .unwrap()
+        .partition
+        .width_ns = DAY_NS;
+    let all = Some((Kind::Inner(Space::Unsequence), (0..6).collect()));
+    assert_eq!(version.pick(Policy::InnerCross, 0), all);
+}
+
+#[test]
+fn policies_put_the_kinds_in_their_order() {
+    let mut version = Version::new();
+    for at in 0..4 {
+        version.add(Space::Sequence, KIB, at * 10, at * 10 + 9);
+    }
+    for _ in 0..4 {
+        version.add(Space::Unsequence, KIB, 0, 39);
+    }
+    let kind = |policy, turn| version.pick(policy, turn).unwrap().0;
+    let turns: Vec<Kind> = (0..3).map(|turn| kind(Policy::Balance, turn)).collect();
+    assert_eq!(
+        turns,
+        [
+            Kind::Inner(Space::Sequence),
+            Kind::Inner(Space::Unsequence),
+            Kind::Cross
+        ]
+    );
+    assert_eq!(kind(Policy::InnerCross, 2), Kind::Inner(Space::Sequence));
+    assert_eq!(kind(Policy::CrossInner, 0), Kind::Cross);
+}
+
+#[test]
+fn segments_lose_tables_that_were_dropped() {
+    let mut version = Version::new();
+    version.add(Space::Sequence, KIB, 0, 9);
+    version.add(Space::Unsequence, KIB, 0, 9).tables = vec![TableId(1), TableId(7)];
+    assert_eq!(
+        version.pick(Policy::Balance, 0),
+        Some((Kind::Rewrite, vec![1]))
+    );
+    version.unreadable.insert(SegmentId(1));
+    assert_eq!(
+        version.pick(Policy::Balance, 0),
+        None,
+        "a damaged segment is left alone"
+    );
+}
+
+#[test]
+fn many_tombstones_are_spent() {
+    let mut version = Version::new();
+    version.add(Space::Sequence, KIB, 0, 9);
+    version.add(Space::Unsequence, KIB, 0, 99);
+    version.add(Space::Unsequence, KIB, 0, 99);
+    version
+        .segments
+        .values_mut()
+        .for_each(|segment| segment.bytes = 1);
+    version.segments.get_mut(&SegmentId(0)).unwrap().bytes = 100 * MIB;
+    for at in 0..65 {
+        version.tombstones.push(Tombstone {
+            sequence: 100 + at,
+            table: TableId(1),
+            series: None,
+            range: TimeRange { min: 50, max: 99 },
+        });
+    }
+    let plan = version.plan(Policy::Balance, 0).unwrap();
+    assert_eq!(
+        (plan.kind, plan.inputs),
+        (Kind::Rewrite, vec![SegmentId(2)]),
+        "the newest one"
+    );
+    assert_eq!(plan.spends_up_to, 1000, "as far as everything is flushed");
+    version
+        .segments
+        .get_mut(&SegmentId(2))
+        .unwrap()
+        .sequence_max = 164;
+    let plan = version.plan(Policy::Balance, 0);
+    assert_eq!(
+        plan, None,
+        "the older one must not become newer than its neighbour"
+    );
+}

@@ -1,0 +1,303 @@
+//! Compactions on a simulated disk: whatever is picked, the rows stay the same.
+
+use super::*;
+use crate::compaction::plan::{Kind, PickInput, PickOptions, Policy};
+use crate::compaction::{pick, spent_tombstones};
+use crate::merge::testing::{
+    COLUMNS, Fields, Given, Rows, TABLE, merged, naive, open_segment, tombstone,
+    without_sequence_duplicates,
+};
+use marigram_env::SimFs;
+use marigram_manifest::{Space, State};
+use marigram_segment::Segment;
+use proptest::prelude::*;
+use std::cell::Cell;
+
+/// A shard's segments and tombstones, without a shard.
+struct Files {
+    fs: Arc<dyn FileSystem>,
+    next: Cell<u64>,
+    state: State,
+    open: BTreeMap<SegmentId, Arc<OpenSegment>>,
+    tables: BTreeMap<TableId, TableOptions>,
+}
+
+impl Files {
+    fn new(given: &[Given], tombstones: &[Arc<Tombstone>]) -> Self {
+        let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(7));
+        let options = options();
+        let mut state = State {
+            flushed_sequence: 1000,
+            ..State::default()
+        };
+        let mut open = BTreeMap::new();
+        for (id, given) in given.iter().enumerate() {
+            let segment = open_segment(&fs, id as u64, given, &options);
+            state.segments.insert(segment.meta.id, segment.meta.clone());
+            open.insert(segment.meta.id, segment);
+        }
+        state.tombstones = tombstones
+            .iter()
+            .map(|tombstone| Tombstone::clone(tombstone))
+            .collect();
+        let tables = [(TABLE, TableOptions::default())].into();
+        Self {
+            fs,
+            next: Cell::new(100),
+            state,
+            open,
+            tables,
+        }
+    }
+
+    fn pick(&self, options: &PickOptions, turn: u64) -> Option<Plan> {
+        let input = PickInput {
+            segments: &self.state.segments,
+            tombstones: &self.state.tombstones,
+            tables: &self.tables,
+            unreadable: &BTreeSet::new(),
+            flushed_sequence: self.state.flushed_sequence,
+        };
+        pick(&input, options, turn)
+    }
+
+    fn tombstones(&self) -> Vec<Arc<Tombstone>> {
+        self.state
+            .tombstones
+            .iter()
+            .cloned()
+            .map(Arc::new)
+            .collect()
+    }
+
+    fn run(&self, plan: &Plan, stop: bool) -> Result<Option<Edit>> {
+        let inputs: Vec<_> = plan.inputs.iter().map(|id| self.open[id].clone()).collect();
+        let new_file = || {
+            let id = self.next.replace(self.next.get() + 1);
+            (SegmentId(id), PathBuf::from(format!("/{id:010}.seg")))
+        };
+        let memory = Arc::new(MemoryAccountant::new(1 << 30));
+        let context = RunContext {
+            fs: self.fs.clone(),
+            options: options(),
+            memory: memory.clone(),
+            new_file: &new_file,
+            stop: &|| stop,
+        };
+        let edit = run(plan, &inputs, &self.tombstones(), &self.tables, &context);
+        assert_eq!(memory.used(), 0);
+        edit
+    }
+
+    /// What committing the edit does.
+    fn install(&mut self, mut edit: Edit) {
+        for meta in &edit.added {
+            let path = PathBuf::from(format!("/{:010}.seg", meta.id.0));
+            let segment = Segment::open(&self.fs, &path).unwrap();
+            self.open.insert(
+                meta.id,
+                Arc::new(OpenSegment::new(meta.clone(), Ok(segment))),
+            );
+        }
+        for id in &edit.removed {
+            self.open.remove(id);
+        }
+        let mut after = self.state.clone();
+        after.apply(&edit);
+        edit = Edit {
+            tombstones_removed: spent_tombstones(&after),
+            ..Edit::default()
+        };
+        after.apply(&edit);
+        self.state = after;
+    }
+
+    fn rows(&self) -> Rows {
+        let tombstones = self.tombstones();
+        let sources = self
+            .open
+            .values()
+            .map(|open| Source::segment(open, TABLE, &tombstones));
+        let sources = sources.collect::<Result<_>>().unwrap();
+        merged(sources, MergeOptions::all(COLUMNS.to_vec(), 16))
+            .unwrap()
+            .into_iter()
+            .collect()
+    }
+}
+
+fn options() -> SegmentOptions {
+    SegmentOptions {
+        page_rows: 8,
+        row_group_rows: 32,
+        ..SegmentOptions::default()
+    }
+}
+
+/// Settings under which everything is due at once.
+fn eager(policy: Policy) -> PickOptions {
+    PickOptions {
+        policy,
+        inner_segments_min: 2,
+        segment_bytes_max: 3000,
+        cross_ratio: u64::MAX,
+        tombstones_max: 0,
+        ..PickOptions::default()
+    }
+}
+
+fn given() -> impl Strategy<Value = Vec<Given>> {
+    let fields = (
+        proptest::option::of(0..100i64),
+        proptest::option::of("[a-c]{0,3}"),
+    );
+    let rows = proptest::collection::btree_map((0..5u32, 0..40i64), fields, 1..120);
+    proptest::collection::vec((proptest::bool::ANY, rows), 1..6).prop_map(|sources| {
+        let numbered = sources.into_iter().enumerate();
+        let given = numbered.map(|(at, (late, rows))| Given {
+            late,
+            sequence_max: 10 * (at as u64 + 1),
+            rows,
+        });
+        without_sequence_duplicates(given.collect())
+    })
+}
+
+fn tombstones() -> impl Strategy<Value = Vec<Arc<Tombstone>>> {
+    let one = (
+        0..7u64,
+        proptest::collection::vec(0..5u32, 0..3),
+        0..40i64,
+        0..15i64,
+    );
+    proptest::collection::btree_map(0..70u64, one, 0..3).prop_map(|all| {
+        all.into_iter()
+            .map(|(at, (_, mut series, min, width))| {
+                series.sort_unstable();
+                tombstone(at + at / 9 + 1, &series, min, min + width)
+            })
+            .filter(|tombstone| tombstone.sequence % 10 != 0)
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn compactions_keep_every_row_and_come_to_an_end(
+        given in given(),
+        tombstones in tombstones(),
+        policy in prop_oneof![
+            Just(Policy::Balance),
+            Just(Policy::InnerCross),
+            Just(Policy::CrossInner)
+        ],
+    ) {
+        let expected = naive(&given, &tombstones);
+        let mut files = Files::new(&given, &tombstones);
+        prop_assert_eq!(&files.rows(), &expected, "before");
+        let mut turns = 0;
+        // Each turn makes segments fewer, or spends tombstones.
+        while let Some(plan) = files.pick(&eager(policy), turns) {
+            let edit = files.run(&plan, false).unwrap().unwrap();
+            files.install(edit);
+            turns += 1;
+            prop_assert_eq!(&files.rows(), &expected, "after {:?}", plan);
+            prop_assert!(turns < 60, "compaction does not come to an end");
+        }
+        let late = files.state.segments.values().filter(|meta| meta.space == Space::Unsequence);
+        prop_assert_eq!(late.count(), 0, "late rows are in their place");
+        let spent = spent_tombstones(&files.state);
+        prop_assert_eq!(files.state.tombstones.len(), spent.len(), "deletes are spent");
+    }
+}
+
+fn numbers(times: impl Iterator<Item = i64>) -> Rows {
+    let fields = |time: i64| -> Fields { (Some(time), None) };
+    times.map(|time| ((1, time), fields(time))).collect()
+}
+
+fn plan(kind: Kind, inputs: &[u64]) -> Plan {
+    Plan {
+        kind,
+        inputs: inputs.iter().copied().map(SegmentId).collect(),
+        space: Space::Sequence,
+        spends_up_to: u64::MAX,
+        segment_bytes_max: 1 << 30,
+    }
+}
+
+#[test]
+fn the_result_is_described_by_its_inputs() {
+    let given = [
+        Given {
+            late: false,
+            sequence_max: 10,
+            rows: numbers(0..50),
+        },
+        Given {
+            late: true,
+            sequence_max: 30,
+            rows: numbers(20..40),
+        },
+    ];
+    let mut files = Files::new(&given, &[tombstone(20, &[], 0, 9)]);
+    let edit = files
+        .run(&plan(Kind::Cross, &[0, 1]), false)
+        .unwrap()
+        .unwrap();
+    assert_eq!(edit.removed, [SegmentId(0), SegmentId(1)]);
+    let [meta] = &edit.added[..] else {
+        panic!("{:?}", edit.added)
+    };
+    assert_eq!(
+        (meta.space, meta.level, meta.sequence_max),
+        (Space::Sequence, 1, 30)
+    );
+    assert_eq!((meta.rows, meta.range.min, meta.range.max), (40, 10, 49));
+    assert_eq!(meta.tables, [TABLE]);
+    files.install(edit);
+    assert_eq!(
+        files.state.tombstones,
+        [],
+        "applied to the older input, and spent"
+    );
+}
+
+#[test]
+fn segments_of_dropped_tables_go_without_a_successor() {
+    let given = [Given {
+        late: false,
+        sequence_max: 10,
+        rows: numbers(0..50),
+    }];
+    let mut files = Files::new(&given, &[]);
+    files.tables.clear();
+    let plan = files.pick(&PickOptions::default(), 0).unwrap();
+    let edit = files.run(&plan, false).unwrap().unwrap();
+    assert_eq!((edit.removed.len(), edit.added.len()), (1, 0));
+}
+
+#[test]
+fn what_was_stopped_or_failed_leaves_no_files() {
+    let given = [
+        Given {
+            late: false,
+            sequence_max: 10,
+            rows: numbers(0..50),
+        },
+        Given {
+            late: false,
+            sequence_max: 20,
+            rows: numbers(50..90),
+        },
+    ];
+    let files = Files::new(&given, &[]);
+    let before = files.fs.list(Path::new("/")).unwrap();
+    let stopped = files
+        .run(&plan(Kind::Inner(Space::Sequence), &[0, 1]), true)
+        .unwrap();
+    assert!(stopped.is_none());
+    assert_eq!(files.fs.list(Path::new("/")).unwrap(), before);
+}

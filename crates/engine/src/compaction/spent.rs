@@ -1,0 +1,31 @@
+//! Which tombstones apply to a segment, and which have nothing left to do.
+
+use marigram_manifest::{SegmentMeta, State, Tombstone};
+
+/// Tombstones that no row in a segment needs any more. Those above the flushed sequence stay: rows
+/// that they cover may still be on their way into a segment.
+pub(crate) fn spent_tombstones(state: &State) -> Vec<u64> {
+    let spent = |tombstone: &&Tombstone| {
+        tombstone.sequence <= state.flushed_sequence
+            && !state
+                .segments
+                .values()
+                .any(|segment| covers(tombstone, segment))
+    };
+    state
+        .tombstones
+        .iter()
+        .filter(spent)
+        .map(|tombstone| tombstone.sequence)
+        .collect()
+}
+
+/// Whether a tombstone may delete rows of a segment.
+pub(super) fn covers(tombstone: &Tombstone, segment: &SegmentMeta) -> bool {
+    let (first, last) = (segment.series_min, segment.series_max);
+    let series = tombstone.series.as_deref();
+    tombstone.sequence > segment.sequence_max
+        && tombstone.range.overlaps(segment.range)
+        && segment.tables.contains(&tombstone.table)
+        && series.is_none_or(|series| series.iter().any(|id| first <= *id && *id <= last))
+}

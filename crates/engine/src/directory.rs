@@ -1,0 +1,135 @@
+//! The data directory: its lock, and the file `MARIGRAM` that says what it is.
+//!
+//! `MARIGRAM` is written once, as text, so that a person who finds the directory can read it:
+//! a line `marigram data directory`, a line `format 1` and a line `shards N`.
+
+use crate::error::{EngineError, Result};
+use marigram_env::{Env, Lock};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Version of the layout of a data directory.
+const FORMAT_VERSION: u32 = 1;
+const TITLE: &str = "marigram data directory";
+/// Most shards that a directory may have.
+const SHARDS_MAX: usize = 4096;
+
+/// Takes the directory's lock, making the directory where it does not exist.
+pub(crate) fn lock(env: &Env, dir: &Path) -> Result<Box<dyn Lock>> {
+    env.fs
+        .create_dir_all(dir)
+        .map_err(|error| EngineError::io(dir, error))?;
+    let io = |error| EngineError::io(dir, error);
+    if !env.fs.exists(&dir.join("MARIGRAM")).map_err(io)? {
+        sync_names_of(env, dir)?;
+    }
+    let path = dir.join("LOCK");
+    env.fs.lock(&path).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => EngineError::Invalid(format!(
+            "{} is open in another process (or twice in this one); close it there first",
+            dir.display()
+        )),
+        _ => EngineError::io(&path, error),
+    })
+}
+
+/// Makes the names durable by which a new directory is found, as far as the process may: a name
+/// that somebody else's directory holds was there before.
+fn sync_names_of(env: &Env, dir: &Path) -> Result<()> {
+    for parent in dir.ancestors().skip(1) {
+        let parent = if parent.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            parent
+        };
+        match env.fs.sync_dir(parent) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {}
+            outcome => outcome.map_err(|error| EngineError::io(parent, error))?,
+        }
+    }
+    Ok(())
+}
+
+/// The number of shards; a new directory gets `shards_new`.
+pub(crate) fn shards(env: &Env, dir: &Path, shards_new: usize) -> Result<usize> {
+    if let Some(shards) = read_shards(env, dir)? {
+        return Ok(shards);
+    }
+    if !(1..=SHARDS_MAX).contains(&shards_new) {
+        let reason = format!("{shards_new} shards were asked for; there are 1 to {SHARDS_MAX}");
+        return Err(EngineError::Invalid(reason));
+    }
+    write_shards(env, dir, shards_new)?;
+    Ok(shards_new)
+}
+
+/// The number of shards of an existing directory; `None` where the directory is new.
+pub(crate) fn read_shards(env: &Env, dir: &Path) -> Result<Option<usize>> {
+    let path = dir.join("MARIGRAM");
+    let io = |error| EngineError::io(&path, error);
+    if !env.fs.exists(&path).map_err(io)? {
+        return Ok(None);
+    }
+    let file = env.fs.open(&path).map_err(io)?;
+    let len = file.len().map_err(io)?.min(4096);
+    let mut bytes = vec![0; len as usize];
+    file.read_exact_at(&mut bytes, 0).map_err(io)?;
+    let corrupt = |reason: String| EngineError::Corrupt {
+        path: path.clone(),
+        offset: 0,
+        reason,
+    };
+    let text = String::from_utf8(bytes).map_err(|_| corrupt("it is not text".to_owned()))?;
+    let mut lines = text.lines();
+    if lines.next() != Some(TITLE) {
+        return Err(corrupt(format!("its first line is not '{TITLE}'")));
+    }
+    let number = |line: Option<&str>, word: &str| {
+        line.and_then(|line| line.strip_prefix(word)?.trim().parse::<usize>().ok())
+            .ok_or_else(|| corrupt(format!("the line '{word} …' is missing or no number")))
+    };
+    let format = number(lines.next(), "format")?;
+    if format != FORMAT_VERSION as usize {
+        return Err(EngineError::Invalid(format!(
+            "{} has format {format}; this Marigram reads format {FORMAT_VERSION}",
+            dir.display()
+        )));
+    }
+    let shards = number(lines.next(), "shards")?;
+    if !(1..=SHARDS_MAX).contains(&shards) {
+        return Err(corrupt(format!(
+            "{shards} shards are not between 1 and {SHARDS_MAX}"
+        )));
+    }
+    Ok(Some(shards))
+}
+
+fn write_shards(env: &Env, dir: &Path, shards: usize) -> Result<()> {
+    let (path, new) = (dir.join("MARIGRAM"), dir.join("MARIGRAM.new"));
+    let text = format!("{TITLE}\nformat {FORMAT_VERSION}\nshards {shards}\n");
+    let write = || {
+        let file = env.fs.create(&new)?;
+        file.append(text.as_bytes())?;
+        file.sync()?;
+        env.fs.rename(&new, &path)?;
+        env.fs.sync_dir(dir)
+    };
+    write().map_err(|error| EngineError::io(&path, error))
+}
+
+/// A shard's directory, made where it does not exist.
+pub(crate) fn make_shard_dir(env: &Env, dir: &Path, shard: usize) -> Result<PathBuf> {
+    let path = shard_dir(dir, shard);
+    let make = || {
+        env.fs.create_dir_all(&path)?;
+        env.fs.sync_dir(&dir.join("shards"))?;
+        env.fs.sync_dir(dir)
+    };
+    make().map_err(|error| EngineError::io(&path, error))?;
+    Ok(path)
+}
+
+/// A shard's directory.
+pub(crate) fn shard_dir(dir: &Path, shard: usize) -> PathBuf {
+    dir.join("shards").join(format!("{shard:04}"))
+}

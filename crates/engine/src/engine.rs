@@ -1,0 +1,341 @@
+//! The engine: shards, catalog and background threads put together behind one handle.
+
+mod inner;
+mod upkeep;
+mod write;
+
+use crate::background::Threads;
+use crate::catalog::{TableChange, TableSpec};
+use crate::commit::Change;
+use crate::error::{EngineError, Result};
+use crate::filter::TagFilter;
+use crate::memory::MemoryAccountant;
+use crate::options::EngineOptions;
+use crate::snapshot::TableSnapshot;
+use crate::status::{EngineStatus, SegmentInfo};
+use inner::Inner;
+use marigram_env::Env;
+use marigram_model::{SeriesId, TableId, TableSchema, TimeRange, WriteBatch};
+use marigram_wal::DeleteEntry;
+use std::path::Path;
+use std::sync::Arc;
+pub use write::{RejectedRow, WriteOptions, WriteReport};
+
+/// An open data directory. Cheap to clone (one `Arc`); all methods may be called from any thread
+/// and block. The last clone that is dropped stops the threads; what was acknowledged is durable
+/// then as far as [`Durability`](crate::Durability) promises.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    handle: Arc<Handle>,
+}
+
+/// What the clones of an engine share. Threads hold `inner` alone, so that dropping the last
+/// clone ends them.
+#[derive(Debug)]
+struct Handle {
+    inner: Arc<Inner>,
+    threads: Threads,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.inner.bell.stop();
+        self.threads.join();
+        self.inner.unlock();
+    }
+}
+
+impl Engine {
+    /// Opens or creates a data directory. Recovers first.
+    ///
+    /// # Errors
+    /// If it is open elsewhere, if the file system refuses, or if what cannot be read around is
+    /// damaged: the catalog, a manifest, a series log, or the log before its tail.
+    pub fn open(env: Env, dir: &Path, options: EngineOptions) -> Result<Self> {
+        let inner = Arc::new(Inner::open(env, dir, options)?);
+        let handle = Handle {
+            inner,
+            threads: Threads::default(),
+        };
+        upkeep::start(&handle.inner, &handle.threads)
+            .map_err(|error| EngineError::io(dir, error))?;
+        Ok(Self {
+            handle: Arc::new(handle),
+        })
+    }
+
+    /// Flushes, stops threads, releases the lock. Further calls give `Closed`.
+    ///
+    /// # Errors
+    /// If the flush fails; the engine is closed all the same.
+    pub fn close(&self) -> Result<()> {
+        let inner = &self.handle.inner;
+        inner.check_open()?;
+        inner.bell.stop();
+        self.handle.threads.join();
+        inner.close()
+    }
+
+    /// The accountant of everything the engine and its queries hold.
+    pub fn memory(&self) -> &Arc<MemoryAccountant> {
+        &self.inner().context.memory
+    }
+
+    /// Figures about the engine.
+    pub fn status(&self) -> EngineStatus {
+        self.inner().status()
+    }
+
+    /// Makes a database.
+    ///
+    /// # Errors
+    /// If the name is taken (unless `if_not_exists`) or not fit to be one, or the disk refuses.
+    pub fn create_database(&self, name: &str, if_not_exists: bool) -> Result<()> {
+        self.writable()?
+            .schemas
+            .create_database(name, if_not_exists)
+    }
+
+    /// Removes a database with its tables and rows.
+    ///
+    /// # Errors
+    /// If there is none of this name (unless `if_exists`), or the disk refuses.
+    pub fn drop_database(&self, name: &str, if_exists: bool) -> Result<()> {
+        let inner = self.writable()?;
+        for table in inner.schemas.drop_database(name, if_exists)? {
+            self.forget(table)?;
+        }
+        Ok(())
+    }
+
+    /// Names of databases, ascending.
+    pub fn databases(&self) -> Vec<String> {
+        self.inner().schemas.databases()
+    }
+
+    /// Makes a table.
+    ///
+    /// # Errors
+    /// If the database is missing, the name is taken (unless `if_not_exists`), the schema is not
+    /// within the limits, or the disk refuses.
+    pub fn create_table(
+        &self,
+        database: &str,
+        spec: &TableSpec,
+        if_not_exists: bool,
+    ) -> Result<Arc<TableSchema>> {
+        self.writable()?
+            .schemas
+            .create_table(database, spec, if_not_exists)
+    }
+
+    /// Changes a table.
+    ///
+    /// # Errors
+    /// If it is missing, the change does not fit, or the disk refuses.
+    pub fn alter_table(
+        &self,
+        database: &str,
+        table: &str,
+        change: &TableChange,
+    ) -> Result<Arc<TableSchema>> {
+        self.writable()?
+            .schemas
+            .alter_table(database, table, change)
+    }
+
+    /// Removes a table with its rows.
+    ///
+    /// # Errors
+    /// If there is none of this name (unless `if_exists`), or the disk refuses.
+    pub fn drop_table(&self, database: &str, table: &str, if_exists: bool) -> Result<()> {
+        let inner = self.writable()?;
+        match inner.schemas.drop_table(database, table, if_exists)? {
+            Some(table) => self.forget(table),
+            None => Ok(()),
+        }
+    }
+
+    /// Tables of a database by name.
+    ///
+    /// # Errors
+    /// If there is no such database.
+    pub fn tables(&self, database: &str) -> Result<Vec<Arc<TableSchema>>> {
+        self.opened()?.schemas.tables(database)
+    }
+
+    /// A table.
+    ///
+    /// # Errors
+    /// If there is no such database or table.
+    pub fn table(&self, database: &str, table: &str) -> Result<Arc<TableSchema>> {
+        self.opened()?.schemas.table(database, table)
+    }
+
+    /// Stores the good rows, durable when it returns; names the bad ones.
+    ///
+    /// # Errors
+    /// For problems of the whole batch: it does not fit together, names what does not exist and
+    /// may not be made, there is no memory for it now, or writes are refused.
+    pub fn write(
+        &self,
+        database: &str,
+        batch: &WriteBatch,
+        options: WriteOptions,
+    ) -> Result<WriteReport> {
+        write::write(self.writable()?, database, batch, options)
+    }
+
+    /// Deletes the rows of the series that match, in a range of time.
+    ///
+    /// # Errors
+    /// If there is no such table, or writes are refused.
+    pub fn delete(
+        &self,
+        database: &str,
+        table: &str,
+        filter: &TagFilter,
+        range: TimeRange,
+    ) -> Result<()> {
+        let inner = self.writable()?;
+        let table = inner.schemas.table(database, table)?.id;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let mut tickets = Vec::new();
+        for shard in &inner.shards {
+            let series = match filter {
+                TagFilter::All => None,
+                filter => {
+                    let index = shard.index.read();
+                    let matching = filter.evaluate(table, &index);
+                    if matching.is_empty() {
+                        continue;
+                    }
+                    Some(matching.into_iter().map(SeriesId).collect())
+                }
+            };
+            let change = Change::Delete(DeleteEntry {
+                table,
+                series,
+                range,
+            });
+            tickets.push((shard, shard.submit(change)));
+        }
+        let outcomes = tickets
+            .into_iter()
+            .map(|(shard, ticket)| shard.drive(&ticket));
+        outcomes.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    /// What a query on a table sees: one version of every shard.
+    ///
+    /// # Errors
+    /// If there is no such database or table.
+    pub fn snapshot(&self, database: &str, table: &str) -> Result<TableSnapshot> {
+        let inner = self.opened()?;
+        let schema = inner.schemas.table(database, table)?;
+        let views = inner
+            .shards
+            .iter()
+            .map(|shard| shard.view(schema.id))
+            .collect();
+        let series = inner.indexes.clone();
+        let last = inner
+            .shards
+            .iter()
+            .map(|shard| shard.last.clone())
+            .collect();
+        Ok(TableSnapshot::new(
+            schema,
+            views,
+            series,
+            last,
+            inner.context.memory.clone(),
+        ))
+    }
+
+    /// Everything acknowledged is in segments when it returns.
+    ///
+    /// # Errors
+    /// If the disk refuses; nothing is lost then.
+    pub fn flush(&self) -> Result<()> {
+        self.opened()?.flush()
+    }
+
+    /// Compacts until no policy asks for more.
+    ///
+    /// # Errors
+    /// If the disk refuses, or a segment is damaged.
+    pub fn compact(&self) -> Result<()> {
+        self.opened()?.compact()
+    }
+
+    /// One round of what background threads do: flushes that are due, one compaction a shard,
+    /// retention. Says whether it did anything.
+    ///
+    /// # Errors
+    /// The first that occurred; the rest of the round was done all the same.
+    pub fn maintain(&self) -> Result<bool> {
+        self.opened()?.maintain()
+    }
+
+    /// Drops partitions that every table in them has outlived.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn retain(&self) -> Result<()> {
+        self.opened()?.retain().map(drop)
+    }
+
+    /// Every segment.
+    pub fn segments(&self) -> Vec<SegmentInfo> {
+        self.inner()
+            .shards
+            .iter()
+            .flat_map(crate::status::segments)
+            .collect()
+    }
+
+    /// Reads everything and checks every checksum; calls `damage` with one message for each
+    /// damaged place (file, offset, reason). Works on an open directory and on a closed one.
+    ///
+    /// # Errors
+    /// If `dir` is no data directory, or cannot be read at all.
+    pub fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> Result<()> {
+        crate::verify::verify(env, dir, damage)
+    }
+
+    /// Tells every shard that a table is gone.
+    fn forget(&self, table: TableId) -> Result<()> {
+        let submit = |shard| {
+            (
+                shard,
+                crate::shard::Shard::submit(shard, Change::DropTable(table)),
+            )
+        };
+        let tickets: Vec<_> = self.inner().shards.iter().map(submit).collect();
+        let outcomes = tickets
+            .into_iter()
+            .map(|(shard, ticket)| shard.drive(&ticket));
+        outcomes.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    fn inner(&self) -> &Inner {
+        &self.handle.inner
+    }
+
+    fn opened(&self) -> Result<&Inner> {
+        self.inner().check_open()?;
+        Ok(self.inner())
+    }
+
+    fn writable(&self) -> Result<&Inner> {
+        let inner = self.opened()?;
+        inner.context.health.check()?;
+        Ok(inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

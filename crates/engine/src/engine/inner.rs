@@ -1,0 +1,121 @@
+//! What an engine is made of, opened and closed.
+
+use crate::background::Bell;
+use crate::catalog::Schemas;
+use crate::directory;
+use crate::error::{EngineError, Result};
+use crate::health::Health;
+use crate::memory::MemoryAccountant;
+use crate::options::{Durability, EngineOptions};
+use crate::recovery::open_shard;
+use crate::shard::{Context, Shard};
+use crate::stats::Stats;
+use crate::status::EngineStatus;
+use marigram_env::{Env, Lock};
+use marigram_series_index::SeriesIndex;
+use parking_lot::{Mutex, RwLock};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// An open data directory, without its threads.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub context: Arc<Context>,
+    pub schemas: Schemas,
+    pub shards: Vec<Shard>,
+    /// Series indexes by shard.
+    pub indexes: Vec<Arc<RwLock<SeriesIndex>>>,
+    pub bell: Arc<Bell>,
+    /// When the log was last synced in the background, monotonic ns.
+    pub synced_ns: AtomicU64,
+    closed: AtomicBool,
+    lock: Mutex<Option<Box<dyn Lock>>>,
+    recovery_ms: u64,
+    recovery_wal_bytes: u64,
+}
+
+impl Inner {
+    pub fn open(env: Env, dir: &Path, options: EngineOptions) -> Result<Self> {
+        let started_ns = env.clock.monotonic_ns();
+        let lock = directory::lock(&env, dir)?;
+        let count = directory::shards(&env, dir, options.shards)?;
+        let health = Arc::new(Health::default());
+        let schemas = Schemas::open(env.fs.clone(), dir, health.clone())?;
+        let live = schemas.all();
+        let memory = Arc::new(MemoryAccountant::new(options.memory_limit_bytes));
+        let stats = Stats::default();
+        let context = Arc::new(Context {
+            env,
+            options,
+            memory,
+            health,
+            stats,
+        });
+        let mut shards = Vec::with_capacity(count);
+        let mut recovery_wal_bytes = 0;
+        for number in 0..count {
+            let dir = directory::make_shard_dir(&context.env, dir, number)?;
+            let (shard, bytes) = open_shard(&context, dir, number, count, &live)?;
+            recovery_wal_bytes += bytes;
+            shards.push(shard);
+        }
+        let now_ns = context.env.clock.monotonic_ns();
+        Ok(Self {
+            indexes: shards.iter().map(|shard| shard.index.clone()).collect(),
+            schemas,
+            shards,
+            bell: Arc::new(Bell::default()),
+            synced_ns: AtomicU64::new(now_ns),
+            closed: AtomicBool::new(false),
+            lock: Mutex::new(Some(lock)),
+            recovery_ms: now_ns.saturating_sub(started_ns) / 1_000_000,
+            recovery_wal_bytes,
+            context,
+        })
+    }
+
+    /// `Closed` after [`close`](Self::close).
+    pub fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            Err(EngineError::Closed)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes no more calls, flushes and releases the lock.
+    pub fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Err(EngineError::Closed);
+        }
+        let flushed = self.flush();
+        self.unlock();
+        flushed
+    }
+
+    /// Releases the directory's lock. Where the log is synced at intervals, it is synced first.
+    pub fn unlock(&self) {
+        let Some(lock) = self.lock.lock().take() else {
+            return;
+        };
+        if matches!(self.context.options.durability, Durability::Interval(_)) {
+            for shard in &self.shards {
+                if let Err(error) = shard.sync() {
+                    tracing::error!(%error, "the log was not synced at the end");
+                }
+            }
+        }
+        drop(lock);
+    }
+
+    pub fn status(&self) -> EngineStatus {
+        EngineStatus {
+            databases: self.schemas.databases().len(),
+            tables: self.schemas.all().len(),
+            recovery_ms: self.recovery_ms,
+            recovery_wal_bytes: self.recovery_wal_bytes,
+            ..crate::status::status(&self.context, &self.shards)
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Behaviour of the whole engine on a simulated disk.
+
+mod faults;
+mod growth;
+mod limits;
+mod model;
+mod support;
+mod threads;

@@ -1,0 +1,197 @@
+//! Random histories against a naive model: what is read is what was written, whatever flushes,
+//! compactions, restarts and power losses came between.
+
+use super::support::{Contents, Row, World, options, read, store, try_read};
+use crate::{Engine, EngineOptions, TagFilter};
+use marigram_model::{FieldValue, FieldValueRef, TagValue, TimeRange};
+use std::collections::BTreeMap;
+
+/// xorshift64*.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % end
+    }
+}
+
+const DEVICES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+const FIELDS: [&str; 3] = ["x", "y", "z"];
+/// A third of the narrowest partition, so that histories cross partitions.
+const STEP_NS: i64 = 20_000_000_000;
+
+/// Device, time, fields with their values.
+type Written = (usize, i64, Vec<(usize, f64)>);
+
+struct History {
+    rng: Rng,
+    model: Contents,
+    clock: i64,
+}
+
+impl History {
+    fn write(&mut self, engine: &Engine) {
+        let rows: Vec<Written> = (0..=self.rng.below(30))
+            .map(|_| {
+                self.clock += self.rng.below(3) as i64;
+                let back = if self.rng.below(4) == 0 {
+                    self.rng.below(20) as i64
+                } else {
+                    0
+                };
+                let device = self.rng.below(DEVICES.len() as u64) as usize;
+                let first = self.rng.below(FIELDS.len() as u64) as usize;
+                let mut fields = vec![(first, self.rng.below(1000) as f64)];
+                if self.rng.below(2) == 0 {
+                    fields.push(((first + 1) % 3, self.rng.below(1000) as f64));
+                }
+                (device, (self.clock - back) * STEP_NS, fields)
+            })
+            .collect();
+        let fields: Vec<Vec<(&str, FieldValueRef<'_>)>> = rows
+            .iter()
+            .map(|(_, _, f)| {
+                f.iter()
+                    .map(|(f, v)| (FIELDS[*f], FieldValueRef::F64(*v)))
+                    .collect()
+            })
+            .collect();
+        let batch: Vec<Row<'_>> = rows
+            .iter()
+            .zip(&fields)
+            .map(|((device, time, _), fields)| (DEVICES[*device], *time, fields.as_slice()))
+            .collect();
+        store(engine, "t", &batch);
+        for (device, time, fields) in rows {
+            let row = self
+                .model
+                .entry((DEVICES[device].to_owned(), time))
+                .or_default();
+            for (field, value) in fields {
+                row.insert(FIELDS[field].to_owned(), FieldValue::F64(value));
+            }
+        }
+    }
+
+    fn delete(&mut self, engine: &Engine) {
+        let device = DEVICES[self.rng.below(DEVICES.len() as u64) as usize];
+        let all = self.rng.below(4) == 0;
+        let filter = if all {
+            TagFilter::All
+        } else {
+            TagFilter::In(0, vec![TagValue::String(device.to_owned())])
+        };
+        let end = self.clock - self.rng.below(10) as i64;
+        let start = end - self.rng.below(15) as i64;
+        let range = TimeRange {
+            min: start * STEP_NS,
+            max: end * STEP_NS,
+        };
+        engine.delete("db", "t", &filter, range).unwrap();
+        self.model
+            .retain(|(of, time), _| !((all || of == device) && range.contains(*time)));
+    }
+
+    fn check(&mut self, engine: &Engine, when: &str) {
+        assert_eq!(read(engine, "t"), self.model, "{when}");
+        let end = self.clock - self.rng.below(10) as i64;
+        let range = TimeRange {
+            min: (end - 9) * STEP_NS,
+            max: end * STEP_NS,
+        };
+        let mut expected = self.model.clone();
+        expected.retain(|(_, time), _| range.contains(*time));
+        assert_eq!(
+            try_read(engine, "t", range).unwrap(),
+            expected,
+            "{when}, {range:?}"
+        );
+        self.check_last(engine, when);
+    }
+
+    fn check_last(&self, engine: &Engine, when: &str) {
+        let mut expected: BTreeMap<&str, i64> = BTreeMap::new();
+        for (device, time) in self.model.keys() {
+            expected.insert(device, *time);
+        }
+        let snapshot = engine.snapshot("db", "t").unwrap();
+        let rows = snapshot
+            .last_rows(&snapshot.select(&TagFilter::All), &[])
+            .unwrap();
+        let mut times: Vec<i64> = rows
+            .iter()
+            .flat_map(|(_, rows)| rows.times.iter().copied())
+            .collect();
+        let mut expected: Vec<i64> = expected.into_values().collect();
+        times.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(times, expected, "last rows, {when}");
+    }
+}
+
+fn run(seed: u64, options: &EngineOptions, steps: u64) {
+    let world = World::new(seed);
+    let mut engine = world.open_with(options.clone());
+    engine.create_database("db", false).unwrap();
+    let spec = crate::TableSpec {
+        name: "t".to_owned(),
+        tags: vec![("dev".to_owned(), marigram_model::TagType::String)],
+        options: marigram_model::TableOptions {
+            partition_ns: 3 * STEP_NS,
+            ttl_ns: None,
+        },
+        ..crate::TableSpec::default()
+    };
+    engine.create_table("db", &spec, false).unwrap();
+    let rng = Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut history = History {
+        rng,
+        model: Contents::new(),
+        clock: 1000,
+    };
+    for step in 0..steps {
+        let when = format!("seed {seed}, step {step}");
+        match history.rng.below(20) {
+            0..10 => history.write(&engine),
+            10..12 => history.delete(&engine),
+            12..14 => engine.flush().unwrap(),
+            14 => drop(engine.maintain().unwrap()),
+            15 => engine.compact().unwrap(),
+            16 => {
+                engine.close().unwrap();
+                engine = world.open_with(options.clone());
+            }
+            17 => {
+                world.fs.crash();
+                drop(engine);
+                engine = world.open_with(options.clone());
+            }
+            _ => history.check(&engine, &when),
+        }
+    }
+    history.check(&engine, &format!("seed {seed}, at the end"));
+    engine.close().unwrap();
+    assert_eq!(world.damage(), Vec::<String>::new());
+}
+
+#[test]
+fn histories_agree_with_the_model() {
+    for seed in 0..40 {
+        run(seed, &options(), 60);
+    }
+}
+
+#[test]
+fn histories_agree_with_the_model_when_memtables_are_tiny() {
+    let tiny = EngineOptions {
+        flush_bytes_max: 2000,
+        shards: 1,
+        ..options()
+    };
+    for seed in 100..130 {
+        run(seed, &tiny, 60);
+    }
+}

@@ -1,0 +1,162 @@
+//! What the tests of the engine share: an engine on a simulated disk, batches, and reading back.
+
+use crate::{
+    Durability, Engine, EngineOptions, ScanMetrics, ScanRequest, TagFilter, WriteOptions,
+    WriteReport,
+};
+use marigram_env::{Env, SimClock, SimFs};
+use marigram_model::{BatchBuilder, FieldValue, FieldValueRef, TagValueRef, TimeRange, WriteBatch};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where the tests' data directory lies.
+pub const DIR: &str = "/data";
+
+/// A disk and a clock that outlive engines.
+#[derive(Clone)]
+pub struct World {
+    pub fs: SimFs,
+    pub clock: SimClock,
+}
+
+impl World {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            fs: SimFs::new(seed),
+            clock: SimClock::new(1_000_000),
+        }
+    }
+
+    pub fn env(&self) -> Env {
+        Env::simulated(&self.fs, &self.clock)
+    }
+
+    pub fn open(&self) -> Engine {
+        self.open_with(options())
+    }
+
+    pub fn open_with(&self, options: EngineOptions) -> Engine {
+        Engine::open(self.env(), Path::new(DIR), options).unwrap()
+    }
+
+    /// An engine with the database `db`.
+    pub fn open_db(&self) -> Engine {
+        let engine = self.open();
+        engine.create_database("db", true).unwrap();
+        engine
+    }
+
+    /// What verification finds.
+    pub fn damage(&self) -> Vec<String> {
+        let mut damage = Vec::new();
+        Engine::verify(&self.env(), Path::new(DIR), &mut |place| damage.push(place)).unwrap();
+        damage
+    }
+}
+
+pub fn options() -> EngineOptions {
+    EngineOptions {
+        shards: 2,
+        durability: Durability::Fsync,
+        memory_limit_bytes: 64 << 20,
+        flush_bytes_max: 8 << 20,
+        flush_age_max: Some(Duration::from_mins(1)),
+        background_threads: 0,
+        segment: marigram_segment::SegmentOptions::default(),
+    }
+}
+
+pub const GROW: WriteOptions = WriteOptions { grow: true };
+
+/// A row for [`batch`]: device, time, fields.
+pub type Row<'a> = (&'a str, i64, &'a [(&'a str, FieldValueRef<'a>)]);
+
+/// A batch of rows with the one tag `dev`.
+pub fn batch(table: &str, rows: &[Row<'_>]) -> WriteBatch {
+    let mut builder = BatchBuilder::new(table);
+    let mut slots = BTreeMap::new();
+    for (device, time, fields) in rows {
+        let slot = *slots
+            .entry(*device)
+            .or_insert_with(|| builder.slot([("dev", TagValueRef::String(device))]));
+        builder.row(slot, *time);
+        for (name, value) in *fields {
+            builder.field(name, *value);
+        }
+    }
+    builder.finish()
+}
+
+/// Writes rows that must all be stored.
+pub fn store(engine: &Engine, table: &str, rows: &[Row<'_>]) {
+    let report = engine.write("db", &batch(table, rows), GROW).unwrap();
+    assert_eq!(
+        report,
+        WriteReport {
+            stored: rows.len(),
+            rejected: Vec::new()
+        }
+    );
+}
+
+/// Rows as read: (device, time) → field values by name, nulls left out.
+pub type Contents = BTreeMap<(String, i64), BTreeMap<String, FieldValue>>;
+
+/// Everything in a table.
+pub fn read(engine: &Engine, table: &str) -> Contents {
+    try_read(engine, table, TimeRange::ALL).unwrap()
+}
+
+pub fn try_read(engine: &Engine, table: &str, range: TimeRange) -> crate::Result<Contents> {
+    let snapshot = engine.snapshot("db", table)?;
+    let schema = snapshot.schema().clone();
+    let request = ScanRequest {
+        selection: snapshot.select(&TagFilter::All),
+        range,
+        columns: schema.fields.iter().map(|field| field.id).collect(),
+        bounds: Vec::new(),
+        batch_rows: 1000,
+        partitions: 2,
+        limit: None,
+    };
+    let mut contents = Contents::new();
+    for mut partition in snapshot.scan(&request, Arc::new(ScanMetrics::default()))? {
+        while let Some(rows) = partition.next_rows()? {
+            assert!(rows.is_sorted());
+            let mut row = 0;
+            for run in &rows.runs {
+                let device = snapshot.tag_values(partition.shard(), &[run.series], 0);
+                let device = text_of(&device);
+                for at in row..row + run.rows as usize {
+                    let fields = schema.fields.iter().zip(&rows.columns);
+                    let values = fields.filter_map(|(field, column)| {
+                        Some((field.name.clone(), FieldValue::at(column, at)?))
+                    });
+                    let known = contents.insert(
+                        (device.clone(), rows.times[at]),
+                        values.collect::<BTreeMap<_, _>>(),
+                    );
+                    assert!(known.is_none(), "a row is visible once");
+                }
+                row += run.rows as usize;
+            }
+        }
+    }
+    Ok(contents)
+}
+
+/// The first value of a tag column, whether it is plain text or a dictionary of it.
+fn text_of(values: &arrow_array::ArrayRef) -> String {
+    use arrow_array::cast::AsArray;
+    if let Some(text) = values.as_string_opt::<i32>() {
+        return text.value(0).to_owned();
+    }
+    let dictionary = values.as_any_dictionary();
+    dictionary
+        .values()
+        .as_string::<i32>()
+        .value(dictionary.normalized_keys()[0])
+        .to_owned()
+}

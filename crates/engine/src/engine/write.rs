@@ -1,0 +1,184 @@
+//! The way of a batch: checked, resolved, routed, admitted, committed.
+
+use super::inner::Inner;
+use crate::admission::admit;
+use crate::catalog::{Growth, blank};
+use crate::commit::{Change, PendingWrite};
+use crate::error::{EngineError, Result};
+use crate::resolve::{Outcome, Resolved, resolve};
+use crate::route::{estimate_bytes, route};
+use crate::stats::add;
+use marigram_model::{Limits, TableId, TableSchema, WriteBatch};
+use std::sync::Arc;
+
+/// How a batch is to be taken.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOptions {
+    /// Make the table, tags and fields that are missing; otherwise they are errors.
+    pub grow: bool,
+}
+
+/// A row that was not stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectedRow {
+    /// The row in the batch, from 0.
+    pub row: u32,
+    /// What was wrong with it.
+    pub reason: String,
+}
+
+/// What became of a batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriteReport {
+    /// Rows stored.
+    pub stored: usize,
+    /// Rows not stored, ascending.
+    pub rejected: Vec<RejectedRow>,
+}
+
+pub(super) fn write(
+    inner: &Inner,
+    database: &str,
+    batch: &WriteBatch,
+    options: WriteOptions,
+) -> Result<WriteReport> {
+    batch.check()?;
+    let context = &inner.context;
+    let live = || inner.schemas.all();
+    let estimate = estimate_bytes(batch);
+    let mut reservation = admit(context, &inner.shards, &live, &inner.bell, estimate)?;
+    let (table, resolved) = fit(inner, database, batch, options)?;
+    let writes = route(table, batch, &resolved, &inner.indexes);
+    reservation.adjust(writes.iter().map(|(_, write)| write.bytes).sum());
+    let mut rejected: Vec<RejectedRow> = resolved
+        .rejects
+        .into_reasons()
+        .into_iter()
+        .map(|(row, reason)| RejectedRow { row, reason })
+        .collect();
+    let mut stored = 0;
+    let mut failure: Option<EngineError> = None;
+    let mut failed_shards = Vec::new();
+    for (shard, rows, bytes, outcome) in commit(inner, writes) {
+        match outcome {
+            Ok(()) => {
+                reservation.keep(bytes);
+                stored += rows;
+            }
+            Err(error) => {
+                failed_shards.push(shard);
+                failure.get_or_insert(error);
+            }
+        }
+    }
+    drop(reservation);
+    if let Some(error) = failure {
+        if stored == 0 {
+            return Err(error);
+        }
+        reject_shards(inner, table, batch, &failed_shards, &error, &mut rejected);
+    }
+    add(&context.stats.rows_rejected, rejected.len());
+    if let Err(error) = inner.freeze_full() {
+        // The rows are stored; what failed is told by the next write.
+        tracing::error!(%error, "a memtable could not be frozen");
+    }
+    Ok(WriteReport { stored, rejected })
+}
+
+/// Fits a batch to its table, which grows where it may.
+fn fit(
+    inner: &Inner,
+    database: &str,
+    batch: &WriteBatch,
+    options: WriteOptions,
+) -> Result<(TableId, Resolved)> {
+    let now_ns = inner.context.env.clock.now_ns();
+    let mut schema: Option<Arc<TableSchema>> = inner.schemas.find(database, &batch.table)?;
+    if schema.is_none() && !options.grow {
+        schema = Some(inner.schemas.table(database, &batch.table)?);
+    }
+    // Each round adds what the one before found missing. Others may grow the table meanwhile, but
+    // a column that is there stays, so the rounds come to an end.
+    loop {
+        let outcome = if let Some(schema) = &schema {
+            resolve(schema, batch, options.grow, false, now_ns)?
+        } else {
+            Limits::check_name("table", &batch.table)?;
+            let blank = blank(database, &batch.table, TableId(0));
+            resolve(&blank, batch, options.grow, true, now_ns)?
+        };
+        match (outcome, &schema) {
+            (Outcome::Done(resolved), Some(schema)) => return Ok((schema.id, resolved)),
+            // Nothing can be stored, so the table is not made: every row is rejected.
+            (Outcome::Done(resolved), None) => return Ok((TableId(0), resolved)),
+            (Outcome::Grow(growth), _) => {
+                schema = Some(grow(inner, database, &batch.table, &growth)?);
+            }
+        }
+    }
+}
+
+fn grow(inner: &Inner, database: &str, table: &str, growth: &Growth) -> Result<Arc<TableSchema>> {
+    inner.schemas.grow(database, table, growth)
+}
+
+type Committed = (usize, usize, usize, Result<()>);
+
+/// Queues writes on all their shards, then drives each: (shard, rows, bytes, outcome).
+fn commit(inner: &Inner, writes: Vec<(usize, PendingWrite)>) -> Vec<Committed> {
+    let submit = |(number, write): (usize, PendingWrite)| {
+        let (rows, bytes) = (write.times.len(), write.bytes);
+        (
+            number,
+            rows,
+            bytes,
+            inner.shards[number].submit(Change::Write(write)),
+        )
+    };
+    let tickets: Vec<_> = writes.into_iter().map(submit).collect();
+    tickets
+        .into_iter()
+        .map(|(number, rows, bytes, ticket)| {
+            (number, rows, bytes, inner.shards[number].drive(&ticket))
+        })
+        .collect()
+}
+
+/// Some shards took their rows and these did not: names the rows of these.
+fn reject_shards(
+    inner: &Inner,
+    table: TableId,
+    batch: &WriteBatch,
+    failed: &[usize],
+    error: &EngineError,
+    rejected: &mut Vec<RejectedRow>,
+) {
+    let Ok(Outcome::Done(resolved)) =
+        inner
+            .schemas
+            .all()
+            .get(&table)
+            .map_or(Err(EngineError::Closed), |schema| {
+                resolve(
+                    schema,
+                    batch,
+                    false,
+                    false,
+                    inner.context.env.clock.now_ns(),
+                )
+            })
+    else {
+        return;
+    };
+    let known: std::collections::HashSet<u32> = rejected.iter().map(|row| row.row).collect();
+    for (row, shard) in crate::route::shard_of_rows(table, batch, &resolved, inner.shards.len()) {
+        if failed.contains(&shard) && !known.contains(&row) {
+            rejected.push(RejectedRow {
+                row,
+                reason: error.to_string(),
+            });
+        }
+    }
+    rejected.sort_by_key(|row| row.row);
+}

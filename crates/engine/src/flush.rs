@@ -1,0 +1,102 @@
+//! Flush: a frozen memtable becomes segments.
+//!
+//! All rows of a table are sorted at once (see [`crate::chunk::sort`]) and written slice by slice,
+//! one segment for each (partition, space) and each group of tables that share partition width and
+//! ttl. Deletes that came after a chunk are applied to it on the way. Nothing counts before the
+//! manifest says so: a flush that fails leaves files that are removed, and can be tried again.
+
+mod pieces;
+mod write;
+
+use crate::error::{EngineError, Result};
+use crate::shard::{Frozen, Shard};
+use marigram_manifest::{Edit, SegmentMeta, Tombstone};
+use marigram_model::{TableId, TableSchema};
+use marigram_series_index::SeriesLog;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Tables that exist, by id.
+pub(crate) type LiveTables = HashMap<TableId, Arc<TableSchema>>;
+
+impl Shard {
+    /// Flushes the oldest frozen memtable; says whether there was one. After a failure writes are
+    /// refused until a flush of the shard succeeds.
+    pub fn flush_oldest(&self, live: &LiveTables) -> Result<bool> {
+        let _one_at_a_time = self.flushing.lock();
+        let Some(frozen) = self.state.read().frozen.front().cloned() else {
+            self.context.health.flush_succeeded(self.number);
+            return Ok(false);
+        };
+        if self.context.health.is_final() {
+            // Nothing can be committed any more: segments would only be left behind.
+            self.context.health.check()?;
+        }
+        let flushed = self.flush(&frozen, live);
+        if let Err(error) = flushed {
+            self.context
+                .health
+                .flush_failed(self.number, &error.to_string());
+            return Err(error);
+        }
+        self.context.health.flush_succeeded(self.number);
+        crate::stats::add(&self.context.stats.flushes, 1);
+        if let Some(floor) = frozen.wal_floor
+            && let Err(error) = self.log().wal.remove_below(floor)
+        {
+            tracing::warn!(shard = self.number, %error, "old log files were not removed");
+        }
+        Ok(true)
+    }
+
+    fn flush(&self, frozen: &Frozen, live: &LiveTables) -> Result<()> {
+        let tombstones = self.state.read().tombstones.clone();
+        let added = write::write_segments(self, &frozen.memtable, &tombstones, live)?;
+        let series_log_bytes = match self.log_series(frozen) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.remove_segments(&added);
+                return Err(error);
+            }
+        };
+        let kept = frozen
+            .memtable
+            .tombstones
+            .iter()
+            .filter(|t| live.contains_key(&t.table));
+        let edit = Edit {
+            added,
+            tombstones_added: kept.map(|tombstone| Tombstone::clone(tombstone)).collect(),
+            wal_floor: frozen.wal_floor,
+            flushed_sequence: Some(frozen.memtable.sequence_max),
+            series_log_bytes: Some(series_log_bytes),
+            ..Edit::default()
+        };
+        self.install(edit, true)
+    }
+
+    /// Logs the series that the memtable's rows may name; gives the log's valid length.
+    fn log_series(&self, frozen: &Frozen) -> Result<u64> {
+        let mut durable = self.durable.lock();
+        let mut log = if let Some(log) = durable.series_log.take() {
+            log
+        } else {
+            let valid = durable.manifest.state().series_log_bytes;
+            SeriesLog::open(self.context.env.fs.clone(), &self.dir, valid)?.0
+        };
+        let bytes = log.append(&self.index.read(), frozen.series_end)?;
+        durable.series_log = Some(log);
+        Ok(bytes)
+    }
+
+    /// Removes files that were written and are not in the manifest.
+    fn remove_segments(&self, segments: &[SegmentMeta]) {
+        for meta in segments {
+            let path = crate::shard::segment_path(&self.segment_dir(), meta.id);
+            if let Err(error) = self.context.env.fs.remove(&path) {
+                let error = EngineError::io(&path, error);
+                tracing::warn!(%error, "a file of a failed flush was not removed");
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Cutting sorted rows into partitions.
+
+use crate::chunk::sort::Order;
+use marigram_model::{SeriesId, SeriesRun, TimeRange, partition_start};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Consecutive rows of one series in an order, all in one partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub series: SeriesId,
+    pub rows: Range<usize>,
+}
+
+/// The rows of an order by start of their partition, each partition's in storage order.
+pub(super) fn cut(order: &Order, range: TimeRange, width_ns: i64) -> BTreeMap<i64, Vec<Piece>> {
+    let mut pieces: BTreeMap<i64, Vec<Piece>> = BTreeMap::new();
+    let first = partition_start(range.min, width_ns);
+    let one_partition = first == partition_start(range.max, width_ns);
+    let mut row = 0;
+    for run in &order.runs {
+        let end = row + run.rows as usize;
+        if one_partition {
+            pieces.entry(first).or_default().push(Piece {
+                series: run.series,
+                rows: row..end,
+            });
+            row = end;
+            continue;
+        }
+        while row < end {
+            let start = partition_start(order.times[row], width_ns);
+            // The last partition of i64 time has no end in it.
+            let next = start.checked_add(width_ns);
+            let after =
+                order.times[row..end].partition_point(|time| next.is_none_or(|next| *time < next));
+            let rows = row..row + after;
+            row = rows.end;
+            pieces.entry(start).or_default().push(Piece {
+                series: run.series,
+                rows,
+            });
+        }
+    }
+    pieces
+}
+
+/// The pieces in portions of at most `rows_max` rows, long pieces cut.
+pub(super) fn portions(pieces: &[Piece], rows_max: usize) -> Vec<Vec<Piece>> {
+    let mut portions = Vec::new();
+    let (mut portion, mut rows) = (Vec::new(), 0);
+    for piece in pieces {
+        let mut left = piece.rows.clone();
+        while !left.is_empty() {
+            let take = left.len().min(rows_max - rows);
+            portion.push(Piece {
+                series: piece.series,
+                rows: left.start..left.start + take,
+            });
+            left.start += take;
+            rows += take;
+            if rows == rows_max {
+                portions.push(std::mem::take(&mut portion));
+                rows = 0;
+            }
+        }
+    }
+    if !portion.is_empty() {
+        portions.push(portion);
+    }
+    portions
+}
+
+/// The runs of a portion, and its rows as ranges of the order.
+pub(super) fn runs_and_ranges(portion: &[Piece]) -> (Vec<SeriesRun>, Vec<Range<usize>>) {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for piece in portion {
+        match ranges.last_mut() {
+            Some(last) if last.end == piece.rows.start => last.end = piece.rows.end,
+            _ => ranges.push(piece.rows.clone()),
+        }
+    }
+    let runs = portion
+        .iter()
+        .map(|piece| SeriesRun {
+            series: piece.series,
+            rows: piece.rows.len() as u32,
+        })
+        .collect();
+    (runs, ranges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::part::Part;
+
+    fn order(rows: &[(u32, i64)]) -> Order {
+        let series: Vec<u32> = rows.iter().map(|row| row.0).collect();
+        let times: Vec<i64> = rows.iter().map(|row| row.1).collect();
+        Order::of(&[Part {
+            series: series.into(),
+            times: times.into(),
+            columns: Vec::new(),
+        }])
+    }
+
+    #[test]
+    fn rows_are_cut_at_partition_boundaries_and_at_the_ends_of_time() {
+        let order = order(&[
+            (1, i64::MIN),
+            (1, -1),
+            (1, 0),
+            (1, 9),
+            (1, 10),
+            (2, 5),
+            (2, i64::MAX),
+        ]);
+        let pieces = cut(&order, TimeRange::ALL, 10);
+        let of = |start: i64| pieces[&start].iter().map(|p| (p.series.0, p.rows.clone()));
+        assert_eq!(of(-10).collect::<Vec<_>>(), vec![(1, 1..2)]);
+        assert_eq!(of(0).collect::<Vec<_>>(), vec![(1, 2..4), (2, 5..6)]);
+        assert_eq!(of(10).collect::<Vec<_>>(), vec![(1, 4..5)]);
+        assert_eq!(
+            pieces
+                .values()
+                .flatten()
+                .map(|piece| piece.rows.len())
+                .sum::<usize>(),
+            7
+        );
+    }
+
+    #[test]
+    fn portions_cut_long_pieces_and_join_neighbours() {
+        let pieces = vec![
+            Piece {
+                series: SeriesId(1),
+                rows: 0..5,
+            },
+            Piece {
+                series: SeriesId(2),
+                rows: 5..6,
+            },
+            Piece {
+                series: SeriesId(4),
+                rows: 8..9,
+            },
+        ];
+        let portions = portions(&pieces, 4);
+        assert_eq!(portions.len(), 2);
+        let (runs, ranges) = runs_and_ranges(&portions[1]);
+        assert_eq!(ranges, vec![4..6, 8..9]);
+        let runs: Vec<_> = runs.iter().map(|run| (run.series.0, run.rows)).collect();
+        assert_eq!(runs, vec![(1, 1), (2, 1), (4, 1)]);
+    }
+}

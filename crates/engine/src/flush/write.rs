@@ -1,0 +1,281 @@
+//! Writing a memtable's rows as segments.
+
+use super::LiveTables;
+use super::pieces::{Piece, cut, portions, runs_and_ranges};
+use crate::chunk::part::{self, Part, concat_parts};
+use crate::chunk::sort::{Order, PARTS_MAX};
+use crate::chunk::{CHUNK_ROWS, Chunk};
+use crate::error::{EngineError, Result};
+use crate::memory::Holder;
+use crate::memtable::Memtable;
+use crate::shard::Shard;
+use arrow_array::BooleanArray;
+use arrow_select::filter::filter;
+use marigram_manifest::{Partition, SegmentMeta, Space, Tombstone};
+use marigram_model::{SeriesId, SortedRows, TableId, TableOptions, TimeRange};
+use marigram_segment::{SegmentColumn, SegmentWriter};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Bytes that sorting holds for each row.
+const ORDER_BYTES_A_ROW: usize = 32;
+
+/// The rows of one table in one space.
+struct TableRows {
+    table: TableId,
+    parts: Vec<Part>,
+    order: Order,
+    columns: Vec<SegmentColumn>,
+    pieces: BTreeMap<i64, Vec<Piece>>,
+}
+
+/// Writes the rows of `memtable` to new segments, durable when it returns. On an error nothing is
+/// left behind.
+pub(super) fn write_segments(
+    shard: &Shard,
+    memtable: &Memtable,
+    tombstones: &[Arc<Tombstone>],
+    live: &LiveTables,
+) -> Result<Vec<SegmentMeta>> {
+    let mut groups: BTreeMap<(i64, Option<i64>), Vec<TableId>> = BTreeMap::new();
+    for (table, _) in memtable.tables() {
+        if let Some(schema) = live.get(&table) {
+            let TableOptions {
+                partition_ns,
+                ttl_ns,
+            } = schema.options;
+            groups
+                .entry((partition_ns, ttl_ns))
+                .or_default()
+                .push(table);
+        }
+    }
+    let mut written = Vec::new();
+    let mut all = || -> Result<()> {
+        for ((width_ns, _), tables) in &groups {
+            for space in [Space::Sequence, Space::Unsequence] {
+                let chunks = of_space(memtable, tables, space);
+                write_group(shard, *width_ns, space, &chunks, tombstones, &mut written)?;
+            }
+        }
+        if !written.is_empty() {
+            let dir = shard.segment_dir();
+            shard
+                .context
+                .env
+                .fs
+                .sync_dir(&dir)
+                .map_err(|error| EngineError::io(&dir, error))?;
+        }
+        Ok(())
+    };
+    match all() {
+        Ok(()) => Ok(written),
+        Err(error) => {
+            shard.remove_segments(&written);
+            Err(error)
+        }
+    }
+}
+
+fn of_space(
+    memtable: &Memtable,
+    tables: &[TableId],
+    space: Space,
+) -> Vec<(TableId, Vec<Arc<Chunk>>)> {
+    let late = space == Space::Unsequence;
+    let chunks = |table: &TableId| {
+        let chunks = memtable
+            .chunks(*table)
+            .filter(|chunk| chunk.is_late() == late);
+        (*table, chunks.cloned().collect::<Vec<_>>())
+    };
+    tables
+        .iter()
+        .map(chunks)
+        .filter(|(_, chunks)| !chunks.is_empty())
+        .collect()
+}
+
+/// Writes the tables of one group and space: one segment a partition.
+fn write_group(
+    shard: &Shard,
+    width_ns: i64,
+    space: Space,
+    tables: &[(TableId, Vec<Arc<Chunk>>)],
+    tombstones: &[Arc<Tombstone>],
+    written: &mut Vec<SegmentMeta>,
+) -> Result<()> {
+    let chunks = tables.iter().flat_map(|(_, chunks)| chunks);
+    let sequence_max = chunks
+        .clone()
+        .map(|chunk| chunk.sequence_max())
+        .max()
+        .unwrap_or(0);
+    let order_bytes = chunks.map(|chunk| chunk.rows()).sum::<usize>() * ORDER_BYTES_A_ROW;
+    let memory = &shard.context.memory;
+    memory.grow(Holder::Memtable, order_bytes);
+    let sorted = tables
+        .iter()
+        .filter_map(|(table, chunks)| sort(*table, chunks, tombstones, width_ns))
+        .collect::<Vec<_>>();
+    let mut starts: Vec<i64> = sorted
+        .iter()
+        .flat_map(|t| t.pieces.keys().copied())
+        .collect();
+    starts.sort_unstable();
+    starts.dedup();
+    let mut outcome = Ok(());
+    for start_ns in starts {
+        let partition = Partition { start_ns, width_ns };
+        outcome = write_segment(shard, &sorted, partition, space, sequence_max, written);
+        if outcome.is_err() {
+            break;
+        }
+    }
+    memory.shrink(Holder::Memtable, order_bytes);
+    outcome
+}
+
+/// Sorts the rows of a table, without those deleted; `None` where none is left.
+fn sort(
+    table: TableId,
+    chunks: &[Arc<Chunk>],
+    tombstones: &[Arc<Tombstone>],
+    width_ns: i64,
+) -> Option<TableRows> {
+    let mut parts = Vec::new();
+    for chunk in chunks {
+        let later: Vec<&Tombstone> = tombstones
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|t| t.table == table && t.sequence > chunk.sequence_max())
+            .collect();
+        for part in chunk.parts().iter() {
+            match undeleted(part, &later) {
+                Some(part) if part.len() > 0 => part::push(&mut parts, part),
+                _ => {}
+            }
+        }
+    }
+    while parts.len() > PARTS_MAX {
+        let joined = parts
+            .chunks(2)
+            .map(|pair| concat_parts(&pair.iter().collect::<Vec<_>>()));
+        parts = joined.flat_map(Part::cut).collect();
+    }
+    let range = parts.iter().map(Part::range).reduce(TimeRange::union)?;
+    let order = Order::of(&parts);
+    let pieces = cut(&order, range, width_ns);
+    let columns = part::columns_of(&parts);
+    Some(TableRows {
+        table,
+        parts,
+        order,
+        columns,
+        pieces,
+    })
+}
+
+/// The rows of a part that no tombstone deletes.
+fn undeleted(part: &Part, tombstones: &[&Tombstone]) -> Option<Part> {
+    let range = part.range();
+    let touching: Vec<_> = tombstones
+        .iter()
+        .filter(|t| t.range.overlaps(range))
+        .collect();
+    if touching.is_empty() {
+        return Some(part.clone());
+    }
+    let deletes = |series: u32, time: i64| {
+        touching.iter().any(|tombstone| {
+            let named = |named: &Arc<[SeriesId]>| named.binary_search(&SeriesId(series)).is_ok();
+            tombstone.range.contains(time) && tombstone.series.as_ref().is_none_or(named)
+        })
+    };
+    let rows = part.series.iter().zip(part.times.iter());
+    let keep: Vec<bool> = rows
+        .clone()
+        .map(|(series, time)| !deletes(*series, *time))
+        .collect();
+    let kept = |at: &usize| keep[*at];
+    let rows: Vec<usize> = (0..part.len()).filter(kept).collect();
+    let mask = BooleanArray::from(keep.clone());
+    let columns = part.columns.iter().map(|(id, values)| {
+        (
+            *id,
+            filter(values, &mask).expect("columns are as long as the part"),
+        )
+    });
+    (!rows.is_empty()).then(|| Part {
+        series: rows.iter().map(|row| part.series[*row]).collect(),
+        times: rows.iter().map(|row| part.times[*row]).collect(),
+        columns: columns.collect(),
+    })
+}
+
+fn write_segment(
+    shard: &Shard,
+    tables: &[TableRows],
+    partition: Partition,
+    space: Space,
+    sequence_max: u64,
+    written: &mut Vec<SegmentMeta>,
+) -> Result<()> {
+    let (id, path) = shard.new_segment();
+    let context = &shard.context;
+    let write = || -> Result<_> {
+        let options = context.options.segment.clone();
+        let mut writer = SegmentWriter::create(context.env.fs.clone(), &path, options)?;
+        for rows in tables {
+            let Some(pieces) = rows.pieces.get(&partition.start_ns) else {
+                continue;
+            };
+            writer.table(rows.table, &rows.columns)?;
+            for portion in portions(pieces, CHUNK_ROWS) {
+                let (runs, ranges) = runs_and_ranges(&portion);
+                let times = ranges
+                    .iter()
+                    .flat_map(|range| &rows.order.times[range.clone()]);
+                let times = times.copied().collect();
+                let columns = rows.order.gather(&rows.parts, &rows.columns, &ranges);
+                writer.append(&SortedRows {
+                    runs: joined(runs),
+                    times,
+                    columns,
+                })?;
+            }
+        }
+        Ok(writer.finish()?)
+    };
+    let summary = write().inspect_err(|_| {
+        // What is left of the file is garbage; the next opening removes what stays.
+        let _ = context.env.fs.remove(&path);
+    })?;
+    written.push(SegmentMeta {
+        id,
+        space,
+        partition,
+        range: summary.range,
+        rows: summary.rows,
+        bytes: summary.bytes,
+        sequence_max,
+        tables: summary.tables,
+        series_min: summary.series_min,
+        series_max: summary.series_max,
+        level: 0,
+    });
+    Ok(())
+}
+
+/// Runs of one series in one, where the pieces of a series follow each other.
+fn joined(runs: Vec<marigram_model::SeriesRun>) -> Vec<marigram_model::SeriesRun> {
+    let mut joined: Vec<marigram_model::SeriesRun> = Vec::with_capacity(runs.len());
+    for run in runs {
+        match joined.last_mut() {
+            Some(last) if last.series == run.series => last.rows += run.rows,
+            _ => joined.push(run),
+        }
+    }
+    joined
+}

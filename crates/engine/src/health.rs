@@ -1,0 +1,107 @@
+//! Whether writes are taken, and why not.
+//!
+//! A failed append, fsync or manifest change is final until the engine is opened again: what the
+//! disk holds is not known any more. A flush that failed (a full disk, mostly) left everything as
+//! it was; writes are taken again once it has succeeded.
+
+use crate::error::{EngineError, Result};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Why writes are refused, if they are.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    refusing: AtomicBool,
+    reasons: Mutex<Reasons>,
+}
+
+#[derive(Debug, Default)]
+struct Reasons {
+    last: Option<String>,
+    /// By shard.
+    flush: BTreeMap<usize, String>,
+}
+
+impl Health {
+    /// `ReadOnly` while writes are refused.
+    pub fn check(&self) -> Result<()> {
+        match self.reason() {
+            Some(reason) => Err(EngineError::ReadOnly(reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// Why writes are refused, if they are.
+    pub fn reason(&self) -> Option<String> {
+        if !self.refusing.load(Ordering::Acquire) {
+            return None;
+        }
+        let reasons = self.reasons.lock();
+        reasons
+            .last
+            .clone()
+            .or_else(|| reasons.flush.values().next().cloned())
+    }
+
+    /// Whether nothing but opening anew helps.
+    pub fn is_final(&self) -> bool {
+        self.refusing.load(Ordering::Acquire) && self.reasons.lock().last.is_some()
+    }
+
+    /// Refuses writes until the engine is opened again.
+    pub fn fail(&self, reason: &str) {
+        tracing::error!(reason, "writes are refused from here on");
+        self.reasons
+            .lock()
+            .last
+            .get_or_insert_with(|| reason.to_owned());
+        self.refusing.store(true, Ordering::Release);
+    }
+
+    /// Refuses writes until the shard's flush succeeds.
+    pub fn flush_failed(&self, shard: usize, reason: &str) {
+        let mut reasons = self.reasons.lock();
+        if reasons.flush.insert(shard, reason.to_owned()).is_none() {
+            tracing::error!(
+                shard,
+                reason,
+                "a flush failed; writes are refused until it succeeds"
+            );
+        }
+        self.refusing.store(true, Ordering::Release);
+    }
+
+    /// Takes back [`flush_failed`](Self::flush_failed).
+    pub fn flush_succeeded(&self, shard: usize) {
+        if !self.refusing.load(Ordering::Acquire) {
+            return;
+        }
+        let mut reasons = self.reasons.lock();
+        reasons.flush.remove(&shard);
+        let refusing = reasons.last.is_some() || !reasons.flush.is_empty();
+        self.refusing.store(refusing, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_flush_is_forgiven_and_a_failed_log_is_not() {
+        let health = Health::default();
+        assert!(health.check().is_ok());
+        health.flush_failed(1, "disk full");
+        assert_eq!(health.reason().as_deref(), Some("disk full"));
+        health.flush_succeeded(0);
+        assert!(health.check().is_err());
+        health.flush_succeeded(1);
+        assert!(health.check().is_ok());
+        health.fail("fsync failed");
+        health.flush_failed(1, "disk full");
+        health.flush_succeeded(1);
+        assert_eq!(health.reason().as_deref(), Some("fsync failed"));
+        assert!(health.is_final());
+    }
+}

@@ -1,0 +1,227 @@
+//! One column of last values: a typed array of slots that is written in tight loops.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType,
+    UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, StringArray};
+use arrow_buffer::NullBuffer;
+use marigram_model::FieldType;
+use std::sync::Arc;
+
+/// A row whose values go to a slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Action {
+    pub(super) slot: u32,
+    pub(super) row: u32,
+    /// Whether the row is newer than the slot's (else of the same time: nulls keep what is there).
+    pub(super) replaces: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct LastColumn {
+    kind: FieldType,
+    valid: Vec<bool>,
+    values: Values,
+    /// Bytes of texts, outside of the array of slots.
+    text_bytes: usize,
+}
+
+#[derive(Debug)]
+enum Values {
+    Bool(Vec<bool>),
+    I32(Vec<i32>),
+    /// Timestamps too.
+    I64(Vec<i64>),
+    U64(Vec<u64>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    /// Strings too.
+    Bytes(Vec<Box<[u8]>>),
+}
+
+impl LastColumn {
+    pub(super) fn new(kind: FieldType) -> Self {
+        let values = match kind {
+            FieldType::Bool => Values::Bool(Vec::new()),
+            FieldType::I32 => Values::I32(Vec::new()),
+            FieldType::I64 | FieldType::Timestamp => Values::I64(Vec::new()),
+            FieldType::U64 => Values::U64(Vec::new()),
+            FieldType::F32 => Values::F32(Vec::new()),
+            FieldType::F64 => Values::F64(Vec::new()),
+            FieldType::String | FieldType::Bytes => Values::Bytes(Vec::new()),
+        };
+        Self {
+            kind,
+            valid: Vec::new(),
+            values,
+            text_bytes: 0,
+        }
+    }
+
+    pub(super) fn kind(&self) -> FieldType {
+        self.kind
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let values = match &self.values {
+            Values::Bool(values) => values.capacity(),
+            Values::I32(values) => values.capacity() * 4,
+            Values::I64(values) => values.capacity() * 8,
+            Values::U64(values) => values.capacity() * 8,
+            Values::F32(values) => values.capacity() * 4,
+            Values::F64(values) => values.capacity() * 8,
+            Values::Bytes(values) => values.capacity() * size_of::<Box<[u8]>>(),
+        };
+        values + self.valid.capacity() + self.text_bytes
+    }
+
+    pub(super) fn resize(&mut self, slots: usize) {
+        self.valid.resize(slots, false);
+        match &mut self.values {
+            Values::Bool(values) => values.resize(slots, false),
+            Values::I32(values) => values.resize(slots, 0),
+            Values::I64(values) => values.resize(slots, 0),
+            Values::U64(values) => values.resize(slots, 0),
+            Values::F32(values) => values.resize(slots, 0.0),
+            Values::F64(values) => values.resize(slots, 0.0),
+            Values::Bytes(values) => values.resize(slots, Box::default()),
+        }
+    }
+
+    /// The slots of rows that replace lose their values.
+    pub(super) fn clear(&mut self, actions: &[Action]) {
+        for action in actions.iter().filter(|action| action.replaces) {
+            self.valid[action.slot as usize] = false;
+        }
+    }
+
+    /// Writes the values of `array`, whose type must be the column's.
+    pub(super) fn store(&mut self, array: &ArrayRef, actions: &[Action]) {
+        let valid = &mut self.valid;
+        match (&mut self.values, self.kind) {
+            (Values::Bool(values), _) => {
+                let Some(array) = array.as_boolean_opt() else {
+                    return;
+                };
+                scatter(values, valid, array.nulls(), actions, |row| {
+                    array.value(row)
+                });
+            }
+            (Values::I32(values), _) => numbers::<Int32Type>(values, valid, array, actions),
+            (Values::I64(values), FieldType::Timestamp) => {
+                numbers::<TimestampNanosecondType>(values, valid, array, actions);
+            }
+            (Values::I64(values), _) => numbers::<Int64Type>(values, valid, array, actions),
+            (Values::U64(values), _) => numbers::<UInt64Type>(values, valid, array, actions),
+            (Values::F32(values), _) => numbers::<Float32Type>(values, valid, array, actions),
+            (Values::F64(values), _) => numbers::<Float64Type>(values, valid, array, actions),
+            (Values::Bytes(values), kind) => {
+                let strings = array.as_string_opt::<i32>();
+                let binary = array.as_binary_opt::<i32>();
+                let value = |row: usize| -> &[u8] {
+                    match (strings, binary) {
+                        (Some(array), _) => array.value(row).as_bytes(),
+                        (None, Some(array)) => array.value(row),
+                        (None, None) => &[],
+                    }
+                };
+                debug_assert_eq!(
+                    FieldType::of(array.data_type()),
+                    Some(kind),
+                    "a field's type"
+                );
+                for action in actions {
+                    let (slot, row) = (action.slot as usize, action.row as usize);
+                    let carried = array.is_valid(row);
+                    if carried || action.replaces {
+                        let new = if carried { value(row) } else { &[] };
+                        self.text_bytes = self.text_bytes + new.len() - values[slot].len();
+                        values[slot] = new.into();
+                        valid[slot] = carried;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The values of `slots`.
+    pub(super) fn gather(&self, slots: &[u32]) -> ArrayRef {
+        let valid: Vec<bool> = slots
+            .iter()
+            .map(|slot| self.valid[*slot as usize])
+            .collect();
+        let nulls = valid.contains(&false).then(|| NullBuffer::from(valid));
+        match &self.values {
+            Values::Bool(values) => {
+                let values: Vec<bool> = slots.iter().map(|slot| values[*slot as usize]).collect();
+                Arc::new(BooleanArray::new(values.into(), nulls))
+            }
+            Values::I32(values) => gathered::<Int32Type>(values, slots, nulls),
+            Values::I64(values) if self.kind == FieldType::Timestamp => {
+                gathered::<TimestampNanosecondType>(values, slots, nulls)
+            }
+            Values::I64(values) => gathered::<Int64Type>(values, slots, nulls),
+            Values::U64(values) => gathered::<UInt64Type>(values, slots, nulls),
+            Values::F32(values) => gathered::<Float32Type>(values, slots, nulls),
+            Values::F64(values) => gathered::<Float64Type>(values, slots, nulls),
+            Values::Bytes(values) => {
+                let carried = slots.iter().enumerate().map(|(row, slot)| {
+                    let valid = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+                    valid.then(|| &values[*slot as usize][..])
+                });
+                if self.kind == FieldType::Bytes {
+                    return Arc::new(carried.collect::<BinaryArray>());
+                }
+                let text = |bytes| str::from_utf8(bytes).expect("stored from a text");
+                Arc::new(
+                    carried
+                        .map(|bytes| bytes.map(text))
+                        .collect::<StringArray>(),
+                )
+            }
+        }
+    }
+}
+
+fn numbers<T: ArrowPrimitiveType>(
+    slots: &mut [T::Native],
+    valid: &mut [bool],
+    array: &ArrayRef,
+    actions: &[Action],
+) {
+    let Some(array) = array.as_primitive_opt::<T>() else {
+        return;
+    };
+    let values = array.values();
+    scatter(slots, valid, array.nulls(), actions, |row| values[row]);
+}
+
+fn scatter<V>(
+    slots: &mut [V],
+    valid: &mut [bool],
+    nulls: Option<&NullBuffer>,
+    actions: &[Action],
+    value: impl Fn(usize) -> V,
+) {
+    for action in actions {
+        let (slot, row) = (action.slot as usize, action.row as usize);
+        let carried = nulls.is_none_or(|nulls| nulls.is_valid(row));
+        if carried {
+            slots[slot] = value(row);
+            valid[slot] = true;
+        } else if action.replaces {
+            valid[slot] = false;
+        }
+    }
+}
+
+fn gathered<T: ArrowPrimitiveType>(
+    values: &[T::Native],
+    slots: &[u32],
+    nulls: Option<NullBuffer>,
+) -> ArrayRef {
+    let values: Vec<T::Native> = slots.iter().map(|slot| values[*slot as usize]).collect();
+    Arc::new(PrimitiveArray::<T>::new(values.into(), nulls))
+}

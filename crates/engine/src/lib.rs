@@ -1,0 +1,58 @@
+//! The storage engine: rows in by batch, rows out by scan, durable and bounded in memory.
+//!
+//! The life of a write: [`Engine::write`] checks a batch, fits it to its table's schema
+//! (`resolve`), finds each row's shard and series (`route`), takes memory for it (`admission`) and
+//! hands it to the shards, where one of the waiting writers commits for all (`commit`, `shard`):
+//! log, memtable, last values. Full memtables become segments (`flush`), segments are merged
+//! (`compaction`) and outlived (`maintain`). `recovery` is the way back.
+//!
+//! The life of a read: a [`TableSnapshot`] holds one version of every shard ([`ShardView`]); a
+//! scan merges its chunks and segments (`merge`, `scan`).
+//!
+//! Modules stand in an order, and none imports one that stands later:
+//! error, options, names, memory, chunk, view; merge, filter, scan, last, snapshot, compaction;
+//! catalog, resolve, marks, memtable, commit, route, health, stats, shard, flush, maintain,
+//! recovery, status, directory, verify, background, admission, engine.
+
+mod admission;
+mod background;
+mod catalog;
+mod chunk;
+mod commit;
+mod compaction;
+mod directory;
+mod engine;
+mod error;
+mod filter;
+mod flush;
+mod health;
+mod last;
+mod maintain;
+mod marks;
+mod memory;
+mod memtable;
+mod merge;
+mod names;
+mod options;
+mod recovery;
+mod resolve;
+mod route;
+mod scan;
+mod shard;
+mod snapshot;
+mod stats;
+mod status;
+mod verify;
+mod view;
+
+pub use catalog::{TableChange, TableSpec};
+pub use chunk::Chunk;
+pub use engine::{Engine, RejectedRow, WriteOptions, WriteReport};
+pub use error::{EngineError, Result};
+pub use filter::{SeriesSelection, TagFilter};
+pub use memory::{Holder, MemoryAccountant};
+pub use options::{Durability, EngineOptions};
+pub use scan::{ColumnBounds, ScanMetrics, ScanPartition, ScanRequest};
+pub use snapshot::TableSnapshot;
+pub use status::{EngineStatus, SegmentInfo};
+pub use view::{OpenSegment, ShardView};

@@ -1,0 +1,192 @@
+//! The memtable: written rows that are not in segments yet, as chunks per table and space.
+//!
+//! There is no structure per series: idle series cost nothing here. Chunks of one stack rise in
+//! size towards the oldest like the digits of a binary counter, so that a reader sees few chunks
+//! however small the writes are, and each row is put together with others a logarithmic number of
+//! times.
+
+use crate::chunk::part::Part;
+use crate::chunk::{CHUNK_ROWS, Chunk};
+use crate::marks::Marks;
+use arrow_array::BooleanArray;
+use arrow_select::filter::FilterBuilder;
+use marigram_manifest::Tombstone;
+use marigram_model::TableId;
+use marigram_wal::WriteEntry;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Rows of a shard that are not in segments yet.
+#[derive(Debug, Default)]
+pub(crate) struct Memtable {
+    tables: BTreeMap<TableId, TableChunks>,
+    /// Deletes that came while it was active.
+    pub tombstones: Vec<Arc<Tombstone>>,
+    /// Memory of the rows, as it was taken from the accountant.
+    pub bytes: usize,
+    /// Highest WAL sequence in it; 0 where there is none.
+    pub sequence_max: u64,
+    /// When the first entry came, on the monotonic clock.
+    pub since_ns: Option<u64>,
+}
+
+/// Chunks of one table, each space oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct TableChunks {
+    /// Rows in order.
+    pub sequence: ChunkStack,
+    /// Late rows.
+    pub late: ChunkStack,
+}
+
+/// Chunks of one table and space, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkStack {
+    chunks: Vec<Arc<Chunk>>,
+    /// So many chunks from the start take no more rows.
+    sealed: usize,
+}
+
+impl ChunkStack {
+    fn seal(&mut self) {
+        self.sealed = self.chunks.len();
+    }
+
+    fn push(&mut self, chunk: Chunk) {
+        let mut chunk = chunk;
+        while self.chunks.len() > self.sealed {
+            let last = &self.chunks[self.chunks.len() - 1];
+            let fits = last.rows() + chunk.rows() <= CHUNK_ROWS;
+            if !fits || last.rows() > 2 * chunk.rows() {
+                break;
+            }
+            chunk = last.join(&chunk);
+            self.chunks.pop();
+        }
+        self.chunks.push(Arc::new(chunk));
+    }
+}
+
+impl Memtable {
+    /// Whether no entry of the log is in it.
+    pub fn is_empty(&self) -> bool {
+        self.sequence_max == 0
+    }
+
+    /// Notes that an entry with this sequence belongs to it.
+    pub fn note(&mut self, sequence: u64, now_ns: u64) {
+        self.sequence_max = sequence;
+        self.since_ns.get_or_insert(now_ns);
+    }
+
+    /// Adds the rows of a write. `late` says of each row whether it goes to the unsequence space;
+    /// `None`: no row does.
+    pub fn write(
+        &mut self,
+        sequence: u64,
+        entry: &WriteEntry,
+        late: Option<&[bool]>,
+        bytes: usize,
+    ) {
+        self.bytes += bytes;
+        if entry.times.is_empty() {
+            return;
+        }
+        let mut columns = entry.columns.clone();
+        columns.sort_unstable_by_key(|(id, _)| *id);
+        let part = Part {
+            series: entry.series.clone(),
+            times: entry.times.clone(),
+            columns,
+        };
+        let table = self.tables.entry(entry.table).or_default();
+        let mut add = |part: Part, late: bool| {
+            let stack = if late {
+                &mut table.late
+            } else {
+                &mut table.sequence
+            };
+            for part in part.cut() {
+                stack.push(Chunk::new(entry.table, late, sequence, vec![part]));
+            }
+        };
+        match late {
+            None => add(part, false),
+            Some(late) if late.iter().all(|late| *late) => add(part, true),
+            Some(late) => {
+                add(pick(&part, late.iter().map(|late| !late).collect()), false);
+                add(pick(&part, late.to_vec()), true);
+            }
+        }
+    }
+
+    /// Adds a delete: chunks of its table take no more rows, so that none stands on both sides.
+    pub fn delete(&mut self, tombstone: Arc<Tombstone>) {
+        if let Some(table) = self.tables.get_mut(&tombstone.table) {
+            table.sequence.seal();
+            table.late.seal();
+        }
+        self.tombstones.push(tombstone);
+    }
+
+    /// Forgets a table.
+    pub fn drop_table(&mut self, table: TableId) {
+        self.tables.remove(&table);
+        self.tombstones.retain(|tombstone| tombstone.table != table);
+    }
+
+    /// Tables with rows, ascending.
+    pub fn tables(&self) -> impl Iterator<Item = (TableId, &TableChunks)> {
+        self.tables.iter().map(|(table, chunks)| (*table, chunks))
+    }
+
+    /// Chunks of a table: sequence, then late ones, each oldest first.
+    pub fn chunks(&self, table: TableId) -> impl Iterator<Item = &Arc<Chunk>> {
+        let of_table = self.tables.get(&table);
+        of_table
+            .into_iter()
+            .flat_map(|chunks| chunks.sequence.chunks.iter().chain(&chunks.late.chunks))
+    }
+
+    /// Raises the marks to the times of its rows: rows not after them are late from here on.
+    pub fn raise(&self, marks: &mut Marks) {
+        let sequence = self
+            .tables
+            .values()
+            .flat_map(|table| &table.sequence.chunks);
+        for chunk in sequence {
+            for part in chunk.parts().iter() {
+                marks.raise(&part.series, &part.times);
+            }
+        }
+    }
+}
+
+/// The rows of a part for which `keep` says so.
+fn pick(part: &Part, keep: Vec<bool>) -> Part {
+    let keep = BooleanArray::from(keep);
+    let filter = FilterBuilder::new(&keep).optimize().build();
+    let kept = filter.count();
+    let mut picked = Part {
+        series: Vec::new().into(),
+        times: Vec::new().into(),
+        columns: Vec::new(),
+    };
+    let rows: Vec<usize> = keep.values().set_indices().collect();
+    debug_assert_eq!(rows.len(), kept);
+    picked.series = rows.iter().map(|row| part.series[*row]).collect();
+    picked.times = rows.iter().map(|row| part.times[*row]).collect();
+    let columns = part.columns.iter().map(|(id, values)| {
+        (
+            *id,
+            filter
+                .filter(values)
+                .expect("columns are as long as the part"),
+        )
+    });
+    picked.columns = columns.collect();
+    picked
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Merging: rows of one table out of any number of sources, sorted by (series, time), each once.
+//!
+//! A source is a chunk of a memtable or a table's part of a segment. Rows of two sources with the
+//! same (series, time) become one: field by field, the newest value that is not null wins. Queries,
+//! flush and compaction all read through here, so that they cannot disagree about what is stored.
+//!
+//! How it works: each source has a [`cursor`] with its smallest row not yet taken, or a lower bound
+//! of it while the page is not decoded. A heap keeps the cursors in order. The first one gives all
+//! its rows up to the second one's as one slice; only rows that stand in several sources are looked
+//! at one by one. Slices of whole pages are handed on without a copy ([`assemble`]).
+//!
+//! Invariants: a cursor whose bound is not exact is opened before a row at or after its bound is
+//! given; at most one page a column and source is decoded, besides what the batch in the making
+//! holds on to; pages are decoded only when the merge reaches them.
+
+mod assemble;
+mod block;
+mod bounds;
+mod cursor;
+mod gather;
+mod heap;
+mod key;
+mod metrics;
+mod overlay;
+mod page_plan;
+mod scope;
+mod source;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use bounds::ColumnBounds;
+pub use metrics::ScanMetrics;
+pub(crate) use page_plan::selected_runs;
+pub(crate) use source::{Source, columns_of};
+
+use crate::error::Result;
+use crate::memory::{Holder, MemoryAccountant};
+use assemble::Assembler;
+use block::Memory;
+use bounds::{Extents, Pruning};
+use cursor::Cursor;
+use heap::Heap;
+use key::Key;
+use marigram_model::{SeriesRun, SortedRows, TimeRange};
+use marigram_segment::SegmentColumn;
+use roaring::RoaringBitmap;
+use scope::Scope;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// What to read, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct MergeOptions {
+    /// Columns of the rows, in this order; a source that lacks one has nulls there.
+    pub columns: Vec<SegmentColumn>,
+    /// Rows outside are left out.
+    pub range: TimeRange,
+    /// Series to read; `None`: all.
+    pub series: Option<Arc<RoaringBitmap>>,
+    /// Bounds on values, by which whole pages may be left out.
+    pub bounds: Vec<ColumnBounds>,
+    /// Rows of a batch, about.
+    pub batch_rows: usize,
+    /// On whose account decoded pages are held.
+    pub memory: Option<(Arc<MemoryAccountant>, Holder)>,
+    /// What to count.
+    pub metrics: Option<Arc<ScanMetrics>>,
+    /// Series whose pages this merge counts in `metrics`: merges that share a row group share its
+    /// pages out among them.
+    pub territory: RangeInclusive<u32>,
+}
+
+impl MergeOptions {
+    /// All rows of all series.
+    pub(crate) fn all(columns: Vec<SegmentColumn>, batch_rows: usize) -> Self {
+        Self {
+            columns,
+            range: TimeRange::ALL,
+            series: None,
+            bounds: Vec::new(),
+            batch_rows,
+            memory: None,
+            metrics: None,
+            territory: 0..=u32::MAX,
+        }
+    }
+}
+
+/// The rows of several sources as one sorted stream.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    scope: Scope,
+    cursors: Vec<Cursor>,
+    heap: Heap,
+    assembler: Assembler,
+    runs: Vec<SeriesRun>,
+}
+
+impl Merge {
+    /// A merge of `sources`, which must all be of one table.
+    pub(crate) fn new(sources: Vec<Source>, options: MergeOptions) -> Self {
+        let extents = if options.bounds.is_empty() {
+            Extents::default()
+        } else {
+            Extents::of(&sources)
+        };
+        let memory = options
+            .memory
+            .map(|(accountant, holder)| Memory::new(accountant, holder));
+        let assembler = Assembler::new(options.columns.clone(), options.batch_rows);
+        let scope = Scope {
+            columns: options.columns,
+            range: options.range,
+            series: options.series,
+            pruning: Pruning {
+                bounds: options.bounds,
+                extents,
+            },
+            memory,
+            metrics: options.metrics.unwrap_or_default(),
+            territory: options.territory,
+        };
+        let cursors: Vec<Cursor> = sources
+            .into_iter()
+            .enumerate()
+            .map(|(at, source)| Cursor::new(at as u32, source, &scope))
+            .collect();
+        let heap = Heap::new(cursors.iter().enumerate().filter_map(|(at, cursor)| {
+            let head = cursor.head()?;
+            Some((head, at as u32))
+        }));
+        Self {
+            scope,
+            cursors,
+            heap,
+            assembler,
+            runs: Vec::new(),
+        }
+    }
+
+    /// The next rows, sorted and unique; `None` at the end.
+    ///
+    /// # Errors
+    /// Damage or I/O errors of the pages that are touched, or no memory for them.
+    pub(crate) fn next_rows(&mut self) -> Result<Option<SortedRows>> {
+        loop {
+            if let Some(rows) = self.assembler.ready() {
+                return Ok(Some(rows));
+            }
+            let Some((head, at)) = self.heap.first() else {
+                return Ok(self.assembler.finish());
+            };
+            let cursor = &mut self.cursors[at as usize];
+            if !head.exact {
+                cursor.open(&self.scope)?;
+                self.heap.replace_first(cursor.head());
+                continue;
+            }
+            let bound = self.heap.second_key().unwrap_or(Key::END);
+            if bound == head.key {
+                self.merge_equal(head.key)?;
+                continue;
+            }
+            let batch_rows = self.assembler.batch_rows();
+            let (block, start, len) =
+                cursor.take(bound, batch_rows, &self.scope, &mut self.runs)?;
+            self.heap.replace_first(cursor.head());
+            self.assembler.push_slice(&block, start, len, &self.runs);
+        }
+    }
+
+    /// Takes the row `key` out of all sources that have it.
+    fn merge_equal(&mut self, key: Key) -> Result<()> {
+        let mut holders = Vec::new();
+        while let Some((head, at)) = self.heap.first() {
+            if head.key != key {
+                break;
+            }
+            self.heap.replace_first(None);
+            holders.push(at);
+        }
+        let bound = self.heap.first().map_or(Key::END, |(head, _)| head.key);
+        holders.sort_by_key(|at| std::cmp::Reverse(self.cursors[*at as usize].rank()));
+        let taken = overlay::take_equal(
+            &mut self.cursors,
+            &holders,
+            bound,
+            &self.scope,
+            &mut self.assembler,
+        )?;
+        self.scope.metrics.add_merged(taken);
+        for at in holders {
+            if let Some(head) = self.cursors[at as usize].head() {
+                self.heap.push(head, at);
+            }
+        }
+        Ok(())
+    }
+}

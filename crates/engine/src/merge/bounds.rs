@@ -1,0 +1,181 @@
+//! Leaving out pages by the statistics of their values, and where that is allowed.
+//!
+//! A page whose values are all outside a filter's bounds may be left out only if no other source
+//! can have rows of the same (series, time): an older version of a row that the filter refuses
+//! would come back, or a newer one would lose the fields that it took over.
+
+use super::source::Source;
+use marigram_manifest::Space;
+use marigram_model::{ColumnId, FieldValue, SeriesId, TimeRange};
+use marigram_segment::PageStats;
+use std::cmp::Ordering;
+
+/// Bounds (both included) that a field's value must meet; for pruning pages by statistics only:
+/// rows outside the bounds may still come.
+#[derive(Clone, Debug)]
+pub struct ColumnBounds {
+    /// The field.
+    pub column: ColumnId,
+    /// Least value; `None`: no bound on this side.
+    pub min: Option<FieldValue>,
+    /// Greatest value; `None`: no bound on this side.
+    pub max: Option<FieldValue>,
+}
+
+impl ColumnBounds {
+    /// Whether no row of a page can meet the bounds. A null meets none.
+    pub(super) fn exclude(&self, stats: &PageStats, rows: u32) -> bool {
+        if self.min.is_none() && self.max.is_none() {
+            return false;
+        }
+        if stats.nulls == rows {
+            return true;
+        }
+        let less = |a: &Option<FieldValue>, b: &Option<FieldValue>| match (a, b) {
+            (Some(a), Some(b)) => compare(a, b) == Some(Ordering::Less),
+            _ => false,
+        };
+        less(&stats.max, &self.min) || less(&self.max, &stats.min)
+    }
+}
+
+/// Order of two values of one type; `None` for different types. Floats are in total order, but
+/// the two zeros are equal, so that a filter of either kind is served.
+fn compare(a: &FieldValue, b: &FieldValue) -> Option<Ordering> {
+    use FieldValue as V;
+    Some(match (a, b) {
+        (V::Bool(a), V::Bool(b)) => a.cmp(b),
+        (V::I32(a), V::I32(b)) => a.cmp(b),
+        (V::I64(a), V::I64(b)) | (V::Timestamp(a), V::Timestamp(b)) => a.cmp(b),
+        (V::U64(a), V::U64(b)) => a.cmp(b),
+        (V::F32(a), V::F32(b)) if a == b => Ordering::Equal,
+        (V::F32(a), V::F32(b)) => a.total_cmp(b),
+        (V::F64(a), V::F64(b)) if a == b => Ordering::Equal,
+        (V::F64(a), V::F64(b)) => a.total_cmp(b),
+        (V::String(a), V::String(b)) => a.cmp(b),
+        (V::Bytes(a), V::Bytes(b)) => a.cmp(b),
+        _ => return None,
+    })
+}
+
+/// Where the rows of every source lie.
+#[derive(Debug, Default)]
+pub(super) struct Extents(Vec<Extent>);
+
+#[derive(Debug)]
+struct Extent {
+    source: u32,
+    space: Space,
+    series_min: SeriesId,
+    series_max: SeriesId,
+    range: TimeRange,
+}
+
+impl Extents {
+    pub(super) fn of(sources: &[Source]) -> Self {
+        let extents = sources.iter().enumerate().flat_map(|(at, source)| {
+            let space = source.space();
+            source
+                .extents()
+                .into_iter()
+                .map(move |(series_min, series_max, range)| Extent {
+                    source: at as u32,
+                    space,
+                    series_min,
+                    series_max,
+                    range,
+                })
+        });
+        Self(extents.collect())
+    }
+
+    /// Whether another source than `source` may hold a row that a segment of `source` in `space`
+    /// holds between these series and times. Two sources of the sequence space never do, if one
+    /// is a segment: a series' rows go there only when they are after all that was flushed.
+    fn shared(
+        &self,
+        source: u32,
+        space: Space,
+        series: (SeriesId, SeriesId),
+        range: TimeRange,
+    ) -> bool {
+        self.0.iter().any(|other| {
+            other.source != source
+                && (other.space, space) != (Space::Sequence, Space::Sequence)
+                && other.series_min <= series.1
+                && series.0 <= other.series_max
+                && other.range.overlaps(range)
+        })
+    }
+}
+
+/// What pages may be left out by their values.
+#[derive(Debug)]
+pub(super) struct Pruning {
+    pub(super) bounds: Vec<ColumnBounds>,
+    pub(super) extents: Extents,
+}
+
+impl Pruning {
+    /// Whether a page of a segment between these series and times may be left out, if its values
+    /// say so.
+    pub(super) fn allowed(
+        &self,
+        source: u32,
+        space: Space,
+        series: (SeriesId, SeriesId),
+        range: TimeRange,
+    ) -> bool {
+        !self.bounds.is_empty() && !self.extents.shared(source, space, series, range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats(min: f64, max: f64, nulls: u32) -> PageStats {
+        let (min, max) = (Some(FieldValue::F64(min)), Some(FieldValue::F64(max)));
+        PageStats {
+            nulls,
+            min,
+            max,
+            ..PageStats::default()
+        }
+    }
+
+    #[test]
+    fn bounds_exclude_pages_that_lie_outside_and_no_others() {
+        let bound = |min: Option<f64>, max: Option<f64>| ColumnBounds {
+            column: ColumnId(1),
+            min: min.map(FieldValue::F64),
+            max: max.map(FieldValue::F64),
+        };
+        assert!(bound(Some(5.0), None).exclude(&stats(1.0, 4.0, 0), 10));
+        assert!(bound(None, Some(0.5)).exclude(&stats(1.0, 4.0, 0), 10));
+        assert!(!bound(Some(4.0), None).exclude(&stats(1.0, 4.0, 0), 10));
+        assert!(!bound(Some(2.0), Some(3.0)).exclude(&stats(1.0, 4.0, 0), 10));
+        assert!(!bound(None, None).exclude(&stats(1.0, 4.0, 10), 10));
+        assert!(
+            bound(Some(2.0), None).exclude(&stats(1.0, 4.0, 10), 10),
+            "only nulls"
+        );
+        assert!(
+            !bound(Some(0.0), None).exclude(&stats(-1.0, -0.0, 0), 10),
+            "both zeros are one"
+        );
+        let text = ColumnBounds {
+            min: Some(FieldValue::I64(9)),
+            ..bound(None, None)
+        };
+        assert!(
+            !text.exclude(&stats(1.0, 4.0, 0), 10),
+            "other types are not compared"
+        );
+        let unknown = PageStats::default();
+        assert!(
+            !bound(Some(5.0), None).exclude(&unknown, 10),
+            "no statistics"
+        );
+    }
+}

@@ -1,0 +1,397 @@
+//! A cursor over one source: its rows in order, of the series and times asked for, without those
+//! that tombstones cover. Row groups, pages and columns are loaded when they are reached.
+
+use super::block::{Block, Reservation};
+use super::key::{Head, Key};
+use super::page_plan::{self, GroupPlan, PagePlan, Span, selected_runs};
+use super::scope::Scope;
+use super::source::{Data, Source};
+use crate::error::{EngineError, Result};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::ScalarBuffer;
+use marigram_manifest::{Space, Tombstone};
+use marigram_model::{ColumnId, SeriesId, SeriesRun, TimeRange};
+use marigram_segment::{Segment, SegmentColumn};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    /// Number of the source in the merge.
+    number: u32,
+    source: Source,
+    /// Row groups not yet planned, with a bound of their rows.
+    groups: VecDeque<(usize, Key)>,
+    /// Whether rows in memory have still to be loaded.
+    whole: bool,
+    /// The row group in hand: its pages not yet read.
+    group: usize,
+    pages: VecDeque<PagePlan>,
+    spans: Vec<Span>,
+    page: Option<Loaded>,
+}
+
+/// The page (or chunk) in hand; there is at least one row left in it.
+#[derive(Debug)]
+struct Loaded {
+    times: ScalarBuffer<i64>,
+    /// Number of the page in the row group, and where it stands.
+    page: usize,
+    offset: u64,
+    block: Option<Arc<Block>>,
+    spans: Vec<Span>,
+    at: usize,
+    /// Next row of `spans[at]`.
+    row: u32,
+}
+
+impl Cursor {
+    pub(super) fn new(number: u32, source: Source, scope: &Scope) -> Self {
+        let series_min = scope.series.as_ref().map_or(Some(0), |series| series.min());
+        let wanted = |first: SeriesId, last: SeriesId| match &scope.series {
+            None => true,
+            Some(series) => series.range_cardinality(first.0..=last.0) > 0,
+        };
+        let groups = source
+            .row_groups()
+            .filter(|(_, group)| group.range.overlaps(scope.range))
+            .filter(|(_, group)| wanted(group.series_min, group.series_max))
+            .map(|(at, group)| {
+                let series = group.series_min.0.max(series_min.unwrap_or(0));
+                (
+                    at,
+                    Key::new(SeriesId(series), group.range.min.max(scope.range.min)),
+                )
+            })
+            .collect();
+        let whole = !matches!(source.data, Data::Segment(..)) && series_min.is_some();
+        let (pages, spans) = (VecDeque::new(), Vec::new());
+        Self {
+            number,
+            source,
+            groups,
+            whole,
+            group: 0,
+            pages,
+            spans,
+            page: None,
+        }
+    }
+
+    pub(super) fn rank(&self) -> (Space, u64) {
+        self.source.rank()
+    }
+
+    /// Where the cursor stands; `None` at the end.
+    pub(super) fn head(&self) -> Option<Head> {
+        if let Some(page) = &self.page {
+            let series = page.spans[page.at].series;
+            let key = Key::new(series, page.times[page.row as usize]);
+            return Some(Head { key, exact: true });
+        }
+        let key = match (self.pages.front(), self.groups.front()) {
+            (Some(page), _) => page.bound,
+            (None, Some((_, bound))) => *bound,
+            (None, None) if self.whole => Key::new(SeriesId(0), i64::MIN),
+            (None, None) => return None,
+        };
+        Some(Head { key, exact: false })
+    }
+
+    /// Loads what comes next: plans a row group or decodes a page's times. For a head that is not
+    /// exact; to be repeated until it is, or there is none.
+    pub(super) fn open(&mut self, scope: &Scope) -> Result<()> {
+        if std::mem::take(&mut self.whole) {
+            self.load_whole(scope);
+            return Ok(());
+        }
+        let Data::Segment(segment, _) = &self.source.data else {
+            return Ok(());
+        };
+        let segment = segment.clone();
+        if let Some(page) = self.pages.pop_front() {
+            return self.load_page(&segment, &page, scope);
+        }
+        let Some((group, _)) = self.groups.pop_front() else {
+            return Ok(());
+        };
+        let source = (self.number, self.source.space());
+        let GroupPlan { pages, spans } = page_plan::plan(&segment, group, source, scope)?;
+        (self.group, self.pages, self.spans) = (group, pages.into(), spans);
+        Ok(())
+    }
+
+    fn load_whole(&mut self, scope: &Scope) {
+        let Some((_, rows)) = self.source.in_memory() else {
+            return;
+        };
+        let spans = selected_runs(&rows.runs, scope.series.as_deref()).map(|(run, start)| Span {
+            series: run.series,
+            start,
+            end: start + run.rows,
+        });
+        let spans = cut(spans, &rows.times, scope.range, &self.source.tombstones);
+        let times = rows.times.clone();
+        self.page = Loaded::new(times, 0, 0, spans);
+    }
+
+    fn load_page(&mut self, segment: &Segment, plan: &PagePlan, scope: &Scope) -> Result<()> {
+        let array = segment.read_page(self.group, ColumnId::TIME, plan.page)?;
+        scope.metrics.add_page(plan.bytes);
+        let times = array
+            .as_primitive_opt::<Int64Type>()
+            .map(|times| times.values().clone());
+        let times = times
+            .filter(|times| times.len() == plan.rows as usize)
+            .ok_or_else(|| {
+                let reason = format!("a time page is not {} times", plan.rows);
+                EngineError::Corrupt {
+                    path: segment.path().to_owned(),
+                    offset: plan.offset,
+                    reason,
+                }
+            })?;
+        let spans = self.spans[plan.spans.clone()].iter().copied();
+        let within = scope.range.covers(plan.range);
+        let tombstones: Vec<_> = self
+            .source
+            .tombstones
+            .iter()
+            .filter(|tombstone| tombstone.range.overlaps(plan.range))
+            .cloned()
+            .collect();
+        let spans = if within && tombstones.is_empty() {
+            spans.collect()
+        } else {
+            cut(spans, &times, scope.range, &tombstones)
+        };
+        self.page = Loaded::new(times, plan.page, plan.offset, spans);
+        Ok(())
+    }
+
+    /// The rows in hand, with all columns.
+    pub(super) fn block(&mut self, scope: &Scope) -> Result<Arc<Block>> {
+        let page = self
+            .page
+            .as_mut()
+            .expect("only an exact head's rows are taken");
+        if let Some(block) = &page.block {
+            return Ok(block.clone());
+        }
+        let (columns, bytes) = match &self.source.data {
+            Data::Segment(segment, _) => {
+                let columns = read_columns(segment, self.group, page, scope)?;
+                let bytes = Block::bytes_of(&page.times, &columns);
+                (columns, bytes)
+            }
+            Data::Chunk(_) => (in_memory_columns(&self.source, &scope.columns), 0),
+            #[cfg(test)]
+            Data::Rows(_) => (in_memory_columns(&self.source, &scope.columns), 0),
+        };
+        let memory = Reservation::take(scope.memory.as_ref(), bytes)?;
+        let block = Arc::new(Block::new(page.times.clone(), columns, Some(memory)));
+        page.block = Some(block.clone());
+        Ok(block)
+    }
+
+    /// Takes the rows before `bound`, at least one, that follow each other without a gap, about
+    /// `rows_max` at most. Returns their block, first row and number; `runs` says whose they are.
+    pub(super) fn take(
+        &mut self,
+        bound: Key,
+        rows_max: usize,
+        scope: &Scope,
+        runs: &mut Vec<SeriesRun>,
+    ) -> Result<(Arc<Block>, usize, usize)> {
+        let block = self.block(scope)?;
+        let page = self
+            .page
+            .as_mut()
+            .expect("only an exact head's rows are taken");
+        // Half more than asked for, so that a page a little longer is not cut in two.
+        let rows_max = u32::try_from(rows_max + rows_max / 2).unwrap_or(u32::MAX);
+        let start = page.row;
+        let mut end = start;
+        runs.clear();
+        while let Some(span) = page.spans.get(page.at) {
+            let limit = span.end.min(start.saturating_add(rows_max));
+            if page.row != end || end >= limit {
+                break;
+            }
+            let stop = rows_before(span.series, &page.times, page.row, limit, bound);
+            if stop > end {
+                runs.push(SeriesRun {
+                    series: span.series,
+                    rows: stop - end,
+                });
+            }
+            end = stop;
+            page.row = stop;
+            if stop < span.end {
+                break;
+            }
+            page.next_span();
+        }
+        if page.at == page.spans.len() {
+            self.page = None;
+        }
+        Ok((block, start as usize, (end - start) as usize))
+    }
+
+    /// Series, next row and the times from it on to the end of the series' rows in hand.
+    pub(super) fn ahead(&self) -> (SeriesId, usize, &[i64]) {
+        let page = self
+            .page
+            .as_ref()
+            .expect("only an exact head's rows are looked at");
+        let span = page.spans[page.at];
+        (
+            span.series,
+            page.row as usize,
+            &page.times[page.row as usize..span.end as usize],
+        )
+    }
+
+    /// Leaves `rows` of what [`ahead`](Self::ahead) showed behind.
+    pub(super) fn skip(&mut self, rows: usize) {
+        let Some(page) = &mut self.page else { return };
+        page.row += rows as u32;
+        if page.row >= page.spans[page.at].end {
+            page.next_span();
+        }
+        if page.at == page.spans.len() {
+            self.page = None;
+        }
+    }
+}
+
+impl Loaded {
+    fn new(times: ScalarBuffer<i64>, page: usize, offset: u64, spans: Vec<Span>) -> Option<Self> {
+        let row = spans.first()?.start;
+        Some(Self {
+            times,
+            page,
+            offset,
+            block: None,
+            spans,
+            at: 0,
+            row,
+        })
+    }
+
+    fn next_span(&mut self) {
+        self.at += 1;
+        if let Some(span) = self.spans.get(self.at) {
+            self.row = span.start;
+        }
+    }
+}
+
+/// End of the rows of `series` from `row` to `limit` that are before `bound`.
+fn rows_before(series: SeriesId, times: &[i64], row: u32, limit: u32, bound: Key) -> u32 {
+    match bound.series() {
+        Some(other) if other == series => {
+            let ahead = &times[row as usize..limit as usize];
+            if ahead.last().is_some_and(|last| *last < bound.time()) {
+                return limit;
+            }
+            row + ahead.partition_point(|time| *time < bound.time()) as u32
+        }
+        Some(other) if other < series => row,
+        _ => limit,
+    }
+}
+
+/// The parts of `spans` inside `range` and outside of all `tombstones`.
+fn cut(
+    spans: impl Iterator<Item = Span>,
+    times: &[i64],
+    range: TimeRange,
+    tombstones: &[Arc<Tombstone>],
+) -> Vec<Span> {
+    let mut left = Vec::new();
+    let mut pieces = Vec::new();
+    for span in spans {
+        let row = |from: Span, time: i64, included: bool| {
+            let ahead = &times[from.start as usize..from.end as usize];
+            let rows = ahead.partition_point(|at| *at < time || (included && *at == time));
+            from.start + rows as u32
+        };
+        let start = row(span, range.min, false);
+        let within = Span {
+            start,
+            end: row(span, range.max, true).max(start),
+            ..span
+        };
+        pieces.clear();
+        pieces.push(within);
+        for tombstone in tombstones {
+            let series = tombstone.series.as_deref();
+            if series.is_some_and(|series| series.binary_search(&span.series).is_err()) {
+                continue;
+            }
+            for at in 0..pieces.len() {
+                let piece = pieces[at];
+                let first = row(piece, tombstone.range.min, false);
+                let behind = row(piece, tombstone.range.max, true).max(first);
+                pieces[at].end = first;
+                pieces.push(Span {
+                    start: behind,
+                    ..piece
+                });
+            }
+            pieces.retain(|piece| piece.start < piece.end);
+        }
+        pieces.sort_unstable_by_key(|piece| piece.start);
+        left.extend(pieces.iter().filter(|piece| piece.start < piece.end));
+    }
+    left
+}
+
+fn in_memory_columns(source: &Source, wanted: &[SegmentColumn]) -> Vec<Option<ArrayRef>> {
+    let Some((columns, rows)) = source.in_memory() else {
+        return Vec::new();
+    };
+    let find = |column: &SegmentColumn| {
+        let at = columns.iter().position(|own| own == column)?;
+        rows.columns.get(at).cloned()
+    };
+    wanted.iter().map(find).collect()
+}
+
+fn read_columns(
+    segment: &Segment,
+    group: usize,
+    page: &Loaded,
+    scope: &Scope,
+) -> Result<Vec<Option<ArrayRef>>> {
+    let own = &segment.row_groups()[group].columns;
+    let read = |column: &SegmentColumn| {
+        if !own.iter().any(|own| own.id == column.id) {
+            return Ok(None);
+        }
+        let meta = segment.pages(group, column.id)?;
+        let meta = meta.as_ref().and_then(|metas| metas.get(page.page));
+        let array = segment.read_page(group, column.id, page.page)?;
+        scope.metrics.add_page(meta.map_or(0, |meta| meta.bytes));
+        if array.len() != page.times.len() || *array.data_type() != column.kind.data_type() {
+            return Err(EngineError::Corrupt {
+                path: segment.path().to_owned(),
+                offset: meta.map_or(page.offset, |meta| meta.offset),
+                reason: format!(
+                    "a page of column {} holds {} values of {}; {} of {} are expected",
+                    column.id,
+                    array.len(),
+                    array.data_type(),
+                    page.times.len(),
+                    column.kind.data_type(),
+                ),
+            });
+        }
+        Ok(Some(array))
+    };
+    scope.columns.iter().map(read).collect()
+}

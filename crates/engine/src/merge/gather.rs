@@ -1,0 +1,173 @@
+//! Puts a column of a batch together from slices of blocks.
+//!
+//! Numbers are copied slice by slice into one buffer of the right size; a single slice is handed
+//! on without a copy; texts, bytes and truth values go through Arrow's own kernels.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType,
+    UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_buffer::{NullBufferBuilder, ScalarBuffer};
+use marigram_model::FieldType;
+use std::sync::Arc;
+
+/// Rows of one block; `block` is [`NO_BLOCK`] for rows without a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) block: u32,
+    pub(super) start: u32,
+    pub(super) len: u32,
+}
+
+/// Stands for a block that has no value.
+pub(super) const NO_BLOCK: u32 = u32::MAX;
+
+/// Parts shorter than this on average are gathered row by row.
+const SHORT_ROWS: usize = 8;
+
+/// Adds rows to a list of parts; rows that go on where the last part ends make it longer.
+pub(super) fn extend(parts: &mut Vec<Part>, part: Part) {
+    if let Some(last) = parts.last_mut() {
+        let goes_on = part.block == NO_BLOCK || last.start + last.len == part.start;
+        if last.block == part.block && goes_on {
+            last.len += part.len;
+            return;
+        }
+    }
+    parts.push(part);
+}
+
+/// The times of `parts`; `times` gives those of a block.
+pub(super) fn times<'a>(
+    parts: &[Part],
+    rows: usize,
+    times: impl Fn(u32) -> &'a ScalarBuffer<i64>,
+) -> ScalarBuffer<i64> {
+    if let [part] = parts {
+        return times(part.block).slice(part.start as usize, part.len as usize);
+    }
+    let mut all = Vec::with_capacity(rows);
+    for part in parts {
+        all.extend_from_slice(&times(part.block)[part.start as usize..][..part.len as usize]);
+    }
+    all.into()
+}
+
+/// The values of `parts`; `column` gives the column of a block, if it has one.
+pub(super) fn column<'a>(
+    kind: FieldType,
+    parts: &[Part],
+    rows: usize,
+    column: impl Fn(u32) -> Option<&'a ArrayRef>,
+) -> ArrayRef {
+    let column = |part: &Part| {
+        if part.block == NO_BLOCK {
+            None
+        } else {
+            column(part.block)
+        }
+    };
+    if let [part] = parts
+        && let Some(array) = column(part)
+    {
+        let whole = part.start == 0 && part.len as usize == array.len();
+        return if whole {
+            array.clone()
+        } else {
+            array.slice(part.start as usize, part.len as usize)
+        };
+    }
+    if parts.iter().all(|part| column(part).is_none()) {
+        return kind.nulls(rows);
+    }
+    match kind {
+        FieldType::I32 => numbers::<Int32Type>(parts, rows, column),
+        FieldType::I64 => numbers::<Int64Type>(parts, rows, column),
+        FieldType::U64 => numbers::<UInt64Type>(parts, rows, column),
+        FieldType::F32 => numbers::<Float32Type>(parts, rows, column),
+        FieldType::F64 => numbers::<Float64Type>(parts, rows, column),
+        FieldType::Timestamp => numbers::<TimestampNanosecondType>(parts, rows, column),
+        FieldType::Bool | FieldType::String | FieldType::Bytes => {
+            if rows < parts.len() * SHORT_ROWS {
+                row_by_row(kind, parts, rows, column)
+            } else {
+                slice_by_slice(kind, parts, column)
+            }
+        }
+    }
+}
+
+fn numbers<'a, T: ArrowPrimitiveType>(
+    parts: &[Part],
+    rows: usize,
+    column: impl Fn(&Part) -> Option<&'a ArrayRef>,
+) -> ArrayRef {
+    let mut values: Vec<T::Native> = Vec::with_capacity(rows);
+    let mut nulls = NullBufferBuilder::new(rows);
+    for part in parts {
+        let (start, len) = (part.start as usize, part.len as usize);
+        let Some(array) = column(part) else {
+            values.resize(values.len() + len, T::Native::default());
+            nulls.append_n_nulls(len);
+            continue;
+        };
+        let array = array.as_primitive::<T>();
+        values.extend_from_slice(&array.values()[start..start + len]);
+        match array.nulls() {
+            None => nulls.append_n_non_nulls(len),
+            Some(valid) if len == 1 => nulls.append(valid.is_valid(start)),
+            Some(valid) => nulls.append_buffer(&valid.slice(start, len)),
+        }
+    }
+    Arc::new(PrimitiveArray::<T>::new(values.into(), nulls.finish()))
+}
+
+fn slice_by_slice<'a>(
+    kind: FieldType,
+    parts: &[Part],
+    column: impl Fn(&Part) -> Option<&'a ArrayRef>,
+) -> ArrayRef {
+    let slices: Vec<ArrayRef> = parts
+        .iter()
+        .map(|part| match column(part) {
+            Some(array) => array.slice(part.start as usize, part.len as usize),
+            None => kind.nulls(part.len as usize),
+        })
+        .collect();
+    let slices: Vec<&dyn Array> = slices.iter().map(AsRef::as_ref).collect();
+    arrow_select::concat::concat(&slices).expect("blocks hold arrays of the column's type")
+}
+
+fn row_by_row<'a>(
+    kind: FieldType,
+    parts: &[Part],
+    rows: usize,
+    column: impl Fn(&Part) -> Option<&'a ArrayRef>,
+) -> ArrayRef {
+    let null = kind.nulls(1);
+    let mut arrays: Vec<&dyn Array> = vec![&null];
+    let mut places: Vec<(u32, usize)> = vec![(NO_BLOCK, 0)];
+    let mut picks = Vec::with_capacity(rows);
+    for part in parts {
+        let known = places
+            .iter()
+            .rev()
+            .take(16)
+            .find(|place| place.0 == part.block);
+        let at = match (known, column(part)) {
+            (Some(place), _) => place.1,
+            (None, None) => 0,
+            (None, Some(array)) => {
+                arrays.push(array);
+                places.push((part.block, arrays.len() - 1));
+                arrays.len() - 1
+            }
+        };
+        let row = |row: u32| if at == 0 { (0, 0) } else { (at, row as usize) };
+        picks.extend((part.start..part.start + part.len).map(row));
+    }
+    arrow_select::interleave::interleave(&arrays, &picks)
+        .expect("blocks hold arrays of the column's type")
+}

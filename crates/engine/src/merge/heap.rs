@@ -1,0 +1,133 @@
+//! A binary heap of cursors by their heads, which can tell the second smallest at once.
+//!
+//! `std`'s heap cannot: it would take a pop and a push for every slice that is given.
+
+use super::key::{Head, Key};
+
+/// Smallest head first.
+#[derive(Debug, Default)]
+pub(super) struct Heap {
+    entries: Vec<(Head, u32)>,
+}
+
+impl Heap {
+    pub(super) fn new(entries: impl Iterator<Item = (Head, u32)>) -> Self {
+        let mut heap = Self {
+            entries: entries.collect(),
+        };
+        for at in (0..heap.entries.len() / 2).rev() {
+            heap.sink(at);
+        }
+        heap
+    }
+
+    /// The smallest head and its cursor.
+    pub(super) fn first(&self) -> Option<(Head, u32)> {
+        self.entries.first().copied()
+    }
+
+    /// The key of the second smallest head.
+    pub(super) fn second_key(&self) -> Option<Key> {
+        let left = self.entries.get(1)?.0.key;
+        Some(
+            self.entries
+                .get(2)
+                .map_or(left, |right| left.min(right.0.key)),
+        )
+    }
+
+    /// Gives the first cursor a new head, or removes it.
+    pub(super) fn replace_first(&mut self, head: Option<Head>) {
+        match head {
+            Some(head) => {
+                if let Some(first) = self.entries.first_mut() {
+                    first.0 = head;
+                }
+            }
+            None => {
+                if !self.entries.is_empty() {
+                    self.entries.swap_remove(0);
+                }
+            }
+        }
+        self.sink(0);
+    }
+
+    pub(super) fn push(&mut self, head: Head, cursor: u32) {
+        self.entries.push((head, cursor));
+        let mut at = self.entries.len() - 1;
+        while at > 0 {
+            let parent = (at - 1) / 2;
+            if !self.entries[at].0.before(self.entries[parent].0) {
+                break;
+            }
+            self.entries.swap(at, parent);
+            at = parent;
+        }
+    }
+
+    fn sink(&mut self, mut at: usize) {
+        loop {
+            let mut smallest = at;
+            for child in [2 * at + 1, 2 * at + 2] {
+                let less = self
+                    .entries
+                    .get(child)
+                    .is_some_and(|entry| entry.0.before(self.entries[smallest].0));
+                if less {
+                    smallest = child;
+                }
+            }
+            if smallest == at {
+                return;
+            }
+            self.entries.swap(at, smallest);
+            at = smallest;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marigram_model::SeriesId;
+
+    #[test]
+    fn heads_come_out_in_order_and_the_second_is_known() {
+        let head = |time: i64, exact| Head {
+            key: Key::new(SeriesId(1), time),
+            exact,
+        };
+        let times = [5, 3, 9, 3, 7, 1, 8];
+        let mut heap = Heap::new(
+            times
+                .iter()
+                .enumerate()
+                .map(|(at, t)| (head(*t, at % 2 == 0), at as u32)),
+        );
+        heap.push(head(4, true), 100);
+        let mut sorted: Vec<i64> = times.into_iter().chain([4]).collect();
+        sorted.sort_unstable();
+        for (at, time) in sorted.iter().enumerate() {
+            let (first, _) = heap.first().unwrap();
+            assert_eq!(first.key.time(), *time);
+            let second = heap.second_key().map(Key::time);
+            assert_eq!(second, sorted.get(at + 1).copied());
+            heap.replace_first(None);
+        }
+        assert!(heap.first().is_none());
+    }
+
+    #[test]
+    fn of_equal_keys_the_one_to_be_opened_comes_first() {
+        let key = Key::new(SeriesId(1), 1);
+        let heap = Heap::new(
+            [
+                (Head { key, exact: true }, 0),
+                (Head { key, exact: false }, 1),
+            ]
+            .into_iter(),
+        );
+        assert_eq!(heap.first().unwrap().1, 1);
+    }
+}

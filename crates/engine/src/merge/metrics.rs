@@ -1,0 +1,44 @@
+//! Counters of what a scan did, for `EXPLAIN ANALYZE` and tests.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a scan did; shared by its partitions and readable while it runs.
+#[derive(Debug, Default)]
+pub struct ScanMetrics {
+    /// Series of the table.
+    pub series_total: AtomicU64,
+    /// Series whose rows are read.
+    pub series_selected: AtomicU64,
+    /// Segments that hold rows of the table.
+    pub segments_total: AtomicU64,
+    /// Of `segments_total`, those left out by their series and times.
+    pub segments_pruned: AtomicU64,
+    /// Pages of touched row groups: time pages count one each, and each projected column's.
+    pub pages_total: AtomicU64,
+    /// Of `pages_total`, those left out by series, times or value statistics.
+    pub pages_pruned: AtomicU64,
+    /// Pages read and decoded.
+    pub pages_read: AtomicU64,
+    /// Encoded bytes of the pages read.
+    pub bytes_read: AtomicU64,
+    /// Rows that gave way to, or were completed by, a newer row of the same (series, time).
+    pub rows_merged: AtomicU64,
+    /// Rows given to the reader.
+    pub rows_returned: AtomicU64,
+}
+
+impl ScanMetrics {
+    pub(crate) fn add(counter: &AtomicU64, count: u64) {
+        // Counters are read for display alone: no order with other memory is needed.
+        counter.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(super) fn add_merged(&self, rows: u64) {
+        Self::add(&self.rows_merged, rows);
+    }
+
+    pub(super) fn add_page(&self, bytes: u32) {
+        Self::add(&self.pages_read, 1);
+        Self::add(&self.bytes_read, u64::from(bytes));
+    }
+}

@@ -1,0 +1,194 @@
+//! Which pages of a row group must be read, and which of their rows.
+
+use super::key::Key;
+use super::metrics::ScanMetrics;
+use super::scope::Scope;
+use crate::error::Result;
+use marigram_manifest::Space;
+use marigram_model::{ColumnId, FieldValue, SeriesId, SeriesRun, TimeRange};
+use marigram_segment::{PageMeta, Segment};
+use roaring::RoaringBitmap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Rows of one series within a page or chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) series: SeriesId,
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+/// A page to be read.
+#[derive(Clone, Debug)]
+pub(super) struct PagePlan {
+    pub(super) page: usize,
+    pub(super) rows: u32,
+    /// Where the page stands in the file, and its size.
+    pub(super) offset: u64,
+    pub(super) bytes: u32,
+    /// Its rows that are asked for, in [`GroupPlan::spans`].
+    pub(super) spans: Range<usize>,
+    /// Times of all its rows.
+    pub(super) range: TimeRange,
+    /// No row of it is before this.
+    pub(super) bound: Key,
+}
+
+/// The pages of a row group to be read.
+#[derive(Debug, Default)]
+pub(super) struct GroupPlan {
+    pub(super) pages: Vec<PagePlan>,
+    pub(super) spans: Vec<Span>,
+}
+
+/// The runs of `series` among `runs`, with their first rows.
+pub(crate) fn selected_runs<'a>(
+    runs: &'a [SeriesRun],
+    series: Option<&'a RoaringBitmap>,
+) -> impl Iterator<Item = (SeriesRun, u32)> + 'a {
+    let whole = match (runs.first(), runs.last(), series) {
+        (Some(first), Some(last), Some(series)) => {
+            series.contains_range(first.series.0..=last.series.0)
+        }
+        _ => true,
+    };
+    let mut first_row = 0u32;
+    runs.iter().filter_map(move |run| {
+        let start = first_row;
+        first_row = first_row.saturating_add(run.rows);
+        let wanted = whole || series.is_some_and(|series| series.contains(run.series.0));
+        wanted.then_some((*run, start))
+    })
+}
+
+/// Plans row group `group` of `segment`, which is source number `source` of the merge.
+pub(super) fn plan(
+    segment: &Segment,
+    group: usize,
+    source: (u32, Space),
+    scope: &Scope,
+) -> Result<GroupPlan> {
+    let directory = segment.directory(group)?;
+    let times = segment.pages(group, ColumnId::TIME)?.unwrap_or_default();
+    let mut plan = GroupPlan::default();
+    plan.assign(&directory, &times, scope);
+    let planned = plan.pages.len();
+    plan.prune_by_values(segment, group, source, scope)?;
+    let columns = scope.columns.iter().filter(|column| {
+        segment.row_groups()[group]
+            .columns
+            .iter()
+            .any(|own| own.id == column.id)
+    });
+    let width = 1 + columns.count() as u64;
+    let counted = own_pages(&directory, &times, scope);
+    let read = plan.pages.len() as u64;
+    let metrics = &scope.metrics;
+    ScanMetrics::add(&metrics.pages_total, counted.max(planned as u64) * width);
+    ScanMetrics::add(&metrics.pages_pruned, counted.saturating_sub(read) * width);
+    Ok(plan)
+}
+
+/// How many pages begin with a series of the merge's territory.
+fn own_pages(directory: &[SeriesRun], times: &[PageMeta], scope: &Scope) -> u64 {
+    let mut row = 0u32;
+    let mut page = 0;
+    let mut own = 0;
+    for run in directory {
+        row = row.saturating_add(run.rows);
+        while times.get(page).is_some_and(|meta| meta.first_row < row) {
+            own += u64::from(scope.territory.contains(&run.series.0));
+            page += 1;
+        }
+    }
+    own
+}
+
+impl GroupPlan {
+    /// Distributes the runs that are asked for over the pages, leaving out those of other times.
+    fn assign(&mut self, directory: &[SeriesRun], times: &Arc<[PageMeta]>, scope: &Scope) {
+        let mut page = 0;
+        for (run, first_row) in selected_runs(directory, scope.series.as_deref()) {
+            let end_row = first_row.saturating_add(run.rows);
+            let end_of = |meta: &PageMeta| meta.first_row.saturating_add(meta.rows);
+            while times
+                .get(page)
+                .is_some_and(|meta| end_of(meta) <= first_row)
+            {
+                page += 1;
+            }
+            let touched = times[page.min(times.len())..].iter().enumerate();
+            for (ahead, meta) in touched.take_while(|(_, meta)| meta.first_row < end_row) {
+                let range = range_of(meta);
+                if !range.overlaps(scope.range) {
+                    continue;
+                }
+                let span = Span {
+                    series: run.series,
+                    start: first_row.max(meta.first_row) - meta.first_row,
+                    end: end_row.min(end_of(meta)) - meta.first_row,
+                };
+                self.add(page + ahead, meta, range, span, scope);
+            }
+        }
+    }
+
+    fn add(&mut self, page: usize, meta: &PageMeta, range: TimeRange, span: Span, scope: &Scope) {
+        self.spans.push(span);
+        let end = self.spans.len();
+        match self.pages.last_mut() {
+            Some(last) if last.page == page => last.spans.end = end,
+            _ => self.pages.push(PagePlan {
+                page,
+                rows: meta.rows,
+                offset: meta.offset,
+                bytes: meta.bytes,
+                spans: end - 1..end,
+                range,
+                bound: Key::new(span.series, range.min.max(scope.range.min)),
+            }),
+        }
+    }
+
+    fn prune_by_values(
+        &mut self,
+        segment: &Segment,
+        group: usize,
+        source: (u32, Space),
+        scope: &Scope,
+    ) -> Result<()> {
+        for bounds in &scope.pruning.bounds {
+            let stats = segment.pages(group, bounds.column)?;
+            let spans = &self.spans;
+            self.pages.retain(|page| {
+                let excluded = match &stats {
+                    // A column that the row group lacks is all null, which meets no bounds.
+                    None => bounds.min.is_some() || bounds.max.is_some(),
+                    Some(metas) => metas
+                        .get(page.page)
+                        .is_some_and(|meta| bounds.exclude(&meta.stats, meta.rows)),
+                };
+                let (first, last) = (spans[page.spans.start], spans[page.spans.end - 1]);
+                let series = (first.series, last.series);
+                !(excluded
+                    && scope
+                        .pruning
+                        .allowed(source.0, source.1, series, page.range))
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The times of a time page. One without statistics may hold any.
+pub(super) fn range_of(meta: &PageMeta) -> TimeRange {
+    let time = |value: &Option<FieldValue>| match value {
+        Some(FieldValue::Timestamp(time) | FieldValue::I64(time)) => Some(*time),
+        _ => None,
+    };
+    TimeRange {
+        min: time(&meta.stats.min).unwrap_or(i64::MIN),
+        max: time(&meta.stats.max).unwrap_or(i64::MAX),
+    }
+}

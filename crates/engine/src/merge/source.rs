@@ -1,0 +1,207 @@
+//! Sources: what rows can come from, which of two is newer, and which deletes apply to them.
+
+use crate::chunk::Chunk;
+use crate::error::Result;
+use crate::view::OpenSegment;
+use marigram_manifest::{Space, Tombstone};
+use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
+use marigram_segment::{RowGroup, Segment, SegmentColumn};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Rows of one table in a chunk or a segment, with the tombstones that cut into them.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(super) data: Data,
+    space: Space,
+    sequence_max: u64,
+    /// Those that apply: of the same table, and newer than every row of the source.
+    pub(super) tombstones: Vec<Arc<Tombstone>>,
+}
+
+/// Where the rows are.
+#[derive(Clone, Debug)]
+pub(super) enum Data {
+    /// In memory, as one block.
+    Chunk(Arc<Chunk>),
+    /// On disk, in pages.
+    Segment(Arc<Segment>, TableId),
+    /// Rows as they are, for tests that need no memtable.
+    #[cfg(test)]
+    Rows(Arc<(Vec<SegmentColumn>, SortedRows)>),
+}
+
+impl Source {
+    /// A chunk. Of `tombstones` it takes those that apply to it.
+    pub(crate) fn chunk(chunk: Arc<Chunk>, tombstones: &[Arc<Tombstone>]) -> Self {
+        let space = if chunk.is_late() {
+            Space::Unsequence
+        } else {
+            Space::Sequence
+        };
+        let sequence_max = chunk.sequence_max();
+        let tombstones = applicable(tombstones, chunk.table(), sequence_max, chunk.range());
+        Self {
+            data: Data::Chunk(chunk),
+            space,
+            sequence_max,
+            tombstones,
+        }
+    }
+
+    /// A table's rows in a segment. Of `tombstones` it takes those that apply to it.
+    ///
+    /// # Errors
+    /// If the segment could not be opened.
+    pub(crate) fn segment(
+        segment: &OpenSegment,
+        table: TableId,
+        tombstones: &[Arc<Tombstone>],
+    ) -> Result<Self> {
+        let meta = &segment.meta;
+        let (space, sequence_max) = (meta.space, meta.sequence_max);
+        let tombstones = applicable(tombstones, table, sequence_max, meta.range);
+        let data = Data::Segment(segment.segment()?.clone(), table);
+        Ok(Self {
+            data,
+            space,
+            sequence_max,
+            tombstones,
+        })
+    }
+
+    /// Rows as they are.
+    #[cfg(test)]
+    pub(crate) fn rows(
+        columns: Vec<SegmentColumn>,
+        rows: SortedRows,
+        space: Space,
+        sequence_max: u64,
+        tombstones: &[Arc<Tombstone>],
+    ) -> Self {
+        let table = tombstones
+            .first()
+            .map_or(TableId(1), |tombstone| tombstone.table);
+        let tombstones = applicable(tombstones, table, sequence_max, TimeRange::ALL);
+        Self {
+            data: Data::Rows(Arc::new((columns, rows))),
+            space,
+            sequence_max,
+            tombstones,
+        }
+    }
+
+    /// Of two sources with the same (series, time), the one with the higher rank is newer.
+    pub(super) fn rank(&self) -> (Space, u64) {
+        (self.space, self.sequence_max)
+    }
+
+    pub(super) fn space(&self) -> Space {
+        self.space
+    }
+
+    /// The table's row groups with their indexes, for a segment.
+    pub(crate) fn row_groups(&self) -> impl Iterator<Item = (usize, &RowGroup)> {
+        let (groups, range): (&[RowGroup], _) = match &self.data {
+            Data::Segment(segment, table) => (segment.row_groups(), segment.row_groups_of(*table)),
+            Data::Chunk(_) => (&[], 0..0),
+            #[cfg(test)]
+            Data::Rows(_) => (&[], 0..0),
+        };
+        range.filter_map(move |at| Some((at, groups.get(at)?)))
+    }
+
+    /// The columns and rows of a source in memory.
+    pub(super) fn in_memory(&self) -> Option<(&[SegmentColumn], &SortedRows)> {
+        match &self.data {
+            Data::Chunk(chunk) => Some((chunk.columns(), chunk.sorted())),
+            Data::Segment(..) => None,
+            #[cfg(test)]
+            Data::Rows(rows) => Some((&rows.0, &rows.1)),
+        }
+    }
+
+    /// Series and times of the source's parts: its row groups, or the whole of it in memory.
+    /// Parts in memory are not sorted for it, so that their series are the widest.
+    pub(super) fn extents(&self) -> Vec<(SeriesId, SeriesId, TimeRange)> {
+        let whole = |range| vec![(SeriesId(0), SeriesId(u32::MAX), range)];
+        match &self.data {
+            Data::Chunk(chunk) => whole(chunk.range()),
+            Data::Segment(..) => self
+                .row_groups()
+                .map(|(_, group)| (group.series_min, group.series_max, group.range))
+                .collect(),
+            #[cfg(test)]
+            Data::Rows(_) => whole(TimeRange::ALL),
+        }
+    }
+}
+
+/// Rows whose series are not looked up one by one: first and last series, and how many rows.
+pub(crate) type Even = (u32, u32, u64);
+
+impl Source {
+    /// Shows the rows of each of the source's parts to `count`: as the runs of its directory, or,
+    /// without `directories`, only as so many between two series.
+    pub(crate) fn count_rows(
+        &self,
+        range: TimeRange,
+        directories: bool,
+        count: &mut dyn FnMut(&[SeriesRun], Option<Even>),
+    ) -> Result<()> {
+        if let Some((_, rows)) = self.in_memory() {
+            count(&rows.runs, None);
+        }
+        let Data::Segment(segment, _) = &self.data else {
+            return Ok(());
+        };
+        for (at, group) in self
+            .row_groups()
+            .filter(|(_, group)| group.range.overlaps(range))
+        {
+            if directories {
+                count(&segment.directory(at)?, None);
+            } else {
+                let even = (
+                    group.series_min.0,
+                    group.series_max.0,
+                    u64::from(group.rows),
+                );
+                count(&[], Some(even));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Every column that one of the sources has, ascending by id.
+pub(crate) fn columns_of(sources: &[Source]) -> Vec<SegmentColumn> {
+    let mut columns = BTreeMap::new();
+    for source in sources {
+        let in_memory = match &source.data {
+            Data::Chunk(chunk) => chunk.columns(),
+            Data::Segment(..) => &[],
+            #[cfg(test)]
+            Data::Rows(rows) => &rows.0,
+        };
+        let in_groups = source.row_groups().flat_map(|(_, group)| &group.columns);
+        for column in in_memory.iter().chain(in_groups) {
+            columns.insert(column.id, *column);
+        }
+    }
+    columns.into_values().collect()
+}
+
+fn applicable(
+    tombstones: &[Arc<Tombstone>],
+    table: TableId,
+    sequence_max: u64,
+    range: TimeRange,
+) -> Vec<Arc<Tombstone>> {
+    let applies = |tombstone: &&Arc<Tombstone>| {
+        tombstone.table == table
+            && tombstone.sequence > sequence_max
+            && tombstone.range.overlaps(range)
+    };
+    tombstones.iter().filter(applies).cloned().collect()
+}

@@ -1,0 +1,204 @@
+//! For tests: rows written down one by one, sources made of them, and the naive merge that the
+//! real one must agree with.
+
+use super::{Merge, MergeOptions, Source};
+use crate::error::Result;
+use crate::view::OpenSegment;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array, StringArray};
+use marigram_env::FileSystem;
+use marigram_manifest::{Partition, SegmentId, SegmentMeta, Space, Tombstone};
+use marigram_model::{
+    ColumnId, DAY_NS, FieldType, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
+};
+use marigram_segment::{Segment, SegmentColumn, SegmentOptions, SegmentWriter};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub(crate) const TABLE: TableId = TableId(1);
+
+/// An integer column (1) and a text column (2).
+pub(crate) const COLUMNS: [SegmentColumn; 2] = [
+    SegmentColumn {
+        id: ColumnId(1),
+        kind: FieldType::I64,
+    },
+    SegmentColumn {
+        id: ColumnId(2),
+        kind: FieldType::String,
+    },
+];
+
+/// The fields of a row: an integer and a text.
+pub(crate) type Fields = (Option<i64>, Option<String>);
+
+/// Rows by (series, time).
+pub(crate) type Rows = BTreeMap<(u32, i64), Fields>;
+
+/// One source of a test.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) late: bool,
+    pub(crate) sequence_max: u64,
+    pub(crate) rows: Rows,
+}
+
+impl Given {
+    pub(crate) fn space(&self) -> Space {
+        if self.late {
+            Space::Unsequence
+        } else {
+            Space::Sequence
+        }
+    }
+
+    pub(crate) fn source(&self, tombstones: &[Arc<Tombstone>]) -> Source {
+        let rows = sorted_rows(&self.rows);
+        Source::rows(
+            COLUMNS.to_vec(),
+            rows,
+            self.space(),
+            self.sequence_max,
+            tombstones,
+        )
+    }
+}
+
+/// Rows as arrays of [`COLUMNS`].
+pub(crate) fn sorted_rows(rows: &Rows) -> SortedRows {
+    let mut runs: Vec<SeriesRun> = Vec::new();
+    for (series, _) in rows.keys() {
+        match runs.last_mut() {
+            Some(run) if run.series.0 == *series => run.rows += 1,
+            _ => runs.push(SeriesRun {
+                series: SeriesId(*series),
+                rows: 1,
+            }),
+        }
+    }
+    let numbers: Int64Array = rows.values().map(|fields| fields.0).collect();
+    let texts: StringArray = rows.values().map(|fields| fields.1.as_deref()).collect();
+    let columns: Vec<ArrayRef> = vec![Arc::new(numbers), Arc::new(texts)];
+    SortedRows {
+        runs,
+        times: rows.keys().map(|key| key.1).collect(),
+        columns,
+    }
+}
+
+/// Arrays of [`COLUMNS`] as rows.
+pub(crate) fn listed(rows: &SortedRows) -> Vec<((u32, i64), Fields)> {
+    assert!(rows.is_sorted(), "{rows:?}");
+    let numbers = rows.columns[0].as_primitive::<Int64Type>();
+    let texts = rows.columns[1].as_string::<i32>();
+    let series = rows
+        .runs
+        .iter()
+        .flat_map(|run| vec![run.series.0; run.rows as usize]);
+    series
+        .enumerate()
+        .map(|(row, series)| {
+            let number = numbers.is_valid(row).then(|| numbers.value(row));
+            let text = texts.is_valid(row).then(|| texts.value(row).to_owned());
+            ((series, rows.times[row]), (number, text))
+        })
+        .collect()
+}
+
+/// What a merge gives, in order.
+pub(crate) fn merged(
+    sources: Vec<Source>,
+    options: MergeOptions,
+) -> Result<Vec<((u32, i64), Fields)>> {
+    let mut merge = Merge::new(sources, options);
+    let mut all = Vec::new();
+    while let Some(rows) = merge.next_rows()? {
+        assert!(!rows.is_empty(), "an empty batch");
+        all.extend(listed(&rows));
+    }
+    Ok(all)
+}
+
+/// The rows that must come out: sort, then the last write wins, field by field.
+pub(crate) fn naive(given: &[Given], tombstones: &[Arc<Tombstone>]) -> Rows {
+    let mut given: Vec<&Given> = given.iter().collect();
+    given.sort_by_key(|source| (source.space(), source.sequence_max));
+    let mut all = Rows::new();
+    for source in given {
+        for ((series, time), fields) in &source.rows {
+            let deleted = tombstones.iter().any(|tombstone| {
+                tombstone.sequence > source.sequence_max
+                    && tombstone.range.contains(*time)
+                    && tombstone
+                        .series
+                        .as_ref()
+                        .is_none_or(|s| s.contains(&SeriesId(*series)))
+            });
+            if deleted {
+                continue;
+            }
+            let row = all.entry((*series, *time)).or_default();
+            row.0 = fields.0.or(row.0);
+            row.1 = fields.1.clone().or(row.1.take());
+        }
+    }
+    all
+}
+
+/// A range delete of `series` (all, for none).
+pub(crate) fn tombstone(sequence: u64, series: &[u32], min: i64, max: i64) -> Arc<Tombstone> {
+    let series: Vec<SeriesId> = series.iter().copied().map(SeriesId).collect();
+    Arc::new(Tombstone {
+        sequence,
+        table: TABLE,
+        series: (!series.is_empty()).then(|| series.into()),
+        range: TimeRange { min, max },
+    })
+}
+
+/// Writes the rows of `given` (not empty) as a segment and opens it.
+pub(crate) fn open_segment(
+    fs: &Arc<dyn FileSystem>,
+    id: u64,
+    given: &Given,
+    options: &SegmentOptions,
+) -> Arc<OpenSegment> {
+    let path = PathBuf::from(format!("/{id:010}.seg"));
+    let mut writer = SegmentWriter::create(fs.clone(), &path, options.clone()).unwrap();
+    writer.table(TABLE, &COLUMNS).unwrap();
+    writer.append(&sorted_rows(&given.rows)).unwrap();
+    let summary = writer.finish().unwrap();
+    let meta = SegmentMeta {
+        id: SegmentId(id),
+        space: given.space(),
+        partition: Partition {
+            start_ns: 0,
+            width_ns: DAY_NS,
+        },
+        range: summary.range,
+        rows: summary.rows,
+        bytes: summary.bytes,
+        sequence_max: given.sequence_max,
+        tables: summary.tables,
+        series_min: summary.series_min,
+        series_max: summary.series_max,
+        level: 0,
+    };
+    Arc::new(OpenSegment::new(
+        meta,
+        Ok(Segment::open(fs, &path).unwrap()),
+    ))
+}
+
+/// Sources as a sequence space has them: no (series, time) in two of them. Of rows that stand in
+/// several, those of the newest stay.
+pub(crate) fn without_sequence_duplicates(mut given: Vec<Given>) -> Vec<Given> {
+    let mut seen = std::collections::BTreeSet::new();
+    for source in given.iter_mut().rev().filter(|source| !source.late) {
+        source.rows.retain(|key, _| seen.insert(*key));
+    }
+    given.retain(|source| !source.rows.is_empty());
+    given
+}

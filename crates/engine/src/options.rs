@@ -1,0 +1,50 @@
+//! Settings of an engine, fixed while it is open.
+
+use std::time::Duration;
+
+/// When a write is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// After an fsync: it survives power loss.
+    Fsync,
+    /// After the write to the log; an fsync follows in the background at this interval. It
+    /// survives the end of the process, and power loss once the interval has passed.
+    Interval(Duration),
+    /// After the write to the log; the operating system writes it to the disk when it likes.
+    Os,
+}
+
+/// Settings of an engine.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// Shards of a new data directory; an existing one keeps its number.
+    pub shards: usize,
+    /// When a write is acknowledged.
+    pub durability: Durability,
+    /// The ceiling over everything the engine and its queries hold, bytes.
+    pub memory_limit_bytes: usize,
+    /// A shard's memtable is flushed at this size, bytes.
+    pub flush_bytes_max: usize,
+    /// A memtable is flushed at this age (`None`: never by age).
+    pub flush_age_max: Option<Duration>,
+    /// Threads for flush, compaction and retention. 0: none; the owner calls
+    /// [`Engine::maintain`](crate::Engine::maintain).
+    pub background_threads: usize,
+    /// Settings of new segments.
+    pub segment: marigram_segment::SegmentOptions,
+}
+
+impl Default for EngineOptions {
+    /// For an embedded engine on a small machine: fsync, 512 MiB, flush at 64 MiB or 10 minutes.
+    fn default() -> Self {
+        Self {
+            shards: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            durability: Durability::Fsync,
+            memory_limit_bytes: 512 << 20,
+            flush_bytes_max: 64 << 20,
+            flush_age_max: Some(Duration::from_mins(10)),
+            background_threads: 2,
+            segment: marigram_segment::SegmentOptions::default(),
+        }
+    }
+}

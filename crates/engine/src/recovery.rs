@@ -1,0 +1,300 @@
+//! Recovery: a shard's directory becomes an open shard.
+//!
+//! Manifest, series and segments' footers are loaded, files that the manifest does not name are
+//! removed, and what the log holds beyond the segments is replayed into a memtable, which is
+//! flushed whenever it gets over its size: memory stays bounded however long the log is. Replay is
+//! idempotent, so that a crash during recovery only means that the next one begins again.
+
+use crate::error::{EngineError, Result};
+use crate::flush::LiveTables;
+use crate::last::LastValues;
+use crate::marks::Marks;
+use crate::memory::Holder;
+use crate::memtable::Memtable;
+use crate::route::values_bytes;
+use crate::shard::{
+    Context, Counted, Durable, Log, Maintenance, Shard, State, open_segment, segment_path,
+};
+use crate::view::OpenSegment;
+use marigram_manifest::Manifest;
+use marigram_model::{ColumnId, FieldValue, SeriesId, TableId};
+use marigram_segment::SegmentError;
+use marigram_series_index::{SeriesIndex, SeriesLog};
+use marigram_wal::{Entry, Wal, WalError, WriteEntry};
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+
+/// So many segments' directories are read for exact late marks; older ones count by their range.
+const EXACT_SEGMENTS_MAX: usize = 64;
+
+/// The last-value cache takes at most this part of the memory ceiling, over all shards.
+const LAST_VALUES_PART: usize = 8;
+
+/// Opens or creates a shard; gives it with the number of bytes of log that were replayed.
+pub(crate) fn open_shard(
+    context: &Arc<Context>,
+    dir: PathBuf,
+    number: usize,
+    shards: usize,
+    live: &LiveTables,
+) -> Result<(Shard, u64)> {
+    let fs = &context.env.fs;
+    let (segment_dir, wal_dir) = (dir.join("segments"), dir.join("wal"));
+    for made in [&segment_dir, &wal_dir] {
+        fs.create_dir_all(made)
+            .map_err(|error| EngineError::io(made, error))?;
+    }
+    fs.sync_dir(&dir)
+        .map_err(|error| EngineError::io(&dir, error))?;
+    let (manifest, durable) = Manifest::open(fs.clone(), &dir)?;
+    if let Some(torn) = manifest.torn_tail() {
+        tracing::warn!(
+            shard = number,
+            ?torn,
+            "the manifest ended in an unacknowledged edit"
+        );
+    }
+    let (series_log, index) = SeriesLog::open(fs.clone(), &dir, durable.series_log_bytes)?;
+    remove_garbage(
+        context,
+        &segment_dir,
+        durable.segments.keys().map(|id| id.0).collect(),
+    );
+    let open = |meta: &marigram_manifest::SegmentMeta| {
+        Arc::new(open_segment(&context.env, &segment_dir, meta.clone()))
+    };
+    let segments: Vec<_> = durable.segments.values().map(open).collect();
+    let marks = marks_of(&segments, &index);
+    let last = LastValues::new(
+        context.memory.clone(),
+        context.memory.limit() / LAST_VALUES_PART / shards,
+        index.next_id(),
+    );
+    let state = State {
+        active: Memtable::default(),
+        frozen: VecDeque::new(),
+        segments,
+        tombstones: durable.tombstones.iter().cloned().map(Arc::new).collect(),
+        sequence: durable.flushed_sequence,
+        marks,
+    };
+    let shard = Shard {
+        number,
+        dir,
+        context: context.clone(),
+        queue: crate::commit::Queue::default(),
+        log: OnceLock::new(),
+        durable: Mutex::new(Durable {
+            manifest,
+            series_log: Some(series_log),
+        }),
+        state: RwLock::new(state),
+        index: Arc::new(RwLock::new(index)),
+        last: Arc::new(Mutex::new(last)),
+        flushing: Mutex::new(()),
+        maintenance: Mutex::new(Maintenance::default()),
+        next_segment: AtomicU64::new(durable.next_segment().0),
+        counted: Counted::default(),
+    };
+    shard.measure();
+    let bytes = replay(
+        &shard,
+        &wal_dir,
+        durable.wal_floor,
+        durable.flushed_sequence,
+        live,
+    )?;
+    forget_dropped(&shard, live);
+    shard.measure();
+    Ok((shard, bytes))
+}
+
+/// Replays the log and opens it for appending; gives the bytes replayed.
+fn replay(
+    shard: &Shard,
+    dir: &Path,
+    floor: u64,
+    flushed_sequence: u64,
+    live: &LiveTables,
+) -> Result<u64> {
+    let mut failure = None;
+    let mut apply = |sequence: u64, entry: Entry| {
+        replay_entry(shard, sequence, &entry, flushed_sequence, live).map_err(|error| {
+            let source = std::io::Error::other(error.to_string());
+            failure = Some(error);
+            WalError::Io {
+                path: dir.to_owned(),
+                source,
+            }
+        })
+    };
+    let opened = Wal::open(shard.context.env.fs.clone(), dir, floor, &mut apply);
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    let (wal, report) = opened?;
+    if let Some((path, offset, reason)) = &report.torn {
+        let path = path.display();
+        tracing::warn!(%path, offset, reason, "the log ends here; what follows was never acknowledged");
+    }
+    let log = Log {
+        wal,
+        next_sequence: shard.state.read().sequence + 1,
+        unsynced: false,
+        dropped: HashSet::new(),
+        buffer: Vec::new(),
+    };
+    assert!(
+        shard.log.set(Mutex::new(log)).is_ok(),
+        "a shard is recovered once"
+    );
+    Ok(report.bytes)
+}
+
+fn replay_entry(
+    shard: &Shard,
+    sequence: u64,
+    entry: &Entry,
+    flushed_sequence: u64,
+    live: &LiveTables,
+) -> Result<()> {
+    if let Entry::Write(write) = entry {
+        let mut index = shard.index.write();
+        for (id, key) in &write.new_series {
+            index.insert(*id, write.table, key.as_bytes())?;
+        }
+        check_series(shard, write, &index)?;
+    }
+    if sequence <= flushed_sequence {
+        return Ok(());
+    }
+    let now_ns = shard.context.env.clock.monotonic_ns();
+    let mut state = shard.state.write();
+    state.active.note(sequence, now_ns);
+    match entry {
+        Entry::Write(write) if live.contains_key(&write.table) => {
+            let columns = write
+                .columns
+                .iter()
+                .map(|(_, values)| values_bytes(values.as_ref()));
+            let bytes = columns.sum::<usize>() + write.times.len() * 12;
+            shard.context.memory.grow(Holder::Memtable, bytes);
+            shard.write(&mut state, sequence, write, bytes);
+        }
+        Entry::Write(_) => {}
+        Entry::Delete(delete) => shard.delete(&mut state, sequence, delete),
+        Entry::DropTable(table) => shard.drop_table(&mut state, *table),
+    }
+    state.sequence = sequence;
+    let memory = &shard.context.memory;
+    let full = state.active.bytes >= shard.context.flush_bytes_max()
+        || (memory.used() > memory.limit() / 4 * 3 && state.active.bytes > 0);
+    if full {
+        let series_end = shard.index.read().next_id();
+        state.freeze(None, series_end);
+        drop(state);
+        shard.flush_oldest(live)?;
+    }
+    Ok(())
+}
+
+/// Whether a record names only series that exist: a bug or damage would else show much later.
+fn check_series(shard: &Shard, write: &WriteEntry, index: &SeriesIndex) -> Result<()> {
+    let end = index.next_id().0;
+    match write.series.iter().find(|series| **series >= end) {
+        None => Ok(()),
+        Some(series) => Err(EngineError::Corrupt {
+            path: shard.dir.join("wal"),
+            offset: 0,
+            reason: format!("a record names series {series}, and there are {end}"),
+        }),
+    }
+}
+
+/// Forgets series and deletes of tables that the catalog does not have: they were dropped, and the
+/// crash came before the shard had heard of it.
+fn forget_dropped(shard: &Shard, live: &LiveTables) {
+    let index = shard.index.read();
+    let tables: BTreeSet<TableId> = (0..index.next_id().0)
+        .filter_map(|id| index.table_of(SeriesId(id)))
+        .collect();
+    drop(index);
+    for table in tables.into_iter().filter(|table| !live.contains_key(table)) {
+        let mut state = shard.state.write();
+        shard.drop_table(&mut state, table);
+    }
+}
+
+/// Removes files in the segments' directory that the manifest does not name.
+fn remove_garbage(context: &Context, dir: &Path, kept: HashSet<u64>) {
+    let names = context.env.fs.list(dir).unwrap_or_default();
+    let kept: HashSet<PathBuf> = kept
+        .into_iter()
+        .map(|id| segment_path(dir, marigram_manifest::SegmentId(id)))
+        .collect();
+    for path in names
+        .iter()
+        .map(|name| dir.join(name))
+        .filter(|path| !kept.contains(path))
+    {
+        tracing::info!(path = %path.display(), "removing a file that the manifest does not name");
+        if let Err(error) = context.env.fs.remove(&path) {
+            tracing::warn!(path = %path.display(), %error, "it was not removed");
+        }
+    }
+}
+
+/// Late marks from the segments: exact for the newest ones, an upper bound for the others.
+fn marks_of(segments: &[Arc<OpenSegment>], index: &SeriesIndex) -> Marks {
+    let mut newest_first: Vec<&OpenSegment> = segments.iter().map(AsRef::as_ref).collect();
+    newest_first
+        .sort_by_key(|segment| std::cmp::Reverse((segment.meta.range.max, segment.meta.id)));
+    let mut marks = Marks::default();
+    let mut floors: HashMap<TableId, i64> = HashMap::new();
+    for (at, segment) in newest_first.into_iter().enumerate() {
+        if at < EXACT_SEGMENTS_MAX && raise_exactly(&mut marks, segment).is_ok() {
+            continue;
+        }
+        for table in &segment.meta.tables {
+            let floor = floors.entry(*table).or_insert(i64::MIN);
+            *floor = (*floor).max(segment.meta.range.max);
+        }
+    }
+    for (table, floor) in floors {
+        for series in index.all(table) {
+            marks.raise_one(series, floor);
+        }
+    }
+    marks
+}
+
+/// Raises the marks of a segment's series to the largest time of the page with their last row.
+fn raise_exactly(marks: &mut Marks, segment: &OpenSegment) -> Result<()> {
+    let segment = segment.segment()?;
+    for (at, row_group) in segment.row_groups().iter().enumerate() {
+        let directory = segment.directory(at)?;
+        let pages = segment
+            .pages(at, ColumnId::TIME)?
+            .ok_or_else(|| SegmentError::Corrupt {
+                path: segment.path().to_owned(),
+                offset: 0,
+                reason: format!("row group {at} has no time column"),
+            })?;
+        let (mut end, mut page) = (0_u32, 0);
+        for run in directory.iter() {
+            end = end.saturating_add(run.rows);
+            while page + 1 < pages.len() && pages[page + 1].first_row < end {
+                page += 1;
+            }
+            let max = match pages.get(page).and_then(|page| page.stats.max.as_ref()) {
+                Some(FieldValue::I64(max) | FieldValue::Timestamp(max)) => *max,
+                _ => row_group.range.max,
+            };
+            marks.raise_one(run.series.0, max);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! Rows of a batch that cannot be stored, each with its first reason.
+
+/// Rejected rows. Costs nothing while there are none.
+#[derive(Debug)]
+pub(crate) struct Rejects {
+    rows: usize,
+    /// By row; empty while there are none.
+    bad: Vec<bool>,
+    reasons: Vec<(u32, String)>,
+}
+
+impl Rejects {
+    /// None yet, of so many rows.
+    pub fn new(rows: usize) -> Self {
+        Self {
+            rows,
+            bad: Vec::new(),
+            reasons: Vec::new(),
+        }
+    }
+
+    /// Rejects a row; a row that is rejected already keeps its reason.
+    pub fn add(&mut self, row: usize, reason: impl FnOnce() -> String) {
+        self.bad.resize(self.rows, false);
+        if !std::mem::replace(&mut self.bad[row], true) {
+            self.reasons.push((row as u32, reason()));
+        }
+    }
+
+    /// Whether a row is rejected.
+    pub fn contains(&self, row: usize) -> bool {
+        self.bad.get(row).copied().unwrap_or(false)
+    }
+
+    /// Whether no row is rejected.
+    pub fn is_empty(&self) -> bool {
+        self.reasons.is_empty()
+    }
+
+    /// (row, reason), ascending by row.
+    pub fn into_reasons(mut self) -> Vec<(u32, String)> {
+        self.reasons.sort_by_key(|(row, _)| *row);
+        self.reasons
+    }
+}

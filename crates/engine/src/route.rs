@@ -1,0 +1,264 @@
+//! Which shard and which series each row of a resolved batch belongs to.
+//!
+//! Identity is worked out once a slot: canonical key, hash, shard, and the series id where the
+//! shard knows it. Rows follow by table look-up, and columns are gathered per shard.
+
+use crate::commit::{NewSlot, PendingWrite};
+use crate::resolve::Resolved;
+use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_buffer::ScalarBuffer;
+use arrow_select::take::take;
+use marigram_model::{ColumnId, TableId, TagKey, WriteBatch};
+use marigram_series_index::SeriesIndex;
+use parking_lot::RwLock;
+use std::sync::Arc;
+
+/// A slot whose series the shard did not know when it was asked.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Shard of a series by the hash of its identity. Stable for ever: data stand by it. The hash is
+/// mixed again, so that the hash map inside a shard still sees all its bits.
+pub(crate) fn shard_of(hash: u64, shards: usize) -> usize {
+    let mixed = hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    ((mixed * shards as u64) >> 32) as usize
+}
+
+/// Identity of the slots of a batch.
+struct Slots {
+    keys: Vec<u8>,
+    ends: Vec<usize>,
+    hashes: Vec<u64>,
+    shards: Vec<u32>,
+    series: Vec<u32>,
+}
+
+impl Slots {
+    fn key(&self, slot: usize) -> &[u8] {
+        let start = slot.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.keys[start..self.ends[slot]]
+    }
+
+    fn of(
+        table: TableId,
+        resolved: &Resolved,
+        count: usize,
+        indexes: &[Arc<RwLock<SeriesIndex>>],
+    ) -> Self {
+        let mut slots = Self {
+            keys: Vec::new(),
+            ends: Vec::with_capacity(count),
+            hashes: Vec::with_capacity(count),
+            shards: Vec::with_capacity(count),
+            series: vec![UNKNOWN; count],
+        };
+        let mut key = TagKey::default();
+        for slot in 0..count {
+            key.clear();
+            for (ordinal, tag) in &resolved.tags {
+                if let Some(value) = tag.value(slot) {
+                    key.push(*ordinal, value);
+                }
+            }
+            let hash = SeriesIndex::hash(table, key.as_bytes());
+            slots.keys.extend_from_slice(key.as_bytes());
+            slots.ends.push(slots.keys.len());
+            slots.hashes.push(hash);
+            slots.shards.push(shard_of(hash, indexes.len()) as u32);
+        }
+        for (shard, index) in indexes.iter().enumerate() {
+            let index = index.read();
+            for slot in (0..count).filter(|slot| slots.shards[*slot] as usize == shard) {
+                if let Some(id) = index.get(table, slots.key(slot), slots.hashes[slot]) {
+                    slots.series[slot] = id.0;
+                }
+            }
+        }
+        slots
+    }
+}
+
+/// The rows of a batch that are not rejected, by shard: (shard, write), ascending.
+pub(crate) fn route(
+    table: TableId,
+    batch: &WriteBatch,
+    resolved: &Resolved,
+    indexes: &[Arc<RwLock<SeriesIndex>>],
+) -> Vec<(usize, PendingWrite)> {
+    let slots = Slots::of(table, resolved, batch.slot_count, indexes);
+    let rows_by_shard = split(batch, resolved, &slots, indexes.len());
+    let mut writes = Vec::new();
+    for (shard, rows) in rows_by_shard.into_iter().enumerate() {
+        let (row_slots, times, columns) = match rows {
+            Rows::None => continue,
+            Rows::All => (
+                batch.slots.clone(),
+                batch.times.clone(),
+                own(&resolved.columns),
+            ),
+            Rows::Some(rows) => gather(batch, resolved, rows),
+        };
+        writes.push((shard, pending(table, &slots, row_slots, times, columns)));
+    }
+    writes
+}
+
+/// Shard of every row that is not rejected; for telling which rows a failure concerns.
+pub(crate) fn shard_of_rows(
+    table: TableId,
+    batch: &WriteBatch,
+    resolved: &Resolved,
+    shards: usize,
+) -> Vec<(u32, usize)> {
+    let unasked: Vec<Arc<RwLock<SeriesIndex>>> = (0..shards).map(|_| Arc::default()).collect();
+    let slots = Slots::of(table, resolved, batch.slot_count, &unasked);
+    let rows = batch.slots.iter().enumerate();
+    rows.filter(|(row, _)| !resolved.rejects.contains(*row))
+        .map(|(row, slot)| (row as u32, slots.shards[*slot as usize] as usize))
+        .collect()
+}
+
+enum Rows {
+    None,
+    All,
+    Some(Vec<u32>),
+}
+
+fn split(batch: &WriteBatch, resolved: &Resolved, slots: &Slots, shards: usize) -> Vec<Rows> {
+    if resolved.rejects.is_empty() {
+        let first = batch.slots.first().map(|slot| slots.shards[*slot as usize]);
+        let one_shard = shards == 1
+            || batch
+                .slots
+                .iter()
+                .all(|slot| Some(slots.shards[*slot as usize]) == first);
+        if one_shard {
+            let all = |shard| {
+                if Some(shard as u32) == first {
+                    Rows::All
+                } else {
+                    Rows::None
+                }
+            };
+            return (0..shards).map(all).collect();
+        }
+    }
+    let mut rows: Vec<Vec<u32>> = (0..shards)
+        .map(|_| Vec::with_capacity(batch.len() / shards + 64))
+        .collect();
+    for (row, slot) in batch.slots.iter().enumerate() {
+        if !resolved.rejects.contains(row) {
+            rows[slots.shards[*slot as usize] as usize].push(row as u32);
+        }
+    }
+    let some = |rows: Vec<u32>| {
+        if rows.is_empty() {
+            Rows::None
+        } else {
+            Rows::Some(rows)
+        }
+    };
+    rows.into_iter().map(some).collect()
+}
+
+type Columns = Vec<(ColumnId, ArrayRef)>;
+
+/// The columns as they are, except where they are small slices of large buffers: those are copied,
+/// so that what is kept is what is counted.
+fn own(columns: &Columns) -> Columns {
+    let own = |values: &ArrayRef| {
+        if values.get_buffer_memory_size() <= 2 * values_bytes(values.as_ref()) + 4096 {
+            return values.clone();
+        }
+        let rows: UInt32Array = (0..values.len() as u32).collect();
+        take(values, &rows, None).expect("rows are within the batch")
+    };
+    columns
+        .iter()
+        .map(|(id, values)| (*id, own(values)))
+        .collect()
+}
+
+/// Memory that the rows of a batch will take, bytes, before it is known which of them are stored.
+pub(crate) fn estimate_bytes(batch: &WriteBatch) -> usize {
+    let fields = batch
+        .fields
+        .iter()
+        .map(|field| values_bytes(field.values.as_ref()));
+    fields.sum::<usize>() + batch.len() * (size_of::<u32>() + size_of::<i64>())
+}
+
+fn gather(
+    batch: &WriteBatch,
+    resolved: &Resolved,
+    rows: Vec<u32>,
+) -> (Vec<u32>, ScalarBuffer<i64>, Columns) {
+    let row_slots = rows.iter().map(|row| batch.slots[*row as usize]).collect();
+    let times = rows.iter().map(|row| batch.times[*row as usize]).collect();
+    let rows = UInt32Array::from(rows);
+    let columns = resolved
+        .columns
+        .iter()
+        .map(|(id, values)| {
+            (
+                *id,
+                take(values, &rows, None).expect("rows are within the batch"),
+            )
+        })
+        .filter(|(_, values)| values.null_count() < values.len());
+    (row_slots, times, columns.collect())
+}
+
+fn pending(
+    table: TableId,
+    slots: &Slots,
+    row_slots: Vec<u32>,
+    times: ScalarBuffer<i64>,
+    columns: Columns,
+) -> PendingWrite {
+    let mut series = row_slots;
+    let known = series
+        .iter()
+        .all(|slot| slots.series[*slot as usize] != UNKNOWN);
+    let mut new_slots: Vec<NewSlot> = Vec::new();
+    if known {
+        for place in &mut series {
+            *place = slots.series[*place as usize];
+        }
+    } else {
+        // Rows name slots of their own numbering until the series of all of them have ids.
+        let mut numbers = vec![UNKNOWN; slots.series.len()];
+        for place in &mut series {
+            let slot = *place as usize;
+            if numbers[slot] == UNKNOWN {
+                numbers[slot] = new_slots.len() as u32;
+                let key = TagKey::from_bytes(slots.key(slot)).expect("the key was just made");
+                new_slots.push(NewSlot {
+                    key,
+                    hash: slots.hashes[slot],
+                });
+            }
+            *place = numbers[slot];
+        }
+    }
+    let bytes = series.len() * (size_of::<u32>() + size_of::<i64>())
+        + columns
+            .iter()
+            .map(|(_, values)| values_bytes(values.as_ref()))
+            .sum::<usize>();
+    PendingWrite {
+        table,
+        series,
+        new_slots,
+        times,
+        columns,
+        bytes,
+    }
+}
+
+/// Memory of a column's own values, bytes: not of a larger buffer that it is a slice of.
+pub(crate) fn values_bytes(values: &dyn Array) -> usize {
+    values
+        .to_data()
+        .get_slice_memory_size()
+        .unwrap_or_else(|_| values.get_array_memory_size())
+}

@@ -1,0 +1,196 @@
+//! Scans: a table's rows of some series and times, in parts that can be read at the same time.
+//!
+//! A part is a set of series of one shard, so that each is sorted by (series, time) and no series
+//! is cut. Segments are left out by the series and times of their manifest entry before their files
+//! are touched; what is inside is the merge's business.
+
+mod newest;
+mod sources;
+mod split;
+#[cfg(test)]
+mod tests;
+
+pub use crate::merge::{ColumnBounds, ScanMetrics};
+pub(crate) use newest::{combine, newest_rows};
+
+use crate::error::Result;
+use crate::filter::SeriesSelection;
+use crate::memory::{Holder, MemoryAccountant};
+use crate::merge::{Merge, MergeOptions, Source};
+use crate::view::ShardView;
+use marigram_model::{ColumnId, SortedRows, TableId, TimeRange};
+use marigram_segment::SegmentColumn;
+use roaring::RoaringBitmap;
+use sources::{chunks_of, sources_of, truncate};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// What a scan is to read.
+#[derive(Clone, Debug)]
+pub struct ScanRequest {
+    /// Series to read.
+    pub selection: SeriesSelection,
+    /// Times to read, ns.
+    pub range: TimeRange,
+    /// Fields to return, in this order; may be empty (times and series only).
+    pub columns: Vec<ColumnId>,
+    /// Bounds on values, by which pages may be left out.
+    pub bounds: Vec<ColumnBounds>,
+    /// Rows of a batch, about.
+    pub batch_rows: usize,
+    /// How many partitions to make, about (never cuts a series).
+    pub partitions: usize,
+    /// Stop after so many rows in each partition.
+    pub limit: Option<usize>,
+}
+
+/// A part of a scan: a set of series of one shard, sorted by (series, time).
+#[derive(Debug)]
+pub struct ScanPartition {
+    shard: usize,
+    series: Arc<RoaringBitmap>,
+    /// `None` when the limit is reached.
+    merge: Option<Merge>,
+    rows_left: usize,
+    metrics: Arc<ScanMetrics>,
+}
+
+impl ScanPartition {
+    /// The shard of its series.
+    pub fn shard(&self) -> usize {
+        self.shard
+    }
+
+    /// Series of this part.
+    pub fn series(&self) -> &RoaringBitmap {
+        &self.series
+    }
+
+    /// The next rows; `None` at the end. `columns` as in the request; a field that no source has
+    /// is all null.
+    ///
+    /// # Errors
+    /// Damage or I/O errors in a page that must be read, or no memory for it.
+    pub fn next_rows(&mut self) -> Result<Option<SortedRows>> {
+        let Some(merge) = &mut self.merge else {
+            return Ok(None);
+        };
+        let Some(mut rows) = merge.next_rows()? else {
+            self.merge = None;
+            return Ok(None);
+        };
+        if rows.len() >= self.rows_left {
+            truncate(&mut rows, self.rows_left);
+            self.merge = None;
+        }
+        self.rows_left -= rows.len();
+        ScanMetrics::add(&self.metrics.rows_returned, rows.len() as u64);
+        Ok((!rows.is_empty()).then_some(rows))
+    }
+}
+
+/// What one shard gives to a scan.
+#[derive(Debug)]
+pub(crate) struct ShardScan {
+    shard: usize,
+    series: RoaringBitmap,
+    sources: Vec<Source>,
+}
+
+impl ShardScan {
+    /// Finds what `request` must read of a shard.
+    ///
+    /// # Errors
+    /// If a segment that must be read could not be opened.
+    pub(crate) fn new(
+        view: &ShardView,
+        table: TableId,
+        request: &ScanRequest,
+        metrics: &ScanMetrics,
+    ) -> Result<Self> {
+        let series = request
+            .selection
+            .shards
+            .get(view.shard)
+            .cloned()
+            .unwrap_or_default();
+        ScanMetrics::add(&metrics.series_selected, series.len());
+        ScanMetrics::add(&metrics.segments_total, view.segments.len() as u64);
+        let mut sources = sources_of(view, table, &series, request.range)?;
+        let segments = sources.len();
+        ScanMetrics::add(
+            &metrics.segments_pruned,
+            (view.segments.len() - segments) as u64,
+        );
+        if !series.is_empty() {
+            sources.extend(chunks_of(view, request.range));
+        }
+        Ok(Self {
+            shard: view.shard,
+            series,
+            sources,
+        })
+    }
+}
+
+/// Makes about `request.partitions` parts out of what the shards give.
+///
+/// # Errors
+/// Damage or I/O errors in the series directories that are looked at.
+pub(crate) fn partitions(
+    shards: Vec<ShardScan>,
+    columns: &[SegmentColumn],
+    request: &ScanRequest,
+    memory: &Arc<MemoryAccountant>,
+    metrics: &Arc<ScanMetrics>,
+) -> Result<Vec<ScanPartition>> {
+    let shards: Vec<ShardScan> = shards
+        .into_iter()
+        .filter(|s| !s.series.is_empty() && !s.sources.is_empty())
+        .collect();
+    let territories = split::territories(
+        shards
+            .iter()
+            .map(|shard| (&shard.series, shard.sources.as_slice())),
+        request.range,
+        request.partitions,
+    )?;
+    let mut all = Vec::new();
+    for (shard, territories) in shards.into_iter().zip(territories) {
+        for territory in territories {
+            let series = within(&shard.series, &territory);
+            if series.is_empty() {
+                continue;
+            }
+            let series = Arc::new(series);
+            let rows_left = request.limit.unwrap_or(usize::MAX);
+            let options = MergeOptions {
+                columns: columns.to_vec(),
+                range: request.range,
+                series: Some(series.clone()),
+                bounds: request.bounds.clone(),
+                batch_rows: request.batch_rows.min(rows_left),
+                memory: Some((memory.clone(), Holder::Query)),
+                metrics: Some(metrics.clone()),
+                territory,
+            };
+            all.push(ScanPartition {
+                shard: shard.shard,
+                series,
+                merge: (rows_left > 0).then(|| Merge::new(shard.sources.clone(), options)),
+                rows_left,
+                metrics: metrics.clone(),
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn within(series: &RoaringBitmap, territory: &RangeInclusive<u32>) -> RoaringBitmap {
+    let mut part = series.clone();
+    part.remove_range(..*territory.start());
+    if let Some(behind) = territory.end().checked_add(1) {
+        part.remove_range(behind..);
+    }
+    part
+}

@@ -1,0 +1,330 @@
+//! A shard: its log, memtables, segments, series and last values, and the changes of them.
+//!
+//! Locks, in the order in which they are taken: `maintenance` (compaction, retention), `flushing`,
+//! `log` (commit, freeze), `manifest`, `state`, `index`, `last`. `state` is held for moments only:
+//! readers copy what they need out of it, and no lock is held while they stream.
+
+mod lead;
+
+use crate::commit::{Change, Queue, Ticket};
+use crate::error::{EngineError, Result};
+use crate::health::Health;
+use crate::last::LastValues;
+use crate::marks::Marks;
+use crate::memory::{Holder, MemoryAccountant};
+use crate::memtable::Memtable;
+use crate::options::EngineOptions;
+use crate::stats::Stats;
+use crate::view::{OpenSegment, ShardView};
+use marigram_env::Env;
+use marigram_manifest::{Edit, Manifest, SegmentId, SegmentMeta, Tombstone};
+use marigram_model::{SeriesId, TableId};
+use marigram_segment::Segment;
+use marigram_series_index::{SeriesIndex, SeriesLog};
+use marigram_wal::Wal;
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What all shards of an engine share.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub env: Env,
+    pub options: EngineOptions,
+    pub memory: Arc<MemoryAccountant>,
+    pub health: Arc<Health>,
+    pub stats: Stats,
+}
+
+/// A memtable is flushed when it holds this part of the memory ceiling, whatever the settings say:
+/// sorting it takes about as much again.
+const FLUSH_PART: usize = 8;
+
+impl Context {
+    /// The size at which a shard's memtable is flushed, bytes.
+    pub fn flush_bytes_max(&self) -> usize {
+        self.options
+            .flush_bytes_max
+            .min(self.memory.limit() / FLUSH_PART)
+    }
+}
+
+/// The log under append, and what orders changes.
+#[derive(Debug)]
+pub(crate) struct Log {
+    pub wal: Wal,
+    /// Sequence of the next change.
+    pub next_sequence: u64,
+    /// Whether something was appended since the last sync.
+    pub unsynced: bool,
+    /// Tables dropped since the shard was opened: they take no rows any more.
+    pub dropped: HashSet<TableId>,
+    /// Encoded records; kept for its memory.
+    pub buffer: Vec<u8>,
+}
+
+/// A memtable that takes no more rows and waits to be flushed.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    pub memtable: Memtable,
+    /// The first log file that holds none of its entries; `None` while the log is replayed.
+    pub wal_floor: Option<u64>,
+    /// First series that is younger than it.
+    pub series_end: SeriesId,
+}
+
+/// What readers see, and where rows go.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub active: Memtable,
+    /// Oldest first.
+    pub frozen: VecDeque<Arc<Frozen>>,
+    pub segments: Vec<Arc<OpenSegment>>,
+    /// All that may still apply to something, ascending by sequence.
+    pub tombstones: Vec<Arc<Tombstone>>,
+    /// Highest sequence that is visible.
+    pub sequence: u64,
+    pub marks: Marks,
+}
+
+/// The manifest, and the log of series, which is opened anew after it failed.
+#[derive(Debug)]
+pub(crate) struct Durable {
+    pub manifest: Manifest,
+    pub series_log: Option<SeriesLog>,
+}
+
+/// A self-contained unit of storage.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    pub number: usize,
+    pub dir: PathBuf,
+    pub context: Arc<Context>,
+    pub queue: Queue,
+    /// Set by recovery before the shard is shared.
+    pub log: OnceLock<Mutex<Log>>,
+    pub durable: Mutex<Durable>,
+    pub state: RwLock<State>,
+    pub index: Arc<RwLock<SeriesIndex>>,
+    pub last: Arc<Mutex<LastValues>>,
+    pub flushing: Mutex<()>,
+    pub maintenance: Mutex<Maintenance>,
+    pub next_segment: AtomicU64,
+    pub counted: Counted,
+}
+
+/// What compaction remembers.
+#[derive(Debug, Default)]
+pub(crate) struct Maintenance {
+    /// Compactions done.
+    pub turn: u64,
+    /// Inputs of compactions that met damage: they are left alone until the engine is opened again.
+    pub unreadable: BTreeSet<SegmentId>,
+}
+
+/// Memory of structures that are measured, not counted, as the accountant knows it.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    segments: AtomicUsize,
+    series: AtomicUsize,
+}
+
+impl Shard {
+    /// Queues a change.
+    pub fn submit(&self, change: Change) -> Arc<Ticket> {
+        self.queue.submit(change)
+    }
+
+    /// Waits until a change is durable and visible, or refused.
+    pub fn drive(&self, ticket: &Ticket) -> Result<()> {
+        self.queue.drive(ticket, |group| self.lead(group))
+    }
+
+    /// The log, under its lock.
+    pub fn log(&self) -> MutexGuard<'_, Log> {
+        self.log
+            .get()
+            .expect("recovery opens the log before the shard is shared")
+            .lock()
+    }
+
+    /// Where segments stand.
+    pub fn segment_dir(&self) -> PathBuf {
+        self.dir.join("segments")
+    }
+
+    /// A new segment's number and file.
+    pub fn new_segment(&self) -> (SegmentId, PathBuf) {
+        let id = SegmentId(self.next_segment.fetch_add(1, Ordering::Relaxed));
+        (id, segment_path(&self.segment_dir(), id))
+    }
+
+    /// What a query on `table` sees now.
+    pub fn view(&self, table: TableId) -> ShardView {
+        let state = self.state.read();
+        let frozen = state
+            .frozen
+            .iter()
+            .flat_map(|frozen| frozen.memtable.chunks(table));
+        let holds = |segment: &&Arc<OpenSegment>| segment.meta.tables.binary_search(&table).is_ok();
+        let applies = |tombstone: &&Arc<Tombstone>| tombstone.table == table;
+        ShardView {
+            shard: self.number,
+            sequence: state.sequence,
+            segments: state.segments.iter().filter(holds).cloned().collect(),
+            chunks: frozen.chain(state.active.chunks(table)).cloned().collect(),
+            tombstones: state.tombstones.iter().filter(applies).cloned().collect(),
+        }
+    }
+
+    /// Freezes the active memtable, if anything is in it: the log begins a new file, and late
+    /// marks rise. Says whether there was anything.
+    pub fn freeze(&self) -> Result<bool> {
+        let mut log = self.log();
+        if self.state.read().active.is_empty() {
+            return Ok(false);
+        }
+        let floor = log.wal.rotate().map_err(|error| {
+            self.context.health.fail(&error.to_string());
+            EngineError::ReadOnly(error.to_string())
+        })?;
+        log.unsynced = false;
+        let series_end = self.index.read().next_id();
+        self.state.write().freeze(Some(floor), series_end);
+        Ok(true)
+    }
+
+    /// Makes durable what was appended without a sync.
+    pub fn sync(&self) -> Result<()> {
+        let mut log = self.log();
+        if !std::mem::take(&mut log.unsynced) {
+            return Ok(());
+        }
+        crate::stats::add(&self.context.stats.wal_syncs, 1);
+        log.wal.sync().map_err(|error| {
+            self.context.health.fail(&error.to_string());
+            error.into()
+        })
+    }
+
+    /// Commits a change of the set of segments, together with the end of tombstones that nothing
+    /// needs any more, and makes it visible. `flushed`: the oldest frozen memtable is now in
+    /// segments.
+    pub fn install(&self, mut edit: Edit, flushed: bool) -> Result<()> {
+        let mut durable = self.durable.lock();
+        let mut after = durable.manifest.state().clone();
+        after.apply(&edit);
+        edit.tombstones_removed
+            .extend(crate::compaction::spent_tombstones(&after));
+        if let Err(error) = durable.manifest.commit(&edit) {
+            self.context.health.fail(&error.to_string());
+            return Err(error.into());
+        }
+        let added: Vec<_> = edit
+            .added
+            .iter()
+            .map(|meta| self.open_added(meta))
+            .collect();
+        let mut state = self.state.write();
+        let gone: HashSet<SegmentId> = edit.removed.iter().copied().collect();
+        state
+            .segments
+            .retain(|segment| !gone.contains(&segment.meta.id));
+        state.segments.extend(added);
+        state
+            .tombstones
+            .retain(|t| !edit.tombstones_removed.contains(&t.sequence));
+        if flushed && let Some(frozen) = state.frozen.pop_front() {
+            self.context
+                .memory
+                .shrink(Holder::Memtable, frozen.memtable.bytes);
+        }
+        drop(state);
+        drop(durable);
+        self.measure();
+        let kept: HashSet<SegmentId> = edit.added.iter().map(|meta| meta.id).collect();
+        self.remove_files(gone.difference(&kept));
+        Ok(())
+    }
+
+    /// Opens a segment that an edit added; one that was there before only moves.
+    fn open_added(&self, meta: &SegmentMeta) -> Arc<OpenSegment> {
+        let known = self
+            .state
+            .read()
+            .segments
+            .iter()
+            .find(|s| s.meta.id == meta.id)
+            .cloned();
+        Arc::new(match known {
+            Some(known) => known.moved(meta.clone()),
+            None => open_segment(&self.context.env, &self.segment_dir(), meta.clone()),
+        })
+    }
+
+    /// Removes files of segments; one that cannot be removed now is garbage at the next opening.
+    fn remove_files<'a>(&self, ids: impl Iterator<Item = &'a SegmentId>) {
+        for id in ids {
+            let path = segment_path(&self.segment_dir(), *id);
+            if let Err(error) = self.context.env.fs.remove(&path) {
+                tracing::warn!(path = %path.display(), %error, "an old segment was not removed");
+            }
+        }
+    }
+
+    /// Tells the accountant what the open segments and the series index hold.
+    pub fn measure(&self) {
+        let state = self.state.read();
+        let held = |segment: &Arc<OpenSegment>| segment.segment().map_or(0, |s| s.memory_bytes());
+        let segments = state.segments.iter().map(held).sum();
+        let marks = state.marks.memory_bytes();
+        drop(state);
+        let series = self.index.read().memory_bytes() + marks;
+        let memory = &self.context.memory;
+        recount(
+            memory,
+            Holder::SegmentIndex,
+            &self.counted.segments,
+            segments,
+        );
+        recount(memory, Holder::SeriesIndex, &self.counted.series, series);
+    }
+}
+
+impl State {
+    /// Moves the active memtable to the frozen ones and raises the late marks.
+    pub fn freeze(&mut self, wal_floor: Option<u64>, series_end: SeriesId) {
+        let memtable = std::mem::take(&mut self.active);
+        memtable.raise(&mut self.marks);
+        self.frozen.push_back(Arc::new(Frozen {
+            memtable,
+            wal_floor,
+            series_end,
+        }));
+    }
+}
+
+/// File of a segment.
+pub(crate) fn segment_path(dir: &Path, id: SegmentId) -> PathBuf {
+    dir.join(format!("{:010}.seg", id.0))
+}
+
+/// Opens a segment of the manifest. One that is damaged stays in the version with its error.
+pub(crate) fn open_segment(env: &Env, dir: &Path, meta: SegmentMeta) -> OpenSegment {
+    let segment = Segment::open(&env.fs, &segment_path(dir, meta.id));
+    if let Err(error) = &segment {
+        tracing::error!(%error, "a segment cannot be opened; queries that touch it will fail");
+    }
+    OpenSegment::new(meta, segment.map_err(EngineError::from))
+}
+
+fn recount(memory: &MemoryAccountant, holder: Holder, counted: &AtomicUsize, now: usize) {
+    let before = counted.swap(now, Ordering::Relaxed);
+    if now >= before {
+        memory.grow(holder, now - before);
+    } else {
+        memory.shrink(holder, before - now);
+    }
+}

@@ -1,0 +1,255 @@
+//! A leader's work: one group of changes from queue to log to memory.
+//!
+//! Nothing of a group is visible before all of it is durable, and nothing of it is visible at all
+//! if the log fails.
+
+use crate::commit::{Change, PendingWrite, Ticket};
+use crate::error::{EngineError, Result};
+use crate::last::LastUpdate;
+use crate::options::Durability;
+use crate::shard::{Log, Shard, State};
+use crate::stats::add;
+use marigram_manifest::Tombstone;
+use marigram_model::{SeriesId, TableId, TagKey};
+use marigram_wal::{DeleteEntry, Entry, WriteEntry, encode_record};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A buffer for records larger than this is given back after use.
+const BUFFER_BYTES_KEPT: usize = 8 << 20;
+
+/// A change with its sequence, encoded and on its way.
+struct Staged<'a> {
+    ticket: &'a Ticket,
+    sequence: u64,
+    entry: Entry,
+    /// Memory taken for its rows.
+    bytes: usize,
+}
+
+/// Series that the group brings.
+struct NewSeries {
+    next: SeriesId,
+    ids: HashMap<(TableId, TagKey), SeriesId>,
+}
+
+impl Shard {
+    /// Commits a group and decides each of its tickets.
+    pub(super) fn lead(&self, group: &[Arc<Ticket>]) {
+        let mut log = self.log();
+        let staged = self.stage(&mut log, group);
+        if staged.is_empty() {
+            return;
+        }
+        if let Err(error) = self.append(&mut log) {
+            for staged in staged {
+                staged.ticket.decide(Err(error.again()));
+            }
+            return;
+        }
+        log.next_sequence = staged
+            .last()
+            .map_or(log.next_sequence, |last| last.sequence + 1);
+        self.apply(&staged);
+        for staged in staged {
+            if let Entry::DropTable(table) = staged.entry {
+                log.dropped.insert(table);
+            }
+            staged.ticket.decide(Ok(()));
+        }
+    }
+
+    /// Gives changes their sequences and series, and encodes them into the log's buffer. Changes
+    /// that cannot be made are decided here.
+    fn stage<'a>(&self, log: &mut Log, group: &'a [Arc<Ticket>]) -> Vec<Staged<'a>> {
+        log.buffer.clear();
+        let mut new = NewSeries {
+            next: self.index.read().next_id(),
+            ids: HashMap::new(),
+        };
+        let mut staged: Vec<Staged<'_>> = Vec::with_capacity(group.len());
+        for ticket in group {
+            let Some(change) = ticket.take() else {
+                continue;
+            };
+            let entry = match self.entry(log, change, &mut new) {
+                Ok(entry) => entry,
+                Err(error) => {
+                    ticket.decide(Err(error));
+                    continue;
+                }
+            };
+            let (entry, bytes) = entry;
+            let sequence = log.next_sequence + staged.len() as u64;
+            encode_record(sequence, &entry, &mut log.buffer);
+            staged.push(Staged {
+                ticket,
+                sequence,
+                entry,
+                bytes,
+            });
+        }
+        staged
+    }
+
+    fn entry(&self, log: &Log, change: Change, new: &mut NewSeries) -> Result<(Entry, usize)> {
+        self.context.health.check()?;
+        Ok(match change {
+            Change::Write(write) => {
+                if log.dropped.contains(&write.table) {
+                    let name = format!("number {}", write.table);
+                    return Err(EngineError::NotFound {
+                        kind: "table",
+                        name,
+                        nearest: None,
+                    });
+                }
+                let bytes = write.bytes;
+                (Entry::Write(self.identify(write, new)?), bytes)
+            }
+            Change::Delete(delete) => (Entry::Delete(delete), 0),
+            Change::DropTable(table) => (Entry::DropTable(table), 0),
+        })
+    }
+
+    /// Gives every row its series; series that nobody knows get the next ids.
+    fn identify(&self, write: PendingWrite, new: &mut NewSeries) -> Result<WriteEntry> {
+        let PendingWrite {
+            table,
+            mut series,
+            new_slots,
+            times,
+            columns,
+            ..
+        } = write;
+        let mut new_series = Vec::new();
+        if !new_slots.is_empty() {
+            let index = self.index.read();
+            let mut ids = Vec::with_capacity(new_slots.len());
+            for slot in new_slots {
+                let known = index.get(table, slot.key.as_bytes(), slot.hash);
+                if let Some(id) = known.or_else(|| new.ids.get(&(table, slot.key.clone())).copied())
+                {
+                    ids.push(id.0);
+                    continue;
+                }
+                let id = new.next;
+                if id.0 == u32::MAX {
+                    let full = format!("shard {} holds as many series as it can", self.number);
+                    return Err(EngineError::Invalid(full));
+                }
+                new.next = SeriesId(id.0 + 1);
+                new.ids.insert((table, slot.key.clone()), id);
+                new_series.push((id, slot.key));
+                ids.push(id.0);
+            }
+            for place in &mut series {
+                *place = ids[*place as usize];
+            }
+        }
+        Ok(WriteEntry {
+            table,
+            new_series,
+            series: series.into(),
+            times,
+            columns,
+        })
+    }
+
+    /// Appends the buffer; durable when it returns, where the settings say so.
+    fn append(&self, log: &mut Log) -> Result<()> {
+        let sync = self.context.options.durability == Durability::Fsync;
+        let buffer = std::mem::take(&mut log.buffer);
+        let appended = log.wal.append(&buffer, sync);
+        if buffer.capacity() <= BUFFER_BYTES_KEPT {
+            log.buffer = buffer;
+        }
+        if let Err(error) = appended {
+            self.context.health.fail(&error.to_string());
+            return Err(EngineError::ReadOnly(error.to_string()));
+        }
+        log.unsynced |= !sync;
+        add(&self.context.stats.wal_syncs, usize::from(sync));
+        Ok(())
+    }
+
+    /// Makes changes visible.
+    fn apply(&self, staged: &[Staged<'_>]) {
+        let now_ns = self.context.env.clock.monotonic_ns();
+        let brings_series = |staged: &Staged<'_>| matches!(&staged.entry, Entry::Write(w) if !w.new_series.is_empty());
+        if staged.iter().any(brings_series) {
+            let mut index = self.index.write();
+            for entry in staged.iter().map(|staged| &staged.entry) {
+                let Entry::Write(write) = entry else { continue };
+                for (id, key) in &write.new_series {
+                    index
+                        .insert(*id, write.table, key.as_bytes())
+                        .expect("ids were given in order under the commit lock");
+                }
+            }
+        }
+        let mut state = self.state.write();
+        for staged in staged {
+            state.active.note(staged.sequence, now_ns);
+            match &staged.entry {
+                Entry::Write(write) => {
+                    let late = self.write(&mut state, staged.sequence, write, staged.bytes);
+                    add(&self.context.stats.rows_written, write.times.len());
+                    add(&self.context.stats.rows_late, late);
+                }
+                Entry::Delete(delete) => self.delete(&mut state, staged.sequence, delete),
+                Entry::DropTable(table) => self.drop_table(&mut state, *table),
+            }
+            state.sequence = staged.sequence;
+        }
+    }
+
+    /// Adds the rows of a write; says how many were late.
+    pub(crate) fn write(
+        &self,
+        state: &mut State,
+        sequence: u64,
+        write: &WriteEntry,
+        bytes: usize,
+    ) -> usize {
+        let late = state.marks.late(&write.series, &write.times);
+        state.active.write(sequence, write, late.as_deref(), bytes);
+        self.last.lock().update(&LastUpdate {
+            sequence,
+            table: write.table,
+            series: &write.series,
+            times: &write.times,
+            late: late.as_deref(),
+            columns: &write.columns,
+        });
+        late.map_or(0, |late| late.iter().filter(|late| **late).count())
+    }
+
+    /// Adds a delete.
+    pub(crate) fn delete(&self, state: &mut State, sequence: u64, delete: &DeleteEntry) {
+        let tombstone = Arc::new(Tombstone {
+            sequence,
+            table: delete.table,
+            series: delete.series.clone().map(Into::into),
+            range: delete.range,
+        });
+        state.active.delete(tombstone.clone());
+        state.tombstones.push(tombstone);
+        self.last.lock().invalidate(
+            sequence,
+            delete.table,
+            delete.series.as_deref(),
+            delete.range,
+        );
+    }
+
+    /// Forgets a table, as far as it is in memory.
+    pub(crate) fn drop_table(&self, state: &mut State, table: TableId) {
+        state.active.drop_table(table);
+        state
+            .tombstones
+            .retain(|tombstone| tombstone.table != table);
+        self.last.lock().remove_table(table);
+        self.index.write().remove_table(table);
+    }
+}

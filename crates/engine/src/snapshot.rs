@@ -1,0 +1,212 @@
+//! A table as one query sees it: one version of every shard.
+//!
+//! A snapshot holds files and chunks, not locks. The series index and the last-value cache are
+//! shared with writers; they are locked only while they are looked at, never while rows stream.
+
+use crate::error::Result;
+use crate::filter::{SeriesSelection, TagFilter};
+use crate::last::LastValues;
+use crate::memory::MemoryAccountant;
+use crate::scan::{self, ScanMetrics, ScanPartition, ScanRequest, ShardScan};
+use crate::view::ShardView;
+use arrow_array::{ArrayRef, new_empty_array};
+use marigram_model::{ColumnId, SeriesId, SortedRows, TableSchema, TimeRange};
+use marigram_segment::SegmentColumn;
+use marigram_series_index::SeriesIndex;
+use parking_lot::{Mutex, RwLock};
+use roaring::RoaringBitmap;
+use std::sync::Arc;
+
+/// A table as one query sees it: one version of every shard. Cheap to clone; holds files, not
+/// locks.
+#[derive(Clone, Debug)]
+pub struct TableSnapshot(Arc<Shards>);
+
+#[derive(Debug)]
+struct Shards {
+    schema: Arc<TableSchema>,
+    views: Vec<ShardView>,
+    series: Vec<Arc<RwLock<SeriesIndex>>>,
+    last: Vec<Arc<Mutex<LastValues>>>,
+    memory: Arc<MemoryAccountant>,
+}
+
+impl TableSnapshot {
+    /// A snapshot of a table; views, series indexes and last-value caches by shard.
+    pub(crate) fn new(
+        schema: Arc<TableSchema>,
+        views: Vec<ShardView>,
+        series: Vec<Arc<RwLock<SeriesIndex>>>,
+        last: Vec<Arc<Mutex<LastValues>>>,
+        memory: Arc<MemoryAccountant>,
+    ) -> Self {
+        Self(Arc::new(Shards {
+            schema,
+            views,
+            series,
+            last,
+            memory,
+        }))
+    }
+
+    /// The table's schema.
+    pub fn schema(&self) -> &Arc<TableSchema> {
+        &self.0.schema
+    }
+
+    /// What is seen of each shard.
+    pub fn views(&self) -> &[ShardView] {
+        &self.0.views
+    }
+
+    /// The series that meet `filter`.
+    pub fn select(&self, filter: &TagFilter) -> SeriesSelection {
+        let table = self.0.schema.id;
+        let shards = self.0.series.iter();
+        SeriesSelection {
+            shards: shards
+                .map(|index| filter.evaluate(table, &index.read()))
+                .collect(),
+        }
+    }
+
+    /// Values of a tag for series of a shard, one per entry, of `TagType::data_type`; null where
+    /// the series has none. Nothing, for a tag or shard that is not there.
+    pub fn tag_values(&self, shard: usize, series: &[SeriesId], tag: u16) -> ArrayRef {
+        let Some(column) = self.0.schema.tags.get(usize::from(tag)) else {
+            return new_empty_array(&marigram_model::TagType::String.data_type());
+        };
+        match self.0.series.get(shard) {
+            Some(index) => index.read().tag_values(series, tag, column.kind),
+            None => new_empty_array(&column.kind.data_type()),
+        }
+    }
+
+    /// Rows there are at most (without regard to overwrites and deletes), and time range; from
+    /// metadata only. Of a segment that cannot be opened, all rows and times are counted.
+    pub fn estimate(&self) -> (u64, TimeRange) {
+        let mut rows = 0;
+        let mut range = TimeRange { min: 0, max: -1 };
+        for view in &self.0.views {
+            for open in &view.segments {
+                let Ok(segment) = open.segment() else {
+                    rows += open.meta.rows;
+                    range = range.union(open.meta.range);
+                    continue;
+                };
+                for group in &segment.row_groups()[segment.row_groups_of(self.0.schema.id)] {
+                    rows += u64::from(group.rows);
+                    range = range.union(group.range);
+                }
+            }
+            for chunk in &view.chunks {
+                rows += chunk.rows() as u64;
+                range = range.union(chunk.range());
+            }
+        }
+        (rows, range)
+    }
+
+    /// Starts a scan.
+    ///
+    /// # Errors
+    /// `Invalid` for a field that the table lacks; damage or I/O errors in what must be looked at
+    /// to plan the scan.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the partitions share the metrics"
+    )]
+    pub fn scan(
+        &self,
+        request: &ScanRequest,
+        metrics: Arc<ScanMetrics>,
+    ) -> Result<Vec<ScanPartition>> {
+        let columns = self.columns(&request.columns)?;
+        let table = self.0.schema.id;
+        for index in &self.0.series {
+            ScanMetrics::add(&metrics.series_total, index.read().all(table).len());
+        }
+        let shards = self
+            .0
+            .views
+            .iter()
+            .map(|view| ShardScan::new(view, table, request, &metrics))
+            .collect::<Result<_>>()?;
+        scan::partitions(shards, &columns, request, &self.0.memory, &metrics)
+    }
+
+    /// The latest row of each selected series (time and all fields as of that time), from the
+    /// last-value cache; series it does not know are read once and then known. Per shard: rows
+    /// sorted by series.
+    ///
+    /// # Errors
+    /// `Invalid` for a field that the table lacks; damage or I/O errors where storage is read.
+    pub fn last_rows(
+        &self,
+        selection: &SeriesSelection,
+        columns: &[ColumnId],
+    ) -> Result<Vec<(usize, SortedRows)>> {
+        let columns = self.columns(columns)?;
+        let shards = self.0.views.iter().filter_map(|view| {
+            let series = selection
+                .shards
+                .get(view.shard)
+                .filter(|series| !series.is_empty())?;
+            Some((view, series))
+        });
+        shards
+            .map(|(view, series)| Ok((view.shard, self.last_rows_of(view, series, &columns)?)))
+            .collect()
+    }
+
+    fn last_rows_of(
+        &self,
+        view: &ShardView,
+        series: &RoaringBitmap,
+        columns: &[SegmentColumn],
+    ) -> Result<SortedRows> {
+        let (table, memory) = (self.0.schema.id, &self.0.memory);
+        let Some(last) = self.0.last.get(view.shard) else {
+            return scan::newest_rows(view, table, series, columns, memory);
+        };
+        let known = last.lock().known(table, view.sequence, series, columns);
+        if known.unknown.is_empty() {
+            return Ok(known.rows);
+        }
+        // All fields are read, so that the cache knows the whole row.
+        let fields = self.0.schema.fields.iter();
+        let all: Vec<SegmentColumn> = fields
+            .map(|field| SegmentColumn {
+                id: field.id,
+                kind: field.kind,
+            })
+            .collect();
+        let mut read = scan::newest_rows(view, table, &known.unknown, &all, memory)?;
+        last.lock()
+            .learn(table, view.sequence, &known.unknown, &read, &all);
+        let place = |column: &SegmentColumn| all.iter().position(|own| own == column);
+        read.columns = columns
+            .iter()
+            .filter_map(place)
+            .map(|at| read.columns[at].clone())
+            .collect();
+        Ok(scan::combine(&[known.rows, read], columns))
+    }
+
+    fn columns(&self, ids: &[ColumnId]) -> Result<Vec<SegmentColumn>> {
+        let schema = &self.0.schema;
+        ids.iter()
+            .map(|id| {
+                let field = schema.field_by_id(*id).ok_or_else(|| {
+                    let name = &schema.name;
+                    let reason = format!("table '{name}' has no field with the number {id}");
+                    crate::error::EngineError::Invalid(reason)
+                })?;
+                Ok(SegmentColumn {
+                    id: field.id,
+                    kind: field.kind,
+                })
+            })
+            .collect()
+    }
+}

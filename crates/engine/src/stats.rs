@@ -1,0 +1,25 @@
+//! Counters of what the engine has done since it was opened.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters, added to by whoever does the work.
+#[derive(Debug, Default)]
+pub(crate) struct Stats {
+    pub rows_written: AtomicU64,
+    pub rows_late: AtomicU64,
+    pub rows_rejected: AtomicU64,
+    pub wal_syncs: AtomicU64,
+    pub flushes: AtomicU64,
+    pub compactions: AtomicU64,
+    pub compacted_bytes: AtomicU64,
+}
+
+/// Adds to a counter.
+pub(crate) fn add(counter: &AtomicU64, count: usize) {
+    counter.fetch_add(count as u64, Ordering::Relaxed);
+}
+
+/// Reads a counter.
+pub(crate) fn read(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}

@@ -1,0 +1,81 @@
+//! A file system that reads and changes nothing, for code that repairs what it opens.
+
+use marigram_env::{File, FileSystem, Lock};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Reads through to another file system; every change is accepted and not made.
+#[derive(Debug)]
+pub(super) struct ReadOnlyFs(pub Arc<dyn FileSystem>);
+
+/// An existing file (`None`: one that was "made").
+#[derive(Debug)]
+struct ReadOnlyFile(Option<Arc<dyn File>>);
+
+impl File for ReadOnlyFile {
+    fn len(&self) -> io::Result<u64> {
+        self.0.as_ref().map_or(Ok(0), |file| file.len())
+    }
+
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        match &self.0 {
+            Some(file) => file.read_exact_at(buf, offset),
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    fn append(&self, _bytes: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn truncate(&self, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl FileSystem for ReadOnlyFs {
+    fn create_dir_all(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn create(&self, _path: &Path) -> io::Result<Arc<dyn File>> {
+        Ok(Arc::new(ReadOnlyFile(None)))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        Ok(Arc::new(ReadOnlyFile(Some(self.0.open(path)?))))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.0.list(dir)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.0.exists(path)
+    }
+
+    fn rename(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn remove(&self, _file: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn remove_dir_all(&self, _dir: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn lock(&self, _path: &Path) -> io::Result<Box<dyn Lock>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}

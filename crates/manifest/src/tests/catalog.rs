@@ -1,0 +1,196 @@
+//! Tests of the catalog.
+
+use super::disk;
+use crate::{Catalog, CatalogEdit, CatalogState, LogOptions, ManifestError};
+use marigram_model::{
+    ColumnId, FieldColumn, FieldType, TableId, TableOptions, TableSchema, TagColumn, TagType,
+};
+use proptest::prelude::*;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(super) fn table(id: u32, name: &str) -> TableSchema {
+    let fields = FieldType::ALL
+        .into_iter()
+        .zip(1..)
+        .map(|(kind, id)| FieldColumn {
+            id: ColumnId(id),
+            name: format!("field {kind}"),
+            kind,
+        });
+    let tags = [TagType::String, TagType::I64, TagType::Bool];
+    TableSchema {
+        id: TableId(id),
+        database: "plant".to_owned(),
+        name: name.to_owned(),
+        time_name: "ts".to_owned(),
+        tags: tags
+            .map(|kind| TagColumn {
+                name: format!("tag {kind}"),
+                kind,
+            })
+            .to_vec(),
+        fields: fields.collect(),
+        options: TableOptions {
+            partition_ns: 3_600_000_000_000,
+            ttl_ns: Some(i64::MAX),
+        },
+    }
+}
+
+fn put(table: TableSchema) -> CatalogEdit {
+    CatalogEdit::PutTable(Arc::new(table))
+}
+
+pub(super) fn edits() -> Vec<CatalogEdit> {
+    let mut grown = table(1, "pump");
+    grown.tags.push(TagColumn {
+        name: "new tag".to_owned(),
+        kind: TagType::I64,
+    });
+    grown.fields.push(FieldColumn {
+        id: grown.next_column(),
+        name: "new field".to_owned(),
+        kind: FieldType::F32,
+    });
+    let plain = TableSchema {
+        options: TableOptions::default(),
+        tags: Vec::new(),
+        fields: Vec::new(),
+        ..table(3, "ventil-größe")
+    };
+    vec![
+        CatalogEdit::CreateDatabase("plant".to_owned()),
+        CatalogEdit::CreateDatabase("other".to_owned()),
+        put(table(1, "pump")),
+        put(table(2, "valve")),
+        put(grown.clone()),
+        put(plain),
+        CatalogEdit::DropTable(TableId(2)),
+        put(TableSchema {
+            name: "pump 2".to_owned(),
+            ..grown
+        }),
+        CatalogEdit::DropDatabase("other".to_owned()),
+    ]
+}
+
+#[test]
+fn databases_and_tables_are_found_again() {
+    let (sim, fs, dir) = disk(1);
+    for rewrite_bytes_min in [0, 1 << 20] {
+        let options = LogOptions { rewrite_bytes_min };
+        let mut catalog = Catalog::open_with(Arc::clone(&fs), &dir, options).unwrap();
+        assert_eq!(catalog.next_table(), TableId(1));
+        for edit in edits() {
+            catalog.commit(&edit).unwrap();
+            let state = catalog.state().clone();
+            sim.crash();
+            assert_eq!(Catalog::read(&*fs, &dir).unwrap(), state);
+            catalog = Catalog::open_with(Arc::clone(&fs), &dir, options).unwrap();
+            assert_eq!(catalog.state(), &state, "after {edit:?}");
+        }
+        assert_eq!(catalog.databases().collect::<Vec<_>>(), ["plant"]);
+        let names: Vec<_> = catalog.tables().map(|table| table.name.as_str()).collect();
+        assert_eq!(names, ["pump 2", "ventil-größe"]);
+        assert_eq!(
+            catalog.state().table("plant", "pump 2").unwrap().id,
+            TableId(1)
+        );
+        assert_eq!(catalog.state().table("plant", "pump"), None);
+        assert_eq!(catalog.next_table(), TableId(4));
+        fs.remove(&dir.join("CATALOG")).unwrap();
+    }
+}
+
+#[test]
+fn dropping_a_database_drops_its_tables_and_never_gives_their_ids_again() {
+    let (_, fs, dir) = disk(1);
+    let mut catalog = Catalog::open(Arc::clone(&fs), &dir).unwrap();
+    for edit in &edits()[..4] {
+        catalog.commit(edit).unwrap();
+    }
+    catalog
+        .commit(&CatalogEdit::DropDatabase("plant".to_owned()))
+        .unwrap();
+    assert_eq!(catalog.tables().count(), 0);
+    assert_eq!(Catalog::open(fs, &dir).unwrap().next_table(), TableId(3));
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let (_, fs, dir) = disk(1);
+    let mut catalog = Catalog::open(Arc::clone(&fs), &dir).unwrap();
+    for edit in &edits()[..4] {
+        catalog.commit(edit).unwrap();
+    }
+    let before = catalog.state().clone();
+    let changed = |change: &dyn Fn(&mut TableSchema)| {
+        let mut table = table(1, "pump");
+        change(&mut table);
+        put(table)
+    };
+    let bad = [
+        CatalogEdit::CreateDatabase("plant".to_owned()),
+        CatalogEdit::CreateDatabase(String::new()),
+        CatalogEdit::DropDatabase("nowhere".to_owned()),
+        CatalogEdit::DropTable(TableId(9)),
+        put(table(3, "pump")),
+        put(TableSchema {
+            database: "nowhere".to_owned(),
+            ..table(3, "new")
+        }),
+        put(TableSchema {
+            database: "other".to_owned(),
+            ..table(1, "pump")
+        }),
+        changed(&|table| table.name.clear()),
+        changed(&|table| table.name = "valve".to_owned()),
+        changed(&|table| drop(table.tags.pop())),
+        changed(&|table| table.tags[0].kind = TagType::Bool),
+        changed(&|table| drop(table.fields.remove(4))),
+        changed(&|table| table.fields[0].kind = FieldType::Bytes),
+        changed(&|table| table.fields[0].id = ColumnId(0)),
+        changed(&|table| table.fields.swap(0, 1)),
+        changed(&|table| table.options.partition_ns = 1),
+    ];
+    for edit in bad {
+        let error = catalog.commit(&edit).unwrap_err();
+        assert!(
+            matches!(error, ManifestError::Refused { .. }),
+            "{edit:?}: {error}"
+        );
+    }
+    catalog.commit(&CatalogEdit::DropTable(TableId(2))).unwrap();
+    let error = catalog.commit(&put(table(2, "valve"))).unwrap_err();
+    assert!(error.to_string().contains("given before"), "{error}");
+    assert_eq!(before.databases.len(), catalog.state().databases.len());
+}
+
+proptest! {
+    /// Records whose checksum is right and whose contents are not.
+    #[test]
+    fn any_contents_of_records_are_a_state_or_an_error(
+        (record, at, byte, cut) in (0..12_usize, any::<usize>(), any::<u8>(), 0..10_usize)
+    ) {
+        let (_, fs, dir) = disk(1);
+        let mut catalog = Catalog::open(Arc::clone(&fs), &dir).unwrap();
+        for edit in &edits() {
+ catalog.commit(edit).unwrap();
+ }
+        let good = crate::log::read_file(&*fs.open(&dir.join("CATALOG")).unwrap()).unwrap();
+        let (mut bytes, mut rest, mut nth) = (Vec::new(), &good[..], 0);
+        while let marigram_codec::frame::Read::Frame { payload, len } = marigram_codec::frame::read(rest) {
+            let mut payload = payload.to_vec();
+            if nth == record {
+                let at = at % payload.len();
+                payload[at] = byte;
+                payload.truncate(payload.len() - cut.min(payload.len()));
+            }
+            marigram_codec::frame::write(&payload, &mut bytes);
+            rest = &rest[len..];
+            nth += 1;
+        }
+        let _ = CatalogState::from_log(Path::new("CATALOG"), &bytes);
+    }
+}

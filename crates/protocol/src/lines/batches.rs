@@ -1,0 +1,254 @@
+//! One table's rows under construction, and what makes adding to them fast: the columns of the
+//! line before, at their places.
+
+use super::series::{Series, TIME, Tag};
+use super::text::{find, shown, unescape, unescape_into};
+use super::value::{KINDS, Value};
+use super::{Fault, fault};
+use hashbrown::{HashMap, HashSet};
+use marigram_model::{BatchBuilder, FieldValueRef, Limits, TagValueRef, WriteBatch};
+
+/// A field of the line being read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field<'a> {
+    /// Its name's number in the batch.
+    pub(super) name: u32,
+    pub(super) value: Value<'a>,
+}
+
+/// A table's batch under construction.
+#[derive(Debug)]
+pub(super) struct Batch<'a> {
+    /// Whether the table's rows go to another batch now.
+    pub(super) is_closed: bool,
+    table: String,
+    builder: BatchBuilder,
+    lines: Vec<u32>,
+    names: Vec<Name<'a>>,
+    by_name: HashMap<String, u32>,
+    /// By the name as it stands in lines, which may be escaped in several ways.
+    by_raw: HashMap<&'a str, u32>,
+    /// Names by their place on the line before.
+    hints: Vec<u32>,
+    tag_names: HashSet<String>,
+    slots: usize,
+    columns: usize,
+    tag_values: usize,
+    field_values: usize,
+}
+
+/// Cells of a batch from which on it is closed if most of them are null.
+const SPARSE_CELLS: usize = 1 << 13;
+/// Cells for each value in a batch that is not sparse.
+const SPARSE_RATIO: usize = 16;
+
+#[derive(Debug)]
+struct Name<'a> {
+    /// As it stands in lines, with the equals sign.
+    raw: &'a [u8],
+    text: String,
+    /// Its columns in the builder, by the kind of value; `None` where there is none yet.
+    places: [Option<u32>; KINDS],
+    /// Whether a good line has used it.
+    is_used: bool,
+    /// The last line (by its serial number) that has it.
+    serial: u64,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(table: &str) -> Self {
+        Self {
+            is_closed: false,
+            table: table.to_owned(),
+            builder: BatchBuilder::new(table),
+            lines: Vec::new(),
+            names: Vec::new(),
+            by_name: HashMap::new(),
+            by_raw: HashMap::new(),
+            hints: Vec::new(),
+            tag_names: HashSet::new(),
+            slots: 0,
+            columns: 0,
+            tag_values: 0,
+            field_values: 0,
+        }
+    }
+
+    pub(super) fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// Refuses a series of which a tag is called as a field is.
+    pub(super) fn check_tags(&self, series: &Series<'_>) -> Result<(), Fault> {
+        let is_field = |tag: &&Tag<'_>| {
+            let name = self.by_name.get(&*tag.name);
+            name.is_some_and(|name| self.names[*name as usize].is_used)
+        };
+        match series.tags.iter().find(is_field) {
+            None => Ok(()),
+            Some(tag) => fault(
+                tag.at,
+                format!("'{}' is a field, and now a tag", shown(&tag.name)),
+            ),
+        }
+    }
+
+    /// Reads the name and equals sign of the line's `nth` field at byte `at`. Returns the name's
+    /// number and where the value begins.
+    #[inline]
+    pub(super) fn name(
+        &mut self,
+        text: &'a str,
+        at: usize,
+        nth: usize,
+        serial: u64,
+        new: Option<&Series<'_>>,
+    ) -> Result<(u32, usize), Fault> {
+        let hint = self.hints.get(nth).copied();
+        let hit =
+            hint.filter(|hint| text.as_bytes()[at..].starts_with(self.names[*hint as usize].raw));
+        let number = match hit {
+            Some(number) => number,
+            None => self.other_name(text, at, nth)?,
+        };
+        let name = &mut self.names[number as usize];
+        if name.serial == serial {
+            return fault(at, format!("field '{}' stands twice", shown(&name.text)));
+        }
+        name.serial = serial;
+        if !name.is_used {
+            let known = self.tag_names.contains(&name.text);
+            if known || new.is_some_and(|new| new.tags.iter().any(|tag| tag.name == name.text)) {
+                return fault(
+                    at,
+                    format!("'{}' is a tag, and now a field", shown(&name.text)),
+                );
+            }
+        }
+        let end = match hit {
+            Some(_) => at + self.names[number as usize].raw.len(),
+            None => find(text.as_bytes(), at, b"=").map_or(text.len(), |equals| equals + 1),
+        };
+        Ok((number, end))
+    }
+
+    /// Reads a name that is not the one at this place of the line before.
+    fn other_name(&mut self, text: &'a str, at: usize, nth: usize) -> Result<u32, Fault> {
+        let end = find(text.as_bytes(), at, b"=, \n").unwrap_or(text.len());
+        let raw = &text[at..end];
+        if text.as_bytes().get(end) != Some(&b'=') {
+            return fault(
+                at,
+                format!("field '{}' has no value", shown(raw.trim_end())),
+            );
+        }
+        let number = match self.by_raw.get(raw) {
+            Some(number) => *number,
+            None => self.new_name(text, at, end)?,
+        };
+        if nth < self.hints.len() {
+            self.hints[nth] = number;
+        } else {
+            self.hints.push(number);
+        }
+        Ok(number)
+    }
+
+    fn new_name(&mut self, text: &'a str, at: usize, end: usize) -> Result<u32, Fault> {
+        let raw = &text[at..end];
+        let name = unescape(raw, b", =");
+        if let Err(error) = Limits::check_name("field", &name) {
+            return fault(at, error.to_string());
+        }
+        if name == TIME {
+            return fault(
+                at,
+                "a field cannot be called 'time': that is the time column",
+            );
+        }
+        if let Some(number) = self.by_name.get(&*name) {
+            self.by_raw.insert(raw, *number);
+            return Ok(*number);
+        }
+        let number = self.names.len() as u32;
+        let name = name.into_owned();
+        self.by_name.insert(name.clone(), number);
+        self.by_raw.insert(raw, number);
+        let raw = &text.as_bytes()[at..=end];
+        self.names.push(Name {
+            raw,
+            text: name,
+            places: [None; KINDS],
+            is_used: false,
+            serial: 0,
+        });
+        Ok(number)
+    }
+
+    /// Adds a series.
+    pub(super) fn slot(&mut self, series: &Series<'_>) -> u32 {
+        for tag in &series.tags {
+            if !self.tag_names.contains(&*tag.name) {
+                self.tag_names.insert(tag.name.clone().into_owned());
+            }
+        }
+        self.slots += 1;
+        self.tag_values += series.tags.len();
+        let tags = series.tags.iter();
+        self.builder
+            .slot(tags.map(|tag| (&*tag.name, TagValueRef::String(&tag.value))))
+    }
+
+    /// Adds the row of a good line. `scratch` holds unescaped text for a moment.
+    #[inline]
+    pub(super) fn row(
+        &mut self,
+        slot: u32,
+        time: i64,
+        line: u32,
+        fields: &[Field<'_>],
+        scratch: &mut String,
+    ) {
+        self.builder.row(slot, time);
+        self.lines.push(line);
+        self.field_values += fields.len();
+        for field in fields {
+            let name = &mut self.names[field.name as usize];
+            let place = &mut name.places[field.value.kind()];
+            let builder = &mut self.builder;
+            let place = *place.get_or_insert_with(|| {
+                self.columns += 1;
+                name.is_used = true;
+                builder.field_place(&name.text, field.value.field_type()) as u32
+            });
+            let value = match field.value {
+                Value::F64(value) => FieldValueRef::F64(value),
+                Value::I64(value) => FieldValueRef::I64(value),
+                Value::U64(value) => FieldValueRef::U64(value),
+                Value::Bool(value) => FieldValueRef::Bool(value),
+                Value::Text(text) => FieldValueRef::String(text),
+                Value::Escaped(raw) => {
+                    scratch.clear();
+                    unescape_into(raw, b"\"\\", scratch);
+                    FieldValueRef::String(scratch)
+                }
+            };
+            self.builder.field_at(place as usize, value);
+        }
+    }
+
+    /// Whether nearly all cells of the batch are null. Lines that each bring names of their own
+    /// would otherwise make a batch as large as the square of their number.
+    #[inline]
+    pub(super) fn is_sparse(&self) -> bool {
+        let fields = self.columns * self.lines.len();
+        let tags = self.tag_names.len() * self.slots;
+        fields > SPARSE_CELLS + SPARSE_RATIO * self.field_values
+            || tags > SPARSE_CELLS + SPARSE_RATIO * self.tag_values
+    }
+
+    /// The batch and its rows' lines; `None` where there are no rows.
+    pub(super) fn finish(self) -> Option<(WriteBatch, Vec<u32>)> {
+        (!self.lines.is_empty()).then(|| (self.builder.finish(), self.lines))
+    }
+}

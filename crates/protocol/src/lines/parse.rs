@@ -1,0 +1,323 @@
+//! Reads a body of lines.
+//!
+//! A line is read as a whole before anything of it is kept, so that a bad line leaves no trace.
+//! A line of a series and with fields that were seen before allocates nothing.
+
+use super::batches::{Batch, Field};
+use super::series::{Series, parse_series};
+use super::text::shown;
+use super::value::{Value, line_breaks, parse_time, parse_value};
+use super::{Fault, LineError, LineLimits, ParsedLines, Precision, fault};
+use hashbrown::HashMap;
+use memchr::{memchr, memchr2};
+
+/// Reads lines; `default_time_ns` is the time of those that have none.
+#[must_use]
+pub fn parse(
+    body: &[u8],
+    precision: Precision,
+    default_time_ns: i64,
+    limits: LineLimits,
+) -> ParsedLines {
+    let mut parser = Parser {
+        precision,
+        default_time_ns,
+        limits,
+        batches: Vec::new(),
+        by_table: HashMap::new(),
+        places: HashMap::new(),
+        fields: Vec::new(),
+        scratch: String::new(),
+        serial: 0,
+        errors: Vec::new(),
+        errors_omitted: 0,
+    };
+    match str::from_utf8(body) {
+        Ok(text) => {
+            parser.text(text, 1);
+        }
+        Err(_) => parser.mixed(body),
+    }
+    let (batches, lines) = parser.batches.into_iter().filter_map(Batch::finish).unzip();
+    ParsedLines {
+        batches,
+        lines,
+        errors: parser.errors,
+        errors_omitted: parser.errors_omitted,
+    }
+}
+
+struct Parser<'a> {
+    precision: Precision,
+    default_time_ns: i64,
+    limits: LineLimits,
+    batches: Vec<Batch<'a>>,
+    by_table: HashMap<String, u32>,
+    /// Batch and slot of each series, by its key as it stands in lines.
+    places: HashMap<&'a str, (u32, u32)>,
+    /// Fields of the line being read.
+    fields: Vec<Field<'a>>,
+    scratch: String,
+    /// Number of the line being read among all that are not blank.
+    serial: u64,
+    errors: Vec<LineError>,
+    errors_omitted: u64,
+}
+
+impl<'a> Parser<'a> {
+    /// Reads a body that is not UTF-8 throughout: the lines that are not are refused.
+    fn mixed(&mut self, body: &'a [u8]) {
+        let mut line = 1;
+        let mut rest = body;
+        while !rest.is_empty() {
+            let valid = match str::from_utf8(rest) {
+                Ok(_) => rest.len(),
+                Err(error) => error.valid_up_to(),
+            };
+            // Whole lines only, unless everything that is left is valid.
+            let whole = match memchr::memrchr(b'\n', &rest[..valid]) {
+                _ if valid == rest.len() => valid,
+                Some(at) => at + 1,
+                None => 0,
+            };
+            if let Ok(text) = str::from_utf8(&rest[..whole]) {
+                line = self.text(text, line);
+            }
+            if valid < rest.len() {
+                let column = (valid - whole + 1) as u32;
+                self.error(LineError {
+                    line,
+                    column,
+                    reason: "this is not UTF-8".to_owned(),
+                });
+                line += 1;
+                let end = memchr(b'\n', &rest[valid..]).map_or(rest.len(), |at| valid + at + 1);
+                rest = &rest[end..];
+            } else {
+                rest = &[];
+            }
+        }
+    }
+
+    /// Reads lines of which the first has the number `line`; returns the number of the next one.
+    fn text(&mut self, text: &'a str, mut line: u32) -> u32 {
+        let bytes = text.as_bytes();
+        let mut start = 0;
+        while start < bytes.len() {
+            let mut at = start;
+            while let Some(b' ' | b'\t') = bytes.get(at) {
+                at += 1;
+            }
+            let blank = match bytes.get(at) {
+                None | Some(b'\n' | b'#') => true,
+                Some(b'\r') => ends_line(bytes, at),
+                Some(_) => false,
+            };
+            if blank {
+                start = next_line(bytes, at);
+                line += 1;
+                continue;
+            }
+            self.serial += 1;
+            match self.line(text, at, line) {
+                Ok(end) => {
+                    start = end;
+                    line += 1 + self.breaks();
+                }
+                Err(Fault {
+                    at: fault_at,
+                    reason,
+                }) => {
+                    let column = (fault_at - start + 1) as u32;
+                    self.error(LineError {
+                        line,
+                        column,
+                        reason,
+                    });
+                    start = next_line(bytes, at);
+                    line += 1;
+                }
+            }
+        }
+        line
+    }
+
+    fn error(&mut self, error: LineError) {
+        if self.errors.len() < self.limits.errors_max {
+            self.errors.push(error);
+        } else {
+            self.errors_omitted += 1;
+        }
+    }
+
+    /// Line breaks within the line read last.
+    fn breaks(&self) -> u32 {
+        let breaks = |field: &Field<'_>| match field.value {
+            Value::Text(raw) | Value::Escaped(raw) => line_breaks(raw),
+            _ => 0,
+        };
+        self.fields.iter().map(breaks).sum()
+    }
+
+    /// Reads the line that begins at byte `start`; returns where the next one begins.
+    #[inline]
+    fn line(&mut self, text: &'a str, start: usize, line: u32) -> Result<usize, Fault> {
+        let key_end = key_end(text, start)?;
+        let key = &text[start..key_end];
+        let is_open = |(batch, _): &(u32, u32)| !self.batches[*batch as usize].is_closed;
+        let known = self.places.get(key).copied().filter(is_open);
+        let new = match known {
+            Some(_) => None,
+            None => Some(parse_series(key, start)?),
+        };
+        let batch_number = match (&known, &new) {
+            (Some((batch, _)), _) => *batch,
+            (None, Some(series)) => self.batch_of(series),
+            (None, None) => unreachable!("what is not known was read"),
+        };
+        let fields_end = self.fields(text, key_end, batch_number, new.as_ref())?;
+        let (time, end) = self.time(text, fields_end)?;
+        let batch = &mut self.batches[batch_number as usize];
+        let slot = match (known, new) {
+            (Some((_, slot)), _) => slot,
+            (None, Some(series)) => {
+                let slot = batch.slot(&series);
+                self.places.insert(key, (batch_number, slot));
+                slot
+            }
+            (None, None) => unreachable!("what is not known was read"),
+        };
+        batch.row(slot, time, line, &self.fields, &mut self.scratch);
+        if batch.is_sparse() {
+            self.close(batch_number);
+        }
+        Ok(end)
+    }
+
+    fn batch_of(&mut self, series: &Series<'_>) -> u32 {
+        if let Some(number) = self.by_table.get(&*series.table) {
+            return *number;
+        }
+        let number = self.batches.len() as u32;
+        self.batches.push(Batch::new(&series.table));
+        self.by_table
+            .insert(series.table.clone().into_owned(), number);
+        number
+    }
+
+    /// Lets the rows to come of a batch's table go to a new batch.
+    #[cold]
+    fn close(&mut self, batch: u32) {
+        let number = self.batches.len() as u32;
+        let closed = &mut self.batches[batch as usize];
+        closed.is_closed = true;
+        let table = closed.table().to_owned();
+        self.batches.push(Batch::new(&table));
+        self.by_table.insert(table, number);
+    }
+
+    /// Reads the fields that follow the key, into `self.fields`; returns where they end.
+    #[inline]
+    fn fields(
+        &mut self,
+        text: &'a str,
+        key_end: usize,
+        batch: u32,
+        new: Option<&Series<'_>>,
+    ) -> Result<usize, Fault> {
+        let bytes = text.as_bytes();
+        let batch = &mut self.batches[batch as usize];
+        if let Some(new) = new {
+            batch.check_tags(new)?;
+        }
+        self.fields.clear();
+        let mut at = skip_spaces(bytes, key_end);
+        if ends_line(bytes, at) {
+            return fault(at, "the line has no fields");
+        }
+        loop {
+            let (name, value_at) = batch.name(text, at, self.fields.len(), self.serial, new)?;
+            let (value, end) = parse_value(text, value_at)?;
+            self.fields.push(Field { name, value });
+            if bytes.get(end) != Some(&b',') {
+                return Ok(end);
+            }
+            at = end + 1;
+        }
+    }
+
+    /// Reads the end of a line from where its fields end: the time, if there is one. Returns it and
+    /// where the next line begins.
+    #[inline]
+    fn time(&self, text: &str, fields_end: usize) -> Result<(i64, usize), Fault> {
+        let bytes = text.as_bytes();
+        let at = skip_spaces(bytes, fields_end);
+        if ends_line(bytes, at) {
+            return Ok((self.default_time_ns, next_line(bytes, at)));
+        }
+        if at == fields_end {
+            let rest = &text[at..];
+            let rest = rest.split([',', ' ', '\n']).next().unwrap_or(rest);
+            let reason = format!(
+                "'{}' stands where a comma, a space or the end is expected",
+                shown(rest)
+            );
+            return fault(at, reason);
+        }
+        let (time, end) = parse_time(text, at, self.precision)?;
+        let at = skip_spaces(bytes, end);
+        if ends_line(bytes, at) {
+            return Ok((time, next_line(bytes, at)));
+        }
+        fault(at, "something follows the time")
+    }
+}
+
+/// The end of the key that begins at byte `start`: the first space without a backslash before it.
+#[inline]
+fn key_end(text: &str, start: usize) -> Result<usize, Fault> {
+    let bytes = text.as_bytes();
+    let mut at = start;
+    loop {
+        match memchr2(b' ', b'\n', &bytes[at..]) {
+            Some(found) if bytes[at + found] == b' ' => {
+                at += found;
+                if at == start || bytes[at - 1] != b'\\' {
+                    return Ok(at);
+                }
+                at += 1;
+            }
+            found => {
+                let end = found.map_or(bytes.len(), |found| at + found);
+                return fault(end, "the line has no fields");
+            }
+        }
+    }
+}
+
+#[inline]
+fn skip_spaces(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at) == Some(&b' ') {
+        at += 1;
+    }
+    at
+}
+
+/// Whether a line ends at this byte: with LF, CR LF or the body.
+#[inline]
+fn ends_line(bytes: &[u8], at: usize) -> bool {
+    match bytes.get(at) {
+        None | Some(b'\n') => true,
+        Some(b'\r') => matches!(bytes.get(at + 1), None | Some(b'\n')),
+        Some(_) => false,
+    }
+}
+
+/// Where the line after the one with byte `at` begins.
+#[inline]
+fn next_line(bytes: &[u8], at: usize) -> usize {
+    if bytes.get(at) == Some(&b'\n') {
+        return at + 1;
+    }
+    memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |found| at + found + 1)
+}

@@ -1,0 +1,94 @@
+//! Why a request was not done, in terms that every protocol can translate.
+//!
+//! Each case is one thing that a client can do about it: correct the request, try later, or tell
+//! the operator. Messages are complete sentences for people: what was wrong, where, what to do.
+
+use std::time::Duration;
+
+/// Result of a service call.
+pub type Result<T> = std::result::Result<T, ServiceError>;
+
+/// Why a request was not done. Servers map these to their protocol's codes.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// The request is wrong; the message says what, where and what to do.
+    #[error("{message}")]
+    Invalid {
+        /// What is wrong.
+        message: String,
+        /// Character position in the SQL, from 1.
+        position: Option<usize>,
+        /// PostgreSQL's SQLSTATE.
+        sqlstate: &'static str,
+    },
+    /// Something that the request names is not there: the message, and the SQLSTATE.
+    #[error("{0}")]
+    NotFound(String, &'static str),
+    /// Something that the request makes is there already: the message, and the SQLSTATE.
+    #[error("{0}")]
+    AlreadyExists(String, &'static str),
+    /// Too much is asked at once. Nothing was stored; the same request may be sent again.
+    #[error("{message}")]
+    Busy {
+        /// What is short.
+        message: String,
+        /// How long to wait before trying again.
+        retry_after: Duration,
+    },
+    /// Writes are refused (disk full, failed fsync); the message says why.
+    #[error("{0}")]
+    ReadOnly(String),
+    /// The client or a timeout stopped it.
+    #[error("{0}")]
+    Cancelled(String),
+    /// Not the client's fault.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl ServiceError {
+    /// PostgreSQL's SQLSTATE for the error (PostgreSQL's manual, appendix A).
+    #[must_use]
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            Self::Invalid { sqlstate, .. }
+            | Self::NotFound(_, sqlstate)
+            | Self::AlreadyExists(_, sqlstate) => sqlstate,
+            Self::Busy { .. } => "53000",
+            Self::ReadOnly(_) => "25006",
+            Self::Cancelled(_) => "57014",
+            Self::Internal(_) => "XX000",
+        }
+    }
+
+    /// Where in the SQL the error is, in characters from 1, if known.
+    #[must_use]
+    pub fn position(&self) -> Option<usize> {
+        match self {
+            Self::Invalid { position, .. } => *position,
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_their_message_and_sqlstate() {
+        let error = ServiceError::Invalid {
+            message: "there is no column 'tmp'".to_owned(),
+            position: Some(8),
+            sqlstate: "42703",
+        };
+        assert_eq!(error.to_string(), "there is no column 'tmp'");
+        assert_eq!((error.sqlstate(), error.position()), ("42703", Some(8)));
+        let busy = ServiceError::Busy {
+            message: "busy".to_owned(),
+            retry_after: Duration::from_secs(1),
+        };
+        assert_eq!((busy.sqlstate(), busy.position()), ("53000", None));
+    }
+}

@@ -1,0 +1,118 @@
+//! Answering SQL.
+//!
+//! Invariant: a statement sees one version of the data; its rows stream, and dropping the stream
+//! stops the query.
+
+use crate::error::Result;
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The database of a session that names none. It is there from the start.
+pub const DEFAULT_DATABASE: &str = "main";
+
+/// What a statement gives back.
+pub enum Answer {
+    /// Rows.
+    Rows(RowStream),
+    /// No rows.
+    Done {
+        /// The command tag as PostgreSQL writes it (`INSERT 0 5`, `CREATE TABLE`).
+        tag: String,
+        /// Rows changed.
+        rows: u64,
+    },
+}
+
+/// Rows on their way. Dropping it stops the query.
+pub struct RowStream {
+    /// Columns of every batch.
+    pub schema: SchemaRef,
+    /// The rows. After an error nothing follows.
+    pub batches: BoxStream<'static, Result<RecordBatch>>,
+}
+
+/// One session's settings. Owned by a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// The database in which names without one are looked up.
+    pub database: String,
+    /// IANA name; `UTC` unless set.
+    pub time_zone: String,
+    /// Time after which the server stops a statement.
+    pub statement_timeout: Option<Duration>,
+    /// Who is connected, as told; nobody checks it.
+    pub user: String,
+}
+
+impl Session {
+    /// A session in `database` with default settings.
+    #[must_use]
+    pub fn new(database: &str, user: &str) -> Self {
+        Self {
+            database: database.to_owned(),
+            time_zone: "UTC".to_owned(),
+            statement_timeout: None,
+            user: user.to_owned(),
+        }
+    }
+}
+
+/// A statement that was parsed and planned once.
+pub trait Prepared: Send + Sync {
+    /// Arrow types of `$1…$n`.
+    fn parameters(&self) -> &[DataType];
+    /// Columns of the answer; `None` for statements without rows.
+    fn schema(&self) -> Option<SchemaRef>;
+    /// The statement as it was given.
+    fn sql(&self) -> &str;
+    /// For the implementation of [`Query`], to find its own type again.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// Answers SQL.
+#[async_trait]
+pub trait Query: Send + Sync {
+    /// A session in `database`, or in [`DEFAULT_DATABASE`] where `None`.
+    ///
+    /// # Errors
+    /// `NotFound` with SQLSTATE `3D000` if there is no such database.
+    async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
+        Ok(Session::new(database.unwrap_or(DEFAULT_DATABASE), user))
+    }
+
+    /// Splits a script into its statements (respecting quotes and comments), without their `;`.
+    ///
+    /// # Errors
+    /// If a quote or comment is not closed.
+    fn split(&self, script: &str) -> Result<Vec<String>>;
+
+    /// Runs one statement. `SET` changes the session.
+    ///
+    /// # Errors
+    /// Why it was not done; positions count characters of `statement`.
+    async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer>;
+
+    /// Parses and plans one statement with parameters `$1…$n`.
+    ///
+    /// # Errors
+    /// As [`Query::execute`].
+    async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>>;
+
+    /// Runs a prepared statement. `parameters` are one-row arrays in order, of the types of
+    /// [`Prepared::parameters`] (null for NULL).
+    ///
+    /// # Errors
+    /// As [`Query::execute`].
+    async fn execute_prepared(
+        &self,
+        session: &mut Session,
+        prepared: &dyn Prepared,
+        parameters: Vec<ArrayRef>,
+    ) -> Result<Answer>;
+}

@@ -1,0 +1,152 @@
+//! The functions under fuzzing: any bytes in, no panic, no memory without reason.
+//!
+//! Used by the libFuzzer targets and, on the stable toolchain, by `testing/tests/fuzz_smoke.rs`.
+//! Logs are tried twice: as they are, and with their checksums put right, since mutated bytes hardly
+//! ever get past a checksum.
+
+use marigram_codec::{Compressor, Encoding, Header, Limits, ValueType, frame};
+use marigram_env::{FileSystem, SimFs, Snapshot};
+use marigram_manifest::{CatalogState, State};
+use marigram_model::{TagKey, tag_key_entries};
+use marigram_protocol::lines::{LineLimits, Precision, encode_batch, parse};
+use marigram_segment::Segment;
+use marigram_series_index::SeriesLog;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The payload of a record of the write-ahead log.
+pub fn wal_record(data: &[u8]) {
+    if let Ok((sequence, entry)) = marigram_wal::decode_record(data) {
+        let mut out = Vec::new();
+        marigram_wal::encode_record(sequence, &entry, &mut out);
+    }
+}
+
+/// Bytes of [`codec_page`]'s input before the page's body.
+pub const PAGE_HEAD_BYTES: usize = 9;
+
+/// A page's body. Before it: type, encoding, compressor (one byte each), number of values (u16) and
+/// bytes before compression (u32).
+pub fn codec_page(data: &[u8]) {
+    const KINDS: [ValueType; 7] = [
+        ValueType::Bool,
+        ValueType::I32,
+        ValueType::I64,
+        ValueType::U64,
+        ValueType::F32,
+        ValueType::F64,
+        ValueType::Bytes,
+    ];
+    let Some((head, body)) = data.split_first_chunk::<PAGE_HEAD_BYTES>() else {
+        return;
+    };
+    let [kind, encoding, compressor, c0, c1, b0, b1, b2, b3] = *head;
+    let kind = KINDS[usize::from(kind) % KINDS.len()];
+    let (Some(encoding), Some(compressor)) = (
+        Encoding::from_number(encoding),
+        Compressor::from_number(compressor),
+    ) else {
+        return;
+    };
+    let count = usize::from(u16::from_le_bytes([c0, c1]));
+    let body_bytes = u32::from_le_bytes([b0, b1, b2, b3]);
+    let header = Header {
+        encoding,
+        compressor,
+        body_bytes,
+    };
+    let limits = Limits {
+        values: 1 << 16,
+        bytes: 1 << 20,
+    };
+    let _ = marigram_codec::decode(kind, header, count, body, limits);
+}
+
+/// A whole segment: opened, every page read, and verified.
+pub fn segment(data: &[u8]) {
+    let sim = SimFs::new(0);
+    let path = Path::new("/fuzz.seg");
+    let files = Snapshot::from([("fuzz.seg".into(), data.to_vec())]);
+    sim.restore(Path::new("/"), &files)
+        .expect("an empty disk takes a file");
+    let fs: Arc<dyn FileSystem> = Arc::new(sim);
+    Segment::verify(&fs, path, &mut |_| {});
+    let Ok(segment) = Segment::open(&fs, path) else {
+        return;
+    };
+    for (number, group) in segment.row_groups().iter().enumerate() {
+        let _ = segment.directory(number);
+        for column in &group.columns {
+            let pages = segment.pages(number, column.id).ok().flatten();
+            for page in 0..pages.map_or(0, |pages| pages.len()) {
+                let _ = segment.page_info(number, column.id, page);
+                let _ = segment.read_page(number, column.id, page);
+            }
+        }
+    }
+}
+
+/// A manifest.
+pub fn manifest(data: &[u8]) {
+    let path = Path::new("MANIFEST");
+    let _ = State::from_log(path, data);
+    let _ = State::from_log(path, &with_checksums(data));
+}
+
+/// A catalog.
+pub fn catalog(data: &[u8]) {
+    let path = Path::new("CATALOG");
+    let _ = CatalogState::from_log(path, data);
+    let _ = CatalogState::from_log(path, &with_checksums(data));
+}
+
+/// A series log.
+pub fn series_log(data: &[u8]) {
+    let path = Path::new("SERIES");
+    let _ = SeriesLog::decode(path, data);
+    let _ = SeriesLog::decode(path, &with_checksums(data));
+}
+
+/// A body of line protocol. What is understood is written and read once more.
+pub fn line_protocol(data: &[u8]) {
+    let parsed = parse(data, Precision::Milliseconds, 7, LineLimits::default());
+    for batch in &parsed.batches {
+        batch.check().expect("a parsed batch fits together");
+        let mut text = String::new();
+        if encode_batch(batch, &mut text).is_ok() {
+            let again = parse(
+                text.as_bytes(),
+                Precision::Nanoseconds,
+                0,
+                LineLimits::default(),
+            );
+            assert_eq!(again.errors, [], "what was written can be read: {text:?}");
+            assert_eq!(again.rows(), batch.len(), "every row is there: {text:?}");
+        }
+    }
+}
+
+/// A tag key.
+pub fn tag_key(data: &[u8]) {
+    let entries = tag_key_entries(data).count();
+    if let Ok(key) = TagKey::from_bytes(data) {
+        let mut again = TagKey::default();
+        for (ordinal, value) in tag_key_entries(key.as_bytes()).map_while(Result::ok) {
+            again.push(ordinal, value);
+        }
+        assert_eq!(again, key, "a key of {entries} tags has one form");
+    }
+}
+
+/// The bytes as frames one after the other, with right checksums; the last frame ends with them.
+fn with_checksums(data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(data.len());
+    let mut rest = data;
+    while let Some((len, after)) = rest.split_first_chunk::<4>() {
+        let after = after.get(4..).unwrap_or_default();
+        let (payload, next) = after.split_at(after.len().min(u32::from_le_bytes(*len) as usize));
+        frame::write(payload, &mut out);
+        rest = next;
+    }
+    out
+}

@@ -1,0 +1,314 @@
+//! The fuzz targets on the stable toolchain: mutations of valid inputs, a bounded number of times
+//! (`MARIGRAM_FUZZ_ITERATIONS` a target), from a fixed seed. No input may panic, or ask for a
+//! piece of memory that it does not justify.
+
+// The lines of the targets and of the tests that follow stand for themselves.
+#[path = "../../fuzz/src/lib.rs"]
+mod targets;
+
+use marigram_codec::{Values, frame};
+use marigram_model::{TagKey, TagValueRef};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Largest piece of memory that any input may ask for. Inputs have a few KiB; a page may by its
+/// limits claim a MiB.
+const PIECE_BYTES_MAX: usize = 16 << 20;
+
+static LARGEST: AtomicUsize = AtomicUsize::new(0);
+
+/// The system's allocator, and a note of the largest piece.
+struct Noting;
+
+#[expect(unsafe_code, reason = "an allocator cannot be written without")]
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Noting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        LARGEST.fetch_max(new_size, Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(ptr, layout, new_size) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Noting = Noting;
+
+fn iterations() -> u64 {
+    let text = std::env::var("MARIGRAM_FUZZ_ITERATIONS");
+    text.ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(5_000)
+}
+
+/// Runs a target on the seeds and on mutations of them.
+fn run(name: &str, seeds: &[Vec<u8>], words: &[&[u8]], target: fn(&[u8])) {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(0x006d_6172);
+    let spots: Vec<_> = seeds.iter().map(|seed| frames(seed)).collect();
+    seeds.iter().for_each(|seed| target(seed));
+    for iteration in 0..iterations() {
+        let at = rng.random_range(0..seeds.len());
+        let mut input = seeds[at].clone();
+        let in_place = rng.random_range(0..2) == 0;
+        for _ in 0..rng.random_range(1..5) {
+            if in_place {
+                overwrite(&mut input, &mut rng);
+            } else {
+                reshape(&mut input, words, &seeds[at], &mut rng);
+            }
+        }
+        // Every other time, what was overwritten gets past the checksums.
+        if in_place && iteration % 2 == 0 {
+            spots[at].iter().for_each(|spot| reseal(&mut input, *spot));
+        }
+        LARGEST.store(0, Ordering::Relaxed);
+        let result = catch_unwind(AssertUnwindSafe(|| target(&input)));
+        let largest = LARGEST.load(Ordering::Relaxed);
+        assert!(
+            result.is_ok(),
+            "{name}, iteration {iteration}: panic on {input:02x?}"
+        );
+        assert!(
+            largest <= PIECE_BYTES_MAX,
+            "{name}, iteration {iteration}: asked for {largest} bytes on {input:02x?}"
+        );
+    }
+}
+
+/// Where the frames of a valid input stand.
+fn frames(seed: &[u8]) -> Vec<(usize, usize)> {
+    (0..seed.len())
+        .filter_map(|at| match frame::read(&seed[at..]) {
+            frame::Read::Frame { payload, len } if !payload.is_empty() => Some((at, len)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Puts the checksum of a frame right.
+fn reseal(input: &mut [u8], (at, len): (usize, usize)) {
+    let mut sealed = Vec::new();
+    frame::write(&input[at + frame::HEADER_BYTES..at + len], &mut sealed);
+    input[at..at + len].copy_from_slice(&sealed);
+}
+
+/// Changes bytes and keeps the length.
+fn overwrite(input: &mut [u8], rng: &mut Xoshiro256PlusPlus) {
+    if input.is_empty() {
+        return;
+    }
+    let at = rng.random_range(0..input.len());
+    match rng.random_range(0..4) {
+        0 => input[at] ^= 1 << rng.random_range(0..8),
+        1 => input[at] = rng.random_range(0..=255_u8),
+        2 => input[at] = [0, 1, 0x7f, 0x80, 0xff][rng.random_range(0..5_usize)],
+        _ => {
+            let number = [0, 1, 0xff, u32::MAX, i32::MAX as u32][rng.random_range(0..5_usize)];
+            let end = input.len().min(at + 4);
+            input[at..end].copy_from_slice(&number.to_le_bytes()[..end - at]);
+        }
+    }
+}
+
+/// Cuts, doubles, inserts.
+fn reshape(input: &mut Vec<u8>, words: &[&[u8]], seed: &[u8], rng: &mut Xoshiro256PlusPlus) {
+    let at = rng.random_range(0..=input.len());
+    match rng.random_range(0..5) {
+        0 => input.truncate(at),
+        1 => {
+            let end = rng.random_range(at..=input.len());
+            input.drain(at..end);
+        }
+        2 => {
+            let from = rng.random_range(0..=seed.len());
+            let to = rng.random_range(from..=seed.len());
+            input.splice(at..at, seed[from..to].iter().copied());
+        }
+        3 if !words.is_empty() => {
+            let word = words[rng.random_range(0..words.len())];
+            input.splice(at..at, word.iter().copied());
+        }
+        _ => overwrite(input, rng),
+    }
+}
+
+/// A golden file.
+fn golden(path: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("golden")
+        .join(path);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "golden files are on the real disk"
+    )]
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn wal_records() {
+    let file = golden("wal/v1-every-kind.bin");
+    let seeds: Vec<_> = frames(&file)
+        .into_iter()
+        .map(|(at, len)| file[at + frame::HEADER_BYTES..at + len].to_vec())
+        .collect();
+    assert!(
+        seeds.len() >= 3,
+        "the golden file has a record of each kind"
+    );
+    run("wal record", &seeds, &[], targets::wal_record);
+}
+
+/// An input of the page target.
+fn page(kind: u8, values: Values<'_>) -> Vec<u8> {
+    let mut body = Vec::new();
+    let header = marigram_codec::encode(values, &mut body);
+    let mut input = vec![kind, header.encoding as u8, header.compressor as u8];
+    input.extend_from_slice(&(values.len() as u16).to_le_bytes());
+    input.extend_from_slice(&header.body_bytes.to_le_bytes());
+    input.extend_from_slice(&body);
+    input
+}
+
+#[test]
+fn codec_pages() {
+    let truths: Vec<_> = (0..300).map(|n| n % 7 < 3).collect();
+    let small: Vec<_> = (0..1500).map(|n| 20 + n % 11).collect();
+    let times: Vec<_> = (0..1500)
+        .map(|n| 1_700_000_000_000_000_000 + n * 1_000_000_007)
+        .collect();
+    let counts: Vec<_> = (0..1500_u64).map(|n| n * n).collect();
+    let temperatures: Vec<_> = (0..1500).map(|n| 20.0 + (n % 77) as f32 / 10.0).collect();
+    let positions: Vec<_> = (0..1500).map(|n| 52.0 + f64::from(n) / 1e5).collect();
+    let noise: Vec<_> = (0..500).map(|n| f64::from(n).sin()).collect();
+    let runs = [vec![1.5; 700], vec![2.5; 300]].concat();
+    let words: Vec<_> = (0..400).map(|n| ["on", "off", "idle"][n % 3]).collect();
+    let text = words.concat();
+    let mut offsets = vec![0];
+    words
+        .iter()
+        .for_each(|word| offsets.push(offsets[offsets.len() - 1] + word.len() as i32));
+    let seeds = [
+        page(0, Values::Bool(&truths)),
+        page(1, Values::I32(&small)),
+        page(2, Values::I64(&times)),
+        page(3, Values::U64(&counts)),
+        page(4, Values::F32(&temperatures)),
+        page(5, Values::F64(&positions)),
+        page(5, Values::F64(&noise)),
+        page(5, Values::F64(&runs)),
+        page(
+            6,
+            Values::Bytes {
+                offsets: &offsets,
+                data: text.as_bytes(),
+            },
+        ),
+    ];
+    run("codec page", &seeds, &[], targets::codec_page);
+}
+
+#[test]
+fn segments() {
+    run(
+        "segment",
+        &[golden("segment/v1.bin")],
+        &[],
+        targets::segment,
+    );
+}
+
+#[test]
+fn manifests() {
+    run(
+        "manifest",
+        &[golden("manifest/v1-log.bin")],
+        &[],
+        targets::manifest,
+    );
+}
+
+#[test]
+fn catalogs() {
+    run(
+        "catalog",
+        &[golden("catalog/v1-log.bin")],
+        &[],
+        targets::catalog,
+    );
+}
+
+#[test]
+fn series_logs() {
+    run(
+        "series log",
+        &[golden("series/v1-log.bin")],
+        &[],
+        targets::series_log,
+    );
+}
+
+#[test]
+fn line_protocol() {
+    let seeds = [
+        "pump,site=north,unit=7 rpm=900i,temp=4.5,ok=t 1700000000000\n# note\n\nvalve open=F\r\n",
+        "my\\,\\ table,tag\\ \\==v\\,\\= field\\==1e3,s=\"a \\\"b\\\" \\\\\nc\",u=7u -5\nm v=\"x\",w=-.5",
+    ];
+    let words: [&[u8]; 16] = [
+        b",",
+        b"=",
+        b" ",
+        b"\n",
+        b"\r\n",
+        b"\\",
+        b"\"",
+        b"i",
+        b"u",
+        b"-",
+        b".",
+        b"e9",
+        b"time",
+        b"\xff",
+        "µ".as_bytes(),
+        b"99999999999999999999",
+    ];
+    run(
+        "line protocol",
+        &seeds.map(|seed| seed.as_bytes().to_vec()),
+        &words,
+        targets::line_protocol,
+    );
+}
+
+#[test]
+fn tag_keys() {
+    let mut key = TagKey::default();
+    key.push(0, TagValueRef::String("pump-7"));
+    key.push(2, TagValueRef::I64(i64::MIN));
+    key.push(9, TagValueRef::Bool(true));
+    run(
+        "tag key",
+        &[key.as_bytes().to_vec(), Vec::new()],
+        &[],
+        targets::tag_key,
+    );
+}
