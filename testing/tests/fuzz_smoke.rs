@@ -2,7 +2,6 @@
 //! (`MARIGRAM_FUZZ_ITERATIONS` a target), from a fixed seed. No input may panic, or ask for a
 //! piece of memory that it does not justify.
 
-// The lines of the targets and of the tests that follow stand for themselves.
 #[path = "../../fuzz/src/lib.rs"]
 mod targets;
 
@@ -65,7 +64,9 @@ fn iterations() -> u64 {
 fn run(name: &str, seeds: &[Vec<u8>], words: &[&[u8]], target: fn(&[u8])) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(0x006d_6172);
     let spots: Vec<_> = seeds.iter().map(|seed| frames(seed)).collect();
-    seeds.iter().for_each(|seed| target(seed));
+    for seed in seeds {
+        target(seed);
+    }
     for iteration in 0..iterations() {
         let at = rng.random_range(0..seeds.len());
         let mut input = seeds[at].clone();
@@ -204,9 +205,9 @@ fn codec_pages() {
     let words: Vec<_> = (0..400).map(|n| ["on", "off", "idle"][n % 3]).collect();
     let text = words.concat();
     let mut offsets = vec![0];
-    words
-        .iter()
-        .for_each(|word| offsets.push(offsets[offsets.len() - 1] + word.len() as i32));
+    for word in &words {
+        offsets.push(offsets[offsets.len() - 1] + word.len() as i32);
+    }
     let seeds = [
         page(0, Values::Bool(&truths)),
         page(1, Values::I32(&small)),

@@ -163,5 +163,23 @@ macro_rules! from_format_error {
 
 from_format_error!(SegmentError);
 from_format_error!(WalError);
-from_format_error!(ManifestError);
 from_format_error!(SeriesError);
+
+impl From<ManifestError> for EngineError {
+    fn from(error: ManifestError) -> Self {
+        match error {
+            ManifestError::Io { path, source } => Self::Io { path, source },
+            ManifestError::Corrupt {
+                path,
+                offset,
+                reason,
+            } => Self::Corrupt {
+                path,
+                offset,
+                reason,
+            },
+            ManifestError::Poisoned { .. } => Self::ReadOnly(error.to_string()),
+            other => Self::Invalid(other.to_string()),
+        }
+    }
+}

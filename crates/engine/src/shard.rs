@@ -19,7 +19,6 @@ use crate::view::{OpenSegment, ShardView};
 use marigram_env::Env;
 use marigram_manifest::{Edit, Manifest, SegmentId, SegmentMeta, Tombstone};
 use marigram_model::{SeriesId, TableId};
-use marigram_segment::Segment;
 use marigram_series_index::{SeriesIndex, SeriesLog};
 use marigram_wal::Wal;
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -313,11 +312,7 @@ pub(crate) fn segment_path(dir: &Path, id: SegmentId) -> PathBuf {
 
 /// Opens a segment of the manifest. One that is damaged stays in the version with its error.
 pub(crate) fn open_segment(env: &Env, dir: &Path, meta: SegmentMeta) -> OpenSegment {
-    let segment = Segment::open(&env.fs, &segment_path(dir, meta.id));
-    if let Err(error) = &segment {
-        tracing::error!(%error, "a segment cannot be opened; queries that touch it will fail");
-    }
-    OpenSegment::new(meta, segment.map_err(EngineError::from))
+    OpenSegment::open(Arc::clone(&env.fs), segment_path(dir, meta.id), meta)
 }
 
 fn recount(memory: &MemoryAccountant, holder: Holder, counted: &AtomicUsize, now: usize) {

@@ -4,42 +4,78 @@
 
 use crate::chunk::Chunk;
 use crate::error::{EngineError, Result};
+use marigram_env::FileSystem;
 use marigram_manifest::{SegmentMeta, Tombstone};
 use marigram_segment::Segment;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 /// A segment of a version: its entry in the manifest and the open file.
+///
+/// A damaged segment stays in the version, and whoever touches it gets the error. A disk that
+/// refused is asked again: it may be well by then.
 #[derive(Debug)]
 pub struct OpenSegment {
     /// Its entry in the manifest.
     pub meta: SegmentMeta,
-    segment: Result<Arc<Segment>>,
+    fs: Arc<dyn FileSystem>,
+    path: PathBuf,
+    segment: OnceLock<Arc<Segment>>,
+    /// Why the file is no segment, once that is known.
+    damage: OnceLock<EngineError>,
 }
 
 impl OpenSegment {
-    /// A segment that was opened, or the error that opening it gave: a damaged segment stays in
-    /// the version, and whoever touches it gets the error.
+    /// The segment in the file at `path`. An error is told by [`segment`](Self::segment).
     #[must_use]
-    pub fn new(meta: SegmentMeta, segment: Result<Segment>) -> Self {
-        Self {
+    pub fn open(fs: Arc<dyn FileSystem>, path: PathBuf, meta: SegmentMeta) -> Self {
+        let (segment, damage) = (OnceLock::new(), OnceLock::new());
+        let open = Self {
             meta,
-            segment: segment.map(Arc::new),
+            fs,
+            path,
+            segment,
+            damage,
+        };
+        if let Err(error) = open.segment() {
+            tracing::warn!(%error, "a segment cannot be read; queries that need it will fail");
         }
+        open
     }
 
     /// The same file under another entry of the manifest.
     pub(crate) fn moved(&self, meta: SegmentMeta) -> Self {
-        let segment = self
-            .segment
-            .as_ref()
-            .map(Arc::clone)
-            .map_err(EngineError::again);
-        Self { meta, segment }
+        let damage = OnceLock::new();
+        if let Some(error) = self.damage.get() {
+            damage.get_or_init(|| error.again());
+        }
+        Self {
+            meta,
+            fs: Arc::clone(&self.fs),
+            path: self.path.clone(),
+            segment: self.segment.clone(),
+            damage,
+        }
     }
 
-    /// The open file, or why it could not be opened.
+    /// The open file, or why it cannot be opened.
     pub fn segment(&self) -> Result<&Arc<Segment>> {
-        self.segment.as_ref().map_err(EngineError::again)
+        if let Some(segment) = self.segment.get() {
+            return Ok(segment);
+        }
+        if let Some(damage) = self.damage.get() {
+            return Err(damage.again());
+        }
+        match Segment::open(&self.fs, &self.path) {
+            Ok(segment) => Ok(self.segment.get_or_init(|| Arc::new(segment))),
+            Err(error) => {
+                let error = EngineError::from(error);
+                if matches!(error, EngineError::Corrupt { .. }) {
+                    self.damage.get_or_init(|| error.again());
+                }
+                Err(error)
+            }
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Databases and tables of a data directory: file `CATALOG`.
 
 use crate::error::ManifestError;
-use crate::log::{EditLog, LogOptions, TornTail, io, read_file, replay};
+use crate::log::{EditLog, LogOptions, io, read_file};
+use crate::replay::{TornTail, replay};
 use marigram_env::FileSystem;
 use marigram_model::{FieldColumn, Limits, TableId, TableSchema, TagColumn};
 use std::collections::BTreeMap;

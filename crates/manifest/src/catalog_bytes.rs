@@ -6,7 +6,7 @@
 
 use crate::bytes::{Malformed, Reader, malformed, put_count, put_text};
 use crate::catalog::{CatalogEdit, CatalogState};
-use crate::log::Logged;
+use crate::record::Logged;
 use marigram_model::{
     ColumnId, FieldColumn, FieldType, TableId, TableOptions, TableSchema, TagColumn, TagType,
 };

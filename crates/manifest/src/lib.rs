@@ -1,6 +1,6 @@
 //! What is in a shard (`MANIFEST`), and what databases and tables there are (`CATALOG`).
 //!
-//! Both files are one kind of log ([`log`](mod@log)): a snapshot of a state and the edits since,
+//! Both files are one kind of log: a snapshot of a state and the edits since,
 //! each one checksummed and durable before it takes effect. The layouts are in
 //! `docs/formats/manifest.md` and `docs/formats/catalog.md`.
 //!
@@ -14,12 +14,15 @@ mod error;
 mod log;
 mod manifest;
 mod manifest_bytes;
+mod record;
+mod replay;
 mod state;
 #[cfg(test)]
 mod tests;
 
 pub use catalog::{Catalog, CatalogEdit, CatalogState};
 pub use error::ManifestError;
-pub use log::{LogOptions, TornTail};
+pub use log::LogOptions;
 pub use manifest::Manifest;
+pub use replay::TornTail;
 pub use state::{Edit, Partition, SegmentId, SegmentMeta, Space, State, Tombstone};

@@ -20,34 +20,12 @@
 //!   succeeds, because the kernel gave up writing it when an earlier sync failed. So a log that
 //!   does not end in a seal is written anew on opening, before anybody acts on what was read.
 
-use crate::bytes::{Malformed, Reader};
 use crate::error::ManifestError;
-use marigram_codec::frame;
+use crate::record::{EDIT, Logged, SEAL, new_log, put_record};
+use crate::replay::{TornTail, replay};
 use marigram_env::{File, FileSystem};
-use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// A state that a log keeps.
-pub(crate) trait Logged: Clone + Debug + Default {
-    /// The file's name.
-    const FILE: &'static str;
-    /// The file's first bytes.
-    const MAGIC: [u8; 8];
-    /// The newest version of the format, and the one written.
-    const VERSION: u32;
-    /// A change.
-    type Edit: Debug;
-
-    fn encode(&self, out: &mut Vec<u8>);
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed>;
-    fn encode_edit(edit: &Self::Edit, out: &mut Vec<u8>);
-    fn decode_edit(reader: &mut Reader<'_>) -> Result<Self::Edit, Malformed>;
-    /// Why the edit contradicts the state, if it does.
-    fn check(&self, edit: &Self::Edit) -> Result<(), String>;
-    /// Applies an edit that was checked.
-    fn apply_checked(&mut self, edit: &Self::Edit);
-}
 
 /// When a log is rewritten.
 #[derive(Clone, Copy, Debug)]
@@ -64,21 +42,6 @@ impl Default for LogOptions {
         }
     }
 }
-
-/// The end of a log that was left out on opening: an edit whose commit never returned.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TornTail {
-    /// First byte left out.
-    pub offset: u64,
-    /// Why it is no whole record.
-    pub reason: &'static str,
-}
-
-const SNAPSHOT: u8 = 1;
-const EDIT: u8 = 2;
-const SEAL: u8 = 3;
-/// Bytes of number and kind.
-const PREFIX_BYTES: usize = 9;
 
 /// A log under append, and the state after its last edit.
 #[derive(Debug)]
@@ -225,23 +188,6 @@ fn replace<S: Logged>(
     Ok((file, bytes.len() as u64))
 }
 
-/// The bytes of a log with nothing but a snapshot.
-fn new_log<S: Logged>(state: &S, number: u64) -> Vec<u8> {
-    let mut header = S::MAGIC.to_vec();
-    header.extend_from_slice(&S::VERSION.to_le_bytes());
-    let mut bytes = Vec::new();
-    frame::write(&header, &mut bytes);
-    put_record(number, SNAPSHOT, |out| state.encode(out), &mut bytes);
-    bytes
-}
-
-fn put_record(number: u64, kind: u8, body: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
-    let mut payload = number.to_le_bytes().to_vec();
-    payload.push(kind);
-    body(&mut payload);
-    frame::write(&payload, out);
-}
-
 fn temporary(path: &Path) -> PathBuf {
     path.with_extension("tmp")
 }
@@ -259,138 +205,4 @@ pub(crate) fn read_file(file: &dyn File) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; len];
     file.read_exact_at(&mut bytes, 0)?;
     Ok(bytes)
-}
-
-/// What a log holds.
-#[derive(Debug)]
-pub(crate) struct Replayed<S> {
-    pub(crate) state: S,
-    /// Number of the last edit.
-    number: u64,
-    /// Bytes of header and snapshot.
-    snapshot_bytes: u64,
-    /// Whether the last record is a seal.
-    is_sealed: bool,
-    pub(crate) torn: Option<TornTail>,
-}
-
-/// Reads a log that stands at `path` (for messages).
-pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>, ManifestError> {
-    let corrupt = |offset: usize, reason: String| ManifestError::Corrupt {
-        path: path.to_owned(),
-        offset: offset as u64,
-        reason,
-    };
-    let header = whole(bytes, 0).map_err(|reason| corrupt(0, reason.to_owned()))?;
-    let version = header
-        .payload
-        .strip_prefix(&S::MAGIC)
-        .and_then(|version| version.try_into().ok())
-        .map(u32::from_le_bytes)
-        .ok_or_else(|| corrupt(0, format!("this is no {} of Marigram", S::FILE)))?;
-    if version != S::VERSION {
-        let (path, found, supported) = (path.to_owned(), version, S::VERSION);
-        return Err(ManifestError::Version {
-            path,
-            found,
-            supported,
-        });
-    }
-    let start = header.end;
-    let snapshot = whole(bytes, start).map_err(|reason| corrupt(start, reason.to_owned()))?;
-    let (mut number, kind, mut reader) =
-        prefix(snapshot.payload).map_err(|malformed| corrupt(start, malformed.to_string()))?;
-    if kind != SNAPSHOT {
-        return Err(corrupt(
-            start,
-            "the first record is not a snapshot".to_owned(),
-        ));
-    }
-    let state = S::decode(&mut reader).and_then(|state| reader.finish().map(|()| state));
-    let mut state = state.map_err(|malformed| corrupt(start, malformed.to_string()))?;
-    let mut at = snapshot.end;
-    let (mut torn, mut is_sealed) = (None, false);
-    while at < bytes.len() {
-        let record = match whole(bytes, at) {
-            Ok(record) => record,
-            Err(reason) => {
-                if let Some(later) = later_record(bytes, at + 1, number + 1) {
-                    let reason = format!("{reason}, though a whole record follows at byte {later}");
-                    return Err(corrupt(at, reason));
-                }
-                torn = Some(TornTail {
-                    offset: at as u64,
-                    reason,
-                });
-                is_sealed = false;
-                break;
-            }
-        };
-        is_sealed = apply(&mut state, &mut number, record.payload)
-            .map_err(|malformed| corrupt(at, malformed.to_string()))?;
-        at = record.end;
-    }
-    Ok(Replayed {
-        state,
-        number,
-        snapshot_bytes: snapshot.end as u64,
-        is_sealed,
-        torn,
-    })
-}
-
-/// Applies an edit or seal to the state after edit `number`; returns whether it was a seal.
-fn apply<S: Logged>(state: &mut S, number: &mut u64, payload: &[u8]) -> Result<bool, Malformed> {
-    let (found, kind, mut reader) = prefix(payload)?;
-    match kind {
-        SEAL if found == *number => reader.finish().map(|()| true),
-        EDIT if Some(found) == number.checked_add(1) => {
-            let edit = S::decode_edit(&mut reader)?;
-            reader.finish()?;
-            state.check(&edit).map_err(Malformed)?;
-            state.apply_checked(&edit);
-            *number = found;
-            Ok(false)
-        }
-        _ => Err(Malformed(format!(
-            "a record of kind {kind} and number {found} cannot follow edit {number}"
-        ))),
-    }
-}
-
-struct Whole<'a> {
-    payload: &'a [u8],
-    end: usize,
-}
-
-fn whole(bytes: &[u8], at: usize) -> Result<Whole<'_>, &'static str> {
-    match frame::read(&bytes[at..]) {
-        frame::Read::Frame { payload, len } => Ok(Whole {
-            payload,
-            end: at + len,
-        }),
-        frame::Read::End => Err("the file ends early"),
-        frame::Read::Damaged(reason) => Err(reason),
-    }
-}
-
-fn prefix(payload: &[u8]) -> Result<(u64, u8, Reader<'_>), Malformed> {
-    let mut reader = Reader::new(payload);
-    Ok((reader.u64()?, reader.u8()?, reader))
-}
-
-/// Where the first whole record at or after byte `from` stands whose number is `number` or soon
-/// after. What only looks like one by chance is told apart before its checksum is computed, so
-/// that a long damaged stretch costs one pass.
-fn later_record(bytes: &[u8], from: usize, number: u64) -> Option<usize> {
-    let head_bytes = frame::HEADER_BYTES + PREFIX_BYTES;
-    (from..bytes.len().saturating_sub(head_bytes - 1)).find(|at| {
-        let Ok((found, kind, _)) = prefix(&bytes[at + frame::HEADER_BYTES..]) else {
-            return false;
-        };
-        let soon = number.saturating_add((bytes.len() / head_bytes) as u64);
-        (number..=soon).contains(&found)
-            && (kind == EDIT || kind == SEAL)
-            && matches!(frame::read(&bytes[*at..]), frame::Read::Frame { .. })
-    })
 }

@@ -1,7 +1,8 @@
 //! The manifest of a shard: file `MANIFEST` in its directory.
 
 use crate::error::ManifestError;
-use crate::log::{EditLog, LogOptions, TornTail, io, read_file, replay};
+use crate::log::{EditLog, LogOptions, io, read_file};
+use crate::replay::{TornTail, replay};
 use crate::state::{Edit, State};
 use marigram_env::FileSystem;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! State and edits of a shard as bytes: `docs/formats/manifest.md`.
 
 use crate::bytes::{Malformed, Reader, malformed, put_count};
-use crate::log::Logged;
+use crate::record::Logged;
 use crate::state::{Edit, Partition, SegmentId, SegmentMeta, Space, State, Tombstone};
 use marigram_model::{SeriesId, TableId, TimeRange};
 use std::sync::Arc;

@@ -55,17 +55,16 @@ impl Found {
         self.bytes > HEADER_BYTES as u64
     }
 
-    /// Whether the header is whole. One that is not is an error where records follow it: it was
-    /// durable before the first of them was written.
-    pub(crate) fn check(&self) -> Result<bool, WalError> {
+    /// Checks the header. It was durable before the next record or file was written, so one that
+    /// is not whole is damage.
+    pub(crate) fn check(&self) -> Result<(), WalError> {
         let mut bytes = [0; HEADER_BYTES];
         let len = HEADER_BYTES.min(usize::try_from(self.bytes).unwrap_or(usize::MAX));
         self.file
             .read_exact_at(&mut bytes[..len], 0)
             .map_err(WalError::io(&self.path))?;
         match check_header(&bytes[..len], self.number) {
-            Header::Good => Ok(true),
-            Header::Damaged(_) if !self.has_records() => Ok(false),
+            Header::Good => Ok(()),
             Header::Damaged(reason) => Err(WalError::corrupt(&self.path, 0, reason)),
             Header::Version(found) => Err(WalError::Version {
                 path: self.path.clone(),

@@ -26,7 +26,7 @@ pub struct Wal {
 impl Wal {
     /// Replays files numbered `floor` and above in order into `apply` (sequence, entry); removes
     /// files below `floor`; cuts a torn tail off the last file that holds records; then begins a
-    /// new file for appending, so that old files are never appended to. The directory must exist.
+    /// new file after that one for appending, so that old files are never appended to. The directory must exist.
     ///
     /// # Errors
     /// If the file system refuses, if `apply` does, or if anything but the tail of the last file
@@ -197,27 +197,25 @@ fn find(fs: &dyn FileSystem, dir: &Path, floor: u64) -> Result<Vec<Found>, WalEr
     Ok(found)
 }
 
-/// Replays what was found. A last file whose header was never finished is taken off the list: a
-/// new one takes its place.
+/// Replays what was found. Files without records at the end are taken off the list, and new ones
+/// take their places: if only the process died, nobody knows whether their headers reached the
+/// disk, and records must never follow a header that did not.
 fn replay(
     found: &mut Vec<Found>,
     apply: &mut Apply<'_>,
     report: &mut ReplayReport,
 ) -> Result<(), WalError> {
-    let last = found.iter().rposition(Found::has_records);
+    found.truncate(
+        found
+            .iter()
+            .rposition(Found::has_records)
+            .map_or(0, |last| last + 1),
+    );
     let mut sequence = None;
-    let mut keep = found.len();
+    let count = found.len();
     for (at, file) in found.iter_mut().enumerate() {
-        if !file.check()? {
-            if last.is_some_and(|last| at < last) {
-                let reason = "the file's header is cut off, though later files have records";
-                return Err(WalError::corrupt(&file.path, 0, reason));
-            }
-            keep = keep.min(at);
-            continue;
-        }
-        file.replay(last == Some(at), &mut sequence, apply, report)?;
+        file.check()?;
+        file.replay(at + 1 == count, &mut sequence, apply, report)?;
     }
-    found.truncate(keep);
     Ok(())
 }

@@ -9,7 +9,6 @@ use crate::merge::testing::{
 };
 use marigram_env::SimFs;
 use marigram_manifest::{Space, State};
-use marigram_segment::Segment;
 use proptest::prelude::*;
 use std::cell::Cell;
 
@@ -93,11 +92,9 @@ impl Files {
     fn install(&mut self, mut edit: Edit) {
         for meta in &edit.added {
             let path = PathBuf::from(format!("/{:010}.seg", meta.id.0));
-            let segment = Segment::open(&self.fs, &path).unwrap();
-            self.open.insert(
-                meta.id,
-                Arc::new(OpenSegment::new(meta.clone(), Ok(segment))),
-            );
+            let segment = OpenSegment::open(Arc::clone(&self.fs), path, meta.clone());
+            assert!(segment.segment().is_ok());
+            self.open.insert(meta.id, Arc::new(segment));
         }
         for id in &edit.removed {
             self.open.remove(id);

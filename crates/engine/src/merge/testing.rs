@@ -12,7 +12,7 @@ use marigram_manifest::{Partition, SegmentId, SegmentMeta, Space, Tombstone};
 use marigram_model::{
     ColumnId, DAY_NS, FieldType, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
 };
-use marigram_segment::{Segment, SegmentColumn, SegmentOptions, SegmentWriter};
+use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -186,10 +186,9 @@ pub(crate) fn open_segment(
         series_max: summary.series_max,
         level: 0,
     };
-    Arc::new(OpenSegment::new(
-        meta,
-        Ok(Segment::open(fs, &path).unwrap()),
-    ))
+    let segment = OpenSegment::open(Arc::clone(fs), path, meta);
+    assert!(segment.segment().is_ok());
+    Arc::new(segment)
 }
 
 /// Sources as a sequence space has them: no (series, time) in two of them. Of rows that stand in

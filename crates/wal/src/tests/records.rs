@@ -33,7 +33,9 @@ fn slices_of_arrays_are_written_as_they_are_seen() {
             .map(|n| (n % 5 > 0).then_some(n % 3 == 0))
             .collect::<Vec<_>>(),
     );
-    let texts = (0..40).map(|n| (n % 4 > 0).then(|| "x".repeat(n))).collect::<StringArray>();
+    let texts = (0..40)
+        .map(|n| (n % 4 > 0).then(|| "x".repeat(n)))
+        .collect::<StringArray>();
     let columns: Vec<ArrayRef> = vec![Arc::new(truths), Arc::new(texts)];
     for (start, len) in [(0, 40), (3, 30), (8, 8), (9, 1), (40, 0)] {
         let columns = columns

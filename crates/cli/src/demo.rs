@@ -1,0 +1,125 @@
+//! `marigram demo`: the main job on real input, in a minute.
+//!
+//! It imports the sensor series of the Numenta Anomaly Benchmark, which the binary carries, and the
+//! records of a fleet of trucks that [`trucks`] makes up, then answers questions that the owners of
+//! such data ask.
+
+mod nab;
+mod plot;
+mod questions;
+mod trucks;
+
+use crate::client::Client;
+use crate::terminal::{self, Style, styled};
+use anyhow::{Result, ensure};
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use clap::Args;
+use marigram::{DEFAULT_DATABASE, Marigram};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+use trucks::Fleet;
+
+/// See Marigram at work.
+#[derive(Args)]
+pub struct Demo {
+    /// Keep the data in this directory [default: a temporary one that is removed at the end]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Trucks in the fleet
+    #[arg(long, value_name = "NUMBER", default_value_t = 20,
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    trucks: u32,
+    /// Days that they drive, one row a minute
+    #[arg(long, value_name = "NUMBER", default_value_t = 2,
+          value_parser = clap::value_parser!(u32).range(1..=365))]
+    days: u32,
+}
+
+impl Demo {
+    /// Runs the command.
+    pub fn run(self) -> Result<ExitCode> {
+        let begin = Instant::now();
+        let temporary = match &self.data {
+            Some(_) => None,
+            None => Some(tempfile::Builder::new().prefix("marigram-demo-").tempdir()?),
+        };
+        let dir = match (&self.data, &temporary) {
+            (Some(dir), _) => dir.clone(),
+            (None, Some(temporary)) => temporary.path().to_path_buf(),
+            (None, None) => unreachable!("one of the two is there"),
+        };
+        heading(&format!("Marigram {}: real sensors and a fleet of trucks", env!("CARGO_PKG_VERSION")));
+        println!("data in {}{}\n", dir.display(), if temporary.is_some() { " (temporary)" } else { "" });
+        let db = Marigram::open(&dir)?;
+        let mut client = Client::over(db.clone(), DEFAULT_DATABASE)?;
+        heading("1. Import");
+        nab::import(&client)?;
+        let fleet = Fleet { trucks: self.trucks, days: self.days };
+        let sent = trucks::import(&client, fleet)?;
+        check_fleet(&mut client, &sent)?;
+        report_size(&db, &dir)?;
+        heading("2. Questions");
+        questions::ask_all(&mut client)?;
+        drop(client);
+        db.close()?;
+        say_goodbye(&dir, temporary.is_some(), begin);
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn heading(text: &str) {
+    println!("{}", styled(Style::Bold, text));
+}
+
+/// Late and repeated rows are in the data on purpose: each must be there exactly once.
+fn check_fleet(client: &mut Client, sent: &trucks::Sent) -> Result<()> {
+    let counted = client.query("SELECT count(*) FROM readings")?;
+    let counted = counted
+        .first()
+        .and_then(|batch| batch.column(0).as_primitive_opt::<Int64Type>())
+        .map(|counts| counts.value(0));
+    ensure!(
+        counted == i64::try_from(sent.distinct).ok(),
+        "{} distinct rows of trucks were sent, and {counted:?} are there: this is a bug",
+        sent.distinct
+    );
+    println!(
+        "  of the fleet's rows {} came late and {} came twice; each is there exactly once",
+        terminal::count(sent.late),
+        terminal::count(sent.repeated)
+    );
+    Ok(())
+}
+
+fn report_size(db: &Marigram, dir: &Path) -> Result<()> {
+    db.engine().flush()?;
+    let status = db.engine().status();
+    let rows: u64 = db.engine().segments().iter().map(|segment| segment.meta.rows).sum();
+    let (_, on_disk) = crate::verify::size(dir);
+    println!(
+        "  {} in {}: {:.1} bytes a row; {} on disk with log and indexes\n",
+        terminal::counted(rows, "row"),
+        terminal::counted(status.segments, "segment"),
+        status.segment_bytes as f64 / rows.max(1) as f64,
+        terminal::bytes(on_disk)
+    );
+    Ok(())
+}
+
+fn say_goodbye(dir: &Path, is_temporary: bool, begin: Instant) {
+    println!("All of this took {}.\n", terminal::span(begin.elapsed()));
+    heading("3. Your turn");
+    let code = |text: &str| styled(Style::Code, text);
+    if is_temporary {
+        println!("  {}  keeps the data", code("marigram demo --data ./demo-data"));
+        println!("  {}    then asks your own questions", code("marigram sql --data ./demo-data"));
+    } else {
+        let dir = dir.display();
+        println!("  {}  asks your own questions", code(&format!("marigram sql --data {dir}")));
+        println!("  {}  shows what is on disk", code(&format!("marigram inspect {dir}")));
+    }
+    println!("  {}      takes rows over HTTP and PostgreSQL", code("marigram serve --data ./data"));
+    println!("  {}  reads your files", code("marigram import --data ./data --tags device FILE.csv"));
+}

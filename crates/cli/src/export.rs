@@ -1,0 +1,276 @@
+//! `marigram export`: a table or an answer to a file.
+//!
+//! A file is written beside its place and moved there when it is whole, so that a failed export
+//! leaves nothing that looks like one that succeeded.
+
+use crate::answer::csv_builder;
+use crate::client::{Client, IfMissing, Reply, Rows, Target};
+use crate::line_text;
+use crate::shell::quoted;
+use crate::terminal;
+use anyhow::{Context, Result, bail};
+use arrow::array::{Array, RecordBatch};
+use clap::{Args, ValueEnum};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use marigram::Roles;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression as ParquetCompression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Form of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FileForm {
+    /// Comma-separated values with a header line
+    Csv,
+    /// Apache Parquet, compressed with zstd
+    Parquet,
+    /// InfluxDB line protocol
+    Lines,
+}
+
+/// Write a table or the answer of a query to a file.
+#[derive(Args)]
+pub struct Export {
+    /// File to write (- for stdout); the form is told by the ending: .csv, .parquet, .lp, and .gz
+    /// after .csv or .lp
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    target: Target,
+    /// Table to export; with --query the name that line protocol gives the rows
+    #[arg(long, value_name = "NAME", required_unless_present = "query")]
+    table: Option<String>,
+    /// Query whose answer to export
+    #[arg(long, value_name = "SQL")]
+    query: Option<String>,
+    /// Form of the file, where its ending does not tell
+    #[arg(long, value_enum)]
+    format: Option<FileForm>,
+    /// For line protocol of a query: the time column
+    #[arg(long, value_name = "COLUMN")]
+    time_column: Option<String>,
+    /// For line protocol of a query: columns that are tags
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    tags: Vec<String>,
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+}
+
+impl Export {
+    /// Runs the command.
+    pub fn run(self) -> Result<ExitCode> {
+        let (form, gzip) = self.form()?;
+        let to_stdout = self.file.as_os_str() == "-";
+        if !to_stdout && self.file.exists() && !self.force {
+            bail!("{} exists; --force replaces it", self.file.display());
+        }
+        let mut client = self.target.connect(IfMissing::Fail)?;
+        let begin = Instant::now();
+        let sql = match (&self.query, &self.table) {
+            (Some(query), _) => query.trim().trim_end_matches(';').to_owned(),
+            (None, Some(table)) => format!("SELECT * FROM {}", quoted(table)),
+            (None, None) => bail!("what shall be exported? Give --table NAME or --query SQL"),
+        };
+        let roles = match form {
+            FileForm::Lines => Some(self.roles(&mut client)?),
+            FileForm::Csv | FileForm::Parquet => None,
+        };
+        let rows = match client.execute(&sql) {
+            Ok(Reply::Rows(rows)) => rows,
+            Ok(Reply::Done(tag)) => bail!("{tag}: the statement has no rows to export"),
+            Err(failure) => bail!("{}", failure.explain(&sql)),
+        };
+        let count = if to_stdout {
+            self.write(rows, form, gzip, roles.as_ref(), io::stdout())?
+        } else {
+            let dir = self.file.parent().filter(|dir| !dir.as_os_str().is_empty());
+            let dir = dir.unwrap_or_else(|| Path::new("."));
+            let file = tempfile::NamedTempFile::new_in(dir)
+                .with_context(|| format!("cannot write in {}", dir.display()))?;
+            let count = self.write(rows, form, gzip, roles.as_ref(), file.as_file())?;
+            allow_reading(file.as_file())?;
+            file.persist(&self.file)
+                .with_context(|| format!("cannot make {}", self.file.display()))?;
+            count
+        };
+        client.close()?;
+        let time = begin.elapsed();
+        let bytes = std::fs::metadata(&self.file).map_or(0, |metadata| metadata.len());
+        let size = if to_stdout { String::new() } else { format!(", {}", terminal::bytes(bytes)) };
+        eprintln!(
+            "{}: {}{size} in {} ({})",
+            if to_stdout { "stdout".into() } else { self.file.display().to_string() },
+            terminal::counted(count, "row"),
+            terminal::span(time),
+            terminal::rate(count, time)
+        );
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn form(&self) -> Result<(FileForm, bool)> {
+        let name = self.file.to_string_lossy().to_ascii_lowercase();
+        let (name, gzip) = match name.strip_suffix(".gz") {
+            Some(name) => (name, true),
+            None => (name.as_str(), false),
+        };
+        let told = match name.rsplit_once('.').map(|(_, ending)| ending) {
+            Some("csv") => Some(FileForm::Csv),
+            Some("parquet" | "pq") => Some(FileForm::Parquet),
+            Some("lp" | "line" | "lines" | "influx") => Some(FileForm::Lines),
+            _ => None,
+        };
+        let Some(form) = self.format.or(told) else {
+            bail!("the name of the file does not tell its form; give --format csv, parquet or lines");
+        };
+        if gzip && form == FileForm::Parquet {
+            bail!("Parquet is compressed already; leave .gz out");
+        }
+        Ok((form, gzip))
+    }
+
+    /// Which columns are time and tags: as told, otherwise as the table has it.
+    fn roles(&self, client: &mut Client) -> Result<Roles> {
+        let Some(table) = &self.table else {
+            let Some(time) = &self.time_column else {
+                bail!("line protocol of a query needs --table NAME (the name of the measurement), \
+                       and --time-column and --tags where the table is not there");
+            };
+            return Ok(Roles::new(time.clone(), self.tags.clone()));
+        };
+        if let Some(time) = &self.time_column {
+            return Ok(Roles::new(time.clone(), self.tags.clone()));
+        }
+        let sql = format!("SHOW COLUMNS FROM {}", quoted(table));
+        let columns = match client.query(&sql) {
+            Ok(columns) => columns,
+            Err(failure) => bail!("{failure}"),
+        };
+        let names = crate::shell::texts(&columns, &["column_name", "column", "name"]);
+        let kinds = crate::shell::texts(&columns, &["role", "kind", "category"]);
+        let of_kind = |kind: &'static str| {
+            let pairs = names.iter().zip(&kinds);
+            pairs.filter(move |(_, k)| k.eq_ignore_ascii_case(kind)).map(|(name, _)| name.clone())
+        };
+        let Some(time) = of_kind("time").next() else {
+            bail!("the columns of table '{table}' do not say which of them is the time");
+        };
+        Ok(Roles::new(time, of_kind("tag")))
+    }
+
+    fn write(
+        &self,
+        rows: Rows,
+        form: FileForm,
+        gzip: bool,
+        roles: Option<&Roles>,
+        out: impl Write + Send,
+    ) -> Result<u64> {
+        let out = BufWriter::with_capacity(1 << 18, out);
+        if gzip {
+            let mut out = GzEncoder::new(out, Compression::default());
+            let count = self.write_rows(rows, form, roles, &mut out)?;
+            out.finish()?.flush()?;
+            return Ok(count);
+        }
+        let mut out = out;
+        let count = self.write_rows(rows, form, roles, &mut out)?;
+        out.flush()?;
+        Ok(count)
+    }
+
+    fn write_rows(
+        &self,
+        rows: Rows,
+        form: FileForm,
+        roles: Option<&Roles>,
+        out: &mut (dyn Write + Send),
+    ) -> Result<u64> {
+        let mut count = 0;
+        match form {
+            FileForm::Csv => {
+                let mut writer = csv_builder().build(out);
+                writer.write(&RecordBatch::new_empty(rows.schema.clone()))?;
+                for batch in rows.batches {
+                    let batch = batch?;
+                    count += batch.num_rows() as u64;
+                    writer.write(&batch)?;
+                }
+            }
+            FileForm::Parquet => {
+                let properties = WriterProperties::builder()
+                    .set_compression(ParquetCompression::ZSTD(ZstdLevel::default()))
+                    .build();
+                let mut writer = ArrowWriter::try_new(out, rows.schema.clone(), Some(properties))?;
+                for batch in rows.batches {
+                    let batch = batch?;
+                    count += batch.num_rows() as u64;
+                    writer.write(&batch)?;
+                }
+                writer.close()?;
+            }
+            FileForm::Lines => {
+                let table = self.table.as_deref().unwrap_or("rows");
+                let roles = roles.context("line protocol needs to know time and tags")?;
+                let mut text = String::new();
+                for batch in rows.batches {
+                    let converted = marigram::convert(table, roles, None, &batch?)?;
+                    if let Some(bad) = converted.rejected.first() {
+                        bail!("row {}: {}", bad.row + 1, bad.reason);
+                    }
+                    let batch = converted.batch;
+                    let is_empty = |row| batch.fields.iter().all(|field| field.values.is_null(row));
+                    // A row without values is no line, and holds nothing.
+                    for row in (0..batch.len()).filter(|row| !is_empty(*row)) {
+                        if let Err(reason) = line_text::put_row(&batch, row, &mut text) {
+                            bail!("{reason}");
+                        }
+                        count += 1;
+                    }
+                    out.write_all(text.as_bytes())?;
+                    text.clear();
+                }
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// Temporary files are for their owner only; an export is a file like any other.
+fn allow_reading(file: &File) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(file.set_permissions(std::fs::Permissions::from_mode(0o644))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        export: Export,
+    }
+
+    fn form(arguments: &[&str]) -> Option<(FileForm, bool)> {
+        let line = ["x", "--table", "t", "--data", "d"].iter().chain(arguments);
+        Line::try_parse_from(line).unwrap().export.form().ok()
+    }
+
+    #[test]
+    fn the_ending_tells_the_form() {
+        assert_eq!(form(&["a.csv"]), Some((FileForm::Csv, false)));
+        assert_eq!(form(&["a.lp.gz"]), Some((FileForm::Lines, true)));
+        assert_eq!(form(&["a.parquet"]), Some((FileForm::Parquet, false)));
+        assert_eq!(form(&["a.parquet.gz"]), None);
+        assert_eq!(form(&["-"]), None);
+        assert_eq!(form(&["-", "--format", "csv"]), Some((FileForm::Csv, false)));
+    }
+}

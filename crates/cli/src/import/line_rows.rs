@@ -1,0 +1,123 @@
+//! Line protocol, in blocks of whole lines.
+
+use super::time_text::Precision;
+use super::{Parsed, ReadOptions};
+use anyhow::{Context, Result};
+use marigram_protocol::lines;
+use std::io::Read;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Bytes of a block, about.
+const BLOCK_BYTES: usize = 2 << 20;
+
+/// Reads a file and hands its rows on, until `send` says that nobody wants more.
+pub fn read(
+    mut source: impl Read,
+    options: &ReadOptions,
+    send: &dyn Fn(Result<Parsed>) -> bool,
+) -> Result<()> {
+    let precision = match options.precision {
+        Some(Precision::S) => lines::Precision::Seconds,
+        Some(Precision::Ms) => lines::Precision::Milliseconds,
+        Some(Precision::Us) => lines::Precision::Microseconds,
+        Some(Precision::Ns) | None => lines::Precision::Nanoseconds,
+    };
+    // A block has fewer lines than bytes, so every refused line is named.
+    let limits = lines::LineLimits { errors_max: usize::MAX };
+    let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let now_ns = i64::try_from(now_ns).unwrap_or(i64::MAX);
+    let mut block = Vec::new();
+    let mut lines_before = 0;
+    loop {
+        let read = source
+            .by_ref()
+            .take(BLOCK_BYTES as u64)
+            .read_to_end(&mut block)
+            .context("it cannot be read on")?;
+        let end = if read == 0 { Some(block.len()) } else { last_line_end(&block) };
+        // A line longer than a block: read on.
+        let Some(end) = end else { continue };
+        if end > 0 {
+            let parsed = lines::parse(&block[..end], precision, now_ns, limits);
+            let line = |line: u64| lines_before + line;
+            let bad = parsed.errors.into_iter().map(|bad| (line(u64::from(bad.line)), bad.reason));
+            let numbers = parsed
+                .lines
+                .iter()
+                .map(|lines| lines.iter().map(|number| line(u64::from(*number))).collect());
+            let item = Parsed {
+                bad: bad.collect(),
+                lines: numbers.collect(),
+                batches: parsed.batches,
+            };
+            lines_before += block[..end].iter().filter(|byte| **byte == b'\n').count() as u64;
+            if !send(Ok(item)) {
+                return Ok(());
+            }
+        }
+        block.drain(..end);
+        if read == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Length of the whole lines that a block begins with. A newline inside a quoted value ends no
+/// line; a quote that is not part of a value could mislead the search, so it only looks at whether
+/// the quotes before a newline are paired.
+fn last_line_end(block: &[u8]) -> Option<usize> {
+    let mut quoted = false;
+    let mut escaped = false;
+    let mut end = None;
+    for (at, byte) in block.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => quoted = !quoted,
+            b'\n' if !quoted => end = Some(at + 1),
+            _ => {}
+        }
+    }
+    // An unpaired quote must not hold back the whole rest of a file.
+    end.or_else(|| {
+        let too_long = block.len() > 4 * BLOCK_BYTES;
+        too_long.then(|| block.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1)).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    #[test]
+    fn lines_are_numbered_over_all_blocks() {
+        let good = "weather,station=north temp=4.5 1\n";
+        let half = BLOCK_BYTES / good.len() + 10;
+        let mut text = good.repeat(half);
+        text.push_str("nonsense\n");
+        text.push_str(&good.repeat(half));
+        text.push_str(good.trim_end());
+        let parsed = RefCell::new(Vec::new());
+        read(text.as_bytes(), &ReadOptions::default(), &|item| {
+            parsed.borrow_mut().push(item.unwrap());
+            true
+        })
+        .unwrap();
+        let parsed = parsed.into_inner();
+        let bad: Vec<u64> =
+            parsed.iter().flat_map(|item| item.bad.iter().map(|(line, _)| *line)).collect();
+        assert_eq!(bad, [half as u64 + 1]);
+        let rows: usize = parsed.iter().flat_map(|item| &item.batches).map(|b| b.len()).sum();
+        assert_eq!(rows, 2 * half + 1);
+        let last = parsed.last().unwrap().lines.last().unwrap().last().unwrap();
+        assert_eq!(*last, 2 * half as u64 + 2);
+    }
+
+    #[test]
+    fn newlines_in_quotes_do_not_cut() {
+        assert_eq!(last_line_end(b"a b=1\nc d=\"x\ny"), Some(6));
+        assert_eq!(last_line_end(b"a b=\"x\ny\"\nz"), Some(10));
+        assert_eq!(last_line_end(b"a b="), None);
+    }
+}

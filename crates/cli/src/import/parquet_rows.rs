@@ -1,0 +1,85 @@
+//! Parquet, a batch of rows at a time.
+
+use super::csv_rows::parsed;
+use super::source::Source;
+use super::{BATCH_ROWS, Parsed, Reading};
+use anyhow::{Context, Result, bail};
+use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use marigram::Roles;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::sync::Arc;
+
+/// Reads a file and hands its rows on, until `send` says that nobody wants more. Lines are row
+/// numbers, from 1.
+pub fn read(
+    source: Source,
+    reading: &Reading,
+    send: &dyn Fn(Result<Parsed>) -> bool,
+) -> Result<()> {
+    let file = source.into_file()?;
+    let builder =
+        ParquetRecordBatchReaderBuilder::try_new(file).context("it is not a Parquet file")?;
+    let roles = roles(reading, builder.schema())?;
+    let batches = builder.with_batch_size(BATCH_ROWS).build()?;
+    let mut before = 0;
+    for rows in batches {
+        let rows = with_constant_tags(reading, rows.context("it cannot be read on")?)?;
+        let count = rows.num_rows() as u64;
+        let lines = (before + 1..=before + count).collect();
+        before += count;
+        if !send(parsed(reading, &roles, &rows, lines, Vec::new())) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Which columns are time and tags: as told, as the table has it, as the file's metadata says, and
+/// for the time the first timestamp column.
+fn roles(reading: &Reading, schema: &Schema) -> Result<Roles> {
+    let options = &reading.options;
+    let has = |name: &str| schema.column_with_name(name).is_some();
+    let written = Roles::from_metadata(schema);
+    let known = reading.schema.as_deref().map(Roles::of);
+    let first_timestamp = || {
+        let is_time = |field: &&Arc<Field>| matches!(field.data_type(), DataType::Timestamp(_, _));
+        schema.fields().iter().find(is_time).map(|field| field.name().clone())
+    };
+    let time = options
+        .time_column
+        .clone()
+        .or_else(|| written.as_ref().map(|roles| roles.time.clone()))
+        .or_else(|| known.as_ref().map(|roles| roles.time.clone()).filter(|time| has(time)))
+        .or_else(first_timestamp);
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let Some(time) = time.filter(|time| has(time)) else {
+        bail!("which column is the time? Give --time-column; the file has: {}", names.join(", "));
+    };
+    let mut tags = options.tags.clone();
+    for roles in [known, written].into_iter().flatten() {
+        tags.extend(roles.tags.into_iter().filter(|tag| has(tag)));
+    }
+    if let Some(missing) = tags.iter().find(|tag| !has(tag)) {
+        bail!("there is no column '{missing}' for a tag; the file has: {}", names.join(", "));
+    }
+    tags.extend(reading.constant_tags.iter().map(|(name, _)| name.clone()));
+    tags.sort();
+    tags.dedup();
+    Ok(Roles { time, tags })
+}
+
+fn with_constant_tags(reading: &Reading, rows: RecordBatch) -> Result<RecordBatch> {
+    if reading.constant_tags.is_empty() {
+        return Ok(rows);
+    }
+    let mut fields: Vec<Field> =
+        rows.schema_ref().fields().iter().map(|field| field.as_ref().clone()).collect();
+    let mut columns = rows.columns().to_vec();
+    for (name, value) in &reading.constant_tags {
+        let values = StringArray::from_iter_values(std::iter::repeat_n(value, rows.num_rows()));
+        fields.push(Field::new(name, values.data_type().clone(), true));
+        columns.push(Arc::new(values) as ArrayRef);
+    }
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}

@@ -1,0 +1,107 @@
+//! A file being read: plain, gzip or stdin, with the number of bytes that were read of it.
+
+use anyhow::{Context, Result};
+use flate2::read::MultiGzDecoder;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const BUFFER_BYTES: usize = 1 << 18;
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// How far a file was read; shared with the progress bar.
+#[derive(Clone, Debug, Default)]
+pub struct Position(Arc<AtomicU64>);
+
+impl Position {
+    /// Bytes of the file (compressed, if it is) that were read.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A file to be imported.
+pub struct Source {
+    reader: Box<dyn BufRead + Send>,
+    /// The file itself, where it can be read at any place.
+    plain: Option<File>,
+    bytes_total: u64,
+    position: Position,
+}
+
+struct Counting<R> {
+    inner: R,
+    position: Position,
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buf)?;
+        self.position.0.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+impl Source {
+    /// Opens a file, or stdin for `-`. Gzip is told by its first bytes, not by the name.
+    pub fn open(path: &Path) -> Result<Self> {
+        let position = Position::default();
+        let (inner, file, bytes_total): (Box<dyn Read + Send>, _, _) = if path.as_os_str() == "-" {
+            (Box::new(io::stdin()), None, 0)
+        } else {
+            let file = File::open(path).context("cannot be opened")?;
+            let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+            (Box::new(file.try_clone()?), Some(file), bytes)
+        };
+        let counting = Counting { inner, position: position.clone() };
+        let mut reader = BufReader::with_capacity(BUFFER_BYTES, counting);
+        let is_gzip = reader.fill_buf().context("cannot be read")?.starts_with(&GZIP_MAGIC);
+        let reader: Box<dyn BufRead + Send> = if is_gzip {
+            Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(reader)))
+        } else {
+            Box::new(reader)
+        };
+        Ok(Self { reader, plain: file.filter(|_| !is_gzip), bytes_total, position })
+    }
+
+    /// Size of the file, compressed if it is; 0 where nobody knows.
+    pub fn bytes_total(&self) -> u64 {
+        self.bytes_total
+    }
+
+    /// How far it was read.
+    pub fn position(&self) -> Position {
+        self.position.clone()
+    }
+
+    /// A file that can be read at any place: itself, or a temporary copy that is gone when closed.
+    pub fn into_file(mut self) -> Result<File> {
+        if let Some(mut file) = self.plain.take() {
+            file.seek(SeekFrom::Start(0))?;
+            return Ok(file);
+        }
+        let mut copy = tempfile::tempfile().context("cannot make a temporary file")?;
+        io::copy(&mut self.reader, &mut copy).context("cannot be unpacked")?;
+        copy.flush()?;
+        copy.seek(SeekFrom::Start(0))?;
+        Ok(copy)
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(buf)
+    }
+}
+
+impl BufRead for Source {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.reader.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.reader.consume(amount);
+    }
+}

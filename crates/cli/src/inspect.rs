@@ -1,0 +1,77 @@
+//! `marigram inspect`: what is in a data directory or a segment, read without opening the database,
+//! so that it also works beside a running server and on damaged data.
+
+mod directory;
+mod segment;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use marigram_env::{Env, FileSystem};
+use marigram_manifest::{Catalog, CatalogState};
+use marigram_model::{ColumnId, TableId};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Show what is inside.
+#[derive(Args)]
+pub struct Inspect {
+    /// Data directory, or a segment file in one (shards/NNNN/segments/N.seg)
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// Of a segment: show every page with its encoding, sizes and statistics
+    #[arg(long)]
+    pages: bool,
+    /// Of a directory: list every segment
+    #[arg(long)]
+    segments: bool,
+}
+
+impl Inspect {
+    /// Runs the command.
+    pub fn run(self) -> Result<ExitCode> {
+        let fs = Env::real().fs;
+        if self.path.is_file() {
+            let names = Names::near(fs.as_ref(), &self.path);
+            segment::show(&fs, &self.path, &names, self.pages)?;
+        } else if self.path.join("CATALOG").exists() {
+            directory::show(&fs, &self.path, self.segments)?;
+        } else {
+            bail!("{} is neither a data directory nor a segment", self.path.display());
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Names of tables and columns; numbers where there is no catalog.
+pub struct Names(Option<CatalogState>);
+
+impl Names {
+    /// The names of the data directory in which a segment lies.
+    fn near(fs: &dyn FileSystem, segment: &Path) -> Self {
+        let dir = segment.ancestors().nth(4).map(Path::to_path_buf);
+        let dir = dir.filter(|dir| dir.join("CATALOG").exists());
+        Self(dir.and_then(|dir| Catalog::read(fs, &dir).ok()))
+    }
+
+    /// A table's name with its database.
+    pub fn table(&self, id: TableId) -> String {
+        match self.schema(id) {
+            Some(schema) => format!("{}.{}", schema.database, schema.name),
+            None => format!("table {id}"),
+        }
+    }
+
+    /// A column's name.
+    pub fn column(&self, table: TableId, id: ColumnId) -> String {
+        let Some(schema) = self.schema(table) else { return format!("column {id}") };
+        if id == ColumnId::TIME {
+            return schema.time_name.clone();
+        }
+        schema.field_by_id(id).map_or_else(|| format!("column {id}"), |field| field.name.clone())
+    }
+
+    fn schema(&self, id: TableId) -> Option<&Arc<marigram_model::TableSchema>> {
+        self.0.as_ref()?.tables.get(&id)
+    }
+}

@@ -1,0 +1,141 @@
+//! A data directory: databases and tables, shards and their segments, and what columns take.
+
+use super::{Names, segment};
+use crate::terminal::{self, Style, styled};
+use anyhow::{Context, Result};
+use marigram_env::FileSystem;
+use marigram_manifest::{Catalog, Manifest, SegmentMeta, Space};
+use marigram_segment::Segment;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Prints a data directory.
+pub fn show(fs: &Arc<dyn FileSystem>, dir: &Path, all_segments: bool) -> Result<()> {
+    let catalog = Catalog::read(fs.as_ref(), dir).context("the catalog cannot be read")?;
+    let names = Names(Some(catalog));
+    let (files, bytes) = crate::verify::size(dir);
+    println!(
+        "{}: {} in {}",
+        styled(Style::Bold, &dir.display().to_string()),
+        terminal::bytes(bytes),
+        terminal::counted(files, "file")
+    );
+    print_tables(&names);
+    println!("{}", styled(Style::Bold, "shards"));
+    let mut sizes = BTreeMap::new();
+    for shard in shards(dir)? {
+        show_shard(fs, &shard, &names, all_segments, &mut sizes)?;
+    }
+    if !sizes.is_empty() {
+        println!("{}", styled(Style::Bold, "columns in segments"));
+        segment::print_sizes(&sizes, &names);
+    }
+    Ok(())
+}
+
+fn print_tables(names: &Names) {
+    let Some(catalog) = &names.0 else { return };
+    for database in catalog.databases.keys() {
+        println!("{} {database}", styled(Style::Bold, "database"));
+        for table in catalog.tables.values().filter(|table| table.database == *database) {
+            let ttl = table.options.ttl_ns.map_or_else(|| "for ever".to_owned(), span_ns);
+            println!(
+                "  {} (table {}): partitions of {}, kept {ttl}",
+                styled(Style::Bold, &table.name),
+                table.id,
+                span_ns(table.options.partition_ns)
+            );
+            let time = format!("{} TIMESTAMP TIME", table.time_name);
+            let tags = table.tags.iter().map(|tag| format!("{} {} TAG", tag.name, tag.kind));
+            let fields = table.fields.iter().map(|field| format!("{} {}", field.name, field.kind));
+            let columns: Vec<String> = std::iter::once(time).chain(tags).chain(fields).collect();
+            println!("    {}", columns.join(", "));
+        }
+    }
+}
+
+fn span_ns(ns: i64) -> String {
+    let ns = ns.unsigned_abs();
+    for (unit, size) in [("day", 86_400_000_000_000), ("hour", 3_600_000_000_000)] {
+        if ns % size == 0 {
+            return terminal::counted(ns / size, unit);
+        }
+    }
+    terminal::counted(ns / 60_000_000_000, "minute")
+}
+
+fn shards(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut shards: Vec<PathBuf> = std::fs::read_dir(dir.join("shards"))
+        .context("the shards cannot be listed")?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
+    shards.sort();
+    Ok(shards)
+}
+
+type Sizes = BTreeMap<(marigram_model::TableId, marigram_model::ColumnId), segment::ColumnSize>;
+
+fn show_shard(
+    fs: &Arc<dyn FileSystem>,
+    shard: &Path,
+    names: &Names,
+    all_segments: bool,
+    sizes: &mut Sizes,
+) -> Result<()> {
+    let name = shard.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+    let state = match Manifest::read(fs.as_ref(), shard) {
+        Ok(state) => state,
+        Err(error) => {
+            println!("  {name}: {error}");
+            return Ok(());
+        }
+    };
+    let rows: u64 = state.segments.values().map(|segment| segment.rows).sum();
+    let bytes: u64 = state.segments.values().map(|segment| segment.bytes).sum();
+    let late = state.segments.values().filter(|s| s.space == Space::Unsequence).count() as u64;
+    let (wal_files, wal_bytes) = crate::verify::size(&shard.join("wal"));
+    println!(
+        "  {name}: {} in {} ({late} of late rows), {}, {:.2} bytes a row; WAL {} in {}; {}",
+        terminal::counted(rows, "row"),
+        terminal::counted(state.segments.len() as u64, "segment"),
+        terminal::bytes(bytes),
+        bytes as f64 / rows.max(1) as f64,
+        terminal::bytes(wal_bytes),
+        terminal::counted(wal_files, "file"),
+        terminal::counted(state.tombstones.len() as u64, "tombstone")
+    );
+    for meta in state.segments.values() {
+        let path = shard.join("segments").join(format!("{:010}.seg", meta.id.0));
+        if all_segments {
+            print_segment(meta, names);
+        }
+        let added = Segment::open(fs, &path)
+            .map_err(anyhow::Error::from)
+            .and_then(|segment| segment::add_sizes(&segment, sizes));
+        if let Err(error) = added {
+            println!("    {error:#}");
+        }
+    }
+    Ok(())
+}
+
+fn print_segment(meta: &SegmentMeta, names: &Names) {
+    let space = match meta.space {
+        Space::Sequence => "sequence",
+        Space::Unsequence => "unsequence",
+    };
+    let tables: Vec<String> = meta.tables.iter().map(|table| names.table(*table)).collect();
+    println!(
+        "    {:010}.seg {space:<10} level {} {:>12} {:>9}  {} to {}  {}",
+        meta.id.0,
+        meta.level,
+        terminal::counted(meta.rows, "row"),
+        terminal::bytes(meta.bytes),
+        terminal::time(meta.range.min),
+        terminal::time(meta.range.max),
+        tables.join(" ")
+    );
+}

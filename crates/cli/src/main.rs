@@ -1,0 +1,82 @@
+//! The binary `marigram`: server, shell, import and export, and tools that look inside a data
+//! directory.
+//!
+//! Everything that touches data goes through the public API of the crate `marigram`, so that what
+//! the command line can do an embedder can do. Answers go to stdout; progress, notes and errors to
+//! stderr. Exit status: 0 done, 1 failed or something was refused or damaged, 2 wrong usage.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the command line is at the edge: it reads the user's files and the machine's clock"
+)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line prints")]
+
+mod answer;
+mod client;
+mod demo;
+mod export;
+mod import;
+mod inspect;
+mod line_text;
+mod remote;
+mod script;
+mod serve;
+mod settings;
+mod shell;
+mod sql;
+mod table;
+mod terminal;
+mod verify;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A time-series database for fleets of devices.
+#[derive(Parser)]
+#[command(name = "marigram", version, about, max_term_width = 100, infer_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server: HTTP with line protocol and SQL, and PostgreSQL's wire protocol
+    Serve(Box<serve::Serve>),
+    /// Ask SQL: a shell, one command, or a script
+    Sql(sql::Sql),
+    /// Read files into a database: CSV, line protocol, Parquet, and gzip of these
+    Import(import::Import),
+    /// Write a table or the answer of a query to a file: CSV, Parquet or line protocol
+    Export(export::Export),
+    /// Show what is in a data directory or a segment
+    Inspect(inspect::Inspect),
+    /// Read every byte of a data directory and check every checksum
+    Verify(verify::Verify),
+    /// See Marigram at work on real sensor data and a small fleet of trucks
+    Demo(demo::Demo),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Command::Serve(command) => command.run(),
+        Command::Sql(command) => command.run(),
+        Command::Import(command) => command.run(),
+        Command::Export(command) => command.run(),
+        Command::Inspect(command) => command.run(),
+        Command::Verify(command) => command.run(),
+        Command::Demo(command) => command.run(),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{} {error:#}", terminal::error_label());
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! `marigram serve`: the server.
+//!
+//! Invariant: a signal to stop ends in a flush and a released directory; a second signal ends at
+//! once, which loses nothing that was acknowledged.
+
+use crate::settings::Settings;
+use crate::terminal::{self, Style, styled};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use marigram::Marigram;
+use marigram_server::{Running, Services};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// How long requests may go on after a signal to stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Run the server.
+#[derive(Args)]
+pub struct Serve {
+    /// Configuration file (TOML); its keys are the options below, with _ for -
+    #[arg(long, value_name = "FILE", env = "MARIGRAM_CONFIG")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl Serve {
+    /// Runs the command.
+    pub fn run(self) -> Result<ExitCode> {
+        let file = match &self.config {
+            Some(path) => Settings::from_file(path)?,
+            None => Settings::default(),
+        };
+        let settings = self.settings.or(file);
+        let Some(dir) = settings.data.clone() else {
+            bail!("which directory? Give --data DIR (or MARIGRAM_DATA, or data in --config FILE)");
+        };
+        let config = settings.server_config()?;
+        start_log(settings.log.as_deref().unwrap_or("info"))?;
+        let db = settings
+            .open_options()
+            .open(&dir)
+            .with_context(|| format!("cannot open the data directory {}", dir.display()))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .thread_name("marigram-serve")
+            .enable_all()
+            .build()?;
+        let served = runtime.block_on(async {
+            let shared = Arc::new(db.clone());
+            let services =
+                Services { ingest: shared.clone(), query: shared.clone(), status: shared };
+            let running = marigram_server::start(config, services).await?;
+            print_banner(&dir, &db, &running);
+            wait_for_signal().await?;
+            eprintln!("stopping: requests may finish, then everything is flushed");
+            running.shutdown(GRACE).await;
+            Ok::<(), anyhow::Error>(())
+        });
+        runtime.shutdown_background();
+        db.close().context("the last flush failed; the log holds what was acknowledged")?;
+        served?;
+        eprintln!("stopped");
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn start_log(level: &str) -> Result<()> {
+    // A level alone is for Marigram's crates, whose names all begin so; libraries only warn.
+    let is_level = level.chars().all(|c| c.is_ascii_alphabetic());
+    let directives = if is_level { format!("warn,marigram={level}") } else { level.to_owned() };
+    let filter = EnvFilter::try_new(&directives)
+        .with_context(|| format!("log = '{level}' is neither a level nor a filter"))?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(terminal::colours_errors())
+        .init();
+    Ok(())
+}
+
+/// Waits for SIGTERM or SIGINT; the next one ends the process at once.
+async fn wait_for_signal() -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        eprintln!("stopped at once; the log holds what was acknowledged");
+        std::process::exit(1);
+    });
+    Ok(())
+}
+
+fn print_banner(dir: &Path, db: &Marigram, running: &Running) {
+    let status = db.engine().status();
+    let name = styled(Style::Bold, &format!("Marigram {}", env!("CARGO_PKG_VERSION")));
+    let holds = format!(
+        "{}, {}",
+        terminal::counted(status.tables as u64, "table"),
+        terminal::counted(status.series, "series"),
+    );
+    println!("{name} serves {} ({holds})", dir.display());
+    let (http, postgres) = (running.http_addr(), running.postgres_addr());
+    if let Some(address) = http {
+        println!("  HTTP        http://{address}");
+    }
+    if let Some(address) = postgres {
+        println!("  PostgreSQL  postgres://{address}/main");
+    }
+    println!("{}", styled(Style::Bold, "Try:"));
+    for line in suggestions(http, postgres) {
+        println!("  {}", styled(Style::Code, &line));
+    }
+    println!("Ctrl-C stops it.");
+}
+
+/// Commands that a newcomer can paste into another terminal.
+fn suggestions(http: Option<SocketAddr>, postgres: Option<SocketAddr>) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(http) = http {
+        lines.push(format!(
+            "curl 'http://{http}/write?db=main' --data-binary 'weather,station=north temp=4.5'"
+        ));
+        lines.push(format!("curl 'http://{http}/api/v1/sql?db=main' -d 'SELECT * FROM weather'"));
+        lines.push(format!("marigram sql --url http://{http}"));
+    }
+    if let Some(postgres) = postgres {
+        lines.push(format!(
+            "psql -h {} -p {} -d main -c 'SELECT * FROM weather'",
+            postgres.ip(),
+            postgres.port()
+        ));
+    }
+    lines
+}

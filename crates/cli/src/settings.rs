@@ -1,0 +1,186 @@
+//! Settings of the server: from flags, environment, a TOML file and defaults, in this order.
+//!
+//! One struct serves all: clap reads flags and environment into it, serde a file, and
+//! [`Settings::or`] puts one behind the other. So an option cannot exist in one of them only, and
+//! a key that no option has is an error.
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use marigram::{ByteSize, Durability, OpenOptions, Span};
+use marigram_server::ServerConfig;
+use serde::Deserialize;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+/// Declares the settings once, with all that follows from the list.
+macro_rules! settings {
+    ($($(#[$doc:meta])* $env:literal $value:literal $name:ident: $type:ty,)*) => {
+        /// Every setting of `serve`; `None` where it is not set.
+        #[derive(Args, Clone, Debug, Default, PartialEq, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Settings {
+            $($(#[$doc])* #[arg(long, env = $env, value_name = $value)] pub $name: Option<$type>,)*
+        }
+
+        impl Settings {
+            /// These settings where they are set, and those of `other` elsewhere.
+            #[must_use]
+            pub fn or(self, other: Self) -> Self {
+                Self { $($name: self.$name.or(other.$name),)* }
+            }
+        }
+    };
+}
+
+settings! {
+    /// Data directory; made if it is not there
+    "MARIGRAM_DATA" "DIR" data: PathBuf,
+    /// Where HTTP listens, or "off" [default: 127.0.0.1:8086]
+    "MARIGRAM_HTTP" "ADDRESS" http: String,
+    /// Where PostgreSQL's protocol listens, or "off" [default: 127.0.0.1:5432]
+    "MARIGRAM_POSTGRES" "ADDRESS" postgres: String,
+    /// What to log: error, warn, info, debug, trace, or a filter by module [default: info]
+    "MARIGRAM_LOG" "LEVEL" log: String,
+    /// When an acknowledged write is safe from power loss: fsync, interval, os [default: fsync]
+    "MARIGRAM_DURABILITY" "WHEN" durability: Durability,
+    /// Longest time without a sync with durability "interval" [default: 1s]
+    "MARIGRAM_SYNC_INTERVAL" "TIME" sync_interval: Span,
+    /// Memory ceiling over everything, such as 512MB [default: half of the machine's]
+    "MARIGRAM_MEMORY_LIMIT" "SIZE" memory_limit: ByteSize,
+    /// Shards of a new data directory [default: one a core]
+    "MARIGRAM_SHARDS" "NUMBER" shards: usize,
+    /// Size at which a shard's memtable is flushed [default: by memory limit, 4MiB to 64MiB]
+    "MARIGRAM_FLUSH_SIZE" "SIZE" flush_size: ByteSize,
+    /// Age at which a memtable is flushed; 0 for never [default: 10m]
+    "MARIGRAM_FLUSH_AGE" "TIME" flush_age: Span,
+    /// Threads for flush, compaction and retention [default: one for two cores]
+    "MARIGRAM_BACKGROUND_THREADS" "NUMBER" background_threads: usize,
+    /// Threads that answer queries [default: one a core]
+    "MARIGRAM_QUERY_THREADS" "NUMBER" query_threads: usize,
+    /// Rows of a page of a segment [default: 8192]
+    "MARIGRAM_PAGE_ROWS" "ROWS" page_rows: usize,
+    /// Raw bytes after which a page ends early [default: 256KiB]
+    "MARIGRAM_PAGE_SIZE" "SIZE" page_size: ByteSize,
+    /// Rows of a row group of a segment [default: 1048576]
+    "MARIGRAM_ROW_GROUP_ROWS" "ROWS" row_group_rows: usize,
+    /// Largest body of a request as sent [default: 64MiB]
+    "MARIGRAM_BODY_LIMIT" "SIZE" body_limit: ByteSize,
+    /// Largest body of a request once decompressed [default: 256MiB]
+    "MARIGRAM_UNPACKED_LIMIT" "SIZE" unpacked_limit: ByteSize,
+    /// Request bodies in memory at once, over all connections [default: 512MiB]
+    "MARIGRAM_BUFFERED_LIMIT" "SIZE" buffered_limit: ByteSize,
+    /// Writes and queries running at once; more are told to try later [default: 256]
+    "MARIGRAM_REQUESTS_MAX" "NUMBER" requests_max: usize,
+    /// PostgreSQL connections open at once [default: 1000]
+    "MARIGRAM_CONNECTIONS_MAX" "NUMBER" connections_max: usize,
+    /// Time after which a statement is stopped; 0 for never [default: 0]
+    "MARIGRAM_STATEMENT_TIMEOUT" "TIME" statement_timeout: Span,
+}
+
+impl Settings {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or holds an unknown key or a value that its key cannot have.
+    pub fn from_file(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("in the configuration {}", path.display()))
+    }
+
+    /// What the database is opened with.
+    pub fn open_options(&self) -> OpenOptions {
+        let mut options = OpenOptions::default();
+        options.shards = self.shards;
+        options.durability = self.durability;
+        options.sync_interval = self.sync_interval;
+        options.memory_limit = self.memory_limit;
+        options.flush_size = self.flush_size;
+        options.flush_age = self.flush_age;
+        options.background_threads = self.background_threads;
+        options.query_threads = self.query_threads;
+        options.page_rows = self.page_rows;
+        options.page_size = self.page_size;
+        options.row_group_rows = self.row_group_rows;
+        options
+    }
+
+    /// What the servers are started with.
+    ///
+    /// # Errors
+    /// If an address is none.
+    pub fn server_config(&self) -> Result<ServerConfig> {
+        let mut config = ServerConfig::default();
+        if let Some(http) = &self.http {
+            config.http = address("http", http)?;
+        }
+        if let Some(postgres) = &self.postgres {
+            config.postgres = address("postgres", postgres)?;
+        }
+        if config.http.is_none() && config.postgres.is_none() {
+            bail!("http and postgres are both off: nothing would listen");
+        }
+        let size = |size: Option<ByteSize>, default| size.map_or(default, |size| size.0);
+        config.body_bytes_max = size(self.body_limit, config.body_bytes_max);
+        config.unpacked_bytes_max = size(self.unpacked_limit, config.unpacked_bytes_max);
+        config.buffered_bytes_max = size(self.buffered_limit, config.buffered_bytes_max);
+        config.requests_max = self.requests_max.unwrap_or(config.requests_max);
+        config.connections_max = self.connections_max.unwrap_or(config.connections_max);
+        if let Some(timeout) = self.statement_timeout {
+            config.statement_timeout_ms = u64::try_from(timeout.0.as_millis()).unwrap_or(u64::MAX);
+        }
+        Ok(config)
+    }
+}
+
+/// An address such as `127.0.0.1:8086`, `localhost:8086` or `off`.
+fn address(name: &str, text: &str) -> Result<Option<SocketAddr>> {
+    if matches!(text, "off" | "none" | "") {
+        return Ok(None);
+    }
+    let found = text.to_socket_addrs().with_context(|| {
+        format!("{name} = '{text}' is not an address; write one such as 127.0.0.1:8086, or off")
+    })?;
+    let addresses: Vec<SocketAddr> = found.collect();
+    let v4 = addresses.iter().find(|address| address.is_ipv4());
+    match v4.or(addresses.first()) {
+        Some(address) => Ok(Some(*address)),
+        None => bail!("{name} = '{text}' names no address"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_come_before_the_file() {
+        let flags = Settings { shards: Some(2), ..Settings::default() };
+        let file: Settings = toml::from_str(
+            "shards = 8\nhttp = 'off'\nmemory_limit = '512MB'\nstatement_timeout = '30s'",
+        )
+        .unwrap();
+        let both = flags.or(file);
+        assert_eq!(both.shards, Some(2));
+        let config = both.server_config().unwrap();
+        assert_eq!(config.http, None);
+        assert_eq!(config.postgres.map(|address| address.port()), Some(5432));
+        assert_eq!(config.statement_timeout_ms, 30_000);
+    }
+
+    #[test]
+    fn unknown_keys_and_bad_values_are_named() {
+        let unknown = toml::from_str::<Settings>("htpp = 'off'").unwrap_err().to_string();
+        assert!(unknown.contains("htpp") && unknown.contains("http"), "{unknown}");
+        let bad = toml::from_str::<Settings>("memory_limit = 'lots'").unwrap_err().to_string();
+        assert!(bad.contains("lots"), "{bad}");
+        let address = Settings { http: Some("8086".into()), ..Settings::default() };
+        assert!(address.server_config().unwrap_err().to_string().contains("8086"));
+        let deaf = Settings {
+            http: Some("off".into()),
+            postgres: Some("off".into()),
+            ..Settings::default()
+        };
+        assert!(deaf.server_config().is_err());
+    }
+}

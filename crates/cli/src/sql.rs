@@ -1,0 +1,104 @@
+//! `marigram sql`: a shell, one command, a file, or a script on stdin.
+
+use crate::answer::{self, Form, Printing};
+use crate::client::{Client, IfMissing, Target};
+use crate::{script, shell};
+use anyhow::{Context, Result};
+use clap::Args;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Ask SQL.
+#[derive(Args)]
+pub struct Sql {
+    #[command(flatten)]
+    target: Target,
+    /// Run these statements and exit; may be given several times
+    #[arg(long, short = 'c', value_name = "SQL")]
+    command: Vec<String>,
+    /// Run the statements of a file and exit (- for stdin)
+    #[arg(long, short = 'f', value_name = "FILE")]
+    file: Vec<PathBuf>,
+    /// Form of answers
+    #[arg(long, value_enum, default_value = "table")]
+    format: Form,
+    /// Rows of a table to show; 0 for all [default: 100 in the shell, all otherwise]
+    #[arg(long, value_name = "ROWS")]
+    limit: Option<usize>,
+    /// Go on after a statement that failed
+    #[arg(long)]
+    keep_going: bool,
+}
+
+impl Sql {
+    /// Runs the command.
+    pub fn run(self) -> Result<ExitCode> {
+        let mut scripts = self.command.clone();
+        for file in &self.file {
+            let script = if file.as_os_str() == "-" {
+                read_stdin()
+            } else {
+                std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+            };
+            scripts.push(script?);
+        }
+        let interactive = scripts.is_empty() && io::stdin().is_terminal();
+        if scripts.is_empty() && !interactive {
+            scripts.push(read_stdin()?);
+        }
+        let mut client = self.target.connect(IfMissing::Create)?;
+        let default_limit = if interactive { 100 } else { 0 };
+        let printing = Printing {
+            form: self.format,
+            rows_max: Some(self.limit.unwrap_or(default_limit)).filter(|rows| *rows > 0),
+            timing: true,
+            summary: interactive || self.format == Form::Table,
+        };
+        let code = if interactive {
+            shell::run(&mut client, printing)?;
+            ExitCode::SUCCESS
+        } else {
+            run_scripts(&mut client, &scripts, printing, self.keep_going)?
+        };
+        client.close()?;
+        Ok(code)
+    }
+}
+
+fn read_stdin() -> Result<String> {
+    let mut script = String::new();
+    io::stdin().read_to_string(&mut script).context("cannot read the script on stdin")?;
+    Ok(script)
+}
+
+fn run_scripts(
+    client: &mut Client,
+    scripts: &[String],
+    printing: Printing,
+    keep_going: bool,
+) -> Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for script in scripts {
+        for statement in script::split(script) {
+            let begin = Instant::now();
+            let done = match client.execute(statement.text) {
+                Ok(reply) => answer::print(reply, printing, begin, &mut out),
+                Err(failure) => Err(failure.into()),
+            };
+            out.flush()?;
+            let Err(error) = done else { continue };
+            match error.downcast::<crate::client::Failure>() {
+                Ok(failure) => answer::print_failure(&failure, statement.text),
+                Err(error) => return Err(error),
+            }
+            code = ExitCode::FAILURE;
+            if !keep_going {
+                return Ok(code);
+            }
+        }
+    }
+    Ok(code)
+}

@@ -1,0 +1,153 @@
+//! How things look in a terminal: colours where they are wanted, numbers that people can read,
+//! progress bars.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// A way to set off a word.
+#[derive(Clone, Copy, Debug)]
+pub enum Style {
+    /// Headings and what matters.
+    Bold,
+    /// What may be skipped.
+    Dim,
+    /// SQL and commands.
+    Code,
+    /// Errors.
+    Bad,
+}
+
+/// Whether to colour what goes to a stream that is (not) a terminal: see <https://no-color.org>.
+fn wants_colour(is_terminal: bool) -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    is_terminal && !set("NO_COLOR") && !dumb
+}
+
+fn paint(style: Style, text: &str, colour: bool) -> String {
+    let code = match style {
+        Style::Bold => "1",
+        Style::Dim => "2",
+        Style::Code => "36",
+        Style::Bad => "1;31",
+    };
+    if colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+/// `text` in a style, for stdout.
+pub fn styled(style: Style, text: &str) -> String {
+    paint(style, text, wants_colour(io::stdout().is_terminal()))
+}
+
+/// The word before an error message, for stderr.
+pub fn error_label() -> String {
+    paint(Style::Bad, "error:", colours_errors())
+}
+
+/// Whether what goes to stderr is coloured.
+pub fn colours_errors() -> bool {
+    wants_colour(io::stderr().is_terminal())
+}
+
+/// Whether an error means that the reader of our output went away (`marigram … | head`).
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+            || cause.to_string().contains("Broken pipe")
+    })
+}
+
+/// A number with its thousands apart: `1,234,567`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number of things: `1 row`, `5,000 rows`.
+pub fn counted(number: u64, noun: &str) -> String {
+    let plural = match noun {
+        "series" => "series".to_owned(),
+        _ if number == 1 => noun.to_owned(),
+        _ => format!("{noun}s"),
+    };
+    format!("{} {plural}", count(number))
+}
+
+/// A number of bytes: `17 B`, `4.2 MB`.
+pub fn bytes(number: u64) -> String {
+    let mut value = number as f64;
+    for unit in ["B", "KB", "MB", "GB"] {
+        if value < 999.5 {
+            let digits = usize::from(unit != "B" && value < 99.95);
+            return format!("{value:.digits$} {unit}");
+        }
+        value /= 1000.0;
+    }
+    format!("{value:.1} TB")
+}
+
+/// A span of time: `0.4 ms`, `12 ms`, `3.1 s`, `2 min 5 s`.
+pub fn span(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 0.01 {
+        return format!("{:.1} ms", seconds * 1e3);
+    }
+    if seconds < 1.0 {
+        return format!("{:.0} ms", seconds * 1e3);
+    }
+    if seconds < 60.0 {
+        return format!("{seconds:.1} s");
+    }
+    format!("{} min {} s", time.as_secs() / 60, time.as_secs() % 60)
+}
+
+/// Rows a second, in words.
+pub fn rate(rows: u64, time: Duration) -> String {
+    let rate = rows as f64 / time.as_secs_f64().max(1e-6);
+    format!("{} rows/s", count(rate.round() as u64))
+}
+
+/// A time (ns since the epoch, UTC) without needless digits.
+pub fn time(ns: i64) -> String {
+    let time = chrono::DateTime::from_timestamp_nanos(ns);
+    time.format("%Y-%m-%d %H:%M:%S%.f").to_string()
+}
+
+/// A progress bar over `total` bytes on stderr; nothing is drawn where that is no terminal.
+pub fn progress(total: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
+    let style = ProgressStyle::with_template(
+        "{prefix} [{bar:30}] {percent:>3}%  {msg}  {eta} left",
+    );
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "row"), "1 row");
+        assert_eq!(counted(2, "series"), "2 series");
+        assert_eq!(bytes(17), "17 B");
+        assert_eq!(bytes(4_200_000), "4.2 MB");
+        assert_eq!(bytes(999_950_000), "1.0 GB");
+        assert_eq!(span(Duration::from_micros(400)), "0.4 ms");
+        assert_eq!(span(Duration::from_secs(125)), "2 min 5 s");
+        assert_eq!(time(0), "1970-01-01 00:00:00");
+        assert_eq!(time(1_500_000_000), "1970-01-01 00:00:01.500");
+    }
+}

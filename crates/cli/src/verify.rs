@@ -1,0 +1,66 @@
+//! `marigram verify`: reads every byte of a data directory and checks every checksum.
+
+use crate::terminal;
+use anyhow::{Result, bail};
+use clap::Args;
+use marigram::{Engine, Env};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Check a data directory.
+#[derive(Args)]
+pub struct Verify {
+    /// Data directory
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+}
+
+impl Verify {
+    /// Runs the command. Exit status 1 where something is damaged.
+    pub fn run(self) -> Result<ExitCode> {
+        if !self.dir.is_dir() {
+            bail!("there is no directory {}", self.dir.display());
+        }
+        if !self.dir.join("MARIGRAM").exists() {
+            bail!("{} is no data directory of Marigram: it has no file MARIGRAM", self.dir.display());
+        }
+        let begin = Instant::now();
+        let mut damaged = 0u64;
+        Engine::verify(&Env::real(), &self.dir, &mut |message| {
+            damaged += 1;
+            println!("{message}");
+        })?;
+        let (files, bytes) = size(&self.dir);
+        let read = format!(
+            "{} in {} read in {}",
+            terminal::bytes(bytes),
+            terminal::counted(files, "file"),
+            terminal::span(begin.elapsed())
+        );
+        if damaged == 0 {
+            println!("{read}: everything is whole");
+            return Ok(ExitCode::SUCCESS);
+        }
+        println!("{read}: {} damaged", terminal::counted(damaged, "place"));
+        eprintln!(
+            "Rows elsewhere stay readable. Restore a damaged file from a backup, or delete the \
+             affected time range."
+        );
+        Ok(ExitCode::FAILURE)
+    }
+}
+
+/// Files below a directory and their bytes.
+pub fn size(dir: &Path) -> (u64, u64) {
+    let Ok(entries) = fs::read_dir(dir) else { return (0, 0) };
+    entries.flatten().fold((0, 0), |(files, bytes), entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => {
+            let (more_files, more_bytes) = size(&entry.path());
+            (files + more_files, bytes + more_bytes)
+        }
+        Ok(metadata) => (files + 1, bytes + metadata.len()),
+        Err(_) => (files, bytes),
+    })
+}

@@ -1,0 +1,14 @@
+//! End to end, with the real binary: what a person with sensors does in the first hour, and what
+//! happens to them on a bad day.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests stand outside the database and use the machine as a client would"
+)]
+
+mod bad_input;
+mod clients;
+mod crash;
+mod http;
+mod postgres;
+mod server;

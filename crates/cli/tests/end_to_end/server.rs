@@ -1,0 +1,162 @@
+//! A server process on a directory of its own, and a small HTTP client for it.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The binary under test.
+pub const MARIGRAM: &str = env!("CARGO_BIN_EXE_marigram");
+
+/// A running `marigram serve`; killed when dropped.
+pub struct Server {
+    child: Child,
+    data: PathBuf,
+    pub http_port: u16,
+    pub postgres_port: u16,
+    arguments: Vec<String>,
+}
+
+/// What the server answered.
+pub struct Response {
+    pub status: u16,
+    pub body: String,
+}
+
+impl Response {
+    /// The body as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body)
+            .unwrap_or_else(|error| panic!("not JSON ({error}): {}", self.body))
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
+    listener.local_addr().expect("it is bound").port()
+}
+
+impl Server {
+    /// Starts on `data` with further arguments and waits until it answers.
+    pub fn start(data: &Path, arguments: &[&str]) -> Self {
+        let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+        let (http_port, postgres_port) = (free_port(), free_port());
+        let child = spawn(data, http_port, postgres_port, &arguments);
+        let mut server = Self { child, data: data.to_owned(), http_port, postgres_port, arguments };
+        server.wait_until_up();
+        server
+    }
+
+    fn wait_until_up(&mut self) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.try_request("GET", "/health", &[], b"").is_err() {
+            if let Some(status) = self.child.try_wait().expect("the child can be asked") {
+                panic!("the server ended with {status} instead of starting");
+            }
+            assert!(Instant::now() < deadline, "the server did not answer within a minute");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Kills the process as `kill -9` does, and starts a new one on the same ports.
+    pub fn kill_and_restart(&mut self) {
+        self.child.kill().expect("the server runs");
+        self.child.wait().expect("it ends");
+        self.child = spawn(&self.data, self.http_port, self.postgres_port, &self.arguments);
+        self.wait_until_up();
+    }
+
+    /// Asks for a clean end with SIGTERM.
+    pub fn terminate(mut self) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status().expect("kill is there");
+        assert!(sent.success());
+        self.child.wait().expect("it ends")
+    }
+
+    /// One request; any answer of the server is `Ok`.
+    pub fn try_request(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Response, ureq::Error> {
+        request(self.http_port, method, target, headers, body)
+    }
+
+    /// One request to a server that is up.
+    pub fn request(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Response {
+        self.try_request(method, target, headers, body).expect("the server answers")
+    }
+
+    /// Writes line protocol to database `db`.
+    pub fn write(&self, lines: &str) -> Response {
+        self.request("POST", "/write?db=db", &[], lines.as_bytes())
+    }
+
+    /// Runs SQL in database `db` and gives the answer as CSV.
+    pub fn csv(&self, sql: &str) -> String {
+        let answer = self.sql(sql, "text/csv");
+        assert_eq!(answer.status, 200, "{sql}: {}", answer.body);
+        answer.body.replace("\r\n", "\n")
+    }
+
+    /// Runs SQL in database `db`.
+    pub fn sql(&self, sql: &str, accept: &str) -> Response {
+        self.request("POST", "/api/v1/sql?db=db", &[("Accept", accept)], sql.as_bytes())
+    }
+}
+
+/// One request to loopback; any answer of the server is `Ok`.
+pub fn request(
+    port: u16,
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Result<Response, ureq::Error> {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(Duration::from_secs(60)))
+        .build()
+        .into();
+    let mut request = ureq::http::Request::builder()
+        .method(method)
+        .uri(format!("http://127.0.0.1:{port}{target}"));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let mut answer = agent.run(request.body(body).expect("the request is well formed"))?;
+    let status = answer.status().as_u16();
+    let bytes = answer.body_mut().with_config().limit(1 << 30).read_to_vec()?;
+    Ok(Response { status, body: String::from_utf8_lossy(&bytes).into_owned() })
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(data: &Path, http: u16, postgres: u16, arguments: &[String]) -> Child {
+    Command::new(MARIGRAM)
+        .arg("serve")
+        .arg("--data")
+        .arg(data)
+        .args(["--http", &format!("127.0.0.1:{http}")])
+        .args(["--postgres", &format!("127.0.0.1:{postgres}")])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the binary starts")
+}

@@ -1,0 +1,54 @@
+//! The records of a log, and what a state must do to be kept in one.
+
+use crate::bytes::{Malformed, Reader};
+use marigram_codec::frame;
+use std::fmt::Debug;
+
+/// A state that a log keeps.
+pub(crate) trait Logged: Clone + Debug + Default {
+    /// The file's name.
+    const FILE: &'static str;
+    /// The file's first bytes.
+    const MAGIC: [u8; 8];
+    /// The newest version of the format, and the one written.
+    const VERSION: u32;
+    /// A change.
+    type Edit: Debug;
+
+    fn encode(&self, out: &mut Vec<u8>);
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed>;
+    fn encode_edit(edit: &Self::Edit, out: &mut Vec<u8>);
+    fn decode_edit(reader: &mut Reader<'_>) -> Result<Self::Edit, Malformed>;
+    /// Why the edit contradicts the state, if it does.
+    fn check(&self, edit: &Self::Edit) -> Result<(), String>;
+    /// Applies an edit that was checked.
+    fn apply_checked(&mut self, edit: &Self::Edit);
+}
+
+pub(crate) const SNAPSHOT: u8 = 1;
+pub(crate) const EDIT: u8 = 2;
+pub(crate) const SEAL: u8 = 3;
+/// Bytes of number and kind.
+pub(crate) const PREFIX_BYTES: usize = 9;
+
+/// The bytes of a log with nothing but a snapshot.
+pub(crate) fn new_log<S: Logged>(state: &S, number: u64) -> Vec<u8> {
+    let mut header = S::MAGIC.to_vec();
+    header.extend_from_slice(&S::VERSION.to_le_bytes());
+    let mut bytes = Vec::new();
+    frame::write(&header, &mut bytes);
+    put_record(number, SNAPSHOT, |out| state.encode(out), &mut bytes);
+    bytes
+}
+
+pub(crate) fn put_record(
+    number: u64,
+    kind: u8,
+    body: impl FnOnce(&mut Vec<u8>),
+    out: &mut Vec<u8>,
+) {
+    let mut payload = number.to_le_bytes().to_vec();
+    payload.push(kind);
+    body(&mut payload);
+    frame::write(&payload, out);
+}

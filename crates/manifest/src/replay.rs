@@ -1,0 +1,150 @@
+//! Reading a log: what counts, what was torn, what is damaged.
+
+use crate::bytes::{Malformed, Reader};
+use crate::error::ManifestError;
+use crate::record::{EDIT, Logged, PREFIX_BYTES, SEAL, SNAPSHOT};
+use marigram_codec::frame;
+use std::path::Path;
+
+/// The end of a log that was left out on opening: an edit whose commit never returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TornTail {
+    /// First byte left out.
+    pub offset: u64,
+    /// Why it is no whole record.
+    pub reason: &'static str,
+}
+
+/// What a log holds.
+#[derive(Debug)]
+pub(crate) struct Replayed<S> {
+    pub(crate) state: S,
+    /// Number of the last edit.
+    pub(crate) number: u64,
+    /// Bytes of header and snapshot.
+    pub(crate) snapshot_bytes: u64,
+    /// Whether the last record is a seal.
+    pub(crate) is_sealed: bool,
+    pub(crate) torn: Option<TornTail>,
+}
+
+/// Reads a log that stands at `path` (for messages).
+pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>, ManifestError> {
+    let corrupt = |offset: usize, reason: String| ManifestError::Corrupt {
+        path: path.to_owned(),
+        offset: offset as u64,
+        reason,
+    };
+    let header = whole(bytes, 0).map_err(|reason| corrupt(0, reason.to_owned()))?;
+    let version = header
+        .payload
+        .strip_prefix(&S::MAGIC)
+        .and_then(|version| version.try_into().ok())
+        .map(u32::from_le_bytes)
+        .ok_or_else(|| corrupt(0, format!("this is no {} of Marigram", S::FILE)))?;
+    if version != S::VERSION {
+        let (path, found, supported) = (path.to_owned(), version, S::VERSION);
+        return Err(ManifestError::Version {
+            path,
+            found,
+            supported,
+        });
+    }
+    let start = header.end;
+    let snapshot = whole(bytes, start).map_err(|reason| corrupt(start, reason.to_owned()))?;
+    let (mut number, kind, mut reader) =
+        prefix(snapshot.payload).map_err(|malformed| corrupt(start, malformed.to_string()))?;
+    if kind != SNAPSHOT {
+        return Err(corrupt(
+            start,
+            "the first record is not a snapshot".to_owned(),
+        ));
+    }
+    let state = S::decode(&mut reader).and_then(|state| reader.finish().map(|()| state));
+    let mut state = state.map_err(|malformed| corrupt(start, malformed.to_string()))?;
+    let mut at = snapshot.end;
+    let (mut torn, mut is_sealed) = (None, false);
+    while at < bytes.len() {
+        let record = match whole(bytes, at) {
+            Ok(record) => record,
+            Err(reason) => {
+                if let Some(later) = later_record(bytes, at + 1, number + 1) {
+                    let reason = format!("{reason}, though a whole record follows at byte {later}");
+                    return Err(corrupt(at, reason));
+                }
+                torn = Some(TornTail {
+                    offset: at as u64,
+                    reason,
+                });
+                is_sealed = false;
+                break;
+            }
+        };
+        is_sealed = apply(&mut state, &mut number, record.payload)
+            .map_err(|malformed| corrupt(at, malformed.to_string()))?;
+        at = record.end;
+    }
+    Ok(Replayed {
+        state,
+        number,
+        snapshot_bytes: snapshot.end as u64,
+        is_sealed,
+        torn,
+    })
+}
+
+/// Applies an edit or seal to the state after edit `number`; returns whether it was a seal.
+fn apply<S: Logged>(state: &mut S, number: &mut u64, payload: &[u8]) -> Result<bool, Malformed> {
+    let (found, kind, mut reader) = prefix(payload)?;
+    match kind {
+        SEAL if found == *number => reader.finish().map(|()| true),
+        EDIT if Some(found) == number.checked_add(1) => {
+            let edit = S::decode_edit(&mut reader)?;
+            reader.finish()?;
+            state.check(&edit).map_err(Malformed)?;
+            state.apply_checked(&edit);
+            *number = found;
+            Ok(false)
+        }
+        _ => Err(Malformed(format!(
+            "a record of kind {kind} and number {found} cannot follow edit {number}"
+        ))),
+    }
+}
+
+struct Whole<'a> {
+    payload: &'a [u8],
+    end: usize,
+}
+
+fn whole(bytes: &[u8], at: usize) -> Result<Whole<'_>, &'static str> {
+    match frame::read(&bytes[at..]) {
+        frame::Read::Frame { payload, len } => Ok(Whole {
+            payload,
+            end: at + len,
+        }),
+        frame::Read::End => Err("the file ends early"),
+        frame::Read::Damaged(reason) => Err(reason),
+    }
+}
+
+fn prefix(payload: &[u8]) -> Result<(u64, u8, Reader<'_>), Malformed> {
+    let mut reader = Reader::new(payload);
+    Ok((reader.u64()?, reader.u8()?, reader))
+}
+
+/// Where the first whole record at or after byte `from` stands whose number is `number` or soon
+/// after. What only looks like one by chance is told apart before its checksum is computed, so
+/// that a long damaged stretch costs one pass.
+fn later_record(bytes: &[u8], from: usize, number: u64) -> Option<usize> {
+    let head_bytes = frame::HEADER_BYTES + PREFIX_BYTES;
+    (from..bytes.len().saturating_sub(head_bytes - 1)).find(|at| {
+        let Ok((found, kind, _)) = prefix(&bytes[at + frame::HEADER_BYTES..]) else {
+            return false;
+        };
+        let soon = number.saturating_add((bytes.len() / head_bytes) as u64);
+        (number..=soon).contains(&found)
+            && (kind == EDIT || kind == SEAL)
+            && matches!(frame::read(&bytes[*at..]), frame::Read::Frame { .. })
+    })
+}

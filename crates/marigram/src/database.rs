@@ -1,0 +1,216 @@
+//! An open database: the embedded API.
+
+use crate::arrow_rows::{self, Roles};
+use crate::error::{Error, Result};
+use crate::options::OpenOptions;
+use crate::runtime::QueryRuntime;
+use arrow::record_batch::RecordBatch;
+use futures::TryStreamExt;
+use marigram_engine::{Engine, EngineError, RejectedRow, TableSpec, WriteOptions, WriteReport};
+use marigram_env::Env;
+use marigram_model::{TableSchema, WriteBatch};
+use marigram_service::{Answer, DEFAULT_DATABASE, Query, RowStream, Session};
+use marigram_sql::{SqlOptions, SqlService};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Who statements of the embedded API are from.
+const USER: &str = "embedded";
+
+/// An open database. Cheap to clone; all clones are the same database. It is closed by
+/// [`close`](Self::close); what was acknowledged is safe without it, too.
+///
+/// The methods here block and may be called from any thread. Servers use the async traits
+/// [`Ingest`](crate::Ingest), [`Query`] and [`Status`](crate::Status), which this type implements.
+#[derive(Clone, Debug)]
+pub struct Marigram {
+    pub(crate) engine: Engine,
+    pub(crate) sql: SqlService,
+    pub(crate) runtime: Arc<QueryRuntime>,
+}
+
+impl Marigram {
+    /// Opens or creates the database in `dir` with settings that fit the machine.
+    ///
+    /// # Errors
+    /// If another process has the directory open, or it cannot be read or is damaged.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
+        Self::options().open(dir)
+    }
+
+    /// Settings, to change some of them before [`OpenOptions::open`].
+    #[must_use]
+    pub fn options() -> OpenOptions {
+        OpenOptions::default()
+    }
+
+    /// Opens or creates the database in `dir` of any environment: for tests that simulate a disk.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and if a setting is out of its range.
+    pub fn open_in(env: Env, dir: &Path, options: &OpenOptions) -> Result<Self> {
+        let query_threads = options.threads_for_queries()?;
+        let engine = Engine::open(env, dir, options.engine()?)?;
+        engine.create_database(DEFAULT_DATABASE, true)?;
+        let runtime = Arc::new(QueryRuntime::new(query_threads)?);
+        let sql = {
+            let _entered = runtime.handle().enter();
+            let settings =
+                SqlOptions { target_partitions: query_threads, ..SqlOptions::default() };
+            SqlService::new(engine.clone(), settings)?
+        };
+        Ok(Self { engine, sql, runtime })
+    }
+
+    /// Writes everything to segments and releases the directory. Every later call of any clone
+    /// fails.
+    ///
+    /// # Errors
+    /// If the last flush fails; what was acknowledged is in the log then.
+    pub fn close(&self) -> Result<()> {
+        Ok(self.engine.close()?)
+    }
+
+    /// The storage engine, for tools that look inside.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Creates a database if it is not there.
+    ///
+    /// # Errors
+    /// If the name is no name, or the disk fails.
+    pub fn create_database(&self, name: &str) -> Result<()> {
+        Ok(self.engine.create_database(name, true)?)
+    }
+
+    /// Stores a batch; creates its table and columns where they are missing. The rows are durable
+    /// when it returns (see [`OpenOptions::durability`]). Rows that conflict with the table's types
+    /// are named in the report, and the others are stored.
+    ///
+    /// # Errors
+    /// If the database does not exist, the batch does not fit together, or nothing can be written.
+    pub fn write(&self, database: &str, batch: &WriteBatch) -> Result<WriteReport> {
+        batch.check()?;
+        Ok(self.engine.write(database, batch, WriteOptions { grow: true })?)
+    }
+
+    /// Stores Arrow rows: columns by name, missing ones null, new ones added. With `roles`, a table
+    /// that does not exist is created; without, it must exist.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), and if a column has a type that no tag or field can have.
+    pub fn write_arrow(
+        &self,
+        database: &str,
+        table: &str,
+        rows: &RecordBatch,
+        roles: Option<&Roles>,
+    ) -> Result<WriteReport> {
+        let schema = self.table_for(database, table, rows, roles)?;
+        let converted = arrow_rows::convert(table, &Roles::of(&schema), Some(&schema), rows)?;
+        let mut report = self.write(database, &converted.batch)?;
+        for row in &mut report.rejected {
+            row.row = converted.source_row(row.row);
+        }
+        report.rejected.extend(converted.rejected);
+        report.rejected.sort_by_key(|rejected: &RejectedRow| rejected.row);
+        Ok(report)
+    }
+
+    /// The table, created from `roles` where it is missing.
+    fn table_for(
+        &self,
+        database: &str,
+        table: &str,
+        rows: &RecordBatch,
+        roles: Option<&Roles>,
+    ) -> Result<Arc<TableSchema>> {
+        let (missing, roles) = match (self.engine.table(database, table), roles) {
+            (Err(EngineError::NotFound { kind: "table", .. }), Some(roles)) => (true, roles),
+            (found, None) => return Ok(found?),
+            (found, Some(roles)) => {
+                let schema = found?;
+                if schema.time_name != roles.time {
+                    return Err(Error::Arrow(format!(
+                        "the time column of table '{table}' is '{}', not '{}'",
+                        schema.time_name, roles.time
+                    )));
+                }
+                let stray = roles.tags.iter().find(|tag| schema.field(tag).is_some());
+                if let Some(stray) = stray {
+                    return Err(Error::Arrow(format!(
+                        "column '{stray}' is a field of table '{table}', not a tag"
+                    )));
+                }
+                if roles.tags.iter().all(|tag| schema.tag(tag).is_some()) {
+                    return Ok(schema);
+                }
+                (false, roles)
+            }
+        };
+        let (tags, fields) = arrow_rows::table_columns(roles, rows)?;
+        if missing {
+            let spec = TableSpec {
+                name: table.to_owned(),
+                time_name: Some(roles.time.clone()),
+                tags,
+                fields,
+                ..TableSpec::default()
+            };
+            return Ok(self.engine.create_table(database, &spec, true)?);
+        }
+        for (name, kind) in tags {
+            let schema = self.engine.table(database, table)?;
+            if schema.tag(&name).is_none() {
+                let change = marigram_engine::TableChange::AddTag(name, kind);
+                self.engine.alter_table(database, table, &change)?;
+            }
+        }
+        Ok(self.engine.table(database, table)?)
+    }
+
+    /// Runs the statements of `script` one after the other in the default database, and gives the
+    /// rows of the last one (none, if it has no rows).
+    ///
+    /// # Errors
+    /// The first statement's that fails; those before it are done.
+    pub fn sql(&self, script: &str) -> Result<Vec<RecordBatch>> {
+        self.sql_in(DEFAULT_DATABASE, script)
+    }
+
+    /// As [`sql`](Self::sql), in another database.
+    ///
+    /// # Errors
+    /// As [`sql`](Self::sql).
+    pub fn sql_in(&self, database: &str, script: &str) -> Result<Vec<RecordBatch>> {
+        let (sql, script) = (self.sql.clone(), script.to_owned());
+        let mut session = Session::new(database, USER);
+        self.runtime.wait(async move {
+            let mut last = Vec::new();
+            for statement in sql.split(&script)? {
+                last = match sql.execute(&mut session, &statement).await? {
+                    Answer::Rows(rows) => rows.batches.try_collect().await?,
+                    Answer::Done { .. } => Vec::new(),
+                };
+            }
+            Ok(last)
+        })?
+    }
+
+    /// Runs one query in the default database and streams its rows, for async callers. The query
+    /// stops when the stream is dropped.
+    ///
+    /// # Errors
+    /// If the statement is wrong, or is one that has no rows.
+    pub async fn sql_stream(&self, statement: &str) -> Result<RowStream> {
+        let mut session = Session::new(DEFAULT_DATABASE, USER);
+        match self.execute(&mut session, statement).await? {
+            Answer::Rows(rows) => Ok(rows),
+            Answer::Done { tag, .. } => {
+                Err(Error::Option(format!("{tag}: the statement has no rows to stream; use sql()")))
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What can go wrong in the embedded API, and how it reads for servers.
+
+use marigram_engine::EngineError;
+use marigram_model::BatchError;
+use marigram_service::ServiceError;
+
+/// Why a call of the embedded API failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The storage engine refused or failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A statement was wrong or failed.
+    #[error(transparent)]
+    Query(#[from] ServiceError),
+    /// A batch does not fit together.
+    #[error("the batch does not fit together: {0}")]
+    Batch(#[from] BatchError),
+    /// Arrow rows cannot become rows of the table.
+    #[error("{0}")]
+    Arrow(String),
+    /// An option has a value that it cannot have.
+    #[error("{0}")]
+    Option(String),
+    /// The threads that answer queries could not be started.
+    #[error("cannot start the threads that answer queries: {0}")]
+    Runtime(std::io::Error),
+}
+
+/// Result of the embedded API.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An engine error as servers hand it on. The codes are PostgreSQL's SQLSTATEs.
+pub(crate) fn service_error(error: EngineError) -> ServiceError {
+    let message = error.to_string();
+    match error {
+        EngineError::NotFound { kind, .. } => ServiceError::NotFound(
+            message,
+            match kind {
+                "database" => "3D000",
+                "table" => "42P01",
+                "column" | "tag" | "field" => "42703",
+                _ => "42704",
+            },
+        ),
+        EngineError::AlreadyExists { kind, .. } => ServiceError::AlreadyExists(
+            message,
+            match kind {
+                "database" => "42P04",
+                "table" => "42P07",
+                "column" | "tag" | "field" => "42701",
+                _ => "42710",
+            },
+        ),
+        EngineError::Invalid(_) => {
+            ServiceError::Invalid { message, position: None, sqlstate: "22023" }
+        }
+        EngineError::Busy { retry_after, .. } => ServiceError::Busy { message, retry_after },
+        EngineError::ReadOnly(_) => ServiceError::ReadOnly(message),
+        _ => ServiceError::Internal(message),
+    }
+}
+
+/// An error of this crate as servers hand it on.
+pub(crate) fn to_service(error: Error) -> ServiceError {
+    match error {
+        Error::Engine(error) => service_error(error),
+        Error::Query(error) => error,
+        Error::Batch(_) | Error::Arrow(_) | Error::Option(_) => ServiceError::Invalid {
+            message: error.to_string(),
+            position: None,
+            sqlstate: "22023",
+        },
+        Error::Runtime(_) => ServiceError::Internal(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engine_errors_keep_their_words_and_gain_a_code() {
+        let missing = EngineError::NotFound {
+            kind: "table",
+            name: "sensor".into(),
+            nearest: Some("sensors".into()),
+        };
+        let ServiceError::NotFound(message, code) = service_error(missing) else {
+            panic!("a missing table is not found")
+        };
+        assert_eq!(code, "42P01");
+        assert!(message.contains("sensors"), "{message}");
+        let full = service_error(EngineError::ReadOnly("no space left".into()));
+        assert!(matches!(full, ServiceError::ReadOnly(reason) if reason.contains("no space left")));
+    }
+}

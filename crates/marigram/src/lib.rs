@@ -1,0 +1,45 @@
+//! Marigram as a library: open a directory, write batches, run SQL, get Arrow back.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), marigram::Error> {
+//! let db = marigram::Marigram::open("./data")?;
+//! db.sql("CREATE TABLE weather (time TIMESTAMP, station STRING TAG, temp DOUBLE FIELD)")?;
+//! db.sql("INSERT INTO weather VALUES ('2026-01-01T00:00:00Z', 'north', 3.5)")?;
+//! let batches = db.sql("SELECT station, avg(temp) FROM weather GROUP BY station")?;
+//! db.close()?;
+//! # Ok(()) }
+//! ```
+//!
+//! This crate is the composition root: it puts engine, SQL and runtime together and knows nothing
+//! of sockets or terminals. Servers speak to it through the traits of `marigram_service`; the
+//! command line uses the same public API as an embedder.
+//!
+//! Invariant: nothing here is global. Two databases in one process share nothing but the machine.
+
+mod arrow_rows;
+mod database;
+mod error;
+mod machine;
+mod metrics;
+mod options;
+mod runtime;
+mod service;
+mod units;
+
+pub use arrow;
+pub use arrow_rows::{Converted, Roles, convert};
+pub use database::Marigram;
+pub use error::{Error, Result};
+pub use marigram_engine::{
+    Engine, EngineError, EngineStatus, RejectedRow, TableSpec, WriteOptions, WriteReport,
+};
+pub use marigram_env::Env;
+pub use marigram_model::{
+    BatchBuilder, FieldType, FieldValueRef, TableOptions, TableSchema, TagType, TagValueRef,
+    TimeRange, WriteBatch,
+};
+pub use marigram_service::{
+    Answer, DEFAULT_DATABASE, Ingest, Query, RowStream, ServiceError, Session, Status,
+};
+pub use options::{Durability, OpenOptions};
+pub use units::{ByteSize, Span, UnitError};

@@ -1,0 +1,249 @@
+//! How a database is opened: every setting of engine and queries, with defaults that fit the
+//! machine, and the same names in Rust, in a config file and on the command line.
+
+use crate::database::Marigram;
+use crate::error::{Error, Result};
+use crate::machine;
+use crate::units::{ByteSize, Span};
+use marigram_engine::EngineOptions;
+use marigram_env::Env;
+use marigram_segment::SegmentOptions;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// When an acknowledged write is safe from power loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Before it is acknowledged.
+    #[default]
+    Fsync,
+    /// Within [`OpenOptions::sync_interval`] of it.
+    Interval,
+    /// When the operating system likes. Survives a crash of the process, not of the machine.
+    Os,
+}
+
+impl FromStr for Durability {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "fsync" => Ok(Self::Fsync),
+            "interval" => Ok(Self::Interval),
+            "os" => Ok(Self::Os),
+            other => Err(format!("'{other}' is not a durability: use fsync, interval or os")),
+        }
+    }
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fsync => "fsync",
+            Self::Interval => "interval",
+            Self::Os => "os",
+        })
+    }
+}
+
+/// Settings of an open database. `OpenOptions::default()` fits the machine; change what you like
+/// and [`open`](Self::open).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// Shards of a new data directory (an existing one keeps its number). Default: one a core.
+    pub shards: Option<usize>,
+    /// When an acknowledged write is safe from power loss. Default: before it is acknowledged.
+    pub durability: Option<Durability>,
+    /// Longest time without a sync under [`Durability::Interval`]. Default 1 s.
+    pub sync_interval: Option<Span>,
+    /// Ceiling over memtables, caches, indexes, queries and compaction together. Default: half of
+    /// the machine's (or container's) memory.
+    pub memory_limit: Option<ByteSize>,
+    /// A shard's memtable is written to a segment at this size. Default: an eighth of the memory
+    /// limit shared among the shards, between 4 MiB and 64 MiB.
+    pub flush_size: Option<ByteSize>,
+    /// A memtable older than this is written to a segment. Default 10 min; 0 means never by age.
+    pub flush_age: Option<Span>,
+    /// Threads for flush, compaction and retention. Default: one for two cores.
+    pub background_threads: Option<usize>,
+    /// Threads that answer queries. Default: one a core.
+    pub query_threads: Option<usize>,
+    /// Rows of a page of a segment. Default 8,192.
+    pub page_rows: Option<usize>,
+    /// Bytes of raw values after which a page ends early. Default 256 KiB.
+    pub page_size: Option<ByteSize>,
+    /// Rows of a row group of a segment. Default 1,048,576.
+    pub row_group_rows: Option<usize>,
+}
+
+const MEMORY_WHERE_UNKNOWN: usize = 2 << 30;
+const MEMORY_LIMIT_MIN: usize = 32 << 20;
+
+impl OpenOptions {
+    /// Opens or creates the database in `dir`, on the machine's own disk and clock.
+    ///
+    /// # Errors
+    /// If a setting is out of its range, another process has the directory open, or the directory
+    /// cannot be read or is damaged.
+    pub fn open(&self, dir: impl AsRef<Path>) -> Result<Marigram> {
+        Marigram::open_in(Env::real(), dir.as_ref(), self)
+    }
+
+    /// Sets [`shards`](Self::shards).
+    #[must_use]
+    pub fn shards(mut self, shards: usize) -> Self {
+        self.shards = Some(shards);
+        self
+    }
+
+    /// Sets [`durability`](Self::durability).
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = Some(durability);
+        self
+    }
+
+    /// Sets [`memory_limit`](Self::memory_limit), bytes.
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: usize) -> Self {
+        self.memory_limit = Some(ByteSize(bytes));
+        self
+    }
+
+    /// Sets [`flush_size`](Self::flush_size), bytes.
+    #[must_use]
+    pub fn flush_size(mut self, bytes: usize) -> Self {
+        self.flush_size = Some(ByteSize(bytes));
+        self
+    }
+
+    /// Sets [`background_threads`](Self::background_threads).
+    #[must_use]
+    pub fn background_threads(mut self, threads: usize) -> Self {
+        self.background_threads = Some(threads);
+        self
+    }
+
+    /// Sets [`query_threads`](Self::query_threads).
+    #[must_use]
+    pub fn query_threads(mut self, threads: usize) -> Self {
+        self.query_threads = Some(threads);
+        self
+    }
+
+    /// These settings where they are set, and those of `other` elsewhere.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            shards: self.shards.or(other.shards),
+            durability: self.durability.or(other.durability),
+            sync_interval: self.sync_interval.or(other.sync_interval),
+            memory_limit: self.memory_limit.or(other.memory_limit),
+            flush_size: self.flush_size.or(other.flush_size),
+            flush_age: self.flush_age.or(other.flush_age),
+            background_threads: self.background_threads.or(other.background_threads),
+            query_threads: self.query_threads.or(other.query_threads),
+            page_rows: self.page_rows.or(other.page_rows),
+            page_size: self.page_size.or(other.page_size),
+            row_group_rows: self.row_group_rows.or(other.row_group_rows),
+        }
+    }
+
+    pub(crate) fn threads_for_queries(&self) -> Result<usize> {
+        at_least_one("query_threads", self.query_threads.unwrap_or_else(machine::cores))
+    }
+
+    /// The engine's settings, every default filled in.
+    pub(crate) fn engine(&self) -> Result<EngineOptions> {
+        let cores = machine::cores();
+        let shards = at_least_one("shards", self.shards.unwrap_or(cores))?;
+        if shards > 1024 {
+            return Err(Error::Option(format!("shards = {shards}: at most 1024")));
+        }
+        let memory_limit_bytes = self.memory_limit.map_or_else(
+            || (machine::memory_bytes().unwrap_or(MEMORY_WHERE_UNKNOWN) / 2).max(MEMORY_LIMIT_MIN),
+            |size| size.0,
+        );
+        if memory_limit_bytes < MEMORY_LIMIT_MIN {
+            let (given, least) = (ByteSize(memory_limit_bytes), ByteSize(MEMORY_LIMIT_MIN));
+            return Err(Error::Option(format!("memory_limit = {given}: at least {least}")));
+        }
+        let flush_bytes_max = self.flush_size.map_or_else(
+            || (memory_limit_bytes / 8 / shards).clamp(4 << 20, 64 << 20),
+            |size| size.0,
+        );
+        let interval = self.sync_interval.map_or(Duration::from_secs(1), |span| span.0);
+        let flush_age = self.flush_age.map_or(Duration::from_secs(600), |span| span.0);
+        let segment = SegmentOptions::default();
+        Ok(EngineOptions {
+            shards,
+            durability: match self.durability.unwrap_or_default() {
+                Durability::Fsync => marigram_engine::Durability::Fsync,
+                Durability::Interval => marigram_engine::Durability::Interval(interval),
+                Durability::Os => marigram_engine::Durability::Os,
+            },
+            memory_limit_bytes,
+            flush_bytes_max: at_least_one("flush_size", flush_bytes_max)?,
+            flush_age_max: (!flush_age.is_zero()).then_some(flush_age),
+            background_threads: self.background_threads.unwrap_or(cores.div_ceil(2)),
+            segment: SegmentOptions {
+                page_rows: at_least_one("page_rows", self.page_rows.unwrap_or(segment.page_rows))?,
+                page_bytes: at_least_one(
+                    "page_size",
+                    self.page_size.map_or(segment.page_bytes, |size| size.0),
+                )?,
+                row_group_rows: at_least_one(
+                    "row_group_rows",
+                    self.row_group_rows.unwrap_or(segment.row_group_rows),
+                )?,
+            },
+        })
+    }
+}
+
+fn at_least_one(name: &str, number: usize) -> Result<usize> {
+    if number == 0 {
+        return Err(Error::Option(format!("{name} = 0: at least 1")));
+    }
+    Ok(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_config_file_sets_what_it_names() {
+        let text = "durability = 'interval'\nsync_interval = '200ms'\nmemory_limit = '512MB'\n";
+        let options: OpenOptions = toml::from_str(text).unwrap();
+        let engine = options.engine().unwrap();
+        let interval = marigram_engine::Durability::Interval(Duration::from_millis(200));
+        assert_eq!(engine.durability, interval);
+        assert_eq!(engine.memory_limit_bytes, 512_000_000);
+        assert!(engine.shards >= 1);
+    }
+
+    #[test]
+    fn unknown_keys_and_impossible_values_are_named() {
+        let unknown = toml::from_str::<OpenOptions>("memory = '1GB'").unwrap_err().to_string();
+        assert!(unknown.contains("memory"), "{unknown}");
+        assert!(toml::from_str::<OpenOptions>("durability = 'often'").is_err());
+        let tiny = OpenOptions::default().memory_limit(1000).engine().unwrap_err();
+        assert!(tiny.to_string().contains("memory_limit"), "{tiny}");
+        assert!(OpenOptions::default().shards(0).engine().is_err());
+    }
+
+    #[test]
+    fn the_first_settings_win() {
+        let flags = OpenOptions::default().shards(3);
+        let file = OpenOptions::default().shards(9).query_threads(2);
+        let both = flags.or(file);
+        assert_eq!((both.shards, both.query_threads), (Some(3), Some(2)));
+    }
+}

@@ -1,0 +1,215 @@
+//! The database as servers see it: [`Ingest`], [`Query`] and [`Status`].
+//!
+//! Invariant: nothing here blocks the calling task. Writes run on threads for blocking work, and
+//! queries on the query threads, and stop when their reader goes away.
+
+use crate::arrow_rows::Roles;
+use crate::database::Marigram;
+use crate::error::{service_error, to_service};
+use crate::metrics;
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::record_batch::RecordBatch;
+use async_trait::async_trait;
+use futures::StreamExt;
+use marigram_engine::EngineError;
+use marigram_model::{TableSchema, WriteBatch};
+use marigram_service::{
+    Answer, Ingest, Metric, Prepared, Query, Rejected, Result, ServiceError, Session, Status,
+    WriteReport,
+};
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Batches of one request that are written at the same time, so that they share a sync.
+const WRITES_AT_ONCE: usize = 16;
+
+#[async_trait]
+impl Ingest for Marigram {
+    async fn write(
+        &self,
+        database: &str,
+        batches: Vec<WriteBatch>,
+        create_database: bool,
+    ) -> Result<Vec<WriteReport>> {
+        let writes = batches.into_iter().map(|batch| {
+            let (database, db) = (database.to_owned(), self.clone());
+            self.runtime.run_blocking(move || db.store(&database, &batch, create_database))
+        });
+        let reports: Vec<_> = futures::stream::iter(writes).buffered(WRITES_AT_ONCE).collect().await;
+        reports.into_iter().map(|report| report?).collect()
+    }
+
+    async fn table_schema(&self, database: &str, table: &str) -> Result<SchemaRef> {
+        let schema = self.engine.table(database, table).map_err(service_error)?;
+        Ok(arrow_schema(&schema))
+    }
+
+    async fn write_arrow(
+        &self,
+        database: &str,
+        table: &str,
+        batch: RecordBatch,
+    ) -> Result<WriteReport> {
+        let (db, database, table) = (self.clone(), database.to_owned(), table.to_owned());
+        let write = move || Self::write_arrow(&db, &database, &table, &batch, None);
+        let report = self.runtime.run_blocking(write).await?.map_err(to_service)?;
+        Ok(to_report(report))
+    }
+}
+
+impl Marigram {
+    /// Writes one batch. A fault of the batch as a whole (a name that is none, too many columns)
+    /// refuses its rows and no other batch's.
+    fn store(&self, database: &str, batch: &WriteBatch, create: bool) -> Result<WriteReport> {
+        let mut result = self.write(database, batch);
+        if let Err(crate::Error::Engine(EngineError::NotFound { kind: "database", .. })) = &result
+            && create
+        {
+            self.engine.create_database(database, true).map_err(service_error)?;
+            result = self.write(database, batch);
+        }
+        match result {
+            Ok(report) => Ok(to_report(report)),
+            Err(crate::Error::Engine(EngineError::Invalid(reason))) => {
+                let refuse = |row| Rejected { row, reason: reason.clone() };
+                Ok(WriteReport { stored: 0, rejected: (0..batch.len()).map(refuse).collect() })
+            }
+            Err(error) => Err(to_service(error)),
+        }
+    }
+}
+
+fn to_report(report: marigram_engine::WriteReport) -> WriteReport {
+    let rejected = report
+        .rejected
+        .into_iter()
+        .map(|rejected| Rejected { row: rejected.row as usize, reason: rejected.reason });
+    WriteReport { stored: report.stored, rejected: rejected.collect() }
+}
+
+/// A table's schema as Arrow; each column's metadata says its role.
+fn arrow_schema(schema: &TableSchema) -> SchemaRef {
+    let column = |name: &str, data_type: DataType, role: &str, nullable: bool| {
+        let role = HashMap::from([("marigram.role".to_owned(), role.to_owned())]);
+        Field::new(name, data_type, nullable).with_metadata(role)
+    };
+    let time_type = DataType::Timestamp(TimeUnit::Nanosecond, None);
+    let time = std::iter::once(column(&schema.time_name, time_type, "time", false));
+    let tags = schema.tags.iter().map(|tag| column(&tag.name, tag.kind.data_type(), "tag", true));
+    let fields = schema
+        .fields
+        .iter()
+        .map(|field| column(&field.name, field.kind.data_type(), "field", true));
+    Arc::new(Schema::new(time.chain(tags).chain(fields).collect::<Vec<_>>()))
+}
+
+/// A prepared statement that can be moved to the query threads.
+struct SharedPrepared(Arc<dyn Prepared>);
+
+impl Prepared for SharedPrepared {
+    fn parameters(&self) -> &[DataType] {
+        self.0.parameters()
+    }
+
+    fn schema(&self) -> Option<SchemaRef> {
+        self.0.schema()
+    }
+
+    fn sql(&self) -> &str {
+        self.0.sql()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[async_trait]
+impl Query for Marigram {
+    async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
+        self.sql.session(database, user).await
+    }
+
+    fn split(&self, script: &str) -> Result<Vec<String>> {
+        self.sql.split(script)
+    }
+
+    async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
+        let (sql, mut own, statement) = (self.sql.clone(), session.clone(), statement.to_owned());
+        let work = async move {
+            let answer = sql.execute(&mut own, &statement).await;
+            (own, answer)
+        };
+        let (own, answer) = self.runtime.run(work).await?;
+        *session = own;
+        Ok(self.ahead(answer?))
+    }
+
+    async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
+        let (sql, session, statement) = (self.sql.clone(), session.clone(), statement.to_owned());
+        let work = async move { sql.prepare(&session, &statement).await };
+        Ok(Arc::new(SharedPrepared(self.runtime.run(work).await??)))
+    }
+
+    async fn execute_prepared(
+        &self,
+        session: &mut Session,
+        prepared: &dyn Prepared,
+        parameters: Vec<ArrayRef>,
+    ) -> Result<Answer> {
+        let shared = prepared.as_any().downcast_ref::<SharedPrepared>().ok_or_else(|| {
+            ServiceError::Internal("the statement was prepared by another database".into())
+        })?;
+        let (sql, mut own, prepared) = (self.sql.clone(), session.clone(), shared.0.clone());
+        let work = async move {
+            let answer = sql.execute_prepared(&mut own, prepared.as_ref(), parameters).await;
+            (own, answer)
+        };
+        let (own, answer) = self.runtime.run(work).await?;
+        *session = own;
+        Ok(self.ahead(answer?))
+    }
+}
+
+impl Marigram {
+    fn ahead(&self, answer: Answer) -> Answer {
+        match answer {
+            Answer::Rows(rows) => Answer::Rows(self.runtime.stream(rows)),
+            done @ Answer::Done { .. } => done,
+        }
+    }
+}
+
+#[async_trait]
+impl Status for Marigram {
+    fn health(&self) -> std::result::Result<(), String> {
+        match self.engine.status().read_only {
+            Some(reason) => Err(format!("writes are refused: {reason}")),
+            None => Ok(()),
+        }
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        metrics::of(&self.engine.status(), self.engine.memory().limit())
+    }
+}
+
+impl Roles {
+    /// The roles that [`Ingest::table_schema`] wrote into a schema's metadata; `None` where no
+    /// column is the time.
+    pub fn from_metadata(schema: &Schema) -> Option<Self> {
+        let of_role = |role: &'static str| {
+            schema
+                .fields()
+                .iter()
+                .filter(move |field| {
+                    field.metadata().get("marigram.role").is_some_and(|found| found == role)
+                })
+                .map(|field| field.name().clone())
+        };
+        let time = of_role("time").next()?;
+        Some(Self { time, tags: of_role("tag").collect() })
+    }
+}

@@ -1,0 +1,54 @@
+//! Settings of the servers.
+//!
+//! Every field has a default, so a configuration file names only what differs; an unknown key is
+//! an error, because a misspelt limit is no limit.
+
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// Settings of the servers, as they stand in a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerConfig {
+    /// Where HTTP listens; not at all if absent. Port 0 takes a free one.
+    pub http: Option<SocketAddr>,
+    /// Where the PostgreSQL protocol listens; not at all if absent. Port 0 takes a free one.
+    pub postgres: Option<SocketAddr>,
+    /// Largest request body as sent, and largest message of a PostgreSQL client, bytes.
+    pub body_bytes_max: usize,
+    /// Largest request body once decompressed, bytes.
+    pub unpacked_bytes_max: usize,
+    /// Request bodies in memory at once, over all connections and unpacked, bytes.
+    pub buffered_bytes_max: usize,
+    /// Writes and queries running at once, over all connections and protocols.
+    pub requests_max: usize,
+    /// PostgreSQL connections open at once.
+    pub connections_max: usize,
+    /// Time after which a statement is stopped, ms; 0 for never. A session may set its own.
+    pub statement_timeout_ms: u64,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        let local = |port| Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+        Self {
+            http: local(8086),
+            postgres: local(5432),
+            body_bytes_max: 64 << 20,
+            unpacked_bytes_max: 256 << 20,
+            buffered_bytes_max: 512 << 20,
+            requests_max: 256,
+            connections_max: 1000,
+            statement_timeout_ms: 0,
+        }
+    }
+}
+
+impl ServerConfig {
+    /// The statement timeout of a new session.
+    #[must_use]
+    pub fn statement_timeout(&self) -> Option<Duration> {
+        (self.statement_timeout_ms > 0).then(|| Duration::from_millis(self.statement_timeout_ms))
+    }
+}

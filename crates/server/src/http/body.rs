@@ -1,0 +1,172 @@
+//! Reading a request's body within the limits, and unpacking it.
+//!
+//! Invariant: no more bytes are held than the limits allow, whatever a `Content-Length` or a gzip
+//! header says.
+
+use crate::gate::Lease;
+use crate::http::error::HttpError;
+use axum::body::{Body, BodyDataStream};
+use axum::http::{HeaderMap, StatusCode, header};
+use bytes::{Bytes, BytesMut};
+use flate2::read::MultiGzDecoder;
+use futures::StreamExt;
+use std::io::Read;
+
+/// How a body is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// Not at all.
+    Plain,
+    /// gzip (RFC 1952), of one or more members.
+    Gzip,
+}
+
+impl Packing {
+    /// What `Content-Encoding` says.
+    ///
+    /// # Errors
+    /// 415 for a coding other than gzip.
+    pub fn of(headers: &HeaderMap) -> Result<Self, HttpError> {
+        let Some(value) = headers.get(header::CONTENT_ENCODING) else {
+            return Ok(Self::Plain);
+        };
+        match value
+            .to_str()
+            .unwrap_or("?")
+            .trim()
+            .to_ascii_lowercase()
+            .as_str()
+        {
+            "" | "identity" => Ok(Self::Plain),
+            "gzip" | "x-gzip" => Ok(Self::Gzip),
+            other => Err(HttpError::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "invalid",
+                format!("Content-Encoding '{other}' is not understood; send gzip or nothing"),
+            )),
+        }
+    }
+}
+
+/// Reads a whole body of at most `max` bytes.
+///
+/// # Errors
+/// 413 where it is larger, 503 where bodies fill their memory, 400 where the client went away.
+pub async fn read(
+    body: Body,
+    headers: &HeaderMap,
+    max: usize,
+    lease: &mut Lease,
+) -> Result<Bytes, HttpError> {
+    let length = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok());
+    let length = length.and_then(|text| text.parse::<usize>().ok());
+    let mut stream = body.into_data_stream();
+    if length.is_some_and(|length| length > max) {
+        drain(stream, max).await;
+        return Err(HttpError::too_large("the body", max));
+    }
+    let mut whole = BytesMut::new();
+    while let Some(part) = stream.next().await {
+        let part = part.map_err(|error| {
+            HttpError::bad_request(format!("the body could not be read to its end: {error}"))
+        })?;
+        if whole.len() + part.len() > max {
+            drain(stream, max).await;
+            return Err(HttpError::too_large("the body", max));
+        }
+        if !lease.grow(part.len()) {
+            drain(stream, max).await;
+            return Err(HttpError::buffers_full());
+        }
+        whole.extend_from_slice(&part);
+    }
+    Ok(whole.freeze())
+}
+
+/// Reads and forgets up to `max` bytes more, so that a client which sends first and reads later
+/// gets to the answer.
+async fn drain(mut stream: BodyDataStream, max: usize) {
+    let mut seen = 0;
+    while let Some(Ok(part)) = stream.next().await {
+        seen += part.len();
+        if seen > max {
+            break;
+        }
+    }
+}
+
+/// Unpacks a body to at most `max` bytes. CPU-bound.
+///
+/// # Errors
+/// 400 where it is not gzip, 413 where it is larger, 503 where bodies fill their memory.
+pub fn unpack(
+    body: Bytes,
+    packing: Packing,
+    max: usize,
+    lease: &mut Lease,
+) -> Result<Bytes, HttpError> {
+    if packing == Packing::Plain {
+        return Ok(body);
+    }
+    let mut decoder = MultiGzDecoder::new(&body[..]);
+    let mut whole = Vec::new();
+    let mut part = vec![0; 64 << 10];
+    loop {
+        let length = decoder.read(&mut part).map_err(|error| {
+            HttpError::bad_request(format!(
+                "the body is not whole gzip, though Content-Encoding says so: {error}"
+            ))
+        })?;
+        if length == 0 {
+            return Ok(Bytes::from(whole));
+        }
+        if whole.len() + length > max {
+            return Err(HttpError::too_large("the decompressed body", max));
+        }
+        if !lease.grow(length) {
+            return Err(HttpError::buffers_full());
+        }
+        whole.extend_from_slice(&part[..length]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::Gate;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    fn gzip(bytes: &[u8]) -> Bytes {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).unwrap();
+        Bytes::from(encoder.finish().unwrap())
+    }
+
+    #[test]
+    fn a_bomb_stops_at_the_limit() {
+        let bomb = gzip(&vec![0; 1 << 20]);
+        assert!(bomb.len() < 10_000);
+        let mut lease = Gate::new(1, 1 << 30).lease();
+        let error = unpack(bomb.clone(), Packing::Gzip, 100_000, &mut lease).unwrap_err();
+        assert_eq!(error.status, StatusCode::PAYLOAD_TOO_LARGE);
+        let mut lease = Gate::new(1, 100_000).lease();
+        let error = unpack(bomb, Packing::Gzip, 1 << 30, &mut lease).unwrap_err();
+        assert_eq!(error.status, StatusCode::SERVICE_UNAVAILABLE);
+    }
+
+    #[test]
+    fn members_follow_one_another_and_a_cut_is_an_error() {
+        let mut two = gzip(b"ab").to_vec();
+        two.extend_from_slice(&gzip(b"cd"));
+        let mut lease = Gate::new(1, 1000).lease();
+        let whole = unpack(Bytes::from(two.clone()), Packing::Gzip, 10, &mut lease).unwrap();
+        assert_eq!(&whole[..], b"abcd");
+        two.truncate(two.len() - 3);
+        let error = unpack(Bytes::from(two), Packing::Gzip, 10, &mut lease).unwrap_err();
+        assert_eq!(error.status, StatusCode::BAD_REQUEST);
+    }
+}

@@ -1,0 +1,125 @@
+//! Errors as HTTP says them: a status, and JSON that names the error.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use marigram_service::ServiceError;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// An answer of this status with a JSON body.
+pub fn json_answer(status: StatusCode, value: &Value) -> Response {
+    let mut response = Response::new(Body::from(value.to_string()));
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+/// An error on its way to an HTTP client.
+#[derive(Debug)]
+pub struct HttpError {
+    /// Status of the answer.
+    pub status: StatusCode,
+    /// A word for programs.
+    pub code: &'static str,
+    /// A sentence for people.
+    pub message: String,
+    /// Position in the SQL, in characters from 1.
+    pub position: Option<usize>,
+    /// When to try again.
+    pub retry_after: Option<Duration>,
+}
+
+impl HttpError {
+    /// An error with this status, code and message.
+    pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            position: None,
+            retry_after: None,
+        }
+    }
+
+    /// 400: the request is wrong.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid", message)
+    }
+
+    /// 413: the body is larger than `limit` bytes.
+    pub fn too_large(what: &str, limit: usize) -> Self {
+        let message = format!(
+            "{what} is larger than the limit of {limit} bytes; send it in smaller parts, or have \
+             the limit raised"
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+    }
+
+    /// 429: as many requests as may be are running.
+    pub fn too_many() -> Self {
+        let message = "too many requests are running; nothing of this one was done, send it again";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", message)
+            .retry(Duration::from_secs(1))
+    }
+
+    /// 503: bodies fill the memory that they may fill.
+    pub fn buffers_full() -> Self {
+        let message = "request bodies fill the memory set aside for them; nothing of this request \
+                       was done, send it again";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message).retry(Duration::from_secs(1))
+    }
+
+    /// The same error with a time to try again.
+    pub fn retry(mut self, after: Duration) -> Self {
+        self.retry_after = Some(after);
+        self
+    }
+
+    /// An answer with this body, and the header that says when to try again.
+    pub fn answer(&self, body: &Value) -> Response {
+        let mut response = json_answer(self.status, body);
+        if let Some(after) = self.retry_after {
+            let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+        }
+        response
+    }
+}
+
+impl From<ServiceError> for HttpError {
+    fn from(error: ServiceError) -> Self {
+        let message = error.to_string();
+        let new = |status, code| Self::new(status, code, message);
+        match error {
+            ServiceError::Invalid { position, .. } => Self {
+                position,
+                ..new(StatusCode::BAD_REQUEST, "invalid")
+            },
+            ServiceError::NotFound(..) => new(StatusCode::NOT_FOUND, "not_found"),
+            ServiceError::AlreadyExists(..) => new(StatusCode::CONFLICT, "already_exists"),
+            ServiceError::Busy { retry_after, .. } => {
+                new(StatusCode::SERVICE_UNAVAILABLE, "busy").retry(retry_after)
+            }
+            ServiceError::ReadOnly(_) => {
+                new(StatusCode::SERVICE_UNAVAILABLE, "read_only").retry(Duration::from_secs(30))
+            }
+            ServiceError::Cancelled(_) => {
+                new(StatusCode::SERVICE_UNAVAILABLE, "cancelled").retry(Duration::from_secs(1))
+            }
+            _ => new(StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        }
+    }
+}
+
+impl IntoResponse for HttpError {
+    fn into_response(self) -> Response {
+        let body = json!({"error": {
+            "code": self.code, "message": self.message, "position": self.position,
+        }});
+        self.answer(&body)
+    }
+}

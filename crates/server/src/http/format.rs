@@ -1,0 +1,284 @@
+//! The forms that rows take in an answer: JSON, CSV, Arrow IPC stream, Parquet.
+//!
+//! A [`Formatter`] takes batches one after another and gives back bytes as they are ready, so that
+//! an answer is never held whole. CPU-bound.
+
+use crate::http::error::HttpError;
+use crate::http::json;
+use arrow::array::{ArrayRef, StringArray};
+use arrow::csv::WriterBuilder;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ipc::writer::StreamWriter;
+use arrow::record_batch::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use axum::http::{HeaderMap, StatusCode, header};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Bytes of a Parquet row group being built, after which it is written.
+const ROW_GROUP_BYTES: usize = 32 << 20;
+
+/// A form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// An object with `columns`, `rows`, `row_count`, `elapsed_ms`.
+    Json,
+    /// RFC 4180 with a header line; null is empty.
+    Csv,
+    /// Arrow IPC stream.
+    Arrow,
+    /// Parquet.
+    Parquet,
+}
+
+impl Form {
+    /// The first form of `Accept` that is known; JSON where everything is accepted.
+    ///
+    /// # Errors
+    /// 406 where none is.
+    pub fn of(headers: &HeaderMap) -> Result<Self, HttpError> {
+        if !headers.contains_key(header::ACCEPT) {
+            return Ok(Self::Json);
+        }
+        for list in headers.get_all(header::ACCEPT) {
+            for item in list.to_str().unwrap_or("").split(',') {
+                let kind = item
+                    .split(';')
+                    .next()
+                    .unwrap_or("")
+                    .trim()
+                    .to_ascii_lowercase();
+                match kind.as_str() {
+                    "*/*" | "application/*" | "application/json" | "" => return Ok(Self::Json),
+                    "text/csv" | "text/*" => return Ok(Self::Csv),
+                    "application/vnd.apache.arrow.stream" => return Ok(Self::Arrow),
+                    "application/vnd.apache.parquet" => return Ok(Self::Parquet),
+                    _ => {}
+                }
+            }
+        }
+        let forms = [Self::Json, Self::Csv, Self::Arrow, Self::Parquet].map(Self::content_type);
+        let message = format!("no form of Accept is known; there are {}", forms.join(", "));
+        Err(HttpError::new(
+            StatusCode::NOT_ACCEPTABLE,
+            "invalid",
+            message,
+        ))
+    }
+
+    /// Its media type.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Csv => "text/csv; charset=utf-8; header=present",
+            Self::Arrow => "application/vnd.apache.arrow.stream",
+            Self::Parquet => "application/vnd.apache.parquet",
+        }
+    }
+}
+
+/// Turns batches into bytes of a form.
+pub struct Formatter {
+    state: State,
+    rows: u64,
+    begin: Instant,
+}
+
+enum State {
+    Json(SchemaRef),
+    Csv(SchemaRef),
+    Arrow(Box<StreamWriter<Vec<u8>>>),
+    Parquet(Box<ArrowWriter<Vec<u8>>>),
+}
+
+impl Formatter {
+    /// A formatter for rows of `schema`. `begin` is when the statement began.
+    ///
+    /// # Errors
+    /// If the form cannot hold a column's type.
+    pub fn new(form: Form, schema: SchemaRef, begin: Instant) -> Result<Self, ArrowError> {
+        let state = match form {
+            Form::Json => State::Json(schema),
+            Form::Csv => State::Csv(schema),
+            Form::Arrow => State::Arrow(Box::new(StreamWriter::try_new(Vec::new(), &schema)?)),
+            Form::Parquet => {
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                    .build();
+                let writer = ArrowWriter::try_new(Vec::new(), schema, Some(properties))?;
+                State::Parquet(Box::new(writer))
+            }
+        };
+        Ok(Self {
+            state,
+            rows: 0,
+            begin,
+        })
+    }
+
+    /// What comes before the rows.
+    ///
+    /// # Errors
+    /// None that a caller can cause.
+    pub fn head(&mut self) -> Result<Vec<u8>, ArrowError> {
+        match &mut self.state {
+            State::Json(schema) => Ok(json_head(schema)),
+            State::Csv(schema) => {
+                let mut out = Vec::new();
+                let none = RecordBatch::new_empty(flat_schema(schema));
+                WriterBuilder::new()
+                    .with_header(true)
+                    .build(&mut out)
+                    .write(&none)?;
+                Ok(out)
+            }
+            State::Arrow(writer) => Ok(std::mem::take(writer.get_mut())),
+            State::Parquet(writer) => Ok(std::mem::take(writer.inner_mut())),
+        }
+    }
+
+    /// The bytes of a batch; may be none yet.
+    ///
+    /// # Errors
+    /// If a value has no place in the form.
+    pub fn rows(&mut self, batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
+        let first = self.rows == 0;
+        self.rows += batch.num_rows() as u64;
+        match &mut self.state {
+            State::Json(_) => {
+                let mut out = Vec::with_capacity(batch.num_rows() * 32);
+                json::write_rows(batch, first, &mut out)?;
+                Ok(out)
+            }
+            State::Csv(_) => {
+                let mut out = Vec::with_capacity(batch.num_rows() * 32);
+                let times = "%Y-%m-%dT%H:%M:%S%.9fZ";
+                WriterBuilder::new()
+                    .with_header(false)
+                    .with_timestamp_format(times.to_owned())
+                    .with_timestamp_tz_format(times.to_owned())
+                    .build(&mut out)
+                    .write(&flat(batch)?)?;
+                Ok(out)
+            }
+            State::Arrow(writer) => {
+                writer.write(batch)?;
+                Ok(std::mem::take(writer.get_mut()))
+            }
+            State::Parquet(writer) => {
+                writer.write(batch)?;
+                if writer.in_progress_size() > ROW_GROUP_BYTES {
+                    writer.flush()?;
+                }
+                Ok(std::mem::take(writer.inner_mut()))
+            }
+        }
+    }
+
+    /// What comes after the rows.
+    ///
+    /// # Errors
+    /// If the last rows have no place in the form.
+    pub fn tail(self) -> Result<Vec<u8>, ArrowError> {
+        match self.state {
+            State::Json(_) => Ok(json_tail(self.rows, self.begin).into_bytes()),
+            State::Csv(_) => Ok(Vec::new()),
+            State::Arrow(mut writer) => {
+                writer.finish()?;
+                Ok(std::mem::take(writer.get_mut()))
+            }
+            State::Parquet(writer) => Ok(writer.into_inner()?),
+        }
+    }
+}
+
+fn json_head(schema: &Schema) -> Vec<u8> {
+    let mut out = b"{\"columns\":[".to_vec();
+    for (at, field) in schema.fields().iter().enumerate() {
+        out.extend_from_slice(if at == 0 {
+            b"{\"name\":"
+        } else {
+            b",{\"name\":"
+        });
+        json::write_text(&mut out, field.name());
+        out.extend_from_slice(b",\"type\":");
+        json::write_text(&mut out, &type_name(field.data_type()));
+        out.push(b'}');
+    }
+    out.extend_from_slice(b"],\"rows\":[");
+    out
+}
+
+fn json_tail(rows: u64, begin: Instant) -> String {
+    let elapsed_ms = begin.elapsed().as_secs_f64() * 1000.0;
+    format!("\n],\"row_count\":{rows},\"elapsed_ms\":{elapsed_ms:.3}}}\n")
+}
+
+/// A column's type as JSON answers name it: as SQL does where SQL has a word for it.
+fn type_name(kind: &DataType) -> String {
+    let name = match kind {
+        DataType::Boolean => "boolean",
+        DataType::Int8 | DataType::Int16 => "smallint",
+        DataType::Int32 | DataType::UInt16 => "integer",
+        DataType::Int64 | DataType::UInt32 => "bigint",
+        DataType::UInt64 => "bigint unsigned",
+        DataType::Float16 | DataType::Float32 => "real",
+        DataType::Float64 => "double",
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "string",
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "bytes",
+        DataType::Timestamp(..) => "timestamp",
+        DataType::Date32 | DataType::Date64 => "date",
+        DataType::Dictionary(_, values) => return type_name(values),
+        other => return other.to_string(),
+    };
+    name.to_owned()
+}
+
+/// Nested columns as text, for a form without nesting.
+fn flat(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    if !batch
+        .schema()
+        .fields()
+        .iter()
+        .any(|field| is_nested(field.data_type()))
+    {
+        return Ok(batch.clone());
+    }
+    let columns = batch
+        .columns()
+        .iter()
+        .map(|column| -> Result<ArrayRef, ArrowError> {
+            if !is_nested(column.data_type()) {
+                return Ok(column.clone());
+            }
+            let format = ArrayFormatter::try_new(column.as_ref(), &FormatOptions::default())?;
+            let texts = (0..column.len())
+                .map(|row| (!column.is_null(row)).then(|| format.value(row).to_string()));
+            Ok(Arc::new(texts.collect::<StringArray>()))
+        });
+    RecordBatch::try_new(
+        flat_schema(&batch.schema()),
+        columns.collect::<Result<_, _>>()?,
+    )
+}
+
+fn flat_schema(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        let kind = field.data_type();
+        let kind = if is_nested(kind) {
+            DataType::Utf8
+        } else {
+            kind.clone()
+        };
+        Field::new(field.name(), kind, true)
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+fn is_nested(kind: &DataType) -> bool {
+    kind.is_nested()
+}

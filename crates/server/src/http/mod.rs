@@ -1,0 +1,129 @@
+//! HTTP: health, line protocol, SQL and metrics.
+
+mod answer;
+mod body;
+mod error;
+mod format;
+mod json;
+mod sql;
+mod status;
+mod write;
+
+use crate::config::ServerConfig;
+use crate::gate::Gate;
+use crate::running::Services;
+use crate::telemetry::Telemetry;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::serve::ListenerExt;
+use error::HttpError;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// What the routes share.
+#[derive(Clone)]
+struct Shared {
+    services: Services,
+    config: Arc<ServerConfig>,
+    gate: Gate,
+    telemetry: Arc<Telemetry>,
+    /// Fires when requests that still run are to stop.
+    kill: CancellationToken,
+}
+
+/// The paths that exist, for those who ask for another and as labels of metrics.
+const PATHS: [&str; 6] = [
+    "/health",
+    "/ping",
+    "/write",
+    "/api/v2/write",
+    "/api/v1/sql",
+    "/metrics",
+];
+
+/// Serves HTTP on `listener` until `stop` fires, then finishes what runs; `kill` ends that too.
+pub async fn serve(
+    listener: TcpListener,
+    services: Services,
+    config: Arc<ServerConfig>,
+    gate: Gate,
+    telemetry: Arc<Telemetry>,
+    (stop, kill): (CancellationToken, CancellationToken),
+) {
+    let shared = Shared {
+        services,
+        config,
+        gate,
+        telemetry,
+        kill,
+    };
+    let router = Router::new()
+        .route("/health", get(status::health))
+        .route("/ping", get(status::ping))
+        .route("/write", post(write::write))
+        .route("/api/v2/write", post(write::write_v2))
+        .route("/api/v1/sql", get(sql::get).post(sql::post))
+        .route("/metrics", get(status::metrics))
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(shared.clone(), measure))
+        .with_state(shared);
+    let listener = listener.tap_io(|socket| {
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY could not be set");
+        }
+    });
+    let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
+    if let Err(error) = served.await {
+        tracing::error!(%error, "the HTTP server ended");
+    }
+}
+
+/// Counts and times a request, and stops it when the server is killed.
+async fn measure(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let begin = Instant::now();
+    let path = request.uri().path();
+    let route = PATHS
+        .into_iter()
+        .find(|known| *known == path)
+        .unwrap_or("other");
+    let mut response = tokio::select! {
+        response = next.run(request) => response,
+        () = shared.kill.cancelled() => {
+            HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping")
+                .retry(std::time::Duration::from_secs(5))
+                .into_response()
+        }
+    };
+    let version = HeaderValue::from_static(concat!("marigram-", env!("CARGO_PKG_VERSION")));
+    response
+        .headers_mut()
+        .insert(HeaderName::from_static("x-influxdb-version"), version);
+    shared
+        .telemetry
+        .request(route, response.status().as_u16(), begin);
+    response
+}
+
+async fn unknown_path(uri: Uri) -> HttpError {
+    let message = format!(
+        "there is no path '{}'; there are {}",
+        uri.path(),
+        PATHS.join(", ")
+    );
+    HttpError::new(StatusCode::NOT_FOUND, "not_found", message)
+}
+
+async fn wrong_method(uri: Uri) -> HttpError {
+    let message = format!(
+        "'{}' does not take this method; see the guide to HTTP",
+        uri.path()
+    );
+    HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "invalid", message)
+}

@@ -1,0 +1,162 @@
+//! `/api/v1/sql`: statements in, rows out.
+
+use crate::gate::Ticket;
+use crate::http::Shared;
+use crate::http::answer::{self, Stop};
+use crate::http::body::{self, Packing};
+use crate::http::error::{HttpError, json_answer};
+use crate::http::format::{Form, Formatter};
+use crate::script::locate;
+use arrow::array::{StringArray, UInt64Array};
+use arrow::record_batch::RecordBatch;
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use futures::StreamExt;
+use marigram_service::{Answer, ServiceError, Session};
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Parameters of the query string.
+#[derive(Debug, Default, Deserialize)]
+pub struct Parameters {
+    db: Option<String>,
+    q: Option<String>,
+    tz: Option<String>,
+    timeout_ms: Option<u64>,
+}
+
+type Given = Result<Query<Parameters>, QueryRejection>;
+
+/// `POST /api/v1/sql?db=`: the body is SQL.
+pub async fn post(
+    State(shared): State<Shared>,
+    given: Given,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, HttpError> {
+    let parameters = parameters(given)?;
+    let form = Form::of(&headers)?;
+    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
+    let mut lease = shared.gate.lease();
+    let limit = shared.config.body_bytes_max;
+    let body = body::read(body, &headers, limit, &mut lease).await?;
+    let packing = Packing::of(&headers)?;
+    let body = body::unpack(body, packing, limit, &mut lease)?;
+    let script = String::from_utf8(body.to_vec())
+        .map_err(|error| HttpError::bad_request(format!("the SQL is not UTF-8: {error}")))?;
+    run(shared, parameters, &script, form, ticket).await
+}
+
+/// `GET /api/v1/sql?db=&q=`: the parameter `q` is SQL.
+pub async fn get(
+    State(shared): State<Shared>,
+    given: Given,
+    headers: HeaderMap,
+) -> Result<Response, HttpError> {
+    let mut parameters = parameters(given)?;
+    let form = Form::of(&headers)?;
+    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
+    let missing = || HttpError::bad_request("the parameter 'q' with the SQL is missing");
+    let script = parameters.q.take().ok_or_else(missing)?;
+    run(shared, parameters, &script, form, ticket).await
+}
+
+fn parameters(given: Given) -> Result<Parameters, HttpError> {
+    let Query(parameters) =
+        given.map_err(|error| HttpError::bad_request(format!("bad parameters: {error}")))?;
+    Ok(parameters)
+}
+
+/// Runs the statements of a script; the answer is the last one's.
+async fn run(
+    shared: Shared,
+    parameters: Parameters,
+    script: &str,
+    form: Form,
+    ticket: Ticket,
+) -> Result<Response, HttpError> {
+    let begin = Instant::now();
+    let query = &shared.services.query;
+    let database = parameters.db.as_deref().filter(|name| !name.is_empty());
+    let mut session = query.session(database, "http").await?;
+    session.statement_timeout = match parameters.timeout_ms {
+        Some(0) | None => shared.config.statement_timeout(),
+        Some(timeout_ms) => Some(Duration::from_millis(timeout_ms)),
+    };
+    if let Some(zone) = parameters.tz {
+        session.time_zone = zone;
+    }
+    let mut statements = query.split(script)?;
+    let last = statements
+        .pop()
+        .ok_or_else(|| HttpError::bad_request("there is no SQL statement in the request"))?;
+    // Where each statement begins in the script, so that positions of errors count from there.
+    let mut offset = 0;
+    for statement in &statements {
+        let at = locate(script, statement, &mut offset);
+        let stop = stop(&shared, &session);
+        let done = stop.guard(async {
+            if let Answer::Rows(mut rows) = query.execute(&mut session, statement).await? {
+                while rows.batches.next().await.transpose()?.is_some() {}
+            }
+            Ok(())
+        });
+        done.await.map_err(|error| shift(error.into(), at))?;
+    }
+    let at = locate(script, &last, &mut offset);
+    let stop = stop(&shared, &session);
+    let answer = stop.guard(query.execute(&mut session, &last)).await;
+    match answer.map_err(|error| shift(error.into(), at))? {
+        Answer::Rows(rows) => answer::stream(rows, form, begin, stop, ticket).await,
+        Answer::Done { tag, rows } => done(&tag, rows, form, begin),
+    }
+}
+
+fn stop(shared: &Shared, session: &Session) -> Stop {
+    let timeout = session.statement_timeout;
+    let deadline = timeout.and_then(|timeout| tokio::time::Instant::now().checked_add(timeout));
+    Stop {
+        deadline,
+        timeout,
+        kill: shared.kill.clone(),
+    }
+}
+
+fn shift(mut error: HttpError, characters: usize) -> HttpError {
+    error.position = error.position.map(|position| position + characters);
+    error
+}
+
+/// The answer to a statement without rows.
+fn done(tag: &str, rows: u64, form: Form, begin: Instant) -> Result<Response, HttpError> {
+    if form == Form::Json {
+        let elapsed_ms = begin.elapsed().as_secs_f64() * 1000.0;
+        let body = json!({
+            "columns": [], "rows": [], "row_count": 0,
+            "tag": tag, "rows_affected": rows, "elapsed_ms": elapsed_ms,
+        });
+        return Ok(json_answer(StatusCode::OK, &body));
+    }
+    let internal = |error: arrow::error::ArrowError| ServiceError::Internal(error.to_string());
+    let batch = RecordBatch::try_from_iter([
+        (
+            "tag",
+            Arc::new(StringArray::from(vec![tag])) as Arc<dyn arrow::array::Array>,
+        ),
+        ("rows_affected", Arc::new(UInt64Array::from(vec![rows]))),
+    ])
+    .map_err(internal)?;
+    let mut formatter = Formatter::new(form, batch.schema(), begin).map_err(internal)?;
+    let mut bytes = formatter.head().map_err(internal)?;
+    bytes.extend(formatter.rows(&batch).map_err(internal)?);
+    bytes.extend(formatter.tail().map_err(internal)?);
+    let mut response = Response::new(Body::from(bytes));
+    let kind = HeaderValue::from_static(form.content_type());
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    Ok(response)
+}

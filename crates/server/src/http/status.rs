@@ -1,0 +1,35 @@
+//! `/health`, `/ping` and `/metrics`.
+
+use crate::http::Shared;
+use crate::http::error::json_answer;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+/// 200 while reads and writes work; 503 with the reason where writes are refused.
+pub async fn health(State(shared): State<Shared>) -> Response {
+    let version = env!("CARGO_PKG_VERSION");
+    let (status, word, message) = match shared.services.status.health() {
+        Ok(()) => (
+            StatusCode::OK,
+            "pass",
+            "ready for writes and queries".to_owned(),
+        ),
+        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, "fail", reason),
+    };
+    let body = json!({"name": "marigram", "status": word, "version": version, "message": message});
+    json_answer(status, &body)
+}
+
+/// 204: the server is there.
+pub async fn ping() -> StatusCode {
+    StatusCode::NO_CONTENT
+}
+
+/// Everything measured, as Prometheus reads it.
+pub async fn metrics(State(shared): State<Shared>) -> Response {
+    let text = shared.telemetry.text(&shared.services.status.metrics());
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}

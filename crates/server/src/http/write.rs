@@ -1,0 +1,227 @@
+//! `/write` and `/api/v2/write`: InfluxDB line protocol.
+//!
+//! Good lines are stored and the others are named, line by line: a batch is never dropped for the
+//! sake of one line.
+
+use crate::gate::Lease;
+use crate::http::Shared;
+use crate::http::body::{self, Packing};
+use crate::http::error::HttpError;
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use marigram_model::WriteBatch;
+use marigram_protocol::lines::{self, LineLimits, Precision};
+use marigram_service::{ServiceError, WriteReport};
+use serde::Deserialize;
+use serde_json::json;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Lines that an answer names; of others it gives the number.
+const LINES_NAMED_MAX: usize = 100;
+
+/// Bytes up to which a body is parsed on the thread that serves the connection.
+const BYTES_INLINE: usize = 16 << 10;
+
+/// Parameters of the query string. `rp`, `consistency`, `u`, `p` and `org` are taken and ignored.
+#[derive(Debug, Default, Deserialize)]
+pub struct Parameters {
+    db: Option<String>,
+    bucket: Option<String>,
+    precision: Option<String>,
+}
+
+type Given = Result<Query<Parameters>, QueryRejection>;
+
+/// A line that was not stored, and why.
+struct BadLine {
+    line: u32,
+    message: String,
+}
+
+/// `POST /write?db=&precision=`, as InfluxDB 1 has it.
+pub async fn write(
+    State(shared): State<Shared>,
+    given: Given,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, HttpError> {
+    let parameters = parameters(given)?;
+    let database = parameters.db.clone().filter(|name| !name.is_empty());
+    let database = database.ok_or_else(|| {
+        HttpError::bad_request("the parameter 'db' with the name of a database is missing")
+    })?;
+    store(&shared, "/write", &database, &parameters, &headers, body).await
+}
+
+/// `POST /api/v2/write?bucket=&org=&precision=`, as InfluxDB 2 has it. The bucket is the database;
+/// of `database/retention` the part before the `/`.
+pub async fn write_v2(
+    State(shared): State<Shared>,
+    given: Given,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, HttpError> {
+    let parameters = parameters(given)?;
+    let bucket = parameters.bucket.clone().or_else(|| parameters.db.clone());
+    let bucket = bucket.as_deref().and_then(|name| name.split('/').next());
+    let database = bucket.filter(|name| !name.is_empty()).ok_or_else(|| {
+        HttpError::bad_request("the parameter 'bucket' with the name of a database is missing")
+    })?;
+    store(
+        &shared,
+        "/api/v2/write",
+        database,
+        &parameters,
+        &headers,
+        body,
+    )
+    .await
+}
+
+fn parameters(given: Given) -> Result<Parameters, HttpError> {
+    let Query(parameters) =
+        given.map_err(|error| HttpError::bad_request(format!("bad parameters: {error}")))?;
+    Ok(parameters)
+}
+
+fn precision(parameters: &Parameters) -> Result<Precision, HttpError> {
+    let Some(name) = parameters
+        .precision
+        .as_deref()
+        .filter(|name| !name.is_empty())
+    else {
+        return Ok(Precision::Nanoseconds);
+    };
+    Precision::from_name(name).ok_or_else(|| {
+        HttpError::bad_request(format!(
+            "precision '{name}' is not known; there are ns (n), us (u), ms, s, m, h"
+        ))
+    })
+}
+
+/// Stores the lines of a body: 204 when all are good, otherwise 400 that names the bad ones.
+async fn store(
+    shared: &Shared,
+    route: &'static str,
+    database: &str,
+    parameters: &Parameters,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, HttpError> {
+    let precision = precision(parameters)?;
+    let packing = Packing::of(headers)?;
+    let _ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
+    let mut lease = shared.gate.lease();
+    let body = body::read(body, headers, shared.config.body_bytes_max, &mut lease).await?;
+    let max = shared.config.unpacked_bytes_max;
+    let parsed = if packing == Packing::Plain && body.len() <= BYTES_INLINE {
+        parse(body, packing, precision, max, lease)
+    } else {
+        let work = move || parse(body, packing, precision, max, lease);
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|error| ServiceError::Internal(error.to_string()))?
+    };
+    let Parsed {
+        batches,
+        lines,
+        mut bad,
+        bad_omitted,
+        lease: _lease,
+    } = parsed?;
+    let reports = if batches.is_empty() {
+        Vec::new()
+    } else {
+        shared
+            .services
+            .ingest
+            .write(database, batches, true)
+            .await?
+    };
+    let stored: usize = reports.iter().map(|report| report.stored).sum();
+    shared.telemetry.rows(route, stored as u64);
+    bad.extend(refused(&reports, &lines));
+    if bad.is_empty() {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    bad.sort_by_key(|bad| bad.line);
+    Ok(partial(stored, &bad, bad_omitted))
+}
+
+/// A body turned into batches, with what is needed to name lines later.
+struct Parsed {
+    batches: Vec<WriteBatch>,
+    /// Line of each row of each batch, from 1.
+    lines: Vec<Vec<u32>>,
+    bad: Vec<BadLine>,
+    /// Bad lines beyond those in `bad`.
+    bad_omitted: u64,
+    /// Held as long as the batches are.
+    lease: Lease,
+}
+
+fn parse(
+    body: Bytes,
+    packing: Packing,
+    precision: Precision,
+    unpacked_bytes_max: usize,
+    mut lease: Lease,
+) -> Result<Parsed, HttpError> {
+    let body = body::unpack(body, packing, unpacked_bytes_max, &mut lease)?;
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let now_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+    let parsed = lines::parse(&body, precision, now_ns, LineLimits::default());
+    let bad = parsed.errors.into_iter();
+    let bad = bad
+        .map(|error| BadLine {
+            line: error.line,
+            message: format!("column {}: {}", error.column, error.reason),
+        })
+        .collect();
+    Ok(Parsed {
+        batches: parsed.batches,
+        lines: parsed.lines,
+        bad,
+        bad_omitted: parsed.errors_omitted,
+        lease,
+    })
+}
+
+/// The lines of the rows that the database refused.
+fn refused<'a>(
+    reports: &'a [WriteReport],
+    lines: &'a [Vec<u32>],
+) -> impl Iterator<Item = BadLine> + 'a {
+    reports.iter().zip(lines).flat_map(|(report, lines)| {
+        report.rejected.iter().map(|rejected| BadLine {
+            line: lines.get(rejected.row).copied().unwrap_or(0),
+            message: rejected.reason.clone(),
+        })
+    })
+}
+
+/// 400 that says how many lines were stored, and names those that were not. `error` repeats the
+/// message where clients of InfluxDB 1 look for it.
+fn partial(stored: usize, bad: &[BadLine], omitted: u64) -> Response {
+    let rejected = bad.len() as u64 + omitted;
+    let first = &bad[0];
+    let message = format!(
+        "partial write: {stored} rows stored, {rejected} lines refused; line {}: {}",
+        first.line, first.message
+    );
+    let named = bad.iter().take(LINES_NAMED_MAX);
+    let named: Vec<_> = named
+        .map(|bad| json!({"line": bad.line, "message": bad.message}))
+        .collect();
+    let body = json!({
+        "code": "invalid", "message": message, "error": message,
+        "stored": stored, "rejected": rejected, "lines": named,
+    });
+    HttpError::bad_request(message).answer(&body)
+}

@@ -1,0 +1,26 @@
+//! The servers of Marigram: HTTP and the PostgreSQL protocol over the traits of
+//! `marigram_service`.
+//!
+//! [`start`] opens the listeners and returns at once; [`Running`] tells their addresses and stops
+//! them. This crate knows bytes, protocols and limits; what a table or a query is, it asks of the
+//! [`Services`] that it was given.
+//!
+//! Invariants: nothing that a client sends panics or is held in memory beyond the limits of
+//! [`ServerConfig`]; a client that goes away stops its query; CPU-bound work on large bodies runs
+//! on blocking threads.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "servers stand at the edge: they measure real time for latencies and deadlines"
+)]
+
+mod config;
+mod gate;
+mod http;
+mod postgres;
+mod running;
+mod script;
+mod telemetry;
+
+pub use config::ServerConfig;
+pub use running::{Running, ServerError, Services, start};

@@ -1,0 +1,114 @@
+//! Requests to stop another connection's query.
+//!
+//! A connection is known by a number and a secret that only its client was told. A request that
+//! comes while nothing runs does nothing, as in PostgreSQL.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+
+/// Flags of connections by number and secret.
+type Open = HashMap<(i32, i32), Arc<Flag>>;
+
+/// The connections that are open. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    open: Arc<Mutex<Open>>,
+    next: Arc<AtomicI32>,
+}
+
+/// Whether a connection's query is to stop.
+#[derive(Debug, Default)]
+pub struct Flag {
+    raised: AtomicBool,
+    notify: Notify,
+}
+
+/// A connection's place in the registry; it leaves when this is dropped.
+#[derive(Debug)]
+pub struct Entry {
+    registry: Registry,
+    /// Number of the connection.
+    pub process: i32,
+    /// Its secret.
+    pub secret: i32,
+    /// Its flag.
+    pub flag: Arc<Flag>,
+}
+
+impl Registry {
+    /// Registers a connection.
+    pub fn enter(&self) -> Entry {
+        let process = self.next.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        // A `RandomState` is seeded by the system; the number makes it differ between connections.
+        let secret = RandomState::new().hash_one(process) as i32;
+        let flag = Arc::<Flag>::default();
+        self.lock().insert((process, secret), flag.clone());
+        Entry {
+            registry: self.clone(),
+            process,
+            secret,
+            flag,
+        }
+    }
+
+    /// Stops what the connection runs, if there is such a one.
+    pub fn cancel(&self, process: i32, secret: i32) {
+        let flag = self.lock().get(&(process, secret)).cloned();
+        if let Some(flag) = flag {
+            flag.raised.store(true, Ordering::Release);
+            flag.notify.notify_waiters();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Flag {
+    /// Forgets requests that came before a query begins.
+    pub fn lower(&self) {
+        self.raised.store(false, Ordering::Release);
+    }
+
+    /// Waits for a request.
+    pub async fn raised(&self) {
+        loop {
+            let notified = self.notify.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            if self.raised.load(Ordering::Acquire) {
+                return;
+            }
+            notified.await;
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.registry.lock().remove(&(self.process, self.secret));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_the_secret_stops_a_query() {
+        let registry = Registry::default();
+        let entry = registry.enter();
+        registry.cancel(entry.process, entry.secret.wrapping_add(1));
+        assert!(!entry.flag.raised.load(Ordering::Acquire));
+        registry.cancel(entry.process, entry.secret);
+        entry.flag.raised().await;
+        entry.flag.lower();
+        assert!(!entry.flag.raised.load(Ordering::Acquire));
+        drop(entry);
+        assert!(registry.lock().is_empty());
+    }
+}

@@ -1,0 +1,501 @@
+//! A connection from its first message to its last: startup, simple queries, and the order of the
+//! extended protocol.
+
+use crate::postgres::cancel::Entry;
+use crate::postgres::control::{self, Control};
+use crate::postgres::copy::syntax::{self, Copy};
+use crate::postgres::error::PgError;
+use crate::postgres::io::{Gone, Halt, Io, Watch};
+use crate::postgres::lexer::Lexer;
+use crate::postgres::messages::{Frontend, Opening, put_text};
+use crate::postgres::prepared::{Portal, Statement};
+use crate::postgres::{SERVER_VERSION, Shared};
+use crate::script::locate;
+use bytes::BufMut;
+use marigram_service::{ServiceError, Session};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
+
+/// Time that a client gets to say who it is.
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
+/// Prepared statements and portals that a connection may hold, each.
+pub const PREPARED_MAX: usize = 10_000;
+
+/// What the session says of its transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// None.
+    Idle,
+    /// Within BEGIN and COMMIT.
+    Open,
+    /// The same, after an error.
+    Failed,
+}
+
+impl Block {
+    /// As `ReadyForQuery` says it.
+    pub fn letter(self) -> u8 {
+        match self {
+            Self::Idle => b'I',
+            Self::Open => b'T',
+            Self::Failed => b'E',
+        }
+    }
+}
+
+/// A connection.
+pub struct Connection<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) io: Io,
+    pub(super) session: Session,
+    pub(super) entry: Entry,
+    pub(super) block: Block,
+    pub(super) statements: HashMap<String, Arc<Statement>>,
+    pub(super) portals: HashMap<String, Portal>,
+}
+
+/// What a statement is to the protocol.
+pub enum Kind {
+    /// Nothing but blanks and comments.
+    Empty,
+    /// Answered here.
+    Control(Control),
+    /// Data follows, in or out.
+    Copy(Copy),
+    /// For the database.
+    Query,
+}
+
+/// Tells what `sql` is.
+///
+/// # Errors
+/// If it is a COPY that is not understood.
+pub fn classify(sql: &str) -> Result<Kind, PgError> {
+    let mut tokens = Lexer::new(sql).map(|(_, token)| token);
+    let Some(first) = tokens.find(|token| *token != crate::postgres::lexer::Token::Sign(';'))
+    else {
+        return Ok(Kind::Empty);
+    };
+    if first.is("copy") {
+        return Ok(Kind::Copy(syntax::parse(sql)?));
+    }
+    Ok(control::recognize(sql).map_or(Kind::Query, Kind::Control))
+}
+
+impl<'a> Connection<'a> {
+    /// Serves a client until it leaves. Where there is no `place` for it, it is told so.
+    ///
+    /// # Errors
+    /// Why the connection ended, other than by the client's wish.
+    pub async fn run(socket: TcpStream, shared: &'a Shared, place: bool) -> Result<(), Gone> {
+        let mut io = Io::new(socket, shared.config.body_bytes_max);
+        let open = Self::open(&mut io, shared, place);
+        let opened = tokio::select! {
+            opened = tokio::time::timeout(STARTUP_TIMEOUT, open) => opened,
+            () = shared.stop.cancelled() => return Err(Gone::Stopping),
+        };
+        let (session, entry) = match opened {
+            Ok(Ok(Some(opened))) => opened,
+            // A request to cancel, or a client that did not say in time who it is.
+            Ok(Ok(None)) | Err(_) => return Ok(()),
+            Ok(Err(Halt::Gone(gone))) => return Self::part(io, gone).await,
+            Ok(Err(Halt::Error(error))) => {
+                PgError {
+                    fatal: true,
+                    ..error
+                }
+                .write(&mut io.out);
+                return io.flush().await;
+            }
+        };
+        let mut connection = Self {
+            shared,
+            io,
+            session,
+            entry,
+            block: Block::Idle,
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+        };
+        match connection.serve().await {
+            Ok(()) => Ok(()),
+            Err(gone) => Self::part(connection.io, gone).await,
+        }
+    }
+
+    /// Tells the client why the connection ends, where that can be told.
+    async fn part(mut io: Io, gone: Gone) -> Result<(), Gone> {
+        let error = match &gone {
+            Gone::Socket(_) => return Err(gone),
+            Gone::Malformed(malformed) => PgError::fatal("08P01", malformed.to_string()),
+            Gone::Stopping => {
+                PgError::fatal("57P01", "the server is stopping; connect again later")
+            }
+        };
+        error.write(&mut io.out);
+        // The client may be one that does not read.
+        let _ = tokio::time::timeout(Duration::from_secs(1), io.flush()).await;
+        Err(gone)
+    }
+
+    /// Reads the opening and begins the session; `None` where there is none to begin.
+    async fn open(
+        io: &mut Io,
+        shared: &Shared,
+        place: bool,
+    ) -> Result<Option<(Session, Entry)>, Halt> {
+        let (minor, parameters) = loop {
+            match io.opening().await? {
+                Opening::Encryption => {
+                    if io.has_input() {
+                        let message = "data came before the answer about encryption";
+                        return Err(PgError::fatal("08P01", message).into());
+                    }
+                    io.out.bytes.put_u8(b'N');
+                    io.flush().await?;
+                }
+                Opening::Cancel { process, secret } => {
+                    shared.registry.cancel(process, secret);
+                    return Ok(None);
+                }
+                Opening::Startup { minor, parameters } => break (minor, parameters),
+            }
+        };
+        if !place {
+            let max = shared.config.connections_max;
+            let message = format!("all {max} connections are taken; close some or try again");
+            return Err(PgError::fatal("53300", message).into());
+        }
+        let parameter = |name: &str| {
+            let found = parameters.iter().find(|(known, _)| known == name);
+            found
+                .map(|(_, value)| value.as_str())
+                .filter(|value| !value.is_empty())
+        };
+        let unknown: Vec<_> = parameters
+            .iter()
+            .map(|(name, _)| name)
+            .filter(|name| name.starts_with("_pq_."))
+            .collect();
+        if minor > 0 || !unknown.is_empty() {
+            io.out.message(b'v', |body| {
+                body.put_u32(3 << 16);
+                body.put_u32(unknown.len() as u32);
+                for name in &unknown {
+                    put_text(body, name);
+                }
+            });
+        }
+        let user = parameter("user").unwrap_or("postgres");
+        let mut session = open_session(shared, parameter("database"), user).await?;
+        session.statement_timeout = shared.config.statement_timeout();
+        let mut settings: Vec<(String, String)> = Vec::new();
+        for (name, value) in &parameters {
+            match name.as_str() {
+                "user" | "database" | "replication" => {}
+                "options" => settings.extend(options(value)),
+                other if other.starts_with("_pq_.") => {}
+                other => settings.push((other.to_owned(), value.clone())),
+            }
+        }
+        for (name, value) in &settings {
+            let quoted = value.replace('\'', "''");
+            let set = format!(
+                "SET \"{}\" = '{quoted}'",
+                name.to_lowercase().replace('"', "")
+            );
+            if let Err(error) = shared.services.query.execute(&mut session, &set).await {
+                // A client that asks for a setting that is not here can do without it.
+                tracing::debug!(%error, name, "a setting of a client's startup was passed over");
+            }
+        }
+        let entry = shared.registry.enter();
+        let out = &mut io.out;
+        out.message(b'R', |body| body.put_u32(0));
+        for (name, value) in [
+            ("server_version", SERVER_VERSION),
+            ("server_encoding", "UTF8"),
+            ("client_encoding", "UTF8"),
+            ("DateStyle", "ISO, MDY"),
+            ("IntervalStyle", "postgres"),
+            ("TimeZone", &session.time_zone),
+            ("integer_datetimes", "on"),
+            ("standard_conforming_strings", "on"),
+            ("is_superuser", "on"),
+            ("session_authorization", user),
+            ("default_transaction_read_only", "off"),
+            ("in_hot_standby", "off"),
+            (
+                "application_name",
+                parameter("application_name").unwrap_or(""),
+            ),
+        ] {
+            out.parameter_status(name, value);
+        }
+        out.message(b'K', |body| {
+            body.put_i32(entry.process);
+            body.put_i32(entry.secret);
+        });
+        out.ready(b'I');
+        io.flush().await?;
+        Ok(Some((session, entry)))
+    }
+
+    async fn serve(&mut self) -> Result<(), Gone> {
+        // After an error in the extended protocol, messages are passed over until Sync.
+        let mut skipping = false;
+        loop {
+            let message = tokio::select! {
+                message = self.io.next() => message?,
+                () = self.shared.stop.cancelled() => return Err(Gone::Stopping),
+            };
+            let begin = Instant::now();
+            let done = match message {
+                Frontend::Terminate => return Ok(()),
+                Frontend::Query(sql) => {
+                    skipping = false;
+                    let done = self.simple(&sql).await;
+                    self.count("postgres simple", &done, begin);
+                    self.report(done)?;
+                    self.end_cycle().await?;
+                    continue;
+                }
+                Frontend::Sync => {
+                    skipping = false;
+                    self.end_cycle().await?;
+                    continue;
+                }
+                // What follows a COPY that ended early, and passwords that nobody asked for.
+                Frontend::CopyData(_)
+                | Frontend::CopyDone
+                | Frontend::CopyFail(_)
+                | Frontend::Password => continue,
+                _ if skipping => continue,
+                Frontend::Flush => self.io.flush().await.map_err(Halt::from),
+                Frontend::Parse { name, sql, types } => self.parse(name, sql, types).await,
+                Frontend::Bind(bind) => self.bind(bind),
+                Frontend::Describe { kind, name } => self.describe(kind, &name),
+                Frontend::Close { kind, name } => self.close(kind, &name),
+                Frontend::Execute { portal, rows_max } => {
+                    let done = self.execute(&portal, rows_max as usize).await;
+                    self.count("postgres execute", &done, begin);
+                    done
+                }
+            };
+            skipping = done.is_err();
+            self.report(done)?;
+            self.io.flush_if_much().await?;
+        }
+    }
+
+    /// Ends a cycle of messages: portals outside of a block are gone, and the client may go on.
+    async fn end_cycle(&mut self) -> Result<(), Gone> {
+        if self.block == Block::Idle {
+            self.portals.clear();
+        }
+        self.io.out.ready(self.block.letter());
+        self.io.flush().await
+    }
+
+    /// Tells the client of an error.
+    fn report(&mut self, done: Result<(), Halt>) -> Result<(), Gone> {
+        match done {
+            Ok(()) => Ok(()),
+            Err(Halt::Gone(gone)) => Err(gone),
+            Err(Halt::Error(error)) => {
+                error.write(&mut self.io.out);
+                if self.block == Block::Open {
+                    self.block = Block::Failed;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn count(&self, route: &'static str, done: &Result<(), Halt>, begin: Instant) {
+        let status = match done {
+            Ok(()) => 200,
+            Err(Halt::Error(error)) if error.sqlstate == "XX000" => 500,
+            Err(Halt::Error(_)) => 400,
+            Err(Halt::Gone(_)) => 499,
+        };
+        self.shared.telemetry.request(route, status, begin);
+    }
+
+    /// Answers the statements of a simple query.
+    async fn simple(&mut self, script: &str) -> Result<(), Halt> {
+        let statements = self.shared.services.query.split(script)?;
+        if statements.is_empty() {
+            self.io.out.bare(b'I');
+            return Ok(());
+        }
+        let mut offset = 0;
+        for statement in statements {
+            let at = locate(script, &statement, &mut offset);
+            self.one(&statement).await.map_err(|halt| match halt {
+                Halt::Error(mut error) => {
+                    error.position = error.position.map(|position| position + at);
+                    Halt::Error(error)
+                }
+                gone @ Halt::Gone(_) => gone,
+            })?;
+        }
+        Ok(())
+    }
+
+    async fn one(&mut self, sql: &str) -> Result<(), Halt> {
+        let kind = classify(sql)?;
+        self.check_block(&kind)?;
+        match kind {
+            Kind::Empty => {
+                self.io.out.bare(b'I');
+                Ok(())
+            }
+            Kind::Control(control) => self.control(&control),
+            Kind::Copy(copy) => self.copy(&copy).await,
+            Kind::Query => self.query(sql).await,
+        }
+    }
+
+    /// Refuses statements in a block that has failed, but for those that end it.
+    pub(super) fn check_block(&self, kind: &Kind) -> Result<(), PgError> {
+        let ends = matches!(
+            kind,
+            Kind::Empty | Kind::Control(Control::Commit | Control::Rollback | Control::RollbackTo)
+        );
+        if self.block == Block::Failed && !ends {
+            let message = "a statement of this transaction block failed; nothing is done until \
+                           ROLLBACK";
+            return Err(PgError::new("25P02", message));
+        }
+        Ok(())
+    }
+
+    /// Does a control statement and says so.
+    pub(super) fn control(&mut self, control: &Control) -> Result<(), Halt> {
+        let tag = match control {
+            Control::Begin => {
+                self.block = Block::Open;
+                "BEGIN"
+            }
+            Control::Commit if self.block == Block::Failed => {
+                self.block = Block::Idle;
+                "ROLLBACK"
+            }
+            Control::Commit => {
+                self.block = Block::Idle;
+                "COMMIT"
+            }
+            Control::Rollback => {
+                self.block = Block::Idle;
+                "ROLLBACK"
+            }
+            Control::RollbackTo => {
+                if self.block == Block::Failed {
+                    self.block = Block::Open;
+                }
+                "ROLLBACK"
+            }
+            Control::Nothing(tag) => tag,
+            Control::Deallocate(Some(name)) => {
+                if self.statements.remove(name).is_none() {
+                    let message = format!("prepared statement \"{name}\" does not exist");
+                    return Err(PgError::new("26000", message).into());
+                }
+                "DEALLOCATE"
+            }
+            Control::Deallocate(None) => {
+                self.statements.clear();
+                "DEALLOCATE ALL"
+            }
+            Control::Discard => {
+                self.statements.clear();
+                self.portals.clear();
+                "DISCARD ALL"
+            }
+        };
+        self.io.out.complete(tag);
+        Ok(())
+    }
+
+    /// What may stop the statement that begins now.
+    pub(super) fn watch(&self) -> Watch {
+        self.entry.flag.lower();
+        let deadline = self
+            .session
+            .statement_timeout
+            .and_then(|timeout| Some((tokio::time::Instant::now().checked_add(timeout)?, timeout)));
+        Watch {
+            flag: self.entry.flag.clone(),
+            kill: self.shared.kill.clone(),
+            deadline,
+        }
+    }
+}
+
+/// The session in `database`. Where that is not there but only the name of the user (which clients
+/// send when no database is named) or `postgres` (where they go to make another), the default
+/// database stands in.
+async fn open_session(
+    shared: &Shared,
+    database: Option<&str>,
+    user: &str,
+) -> Result<Session, ServiceError> {
+    let query = &shared.services.query;
+    match query.session(database, user).await {
+        Err(ServiceError::NotFound(..))
+            if database.is_none_or(|name| name == user || name == "postgres") =>
+        {
+            query.session(None, user).await
+        }
+        other => other,
+    }
+}
+
+/// Settings in `options`: `-c name=value` and `--name=value`.
+fn options(text: &str) -> Vec<(String, String)> {
+    let mut words = text.split_whitespace();
+    let mut settings = Vec::new();
+    while let Some(word) = words.next() {
+        let setting = match word {
+            "-c" => words.next(),
+            _ => word.strip_prefix("--").or_else(|| word.strip_prefix("-c")),
+        };
+        if let Some((name, value)) = setting.and_then(|setting| setting.split_once('=')) {
+            settings.push((name.replace('-', "_"), value.to_owned()));
+        }
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_a_startup() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            options("-c statement_timeout=5s --time-zone=UTC -cjit=off"),
+            [
+                pair("statement_timeout", "5s"),
+                pair("time_zone", "UTC"),
+                pair("jit", "off")
+            ]
+        );
+    }
+
+    #[test]
+    fn statements_are_classified() {
+        assert!(matches!(classify(" ;; -- x"), Ok(Kind::Empty)));
+        assert!(matches!(
+            classify("commit"),
+            Ok(Kind::Control(Control::Commit))
+        ));
+        assert!(matches!(classify("Copy t from stdin"), Ok(Kind::Copy(_))));
+        assert!(matches!(classify("select 1"), Ok(Kind::Query)));
+        assert!(classify("copy t").is_err());
+    }
+}

@@ -1,0 +1,97 @@
+//! Statements that the protocol answers itself: transactions, and what is prepared in a connection.
+//!
+//! Each statement is durable on its own when it is answered: BEGIN, COMMIT and ROLLBACK change
+//! only what the session says of itself. After an error within BEGIN … COMMIT statements are
+//! refused until the block ends, as drivers expect it.
+
+use crate::postgres::lexer::{Lexer, Token};
+
+/// A statement that needs no database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// `BEGIN`, `START TRANSACTION`.
+    Begin,
+    /// `COMMIT`, `END`.
+    Commit,
+    /// `ROLLBACK`, `ABORT`.
+    Rollback,
+    /// A word on savepoints or the like, with its command tag.
+    Nothing(&'static str),
+    /// `ROLLBACK TO`: a failed block may go on.
+    RollbackTo,
+    /// `DEALLOCATE` of one statement, or of all.
+    Deallocate(Option<String>),
+    /// `DISCARD ALL`.
+    Discard,
+}
+
+/// The control statement that `sql` is, if it is one.
+pub fn recognize(sql: &str) -> Option<Control> {
+    let tokens: Vec<Token> = Lexer::new(sql).map(|(_, token)| token).take(12).collect();
+    let word = |at: usize| match tokens.get(at) {
+        Some(Token::Word(word)) => word.as_str(),
+        _ => "",
+    };
+    let name = |at: usize| tokens.get(at).and_then(Token::name).map(str::to_owned);
+    let transaction = |at| matches!(word(at), "work" | "transaction");
+    let control = match word(0) {
+        "begin" => Control::Begin,
+        "start" if word(1) == "transaction" => Control::Begin,
+        "commit" | "end" => Control::Commit,
+        "rollback" if word(1) == "to" || (transaction(1) && word(2) == "to") => Control::RollbackTo,
+        "rollback" | "abort" => Control::Rollback,
+        "savepoint" => Control::Nothing("SAVEPOINT"),
+        "release" => Control::Nothing("RELEASE"),
+        "deallocate" => {
+            let at = if word(1) == "prepare" && tokens.len() > 2 {
+                2
+            } else {
+                1
+            };
+            let all = word(at) == "all";
+            Control::Deallocate(if all { None } else { Some(name(at)?) })
+        }
+        "discard" => Control::Discard,
+        "unlisten" => Control::Nothing("UNLISTEN"),
+        _ => return None,
+    };
+    Some(control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_drivers_send() {
+        assert_eq!(recognize("begin"), Some(Control::Begin));
+        assert_eq!(
+            recognize("START TRANSACTION READ ONLY"),
+            Some(Control::Begin)
+        );
+        assert_eq!(
+            recognize("ROLLBACK TO SAVEPOINT a"),
+            Some(Control::RollbackTo)
+        );
+        assert_eq!(
+            recognize("DEALLOCATE \"_pg3_0\""),
+            Some(Control::Deallocate(Some("_pg3_0".into())))
+        );
+        assert_eq!(recognize("DEALLOCATE ALL"), Some(Control::Deallocate(None)));
+    }
+
+    #[test]
+    fn what_is_the_databases_is_left_to_it() {
+        for sql in [
+            "SET timezone = 'UTC'",
+            "SET TIME ZONE 'UTC'",
+            "SET statement_timeout = 5",
+            "SHOW TABLES",
+            "SHOW COLUMNS FROM t",
+            "select 1",
+            "",
+        ] {
+            assert_eq!(recognize(sql), None, "{sql}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! PostgreSQL's binary form of COPY: a header, rows of counted and sized values, a trailer
+//! (PostgreSQL's manual, COPY, "Binary Format").
+
+use crate::postgres::copy::rows::Rows;
+use crate::postgres::error::PgError;
+use bytes::{Buf, Bytes, BytesMut};
+
+/// What the data begins with.
+pub const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
+
+/// Where in the data the decoder is.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    Header,
+    Rows,
+    End,
+}
+
+/// Decodes rows as bytes arrive.
+pub struct BinaryDecoder {
+    place: Place,
+    rest: BytesMut,
+    row: u64,
+    table: String,
+}
+
+impl BinaryDecoder {
+    /// A decoder at the begin of the data for `table`.
+    pub fn new(table: &str) -> Self {
+        Self {
+            place: Place::Header,
+            rest: BytesMut::new(),
+            row: 0,
+            table: table.to_owned(),
+        }
+    }
+
+    /// Bytes that wait for the rest of their row.
+    pub fn waiting(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Adds bytes.
+    pub fn push(&mut self, bytes: Bytes) {
+        if self.rest.is_empty() {
+            self.rest = BytesMut::from(bytes);
+        } else {
+            self.rest.extend_from_slice(&bytes);
+        }
+    }
+
+    /// Decodes until `rows` are full or no whole row is left; says whether it stopped because they
+    /// are full.
+    ///
+    /// # Errors
+    /// The row and column that is malformed.
+    pub fn decode(&mut self, rows: &mut Rows) -> Result<bool, PgError> {
+        if self.place == Place::Header && !self.header()? {
+            return Ok(false);
+        }
+        while self.place == Place::Rows {
+            if rows.is_full() {
+                return Ok(true);
+            }
+            match self.take_row(rows)? {
+                Some(length) => self.rest.advance(length),
+                None => break,
+            }
+        }
+        Ok(false)
+    }
+
+    /// Checks that the data ended where it may.
+    ///
+    /// # Errors
+    /// If it ends within the header or a row.
+    pub fn finish(&self) -> Result<(), PgError> {
+        if self.place == Place::Header || !(self.rest.is_empty() || self.place == Place::End) {
+            let context = format!("COPY {}, row {}", self.table, self.row + 1);
+            return Err(PgError::new("22P04", "the data ends within a row").at(context));
+        }
+        Ok(())
+    }
+
+    fn header(&mut self) -> Result<bool, PgError> {
+        let bad = |message: &str| Err(PgError::new("22P04", message));
+        let seen = self.rest.len().min(SIGNATURE.len());
+        if self.rest[..seen] != SIGNATURE[..seen] {
+            return bad("the data is not in PostgreSQL's binary form: its signature is missing");
+        }
+        let Some(mut header) = self.rest.get(SIGNATURE.len()..SIGNATURE.len() + 8) else {
+            return Ok(false);
+        };
+        let flags = header.get_u32();
+        let extension = header.get_u32() as usize;
+        if flags >> 16 != 0 {
+            return bad("the data has flags in its header that are not known");
+        }
+        if extension > 1 << 20 {
+            return bad("the extension of the data's header is too long");
+        }
+        let length = SIGNATURE.len() + 8 + extension;
+        if self.rest.len() < length {
+            return Ok(false);
+        }
+        self.rest.advance(length);
+        self.place = Place::Rows;
+        Ok(true)
+    }
+
+    /// Decodes the row at the begin of `rest`; its length, or `None` where it is not there whole.
+    fn take_row(&mut self, rows: &mut Rows) -> Result<Option<usize>, PgError> {
+        let Some(mut head) = self.rest.get(..2) else {
+            return Ok(None);
+        };
+        let count = head.get_i16();
+        if count == -1 {
+            self.place = Place::End;
+            self.rest.clear();
+            return Ok(None);
+        }
+        if usize::try_from(count) != Ok(rows.width()) {
+            let message = format!(
+                "a row has {count} values where {} are expected",
+                rows.width()
+            );
+            return Err(self.error(message, None));
+        }
+        // Whether all of it is there, before anything is appended.
+        let mut end = 2_usize;
+        for _ in 0..rows.width() {
+            let Some(mut size) = self.rest.get(end..end + 4) else {
+                return Ok(None);
+            };
+            end += 4 + usize::try_from(size.get_i32()).unwrap_or(0);
+            if end > self.rest.len() {
+                return Ok(None);
+            }
+        }
+        let mut at = 2;
+        for column in 0..rows.width() {
+            let mut size = &self.rest[at..at + 4];
+            at += 4;
+            match usize::try_from(size.get_i32()) {
+                Err(_) => rows.null(column),
+                Ok(length) => {
+                    if let Err(message) = rows.binary(column, &self.rest[at..at + length]) {
+                        return Err(self.error(message, Some(rows.name(column))));
+                    }
+                    at += length;
+                }
+            }
+        }
+        rows.end_row();
+        self.row += 1;
+        Ok(Some(end))
+    }
+
+    fn error(&self, message: String, column: Option<&str>) -> PgError {
+        let column = column
+            .map(|name| format!(", column {name}"))
+            .unwrap_or_default();
+        let context = format!("COPY {}, row {}{column}", self.table, self.row + 1);
+        PgError::new(if column.is_empty() { "22P04" } else { "22P03" }, message).at(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::AsArray;
+    use arrow::datatypes::{DataType, Field, Int64Type};
+    use bytes::BufMut;
+    use proptest::prelude::*;
+
+    fn fields() -> Vec<Field> {
+        vec![
+            Field::new("n", DataType::Int64, true),
+            Field::new("s", DataType::Utf8, true),
+        ]
+    }
+
+    fn data(rows: i64) -> Vec<u8> {
+        let mut out = SIGNATURE.to_vec();
+        out.put_u64(0);
+        for row in 0..rows {
+            out.put_i16(2);
+            out.put_i32(8);
+            out.put_i64(row);
+            if row % 3 == 0 {
+                out.put_i32(-1);
+            } else {
+                out.put_i32(2);
+                out.put_slice(b"ab");
+            }
+        }
+        out.put_i16(-1);
+        out
+    }
+
+    #[test]
+    fn rows_come_however_the_bytes_are_cut() {
+        let whole = data(10);
+        for cut in 1..30 {
+            let mut decoder = BinaryDecoder::new("t");
+            let mut rows = Rows::new(fields()).unwrap();
+            for part in whole.chunks(cut) {
+                decoder.push(Bytes::copy_from_slice(part));
+                assert!(!decoder.decode(&mut rows).unwrap());
+            }
+            decoder.finish().unwrap();
+            let batch = rows.finish().unwrap();
+            assert_eq!(batch.num_rows(), 10);
+            assert_eq!(batch.column(0).as_primitive::<Int64Type>().value(9), 9);
+            assert_eq!(batch.column(1).null_count(), 4);
+        }
+    }
+
+    #[test]
+    fn a_cut_end_is_an_error() {
+        let whole = data(2);
+        for length in 0..whole.len() - 2 {
+            let mut decoder = BinaryDecoder::new("t");
+            let mut rows = Rows::new(fields()).unwrap();
+            decoder.push(Bytes::copy_from_slice(&whole[..length]));
+            decoder.decode(&mut rows).unwrap();
+            let between = decoder.place == Place::Rows && decoder.waiting() == 0;
+            assert_eq!(decoder.finish().is_ok(), between, "{length}");
+        }
+    }
+
+    #[test]
+    fn errors_name_row_and_column() {
+        let mut bad = data(1);
+        bad.truncate(bad.len() - 2);
+        bad.put_i16(2);
+        bad.put_i32(3);
+        bad.put_slice(b"xyz");
+        bad.put_i32(-1);
+        let mut decoder = BinaryDecoder::new("t");
+        decoder.push(Bytes::from(bad));
+        let error = decoder
+            .decode(&mut Rows::new(fields()).unwrap())
+            .unwrap_err();
+        assert_eq!(error.context.as_deref(), Some("COPY t, row 2, column n"));
+        assert_eq!(error.message, "an integer cannot have 3 bytes");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_rows_or_an_error(tail: Vec<u8>, cut in 1_usize..40) {
+            let mut bytes = data(2);
+            let keep = bytes.len().min(19 + tail.len());
+            bytes.truncate(keep);
+            bytes.extend_from_slice(&tail);
+            let mut decoder = BinaryDecoder::new("t");
+            let mut rows = Rows::new(fields()).unwrap();
+            for part in bytes.chunks(cut) {
+                decoder.push(Bytes::copy_from_slice(part));
+                if decoder.decode(&mut rows).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+}

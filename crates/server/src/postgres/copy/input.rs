@@ -1,0 +1,295 @@
+//! `COPY t FROM STDIN` under way: bytes in, batches to the database.
+//!
+//! While a batch is being stored the next is decoded. Decoding runs on blocking threads.
+
+use crate::postgres::copy::binary::BinaryDecoder;
+use crate::postgres::copy::rows::Rows;
+use crate::postgres::copy::syntax::{CopyForm, CopyOptions};
+use crate::postgres::copy::text::TextDecoder;
+use crate::postgres::error::PgError;
+use arrow::datatypes::{Field, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use bytes::{Bytes, BytesMut};
+use marigram_service::Ingest;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+
+/// Bytes of data gathered before they are decoded.
+const GATHER_BYTES: usize = 256 << 10;
+
+/// Where rows go.
+#[derive(Clone)]
+struct Target {
+    ingest: Arc<dyn Ingest>,
+    database: String,
+    table: String,
+}
+
+/// A COPY into a table.
+pub struct CopyIn {
+    target: Target,
+    machine: Option<Box<Machine>>,
+    gathered: BytesMut,
+    storing: Option<JoinHandle<Result<u64, PgError>>>,
+    stored: u64,
+    /// Number of columns.
+    pub width: usize,
+    /// Whether the data is binary.
+    pub binary: bool,
+}
+
+/// What decodes; moves to a blocking thread and back.
+struct Machine {
+    decoder: Decoder,
+    rows: Rows,
+    row_bytes_max: usize,
+    /// Rows before those in `rows`.
+    before: u64,
+}
+
+enum Decoder {
+    Text(TextDecoder),
+    Binary(BinaryDecoder),
+}
+
+/// Rows ready to be stored.
+struct Batch {
+    rows: RecordBatch,
+    places: Places,
+}
+
+/// Where in the data the rows of a batch stand.
+enum Places {
+    /// The first row's number, from 1.
+    Row(u64),
+    /// Each row's line, from 1.
+    Lines(Vec<u64>),
+}
+
+impl CopyIn {
+    /// Begins a COPY of `columns` (all if empty) into a table with `schema`.
+    ///
+    /// # Errors
+    /// If a column is not the table's, or is named twice.
+    pub fn new(
+        ingest: Arc<dyn Ingest>,
+        (database, table): (&str, &str),
+        schema: &SchemaRef,
+        columns: &[String],
+        options: CopyOptions,
+        row_bytes_max: usize,
+    ) -> Result<Self, PgError> {
+        let fields = choose(schema, columns, table)?;
+        let rows = Rows::new(fields).map_err(|message| PgError::new("0A000", message))?;
+        let binary = options.form == CopyForm::Binary;
+        let width = rows.width();
+        let decoder = if binary {
+            Decoder::Binary(BinaryDecoder::new(table))
+        } else {
+            Decoder::Text(TextDecoder::new(table, options))
+        };
+        let machine = Machine {
+            decoder,
+            rows,
+            row_bytes_max,
+            before: 0,
+        };
+        Ok(Self {
+            target: Target {
+                ingest,
+                database: database.to_owned(),
+                table: table.to_owned(),
+            },
+            machine: Some(Box::new(machine)),
+            gathered: BytesMut::new(),
+            storing: None,
+            stored: 0,
+            width,
+            binary,
+        })
+    }
+
+    /// Takes data.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it, or why rows were not stored.
+    pub async fn push(&mut self, data: &Bytes) -> Result<(), PgError> {
+        self.gathered.extend_from_slice(data);
+        if self.gathered.len() >= GATHER_BYTES {
+            self.work(false).await
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Ends the data; the number of rows stored.
+    ///
+    /// # Errors
+    /// As [`CopyIn::push`].
+    pub async fn finish(mut self) -> Result<u64, PgError> {
+        self.work(true).await?;
+        self.settle().await?;
+        Ok(self.stored)
+    }
+
+    /// Decodes what was gathered, and stores batches that are full (all if it is the `end`).
+    async fn work(&mut self, end: bool) -> Result<(), PgError> {
+        let mut machine = self.machine.take().ok_or_else(|| {
+            PgError::new("XX000", "the COPY ended with an error before this data")
+        })?;
+        let data = self.gathered.split().freeze();
+        let decode = move || {
+            let batches = machine.decode(&data, end);
+            (machine, batches)
+        };
+        let (machine, batches) = tokio::task::spawn_blocking(decode).await?;
+        // A row that is malformed ends the statement; whole batches before it are stored.
+        let (batches, error) = batches;
+        for batch in batches {
+            self.settle().await?;
+            self.storing = Some(tokio::spawn(self.target.clone().store(batch)));
+        }
+        if let Some(error) = error {
+            self.settle().await?;
+            return Err(error);
+        }
+        self.machine = Some(machine);
+        Ok(())
+    }
+
+    /// Waits for the batch being stored.
+    async fn settle(&mut self) -> Result<(), PgError> {
+        if let Some(storing) = self.storing.take() {
+            self.stored += storing.await??;
+        }
+        Ok(())
+    }
+}
+
+impl Machine {
+    fn decode(&mut self, data: &Bytes, end: bool) -> (Vec<Batch>, Option<PgError>) {
+        let mut batches = Vec::new();
+        let error = self.decode_into(data, end, &mut batches).err();
+        (batches, error)
+    }
+
+    fn decode_into(
+        &mut self,
+        data: &Bytes,
+        end: bool,
+        batches: &mut Vec<Batch>,
+    ) -> Result<(), PgError> {
+        match &mut self.decoder {
+            Decoder::Text(decoder) => decoder.push(data),
+            Decoder::Binary(decoder) => decoder.push(data.clone()),
+        }
+        loop {
+            let full = match &mut self.decoder {
+                Decoder::Text(decoder) => decoder.decode(&mut self.rows)?,
+                Decoder::Binary(decoder) => decoder.decode(&mut self.rows)?,
+            };
+            if !full {
+                break;
+            }
+            batches.push(self.batch()?);
+        }
+        let waiting = match &self.decoder {
+            Decoder::Text(decoder) => decoder.waiting(),
+            Decoder::Binary(decoder) => decoder.waiting(),
+        };
+        if waiting > self.row_bytes_max {
+            let message = format!(
+                "a row is larger than the limit of {} bytes",
+                self.row_bytes_max
+            );
+            return Err(PgError::new("54000", message));
+        }
+        if end {
+            match &mut self.decoder {
+                Decoder::Text(decoder) => decoder.finish(&mut self.rows)?,
+                Decoder::Binary(decoder) => decoder.finish()?,
+            }
+            if self.rows.len() > 0 {
+                batches.push(self.batch()?);
+            }
+        }
+        Ok(())
+    }
+
+    fn batch(&mut self) -> Result<Batch, PgError> {
+        let first = self.before + 1;
+        self.before += self.rows.len() as u64;
+        let places = match &mut self.decoder {
+            Decoder::Text(decoder) => Places::Lines(decoder.take_lines()),
+            Decoder::Binary(_) => Places::Row(first),
+        };
+        Ok(Batch {
+            rows: self.rows.finish()?,
+            places,
+        })
+    }
+}
+
+impl Target {
+    async fn store(self, batch: Batch) -> Result<u64, PgError> {
+        let report = self
+            .ingest
+            .write_arrow(&self.database, &self.table, batch.rows)
+            .await?;
+        let Some(rejected) = report.rejected.first() else {
+            return Ok(report.stored as u64);
+        };
+        let place = match &batch.places {
+            Places::Row(first) => format!("row {}", first + rejected.row as u64),
+            Places::Lines(lines) => {
+                format!("line {}", lines.get(rejected.row).copied().unwrap_or(0))
+            }
+        };
+        let others = match report.rejected.len() - 1 {
+            0 => String::new(),
+            others => format!(" (and {others} more rows of its batch)"),
+        };
+        let message = format!("a row was refused: {}{others}", rejected.reason);
+        Err(PgError::new("22000", message).at(format!("COPY {}, {place}", self.table)))
+    }
+}
+
+/// The fields of `columns` in their order, nullable all: the database itself refuses a row without a
+/// time, and names it.
+fn choose(schema: &SchemaRef, columns: &[String], table: &str) -> Result<Vec<Field>, PgError> {
+    if columns.is_empty() {
+        return Ok(schema
+            .fields()
+            .iter()
+            .map(|field| nullable(field))
+            .collect());
+    }
+    let mut fields: Vec<Field> = Vec::with_capacity(columns.len());
+    for name in columns {
+        let found = schema.fields().iter().find(|field| field.name() == name);
+        let field = found.ok_or_else(|| {
+            let known: Vec<_> = schema
+                .fields()
+                .iter()
+                .map(|field| field.name().as_str())
+                .collect();
+            let known = known.join(", ");
+            PgError::new(
+                "42703",
+                format!("column \"{name}\" of table \"{table}\" does not exist; it has {known}"),
+            )
+        })?;
+        if fields.iter().any(|known| known.name() == name) {
+            return Err(PgError::new(
+                "42701",
+                format!("column \"{name}\" is named twice"),
+            ));
+        }
+        fields.push(nullable(field));
+    }
+    Ok(fields)
+}
+
+fn nullable(field: &Field) -> Field {
+    field.clone().with_nullable(true)
+}

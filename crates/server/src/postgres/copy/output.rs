@@ -1,0 +1,129 @@
+//! `COPY … TO STDOUT`: rows as `CopyData` messages.
+
+use crate::postgres::copy::binary::SIGNATURE;
+use crate::postgres::copy::syntax::{CopyForm, CopyOptions, Header};
+use crate::postgres::encode::Encoder;
+use crate::postgres::error::PgError;
+use crate::postgres::messages::Backend;
+use arrow::datatypes::Schema;
+use arrow::record_batch::RecordBatch;
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// Appends what comes before the rows as a message of its own; gives back what belongs into the
+/// message of the first row (or of the tail), where drivers look for the header of binary data.
+pub fn write_head(options: &CopyOptions, schema: &Schema, out: &mut Backend) -> Bytes {
+    if options.form == CopyForm::Binary {
+        let mut head = BytesMut::from(&SIGNATURE[..]);
+        head.put_u64(0);
+        return head.freeze();
+    }
+    if options.header != Header::None {
+        out.message(b'd', |body| {
+            for (at, field) in schema.fields().iter().enumerate() {
+                if at > 0 {
+                    body.put_u8(options.delimiter);
+                }
+                write_value(options, field.name().as_bytes(), body);
+            }
+            body.put_u8(b'\n');
+        });
+    }
+    Bytes::new()
+}
+
+/// Appends a batch, one message a row, with `head` before the first. CPU-bound.
+///
+/// # Errors
+/// If a column cannot be encoded.
+pub fn write_rows(
+    options: &CopyOptions,
+    head: &[u8],
+    batch: &RecordBatch,
+    out: &mut Backend,
+) -> Result<(), PgError> {
+    let binary = options.form == CopyForm::Binary;
+    let encoders: Vec<_> = batch
+        .columns()
+        .iter()
+        .map(|column| Encoder::new(column, binary))
+        .collect::<Result<_, _>>()?;
+    let mut value = BytesMut::new();
+    for row in 0..batch.num_rows() {
+        out.message(b'd', |body| {
+            if row == 0 {
+                body.put_slice(head);
+            }
+            if binary {
+                body.put_u16(encoders.len() as u16);
+                for encoder in &encoders {
+                    encoder.write_sized(row, body);
+                }
+                return;
+            }
+            for (at, encoder) in encoders.iter().enumerate() {
+                if at > 0 {
+                    body.put_u8(options.delimiter);
+                }
+                if encoder.is_null(row) {
+                    body.put_slice(options.null.as_bytes());
+                    continue;
+                }
+                value.clear();
+                encoder.write(row, &mut value);
+                write_value(options, &value, body);
+            }
+            body.put_u8(b'\n');
+        });
+    }
+    Ok(())
+}
+
+/// Appends what comes after the rows.
+pub fn write_tail(options: &CopyOptions, head: &[u8], out: &mut Backend) {
+    if options.form == CopyForm::Binary {
+        out.message(b'd', |body| {
+            body.put_slice(head);
+            body.put_i16(-1);
+        });
+    }
+}
+
+/// Appends a value with the escapes or quotes that it needs.
+fn write_value(options: &CopyOptions, value: &[u8], body: &mut BytesMut) {
+    if options.form == CopyForm::Csv {
+        let special = |byte: &u8| {
+            matches!(*byte, b'\n' | b'\r')
+                || [options.delimiter, options.quote, options.escape].contains(byte)
+        };
+        if value != options.null.as_bytes() && value != b"\\." && !value.iter().any(special) {
+            body.put_slice(value);
+            return;
+        }
+        body.put_u8(options.quote);
+        for byte in value {
+            if *byte == options.quote || *byte == options.escape {
+                body.put_u8(options.escape);
+            }
+            body.put_u8(*byte);
+        }
+        body.put_u8(options.quote);
+        return;
+    }
+    for byte in value {
+        let escaped = match *byte {
+            8 => b'b',
+            9 => b't',
+            10 => b'n',
+            11 => b'v',
+            12 => b'f',
+            13 => b'r',
+            b'\\' => b'\\',
+            other if other == options.delimiter => other,
+            other => {
+                body.put_u8(other);
+                continue;
+            }
+        };
+        body.put_slice(&[b'\\', escaped]);
+    }
+}

@@ -1,0 +1,352 @@
+//! Rows of a COPY as they gather in Arrow columns.
+
+use crate::postgres::numeric;
+use arrow::array::{
+    ArrayBuilder, ArrayRef, BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder,
+    Int32Builder, Int64Builder, StringBuilder, TimestampNanosecondBuilder, UInt64Builder,
+};
+use arrow::compute::kernels::cast_utils::string_to_datetime;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatch;
+use chrono::Utc;
+use std::sync::Arc;
+
+/// Rows after which a batch is stored.
+pub const BATCH_ROWS: usize = 10_000;
+/// Bytes of data after which a batch is stored.
+const BATCH_BYTES: usize = 8 << 20;
+/// Microseconds from the Unix epoch to PostgreSQL's, 2000-01-01.
+const EPOCH_US: i64 = 946_684_800_000_000;
+
+/// A column being built.
+enum Column {
+    Bool(BooleanBuilder),
+    I32(Int32Builder),
+    I64(Int64Builder),
+    U64(UInt64Builder),
+    F32(Float32Builder),
+    F64(Float64Builder),
+    Text(StringBuilder),
+    Bytes(BinaryBuilder),
+    Time(TimestampNanosecondBuilder),
+}
+
+/// Rows being built.
+pub struct Rows {
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    count: usize,
+    bytes: usize,
+}
+
+impl Rows {
+    /// No rows yet, of the columns of `fields`.
+    ///
+    /// # Errors
+    /// The column whose type COPY does not take.
+    pub fn new(fields: Vec<Field>) -> Result<Self, String> {
+        let column = |field: &Field| match field.data_type() {
+            DataType::Boolean => Ok(Column::Bool(BooleanBuilder::new())),
+            DataType::Int32 => Ok(Column::I32(Int32Builder::new())),
+            DataType::Int64 => Ok(Column::I64(Int64Builder::new())),
+            DataType::UInt64 => Ok(Column::U64(UInt64Builder::new())),
+            DataType::Float32 => Ok(Column::F32(Float32Builder::new())),
+            DataType::Float64 => Ok(Column::F64(Float64Builder::new())),
+            DataType::Utf8 => Ok(Column::Text(StringBuilder::new())),
+            DataType::Binary => Ok(Column::Bytes(BinaryBuilder::new())),
+            DataType::Timestamp(TimeUnit::Nanosecond, None) => {
+                Ok(Column::Time(TimestampNanosecondBuilder::new()))
+            }
+            other => Err(format!(
+                "COPY does not take column '{}' of type {other}",
+                field.name()
+            )),
+        };
+        let columns = fields.iter().map(column).collect::<Result<_, _>>()?;
+        Ok(Self {
+            schema: Arc::new(Schema::new(fields)),
+            columns,
+            count: 0,
+            bytes: 0,
+        })
+    }
+
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Name of a column.
+    pub fn name(&self, column: usize) -> &str {
+        self.schema.field(column).name()
+    }
+
+    /// Rows since the last [`Rows::finish`].
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether it is time to store the rows.
+    pub fn is_full(&self) -> bool {
+        self.count >= BATCH_ROWS || self.bytes >= BATCH_BYTES
+    }
+
+    /// Ends a row, of which each column got one value.
+    pub fn end_row(&mut self) {
+        self.count += 1;
+    }
+
+    /// The rows as a batch; begins anew.
+    ///
+    /// # Errors
+    /// If the columns are not equally long, which [`Rows::end_row`] forbids.
+    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+        (self.count, self.bytes) = (0, 0);
+        let columns = self.columns.iter_mut().map(Column::finish).collect();
+        RecordBatch::try_new(self.schema.clone(), columns)
+    }
+
+    /// Appends NULL.
+    pub fn null(&mut self, column: usize) {
+        match &mut self.columns[column] {
+            Column::Bool(values) => values.append_null(),
+            Column::I32(values) => values.append_null(),
+            Column::I64(values) => values.append_null(),
+            Column::U64(values) => values.append_null(),
+            Column::F32(values) => values.append_null(),
+            Column::F64(values) => values.append_null(),
+            Column::Text(values) => values.append_null(),
+            Column::Bytes(values) => values.append_null(),
+            Column::Time(values) => values.append_null(),
+        }
+    }
+
+    /// Appends a value given as text.
+    ///
+    /// # Errors
+    /// Why the text is no value of the column's type.
+    pub fn text(&mut self, column: usize, text: &[u8]) -> Result<(), String> {
+        self.bytes += text.len();
+        let column = &mut self.columns[column];
+        if let Column::Bytes(values) = column {
+            values.append_value(parse_bytes(text)?);
+            return Ok(());
+        }
+        let text = std::str::from_utf8(text).map_err(|_| "the text is not UTF-8".to_owned())?;
+        let trimmed = text.trim();
+        match column {
+            Column::Bool(values) => values.append_value(parse_bool(trimmed)?),
+            Column::I32(values) => values.append_value(parse(trimmed, "an integer of 32 bits")?),
+            Column::I64(values) => values.append_value(parse(trimmed, "an integer of 64 bits")?),
+            Column::U64(values) => {
+                values.append_value(parse(trimmed, "an integer of 64 bits without sign")?);
+            }
+            Column::F32(values) => values.append_value(parse(trimmed, "a number")?),
+            Column::F64(values) => values.append_value(parse(trimmed, "a number")?),
+            Column::Text(values) => values.append_value(text),
+            Column::Time(values) => values.append_value(parse_time(trimmed)?),
+            Column::Bytes(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Appends a value in PostgreSQL's binary form; integers and floats of any width are taken
+    /// where nothing is lost.
+    ///
+    /// # Errors
+    /// Why the bytes are no value of the column's type.
+    pub fn binary(&mut self, column: usize, bytes: &[u8]) -> Result<(), String> {
+        self.bytes += bytes.len();
+        match &mut self.columns[column] {
+            Column::Bool(values) => match bytes {
+                [byte] => values.append_value(*byte != 0),
+                _ => return Err(size(bytes, "a boolean")),
+            },
+            Column::I32(values) => {
+                let wide = binary_integer(bytes)?;
+                let value = i32::try_from(wide)
+                    .map_err(|_| format!("{wide} does not fit an integer of 32 bits"))?;
+                values.append_value(value);
+            }
+            Column::I64(values) => values.append_value(binary_integer(bytes)?),
+            Column::U64(values) => {
+                // A numeric of eight bytes would be 0 and nothing else; a bigint 0 looks the same.
+                if matches!(bytes.len(), 2 | 4 | 8) {
+                    return append_unsigned(values, binary_integer(bytes)?);
+                }
+                let text = numeric::decode(bytes).ok_or_else(|| size(bytes, "a numeric"))?;
+                values.append_value(parse(&text, "an integer of 64 bits without sign")?);
+            }
+            Column::F32(values) => match bytes.len() {
+                4 => values.append_value(f32::from_be_bytes(fixed(bytes)?)),
+                8 => values.append_value(f64::from_be_bytes(fixed(bytes)?) as f32),
+                _ => return Err(size(bytes, "a float")),
+            },
+            Column::F64(values) => match bytes.len() {
+                8 => values.append_value(f64::from_be_bytes(fixed(bytes)?)),
+                4 => values.append_value(f32::from_be_bytes(fixed(bytes)?).into()),
+                _ => return Err(size(bytes, "a float")),
+            },
+            Column::Text(values) => {
+                let text = std::str::from_utf8(bytes);
+                values.append_value(text.map_err(|_| "the text is not UTF-8".to_owned())?);
+            }
+            Column::Bytes(values) => values.append_value(bytes),
+            Column::Time(values) => {
+                let [b0, b1, b2, b3, b4, b5, b6, b7] = *bytes else {
+                    return Err(size(bytes, "a timestamp"));
+                };
+                let us = i64::from_be_bytes([b0, b1, b2, b3, b4, b5, b6, b7]);
+                let ns = us.checked_add(EPOCH_US).and_then(|us| us.checked_mul(1000));
+                values.append_value(ns.ok_or_else(out_of_range)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Column {
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Bool(values) => ArrayBuilder::finish(values),
+            Self::I32(values) => ArrayBuilder::finish(values),
+            Self::I64(values) => ArrayBuilder::finish(values),
+            Self::U64(values) => ArrayBuilder::finish(values),
+            Self::F32(values) => ArrayBuilder::finish(values),
+            Self::F64(values) => ArrayBuilder::finish(values),
+            Self::Text(values) => ArrayBuilder::finish(values),
+            Self::Bytes(values) => ArrayBuilder::finish(values),
+            Self::Time(values) => ArrayBuilder::finish(values),
+        }
+    }
+}
+
+fn append_unsigned(values: &mut UInt64Builder, value: i64) -> Result<(), String> {
+    let value = u64::try_from(value).map_err(|_| format!("{value} is negative"))?;
+    values.append_value(value);
+    Ok(())
+}
+
+fn binary_integer(bytes: &[u8]) -> Result<i64, String> {
+    match bytes.len() {
+        2 => Ok(i16::from_be_bytes(fixed(bytes)?).into()),
+        4 => Ok(i32::from_be_bytes(fixed(bytes)?).into()),
+        8 => Ok(i64::from_be_bytes(fixed(bytes)?)),
+        _ => Err(size(bytes, "an integer")),
+    }
+}
+
+fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N], String> {
+    bytes.try_into().map_err(|_| size(bytes, "the value"))
+}
+
+fn size(bytes: &[u8], kind: &str) -> String {
+    format!("{kind} cannot have {} bytes", bytes.len())
+}
+
+fn out_of_range() -> String {
+    "the time is outside of the years 1677 to 2262 that nanoseconds of 64 bits reach".to_owned()
+}
+
+fn parse<T: std::str::FromStr>(text: &str, kind: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| format!("\"{text}\" is not {kind}"))
+}
+
+/// PostgreSQL's words for true and false.
+pub fn parse_bool(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "t" | "true" | "y" | "yes" | "on" | "1" => Ok(true),
+        "f" | "false" | "n" | "no" | "off" | "0" => Ok(false),
+        _ => Err(format!("\"{text}\" is not a boolean")),
+    }
+}
+
+/// `\x` and hexadecimal digits, or bytes as they stand.
+pub fn parse_bytes(text: &[u8]) -> Result<Vec<u8>, String> {
+    let Some(digits) = text.strip_prefix(b"\\x") else {
+        return Ok(text.to_vec());
+    };
+    let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
+    let pairs = digits.chunks(2).map(|pair| match pair {
+        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+        _ => None,
+    });
+    pairs
+        .collect::<Option<_>>()
+        .ok_or_else(|| "\\x is not followed by pairs of hexadecimal digits".to_owned())
+}
+
+/// ns since the epoch of a time as ISO 8601 or PostgreSQL write it, in UTC where no offset is
+/// named; an integer stands for itself.
+pub fn parse_time(text: &str) -> Result<i64, String> {
+    if let Ok(ns) = text.parse() {
+        return Ok(ns);
+    }
+    let time = string_to_datetime(&Utc, text).map_err(|_| format!("\"{text}\" is not a time"))?;
+    time.timestamp_nanos_opt().ok_or_else(out_of_range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(kind: DataType) -> Rows {
+        Rows::new(vec![Field::new("c", kind, true)]).unwrap()
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(parse_time("2000-01-01 00:00:00+00"), Ok(EPOCH_US * 1000));
+        assert_eq!(
+            parse_time("2000-01-01T01:00:00.5+01:00"),
+            Ok(EPOCH_US * 1000 + 500_000_000)
+        );
+        assert_eq!(parse_time("7"), Ok(7));
+        assert!(parse_time("yesterday").is_err());
+        assert!(parse_time("9999-01-01").is_err());
+        let mut rows = rows(DataType::Timestamp(TimeUnit::Nanosecond, None));
+        rows.binary(0, &1_i64.to_be_bytes()).unwrap();
+        rows.end_row();
+        assert!(rows.binary(0, &i64::MAX.to_be_bytes()).is_err());
+        assert!(rows.binary(0, &[0; 4]).is_err());
+    }
+
+    #[test]
+    fn integers_of_any_width_that_fit() {
+        let mut rows = rows(DataType::Int32);
+        assert!(rows.binary(0, &7_i64.to_be_bytes()).is_ok());
+        assert!(rows.binary(0, &i64::MAX.to_be_bytes()).is_err());
+        assert!(rows.text(0, b"2147483648").is_err());
+        assert!(rows.text(0, b" 5 ").is_ok());
+    }
+
+    #[test]
+    fn unsigned_from_numeric_and_bigint() {
+        let mut rows = rows(DataType::UInt64);
+        let mut bytes = bytes::BytesMut::new();
+        numeric::encode(&u64::MAX.to_string(), &mut bytes);
+        rows.binary(0, &bytes).unwrap();
+        rows.binary(0, &5_i64.to_be_bytes()).unwrap();
+        assert!(rows.binary(0, &(-1_i64).to_be_bytes()).is_err());
+        rows.end_row();
+        rows.end_row();
+        let batch = rows.finish().unwrap();
+        let values = batch
+            .column(0)
+            .as_any()
+            .downcast_ref::<arrow::array::UInt64Array>()
+            .unwrap();
+        assert_eq!(values.values(), &[u64::MAX, 5]);
+    }
+
+    #[test]
+    fn bytes_and_booleans() {
+        assert_eq!(parse_bytes(b"\\x00fF"), Ok(vec![0, 255]));
+        assert!(parse_bytes(b"\\x0").is_err());
+        assert_eq!(parse_bytes(b"raw"), Ok(b"raw".to_vec()));
+        assert_eq!((parse_bool("T"), parse_bool("off")), (Ok(true), Ok(false)));
+        assert!(parse_bool("maybe").is_err());
+    }
+}

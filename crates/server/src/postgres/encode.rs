@@ -1,0 +1,453 @@
+//! Arrow values as PostgreSQL sends them, in text and in binary.
+//!
+//! A column is downcast once a batch and becomes an [`Encoder`], which writes the value of a row.
+//! PostgreSQL's times have microseconds: nanoseconds are rounded down, in text as in binary,
+//! because clients refuse a text with more digits.
+
+use crate::postgres::numeric;
+use crate::postgres::types::pg_type;
+use arrow::array::timezone::Tz;
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
+use arrow::buffer::NullBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::{
+    DataType, Date32Type, DurationNanosecondType, Float32Type, Float64Type, Int16Type, Int32Type,
+    Int64Type, IntervalMonthDayNanoType, IntervalUnit, Time64MicrosecondType, TimeUnit,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt64Type,
+};
+use arrow::error::ArrowError;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use bytes::{BufMut, BytesMut};
+use chrono::{DateTime, NaiveDate, TimeZone};
+use std::fmt::Write;
+
+/// Microseconds from the Unix epoch to PostgreSQL's, 2000-01-01.
+const EPOCH_US: i64 = 946_684_800_000_000;
+/// Days from the Unix epoch to PostgreSQL's.
+const EPOCH_DAYS: i32 = 10_957;
+
+type Write1 = Box<dyn Fn(usize, &mut BytesMut) + Send + Sync>;
+
+/// Writes values of a column.
+pub struct Encoder {
+    nulls: Option<NullBuffer>,
+    write: Write1,
+}
+
+impl Encoder {
+    /// An encoder of `array`, in binary or in text.
+    ///
+    /// # Errors
+    /// If Arrow cannot convert the values to a type that PostgreSQL has.
+    pub fn new(array: &ArrayRef, binary: bool) -> Result<Self, ArrowError> {
+        let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        Ok(Self {
+            nulls,
+            write: writer(array, binary)?,
+        })
+    }
+
+    /// Whether the value of `row` is null.
+    pub fn is_null(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    /// Appends the value of `row`, which is not null.
+    pub fn write(&self, row: usize, out: &mut BytesMut) {
+        (self.write)(row, out);
+    }
+
+    /// Appends the value of `row` with its length before it; -1 for null.
+    pub fn write_sized(&self, row: usize, out: &mut BytesMut) {
+        if self.is_null(row) {
+            out.put_i32(-1);
+            return;
+        }
+        let at = out.len();
+        out.put_u32(0);
+        self.write(row, out);
+        let length = (out.len() - at - 4) as u32;
+        out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+    }
+}
+
+fn writer(array: &ArrayRef, binary: bool) -> Result<Write1, ArrowError> {
+    let convert = |to: DataType| writer(&cast(array, &to)?, binary);
+    Ok(match array.data_type() {
+        DataType::Int8 | DataType::UInt8 => return convert(DataType::Int16),
+        DataType::UInt16 => return convert(DataType::Int32),
+        DataType::UInt32 => return convert(DataType::Int64),
+        DataType::Float16 => return convert(DataType::Float32),
+        DataType::FixedSizeBinary(_) | DataType::BinaryView => return convert(DataType::Binary),
+        DataType::Utf8View => return convert(DataType::Utf8),
+        DataType::Date64 => return convert(DataType::Date32),
+        DataType::Time32(_) | DataType::Time64(TimeUnit::Nanosecond) => {
+            return convert(DataType::Time64(TimeUnit::Microsecond));
+        }
+        DataType::Interval(IntervalUnit::YearMonth | IntervalUnit::DayTime) => {
+            return convert(DataType::Interval(IntervalUnit::MonthDayNano));
+        }
+        DataType::Duration(TimeUnit::Second | TimeUnit::Millisecond | TimeUnit::Microsecond) => {
+            return convert(DataType::Duration(TimeUnit::Nanosecond));
+        }
+        DataType::Dictionary(key, values) if **key != DataType::Int32 => {
+            return convert(DataType::Dictionary(
+                Box::new(DataType::Int32),
+                values.clone(),
+            ));
+        }
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_dictionary::<Int32Type>();
+            let write = writer(dictionary.values(), binary)?;
+            let keys = dictionary.keys().values().clone();
+            Box::new(move |row, out| write(keys[row] as usize, out))
+        }
+        DataType::Boolean => {
+            let values = array.as_boolean().clone();
+            let words = if binary { [0, 1] } else { [b'f', b't'] };
+            Box::new(move |row, out| out.put_u8(words[usize::from(values.value(row))]))
+        }
+        DataType::Int16 => numbers::<Int16Type>(array, binary, |value, out| out.put_i16(value)),
+        DataType::Int32 => numbers::<Int32Type>(array, binary, |value, out| out.put_i32(value)),
+        DataType::Int64 => numbers::<Int64Type>(array, binary, |value, out| out.put_i64(value)),
+        DataType::UInt64 => numbers::<UInt64Type>(array, binary, |value, out| {
+            numeric::encode(&value.to_string(), out);
+        }),
+        DataType::Float32 => {
+            let values = array.as_primitive::<Float32Type>().values().clone();
+            if binary {
+                Box::new(move |row, out| out.put_f32(values[row]))
+            } else {
+                Box::new(move |row, out| write_float(out, values[row], values[row].into()))
+            }
+        }
+        DataType::Float64 => {
+            let values = array.as_primitive::<Float64Type>().values().clone();
+            if binary {
+                Box::new(move |row, out| out.put_f64(values[row]))
+            } else {
+                Box::new(move |row, out| write_float(out, values[row], values[row]))
+            }
+        }
+        DataType::Decimal32(..)
+        | DataType::Decimal64(..)
+        | DataType::Decimal128(..)
+        | DataType::Decimal256(..) => {
+            let texts = cast(array, &DataType::Utf8)?.as_string::<i32>().clone();
+            if binary {
+                Box::new(move |row, out| numeric::encode(texts.value(row), out))
+            } else {
+                Box::new(move |row, out| out.put_slice(texts.value(row).as_bytes()))
+            }
+        }
+        DataType::Utf8 => {
+            let values = array.as_string::<i32>().clone();
+            Box::new(move |row, out| out.put_slice(values.value(row).as_bytes()))
+        }
+        DataType::LargeUtf8 => {
+            let values = array.as_string::<i64>().clone();
+            Box::new(move |row, out| out.put_slice(values.value(row).as_bytes()))
+        }
+        DataType::Binary => {
+            let values = array.as_binary::<i32>().clone();
+            Box::new(move |row, out| write_bytes(values.value(row), binary, out))
+        }
+        DataType::LargeBinary => {
+            let values = array.as_binary::<i64>().clone();
+            Box::new(move |row, out| write_bytes(values.value(row), binary, out))
+        }
+        DataType::Timestamp(unit, zone) => timestamps(array, *unit, zone.as_deref(), binary)?,
+        DataType::Date32 => {
+            let values = array.as_primitive::<Date32Type>().values().clone();
+            if binary {
+                Box::new(move |row, out| out.put_i32(values[row].saturating_sub(EPOCH_DAYS)))
+            } else {
+                Box::new(
+                    move |row, out| match NaiveDate::from_epoch_days(values[row]) {
+                        Some(date) => print(out, date.format("%Y-%m-%d")),
+                        None => out.put_slice(b"infinity"),
+                    },
+                )
+            }
+        }
+        DataType::Time64(TimeUnit::Microsecond) => {
+            let values = array
+                .as_primitive::<Time64MicrosecondType>()
+                .values()
+                .clone();
+            if binary {
+                Box::new(move |row, out| out.put_i64(values[row]))
+            } else {
+                Box::new(move |row, out| write_clock(values[row], out))
+            }
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let values = array
+                .as_primitive::<IntervalMonthDayNanoType>()
+                .values()
+                .clone();
+            Box::new(move |row, out| {
+                let value = values[row];
+                write_interval(
+                    value.months,
+                    value.days,
+                    value.nanoseconds / 1000,
+                    binary,
+                    out,
+                );
+            })
+        }
+        DataType::Duration(TimeUnit::Nanosecond) => {
+            let values = array
+                .as_primitive::<DurationNanosecondType>()
+                .values()
+                .clone();
+            Box::new(move |row, out| write_interval(0, 0, values[row] / 1000, binary, out))
+        }
+        DataType::List(inner) if !inner.data_type().is_nested() => {
+            let lists = array.as_list::<i32>().clone();
+            let values = Encoder::new(lists.values(), binary)?;
+            let oid = pg_type(inner.data_type()).oid();
+            Box::new(move |row, out| {
+                let offsets = lists.value_offsets();
+                let rows = offsets[row] as usize..offsets[row + 1] as usize;
+                write_array(&values, rows, oid, binary, out);
+            })
+        }
+        DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
+            if !inner.data_type().is_nested() =>
+        {
+            return convert(DataType::List(inner.clone()));
+        }
+        _ => {
+            let format = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())?;
+            let texts: Vec<String> = (0..array.len())
+                .map(|row| format.value(row).to_string())
+                .collect();
+            Box::new(move |row, out| out.put_slice(texts[row].as_bytes()))
+        }
+    })
+}
+
+fn numbers<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    binary: bool,
+    put: fn(T::Native, &mut BytesMut),
+) -> Write1
+where
+    T::Native: std::fmt::Display,
+{
+    let values = array.as_primitive::<T>().values().clone();
+    if binary {
+        Box::new(move |row, out| put(values[row], out))
+    } else {
+        Box::new(move |row, out| print(out, values[row]))
+    }
+}
+
+fn timestamps(
+    array: &ArrayRef,
+    unit: TimeUnit,
+    zone: Option<&str>,
+    binary: bool,
+) -> Result<Write1, ArrowError> {
+    let (values, to_us): (_, fn(i64) -> i64) = match unit {
+        TimeUnit::Second => (
+            array.as_primitive::<TimestampSecondType>().values().clone(),
+            |value| value.saturating_mul(1_000_000),
+        ),
+        TimeUnit::Millisecond => (
+            array
+                .as_primitive::<TimestampMillisecondType>()
+                .values()
+                .clone(),
+            |value| value.saturating_mul(1000),
+        ),
+        TimeUnit::Microsecond => (
+            array
+                .as_primitive::<TimestampMicrosecondType>()
+                .values()
+                .clone(),
+            |value| value,
+        ),
+        TimeUnit::Nanosecond => (
+            array
+                .as_primitive::<TimestampNanosecondType>()
+                .values()
+                .clone(),
+            |value| value.div_euclid(1000),
+        ),
+    };
+    if binary {
+        return Ok(Box::new(move |row, out| {
+            out.put_i64(to_us(values[row]).saturating_sub(EPOCH_US));
+        }));
+    }
+    let zone: Option<Tz> = zone.map(str::parse).transpose()?;
+    Ok(Box::new(move |row, out| {
+        let us = to_us(values[row]);
+        let Some(time) = DateTime::from_timestamp_micros(us) else {
+            out.put_slice(if us < 0 { b"-infinity" } else { b"infinity" });
+            return;
+        };
+        let Some(zone) = zone else {
+            write_time(time.naive_utc(), out);
+            return;
+        };
+        let local = zone.from_utc_datetime(&time.naive_utc());
+        write_time(local.naive_local(), out);
+        let offset = local.format("%:z").to_string();
+        out.put_slice(offset.strip_suffix(":00").unwrap_or(&offset).as_bytes());
+    }))
+}
+
+/// `2024-01-31 12:00:00.5`, as PostgreSQL's style ISO.
+fn write_time(time: chrono::NaiveDateTime, out: &mut BytesMut) {
+    print(out, time.format("%Y-%m-%d %H:%M:%S"));
+    write_decimals(time.and_utc().timestamp_subsec_micros(), out);
+}
+
+/// `12:00:00.5` from microseconds since midnight.
+fn write_clock(us: i64, out: &mut BytesMut) {
+    let seconds = us / 1_000_000;
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    print(
+        out,
+        format_args!("{hours:02}:{minutes:02}:{:02}", seconds % 60),
+    );
+    write_decimals((us % 1_000_000) as u32, out);
+}
+
+fn write_decimals(us: u32, out: &mut BytesMut) {
+    if us > 0 {
+        let text = format!(".{us:06}");
+        out.put_slice(text.trim_end_matches('0').as_bytes());
+    }
+}
+
+fn write_interval(months: i32, days: i32, us: i64, binary: bool, out: &mut BytesMut) {
+    if binary {
+        out.put_i64(us);
+        out.put_i32(days);
+        out.put_i32(months);
+        return;
+    }
+    let begin = out.len();
+    for (count, one, many) in [
+        (months / 12, "year", "years"),
+        (months % 12, "mon", "mons"),
+        (days, "day", "days"),
+    ] {
+        if count != 0 {
+            let space = if out.len() > begin { " " } else { "" };
+            let word = if count == 1 { one } else { many };
+            print(out, format_args!("{space}{count} {word}"));
+        }
+    }
+    if us != 0 || out.len() == begin {
+        if out.len() > begin {
+            out.put_u8(b' ');
+        }
+        if us < 0 {
+            out.put_u8(b'-');
+        }
+        write_clock(us.saturating_abs(), out);
+    }
+}
+
+fn write_bytes(bytes: &[u8], binary: bool, out: &mut BytesMut) {
+    if binary {
+        out.put_slice(bytes);
+        return;
+    }
+    out.put_slice(b"\\x");
+    for byte in bytes {
+        print(out, format_args!("{byte:02x}"));
+    }
+}
+
+/// The shortest text that reads back as the same float, with an exponent where PostgreSQL has one.
+fn write_float(
+    out: &mut BytesMut,
+    shortest: impl std::fmt::Display + std::fmt::LowerExp,
+    value: f64,
+) {
+    if value.is_nan() {
+        out.put_slice(b"NaN");
+    } else if value.is_infinite() {
+        out.put_slice(if value > 0.0 {
+            b"Infinity"
+        } else {
+            b"-Infinity"
+        });
+    } else if value == 0.0 || (1e-4..1e15).contains(&value.abs()) {
+        print(out, shortest);
+    } else {
+        let text = format!("{shortest:e}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let (sign, digits) = match exponent.strip_prefix('-') {
+            Some(digits) => ('-', digits),
+            None => ('+', exponent),
+        };
+        print(out, format_args!("{mantissa}e{sign}{digits:0>2}"));
+    }
+}
+
+/// An array of one dimension.
+fn write_array(
+    values: &Encoder,
+    rows: std::ops::Range<usize>,
+    oid: u32,
+    binary: bool,
+    out: &mut BytesMut,
+) {
+    if binary {
+        let has_null = rows.clone().any(|row| values.is_null(row));
+        out.put_i32(i32::from(!rows.is_empty()));
+        out.put_i32(i32::from(has_null));
+        out.put_u32(oid);
+        if !rows.is_empty() {
+            out.put_i32(rows.len() as i32);
+            out.put_i32(1);
+        }
+        for row in rows {
+            values.write_sized(row, out);
+        }
+        return;
+    }
+    out.put_u8(b'{');
+    let mut text = BytesMut::new();
+    for (at, row) in rows.enumerate() {
+        if at > 0 {
+            out.put_u8(b',');
+        }
+        if values.is_null(row) {
+            out.put_slice(b"NULL");
+            continue;
+        }
+        text.clear();
+        values.write(row, &mut text);
+        let plain = |byte: &u8| !b"{},\"\\ \t\r\n\x0b\x0c".contains(byte);
+        if !text.is_empty() && text.iter().all(plain) && !text.eq_ignore_ascii_case(b"null") {
+            out.put_slice(&text);
+            continue;
+        }
+        out.put_u8(b'"');
+        for byte in &text {
+            if matches!(byte, b'"' | b'\\') {
+                out.put_u8(b'\\');
+            }
+            out.put_u8(*byte);
+        }
+        out.put_u8(b'"');
+    }
+    out.put_u8(b'}');
+}
+
+fn print(out: &mut BytesMut, value: impl std::fmt::Display) {
+    write!(out, "{value}").expect("a BytesMut takes all bytes");
+}
+
+#[cfg(test)]
+mod tests;

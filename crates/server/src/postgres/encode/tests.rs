@@ -1,0 +1,178 @@
+//! Values against what PostgreSQL 16 prints and sends for them.
+
+use super::*;
+use arrow::array::{
+    BinaryArray, Date32Array, Decimal128Array, DictionaryArray, DurationMillisecondArray,
+    Float32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray, ListArray, StringArray,
+    StringViewArray, Time64NanosecondArray, TimestampNanosecondArray, TimestampSecondArray,
+    UInt32Array, UInt64Array,
+};
+use arrow::datatypes::{IntervalMonthDayNano, UInt16Type};
+use std::sync::Arc;
+
+fn texts(array: impl Array + 'static) -> Vec<String> {
+    let array: ArrayRef = Arc::new(array);
+    let encoder = Encoder::new(&array, false).unwrap();
+    let text = |row| {
+        let mut out = BytesMut::new();
+        if encoder.is_null(row) {
+            return "NULL".to_owned();
+        }
+        encoder.write(row, &mut out);
+        String::from_utf8(out.to_vec()).unwrap()
+    };
+    (0..array.len()).map(text).collect()
+}
+
+fn binary(array: impl Array + 'static) -> Vec<u8> {
+    let array: ArrayRef = Arc::new(array);
+    let mut out = BytesMut::new();
+    Encoder::new(&array, true).unwrap().write(0, &mut out);
+    out.to_vec()
+}
+
+#[test]
+fn numbers() {
+    assert_eq!(
+        texts(Int64Array::from(vec![Some(i64::MIN), None])),
+        ["-9223372036854775808", "NULL"]
+    );
+    assert_eq!(
+        texts(UInt64Array::from(vec![u64::MAX])),
+        ["18446744073709551615"]
+    );
+    let floats = vec![
+        0.1,
+        1.0,
+        1e300,
+        1e-7,
+        1.5e-10,
+        -0.0,
+        f64::NAN,
+        f64::NEG_INFINITY,
+    ];
+    assert_eq!(
+        texts(Float64Array::from(floats)),
+        [
+            "0.1",
+            "1",
+            "1e+300",
+            "1e-07",
+            "1.5e-10",
+            "-0",
+            "NaN",
+            "-Infinity"
+        ]
+    );
+    assert_eq!(texts(Float32Array::from(vec![0.1])), ["0.1"]);
+    let decimals = Decimal128Array::from(vec![-1_234_567, 5])
+        .with_precision_and_scale(20, 3)
+        .unwrap();
+    assert_eq!(texts(decimals), ["-1234.567", "0.005"]);
+    assert_eq!(binary(UInt32Array::from(vec![7])), 7_i64.to_be_bytes());
+    let decimal = Decimal128Array::from(vec![12_345_678])
+        .with_precision_and_scale(20, 3)
+        .unwrap();
+    assert_eq!(
+        binary(decimal),
+        b"\0\x03\0\x01\0\0\0\x03\0\x01\x09\x29\x1a\x7c"
+    );
+}
+
+#[test]
+fn times() {
+    let nanoseconds = vec![1_704_067_200_500_000_999, -1, 0];
+    assert_eq!(
+        texts(TimestampNanosecondArray::from(nanoseconds.clone())),
+        [
+            "2024-01-01 00:00:00.5",
+            "1969-12-31 23:59:59.999999",
+            "1970-01-01 00:00:00"
+        ]
+    );
+    let zoned = TimestampSecondArray::from(vec![0]);
+    assert_eq!(
+        texts(zoned.clone().with_timezone("+00:00")),
+        ["1970-01-01 00:00:00+00"]
+    );
+    assert_eq!(
+        texts(zoned.with_timezone("Asia/Kolkata")),
+        ["1970-01-01 05:30:00+05:30"]
+    );
+    assert_eq!(
+        binary(TimestampNanosecondArray::from(vec![
+            946_684_800_000_001_000
+        ])),
+        [0, 0, 0, 0, 0, 0, 0, 1]
+    );
+    assert_eq!(texts(Date32Array::from(vec![19_723])), ["2024-01-01"]);
+    assert_eq!(binary(Date32Array::from(vec![10_958])), [0, 0, 0, 1]);
+    assert_eq!(
+        texts(Time64NanosecondArray::from(vec![3_661_500_000_000])),
+        ["01:01:01.5"]
+    );
+}
+
+#[test]
+fn intervals() {
+    let interval = |months, days, ns| IntervalMonthDayNano::new(months, days, ns);
+    let values = vec![
+        Some(interval(14, 3, 4_000_000_000)),
+        Some(interval(0, 0, 0)),
+        Some(interval(0, 1, -1_500_000_000)),
+        None,
+    ];
+    assert_eq!(
+        texts(IntervalMonthDayNanoArray::from(values)),
+        [
+            "1 year 2 mons 3 days 00:00:04",
+            "00:00:00",
+            "1 day -00:00:01.5",
+            "NULL"
+        ]
+    );
+    assert_eq!(
+        texts(DurationMillisecondArray::from(vec![90_061_000])),
+        ["25:01:01"]
+    );
+}
+
+#[test]
+fn texts_bytes_and_dictionaries() {
+    let tags: DictionaryArray<UInt16Type> = vec![Some("a"), None, Some("b")].into_iter().collect();
+    assert_eq!(texts(tags), ["a", "NULL", "b"]);
+    assert_eq!(
+        texts(StringViewArray::from(vec![
+            "a long text that is not inline"
+        ])),
+        ["a long text that is not inline"]
+    );
+    assert_eq!(
+        texts(BinaryArray::from(vec![&[0_u8, 255][..]])),
+        ["\\x00ff"]
+    );
+    assert_eq!(binary(BinaryArray::from(vec![&[0_u8, 255][..]])), [0, 255]);
+    assert_eq!(texts(StringArray::from(vec![""])), [""]);
+}
+
+#[test]
+fn lists() {
+    let list = ListArray::from_iter_primitive::<Int64Type, _, _>(vec![
+        Some(vec![Some(1), None]),
+        None,
+        Some(vec![]),
+    ]);
+    assert_eq!(texts(list.clone()), ["{1,NULL}", "NULL", "{}"]);
+    let mut expected = Vec::new();
+    for number in [1, 1, 20, 2, 1, 8] {
+        expected.extend_from_slice(&i32::to_be_bytes(number));
+    }
+    expected.extend_from_slice(&1_i64.to_be_bytes());
+    expected.extend_from_slice(&(-1_i32).to_be_bytes());
+    assert_eq!(binary(list), expected);
+    let words = StringArray::from(vec!["plain", "a b", "", "null", "q\"\\"]);
+    let field = Arc::new(arrow::datatypes::Field::new("item", DataType::Utf8, true));
+    let offsets = arrow::buffer::OffsetBuffer::from_lengths([5]);
+    let list = ListArray::new(field, offsets, Arc::new(words), None);
+    assert_eq!(texts(list), ["{plain,\"a b\",\"\",\"null\",\"q\\\"\\\\\"}"]);
+}

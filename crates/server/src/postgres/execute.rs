@@ -1,0 +1,331 @@
+//! Running statements: rows out, COPY in and out.
+
+use crate::gate::Ticket;
+use crate::postgres::connection::Connection;
+use crate::postgres::copy::input::CopyIn;
+use crate::postgres::copy::output;
+use crate::postgres::copy::syntax::{Copy, CopyForm, CopyOptions};
+use crate::postgres::encode::Encoder;
+use crate::postgres::error::PgError;
+use crate::postgres::io::{Halt, Io, Watch};
+use crate::postgres::messages::{Backend, Column, Frontend};
+use crate::postgres::prepared::{Portal, Progress};
+use crate::postgres::types::columns;
+use arrow::record_batch::RecordBatch;
+use bytes::BufMut;
+use futures::StreamExt;
+use marigram_service::{Answer, RowStream};
+use std::sync::Arc;
+
+/// Rows up to which a batch is encoded on the thread that serves the connection.
+const ROWS_INLINE: usize = 256;
+/// Rows that are encoded at once, so that what waits to be sent stays small.
+const ROWS_PART: usize = 8192;
+
+/// Rows on their way to a client.
+pub struct Flow {
+    rows: RowStream,
+    columns: Arc<[Column]>,
+    /// What was fetched and not sent yet.
+    ahead: Option<RecordBatch>,
+    sent: u64,
+}
+
+impl Flow {
+    fn new(rows: RowStream, formats: &[i16]) -> Self {
+        let columns = columns(&rows.schema, formats).into();
+        Self {
+            rows,
+            columns,
+            ahead: None,
+            sent: 0,
+        }
+    }
+
+    /// Up to `rows_max` rows that are sent next; `None` at the end.
+    async fn next(
+        &mut self,
+        io: &mut Io,
+        watch: &Watch,
+        rows_max: usize,
+    ) -> Result<Option<RecordBatch>, Halt> {
+        let batch = match self.ahead.take() {
+            Some(batch) => batch,
+            None => loop {
+                let batches = &mut self.rows.batches;
+                let next = io
+                    .guard(watch, async { batches.next().await.transpose() })
+                    .await?;
+                match next {
+                    None => return Ok(None),
+                    Some(batch) if batch.num_rows() > 0 => break batch,
+                    Some(_) => {}
+                }
+            },
+        };
+        let part = batch.num_rows().min(rows_max).min(ROWS_PART);
+        if part < batch.num_rows() {
+            self.ahead = Some(batch.slice(part, batch.num_rows() - part));
+        }
+        Ok(Some(batch.slice(0, part)))
+    }
+}
+
+impl Connection<'_> {
+    /// The right to run a statement.
+    fn enter(&self) -> Result<Ticket, PgError> {
+        self.shared.gate.enter().ok_or_else(|| {
+            PgError::new(
+                "53000",
+                "too many statements are running; send this one again later",
+            )
+        })
+    }
+
+    /// Runs a statement of a simple query; columns and rows go out as text.
+    pub(super) async fn query(&mut self, sql: &str) -> Result<(), Halt> {
+        let ticket = self.enter()?;
+        let watch = self.watch();
+        let zone = self.session.time_zone.clone();
+        let query = &self.shared.services.query;
+        let answer = self
+            .io
+            .guard(&watch, query.execute(&mut self.session, sql))
+            .await?;
+        self.report_zone(&zone);
+        match answer {
+            Answer::Done { tag, .. } => self.io.out.complete(&tag),
+            Answer::Rows(rows) => {
+                let mut flow = Flow::new(rows, &[]);
+                self.io.out.row_description(&flow.columns);
+                self.send(&mut flow, &watch, usize::MAX).await?;
+            }
+        }
+        drop(ticket);
+        Ok(())
+    }
+
+    /// Runs a portal, or goes on with it.
+    pub(super) async fn advance(
+        &mut self,
+        portal: &mut Portal,
+        rows_max: usize,
+    ) -> Result<(), Halt> {
+        let watch = self.watch();
+        let rows_max = if rows_max == 0 { usize::MAX } else { rows_max };
+        let mut running = match std::mem::replace(&mut portal.progress, Progress::Done) {
+            Progress::Done => {
+                self.io.out.complete("SELECT 0");
+                return Ok(());
+            }
+            Progress::Rows(running) => running,
+            Progress::Ready => {
+                let ticket = self.enter()?;
+                let prepared = portal.statement.prepared.clone().ok_or_else(|| {
+                    PgError::new(
+                        "XX000",
+                        "a statement for the database was not prepared there",
+                    )
+                })?;
+                let parameters = std::mem::take(&mut portal.parameters);
+                let zone = self.session.time_zone.clone();
+                let query = &self.shared.services.query;
+                let work = query.execute_prepared(&mut self.session, prepared.as_ref(), parameters);
+                let answer = self.io.guard(&watch, work).await?;
+                self.report_zone(&zone);
+                match answer {
+                    Answer::Done { tag, .. } => {
+                        self.io.out.complete(&tag);
+                        return Ok(());
+                    }
+                    Answer::Rows(rows) => Box::new((Flow::new(rows, &portal.formats), ticket)),
+                }
+            }
+        };
+        if self.send(&mut running.0, &watch, rows_max).await? {
+            portal.progress = Progress::Rows(running);
+        }
+        Ok(())
+    }
+
+    /// Sends up to `rows_max` rows, and how it ended; says whether the client may ask for more.
+    async fn send(
+        &mut self,
+        flow: &mut Flow,
+        watch: &Watch,
+        rows_max: usize,
+    ) -> Result<bool, Halt> {
+        let mut left = rows_max;
+        while left > 0 {
+            let Some(batch) = flow.next(&mut self.io, watch, left).await? else {
+                let tag = format!("SELECT {}", flow.sent);
+                self.io.out.complete(&tag);
+                return Ok(false);
+            };
+            left -= batch.num_rows();
+            flow.sent += batch.num_rows() as u64;
+            let columns = flow.columns.clone();
+            self.encode(batch, move |batch, out| write_rows(&columns, batch, out))
+                .await?;
+            self.io.flush_if_much().await?;
+        }
+        self.io.out.bare(b's');
+        // The tag of each part counts its own rows.
+        flow.sent = 0;
+        Ok(true)
+    }
+
+    /// Runs `write` for a batch: here if it is small, otherwise on a blocking thread.
+    async fn encode(
+        &mut self,
+        batch: RecordBatch,
+        write: impl FnOnce(&RecordBatch, &mut Backend) -> Result<(), PgError> + Send + 'static,
+    ) -> Result<(), Halt> {
+        if batch.num_rows() <= ROWS_INLINE {
+            return Ok(write(&batch, &mut self.io.out)?);
+        }
+        let mut out = std::mem::take(&mut self.io.out);
+        let work = move || {
+            let written = write(&batch, &mut out);
+            (out, written)
+        };
+        let (out, written) = tokio::task::spawn_blocking(work)
+            .await
+            .map_err(PgError::from)?;
+        self.io.out = out;
+        Ok(written?)
+    }
+
+    /// Tells the client of the session's time zone if it changed from `before`.
+    fn report_zone(&mut self, before: &str) {
+        if self.session.time_zone != before {
+            self.io
+                .out
+                .parameter_status("TimeZone", &self.session.time_zone);
+        }
+    }
+
+    /// Runs a COPY.
+    pub(super) async fn copy(&mut self, copy: &Copy) -> Result<(), Halt> {
+        match copy {
+            Copy::In {
+                database,
+                table,
+                columns,
+                options,
+            } => {
+                let database = database
+                    .clone()
+                    .unwrap_or_else(|| self.session.database.clone());
+                self.copy_in(&database, table, columns, options.clone())
+                    .await
+            }
+            Copy::Out { query, options } => self.copy_out(query, options).await,
+        }
+    }
+
+    async fn copy_in(
+        &mut self,
+        database: &str,
+        table: &str,
+        columns: &[String],
+        options: CopyOptions,
+    ) -> Result<(), Halt> {
+        let _ticket = self.enter()?;
+        let watch = self.watch();
+        let ingest = self.shared.services.ingest.clone();
+        let schema = self
+            .io
+            .guard(&watch, ingest.table_schema(database, table))
+            .await?;
+        let limit = self.shared.config.body_bytes_max;
+        let mut copy = CopyIn::new(ingest, (database, table), &schema, columns, options, limit)?;
+        self.io.out.copy_response(b'G', copy.width, copy.binary);
+        self.io.flush().await?;
+        loop {
+            // What stops other statements stops the wait for data too.
+            let message = tokio::select! {
+                message = self.io.next() => message?,
+                () = watch.kill.cancelled() => return Err(crate::postgres::io::Gone::Stopping.into()),
+                () = watch.flag.raised() => {
+                    return Err(PgError::new("57014", "the COPY was cancelled by its client").into());
+                }
+            };
+            match message {
+                Frontend::CopyData(data) => copy.push(&data).await?,
+                Frontend::CopyDone => break,
+                Frontend::CopyFail(reason) => {
+                    let message = format!("the client ended the COPY: {reason}");
+                    return Err(PgError::new("57014", message).into());
+                }
+                // Drivers send these ahead; the protocol says to pass them over.
+                Frontend::Flush | Frontend::Sync => {}
+                _ => {
+                    let message = "a message that has no place in a COPY came within one";
+                    return Err(PgError::new("08P01", message).into());
+                }
+            }
+        }
+        let stored = copy.finish().await?;
+        self.shared.telemetry.rows("postgres copy", stored);
+        self.io.out.complete(&format!("COPY {stored}"));
+        Ok(())
+    }
+
+    async fn copy_out(&mut self, sql: &str, options: &CopyOptions) -> Result<(), Halt> {
+        let _ticket = self.enter()?;
+        let watch = self.watch();
+        let query = &self.shared.services.query;
+        let answer = self
+            .io
+            .guard(&watch, query.execute(&mut self.session, sql))
+            .await?;
+        let Answer::Rows(rows) = answer else {
+            let message = "COPY (…) TO STDOUT needs a query with rows";
+            return Err(PgError::new("0A000", message).into());
+        };
+        let schema = rows.schema.clone();
+        let mut flow = Flow::new(rows, &[]);
+        // The first rows are fetched before the answer begins, so that most errors come alone.
+        let mut next = flow.next(&mut self.io, &watch, ROWS_PART).await?;
+        let binary = options.form == CopyForm::Binary;
+        self.io
+            .out
+            .copy_response(b'H', schema.fields().len(), binary);
+        let mut head = output::write_head(options, &schema, &mut self.io.out);
+        let mut rows: u64 = 0;
+        while let Some(batch) = next {
+            rows += batch.num_rows() as u64;
+            let (options, head) = (options.clone(), std::mem::take(&mut head));
+            let write = move |batch: &RecordBatch, out: &mut Backend| {
+                output::write_rows(&options, &head, batch, out)
+            };
+            self.encode(batch, write).await?;
+            self.io.flush_if_much().await?;
+            next = flow.next(&mut self.io, &watch, ROWS_PART).await?;
+        }
+        output::write_tail(options, &head, &mut self.io.out);
+        self.io.out.bare(b'c');
+        self.io.out.complete(&format!("COPY {rows}"));
+        Ok(())
+    }
+}
+
+/// Appends a batch, one `DataRow` a row. CPU-bound.
+fn write_rows(columns: &[Column], batch: &RecordBatch, out: &mut Backend) -> Result<(), PgError> {
+    let encoders: Vec<_> = batch
+        .columns()
+        .iter()
+        .zip(columns)
+        .map(|(array, column)| Encoder::new(array, column.binary))
+        .collect::<Result<_, _>>()?;
+    for row in 0..batch.num_rows() {
+        out.message(b'D', |body| {
+            body.put_u16(encoders.len() as u16);
+            for encoder in &encoders {
+                encoder.write_sized(row, body);
+            }
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! The socket of a connection: messages in, bytes out, and a watch on the client while a query
+//! runs.
+
+use crate::postgres::cancel::Flag;
+use crate::postgres::error::PgError;
+use crate::postgres::messages::{self, Backend, Frontend, Opening};
+use bytes::BytesMut;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Bytes to a client that are gathered before they are sent.
+const FLUSH_BYTES: usize = 128 << 10;
+/// Bytes that a client may send ahead while its query runs; more wait in the socket.
+const AHEAD_BYTES: usize = 1 << 20;
+
+/// Why a connection ends.
+#[derive(Debug, thiserror::Error)]
+pub enum Gone {
+    /// The client left, or the network did.
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+    /// The client broke the protocol.
+    #[error(transparent)]
+    Malformed(#[from] messages::Malformed),
+    /// The server stops.
+    #[error("the server stops")]
+    Stopping,
+}
+
+/// Why a statement ends early.
+#[derive(Debug)]
+pub enum Halt {
+    /// With an error; the connection goes on.
+    Error(PgError),
+    /// With the connection.
+    Gone(Gone),
+}
+
+impl From<PgError> for Halt {
+    fn from(error: PgError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Gone> for Halt {
+    fn from(gone: Gone) -> Self {
+        Self::Gone(gone)
+    }
+}
+
+impl From<marigram_service::ServiceError> for Halt {
+    fn from(error: marigram_service::ServiceError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// What stops a statement from outside.
+pub struct Watch {
+    /// A request of the client on another connection.
+    pub flag: Arc<Flag>,
+    /// The end of the server's grace.
+    pub kill: CancellationToken,
+    /// The time of the statement's timeout, and the timeout.
+    pub deadline: Option<(Instant, Duration)>,
+}
+
+/// The socket.
+pub struct Io {
+    reader: OwnedReadHalf,
+    writer: OwnedWriteHalf,
+    input: BytesMut,
+    /// Messages that are not sent yet.
+    pub out: Backend,
+    bytes_max: usize,
+}
+
+impl Io {
+    /// Over a connected socket; no message of the client may have more than `bytes_max` bytes.
+    pub fn new(socket: TcpStream, bytes_max: usize) -> Self {
+        let (reader, writer) = socket.into_split();
+        let input = BytesMut::with_capacity(8 << 10);
+        Self {
+            reader,
+            writer,
+            input,
+            out: Backend::default(),
+            bytes_max,
+        }
+    }
+
+    async fn fill(&mut self) -> Result<(), Gone> {
+        if self.reader.read_buf(&mut self.input).await? == 0 {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        Ok(())
+    }
+
+    /// The opening message.
+    pub async fn opening(&mut self) -> Result<Opening, Gone> {
+        loop {
+            if let Some(opening) = messages::take_opening(&mut self.input)? {
+                return Ok(opening);
+            }
+            self.fill().await?;
+        }
+    }
+
+    /// Whether bytes of the client are there that were not read.
+    pub fn has_input(&self) -> bool {
+        !self.input.is_empty()
+    }
+
+    /// The next message.
+    pub async fn next(&mut self) -> Result<Frontend, Gone> {
+        loop {
+            if let Some(message) = messages::take(&mut self.input, self.bytes_max)? {
+                return Ok(message);
+            }
+            self.fill().await?;
+        }
+    }
+
+    /// Sends what was gathered.
+    pub async fn flush(&mut self) -> Result<(), Gone> {
+        self.writer.write_all_buf(&mut self.out.bytes).await?;
+        self.writer.flush().await?;
+        Ok(())
+    }
+
+    /// Sends what was gathered if it is much.
+    pub async fn flush_if_much(&mut self) -> Result<(), Gone> {
+        if self.out.bytes.len() < FLUSH_BYTES {
+            return Ok(());
+        }
+        self.flush().await
+    }
+
+    /// Waits for `work`; stops it where the client cancels or leaves, the time is up, or the
+    /// server stops.
+    pub async fn guard<T, E>(
+        &mut self,
+        watch: &Watch,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, Halt>
+    where
+        Halt: From<E>,
+    {
+        tokio::pin!(work);
+        let timeout = async {
+            match watch.deadline {
+                Some((deadline, _)) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(timeout);
+        loop {
+            let room = self.input.len() < AHEAD_BYTES;
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(done?),
+                () = watch.flag.raised() => {
+                    watch.flag.lower();
+                    let message = "the statement was cancelled by its client";
+                    return Err(PgError::new("57014", message).into());
+                }
+                () = &mut timeout => {
+                    let limit = watch.deadline.map_or(0, |(_, timeout)| timeout.as_millis());
+                    let message = format!(
+                        "the statement was stopped: it ran longer than its timeout of {limit} ms"
+                    );
+                    return Err(PgError::new("57014", message).into());
+                }
+                () = watch.kill.cancelled() => return Err(Gone::Stopping.into()),
+                read = self.reader.read_buf(&mut self.input), if room => {
+                    if read.map_err(Gone::from)? == 0 {
+                        return Err(Gone::from(io::Error::from(io::ErrorKind::UnexpectedEof)).into());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The PostgreSQL protocol 3.0: what psql, psycopg, pgx and JDBC speak.
+//!
+//! Messages are read and written here and not by `pgwire`, whose decoders panic on messages that
+//! are shorter than they say, and whose queries cannot be cancelled once their rows flow.
+
+mod cancel;
+mod connection;
+mod control;
+mod copy;
+mod encode;
+mod error;
+mod execute;
+mod io;
+mod lexer;
+mod messages;
+mod numeric;
+mod parameters;
+mod prepared;
+mod types;
+
+use crate::config::ServerConfig;
+use crate::gate::Gate;
+use crate::running::Services;
+use crate::telemetry::Telemetry;
+use cancel::Registry;
+use connection::Connection;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// The version of PostgreSQL that clients are told, which decides what they ask of the catalogue.
+const SERVER_VERSION: &str = "16.6";
+
+/// Pause after a connection could not be accepted (too many files are open).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What connections share.
+#[derive(Clone)]
+struct Shared {
+    services: Services,
+    config: Arc<ServerConfig>,
+    gate: Gate,
+    telemetry: Arc<Telemetry>,
+    registry: Registry,
+    /// Fires when no new statements are to begin.
+    stop: CancellationToken,
+    /// Fires when statements that still run are to stop.
+    kill: CancellationToken,
+}
+
+/// Serves the PostgreSQL protocol on `listener` until `stop` fires, then lets statements that run
+/// finish; `kill` ends those too.
+pub async fn serve(
+    listener: TcpListener,
+    services: Services,
+    config: Arc<ServerConfig>,
+    gate: Gate,
+    telemetry: Arc<Telemetry>,
+    (stop, kill): (CancellationToken, CancellationToken),
+) {
+    let places = Arc::new(Semaphore::new(
+        config.connections_max.min(Semaphore::MAX_PERMITS),
+    ));
+    let registry = Registry::default();
+    let shared = Shared {
+        services,
+        config,
+        gate,
+        telemetry,
+        registry,
+        stop,
+        kill,
+    };
+    let mut connections = JoinSet::new();
+    loop {
+        let socket = tokio::select! {
+            () = shared.stop.cancelled() => break,
+            Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+            accepted = listener.accept() => match accepted {
+                Ok((socket, _)) => socket,
+                Err(error) => {
+                    tracing::warn!(%error, "a PostgreSQL connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            },
+        };
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY could not be set");
+        }
+        let place = places.clone().try_acquire_owned().ok();
+        let shared = shared.clone();
+        connections.spawn(async move {
+            shared.telemetry.postgres_connections.inc();
+            if let Err(error) = Connection::run(socket, &shared, place.is_some()).await {
+                tracing::debug!(%error, "a PostgreSQL connection ended");
+            }
+            shared.telemetry.postgres_connections.dec();
+            drop(place);
+        });
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}

@@ -1,0 +1,279 @@
+//! Values that a client binds to `$1…$n`, as one-row Arrow arrays.
+
+use crate::postgres::copy::rows::{parse_bool, parse_bytes, parse_time};
+use crate::postgres::error::PgError;
+use crate::postgres::messages::Bind;
+use crate::postgres::numeric;
+use crate::postgres::types::{PgType, is_binary, pg_type};
+use arrow::array::{
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array, Int16Array,
+    Int32Array, Int64Array, IntervalMonthDayNanoArray, StringArray, Time64MicrosecondArray,
+    TimestampNanosecondArray, new_null_array,
+};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, IntervalMonthDayNano, TimeUnit};
+use std::sync::Arc;
+
+/// Microseconds and days from the Unix epoch to PostgreSQL's, 2000-01-01.
+const EPOCH_US: i64 = 946_684_800_000_000;
+const EPOCH_DAYS: i32 = 10_957;
+
+/// The arrays of a bind for a statement whose parameters have the OIDs `oids` for the client and
+/// the types `types` for the database.
+///
+/// # Errors
+/// The parameter that is no value of its type, or a wrong number of them.
+pub fn arrays(bind: &Bind, oids: &[u32], types: &[DataType]) -> Result<Vec<ArrayRef>, PgError> {
+    if bind.values.len() != types.len() {
+        let message = format!(
+            "{} parameters are bound where the statement has {}",
+            bind.values.len(),
+            types.len()
+        );
+        return Err(PgError::new("08P01", message));
+    }
+    let values = bind.values.iter().zip(types).enumerate();
+    values
+        .map(|(at, (value, kind))| {
+            let Some(bytes) = value else {
+                return Ok(new_null_array(kind, 1));
+            };
+            let oid = oids.get(at).copied().unwrap_or(0);
+            let array = if is_binary(&bind.formats, at) {
+                binary(bytes, oid, kind)
+            } else {
+                text(bytes, kind)
+            };
+            let array = array.and_then(|array| convert(&array, kind));
+            array.map_err(|message| {
+                PgError::new("22P02", format!("parameter ${}: {message}", at + 1))
+            })
+        })
+        .collect()
+}
+
+/// The array as `kind`, where each value can be told as such.
+fn convert(array: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
+    if array.data_type() == kind || *kind == DataType::Null {
+        return Ok(array.clone());
+    }
+    let options = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    cast_with_options(array, kind, &options).map_err(|error| error.to_string())
+}
+
+/// A text for a parameter of type `kind`.
+fn text(bytes: &[u8], kind: &DataType) -> Result<ArrayRef, String> {
+    let kind = match kind {
+        DataType::Dictionary(_, values) => values.as_ref(),
+        other => other,
+    };
+    if matches!(
+        kind,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+    ) {
+        return Ok(Arc::new(BinaryArray::from(vec![
+            parse_bytes(bytes)?.as_slice(),
+        ])));
+    }
+    let text = utf8(bytes)?;
+    Ok(match kind {
+        DataType::Boolean => Arc::new(BooleanArray::from(vec![parse_bool(text.trim())?])),
+        DataType::Timestamp(_, zone) => {
+            let ns = match text.trim() {
+                // Not an integer of ns here: a bare number is no time in SQL.
+                number if number.parse::<i64>().is_ok() => {
+                    return Err(format!("\"{number}\" is not a time"));
+                }
+                time => parse_time(time)?,
+            };
+            let times = TimestampNanosecondArray::from(vec![ns]);
+            Arc::new(times.with_timezone_opt(zone.clone()))
+        }
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+            let number = text.trim().parse::<i64>();
+            Arc::new(Int64Array::from(vec![
+                number.map_err(|_| no(text, "an integer"))?,
+            ]))
+        }
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+            let number = text.trim().parse::<f64>();
+            Arc::new(Float64Array::from(vec![
+                number.map_err(|_| no(text, "a number"))?,
+            ]))
+        }
+        _ => Arc::new(StringArray::from(vec![text])),
+    })
+}
+
+/// Bytes of the type `oid`; where the client did not name it, of the type that `kind` is to
+/// PostgreSQL.
+fn binary(bytes: &[u8], oid: u32, kind: &DataType) -> Result<ArrayRef, String> {
+    let named = PgType::from_oid(oid).unwrap_or_else(|| pg_type(kind));
+    Ok(match named {
+        PgType::Bool => Arc::new(BooleanArray::from(vec![fixed::<1>(bytes)?[0] != 0])),
+        PgType::Int2 => Arc::new(Int16Array::from(vec![i16::from_be_bytes(fixed(bytes)?)])),
+        PgType::Int4 => Arc::new(Int32Array::from(vec![i32::from_be_bytes(fixed(bytes)?)])),
+        PgType::Oid => {
+            let number = u32::from_be_bytes(fixed(bytes)?);
+            Arc::new(Int64Array::from(vec![i64::from(number)]))
+        }
+        PgType::Int8 => Arc::new(Int64Array::from(vec![i64::from_be_bytes(fixed(bytes)?)])),
+        PgType::Float4 => Arc::new(Float32Array::from(vec![f32::from_be_bytes(fixed(bytes)?)])),
+        PgType::Float8 => Arc::new(Float64Array::from(vec![f64::from_be_bytes(fixed(bytes)?)])),
+        PgType::Numeric => {
+            let text = numeric::decode(bytes).ok_or("the bytes are not a numeric")?;
+            Arc::new(StringArray::from(vec![text]))
+        }
+        PgType::Bytea => Arc::new(BinaryArray::from(vec![bytes])),
+        PgType::Date => {
+            let days = i32::from_be_bytes(fixed(bytes)?).checked_add(EPOCH_DAYS);
+            Arc::new(Date32Array::from(vec![
+                days.ok_or("the date is out of range")?,
+            ]))
+        }
+        PgType::Time => Arc::new(Time64MicrosecondArray::from(vec![i64::from_be_bytes(
+            fixed(bytes)?,
+        )])),
+        PgType::Timestamp | PgType::Timestamptz => {
+            let us = i64::from_be_bytes(fixed(bytes)?).checked_add(EPOCH_US);
+            let ns = us.and_then(|us| us.checked_mul(1000));
+            let ns = ns.ok_or("the time is outside of the years 1677 to 2262")?;
+            let times = TimestampNanosecondArray::from(vec![ns]);
+            // A cast between zones would keep the clock instead of the instant.
+            let zone = match kind {
+                DataType::Timestamp(_, zone) => zone.clone(),
+                _ => None,
+            };
+            Arc::new(times.with_timezone_opt(zone))
+        }
+        PgType::Interval => {
+            let bytes = fixed::<16>(bytes)?;
+            let us = i64::from_be_bytes(fixed(&bytes[..8])?);
+            let days = i32::from_be_bytes(fixed(&bytes[8..12])?);
+            let months = i32::from_be_bytes(fixed(&bytes[12..])?);
+            let ns = us.checked_mul(1000).ok_or("the interval is too long")?;
+            let interval = IntervalMonthDayNano::new(months, days, ns);
+            Arc::new(IntervalMonthDayNanoArray::from(vec![interval]))
+        }
+        PgType::Uuid => {
+            let hex = format!("{:032x}", u128::from_be_bytes(fixed(bytes)?));
+            let parts = [
+                &hex[..8],
+                &hex[8..12],
+                &hex[12..16],
+                &hex[16..20],
+                &hex[20..],
+            ];
+            Arc::new(StringArray::from(vec![parts.join("-")]))
+        }
+        PgType::Jsonb => Arc::new(StringArray::from(vec![utf8(
+            bytes.get(1..).unwrap_or(&[]),
+        )?])),
+        PgType::Text
+        | PgType::Varchar
+        | PgType::Bpchar
+        | PgType::Name
+        | PgType::Unknown
+        | PgType::Json
+        | PgType::Char => Arc::new(StringArray::from(vec![utf8(bytes)?])),
+        other => {
+            return Err(format!(
+                "values of type {other:?} are not taken in binary; send text"
+            ));
+        }
+    })
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(bytes).map_err(|_| "the text is not UTF-8".to_owned())
+}
+
+fn no(text: &str, kind: &str) -> String {
+    format!("\"{text}\" is not {kind}")
+}
+
+fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N], String> {
+    bytes
+        .try_into()
+        .map_err(|_| format!("{} bytes stand where {N} are expected", bytes.len()))
+}
+
+/// The type in which a parameter is told to clients: the one that they named, or the database's.
+pub fn oid(given: Option<u32>, kind: &DataType) -> u32 {
+    match given {
+        Some(oid) if oid != 0 => oid,
+        _ => match kind {
+            // Clients send instants; with a zone named they need not guess.
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => PgType::Timestamptz.oid(),
+            other => pg_type(other).oid(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::AsArray;
+    use arrow::datatypes::{Int64Type, TimestampNanosecondType, UInt64Type};
+    use bytes::Bytes;
+
+    fn one(value: &[u8], binary: bool, oid: u32, kind: DataType) -> Result<ArrayRef, PgError> {
+        let bind = Bind {
+            portal: String::new(),
+            statement: String::new(),
+            formats: vec![i16::from(binary)],
+            values: vec![Some(Bytes::copy_from_slice(value))],
+            results: vec![],
+        };
+        arrays(&bind, &[oid], &[kind]).map(|mut arrays| arrays.remove(0))
+    }
+
+    #[test]
+    fn integers_widen_and_texts_are_read() {
+        let array = one(&5_i16.to_be_bytes(), true, 21, DataType::Int64).unwrap();
+        assert_eq!(array.as_primitive::<Int64Type>().value(0), 5);
+        let array = one(b"18446744073709551615", false, 0, DataType::UInt64).unwrap();
+        assert_eq!(array.as_primitive::<UInt64Type>().value(0), u64::MAX);
+        let error = one(b"x", false, 0, DataType::Int64).unwrap_err();
+        assert_eq!(error.message, "parameter $1: \"x\" is not an integer");
+    }
+
+    #[test]
+    fn times_keep_their_instant() {
+        let kind = DataType::Timestamp(TimeUnit::Nanosecond, None);
+        for oid in [1114, 1184, 0] {
+            let array = one(&1_i64.to_be_bytes(), true, oid, kind.clone()).unwrap();
+            let time = array.as_primitive::<TimestampNanosecondType>().value(0);
+            assert_eq!(time, EPOCH_US * 1000 + 1000);
+        }
+        let array = one(b"2000-01-01 02:00:00+02", false, 1184, kind).unwrap();
+        assert_eq!(
+            array.as_primitive::<TimestampNanosecondType>().value(0),
+            EPOCH_US * 1000
+        );
+    }
+
+    #[test]
+    fn dictionaries_take_text() {
+        let kind = DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::Utf8));
+        let array = one(b"d_1", false, 25, kind.clone()).unwrap();
+        assert_eq!(array.data_type(), &kind);
+        assert!(one(&[0xff], true, 25, kind).is_err());
+    }
+
+    #[test]
+    fn the_wrong_number_is_an_error() {
+        let bind = Bind {
+            portal: String::new(),
+            statement: String::new(),
+            formats: vec![],
+            values: vec![],
+            results: vec![],
+        };
+        assert!(arrays(&bind, &[], &[DataType::Int64]).is_err());
+        assert!(arrays(&bind, &[], &[]).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,205 @@
+//! The extended protocol: prepared statements and portals.
+
+use crate::gate::Ticket;
+use crate::postgres::connection::{Connection, Kind, PREPARED_MAX, classify};
+use crate::postgres::error::PgError;
+use crate::postgres::execute::Flow;
+use crate::postgres::io::Halt;
+use crate::postgres::messages::Bind;
+use crate::postgres::parameters;
+use crate::postgres::types::{arrow_type, columns};
+use arrow::array::ArrayRef;
+use marigram_service::Prepared;
+use std::sync::Arc;
+
+/// A prepared statement.
+pub struct Statement {
+    /// What it is to the protocol.
+    pub kind: Kind,
+    /// The database's own, for [`Kind::Query`].
+    pub prepared: Option<Arc<dyn Prepared>>,
+    /// OIDs of its parameters, for the client.
+    oids: Vec<u32>,
+}
+
+/// A statement with values, ready to run or running.
+pub struct Portal {
+    /// The statement.
+    pub statement: Arc<Statement>,
+    /// Its values.
+    pub parameters: Vec<ArrayRef>,
+    /// Formats of its columns.
+    pub formats: Vec<i16>,
+    /// How far it is.
+    pub progress: Progress,
+}
+
+/// How far a portal is.
+pub enum Progress {
+    /// Not begun.
+    Ready,
+    /// Its rows flow; it stands between two of them.
+    Rows(Box<(Flow, Ticket)>),
+    /// All rows were given out.
+    Done,
+}
+
+impl Connection<'_> {
+    /// Prepares a statement.
+    pub(super) async fn parse(
+        &mut self,
+        name: String,
+        sql: String,
+        types: Vec<u32>,
+    ) -> Result<(), Halt> {
+        if !name.is_empty() && self.statements.contains_key(&name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(PgError::new("42P05", message).into());
+        }
+        if self.statements.len() >= PREPARED_MAX {
+            let message = format!(
+                "a connection may hold {PREPARED_MAX} prepared statements; deallocate some"
+            );
+            return Err(PgError::new("53400", message).into());
+        }
+        let kind = classify(&sql)?;
+        self.check_block(&kind)?;
+        let (prepared, oids) = if matches!(kind, Kind::Query) {
+            let watch = self.watch();
+            let query = &self.shared.services.query;
+            let prepared = self
+                .io
+                .guard(&watch, query.prepare(&self.session, &sql))
+                .await?;
+            let wanted = prepared.parameters().iter().enumerate();
+            let oids = wanted
+                .map(|(at, kind)| parameters::oid(types.get(at).copied(), kind))
+                .collect();
+            (Some(prepared), oids)
+        } else {
+            (None, Vec::new())
+        };
+        self.statements.insert(
+            name,
+            Arc::new(Statement {
+                kind,
+                prepared,
+                oids,
+            }),
+        );
+        self.io.out.bare(b'1');
+        Ok(())
+    }
+
+    /// Makes a portal.
+    pub(super) fn bind(&mut self, bind: Bind) -> Result<(), Halt> {
+        let statement = self.statement(&bind.statement)?.clone();
+        self.check_block(&statement.kind)?;
+        if !bind.portal.is_empty() && self.portals.contains_key(&bind.portal) {
+            let message = format!("portal \"{}\" already exists", bind.portal);
+            return Err(PgError::new("42P03", message).into());
+        }
+        if self.portals.len() >= PREPARED_MAX {
+            let message = format!("a connection may hold {PREPARED_MAX} portals; close some");
+            return Err(PgError::new("53400", message).into());
+        }
+        let types = statement
+            .prepared
+            .as_ref()
+            .map_or(&[][..], |prepared| prepared.parameters());
+        // A parameter of which the database knows no type has the one that the client named.
+        let types: Vec<_> = types
+            .iter()
+            .zip(&statement.oids)
+            .map(|(kind, oid)| match kind {
+                arrow::datatypes::DataType::Null => {
+                    arrow_type(*oid).unwrap_or(arrow::datatypes::DataType::Utf8)
+                }
+                other => other.clone(),
+            })
+            .collect();
+        let parameters = parameters::arrays(&bind, &statement.oids, &types)?;
+        let portal = Portal {
+            statement,
+            parameters,
+            formats: bind.results,
+            progress: Progress::Ready,
+        };
+        self.portals.insert(bind.portal, portal);
+        self.io.out.bare(b'2');
+        Ok(())
+    }
+
+    /// Tells the columns (and parameters) of a statement (`S`) or portal (`P`).
+    pub(super) fn describe(&mut self, kind: u8, name: &str) -> Result<(), Halt> {
+        let (statement, formats) = match kind {
+            b'S' => {
+                let statement = self.statement(name)?.clone();
+                self.io.out.parameter_description(&statement.oids);
+                (statement, Vec::new())
+            }
+            b'P' => {
+                let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
+                (portal.statement.clone(), portal.formats.clone())
+            }
+            other => return Err(bad_kind(other)),
+        };
+        match statement
+            .prepared
+            .as_ref()
+            .and_then(|prepared| prepared.schema())
+        {
+            Some(schema) => self.io.out.row_description(&columns(&schema, &formats)),
+            None => self.io.out.bare(b'n'),
+        }
+        Ok(())
+    }
+
+    /// Forgets a statement (`S`) or portal (`P`).
+    pub(super) fn close(&mut self, kind: u8, name: &str) -> Result<(), Halt> {
+        match kind {
+            b'S' => drop(self.statements.remove(name)),
+            b'P' => drop(self.portals.remove(name)),
+            other => return Err(bad_kind(other)),
+        }
+        self.io.out.bare(b'3');
+        Ok(())
+    }
+
+    /// Runs a portal, or goes on with it, for at most `rows_max` rows (0 for all).
+    pub(super) async fn execute(&mut self, name: &str, rows_max: usize) -> Result<(), Halt> {
+        // Taken out while it runs: after an error it is gone, as the protocol wants it.
+        let (key, mut portal) = self
+            .portals
+            .remove_entry(name)
+            .ok_or_else(|| no_portal(name))?;
+        self.check_block(&portal.statement.kind)?;
+        let statement = portal.statement.clone();
+        match &statement.kind {
+            Kind::Empty => self.io.out.bare(b'I'),
+            Kind::Control(control) => self.control(control)?,
+            Kind::Copy(copy) => self.copy(copy).await?,
+            Kind::Query => self.advance(&mut portal, rows_max).await?,
+        }
+        self.portals.insert(key, portal);
+        Ok(())
+    }
+
+    fn statement(&self, name: &str) -> Result<&Arc<Statement>, PgError> {
+        self.statements.get(name).ok_or_else(|| {
+            PgError::new(
+                "26000",
+                format!("prepared statement \"{name}\" does not exist"),
+            )
+        })
+    }
+}
+
+fn no_portal(name: &str) -> Halt {
+    PgError::new("34000", format!("portal \"{name}\" does not exist")).into()
+}
+
+fn bad_kind(kind: u8) -> Halt {
+    let message = format!("there is no object of kind '{}'", kind.escape_ascii());
+    PgError::new("08P01", message).into()
+}

@@ -1,0 +1,222 @@
+//! PostgreSQL's types for Arrow's.
+//!
+//! Columns of the catalogue say in their metadata that they are an `oid` or one of its aliases
+//! (`pg.oid_alias`) or a `"char"` (`pg.char`); these marks are those of the crate `arrow-pg`.
+
+use crate::postgres::messages::Column;
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+
+/// A type of PostgreSQL; its number is its OID (`pg_type.dat` in PostgreSQL's source).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum PgType {
+    Bool = 16,
+    Bytea = 17,
+    Char = 18,
+    Name = 19,
+    Int8 = 20,
+    Int2 = 21,
+    Int4 = 23,
+    Regproc = 24,
+    Text = 25,
+    Oid = 26,
+    Json = 114,
+    Float4 = 700,
+    Float8 = 701,
+    Unknown = 705,
+    Bpchar = 1042,
+    Varchar = 1043,
+    Date = 1082,
+    Time = 1083,
+    Timestamp = 1114,
+    Timestamptz = 1184,
+    Interval = 1186,
+    Numeric = 1700,
+    Regprocedure = 2202,
+    Regoper = 2203,
+    Regoperator = 2204,
+    Regclass = 2205,
+    Regtype = 2206,
+    Uuid = 2950,
+    Regconfig = 3734,
+    Regdictionary = 3769,
+    Jsonb = 3802,
+    Regnamespace = 4089,
+    Regrole = 4096,
+    Regcollation = 4191,
+}
+
+impl PgType {
+    /// Types whose values a client may name for a parameter.
+    const PARAMETERS: [Self; 23] = [
+        Self::Bool,
+        Self::Bytea,
+        Self::Char,
+        Self::Name,
+        Self::Int8,
+        Self::Int2,
+        Self::Int4,
+        Self::Text,
+        Self::Oid,
+        Self::Json,
+        Self::Float4,
+        Self::Float8,
+        Self::Unknown,
+        Self::Bpchar,
+        Self::Varchar,
+        Self::Date,
+        Self::Time,
+        Self::Timestamp,
+        Self::Timestamptz,
+        Self::Interval,
+        Self::Numeric,
+        Self::Uuid,
+        Self::Jsonb,
+    ];
+
+    /// Its OID.
+    pub fn oid(self) -> u32 {
+        self as u32
+    }
+
+    /// The type with this OID, of those that a parameter may have.
+    pub fn from_oid(oid: u32) -> Option<Self> {
+        Self::PARAMETERS.into_iter().find(|kind| kind.oid() == oid)
+    }
+
+    /// OID of the type of arrays of it.
+    fn array_oid(self) -> u32 {
+        match self {
+            Self::Bool => 1000,
+            Self::Bytea => 1001,
+            Self::Int2 => 1005,
+            Self::Int4 => 1007,
+            Self::Int8 => 1016,
+            Self::Float4 => 1021,
+            Self::Float8 => 1022,
+            Self::Timestamp => 1115,
+            Self::Date => 1182,
+            Self::Time => 1183,
+            Self::Timestamptz => 1185,
+            Self::Interval => 1187,
+            Self::Numeric => 1231,
+            _ => 1009,
+        }
+    }
+
+    /// Bytes of a value; -1 where they vary.
+    fn size(self) -> i16 {
+        match self {
+            Self::Bool | Self::Char => 1,
+            Self::Int2 => 2,
+            Self::Int8 | Self::Float8 | Self::Timestamp | Self::Timestamptz | Self::Time => 8,
+            Self::Interval => 16,
+            Self::Text | Self::Bytea | Self::Numeric => -1,
+            _ => 4,
+        }
+    }
+}
+
+/// The type of a value of this Arrow type. What PostgreSQL has no type for is sent as text.
+pub fn pg_type(kind: &DataType) -> PgType {
+    match kind {
+        DataType::Boolean => PgType::Bool,
+        DataType::Int8 | DataType::Int16 | DataType::UInt8 => PgType::Int2,
+        DataType::Int32 | DataType::UInt16 => PgType::Int4,
+        DataType::Int64 | DataType::UInt32 => PgType::Int8,
+        DataType::UInt64
+        | DataType::Decimal32(..)
+        | DataType::Decimal64(..)
+        | DataType::Decimal128(..)
+        | DataType::Decimal256(..) => PgType::Numeric,
+        DataType::Float16 | DataType::Float32 => PgType::Float4,
+        DataType::Float64 => PgType::Float8,
+        DataType::Timestamp(_, None) => PgType::Timestamp,
+        DataType::Timestamp(_, Some(_)) => PgType::Timestamptz,
+        DataType::Date32 | DataType::Date64 => PgType::Date,
+        DataType::Time32(_) | DataType::Time64(_) => PgType::Time,
+        DataType::Interval(_) | DataType::Duration(_) => PgType::Interval,
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => PgType::Bytea,
+        DataType::Dictionary(_, values) => pg_type(values),
+        _ => PgType::Text,
+    }
+}
+
+/// OID and size of a column's type.
+fn column_type(field: &Field) -> (u32, i16) {
+    let alias = match field.metadata().get("pg.oid_alias").map(String::as_str) {
+        Some("oid") => Some(PgType::Oid),
+        Some("regproc") => Some(PgType::Regproc),
+        Some("regprocedure") => Some(PgType::Regprocedure),
+        Some("regoper") => Some(PgType::Regoper),
+        Some("regoperator") => Some(PgType::Regoperator),
+        Some("regclass") => Some(PgType::Regclass),
+        Some("regtype") => Some(PgType::Regtype),
+        Some("regnamespace") => Some(PgType::Regnamespace),
+        Some("regrole") => Some(PgType::Regrole),
+        Some("regconfig") => Some(PgType::Regconfig),
+        Some("regdictionary") => Some(PgType::Regdictionary),
+        Some("regcollation") => Some(PgType::Regcollation),
+        _ => field
+            .metadata()
+            .contains_key("pg.char")
+            .then_some(PgType::Char),
+    };
+    match field.data_type() {
+        DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
+            if !inner.data_type().is_nested() =>
+        {
+            (pg_type(inner.data_type()).array_oid(), -1)
+        }
+        kind => {
+            let kind = alias.unwrap_or_else(|| pg_type(kind));
+            (kind.oid(), kind.size())
+        }
+    }
+}
+
+/// The columns of an answer, in text or in binary as `formats` says (see
+/// [`Bind`](crate::postgres::messages::Bind)).
+pub fn columns(schema: &Schema, formats: &[i16]) -> Vec<Column> {
+    let fields = schema.fields().iter().enumerate();
+    fields
+        .map(|(at, field)| {
+            let (oid, size) = column_type(field);
+            Column {
+                name: field.name().clone(),
+                oid,
+                size,
+                binary: is_binary(formats, at),
+            }
+        })
+        .collect()
+}
+
+/// Whether value `at` is in binary under a list of formats: none means text, one stands for all.
+pub fn is_binary(formats: &[i16], at: usize) -> bool {
+    match formats {
+        [] => false,
+        [all] => *all == 1,
+        each => each.get(at) == Some(&1),
+    }
+}
+
+/// The Arrow type in which a parameter of this OID is taken where the statement does not say.
+pub fn arrow_type(oid: u32) -> Option<DataType> {
+    let kind = PgType::from_oid(oid)?;
+    Some(match kind {
+        PgType::Bool => DataType::Boolean,
+        PgType::Int2 => DataType::Int16,
+        PgType::Int4 | PgType::Oid => DataType::Int32,
+        PgType::Int8 => DataType::Int64,
+        PgType::Float4 => DataType::Float32,
+        PgType::Float8 | PgType::Numeric => DataType::Float64,
+        PgType::Bytea => DataType::Binary,
+        PgType::Date => DataType::Date32,
+        PgType::Timestamp | PgType::Timestamptz => DataType::Timestamp(TimeUnit::Nanosecond, None),
+        _ => return None,
+    })
+}

@@ -1,0 +1,10 @@
+//! The servers over a small database in memory that knows a few statements.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+#[path = "server/fake.rs"]
+mod fake;
+#[path = "server/http.rs"]
+mod http;
+#[path = "server/postgres.rs"]
+mod postgres;

@@ -1,0 +1,355 @@
+//! A database in memory that answers a handful of statements with canned rows, and keeps what is
+//! written to it.
+
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int64Array, RecordBatch,
+    StringArray, TimestampNanosecondArray, UInt64Array,
+};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit, UInt32Type};
+use async_trait::async_trait;
+use futures::StreamExt;
+use marigram_model::WriteBatch;
+use marigram_server::{Running, ServerConfig, Services, start};
+use marigram_service::{
+    Answer, Ingest, Metric, Prepared, Query, Rejected, Result, RowStream, ServiceError, Session,
+    Status, WriteReport,
+};
+use std::any::Any;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The database.
+#[derive(Default)]
+pub struct Fake {
+    /// Rows written as lines, by database.
+    pub lines: Mutex<Vec<(String, WriteBatch)>>,
+    /// Batches of COPY.
+    pub copied: Mutex<Vec<RecordBatch>>,
+    /// Streams of rows that are alive.
+    pub alive: Arc<AtomicUsize>,
+    /// Refuses writes.
+    pub read_only: AtomicBool,
+}
+
+/// Starts servers over a new fake on free ports.
+pub async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (Running, Arc<Fake>) {
+    let fake = Arc::new(Fake::default());
+    let services = Services {
+        ingest: fake.clone(),
+        query: fake.clone(),
+        status: fake.clone(),
+    };
+    let any = Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0));
+    let mut config = ServerConfig {
+        http: any,
+        postgres: any,
+        ..ServerConfig::default()
+    };
+    change(&mut config);
+    (start(config, services).await.unwrap(), fake)
+}
+
+/// Columns of the table `readings`.
+pub fn readings() -> SchemaRef {
+    let time = DataType::Timestamp(TimeUnit::Nanosecond, None);
+    Arc::new(Schema::new(vec![
+        Field::new("time", time, false),
+        Field::new("device", DataType::Utf8, true),
+        Field::new("value", DataType::Float64, true),
+        Field::new("count", DataType::Int64, true),
+    ]))
+}
+
+/// Counts a stream as alive for as long as it is.
+struct Alive(Arc<AtomicUsize>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn numbers(from: i64, to: i64) -> RecordBatch {
+    let values: ArrayRef = Arc::new(Int64Array::from_iter_values(from..to));
+    RecordBatch::try_from_iter([("n", values)]).unwrap()
+}
+
+fn types() -> RecordBatch {
+    let tags: DictionaryArray<UInt32Type> = vec![Some("d_1"), None].into_iter().collect();
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        (
+            "time",
+            Arc::new(TimestampNanosecondArray::from(vec![1_500_000_000, 0])),
+        ),
+        ("tag", Arc::new(tags)),
+        ("f", Arc::new(Float64Array::from(vec![Some(1.5), None]))),
+        ("big", Arc::new(Int64Array::from(vec![i64::MAX, i64::MIN]))),
+        ("huge", Arc::new(UInt64Array::from(vec![u64::MAX, 0]))),
+        ("ok", Arc::new(BooleanArray::from(vec![true, false]))),
+        ("text", Arc::new(StringArray::from(vec!["a,\"b\"\tc", ""]))),
+    ];
+    RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, array)| (name, array, true)),
+    )
+    .unwrap()
+}
+
+impl Fake {
+    fn rows(&self, batches: Vec<Result<RecordBatch>>, endless: bool) -> Answer {
+        let schema = match &batches[0] {
+            Ok(batch) => batch.schema(),
+            Err(_) => numbers(0, 0).schema(),
+        };
+        self.alive.fetch_add(1, Ordering::SeqCst);
+        let alive = Alive(self.alive.clone());
+        let rest = if endless {
+            futures::stream::pending().boxed()
+        } else {
+            futures::stream::empty().boxed()
+        };
+        let batches = futures::stream::iter(batches)
+            .chain(rest)
+            .map(move |batch| {
+                let _ = &alive;
+                batch
+            });
+        Answer::Rows(RowStream {
+            schema,
+            batches: batches.boxed(),
+        })
+    }
+
+    fn answer(&self, sql: &str) -> Result<Answer> {
+        let broken = || {
+            Err(ServiceError::Internal(
+                "page 7 of segment 3 is damaged".to_owned(),
+            ))
+        };
+        Ok(match sql.trim() {
+            "select types" | "SELECT * FROM readings" => self.rows(vec![Ok(types())], false),
+            "select many" => self.rows(
+                (0..30)
+                    .map(|at| Ok(numbers(at * 1000, at * 1000 + 1000)))
+                    .collect(),
+                false,
+            ),
+            "select none" => self.rows(vec![Ok(numbers(0, 0))], false),
+            "select endless" => self.rows(vec![Ok(numbers(0, 10))], true),
+            "select broken" => self.rows(vec![Ok(numbers(0, 10)), broken()], false),
+            "select broken at once" => self.rows(vec![broken()], false),
+            "create table t" => Answer::Done {
+                tag: "CREATE TABLE".to_owned(),
+                rows: 0,
+            },
+            other => {
+                let position = other.find("bad").map(|at| at + 1);
+                let message = format!("this is not understood: {other}");
+                return Err(ServiceError::Invalid {
+                    message,
+                    position,
+                    sqlstate: "42601",
+                });
+            }
+        })
+    }
+}
+
+#[async_trait]
+impl Ingest for Fake {
+    async fn write(
+        &self,
+        database: &str,
+        batches: Vec<WriteBatch>,
+        _create_database: bool,
+    ) -> Result<Vec<WriteReport>> {
+        if self.read_only.load(Ordering::SeqCst) {
+            return Err(ServiceError::ReadOnly("the disk is full".to_owned()));
+        }
+        let mut lines = self.lines.lock().unwrap();
+        let reports = batches.iter().map(|batch| {
+            // Rows with a negative time are refused, to have some that are.
+            let bad = batch
+                .times
+                .iter()
+                .enumerate()
+                .filter(|(_, time)| **time < 0);
+            let rejected: Vec<_> = bad
+                .map(|(row, _)| Rejected {
+                    row,
+                    reason: "too old".to_owned(),
+                })
+                .collect();
+            WriteReport {
+                stored: batch.len() - rejected.len(),
+                rejected,
+            }
+        });
+        let reports = reports.collect();
+        lines.extend(
+            batches
+                .into_iter()
+                .map(|batch| (database.to_owned(), batch)),
+        );
+        Ok(reports)
+    }
+
+    async fn table_schema(&self, _database: &str, table: &str) -> Result<SchemaRef> {
+        if table != "readings" {
+            let message = format!("table '{table}' does not exist");
+            return Err(ServiceError::NotFound(message, "42P01"));
+        }
+        Ok(readings())
+    }
+
+    async fn write_arrow(
+        &self,
+        _database: &str,
+        _table: &str,
+        batch: RecordBatch,
+    ) -> Result<WriteReport> {
+        let times = batch.column_by_name("time").unwrap();
+        let rejected: Vec<_> = (0..batch.num_rows())
+            .filter(|row| times.is_null(*row))
+            .map(|row| Rejected {
+                row,
+                reason: "it has no time".to_owned(),
+            })
+            .collect();
+        let stored = batch.num_rows() - rejected.len();
+        self.copied.lock().unwrap().push(batch);
+        Ok(WriteReport { stored, rejected })
+    }
+}
+
+/// `select $1` and the like.
+struct FakePrepared {
+    sql: String,
+    parameters: Vec<DataType>,
+    schema: Option<SchemaRef>,
+}
+
+impl Prepared for FakePrepared {
+    fn parameters(&self) -> &[DataType] {
+        &self.parameters
+    }
+
+    fn schema(&self) -> Option<SchemaRef> {
+        self.schema.clone()
+    }
+
+    fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Types of the parameters of `select echo`.
+fn echoed() -> Vec<DataType> {
+    vec![
+        DataType::Int64,
+        DataType::Float64,
+        DataType::Utf8,
+        DataType::Boolean,
+        DataType::Timestamp(TimeUnit::Nanosecond, None),
+        DataType::Binary,
+    ]
+}
+
+#[async_trait]
+impl Query for Fake {
+    async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
+        match database.unwrap_or("main") {
+            name @ ("main" | "other") => Ok(Session::new(name, user)),
+            name => {
+                let message = format!("database '{name}' does not exist; there are main, other");
+                Err(ServiceError::NotFound(message, "3D000"))
+            }
+        }
+    }
+
+    fn split(&self, script: &str) -> Result<Vec<String>> {
+        let statements = script
+            .split(';')
+            .map(str::trim)
+            .filter(|text| !text.is_empty());
+        Ok(statements.map(str::to_owned).collect())
+    }
+
+    async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
+        let words: Vec<_> = statement.split_whitespace().collect();
+        if let ["set", "timeout", ms] = words.as_slice() {
+            session.statement_timeout = Some(Duration::from_millis(ms.parse().unwrap()));
+            return Ok(Answer::Done {
+                tag: "SET".to_owned(),
+                rows: 0,
+            });
+        }
+        if statement.starts_with("SET \"") {
+            return Ok(Answer::Done {
+                tag: "SET".to_owned(),
+                rows: 0,
+            });
+        }
+        self.answer(statement)
+    }
+
+    async fn prepare(&self, _session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
+        let mut parameters = Vec::new();
+        let schema = if statement.starts_with("select echo") {
+            parameters = echoed();
+            let fields = parameters.iter().enumerate();
+            let fields: Vec<_> = fields
+                .map(|(at, kind)| Field::new(format!("c{at}"), kind.clone(), true))
+                .collect();
+            Some(Arc::new(Schema::new(fields)))
+        } else {
+            match self.answer(statement)? {
+                Answer::Rows(rows) => Some(rows.schema),
+                Answer::Done { .. } => None,
+            }
+        };
+        Ok(Arc::new(FakePrepared {
+            sql: statement.to_owned(),
+            parameters,
+            schema,
+        }))
+    }
+
+    async fn execute_prepared(
+        &self,
+        session: &mut Session,
+        prepared: &dyn Prepared,
+        parameters: Vec<ArrayRef>,
+    ) -> Result<Answer> {
+        if parameters.is_empty() {
+            return self.execute(session, prepared.sql()).await;
+        }
+        let batch = RecordBatch::try_new(prepared.schema().unwrap(), parameters).unwrap();
+        Ok(self.rows(vec![Ok(batch)], false))
+    }
+}
+
+#[async_trait]
+impl Status for Fake {
+    fn health(&self) -> std::result::Result<(), String> {
+        if self.read_only.load(Ordering::SeqCst) {
+            return Err("writes are refused: the disk is full".to_owned());
+        }
+        Ok(())
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        vec![Metric {
+            name: "marigram_series",
+            help: "Series that are known",
+            counter: false,
+            labels: vec![("shard", "0".to_owned())],
+            value: 7.0,
+        }]
+    }
+}

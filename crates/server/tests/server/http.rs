@@ -1,0 +1,428 @@
+//! HTTP: what goes in, what comes out, and what bad input gets.
+
+use crate::fake::serve;
+use arrow::ipc::reader::StreamReader;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// An answer. `whole` is false where the connection broke before the body's end.
+struct Reply {
+    status: u16,
+    head: String,
+    body: Vec<u8>,
+    whole: bool,
+}
+
+impl Reply {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines();
+        let mut found = lines.filter_map(|line| line.split_once(": "));
+        found
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+}
+
+/// Sends a request on a connection of its own.
+async fn ask(address: SocketAddr, line: &str, headers: &[&str], body: &[u8]) -> Reply {
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let mut request = format!("{line} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n");
+    for header in headers {
+        request.push_str(header);
+        request.push_str("\r\n");
+    }
+    if !body.is_empty() {
+        request.push_str("Content-Length: ");
+        request.push_str(&body.len().to_string());
+        request.push_str("\r\n");
+    }
+    request.push_str("\r\n");
+    socket.write_all(request.as_bytes()).await.unwrap();
+    socket.write_all(body).await.unwrap();
+    let mut bytes = Vec::new();
+    socket.read_to_end(&mut bytes).await.unwrap();
+    let end = bytes
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .unwrap();
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let raw = &bytes[end + 4..];
+    let (body, whole) = if head
+        .to_ascii_lowercase()
+        .contains("transfer-encoding: chunked")
+    {
+        unchunk(raw)
+    } else {
+        (raw.to_vec(), true)
+    };
+    Reply {
+        status,
+        head,
+        body,
+        whole,
+    }
+}
+
+fn unchunk(mut raw: &[u8]) -> (Vec<u8>, bool) {
+    let mut body = Vec::new();
+    loop {
+        let Some(end) = raw.windows(2).position(|two| two == b"\r\n") else {
+            return (body, false);
+        };
+        let size = usize::from_str_radix(std::str::from_utf8(&raw[..end]).unwrap(), 16).unwrap();
+        if size == 0 {
+            return (body, true);
+        }
+        let Some(chunk) = raw.get(end + 2..end + 2 + size) else {
+            return (body, false);
+        };
+        body.extend_from_slice(chunk);
+        raw = &raw[(end + 4 + size).min(raw.len())..];
+    }
+}
+
+async fn sql(address: SocketAddr, sql: &str, accept: &str) -> Reply {
+    let accept = format!("Accept: {accept}");
+    ask(
+        address,
+        "POST /api/v1/sql?db=main",
+        &[&accept],
+        sql.as_bytes(),
+    )
+    .await
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[tokio::test]
+async fn health_ping_and_metrics() {
+    let (running, fake) = serve(|_| {}).await;
+    let http = running.http_addr().unwrap();
+    let health = ask(http, "GET /health", &[], b"").await;
+    assert_eq!(
+        (health.status, &health.json()["status"]),
+        (200, &json!("pass"))
+    );
+    assert_eq!(ask(http, "GET /ping", &[], b"").await.status, 204);
+    assert_eq!(ask(http, "HEAD /ping", &[], b"").await.status, 204);
+    fake.read_only.store(true, Ordering::SeqCst);
+    let health = ask(http, "GET /health", &[], b"").await;
+    assert_eq!(health.status, 503);
+    assert_eq!(
+        health.json()["message"],
+        "writes are refused: the disk is full"
+    );
+    let metrics = ask(http, "GET /metrics", &[], b"").await;
+    let text = String::from_utf8(metrics.body).unwrap();
+    assert!(text.contains("marigram_series{shard=\"0\"} 7\n"), "{text}");
+    let counted = "marigram_server_requests_total{route=\"/ping\",status=\"204\"} 2\n";
+    assert!(text.contains(counted), "{text}");
+}
+
+#[tokio::test]
+async fn lines_are_stored() {
+    let (running, fake) = serve(|_| {}).await;
+    let http = running.http_addr().unwrap();
+    let lines = b"m,d=1 v=1 1\nm,d=2 v=2 2\n";
+    let target = "POST /write?db=plant&precision=s&rp=autogen&consistency=all&u=a&p=b";
+    assert_eq!(ask(http, target, &[], lines).await.status, 204);
+    let target = "POST /api/v2/write?bucket=plant/autogen&org=o&precision=ms";
+    let headers = ["Content-Encoding: gzip", "Authorization: Token x"];
+    assert_eq!(ask(http, target, &headers, &gzip(lines)).await.status, 204);
+    let stored = fake.lines.lock().unwrap();
+    let times: Vec<_> = stored
+        .iter()
+        .map(|(db, batch)| (db.as_str(), batch.times.to_vec()))
+        .collect();
+    assert_eq!(
+        times,
+        [
+            ("plant", vec![1_000_000_000, 2_000_000_000]),
+            ("plant", vec![1_000_000, 2_000_000])
+        ]
+    );
+}
+
+#[tokio::test]
+async fn good_lines_are_stored_and_bad_ones_named() {
+    let (running, fake) = serve(|_| {}).await;
+    let http = running.http_addr().unwrap();
+    // Line 2 is malformed; line 4 is refused by the database.
+    let lines = b"m v=1 1\nm v= 2\nm v=3 3\nm v=4 -4\n";
+    let reply = ask(http, "POST /write?db=main", &[], lines).await;
+    let answer = reply.json();
+    assert_eq!(reply.status, 400, "{answer}");
+    assert_eq!(
+        (&answer["stored"], &answer["rejected"]),
+        (&json!(2), &json!(2))
+    );
+    assert_eq!(answer["code"], "invalid");
+    assert_eq!(
+        (&answer["lines"][0]["line"], &answer["lines"][1]["line"]),
+        (&json!(2), &json!(4))
+    );
+    assert_eq!(answer["lines"][1]["message"], "too old");
+    let message = answer["error"].as_str().unwrap();
+    assert!(message.starts_with("partial write: 2 rows stored, 2 lines refused; line 2"));
+    assert_eq!(fake.lines.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn bad_writes_say_what_is_wrong() {
+    let (running, fake) = serve(|config| {
+        config.body_bytes_max = 1000;
+        config.unpacked_bytes_max = 2000;
+    })
+    .await;
+    let http = running.http_addr().unwrap();
+    let message = |reply: &Reply| {
+        reply.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let reply = ask(http, "POST /write", &[], b"m v=1").await;
+    assert_eq!(reply.status, 400);
+    assert!(message(&reply).contains("'db'"));
+    let reply = ask(http, "POST /write?db=a&precision=days", &[], b"m v=1").await;
+    assert_eq!(reply.status, 400);
+    assert!(message(&reply).contains("ns"));
+    let reply = ask(
+        http,
+        "POST /write?db=a",
+        &["Content-Encoding: br"],
+        b"m v=1",
+    )
+    .await;
+    assert_eq!(reply.status, 415);
+    let reply = ask(
+        http,
+        "POST /write?db=a",
+        &["Content-Encoding: gzip"],
+        b"m v=1",
+    )
+    .await;
+    assert_eq!(reply.status, 400);
+    let reply = ask(http, "POST /write?db=a", &[], &vec![b'x'; 1001]).await;
+    assert_eq!(reply.status, 413);
+    assert!(message(&reply).contains("1000 bytes"));
+    let bomb = gzip(&vec![b' '; 100_000]);
+    let reply = ask(http, "POST /write?db=a", &["Content-Encoding: gzip"], &bomb).await;
+    assert_eq!(reply.status, 413);
+    fake.read_only.store(true, Ordering::SeqCst);
+    let reply = ask(http, "POST /write?db=a", &[], b"m v=1").await;
+    assert_eq!(
+        (reply.status, message(&reply).as_str()),
+        (503, "the disk is full")
+    );
+    assert!(reply.header("Retry-After").is_some());
+    assert!(fake.lines.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_over_a_limit_may_come_again() {
+    let (running, _fake) = serve(|config| {
+        config.requests_max = 1;
+        config.buffered_bytes_max = 10;
+    })
+    .await;
+    let http = running.http_addr().unwrap();
+    let reply = ask(http, "POST /write?db=a", &[], b"a long line v=1").await;
+    assert_eq!(
+        (reply.status, reply.header("Retry-After")),
+        (503, Some("1"))
+    );
+    // A query whose rows still flow takes the only place.
+    let mut endless = TcpStream::connect(http).await.unwrap();
+    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: t\r\n\r\n";
+    endless.write_all(request.as_bytes()).await.unwrap();
+    endless.readable().await.unwrap();
+    let reply = ask(http, "POST /write?db=a", &[], b"m v=1").await;
+    assert_eq!(
+        (reply.status, reply.header("Retry-After")),
+        (429, Some("1"))
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_stops_its_query() {
+    let (running, fake) = serve(|_| {}).await;
+    let mut endless = TcpStream::connect(running.http_addr().unwrap())
+        .await
+        .unwrap();
+    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: t\r\n\r\n";
+    endless.write_all(request.as_bytes()).await.unwrap();
+    endless.readable().await.unwrap();
+    assert_eq!(fake.alive.load(Ordering::SeqCst), 1);
+    drop(endless);
+    while fake.alive.load(Ordering::SeqCst) > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn rows_in_every_form() {
+    let (running, _fake) = serve(|_| {}).await;
+    let http = running.http_addr().unwrap();
+    let reply = sql(http, "create table t; select types", "application/json").await;
+    let answer = reply.json();
+    assert_eq!(
+        answer["columns"][1],
+        json!({"name": "tag", "type": "string"})
+    );
+    assert_eq!(
+        answer["rows"][0],
+        json!([
+            "1970-01-01T00:00:01.500000000Z",
+            "d_1",
+            1.5,
+            i64::MAX,
+            u64::MAX,
+            true,
+            "a,\"b\"\tc"
+        ])
+    );
+    assert_eq!(
+        (&answer["rows"][1][1], &answer["row_count"]),
+        (&json!(null), &json!(2))
+    );
+    assert!(answer["elapsed_ms"].is_number());
+
+    let reply = sql(http, "select types", "text/csv").await;
+    let text = String::from_utf8(reply.body).unwrap();
+    let expected = "time,tag,f,big,huge,ok,text\n\
+        1970-01-01T00:00:01.500000000Z,d_1,1.5,9223372036854775807,18446744073709551615,true,\
+        \"a,\"\"b\"\"\tc\"\n\
+        1970-01-01T00:00:00.000000000Z,,,-9223372036854775808,0,false,\"\"\n";
+    assert_eq!(
+        text.replace(",\"\"\n", ",\n"),
+        expected.replace(",\"\"\n", ",\n")
+    );
+
+    let reply = sql(http, "select many", "application/vnd.apache.arrow.stream").await;
+    let reader = StreamReader::try_new(&reply.body[..], None).unwrap();
+    let rows: usize = reader.map(|batch| batch.unwrap().num_rows()).sum();
+    assert_eq!(rows, 30_000);
+
+    let reply = sql(http, "select many", "application/vnd.apache.parquet").await;
+    assert_eq!(
+        reply.header("Content-Type"),
+        Some("application/vnd.apache.parquet")
+    );
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(reply.body)).unwrap();
+    let rows: usize = reader
+        .build()
+        .unwrap()
+        .map(|batch| batch.unwrap().num_rows())
+        .sum();
+    assert_eq!(rows, 30_000);
+
+    let reply = sql(http, "select none", "*/*").await;
+    assert_eq!(reply.json()["rows"], json!([]));
+    let reply = sql(http, "create table t", "*/*").await;
+    assert_eq!(
+        (reply.status, &reply.json()["tag"]),
+        (200, &json!("CREATE TABLE"))
+    );
+    assert_eq!(sql(http, "select types", "image/png").await.status, 406);
+}
+
+#[tokio::test]
+async fn errors_are_a_status_or_a_broken_connection() {
+    let (running, _fake) = serve(|_| {}).await;
+    let http = running.http_addr().unwrap();
+    let reply = sql(http, "create table t; select bad", "*/*").await;
+    assert_eq!(reply.status, 400);
+    assert_eq!(
+        (
+            &reply.json()["error"]["code"],
+            &reply.json()["error"]["position"]
+        ),
+        (&json!("invalid"), &json!(24))
+    );
+    assert_eq!(sql(http, "select broken at once", "*/*").await.status, 500);
+    let reply = sql(http, "select broken", "*/*").await;
+    assert_eq!((reply.status, reply.whole), (200, false));
+    assert!(sql(http, "select many", "*/*").await.whole);
+    let reply = ask(
+        http,
+        "GET /api/v1/sql?db=nowhere&q=select%20types",
+        &[],
+        b"",
+    )
+    .await;
+    assert_eq!(
+        (reply.status, &reply.json()["error"]["code"]),
+        (404, &json!("not_found"))
+    );
+    assert_eq!(ask(http, "POST /api/v1/sql", &[], b" ").await.status, 400);
+    let reply = ask(
+        http,
+        "GET /api/v1/sql?timeout_ms=20&q=select%20endless",
+        &[],
+        b"",
+    )
+    .await;
+    assert!(!reply.whole, "the timeout ends the rows");
+    let reply = ask(http, "GET /wrong", &[], b"").await;
+    assert_eq!(reply.status, 404);
+    assert!(
+        reply.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("/api/v1/sql")
+    );
+    assert_eq!(ask(http, "DELETE /write", &[], b"").await.status, 405);
+}
+
+#[tokio::test]
+async fn shutdown_waits_for_the_grace_and_no_longer() {
+    let (running, fake) = serve(|_| {}).await;
+    let http = running.http_addr().unwrap();
+    let mut endless = TcpStream::connect(http).await.unwrap();
+    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: t\r\n\r\n";
+    endless.write_all(request.as_bytes()).await.unwrap();
+    endless.readable().await.unwrap();
+    running.shutdown(Duration::from_millis(10)).await;
+    assert_eq!(fake.alive.load(Ordering::SeqCst), 0);
+    assert!(TcpStream::connect(http).await.is_err());
+}
+
+#[tokio::test]
+async fn an_address_in_use_is_named() {
+    let (running, fake) = serve(|_| {}).await;
+    let taken = running.http_addr();
+    let services = marigram_server::Services {
+        ingest: fake.clone(),
+        query: fake.clone(),
+        status: fake.clone(),
+    };
+    let config = marigram_server::ServerConfig {
+        http: taken,
+        postgres: None,
+        ..Default::default()
+    };
+    let Err(error) = marigram_server::start(config, services).await else {
+        panic!("it started")
+    };
+    let message = error.to_string();
+    assert!(message.contains(&taken.unwrap().to_string()), "{message}");
+    assert!(message.contains("--http"), "{message}");
+}

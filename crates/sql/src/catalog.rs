@@ -1,0 +1,202 @@
+//! Databases and tables as DataFusion's catalogs.
+//!
+//! A database is a catalog, and its tables stand in the catalog's schema `public`, as in
+//! PostgreSQL. In place of a schema another database may be named, so that `database.table` works
+//! from every session; and `marigram_series` holds, for each table, its series. Nothing is copied:
+//! each question goes to the engine.
+
+use crate::error::SqlError;
+use crate::parse::SERIES_SCHEMA;
+use crate::series::SeriesList;
+use crate::table::SeriesTable;
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider,
+};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::TableType;
+use datafusion_pg_catalog::pg_catalog::catalog_info::CatalogInfo;
+use marigram_engine::{Engine, EngineError};
+use marigram_model::TableSchema;
+use parking_lot::RwLock;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The schema of a database's tables.
+pub const PUBLIC: &str = "public";
+/// The schema of PostgreSQL's catalog.
+pub const PG_CATALOG: &str = "pg_catalog";
+
+/// Tables over files, which `CREATE EXTERNAL TABLE` makes; kept until the service ends.
+pub type ExternalTables = Arc<RwLock<HashMap<(String, String), Arc<dyn TableProvider>>>>;
+
+fn external(error: EngineError) -> DataFusionError {
+    DataFusionError::External(Box::new(SqlError::Engine(error)))
+}
+
+/// The databases, seen from one of them.
+#[derive(Clone, Debug)]
+pub struct Databases {
+    /// The engine.
+    pub engine: Engine,
+    /// The session's database: the one that `information_schema` tells of.
+    pub current: String,
+    /// Tables over files.
+    pub files: ExternalTables,
+    /// PostgreSQL's catalog of the session's database.
+    pub pg_catalog: Option<Arc<dyn SchemaProvider>>,
+}
+
+impl Databases {
+    fn exists(&self, name: &str) -> bool {
+        self.engine.tables(name).is_ok()
+    }
+
+    fn database(&self, name: &str) -> Option<Arc<Database>> {
+        self.exists(name).then(|| Arc::new(Database { all: self.clone(), name: name.to_owned() }))
+    }
+}
+
+impl CatalogProviderList for Databases {
+    fn register_catalog(
+        &self,
+        _: String,
+        _: Arc<dyn CatalogProvider>,
+    ) -> Option<Arc<dyn CatalogProvider>> {
+        None
+    }
+
+    fn catalog_names(&self) -> Vec<String> {
+        vec![self.current.clone()]
+    }
+
+    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
+        Some(self.database(name)?)
+    }
+}
+
+/// A database as a catalog.
+#[derive(Debug)]
+struct Database {
+    all: Databases,
+    name: String,
+}
+
+impl CatalogProvider for Database {
+    fn schema_names(&self) -> Vec<String> {
+        vec![PUBLIC.to_owned()]
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        let schema = |database: &str, kind| {
+            let (all, database) = (self.all.clone(), database.to_owned());
+            Some(Arc::new(Tables { all, database, kind }) as Arc<dyn SchemaProvider>)
+        };
+        match name {
+            PUBLIC => schema(&self.name, Kind::Rows),
+            SERIES_SCHEMA => schema(&self.name, Kind::Series),
+            PG_CATALOG => self.all.pg_catalog.clone(),
+            other if self.all.exists(other) => schema(other, Kind::Rows),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Rows,
+    Series,
+}
+
+/// The tables of a database, or their series.
+#[derive(Debug)]
+struct Tables {
+    all: Databases,
+    database: String,
+    kind: Kind,
+}
+
+impl Tables {
+    fn key(&self, name: &str) -> (String, String) {
+        (self.database.clone(), name.to_owned())
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for Tables {
+    fn table_names(&self) -> Vec<String> {
+        let tables = self.all.engine.tables(&self.database).unwrap_or_default();
+        let mut names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
+        let files = self.all.files.read();
+        names.extend(files.keys().filter(|key| key.0 == self.database).map(|key| key.1.clone()));
+        names
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(table) = self.all.files.read().get(&self.key(name)) {
+            return Ok(Some(Arc::clone(table)));
+        }
+        let engine = self.all.engine.clone();
+        match self.all.engine.table(&self.database, name) {
+            Ok(schema) => Ok(Some(match self.kind {
+                Kind::Rows => Arc::new(SeriesTable::new(engine, schema)),
+                Kind::Series => Arc::new(SeriesList::new(engine, schema)),
+            })),
+            Err(EngineError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(external(error)),
+        }
+    }
+
+    fn register_table(
+        &self,
+        name: String,
+        table: Arc<dyn TableProvider>,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
+        Ok(self.all.files.write().insert(self.key(&name), table))
+    }
+
+    fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        Ok(self.all.files.write().remove(&self.key(name)))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.all.files.read().contains_key(&self.key(name))
+            || self.all.engine.table(&self.database, name).is_ok()
+    }
+}
+
+/// What PostgreSQL's catalog tells of: every database, and the tables of the current one.
+#[async_trait]
+impl CatalogInfo for Databases {
+    async fn catalog_names(&self) -> Result<Vec<String>> {
+        Ok(self.engine.databases())
+    }
+
+    async fn schema_names(&self, catalog: &str) -> Result<Option<Vec<String>>> {
+        let schemas = [PUBLIC, PG_CATALOG, "information_schema"].map(str::to_owned);
+        Ok((catalog == self.current).then(|| schemas.into()))
+    }
+
+    async fn table_names(&self, catalog: &str, schema: &str) -> Result<Option<Vec<String>>> {
+        if catalog != self.current || schema != PUBLIC {
+            return Ok(None);
+        }
+        let tables = self.engine.tables(catalog).map_err(external)?;
+        Ok(Some(tables.iter().map(|table| table.name.clone()).collect()))
+    }
+
+    async fn table_schema(
+        &self,
+        catalog: &str,
+        _: &str,
+        table: &str,
+    ) -> Result<Option<SchemaRef>> {
+        let found: Option<Arc<TableSchema>> = self.engine.table(catalog, table).ok();
+        Ok(found.map(|schema| crate::types::arrow_schema(&schema)))
+    }
+
+    async fn table_type(&self, _: &str, _: &str, _: &str) -> Result<Option<TableType>> {
+        Ok(Some(TableType::Base))
+    }
+}

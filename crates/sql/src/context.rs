@@ -1,0 +1,152 @@
+//! DataFusion's session states: one for each database, made when it is first used, copied for each
+//! statement.
+
+use crate::SqlOptions;
+use crate::catalog::{Databases, ExternalTables};
+use crate::error::{SqlError, SqlResult};
+use crate::functions;
+use crate::memory::AccountedPool;
+use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
+use datafusion::common::DataFusionError;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::execution::FunctionRegistry;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
+use datafusion_pg_catalog::pg_catalog::{
+    PgCatalogSchemaProvider, PgCatalogStaticTables, create_current_database_udf, setup_pg_catalog,
+};
+use marigram_engine::Engine;
+use marigram_service::Session;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8192;
+/// The catalog in which PostgreSQL's functions are set up, before there is a database.
+const BASE: &str = "base";
+
+/// Makes session states.
+#[derive(Debug)]
+pub struct Contexts {
+    engine: Engine,
+    options: SqlOptions,
+    runtime: Arc<RuntimeEnv>,
+    files: ExternalTables,
+    made: Mutex<Made>,
+}
+
+#[derive(Debug, Default)]
+struct Made {
+    base: Option<Base>,
+    databases: HashMap<String, SessionState>,
+}
+
+#[derive(Clone, Debug)]
+struct Base {
+    state: SessionState,
+    tables: Arc<PgCatalogStaticTables>,
+}
+
+impl Contexts {
+    /// Session states over an engine.
+    ///
+    /// # Errors
+    /// If the spill directory cannot be used.
+    pub fn new(engine: Engine, options: SqlOptions) -> SqlResult<Self> {
+        let mode = match &options.spill_dir {
+            Some(dir) => DiskManagerMode::Directories(vec![dir.clone()]),
+            None => DiskManagerMode::OsTmpDirectory,
+        };
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(AccountedPool(Arc::clone(engine.memory()))))
+            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
+            .build_arc()?;
+        let files = ExternalTables::default();
+        Ok(Self { engine, options, runtime, files, made: Mutex::default() })
+    }
+
+    /// The state for one statement of a session.
+    ///
+    /// # Errors
+    /// If DataFusion's own parts cannot be set up.
+    pub fn state(&self, session: &Session) -> SqlResult<SessionState> {
+        let mut state = {
+            let mut made = self.made.lock();
+            match made.databases.get(&session.database) {
+                Some(state) => state.clone(),
+                None => {
+                    let base = match &made.base {
+                        Some(base) => base.clone(),
+                        None => made.base.insert(self.base()?).clone(),
+                    };
+                    let state = self.database(base, &session.database)?;
+                    // Names that do not exist must not pile up.
+                    if self.engine.tables(&session.database).is_ok() {
+                        made.databases.insert(session.database.clone(), state.clone());
+                    }
+                    state
+                }
+            }
+        };
+        for udf in functions::session_functions(session) {
+            state.register_udf(Arc::new(udf))?;
+        }
+        state.mark_start_execution();
+        Ok(state)
+    }
+
+    /// Forgets a database that was dropped.
+    pub fn forget(&self, database: &str) {
+        self.made.lock().databases.remove(database);
+        self.files.write().retain(|key, _| key.0 != database);
+    }
+
+    /// A table over files is forgotten; whether there was one.
+    pub fn forget_file_table(&self, database: &str, table: &str) -> bool {
+        self.files.write().remove(&(database.to_owned(), table.to_owned())).is_some()
+    }
+
+    fn base(&self) -> SqlResult<Base> {
+        let mut config = SessionConfig::new()
+            .with_default_catalog_and_schema(BASE, "public")
+            .with_create_default_catalog_and_schema(false)
+            .with_information_schema(true)
+            .with_target_partitions(self.options.target_partitions.max(1))
+            .with_batch_size(BATCH_ROWS);
+        let parser = &mut config.options_mut().sql_parser;
+        parser.collect_spans = true;
+        parser.map_string_types_to_utf8view = false;
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(Arc::clone(&self.runtime))
+            .with_default_features()
+            .build();
+        let context = SessionContext::new_with_state(state);
+        let catalog: Arc<dyn CatalogProvider> = Arc::new(MemoryCatalogProvider::new());
+        context.register_catalog(BASE, catalog);
+        setup_pg_catalog(&context, BASE, EmptyContextProvider)
+            .map_err(|error: Box<DataFusionError>| SqlError::DataFusion(*error))?;
+        let mut state = context.state();
+        functions::register(&mut state)?;
+        Ok(Base { state, tables: Arc::new(PgCatalogStaticTables::try_new()?) })
+    }
+
+    fn database(&self, base: Base, name: &str) -> SqlResult<SessionState> {
+        let plain = Databases {
+            engine: self.engine.clone(),
+            current: name.to_owned(),
+            files: Arc::clone(&self.files),
+            pg_catalog: None,
+        };
+        let pg = PgCatalogSchemaProvider::try_new(plain.clone(), base.tables, EmptyContextProvider)?;
+        let databases = Databases { pg_catalog: Some(Arc::new(pg)), ..plain };
+        let mut state = base.state;
+        state.register_catalog_list(Arc::new(databases));
+        name.clone_into(&mut state.config_mut().options_mut().catalog.default_catalog);
+        state.register_udf(Arc::new(create_current_database_udf(name)))?;
+        Ok(state)
+    }
+}

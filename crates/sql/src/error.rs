@@ -1,0 +1,395 @@
+//! Errors of the SQL layer, and what servers are told of them.
+//!
+//! Every message says what is wrong and names it; where the name stands in the statement, its
+//! position (in characters, from 1) goes along, and a name like it is suggested.
+
+use arrow::error::ArrowError;
+use datafusion::common::{DataFusionError, SchemaError};
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
+use datafusion::sql::sqlparser::{dialect::PostgreSqlDialect, tokenizer::TokenizerError};
+use marigram_engine::EngineError;
+use marigram_service::ServiceError;
+use std::time::Duration;
+
+/// Result of the SQL layer.
+pub type SqlResult<T> = Result<T, SqlError>;
+
+/// Why a statement was not done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SqlError {
+    /// The statement is wrong.
+    #[error("{message}")]
+    Invalid {
+        /// PostgreSQL's code.
+        sqlstate: &'static str,
+        /// What is wrong, and what to do.
+        message: String,
+        /// The name that is wrong, by which its position is found.
+        name: Option<String>,
+    },
+    /// The engine refused.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Planning or execution failed.
+    #[error(transparent)]
+    DataFusion(#[from] DataFusionError),
+    /// It could not be parsed.
+    #[error(transparent)]
+    Parser(#[from] ParserError),
+    /// Its tokens could not be read.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    /// An error that is ready for servers.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+impl SqlError {
+    /// A wrong statement.
+    pub fn invalid(sqlstate: &'static str, message: impl Into<String>) -> Self {
+        Self::Invalid { sqlstate, message: message.into(), name: None }
+    }
+
+    /// A wrong name in a statement.
+    pub fn named(sqlstate: &'static str, name: &str, message: impl Into<String>) -> Self {
+        Self::Invalid { sqlstate, message: message.into(), name: Some(name.to_owned()) }
+    }
+
+    /// A statement that does not follow the grammar.
+    pub fn syntax(message: impl Into<String>) -> Self {
+        Self::invalid("42601", message)
+    }
+
+    /// Something that Marigram does not do.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::invalid("0A000", message)
+    }
+
+    /// A name that nothing has.
+    pub fn unknown<'a>(
+        sqlstate: &'static str,
+        kind: &str,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let hint = nearest(name, known).map(|near| format!("; did you mean '{near}'?"));
+        let message = format!("{kind} '{name}' does not exist{}", hint.unwrap_or_default());
+        Self::named(sqlstate, name, message)
+    }
+
+    /// The error as servers get it; `sql` is the statement that failed.
+    pub fn into_service(self, sql: &str) -> ServiceError {
+        match self {
+            Self::Invalid { sqlstate, message, name } => {
+                let position = name.and_then(|name| position_of(sql, &name));
+                ServiceError::Invalid { message, position, sqlstate }
+            }
+            Self::Engine(error) => engine(error, sql),
+            Self::DataFusion(error) => datafusion(error, sql),
+            Self::Parser(error) => parser(&error, sql),
+            Self::Tokenizer(error) => parser(&ParserError::from(error), sql),
+            Self::Service(error) => error,
+        }
+    }
+}
+
+/// The name most like `name`, if one is like it at all.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let lower = name.to_lowercase();
+    known
+        .into_iter()
+        .map(|known| (strsim::jaro_winkler(&lower, &known.to_lowercase()), known))
+        .filter(|(likeness, _)| *likeness >= 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, known)| known.to_owned())
+}
+
+/// The position of the first word or text in `sql` that is `name`.
+fn position_of(sql: &str, name: &str) -> Option<usize> {
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().ok()?;
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let found = tokens.iter().find(|token| match &token.token {
+        Token::Word(word) if word.quote_style.is_some() => word.value == name || word.value == last,
+        Token::Word(word) => {
+            word.value.eq_ignore_ascii_case(name) || word.value.eq_ignore_ascii_case(last)
+        }
+        Token::SingleQuotedString(text) => text == name,
+        _ => false,
+    })?;
+    character(sql, found.span.start)
+}
+
+/// The character (from 1) at a line and column (both from 1).
+fn character(sql: &str, location: Location) -> Option<usize> {
+    if location.line == 0 {
+        return None;
+    }
+    let line_index = usize::try_from(location.line - 1).ok()?;
+    let before: usize = sql.split('\n').take(line_index).map(|l| l.chars().count() + 1).sum();
+    Some(before + usize::try_from(location.column).ok()?)
+}
+
+fn invalid(sqlstate: &'static str, message: String, position: Option<usize>) -> ServiceError {
+    ServiceError::Invalid { message, position, sqlstate }
+}
+
+fn parser(error: &ParserError, sql: &str) -> ServiceError {
+    let text = match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.clone(),
+        ParserError::RecursionLimitExceeded => {
+            let message = "the statement is nested too deeply".to_owned();
+            return invalid("54001", message, None);
+        }
+    };
+    let Some((message, place)) = text.rsplit_once(" at Line: ") else {
+        return invalid("42601", format!("syntax error: {text}"), None);
+    };
+    let numbers = place.split_once(", Column: ").and_then(|(line, column)| {
+        Some(Location { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? })
+    });
+    let position = numbers.and_then(|location| character(sql, location));
+    let place = match numbers {
+        Some(at) if at.line > 0 => format!(" at line {}, column {}", at.line, at.column),
+        _ => String::new(),
+    };
+    invalid("42601", format!("syntax error{place}: {message}"), position)
+}
+
+/// An engine's error as servers get it.
+fn engine(error: EngineError, sql: &str) -> ServiceError {
+    let message = error.to_string();
+    match error {
+        EngineError::NotFound { kind, name, .. } => {
+            let sqlstate = match kind {
+                "database" => "3D000",
+                "table" => "42P01",
+                _ => "42703",
+            };
+            invalid(sqlstate, message, position_of(sql, &name))
+        }
+        EngineError::AlreadyExists { kind, name } => {
+            let sqlstate = match kind {
+                "database" => "42P04",
+                "table" => "42P07",
+                _ => "42701",
+            };
+            invalid(sqlstate, message, position_of(sql, &name))
+        }
+        EngineError::Invalid(_) => invalid("22023", message, None),
+        EngineError::Busy { reason, retry_after } => {
+            ServiceError::Busy { message: reason, retry_after }
+        }
+        EngineError::ReadOnly(_) => ServiceError::ReadOnly(message),
+        _ => ServiceError::Internal(message),
+    }
+}
+
+fn datafusion(error: DataFusionError, sql: &str) -> ServiceError {
+    match error {
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
+            datafusion(*inner, sql)
+        }
+        DataFusionError::Collection(mut errors) if !errors.is_empty() => {
+            datafusion(errors.swap_remove(0), sql)
+        }
+        DataFusionError::Shared(shared) => shared_error(&shared, sql),
+        DataFusionError::External(external) => external_error(external, sql),
+        DataFusionError::SQL(error, _) => parser(&error, sql),
+        DataFusionError::SchemaError(error, _) => schema_error(&error, sql),
+        DataFusionError::ResourcesExhausted(reason) => out_of_memory(&reason),
+        DataFusionError::NotImplemented(message) => invalid("0A000", message, None),
+        DataFusionError::Plan(message) | DataFusionError::Configuration(message) => {
+            plan_error(message, sql)
+        }
+        DataFusionError::ArrowError(error, _) => arrow_error(*error, sql),
+        DataFusionError::Execution(message) => execution_error(message),
+        DataFusionError::Internal(message) => {
+            let first = message.split("\nThis issue was likely").next().unwrap_or(&message);
+            ServiceError::Internal(first.to_owned())
+        }
+        other => ServiceError::Internal(other.to_string()),
+    }
+}
+
+/// An error that several readers hold: what can be told without owning it.
+fn shared_error(error: &DataFusionError, sql: &str) -> ServiceError {
+    match error {
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
+            shared_error(inner, sql)
+        }
+        DataFusionError::Shared(inner) => shared_error(inner, sql),
+        DataFusionError::ResourcesExhausted(reason) => out_of_memory(reason),
+        DataFusionError::Execution(message) => execution_error(message.clone()),
+        DataFusionError::Plan(message) => plan_error(message.clone(), sql),
+        DataFusionError::NotImplemented(message) => invalid("0A000", message.clone(), None),
+        DataFusionError::External(external) => match external.downcast_ref::<ServiceError>() {
+            Some(error) => error.clone(),
+            None => ServiceError::Internal(external.to_string()),
+        },
+        DataFusionError::ArrowError(inner, _) => arrow_text(&inner.to_string()),
+        other => ServiceError::Internal(other.to_string()),
+    }
+}
+
+fn external_error(error: Box<dyn std::error::Error + Send + Sync>, sql: &str) -> ServiceError {
+    let error = match error.downcast::<SqlError>() {
+        Ok(own) => return own.into_service(sql),
+        Err(error) => error,
+    };
+    let error = match error.downcast::<EngineError>() {
+        Ok(error) => return engine(*error, sql),
+        Err(error) => error,
+    };
+    match error.downcast::<ServiceError>() {
+        Ok(error) => *error,
+        Err(error) => ServiceError::Internal(error.to_string()),
+    }
+}
+
+/// A query that met the memory ceiling.
+fn out_of_memory(reason: &str) -> ServiceError {
+    let reason = reason.lines().next().unwrap_or_default();
+    ServiceError::Busy {
+        message: format!("the query needs more memory than there is: {reason}"),
+        retry_after: Duration::from_secs(1),
+    }
+}
+
+fn schema_error(error: &SchemaError, sql: &str) -> ServiceError {
+    match error {
+        SchemaError::FieldNotFound { field, valid_fields } => {
+            let known: Vec<&str> = valid_fields.iter().map(|field| field.name()).collect();
+            let hint = match nearest(field.name(), known.iter().copied()) {
+                Some(near) => format!("; did you mean '{near}'?"),
+                None if known.is_empty() => String::new(),
+                None => {
+                    let shown: Vec<&str> = known.iter().copied().take(12).collect();
+                    let more = if known.len() > shown.len() { ", …" } else { "" };
+                    format!("; there are {}{more}", shown.join(", "))
+                }
+            };
+            let message = format!("column '{}' does not exist{hint}", field.flat_name());
+            invalid("42703", message, position_of(sql, field.name()))
+        }
+        SchemaError::AmbiguousReference { field } => {
+            let message = format!("column '{}' is ambiguous; name its table", field.flat_name());
+            invalid("42702", message, position_of(sql, field.name()))
+        }
+        other => invalid("42701", other.to_string(), None),
+    }
+}
+
+fn plan_error(message: String, sql: &str) -> ServiceError {
+    let quoted = |start: &str| {
+        let rest = message.strip_prefix(start)?;
+        rest.split('\'').next().map(str::to_owned)
+    };
+    if let Some(name) = quoted("Invalid function '") {
+        let near = message.split("Did you mean '").nth(1).and_then(|rest| rest.split('\'').next());
+        let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+        let position = position_of(sql, &name);
+        return invalid("42883", format!("function '{name}' does not exist{hint}"), position);
+    }
+    if let Some(name) = quoted("table '") {
+        let position = position_of(sql, &name);
+        return invalid("42P01", message, position);
+    }
+    if let Some(error) = no_such_call(&message, sql) {
+        return error;
+    }
+    let message = message.replace("While expanding wildcard, ", "");
+    let lower = message.to_lowercase();
+    let types = ["coerce", "type", "cast", "compar"];
+    let sqlstate = if types.iter().any(|sign| lower.contains(sign)) { "42804" } else { "42000" };
+    let sqlstate = if lower.contains("group by") { "42803" } else { sqlstate };
+    invalid(sqlstate, message, None)
+}
+
+/// A function that exists, but not for these arguments. DataFusion's message holds, in many words,
+/// the call's types and for functions of ours the reason.
+fn no_such_call(message: &str, sql: &str) -> Option<ServiceError> {
+    let (before, after) = message.split_once("No function matches the given name and argument types '")?;
+    let call = after.split('\'').next()?.replace("Dictionary(Int32, Utf8)", "Utf8");
+    let name = call.split('(').next()?.to_owned();
+    let own = before
+        .split_once("user-defined coercion failed with: Error during planning: ")
+        .map(|(_, reason)| reason.trim().trim_end_matches('.').to_owned());
+    let message = match own {
+        Some(reason) => reason,
+        None => format!("function '{name}' does not take these arguments: {call}; cast them"),
+    };
+    let position = position_of(sql, &name);
+    Some(invalid("42883", message, position))
+}
+
+fn arrow_error(error: ArrowError, sql: &str) -> ServiceError {
+    match error {
+        ArrowError::ExternalError(external) => external_error(external, sql),
+        ArrowError::DivideByZero => invalid("22012", "division by zero".into(), None),
+        ArrowError::ArithmeticOverflow(text) => invalid("22003", text, None),
+        other => arrow_text(&other.to_string()),
+    }
+}
+
+fn arrow_text(text: &str) -> ServiceError {
+    let lower = text.to_lowercase();
+    if lower.contains("non-nullable") {
+        return no_time();
+    }
+    let sqlstate = if lower.contains("divide by zero") {
+        "22012"
+    } else if lower.contains("overflow") {
+        "22003"
+    } else if lower.contains("timestamp") || lower.contains("date") || lower.contains("interval") {
+        "22007"
+    } else if lower.contains("cast") || lower.contains("parse") {
+        "22P02"
+    } else {
+        "22000"
+    };
+    let text = ["Parser error: ", "Cast error: ", "Compute error: ", "Invalid argument error: "]
+        .iter()
+        .find_map(|prefix| text.strip_prefix(prefix))
+        .unwrap_or(text);
+    invalid(sqlstate, text.to_owned(), None)
+}
+
+fn execution_error(message: String) -> ServiceError {
+    if message.contains("non-nullable") { no_time() } else { invalid("22000", message, None) }
+}
+
+/// The only column that takes no null is the time.
+fn no_time() -> ServiceError {
+    let message = "a row has no time; give every row a time, or leave the column out";
+    invalid("23502", message.into(), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_characters_from_one() {
+        assert_eq!(position_of("select ü,\n tempp from t", "tempp"), Some(12));
+        assert_eq!(position_of("select 'tempp', \"tempp\"", "tempp"), Some(8));
+        assert_eq!(position_of("select 1", "x"), None);
+    }
+
+    #[test]
+    fn the_nearest_name_is_near() {
+        assert_eq!(nearest("tempp", ["time", "temp", "hum"]), Some("temp".into()));
+        assert_eq!(nearest("zzz", ["time", "temp"]), None);
+    }
+
+    #[test]
+    fn syntax_errors_have_a_place() {
+        let error = crate::parse::parse("select *\nfrom where").unwrap_err();
+        let sql = "select *\nfrom where";
+        let ServiceError::Invalid { message, position, sqlstate } = error.into_service(sql) else {
+            panic!("an invalid statement");
+        };
+        assert_eq!((position, sqlstate), (Some(15), "42601"), "{message}");
+    }
+}

@@ -1,0 +1,222 @@
+//! Buckets of time: which bucket a time is in, with an origin or on the calendar of a zone.
+//!
+//! Invariant: buckets follow one another without gap or overlap, so that a later time is never in
+//! an earlier bucket, also across the changes of a zone's offset.
+
+use crate::duration::Interval;
+use chrono::{DateTime, Datelike, Days, Months, NaiveDateTime, Offset, TimeDelta, TimeZone, Utc};
+use chrono_tz::{GapInfo, Tz};
+use marigram_model::DAY_NS;
+
+/// Monday, 3 January 2000, 00:00: where buckets of days and less begin to count.
+const MONDAY_NS: i64 = 946_857_600_000_000_000;
+/// 1 January 2000, 00:00: where buckets of months begin to count.
+const CENTURY_NS: i64 = 946_684_800_000_000_000;
+
+/// Why there are no such buckets, or no bucket for a time.
+pub type BucketError = String;
+
+/// Buckets of one width.
+#[derive(Clone, Debug)]
+pub struct Buckets {
+    width: Width,
+    /// Where the count begins: UTC, or wall time where there is a zone.
+    origin_ns: i64,
+    zone: Option<Tz>,
+    /// The last bucket found (first time, first time of the next), for zones and months.
+    last: Option<(i64, i64)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Width {
+    Fixed(i64),
+    Months(i32),
+}
+
+impl Buckets {
+    /// Buckets of `width`, counted from `origin_ns` (UTC; wall time of `zone` where given).
+    ///
+    /// # Errors
+    /// If the width is not positive, or mixes months with days.
+    pub fn new(
+        width: Interval,
+        origin_ns: Option<i64>,
+        zone: Option<Tz>,
+    ) -> Result<Self, BucketError> {
+        let width = match width {
+            Interval { months, days: 0, nanos: 0 } if months != 0 => Width::Months(months),
+            Interval { months: 0, .. } => match width.fixed_ns() {
+                Some(ns) => Width::Fixed(ns),
+                None => return Err("the bucket's width does not fit into 64 bits of ns".into()),
+            },
+            _ => return Err("a bucket is of months, or of days and less, not of both".into()),
+        };
+        let positive = match width {
+            Width::Fixed(ns) => ns > 0,
+            Width::Months(months) => months > 0,
+        };
+        if !positive {
+            return Err("a bucket's width must be positive".into());
+        }
+        let origin_ns = origin_ns.unwrap_or(match width {
+            Width::Fixed(_) => MONDAY_NS,
+            Width::Months(_) => CENTURY_NS,
+        });
+        Ok(Self { width, origin_ns, zone, last: None })
+    }
+
+    /// The first time of the bucket that holds `time` (both ns, UTC).
+    ///
+    /// # Errors
+    /// If it is out of the range of i64 nanoseconds.
+    pub fn floor(&mut self, time: i64) -> Result<i64, BucketError> {
+        let found = match (self.width, self.zone) {
+            (Width::Fixed(ns), None) => return fixed_floor(time, ns, self.origin_ns),
+            (Width::Fixed(ns), Some(zone)) if ns < DAY_NS => {
+                return within_day(time, ns, self.origin_ns, zone);
+            }
+            _ => match self.last {
+                Some((start, end)) if start <= time && time < end => return Ok(start),
+                _ => self.on_calendar(time)?,
+            },
+        };
+        self.last = Some(found);
+        Ok(found.0)
+    }
+
+    /// A bucket of days or months, and where the next one begins.
+    fn on_calendar(&self, time: i64) -> Result<(i64, i64), BucketError> {
+        let mut number = self.number(time)?;
+        let mut start = self.start(number)?;
+        // Near a change of offset the wall time may be that of a neighbour.
+        while start > time {
+            number -= 1;
+            start = self.start(number)?;
+        }
+        let mut end = self.start(number + 1).unwrap_or(i64::MAX);
+        while end <= time && end != i64::MAX {
+            number += 1;
+            (start, end) = (end, self.start(number + 1).unwrap_or(i64::MAX));
+        }
+        Ok((start, end))
+    }
+
+    /// About which bucket a time is in, counted from the origin.
+    fn number(&self, time: i64) -> Result<i64, BucketError> {
+        let wall = match self.zone {
+            Some(zone) => wall_ns(time, zone)?,
+            None => time,
+        };
+        match self.width {
+            Width::Fixed(ns) => {
+                Ok(wall.checked_sub(self.origin_ns).ok_or_else(out_of_range)?.div_euclid(ns))
+            }
+            Width::Months(months) => {
+                let (wall, origin) = (naive(wall), naive(self.origin_ns));
+                let since = (i64::from(wall.year()) - i64::from(origin.year())) * 12
+                    + i64::from(wall.month())
+                    - i64::from(origin.month());
+                Ok(since.div_euclid(i64::from(months)))
+            }
+        }
+    }
+
+    /// The first time of a bucket.
+    fn start(&self, number: i64) -> Result<i64, BucketError> {
+        let wall = match self.width {
+            Width::Fixed(ns) => number
+                .checked_mul(ns)
+                .and_then(|since| self.origin_ns.checked_add(since))
+                .map(naive),
+            Width::Months(months) => {
+                let months = number.checked_mul(i64::from(months)).ok_or_else(out_of_range)?;
+                let origin = naive(self.origin_ns);
+                let count = u32::try_from(months.unsigned_abs()).map_err(|_| out_of_range())?;
+                if months < 0 {
+                    origin.checked_sub_months(Months::new(count))
+                } else {
+                    origin.checked_add_months(Months::new(count))
+                }
+            }
+        };
+        let wall = wall.ok_or_else(out_of_range)?;
+        match self.zone {
+            Some(zone) => earliest(wall, zone),
+            None => wall.and_utc().timestamp_nanos_opt().ok_or_else(out_of_range),
+        }
+    }
+}
+
+fn out_of_range() -> BucketError {
+    "the bucket begins before the first time there is (1677-09-21)".into()
+}
+
+fn fixed_floor(time: i64, width: i64, origin: i64) -> Result<i64, BucketError> {
+    // The origin is brought near the epoch, so that the difference fits.
+    let shift = origin.rem_euclid(width);
+    let since = i128::from(time) - i128::from(shift);
+    let start = i128::from(time) - since.rem_euclid(i128::from(width));
+    i64::try_from(start).map_err(|_| out_of_range())
+}
+
+fn naive(ns: i64) -> NaiveDateTime {
+    DateTime::<Utc>::from_timestamp_nanos(ns).naive_utc()
+}
+
+/// What clocks show at `time`, as ns since the epoch.
+fn wall_ns(time: i64, zone: Tz) -> Result<i64, BucketError> {
+    let utc = naive(time);
+    let offset = zone.offset_from_utc_datetime(&utc).fix().local_minus_utc();
+    time.checked_add(i64::from(offset) * 1_000_000_000).ok_or_else(out_of_range)
+}
+
+/// The first time at which clocks show `wall`, or the end of the gap in which they never do.
+fn earliest(wall: NaiveDateTime, zone: Tz) -> Result<i64, BucketError> {
+    let found = zone.from_local_datetime(&wall).earliest().or_else(|| after_gap(wall, zone));
+    found.and_then(|time| time.timestamp_nanos_opt()).ok_or_else(out_of_range)
+}
+
+fn after_gap(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Tz>> {
+    if let Some(end) = GapInfo::new(&wall, &zone).and_then(|gap| gap.end) {
+        return Some(end);
+    }
+    // A gap of a whole day (Samoa, 2011): the next wall time that exists.
+    let next = wall.date().checked_add_days(Days::new(1))?.and_time(wall.time());
+    zone.from_local_datetime(&next).earliest()
+}
+
+/// A bucket of less than a day on a zone's clock. Where clocks are set back, an hour that comes
+/// twice is two buckets; where they are set forward, a bucket may begin at the change.
+fn within_day(time: i64, width: i64, origin: i64, zone: Tz) -> Result<i64, BucketError> {
+    let wall = naive(fixed_floor(wall_ns(time, zone)?, width, origin)?);
+    let starts = zone.from_local_datetime(&wall);
+    let candidates = [starts.latest(), starts.earliest(), after_gap_if_none(&starts, wall, zone)];
+    let start = candidates
+        .into_iter()
+        .flatten()
+        .filter_map(|start| start.timestamp_nanos_opt())
+        .find(|start| *start <= time);
+    match start {
+        Some(start) => Ok(start),
+        // The bucket's wall time has not come yet after a change that hides it: count from here.
+        None => {
+            let offset = zone.offset_from_utc_datetime(&naive(time)).fix().local_minus_utc();
+            let offset = TimeDelta::seconds(i64::from(offset));
+            wall.checked_sub_signed(offset)
+                .and_then(|start| start.and_utc().timestamp_nanos_opt())
+                .ok_or_else(out_of_range)
+        }
+    }
+}
+
+fn after_gap_if_none(
+    starts: &chrono::LocalResult<DateTime<Tz>>,
+    wall: NaiveDateTime,
+    zone: Tz,
+) -> Option<DateTime<Tz>> {
+    matches!(starts, chrono::LocalResult::None).then(|| after_gap(wall, zone)).flatten()
+}
+
+#[cfg(test)]
+#[path = "bucket/tests.rs"]
+mod tests;

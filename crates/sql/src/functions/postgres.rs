@@ -1,0 +1,122 @@
+//! Functions that PostgreSQL's clients call, answered with what holds for Marigram.
+
+use crate::session::POSTGRES_VERSION;
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue, exec_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use marigram_service::Session;
+
+/// A function with any arguments and one answer.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Constant {
+    name: &'static str,
+    signature: Signature,
+    answer: ScalarValue,
+}
+
+impl Constant {
+    fn new(name: &'static str, arguments: &[usize], answer: ScalarValue) -> ScalarUDF {
+        use datafusion::logical_expr::TypeSignature;
+        let signatures = arguments.iter().map(|count| match count {
+            0 => TypeSignature::Nullary,
+            count => TypeSignature::Any(*count),
+        });
+        let signature = Signature::one_of(signatures.collect(), Volatility::Stable);
+        ScalarUDF::from(Self { name, signature, answer })
+    }
+}
+
+impl ScalarUDFImpl for Constant {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.answer.data_type())
+    }
+
+    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(ColumnarValue::Scalar(self.answer.clone()))
+    }
+}
+
+/// `current_setting(name)` in a session.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CurrentSetting {
+    signature: Signature,
+    settings: Vec<(&'static str, String)>,
+}
+
+impl ScalarUDFImpl for CurrentSetting {
+    fn name(&self) -> &'static str {
+        "current_setting"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(ColumnarValue::Scalar(name)) = args.args.first() else {
+            return exec_err!("current_setting takes the name of a session variable");
+        };
+        let name = name.try_as_str().flatten().unwrap_or_default().to_lowercase();
+        let found = self.settings.iter().find(|(known, _)| *known == name);
+        match found {
+            Some((_, value)) => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(Some(value.clone())))),
+            None if args.args.len() > 1 => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(None))),
+            None => exec_err!("session variable '{name}' does not exist"),
+        }
+    }
+}
+
+/// The functions whose answer depends on the session.
+pub fn session_functions(session: &Session) -> [ScalarUDF; 2] {
+    use datafusion::logical_expr::TypeSignature;
+    let user = ScalarValue::Utf8(Some(session.user.clone()));
+    let signature = Signature::one_of(
+        vec![TypeSignature::Any(1), TypeSignature::Any(2)],
+        Volatility::Stable,
+    );
+    let settings = CurrentSetting { signature, settings: crate::session::all(session) };
+    [Constant::new("session_user", &[0], user), ScalarUDF::from(settings)]
+}
+
+/// The functions.
+pub fn functions() -> Vec<ScalarUDF> {
+    let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
+    let none = || ScalarValue::Utf8(None);
+    let version =
+        format!("PostgreSQL {POSTGRES_VERSION} (Marigram {})", env!("CARGO_PKG_VERSION"));
+    vec![
+        Constant::new("version", &[0], text(&version)),
+        Constant::new("obj_description", &[1, 2], none()),
+        Constant::new("col_description", &[2], none()),
+        Constant::new("shobj_description", &[2], none()),
+        Constant::new("pg_get_indexdef", &[1, 2, 3], none()),
+        Constant::new("pg_get_viewdef", &[1, 2], none()),
+        Constant::new("pg_get_triggerdef", &[1, 2], none()),
+        Constant::new("pg_get_serial_sequence", &[2], none()),
+        Constant::new("pg_tablespace_location", &[1], none()),
+        Constant::new("pg_is_in_recovery", &[0], ScalarValue::Boolean(Some(false))),
+        Constant::new("pg_function_is_visible", &[1], ScalarValue::Boolean(Some(true))),
+        Constant::new("pg_type_is_visible", &[1], ScalarValue::Boolean(Some(true))),
+        Constant::new("pg_my_temp_schema", &[0], ScalarValue::Int32(Some(0))),
+        Constant::new("pg_is_other_temp_schema", &[1], ScalarValue::Boolean(Some(false))),
+        Constant::new("pg_database_size", &[1], ScalarValue::Int64(Some(0))),
+        Constant::new("txid_current", &[0], ScalarValue::Int64(Some(1))),
+        Constant::new("pg_current_xact_id", &[0], ScalarValue::Int64(Some(1))),
+        Constant::new("inet_server_addr", &[0], none()),
+        Constant::new("inet_client_addr", &[0], none()),
+    ]
+}

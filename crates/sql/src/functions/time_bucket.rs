@@ -1,0 +1,202 @@
+//! `time_bucket(width, time [, origin | zone])`.
+
+use super::bucket::Buckets;
+use crate::duration::{Interval, parse_interval};
+use crate::session::find_zone;
+use arrow::array::{Array, ArrayRef, AsArray, TimestampNanosecondArray};
+use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
+use datafusion::common::cast::as_timestamp_nanosecond_array;
+use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_err};
+use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+};
+use std::sync::Arc;
+
+/// The function.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct TimeBucket {
+    signature: Signature,
+}
+
+impl TimeBucket {
+    /// The function.
+    pub fn new() -> Self {
+        Self { signature: Signature::user_defined(Volatility::Immutable) }
+    }
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+fn nanoseconds(zone: Option<Arc<str>>) -> DataType {
+    DataType::Timestamp(TimeUnit::Nanosecond, zone)
+}
+
+impl ScalarUDFImpl for TimeBucket {
+    fn name(&self) -> &'static str {
+        "time_bucket"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let (width, time, third) = match types {
+            [width, time] => (width, time, None),
+            [width, time, third] => (width, time, Some(third)),
+            _ => return plan_err!("time_bucket takes a width, a time, and an origin or a time zone"),
+        };
+        let width = match width {
+            DataType::Interval(_) | DataType::Duration(_) | DataType::Null => {
+                DataType::Interval(IntervalUnit::MonthDayNano)
+            }
+            text if is_text(text) => DataType::Utf8,
+            other => {
+                return plan_err!(
+                    "time_bucket: the width has the type {other}; write INTERVAL '10 minutes' or '10m'"
+                );
+            }
+        };
+        let time = match time {
+            DataType::Timestamp(_, zone) => nanoseconds(zone.clone()),
+            DataType::Date32 | DataType::Date64 | DataType::Null => nanoseconds(None),
+            text if is_text(text) => nanoseconds(None),
+            other => return plan_err!("time_bucket: the time has the type {other}, not a timestamp"),
+        };
+        let mut coerced = vec![width, time];
+        coerced.extend(match third {
+            None => None,
+            Some(DataType::Timestamp(..) | DataType::Date32 | DataType::Date64) => {
+                Some(nanoseconds(None))
+            }
+            Some(text) if is_text(text) => Some(DataType::Utf8),
+            Some(other) => {
+                return plan_err!(
+                    "time_bucket: the third argument has the type {other}; it is an origin \
+                     (a timestamp) or a time zone (text)"
+                );
+            }
+        });
+        Ok(coerced)
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types.get(1) {
+            Some(time @ DataType::Timestamp(..)) => Ok(time.clone()),
+            _ => Ok(nanoseconds(None)),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(width) = scalar(&args.args[0], "the width")? else {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from(args.return_type())?));
+        };
+        let third = match args.args.get(2) {
+            Some(third) => match scalar(third, "the origin or time zone")? {
+                Some(third) => Some(third),
+                None => return Ok(ColumnarValue::Scalar(ScalarValue::try_from(args.return_type())?)),
+            },
+            None => None,
+        };
+        let mut buckets = buckets(&width, third.as_ref())?;
+        let mut floor = |time: i64| {
+            buckets
+                .floor(time)
+                .map_err(|reason| DataFusionError::Execution(format!("time_bucket: {reason}")))
+        };
+        match &args.args[1] {
+            ColumnarValue::Scalar(ScalarValue::TimestampNanosecond(time, zone)) => {
+                let start = time.map(&mut floor).transpose()?;
+                Ok(ColumnarValue::Scalar(ScalarValue::TimestampNanosecond(start, zone.clone())))
+            }
+            ColumnarValue::Scalar(other) => exec_err!("time_bucket: {other} is not a time"),
+            ColumnarValue::Array(times) => {
+                let times = as_timestamp_nanosecond_array(times)?;
+                Ok(ColumnarValue::Array(floor_all(times, floor)?))
+            }
+        }
+    }
+
+    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
+        let others = inputs.iter().enumerate().filter(|(at, _)| *at != 1);
+        let fixed = others.map(|(_, input)| input.sort_properties);
+        if inputs.len() > 1 && fixed.into_iter().all(|p| p == SortProperties::Singleton) {
+            return Ok(inputs[1].sort_properties);
+        }
+        Ok(SortProperties::Unordered)
+    }
+}
+
+fn floor_all(
+    times: &TimestampNanosecondArray,
+    mut floor: impl FnMut(i64) -> Result<i64>,
+) -> Result<ArrayRef> {
+    let mut starts = Vec::with_capacity(times.len());
+    for (row, time) in times.values().iter().enumerate() {
+        // What stands under a null is no time.
+        starts.push(if times.is_null(row) { 0 } else { floor(*time)? });
+    }
+    let starts = TimestampNanosecondArray::new(starts.into(), times.nulls().cloned());
+    Ok(Arc::new(starts.with_data_type(times.data_type().clone())))
+}
+
+/// An argument that is the same for all rows; `None` where it is null.
+fn scalar(argument: &ColumnarValue, what: &str) -> Result<Option<ScalarValue>> {
+    let value = match argument {
+        ColumnarValue::Scalar(value) => value.clone(),
+        ColumnarValue::Array(array) if array.len() == 1 => ScalarValue::try_from_array(array, 0)?,
+        ColumnarValue::Array(array) => {
+            let first = array.slice(0, array.len().min(1));
+            let same = (1..array.len()).all(|row| {
+                array.slice(row, 1).to_data() == first.to_data()
+                    || text_at(array, row).is_some_and(|text| text_at(array, 0) == Some(text))
+            });
+            if !same || array.is_empty() {
+                return exec_err!("time_bucket: {what} must be the same for all rows");
+            }
+            ScalarValue::try_from_array(array, 0)?
+        }
+    };
+    Ok((!value.is_null()).then_some(value))
+}
+
+fn text_at(array: &ArrayRef, row: usize) -> Option<&str> {
+    let texts = array.as_string_opt::<i32>()?;
+    texts.is_valid(row).then(|| texts.value(row))
+}
+
+fn buckets(width: &ScalarValue, third: Option<&ScalarValue>) -> Result<Buckets> {
+    let wrong = |reason: String| DataFusionError::Execution(format!("time_bucket: {reason}"));
+    let width = match width {
+        ScalarValue::IntervalMonthDayNano(Some(value)) => {
+            Interval { months: value.months, days: value.days, nanos: value.nanoseconds }
+        }
+        ScalarValue::Utf8(Some(text)) => parse_interval(text).map_err(wrong)?,
+        other => return exec_err!("time_bucket: {other} is not a width"),
+    };
+    let (origin, zone) = match third {
+        None => (None, None),
+        Some(ScalarValue::TimestampNanosecond(Some(origin), _)) => (Some(*origin), None),
+        Some(ScalarValue::Utf8(Some(text))) => origin_or_zone(text)?,
+        Some(other) => return exec_err!("time_bucket: {other} is no origin and no time zone"),
+    };
+    Buckets::new(width, origin, zone).map_err(wrong)
+}
+
+fn origin_or_zone(text: &str) -> Result<(Option<i64>, Option<chrono_tz::Tz>)> {
+    if let Some(zone) = find_zone(text) {
+        return Ok((None, Some(zone)));
+    }
+    if text.starts_with(|c: char| c.is_ascii_digit())
+        && let Ok(origin) = arrow::compute::kernels::cast_utils::string_to_timestamp_nanos(text)
+    {
+        return Ok((Some(origin), None));
+    }
+    let zones = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
+    let hint = crate::error::nearest(text, zones);
+    let hint = hint.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+    exec_err!("time_bucket: '{text}' is neither a time zone nor a timestamp{hint}")
+}

@@ -1,0 +1,59 @@
+//! SQL over an engine: DataFusion with Marigram's tables, statements and functions.
+//!
+//! A statement is parsed (`parse`, `ddl`, `session`) into a `Command`. What is Marigram's own is
+//! done directly (`definition`, `show`, `delete`); everything else is planned by DataFusion over
+//! the engine's tables (`catalog`, `table`), whose scans (`predicate`, `scan`, `rows`) know series
+//! and times. All of it runs on threads of the service's own (`workers`), never on the caller's.
+//!
+//! What is spoken is described in `docs/guides/sql.md`, and why it is so in
+//! `docs/decisions/0004-sql.md`.
+
+mod catalog;
+mod context;
+mod ddl;
+mod definition;
+mod delete;
+mod duration;
+mod error;
+mod functions;
+mod memory;
+mod parse;
+mod predicate;
+mod prepared;
+mod rows;
+mod scan;
+mod series;
+mod service;
+mod session;
+mod show;
+mod sink;
+mod statement;
+mod table;
+mod types;
+mod workers;
+
+pub use error::SqlError;
+pub use service::SqlService;
+pub use session::POSTGRES_VERSION;
+pub use types::{ROLE_KEY, arrow_schema};
+
+use std::path::PathBuf;
+
+/// Settings of the query side.
+#[derive(Clone, Debug)]
+pub struct SqlOptions {
+    /// Parallelism of a query, and number of threads that execute queries.
+    pub target_partitions: usize,
+    /// Directory for what queries spill when memory is short; the system's for temporary files
+    /// where `None`.
+    pub spill_dir: Option<PathBuf>,
+    /// Whether statements may read and write files of this machine (`CREATE EXTERNAL TABLE`,
+    /// `COPY … TO`). A server must not allow it.
+    pub allow_files: bool,
+}
+
+impl Default for SqlOptions {
+    fn default() -> Self {
+        Self { target_partitions: 2, spill_dir: None, allow_files: false }
+    }
+}

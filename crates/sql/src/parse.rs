@@ -1,0 +1,414 @@
+//! Text to [`Command`]: splits scripts and reads the statements that are Marigram's own.
+//!
+//! Everything that is not Marigram's own goes to sqlparser as PostgreSQL's dialect. Statements that
+//! look at PostgreSQL's catalogs also pass through the rewrite rules of `datafusion-pg-catalog`.
+
+use crate::ddl;
+use crate::error::{SqlError, SqlResult};
+use crate::statement::{Command, Show, Target};
+use datafusion::sql::parser::{CopyToSource, DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
+use std::sync::LazyLock;
+
+/// Deepest nesting of expressions that is accepted.
+const RECURSION_LIMIT: usize = 128;
+/// Longest script that is accepted, bytes.
+const SCRIPT_BYTES_MAX: usize = 64 << 20;
+
+/// A schema's name that stands for the tables' series (see `catalog`).
+pub const SERIES_SCHEMA: &str = "marigram_series";
+
+/// Splits a script into statements at its semicolons, minding quotes and comments. Parts without a
+/// token (blank, comments only) are left out.
+///
+/// # Errors
+/// Where a quote or comment does not end.
+pub fn split(script: &str) -> SqlResult<Vec<String>> {
+    let tokens = tokenize(script)?;
+    let mut offsets = Offsets::new(script);
+    let (mut statements, mut start, mut has_tokens) = (Vec::new(), 0, false);
+    for token in &tokens {
+        match token.token {
+            Token::SemiColon => {
+                let end = offsets.byte(token.span.start);
+                if has_tokens {
+                    statements.push(script[start..end].trim().to_owned());
+                }
+                (start, has_tokens) = (end + 1, false);
+            }
+            Token::Whitespace(_) | Token::EOF => {}
+            _ => has_tokens = true,
+        }
+    }
+    if has_tokens {
+        statements.push(script[start..].trim().to_owned());
+    }
+    Ok(statements)
+}
+
+/// Bytes of a text by line and column, for ascending locations.
+struct Offsets<'a> {
+    text: &'a str,
+    at: Location,
+    byte: usize,
+}
+
+impl<'a> Offsets<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, at: Location { line: 1, column: 1 }, byte: 0 }
+    }
+
+    /// The byte of `location`, which must not be before the last one asked for.
+    fn byte(&mut self, location: Location) -> usize {
+        for ch in self.text[self.byte..].chars() {
+            if self.at >= location {
+                break;
+            }
+            self.byte += ch.len_utf8();
+            if ch == '\n' {
+                self.at = Location { line: self.at.line + 1, column: 1 };
+            } else {
+                self.at.column += 1;
+            }
+        }
+        self.byte
+    }
+}
+
+fn tokenize(sql: &str) -> SqlResult<Vec<TokenWithSpan>> {
+    if sql.len() > SCRIPT_BYTES_MAX {
+        let message = format!("a script has at most {SCRIPT_BYTES_MAX} bytes");
+        return Err(SqlError::invalid("54000", message));
+    }
+    Tokenizer::new(&PostgreSqlDialect {}, sql)
+        .tokenize_with_location()
+        .map_err(|error| SqlError::from(ParserError::from(error)))
+}
+
+/// Parses one statement; a semicolon at its end is allowed.
+///
+/// # Errors
+/// Where it is none, or one that Marigram does not know.
+pub fn parse(sql: &str) -> SqlResult<Command> {
+    let tokens = tokenize(sql)?;
+    let words = leading_words(&tokens);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if words.is_empty() && !tokens.iter().any(|t| !matches!(t.token, Token::Whitespace(_))) {
+        return Err(SqlError::syntax("the statement is empty"));
+    }
+    let dialect = PostgreSqlDialect {};
+    let mut parser = Parser::new(&dialect)
+        .with_recursion_limit(RECURSION_LIMIT)
+        .with_tokens_with_locations(tokens);
+    let own = own_statement(&mut parser, &words)?;
+    match own {
+        Some(command) => {
+            end(&mut parser)?;
+            Ok(command)
+        }
+        None => foreign_statement(sql, &words),
+    }
+}
+
+/// The first words in upper case, up to the first token that is none.
+fn leading_words(tokens: &[TokenWithSpan]) -> Vec<String> {
+    let significant = tokens.iter().filter(|t| !matches!(t.token, Token::Whitespace(_)));
+    significant
+        .take(6)
+        .map_while(|token| match &token.token {
+            Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_uppercase()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Reads what must stand at the end of a statement: nothing more.
+pub fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
+    while parser.consume_token(&Token::SemiColon) {}
+    match parser.peek_token() {
+        found if found.token == Token::EOF => Ok(()),
+        found => Ok(parser.expected("the end of the statement", found)?),
+    }
+}
+
+/// Reads a word that is not a keyword to sqlparser; case does not matter.
+pub fn word(parser: &mut Parser<'_>, expected: &str) -> bool {
+    let next = parser.peek_token();
+    let is = matches!(&next.token, Token::Word(w) if w.quote_style.is_none()
+        && w.value.eq_ignore_ascii_case(expected));
+    if is {
+        parser.next_token();
+    }
+    is
+}
+
+/// Reads several words, all or none.
+pub fn words(parser: &mut Parser<'_>, expected: &[&str]) -> bool {
+    for (at, expected) in expected.iter().enumerate() {
+        let next = parser.peek_nth_token(at);
+        let is = matches!(&next.token, Token::Word(w) if w.quote_style.is_none()
+            && w.value.eq_ignore_ascii_case(expected));
+        if !is {
+            return false;
+        }
+    }
+    for _ in expected {
+        parser.next_token();
+    }
+    true
+}
+
+/// Reads a name; one without quotes is folded to lower case, as PostgreSQL does.
+pub fn name(parser: &mut Parser<'_>) -> SqlResult<String> {
+    Ok(fold(&parser.parse_identifier()?))
+}
+
+fn fold(ident: &ast::Ident) -> String {
+    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
+}
+
+/// Reads `table`, `database.table` or `database.public.table`.
+pub fn target(parser: &mut Parser<'_>) -> SqlResult<Target> {
+    let written = parser.parse_object_name(false)?;
+    let parts: Option<Vec<String>> = written.0.iter().map(|p| p.as_ident().map(fold)).collect();
+    let parts = parts.unwrap_or_default();
+    match parts.as_slice() {
+        [table] => Ok(Target { database: None, table: table.clone() }),
+        [schema, table] if schema == "public" => {
+            Ok(Target { database: None, table: table.clone() })
+        }
+        [database, table] => {
+            Ok(Target { database: Some(database.clone()), table: table.clone() })
+        }
+        [database, schema, table] if schema == "public" => {
+            Ok(Target { database: Some(database.clone()), table: table.clone() })
+        }
+        _ => Err(SqlError::syntax(format!(
+            "'{written}' names no table; write table, database.table or database.public.table"
+        ))),
+    }
+}
+
+fn own_statement(parser: &mut Parser<'_>, leading: &[&str]) -> SqlResult<Option<Command>> {
+    let command = match leading {
+        ["CREATE", "DATABASE", ..] => ddl::create_database(parser)?,
+        ["CREATE", "TABLE", ..] => ddl::create_table(parser)?,
+        ["DROP", "DATABASE", ..] => ddl::drop_database(parser)?,
+        ["DROP", "TABLE", ..] => ddl::drop_table(parser)?,
+        ["ALTER", "TABLE", ..] => ddl::alter_table(parser)?,
+        ["USE", ..] => {
+            parser.next_token();
+            words(parser, &["DATABASE"]);
+            Command::Use(name(parser)?)
+        }
+        ["SHOW", "SERIES", ..] => return Ok(None),
+        ["SHOW", ..] => Command::Show(show(parser)?),
+        ["DESCRIBE" | "DESC", ..] => {
+            parser.next_token();
+            words(parser, &["TABLE"]);
+            Command::Show(Show::Columns(target(parser)?))
+        }
+        ["SET" | "RESET" | "DISCARD", ..] => crate::session::parse_set(parser)?,
+        ["FLUSH", ..] => {
+            parser.next_token();
+            Command::Flush
+        }
+        ["COMPACT", ..] => {
+            parser.next_token();
+            Command::Compact
+        }
+        ["BEGIN", ..] | ["START", "TRANSACTION", ..] => rest_of(parser, "BEGIN"),
+        ["COMMIT" | "END", ..] => rest_of(parser, "COMMIT"),
+        ["ROLLBACK" | "ABORT", ..] => rest_of(parser, "ROLLBACK"),
+        ["SAVEPOINT", ..] => rest_of(parser, "SAVEPOINT"),
+        ["RELEASE", ..] => rest_of(parser, "RELEASE"),
+        ["DEALLOCATE", ..] => rest_of(parser, "DEALLOCATE"),
+        ["CLOSE", ..] => rest_of(parser, "CLOSE CURSOR"),
+        ["UNLISTEN", ..] => rest_of(parser, "UNLISTEN"),
+        _ => return Ok(None),
+    };
+    Ok(Some(command))
+}
+
+/// Skips to the end of a statement of which nothing is done.
+fn rest_of(parser: &mut Parser<'_>, tag: &'static str) -> Command {
+    while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
+        parser.next_token();
+    }
+    Command::Nothing(tag)
+}
+
+fn show(parser: &mut Parser<'_>) -> SqlResult<Show> {
+    parser.next_token();
+    if words(parser, &["DATABASES"]) {
+        return Ok(Show::Databases);
+    }
+    if words(parser, &["TABLES"]) {
+        let from = words(parser, &["FROM"]) || words(parser, &["IN"]);
+        return Ok(Show::Tables(if from { Some(name(parser)?) } else { None }));
+    }
+    if words(parser, &["COLUMNS"]) {
+        if !(words(parser, &["FROM"]) || words(parser, &["IN"])) {
+            let found = parser.peek_token();
+            return Ok(parser.expected("FROM and a table", found)?);
+        }
+        return Ok(Show::Columns(target(parser)?));
+    }
+    if words(parser, &["CREATE", "TABLE"]) {
+        return Ok(Show::CreateTable(target(parser)?));
+    }
+    if words(parser, &["SEGMENTS"]) {
+        let from = words(parser, &["FROM"]) || words(parser, &["IN"]);
+        return Ok(Show::Segments(if from { Some(target(parser)?) } else { None }));
+    }
+    if words(parser, &["ALL"]) {
+        return Ok(Show::All);
+    }
+    if words(parser, &["TIME", "ZONE"]) {
+        return Ok(Show::Variable("timezone".into()));
+    }
+    if words(parser, &["TRANSACTION", "ISOLATION", "LEVEL"]) {
+        return Ok(Show::Variable("transaction_isolation".into()));
+    }
+    let mut variable = name(parser)?;
+    while parser.consume_token(&Token::Period) {
+        variable = format!("{variable}.{}", name(parser)?);
+    }
+    Ok(Show::Variable(variable.to_lowercase()))
+}
+
+fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
+    if let ["SHOW", "SERIES", ..] = leading {
+        return show_series(sql);
+    }
+    if asks_postgres(sql) {
+        static POSTGRES: LazyLock<PostgresCompatibilityParser> =
+            LazyLock::new(PostgresCompatibilityParser::new);
+        let mut statements = POSTGRES.parse(sql)?;
+        if statements.len() == 1
+            && let Some(statement) = statements.pop()
+        {
+            return Ok(Command::Plan(Box::new(Statement::Statement(Box::new(statement)))));
+        }
+    }
+    let dialect = PostgreSqlDialect {};
+    let mut statements = DFParserBuilder::new(sql)
+        .with_dialect(&dialect)
+        .with_recursion_limit(RECURSION_LIMIT)
+        .build()?
+        .parse_statements()?;
+    match (statements.pop_front(), statements.is_empty()) {
+        (Some(statement), true) => Ok(Command::Plan(Box::new(statement))),
+        (None, _) => Err(SqlError::syntax("the statement is empty")),
+        (Some(_), false) => {
+            Err(SqlError::syntax("there is more than one statement; send them one by one"))
+        }
+    }
+}
+
+/// Whether a statement may need PostgreSQL's catalogs or forms that only the rewrite rules know.
+/// Others keep their positions for error messages, and save the time.
+fn asks_postgres(sql: &str) -> bool {
+    const SIGNS: [&str; 13] = [
+        "pg_",
+        "information_schema",
+        "current_schema",
+        "current_user",
+        "session_user",
+        "current_catalog",
+        "version",
+        "regclass",
+        "regtype",
+        "collate",
+        "any(",
+        "any (",
+        "all(",
+    ];
+    let lower = sql.to_lowercase();
+    SIGNS.iter().any(|sign| lower.contains(sign))
+}
+
+/// `SHOW SERIES FROM t …` is `SELECT * FROM` the table's series `…`.
+fn show_series(sql: &str) -> SqlResult<Command> {
+    let tokens = tokenize(sql)?;
+    let dialect = PostgreSqlDialect {};
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens.clone());
+    parser.next_token();
+    parser.next_token();
+    if !(words(&mut parser, &["FROM"]) || words(&mut parser, &["IN"])) {
+        let found = parser.peek_token();
+        return Ok(parser.expected("FROM and a table", found)?);
+    }
+    let target = target(&mut parser)?;
+    let rest = parser.index();
+    let mut query = Tokenizer::new(&dialect, "SELECT * FROM ")
+        .tokenize_with_location()
+        .map_err(ParserError::from)?;
+    let quoted = |text: String| Token::make_word(&text, Some('"'));
+    let schema = Token::make_word(SERIES_SCHEMA, Some('"'));
+    let mut name = vec![schema, Token::Period, quoted(target.table)];
+    if let Some(database) = target.database {
+        name.splice(0..0, [quoted(database), Token::Period]);
+    }
+    query.extend(name.into_iter().map(TokenWithSpan::wrap));
+    query.extend(tokens.into_iter().skip(rest));
+    let mut parser = Parser::new(&dialect)
+        .with_recursion_limit(RECURSION_LIMIT)
+        .with_tokens_with_locations(query);
+    let statement = parser.parse_statement()?;
+    end(&mut parser)?;
+    Ok(Command::Plan(Box::new(Statement::Statement(Box::new(statement)))))
+}
+
+/// Whether a statement reads or writes files of this machine.
+pub fn touches_files(statement: &Statement) -> bool {
+    match statement {
+        Statement::CreateExternalTable(_) => true,
+        Statement::CopyTo(copy) => {
+            matches!(copy.source, CopyToSource::Query(_) | CopyToSource::Relation(_))
+        }
+        Statement::Explain(explain) => touches_files(&explain.statement),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_split_at_semicolons_outside_quotes_and_comments() {
+        let script = "select ';' as \"a;b\"; -- one; two\n/* ; */ ;\nselect 'ü;' ; select $$;$$";
+        let expected = ["select ';' as \"a;b\"", "select 'ü;'", "select $$;$$"];
+        assert_eq!(split(script).unwrap(), expected);
+        assert!(split("select 'open").is_err());
+        assert!(split(" ; -- nothing\n").unwrap().is_empty());
+    }
+
+    #[test]
+    fn names_are_folded_unless_quoted() {
+        let Command::DropTable { targets, if_exists } =
+            parse("drop table if exists Plant.Pump, \"Kiln\";").unwrap()
+        else {
+            panic!("a drop");
+        };
+        assert!(if_exists);
+        let target = |database: Option<&str>, table: &str| Target {
+            database: database.map(str::to_owned),
+            table: table.to_owned(),
+        };
+        assert_eq!(targets, [target(Some("plant"), "pump"), target(None, "Kiln")]);
+    }
+
+    #[test]
+    fn more_than_a_statement_is_refused() {
+        assert!(parse("flush flush").is_err());
+        assert!(parse("select 1; select 2").is_err());
+        assert!(parse("").is_err());
+        assert!(parse("-- nothing").is_err());
+    }
+}

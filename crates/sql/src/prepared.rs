@@ -1,0 +1,173 @@
+//! A statement that was parsed and planned once.
+
+use crate::error::{SqlError, SqlResult};
+use crate::statement::Command;
+use crate::table::SeriesTable;
+use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{ParamValues, ScalarValue};
+use datafusion::datasource::DefaultTableSource;
+use datafusion::logical_expr::{LogicalPlan, TableSource};
+use marigram_engine::Engine;
+use marigram_model::TableSchema;
+use marigram_service::Prepared;
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A prepared statement.
+#[derive(Debug)]
+pub struct PreparedStatement {
+    sql: String,
+    /// Database of the session that prepared it, in which its names were looked up.
+    pub database: String,
+    /// Its parse.
+    pub command: Command,
+    /// Its plan, where DataFusion made one.
+    pub plan: Option<LogicalPlan>,
+    /// Types that clients are told.
+    parameters: Vec<DataType>,
+    /// Types that the plan has; `None` where it leaves them open.
+    planned: Vec<Option<DataType>>,
+    schema: Option<SchemaRef>,
+    tables: Vec<Arc<TableSchema>>,
+}
+
+impl PreparedStatement {
+    /// A statement without a plan, and the schema of its answer.
+    pub fn direct(sql: &str, database: &str, command: Command, schema: Option<SchemaRef>) -> Self {
+        Self {
+            sql: sql.to_owned(),
+            database: database.to_owned(),
+            command,
+            plan: None,
+            parameters: Vec::new(),
+            planned: Vec::new(),
+            schema,
+            tables: Vec::new(),
+        }
+    }
+
+    /// A planned statement; `rows` says whether it answers with rows.
+    ///
+    /// # Errors
+    /// If its parameters cannot be told.
+    pub fn planned(
+        sql: &str,
+        database: &str,
+        command: Command,
+        plan: LogicalPlan,
+        rows: bool,
+    ) -> SqlResult<Self> {
+        let planned = parameter_types(plan.get_parameter_types()?)?;
+        let parameters = planned.iter().map(|kind| match kind {
+            Some(DataType::Dictionary(_, value)) => value.as_ref().clone(),
+            None | Some(DataType::Null) => DataType::Utf8,
+            Some(other) => other.clone(),
+        });
+        Ok(Self {
+            sql: sql.to_owned(),
+            database: database.to_owned(),
+            command,
+            parameters: parameters.collect(),
+            planned,
+            schema: rows.then(|| Arc::clone(plan.schema().inner())),
+            tables: tables_of(&plan)?,
+            plan: Some(plan),
+        })
+    }
+
+    /// Whether the tables of the plan are still those that it was made for.
+    pub fn is_current(&self, engine: &Engine) -> bool {
+        self.tables.iter().all(|known| {
+            engine
+                .table(&known.database, &known.name)
+                .is_ok_and(|now| Arc::ptr_eq(&now, known) || *now == **known)
+        })
+    }
+
+    /// The parameters as the plan takes them.
+    ///
+    /// # Errors
+    /// If there are too few or too many, or one has a type that the plan cannot take.
+    pub fn bind(&self, given: &[ArrayRef]) -> SqlResult<ParamValues> {
+        if given.len() != self.planned.len() {
+            let message = format!(
+                "the statement has {} parameters, and {} were given",
+                self.planned.len(),
+                given.len()
+            );
+            return Err(SqlError::invalid("08P01", message));
+        }
+        let mut values = Vec::with_capacity(given.len());
+        for (at, (array, kind)) in given.iter().zip(&self.planned).enumerate() {
+            if array.len() != 1 {
+                let message = format!("parameter ${} has {} values, not one", at + 1, array.len());
+                return Err(SqlError::invalid("08P01", message));
+            }
+            let value = ScalarValue::try_from_array(array, 0)?;
+            values.push(match kind {
+                Some(kind) if *kind != DataType::Null => value.cast_to(kind)?,
+                _ => value,
+            });
+        }
+        Ok(ParamValues::from(values))
+    }
+}
+
+/// Types of `$1…$n` in order.
+fn parameter_types(named: HashMap<String, Option<DataType>>) -> SqlResult<Vec<Option<DataType>>> {
+    let mut types = Vec::new();
+    for (name, kind) in named {
+        let number: Option<usize> = name.strip_prefix('$').and_then(|digits| digits.parse().ok());
+        let place = number.and_then(|number| number.checked_sub(1)).filter(|place| *place < 65_535);
+        let Some(place) = place else {
+            let message = format!("parameter '{name}' has no number; write $1, $2, …");
+            return Err(SqlError::named("42P02", &name, message));
+        };
+        if types.len() <= place {
+            types.resize(place + 1, None);
+        }
+        types[place] = kind;
+    }
+    Ok(types)
+}
+
+/// The engine's tables that a plan reads or writes.
+fn tables_of(plan: &LogicalPlan) -> SqlResult<Vec<Arc<TableSchema>>> {
+    let mut tables = Vec::new();
+    let mut note = |source: &Arc<dyn TableSource>| {
+        let table = source
+            .downcast_ref::<DefaultTableSource>()
+            .and_then(|source| source.table_provider.downcast_ref::<SeriesTable>());
+        tables.extend(table.map(|table| Arc::clone(table.table_schema())));
+    };
+    plan.apply_with_subqueries(|node| {
+        match node {
+            LogicalPlan::TableScan(scan) => note(&scan.source),
+            LogicalPlan::Dml(dml) => note(&dml.target),
+            _ => {}
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(tables)
+}
+
+impl Prepared for PreparedStatement {
+    fn parameters(&self) -> &[DataType] {
+        &self.parameters
+    }
+
+    fn schema(&self) -> Option<SchemaRef> {
+        self.schema.clone()
+    }
+
+    fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

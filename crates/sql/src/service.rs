@@ -1,0 +1,426 @@
+//! [`SqlService`]: statements from parse to answer.
+
+use crate::context::Contexts;
+use crate::error::{SqlError, SqlResult, nearest};
+use crate::prepared::PreparedStatement;
+use crate::statement::{Command, Show, Target};
+use crate::workers::{Outlet, Workers};
+use crate::{SqlOptions, definition, delete, parse, session, show};
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::UInt64Type;
+use arrow::record_batch::RecordBatch;
+use async_trait::async_trait;
+use datafusion::common::DataFusionError;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, WriteOp};
+use datafusion::physical_plan::{execute_stream, ExecutionPlan};
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::Statement;
+use futures::StreamExt;
+use marigram_engine::Engine;
+use marigram_service::{
+    Answer, DEFAULT_DATABASE, Prepared, Query, Result, RowStream, ServiceError, Session,
+};
+use std::fmt;
+use std::sync::Arc;
+
+/// Answers SQL over an engine. Cheap to clone.
+#[derive(Clone)]
+pub struct SqlService {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Engine,
+    options: SqlOptions,
+    contexts: Contexts,
+    workers: Workers,
+}
+
+impl fmt::Debug for SqlService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqlService").field("options", &self.inner.options).finish_non_exhaustive()
+    }
+}
+
+/// How a planned statement is carried out.
+enum Kind {
+    Rows,
+    Insert,
+    Delete,
+    Copy,
+    ExternalTable,
+}
+
+impl SqlService {
+    /// A service over an open engine.
+    ///
+    /// # Errors
+    /// If the spill directory cannot be used, or the machine gives no threads.
+    pub fn new(engine: Engine, options: SqlOptions) -> Result<Self> {
+        let workers = Workers::new(options.target_partitions)
+            .map_err(|error| ServiceError::Internal(format!("no threads for queries: {error}")))?;
+        let contexts = Contexts::new(engine.clone(), options.clone())
+            .map_err(|error| error.into_service(""))?;
+        Ok(Self { inner: Arc::new(Inner { engine, options, contexts, workers }) })
+    }
+
+    /// Carries out a command that is no plan; `None` for a plan.
+    async fn direct(&self, session: &mut Session, command: &Command) -> SqlResult<Option<Answer>> {
+        let inner = Arc::clone(&self.inner);
+        let answer = match command {
+            Command::Plan(_) => return Ok(None),
+            Command::Nothing(tag) => done(tag),
+            Command::Set { name, value } => {
+                session::set(session, name, value.as_deref())?;
+                done(if value.is_some() { "SET" } else { "RESET" })
+            }
+            Command::Use(name) => {
+                let name = name.clone();
+                let engine = inner.engine.clone();
+                let found = inner.workers.block(move || find_database(&engine, &name)).await?;
+                session.database = found;
+                done("USE")
+            }
+            Command::Show(what) => {
+                let batch = self.show(session, what).await?;
+                let schema = batch.schema();
+                let batches = futures::stream::iter([Ok(batch)]).boxed();
+                Answer::Rows(RowStream { schema, batches })
+            }
+            change => {
+                let (session, change) = (session.clone(), change.clone());
+                let work = Arc::clone(&inner);
+                let tag = inner.workers.block(move || work.change(&session, &change)).await?;
+                done(tag)
+            }
+        };
+        Ok(Some(answer))
+    }
+
+    async fn show(&self, session: &Session, what: &Show) -> SqlResult<RecordBatch> {
+        let (engine, session, what) = (self.inner.engine.clone(), session.clone(), what.clone());
+        self.inner.workers.block(move || show::show(&engine, &session, &what)).await
+    }
+
+    async fn plan_and_prepare(
+        &self,
+        session: &Session,
+        sql: &str,
+        command: Command,
+        statement: Box<Statement>,
+    ) -> SqlResult<PreparedStatement> {
+        let (inner, session, sql) = (Arc::clone(&self.inner), session.clone(), sql.to_owned());
+        let planning = async move {
+            let state = inner.contexts.state(&session)?;
+            let plan = inner.plan(&state, &session, *statement).await?;
+            let rows = matches!(inner.kind(&plan)?, Kind::Rows);
+            PreparedStatement::planned(&sql, &session.database, command, plan, rows)
+        };
+        self.inner.workers.run(None, planning).await
+    }
+}
+
+fn done(tag: &str) -> Answer {
+    Answer::Done { tag: tag.to_owned(), rows: 0 }
+}
+
+/// The database of this name.
+fn find_database(engine: &Engine, name: &str) -> SqlResult<String> {
+    let databases = engine.databases();
+    if databases.iter().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    Err(SqlError::unknown("3D000", "database", name, databases.iter().map(String::as_str)))
+}
+
+impl Inner {
+    /// A change of databases, tables or storage; gives its tag. Blocks.
+    fn change(&self, session: &Session, command: &Command) -> SqlResult<&'static str> {
+        let engine = &self.engine;
+        let database = |target: &Target| target.database.clone().unwrap_or(session.database.clone());
+        match command {
+            Command::CreateDatabase { name, if_not_exists } => {
+                engine.create_database(name, *if_not_exists)?;
+                Ok("CREATE DATABASE")
+            }
+            Command::DropDatabase { name, if_exists } => {
+                if *name == session.database {
+                    let message = format!("database '{name}' is in use by this session; USE another");
+                    return Err(SqlError::named("55006", name, message));
+                }
+                engine.drop_database(name, *if_exists)?;
+                self.contexts.forget(name);
+                Ok("DROP DATABASE")
+            }
+            Command::CreateTable { target, columns, options, if_not_exists } => {
+                let database = database(target);
+                definition::create_table(
+                    engine, &database, target, columns, options, *if_not_exists,
+                )?;
+                Ok("CREATE TABLE")
+            }
+            Command::AlterTable { target, changes } => {
+                definition::alter_table(engine, &database(target), &target.table, changes)?;
+                Ok("ALTER TABLE")
+            }
+            Command::DropTable { targets, if_exists } => {
+                for target in targets {
+                    let database = database(target);
+                    if !self.contexts.forget_file_table(&database, &target.table) {
+                        engine.drop_table(&database, &target.table, *if_exists)?;
+                    }
+                }
+                Ok("DROP TABLE")
+            }
+            Command::Flush => {
+                engine.flush()?;
+                Ok("FLUSH")
+            }
+            Command::Compact => {
+                engine.compact()?;
+                Ok("COMPACT")
+            }
+            other => Err(ServiceError::Internal(format!("{other:?} changes nothing")).into()),
+        }
+    }
+
+    async fn plan(
+        &self,
+        state: &SessionState,
+        session: &Session,
+        statement: Statement,
+    ) -> SqlResult<LogicalPlan> {
+        if !self.options.allow_files && parse::touches_files(&statement) {
+            return Err(SqlError::invalid(
+                "42501",
+                "a server does not read or write files of its machine; use COPY … FROM STDIN, \
+                 COPY … TO STDOUT, or marigram import and export",
+            ));
+        }
+        state.statement_to_plan(statement).await.map_err(|error| self.plan_error(session, error))
+    }
+
+    /// An error of planning, with the table or database that does not exist named.
+    fn plan_error(&self, session: &Session, error: DataFusionError) -> SqlError {
+        let DataFusionError::Plan(message) = error.find_root() else { return error.into() };
+        let Some(name) = message.strip_prefix("table '").and_then(|m| m.strip_suffix("' not found"))
+        else {
+            return error.into();
+        };
+        let parts: Vec<&str> = name.splitn(3, '.').collect();
+        let [database, schema, table] = parts.as_slice() else { return error.into() };
+        let other = !["public", parse::SERIES_SCHEMA, "pg_catalog", "information_schema"].contains(schema);
+        let database = if other { schema } else { database };
+        let Ok(tables) = self.engine.tables(database) else {
+            let databases = self.engine.databases();
+            return SqlError::unknown(
+                "3D000",
+                "database",
+                database,
+                databases.iter().map(String::as_str),
+            );
+        };
+        let names = tables.iter().map(|table| table.name.as_str());
+        if nearest(table, names.clone()).is_none() && *database == session.database {
+            let elsewhere = self.engine.databases().into_iter().find(|database| {
+                self.engine.table(database, table).is_ok()
+            });
+            if let Some(elsewhere) = elsewhere {
+                let message = format!(
+                    "table '{table}' does not exist in database '{database}'; did you mean \
+                     '{elsewhere}.{table}'?"
+                );
+                return SqlError::named("42P01", table, message);
+            }
+        }
+        SqlError::unknown("42P01", "table", table, names)
+    }
+
+    /// How a plan is carried out; refuses what may not be.
+    fn kind(&self, plan: &LogicalPlan) -> SqlResult<Kind> {
+        let kind = match plan {
+            LogicalPlan::Dml(dml) => match &dml.op {
+                WriteOp::Insert(_) => Kind::Insert,
+                WriteOp::Delete => Kind::Delete,
+                WriteOp::Update => {
+                    return Err(SqlError::unsupported(
+                        "UPDATE is not supported; INSERT the row again, with the fields that change",
+                    ));
+                }
+                other => return Err(SqlError::unsupported(format!("{other} is not supported"))),
+            },
+            LogicalPlan::Copy(_) if self.options.allow_files => Kind::Copy,
+            LogicalPlan::Ddl(DdlStatement::CreateExternalTable(_)) if self.options.allow_files => {
+                Kind::ExternalTable
+            }
+            _ => Kind::Rows,
+        };
+        let nested = !matches!(kind, Kind::Insert | Kind::Delete | Kind::Copy | Kind::ExternalTable);
+        plan.apply_with_subqueries(|node| {
+            let refused = match node {
+                LogicalPlan::Ddl(ddl) => nested.then(|| ddl.name()),
+                LogicalPlan::Copy(_) => nested.then_some("COPY"),
+                LogicalPlan::Statement(statement) => Some(statement.name()),
+                LogicalPlan::Dml(dml) => nested.then(|| dml.name()),
+                _ => None,
+            };
+            match refused {
+                Some(what) => Err(DataFusionError::NotImplemented(format!("{what} is not supported here"))),
+                None => Ok(TreeNodeRecursion::Continue),
+            }
+        })?;
+        Ok(kind)
+    }
+
+    /// Carries out a plan and tells its answer.
+    async fn carry_out(self: Arc<Self>, state: SessionState, plan: LogicalPlan, out: Outlet) -> SqlResult<()> {
+        match self.kind(&plan)? {
+            Kind::Rows => {
+                let physical = physical(&state, &plan).await?;
+                let mut rows = execute_stream(physical, state.task_ctx())?;
+                out.schema(rows.schema()).await?;
+                while let Some(batch) = rows.next().await {
+                    out.batch(batch?).await?;
+                }
+                Ok(())
+            }
+            kind @ (Kind::Insert | Kind::Copy) => {
+                let physical = physical(&state, &plan).await?;
+                let mut counts = execute_stream(physical, state.task_ctx())?;
+                let mut rows = 0;
+                while let Some(batch) = counts.next().await {
+                    let batch = batch?;
+                    let counts = batch.column(0).as_primitive_opt::<UInt64Type>();
+                    rows += counts.map_or(0, |counts| counts.values().iter().sum());
+                }
+                let verb = if matches!(kind, Kind::Insert) { "INSERT 0" } else { "COPY" };
+                out.done(format!("{verb} {rows}"), rows).await
+            }
+            Kind::Delete => {
+                let LogicalPlan::Dml(dml) = &plan else {
+                    return Err(ServiceError::Internal("a DELETE is no DML".into()).into());
+                };
+                let deletion = delete::plan(&self.engine, dml, &state)?;
+                let engine = self.engine.clone();
+                let deleted = tokio::task::spawn_blocking(move || delete::run(&engine, &deletion));
+                deleted
+                    .await
+                    .map_err(|error| ServiceError::Internal(format!("DELETE failed: {error}")))??;
+                out.done("DELETE 0".to_owned(), 0).await
+            }
+            Kind::ExternalTable => {
+                SessionContext::new_with_state(state).execute_logical_plan(plan).await?;
+                out.done("CREATE EXTERNAL TABLE".to_owned(), 0).await
+            }
+        }
+    }
+}
+
+async fn physical(state: &SessionState, plan: &LogicalPlan) -> SqlResult<Arc<dyn ExecutionPlan>> {
+    Ok(state.create_physical_plan(plan).await?)
+}
+
+#[async_trait]
+impl Query for SqlService {
+    async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
+        let name = database.unwrap_or(DEFAULT_DATABASE).to_owned();
+        let engine = self.inner.engine.clone();
+        let found = self.inner.workers.block(move || {
+            // The default database is there from the start; a read-only engine cannot make it.
+            if name == DEFAULT_DATABASE && !engine.databases().contains(&name) {
+                engine.create_database(&name, true)?;
+            }
+            find_database(&engine, &name)
+        });
+        match found.await.map_err(|error| error.into_service("")) {
+            Ok(name) => Ok(Session::new(&name, user)),
+            Err(ServiceError::Invalid { message, sqlstate: "3D000", .. }) => {
+                Err(ServiceError::NotFound(message, "3D000"))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn split(&self, script: &str) -> Result<Vec<String>> {
+        parse::split(script).map_err(|error| error.into_service(script))
+    }
+
+    async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
+        let wrong = |error: SqlError| error.into_service(statement);
+        let command = parse::parse(statement).map_err(wrong)?;
+        if let Some(answer) = self.direct(session, &command).await.map_err(wrong)? {
+            return Ok(answer);
+        }
+        let Command::Plan(parsed) = command else {
+            return Err(ServiceError::Internal("a command was not carried out".into()));
+        };
+        let (inner, settings) = (Arc::clone(&self.inner), session.clone());
+        let timeout = session.statement_timeout;
+        let work = move |out: Outlet| async move {
+            let state = inner.contexts.state(&settings)?;
+            let plan = inner.plan(&state, &settings, *parsed).await?;
+            inner.carry_out(state, plan, out).await
+        };
+        self.inner.workers.answer(timeout, statement, work).await
+    }
+
+    async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
+        let wrong = |error: SqlError| error.into_service(statement);
+        let command = parse::parse(statement).map_err(wrong)?;
+        let prepared = match command.clone() {
+            Command::Plan(parsed) => {
+                self.plan_and_prepare(session, statement, command, parsed).await.map_err(wrong)?
+            }
+            Command::Show(what) => {
+                let shown = self.show(session, &what).await.map_err(wrong)?;
+                let schema = Some(shown.schema());
+                PreparedStatement::direct(statement, &session.database, command, schema)
+            }
+            _ => PreparedStatement::direct(statement, &session.database, command, None),
+        };
+        Ok(Arc::new(prepared))
+    }
+
+    async fn execute_prepared(
+        &self,
+        session: &mut Session,
+        prepared: &dyn Prepared,
+        parameters: Vec<ArrayRef>,
+    ) -> Result<Answer> {
+        let sql = prepared.sql().to_owned();
+        let wrong = |error: SqlError| error.into_service(&sql);
+        let Some(known) = prepared.as_any().downcast_ref::<PreparedStatement>() else {
+            return Err(ServiceError::Internal("the statement was prepared elsewhere".into()));
+        };
+        if let Some(answer) = self.direct(session, &known.command).await.map_err(wrong)? {
+            return Ok(answer);
+        }
+        let mut settings = session.clone();
+        settings.database.clone_from(&known.database);
+        let made_anew;
+        let current = if known.is_current(&self.inner.engine) {
+            known
+        } else {
+            let Command::Plan(parsed) = known.command.clone() else {
+                return Err(ServiceError::Internal("a command was not carried out".into()));
+            };
+            let command = known.command.clone();
+            made_anew =
+                self.plan_and_prepare(&settings, &sql, command, parsed).await.map_err(wrong)?;
+            &made_anew
+        };
+        let Some(plan) = current.plan.clone() else {
+            return Err(ServiceError::Internal("a planned statement has no plan".into()));
+        };
+        let values = current.bind(&parameters).map_err(wrong)?;
+        let inner = Arc::clone(&self.inner);
+        let work = move |out: Outlet| async move {
+            let state = inner.contexts.state(&settings)?;
+            let plan = plan.with_param_values(values)?;
+            inner.carry_out(state, plan, out).await
+        };
+        self.inner.workers.answer(session.statement_timeout, prepared.sql(), work).await
+    }
+}

@@ -1,0 +1,265 @@
+//! Session variables: `SET`, `RESET`, `SHOW`.
+//!
+//! Most of them exist because PostgreSQL's clients send them. Those that change what a statement
+//! does are `statement_timeout` and the database; the time zone is kept and told to clients, but
+//! times are UTC whatever it is.
+
+use crate::duration::parse_interval;
+use crate::error::{SqlError, SqlResult};
+use crate::parse::{name, word, words};
+use crate::statement::Command;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
+use marigram_service::Session;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The version of PostgreSQL that clients are told.
+pub const POSTGRES_VERSION: &str = "16.6";
+
+/// Variables with a fixed value: (name, value as shown, how PostgreSQL spells the name).
+const FIXED: [(&str, &str); 26] = [
+    ("application_name", ""),
+    ("backslash_quote", "safe_encoding"),
+    ("bytea_output", "hex"),
+    ("client_encoding", "UTF8"),
+    ("client_min_messages", "notice"),
+    ("datestyle", "ISO, MDY"),
+    ("default_transaction_isolation", "read committed"),
+    ("default_transaction_read_only", "off"),
+    ("escape_string_warning", "on"),
+    ("extra_float_digits", "1"),
+    ("idle_in_transaction_session_timeout", "0"),
+    ("integer_datetimes", "on"),
+    ("intervalstyle", "postgres"),
+    ("jit", "off"),
+    ("lc_messages", "C"),
+    ("lock_timeout", "0"),
+    ("max_identifier_length", "255"),
+    ("row_security", "on"),
+    ("search_path", "public"),
+    ("server_encoding", "UTF8"),
+    ("server_version", POSTGRES_VERSION),
+    ("server_version_num", "160006"),
+    ("standard_conforming_strings", "on"),
+    ("synchronize_seqscans", "on"),
+    ("transaction_isolation", "read committed"),
+    ("transaction_read_only", "off"),
+];
+
+/// Variables that are kept in the session.
+const KEPT: [&str; 3] = ["timezone", "statement_timeout", "database"];
+
+/// Reads `SET …`, `RESET …` and `DISCARD …`.
+pub fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
+    if words(parser, &["DISCARD"]) {
+        parser.next_token();
+        return Ok(Command::Nothing("DISCARD ALL"));
+    }
+    if words(parser, &["RESET"]) {
+        let name = if words(parser, &["TIME", "ZONE"]) { "timezone".into() } else { variable(parser)? };
+        return Ok(Command::Set { name, value: None });
+    }
+    words(parser, &["SET"]);
+    if words(parser, &["TRANSACTION"]) || words(parser, &["SESSION", "CHARACTERISTICS"]) {
+        while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
+            parser.next_token();
+        }
+        return Ok(Command::Nothing("SET"));
+    }
+    if !words(parser, &["SESSION"]) {
+        words(parser, &["LOCAL"]);
+    }
+    if words(parser, &["TIME", "ZONE"]) {
+        return Ok(Command::Set { name: "timezone".into(), value: value(parser)? });
+    }
+    if words(parser, &["NAMES"]) {
+        return Ok(Command::Set { name: "client_encoding".into(), value: value(parser)? });
+    }
+    let name = variable(parser)?;
+    if !(parser.consume_token(&Token::Eq) || word(parser, "TO")) {
+        let found = parser.peek_token();
+        return Ok(parser.expected("= or TO", found)?);
+    }
+    Ok(Command::Set { name, value: value(parser)? })
+}
+
+fn variable(parser: &mut Parser<'_>) -> SqlResult<String> {
+    let mut variable = name(parser)?;
+    while parser.consume_token(&Token::Period) {
+        variable = format!("{variable}.{}", name(parser)?);
+    }
+    Ok(variable.to_lowercase())
+}
+
+/// Values up to the end of the statement; `None` for DEFAULT and LOCAL.
+fn value(parser: &mut Parser<'_>) -> SqlResult<Option<String>> {
+    let mut parts = Vec::new();
+    loop {
+        let found = parser.peek_token();
+        match found.token {
+            Token::EOF | Token::SemiColon => break,
+            Token::SingleQuotedString(text) | Token::Number(text, _) => parts.push(text),
+            Token::Word(word) => parts.push(word.value),
+            Token::Comma => parts.push(",".into()),
+            Token::Minus => parts.push("-".into()),
+            _ => return Ok(parser.expected("a value", found)?),
+        }
+        parser.next_token();
+    }
+    let joined = parts.join(" ").replace(" ,", ",").replace("- ", "-");
+    match joined.to_lowercase().as_str() {
+        _ if parts.is_empty() => Err(SqlError::syntax("SET needs a value")),
+        "default" | "local" => Ok(None),
+        _ => Ok(Some(joined)),
+    }
+}
+
+fn unknown(variable: &str) -> SqlError {
+    let known = FIXED.iter().map(|(name, _)| *name).chain(KEPT);
+    SqlError::unknown("42704", "session variable", variable, known)
+}
+
+/// Sets a variable; `None` sets its default.
+///
+/// # Errors
+/// If there is no such variable, or it cannot have that value.
+pub fn set(session: &mut Session, variable: &str, value: Option<&str>) -> SqlResult<()> {
+    match variable {
+        "timezone" => session.time_zone = time_zone(value.unwrap_or("UTC"))?,
+        "statement_timeout" => session.statement_timeout = timeout(value.unwrap_or("0"))?,
+        "all" | "session_authorization" | "role" if value.is_none() => {}
+        "client_encoding" => {
+            let encoding = value.unwrap_or("UTF8").to_uppercase().replace(['-', '_'], "");
+            if encoding != "UTF8" && encoding != "UNICODE" {
+                let message = format!("client_encoding is UTF8, not {encoding}");
+                return Err(SqlError::named("22023", variable, message));
+            }
+        }
+        // A name with a dot belongs to an extension; PostgreSQL takes any.
+        _ if variable.contains('.') || FIXED.iter().any(|(name, _)| *name == variable) => {}
+        _ => return Err(unknown(variable)),
+    }
+    Ok(())
+}
+
+/// A variable's value.
+///
+/// # Errors
+/// If there is no such variable.
+pub fn get(session: &Session, variable: &str) -> SqlResult<String> {
+    match variable {
+        "timezone" => Ok(session.time_zone.clone()),
+        "database" => Ok(session.database.clone()),
+        "statement_timeout" => Ok(match session.statement_timeout {
+            Some(timeout) => format!("{}ms", timeout.as_millis()),
+            None => "0".to_owned(),
+        }),
+        _ => {
+            let fixed = FIXED.iter().find(|(name, _)| *name == variable);
+            fixed.map(|(_, value)| (*value).to_owned()).ok_or_else(|| unknown(variable))
+        }
+    }
+}
+
+/// Every variable and its value, by name.
+pub fn all(session: &Session) -> Vec<(&'static str, String)> {
+    let names = FIXED.iter().map(|(name, _)| *name).chain(KEPT);
+    let mut all: Vec<_> =
+        names.filter_map(|name| Some((name, get(session, name).ok()?))).collect();
+    all.sort_unstable();
+    all
+}
+
+/// The IANA zone of a name; case does not matter.
+pub fn find_zone(text: &str) -> Option<chrono_tz::Tz> {
+    let exact = chrono_tz::Tz::from_str(text).ok();
+    let like = || chrono_tz::TZ_VARIANTS.iter().find(|z| z.name().eq_ignore_ascii_case(text));
+    exact.or_else(|| like().copied())
+}
+
+fn time_zone(text: &str) -> SqlResult<String> {
+    if ["utc", "z", "gmt", "0", "+00:00", "etc/utc"].contains(&text.to_lowercase().as_str()) {
+        return Ok("UTC".into());
+    }
+    if let Some(zone) = find_zone(text) {
+        return Ok(zone.name().to_owned());
+    }
+    if chrono::FixedOffset::from_str(text).is_ok() {
+        return Ok(text.to_owned());
+    }
+    let zones = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
+    Err(SqlError::unknown("22023", "time zone", text, zones))
+}
+
+/// PostgreSQL's form: a number of milliseconds, or an interval; 0 is none.
+fn timeout(text: &str) -> SqlResult<Option<Duration>> {
+    let bad = |_| SqlError::named("22023", "statement_timeout", format!("'{text}' is no timeout"));
+    let ms = match text.trim().parse::<u64>() {
+        Ok(ms) => ms,
+        Err(_) => {
+            let ns = parse_interval(text).map_err(bad)?.fixed_ns().unwrap_or(-1);
+            u64::try_from(ns).map_err(|_| bad(String::new()))? / 1_000_000
+        }
+    };
+    Ok((ms > 0).then(|| Duration::from_millis(ms)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::parse;
+
+    fn session() -> Session {
+        Session {
+            database: "d".into(),
+            time_zone: "UTC".into(),
+            statement_timeout: None,
+            user: "u".into(),
+        }
+    }
+
+    fn run(session: &mut Session, sql: &str) -> SqlResult<()> {
+        match parse(sql)? {
+            Command::Set { name, value } => set(session, &name, value.as_deref()),
+            Command::Nothing(_) => Ok(()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_clients_send_is_accepted() {
+        let mut session = session();
+        for sql in [
+            "SET extra_float_digits = 3",
+            "SET application_name = 'PostgreSQL JDBC Driver'",
+            "set client_encoding to 'UTF8'",
+            "SET NAMES 'utf-8'",
+            "SET DateStyle TO ISO, MDY",
+            "set search_path = public, pg_catalog",
+            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            "SET standard_conforming_strings=on",
+            "DISCARD ALL",
+            "RESET ALL",
+            "set my.variable = 'x'",
+        ] {
+            assert!(run(&mut session, sql).is_ok(), "{sql}");
+        }
+        run(&mut session, "SET TIME ZONE 'europe/berlin'").unwrap();
+        assert_eq!(get(&session, "timezone").unwrap(), "Europe/Berlin");
+        run(&mut session, "SET statement_timeout = '1500 ms'").unwrap();
+        assert_eq!(session.statement_timeout, Some(Duration::from_millis(1500)));
+        run(&mut session, "SET statement_timeout = 0").unwrap();
+        assert_eq!(session.statement_timeout, None);
+    }
+
+    #[test]
+    fn what_does_not_exist_is_refused() {
+        let mut session = session();
+        assert!(run(&mut session, "SET timezon = 'UTC'").is_err());
+        assert!(run(&mut session, "SET TIME ZONE 'Europe/Berlinn'").is_err());
+        assert!(run(&mut session, "SET client_encoding = 'LATIN1'").is_err());
+        assert!(run(&mut session, "SET statement_timeout = 'soon'").is_err());
+        assert!(get(&session, "nothing").is_err());
+    }
+}

@@ -1,0 +1,293 @@
+//! A table as DataFusion sees it.
+//!
+//! All scans of a table in one statement share one snapshot, so that a self-join sees one version.
+//! The snapshot lives as long as the statement's plan, not as long as this provider, so that a
+//! prepared statement keeps no files.
+
+use crate::error::SqlError;
+use crate::predicate::{Class, bounds, classify};
+use crate::rows::{Source, tag_array};
+use crate::scan::SeriesScan;
+use crate::sink::TableSink;
+use crate::types::{arrow_schema, tag_fields};
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{DFSchema, DataFusionError, Result};
+use datafusion::datasource::sink::DataSinkExec;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use marigram_engine::{Engine, ScanRequest, SeriesSelection, TableSnapshot, TagFilter};
+use marigram_model::{SeriesId, TableSchema, TimeRange};
+use parking_lot::Mutex;
+use roaring::RoaringBitmap;
+use std::fmt::Write;
+use std::sync::{Arc, Weak};
+
+/// Series whose tags are evaluated at once.
+const SERIES_BATCH: usize = 8192;
+
+type Start = Option<DateTime<Utc>>;
+
+/// A table of an engine.
+#[derive(Debug)]
+pub struct SeriesTable {
+    engine: Engine,
+    schema: Arc<TableSchema>,
+    arrow: SchemaRef,
+    now: Expr,
+    snapshot: Mutex<(Start, Weak<TableSnapshot>)>,
+}
+
+impl SeriesTable {
+    /// The table of this schema.
+    pub fn new(engine: Engine, schema: Arc<TableSchema>) -> Self {
+        let arrow = arrow_schema(&schema);
+        let now = datafusion::functions::datetime::expr_fn::now();
+        Self { engine, schema, arrow, now, snapshot: Mutex::new((None, Weak::new())) }
+    }
+
+    /// The table's schema when the statement was planned.
+    pub fn table_schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    /// The snapshot of the statement that began at `start`.
+    fn snapshot(&self, start: Start) -> Result<Arc<TableSnapshot>> {
+        let mut held = self.snapshot.lock();
+        if held.0 == start
+            && start.is_some()
+            && let Some(snapshot) = held.1.upgrade()
+        {
+            return Ok(snapshot);
+        }
+        let snapshot = self
+            .engine
+            .snapshot(&self.schema.database, &self.schema.name)
+            .map_err(|error| DataFusionError::External(Box::new(SqlError::Engine(error))))?;
+        if snapshot.schema().id != self.schema.id {
+            let name = &self.schema.name;
+            return Err(external(SqlError::invalid(
+                "0A000",
+                format!("table '{name}' was dropped and created again; prepare the statement again"),
+            )));
+        }
+        let snapshot = Arc::new(snapshot);
+        *held = (start, Arc::downgrade(&snapshot));
+        Ok(snapshot)
+    }
+}
+
+fn external(error: SqlError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+/// What a scan's filters come to.
+struct Narrowed {
+    tags: TagFilter,
+    range: TimeRange,
+    per_series: Vec<Expr>,
+}
+
+fn narrow(filters: &[Expr], schema: &TableSchema) -> Narrowed {
+    let (mut tags, mut range, mut per_series) = (Vec::new(), TimeRange::ALL, Vec::new());
+    for filter in filters {
+        match classify(filter, schema) {
+            Class::Exact(part) | Class::Inexact(part) => {
+                range = range.intersect(part.range);
+                if !matches!(part.tags, TagFilter::All) {
+                    tags.push(part.tags);
+                }
+            }
+            Class::PerSeries => per_series.push(filter.clone()),
+            Class::Unknown => {}
+        }
+    }
+    let tags = match tags.len() {
+        0 => TagFilter::All,
+        1 => tags.swap_remove(0),
+        _ => TagFilter::And(tags),
+    };
+    Narrowed { tags, range, per_series }
+}
+
+/// The series of a selection for whose tags all of `predicates` are true.
+///
+/// # Errors
+/// If a predicate fails on some series' tags.
+pub fn select_by_tags(
+    snapshot: &TableSnapshot,
+    selection: &SeriesSelection,
+    predicates: Vec<Expr>,
+    state: &dyn Session,
+) -> Result<SeriesSelection> {
+    let Some(predicate) = conjunction(predicates) else { return Ok(selection.clone()) };
+    let schema = snapshot.schema();
+    let named: Vec<String> =
+        predicate.column_refs().into_iter().map(|column| column.name.clone()).collect();
+    let tags: Vec<_> = schema
+        .tags
+        .iter()
+        .enumerate()
+        .filter(|(_, tag)| named.contains(&tag.name))
+        .map(|(ordinal, tag)| (ordinal as u16, tag.kind))
+        .collect();
+    let fields: Vec<_> =
+        tag_fields(schema).into_iter().filter(|field| named.contains(field.name())).collect();
+    let arrow = Arc::new(Schema::new(fields));
+    let predicate =
+        state.create_physical_expr(predicate, &DFSchema::try_from(Arc::clone(&arrow))?)?;
+    let mut shards = Vec::with_capacity(selection.shards.len());
+    for (shard, candidates) in selection.shards.iter().enumerate() {
+        let mut kept = RoaringBitmap::new();
+        let mut rest = candidates.iter().map(SeriesId);
+        loop {
+            let series: Vec<SeriesId> = rest.by_ref().take(SERIES_BATCH).collect();
+            if series.is_empty() {
+                break;
+            }
+            let columns = tags.iter().map(|(ordinal, kind)| {
+                tag_array(&snapshot.tag_values(shard, &series, *ordinal), *kind)
+            });
+            let columns = columns.collect::<Result<Vec<_>, _>>()?;
+            let options = RecordBatchOptions::new().with_row_count(Some(series.len()));
+            let batch = RecordBatch::try_new_with_options(Arc::clone(&arrow), columns, &options)?;
+            let truths = predicate.evaluate(&batch)?.into_array(series.len())?;
+            let truths = truths.as_boolean_opt().ok_or_else(|| {
+                DataFusionError::Plan("a condition in WHERE must be of type boolean".into())
+            })?;
+            let is_true = |at: &usize| truths.is_valid(*at) && truths.value(*at);
+            kept.extend((0..series.len()).filter(is_true).map(|at| series[at].0));
+        }
+        shards.push(kept);
+    }
+    Ok(SeriesSelection { shards })
+}
+
+#[async_trait]
+impl TableProvider for SeriesTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.arrow)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn get_column_default(&self, column: &str) -> Option<&Expr> {
+        (column == self.schema.time_name).then_some(&self.now)
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        let answers = filters.iter().map(|filter| match classify(filter, &self.schema) {
+            Class::Exact(_) | Class::PerSeries => TableProviderFilterPushDown::Exact,
+            Class::Inexact(_) => TableProviderFilterPushDown::Inexact,
+            Class::Unknown => TableProviderFilterPushDown::Unsupported,
+        });
+        Ok(answers.collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = match projection {
+            Some(places) => Arc::new(self.arrow.project(places)?),
+            None => Arc::clone(&self.arrow),
+        };
+        let snapshot = self.snapshot(state.execution_props().query_execution_start_time)?;
+        let narrowed = narrow(filters, &self.schema);
+        let tags = if narrowed.range.is_empty() { &TagFilter::None } else { &narrowed.tags };
+        let selection = snapshot.select(tags);
+        let selection = select_by_tags(&snapshot, &selection, narrowed.per_series, state)?;
+        let (mut sources, mut columns) = (Vec::new(), Vec::new());
+        let first_field = 1 + self.schema.tags.len();
+        let all: Vec<usize> = (0..self.arrow.fields().len()).collect();
+        for place in projection.unwrap_or(&all) {
+            sources.push(match *place {
+                0 => Source::Time,
+                tag if tag < first_field => {
+                    Source::Tag(tag as u16 - 1, self.schema.tags[tag - 1].kind)
+                }
+                field => {
+                    columns.push(self.schema.fields[field - first_field].id);
+                    Source::Field(columns.len() - 1)
+                }
+            });
+        }
+        let request = ScanRequest {
+            selection,
+            range: narrowed.range,
+            columns,
+            bounds: filters.iter().flat_map(|filter| bounds(filter, &self.schema)).collect(),
+            batch_rows: state.config().batch_size(),
+            partitions: state.config().target_partitions(),
+            limit,
+        };
+        let description = self.describe(&snapshot, &request, filters);
+        Ok(Arc::new(SeriesScan::new(snapshot, request, schema, sources, description)?))
+    }
+
+    async fn insert_into(
+        &self,
+        _: &dyn Session,
+        input: Arc<dyn ExecutionPlan>,
+        op: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if op != InsertOp::Append {
+            return Err(external(SqlError::unsupported(
+                "INSERT replaces what it must anyway: write INSERT INTO without OVERWRITE",
+            )));
+        }
+        let sink = TableSink::new(
+            self.engine.clone(),
+            Arc::clone(&self.schema),
+            Arc::clone(&self.arrow),
+        );
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
+    }
+}
+
+impl SeriesTable {
+    /// What EXPLAIN says of a scan.
+    fn describe(&self, snapshot: &TableSnapshot, request: &ScanRequest, filters: &[Expr]) -> String {
+        let total = snapshot.select(&TagFilter::All).len();
+        let mut text = format!(
+            "{}.{}, series={} of {total}",
+            self.schema.database,
+            self.schema.name,
+            request.selection.len(),
+        );
+        let time = |ns| DateTime::<Utc>::from_timestamp_nanos(ns).format("%Y-%m-%dT%H:%M:%S%.f");
+        if request.range != TimeRange::ALL {
+            let (min, max) = (request.range.min, request.range.max);
+            text.push_str(", time=");
+            if min != i64::MIN {
+                let _ = write!(text, "{}", time(min));
+            }
+            text.push_str("..=");
+            if max != i64::MAX {
+                let _ = write!(text, "{}", time(max));
+            }
+        }
+        if !filters.is_empty() {
+            let filters: Vec<String> = filters.iter().map(|filter| filter.human_display().to_string()).collect();
+            let _ = write!(text, ", filters=[{}]", filters.join(", "));
+        }
+        if let Some(limit) = request.limit {
+            let _ = write!(text, ", limit={limit}");
+        }
+        text
+    }
+}

@@ -1,0 +1,158 @@
+//! Column types by the names that PostgreSQL, DuckDB and IoTDB give them, and their Arrow schema.
+
+use crate::error::{SqlError, SqlResult, nearest};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use datafusion::sql::sqlparser::ast;
+use marigram_model::{FieldType, TableSchema, TagType};
+use std::sync::Arc;
+
+/// Key of a field's metadata that says whether a column is the time, a tag or a field.
+pub const ROLE_KEY: &str = "marigram.role";
+
+/// Names of types and what they are. A name of two databases with two meanings has the narrower
+/// one: `FLOAT` is 32 bits wide, as in DuckDB and IoTDB.
+const NAMES: &[(FieldType, &[&str])] = &[
+    (FieldType::Bool, &["BOOLEAN", "BOOL"]),
+    (
+        FieldType::I32,
+        &[
+            "INT", "INTEGER", "INT4", "INT32", "SMALLINT", "INT2", "INT16", "TINYINT", "MEDIUMINT",
+            "SIGNED", "DATE32",
+        ],
+    ),
+    (FieldType::I64, &["BIGINT", "INT8", "INT64", "LONG", "UINT8", "UINT16", "UINT32",
+        "UTINYINT", "USMALLINT", "UINTEGER", "INT UNSIGNED", "INTEGER UNSIGNED", "INT4 UNSIGNED"]),
+    (FieldType::U64, &["BIGINT UNSIGNED", "UBIGINT", "UINT64", "INT8 UNSIGNED", "UNSIGNED"]),
+    (FieldType::F32, &["FLOAT", "REAL", "FLOAT4", "FLOAT32"]),
+    (FieldType::F64, &["DOUBLE", "DOUBLE PRECISION", "FLOAT8", "FLOAT64", "NUMERIC", "DECIMAL"]),
+    (
+        FieldType::String,
+        &[
+            "STRING", "TEXT", "VARCHAR", "CHARACTER VARYING", "CHAR", "CHARACTER", "NVARCHAR",
+            "NCHAR", "BPCHAR", "JSON", "JSONB", "UUID", "SYMBOL",
+        ],
+    ),
+    (FieldType::Bytes, &["BYTES", "BYTEA", "BLOB", "BINARY", "VARBINARY"]),
+    (
+        FieldType::Timestamp,
+        &[
+            "TIMESTAMP", "TIMESTAMP WITHOUT TIME ZONE", "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ",
+            "DATETIME", "TIMESTAMP_NS",
+        ],
+    ),
+];
+
+/// The type of a field column.
+///
+/// # Errors
+/// If no field has it.
+pub fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType> {
+    let text = written.to_string().to_uppercase();
+    if let ast::DataType::Float(ast::ExactNumberInfo::Precision(bits)) = written
+        && *bits > 24
+    {
+        return Ok(FieldType::F64);
+    }
+    let base = match (text.find('('), text.rfind(')')) {
+        (Some(open), Some(close)) if open < close => {
+            format!("{}{}", &text[..open], &text[close + 1..])
+        }
+        _ => text,
+    };
+    let found = NAMES.iter().find(|(_, names)| names.contains(&base.trim()));
+    found.map(|(kind, _)| *kind).ok_or_else(|| {
+        let names = NAMES.iter().flat_map(|(_, names)| names.iter().copied());
+        let hint = nearest(&base, names).unwrap_or_else(|| "DOUBLE".to_owned());
+        let message = format!(
+            "column '{column}': there is no type {written}; did you mean {hint}? Fields are \
+             BOOLEAN, INT, BIGINT, BIGINT UNSIGNED, FLOAT, DOUBLE, STRING, BYTES or TIMESTAMP"
+        );
+        SqlError::named("42704", column, message)
+    })
+}
+
+/// The type of a tag column.
+///
+/// # Errors
+/// If no tag has it.
+pub fn tag_type(column: &str, written: &ast::DataType) -> SqlResult<TagType> {
+    match field_type(column, written)? {
+        FieldType::String => Ok(TagType::String),
+        FieldType::I32 | FieldType::I64 => Ok(TagType::I64),
+        FieldType::Bool => Ok(TagType::Bool),
+        _ => {
+            let message =
+                format!("column '{column}': a tag is STRING, BIGINT or BOOLEAN, not {written}");
+            Err(SqlError::named("42804", column, message))
+        }
+    }
+}
+
+/// The Arrow type of a tag column in query results: text comes as a dictionary.
+pub fn tag_data_type(kind: TagType) -> DataType {
+    match kind {
+        TagType::String => {
+            DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+        }
+        TagType::I64 => DataType::Int64,
+        TagType::Bool => DataType::Boolean,
+    }
+}
+
+/// Arrow type of time columns.
+pub fn time_data_type() -> DataType {
+    DataType::Timestamp(TimeUnit::Nanosecond, None)
+}
+
+fn with_role(field: Field, role: &str) -> Field {
+    field.with_metadata([(ROLE_KEY.to_owned(), role.to_owned())].into())
+}
+
+/// A table's schema in Arrow: time, tags, fields.
+pub fn arrow_schema(schema: &TableSchema) -> SchemaRef {
+    let time = with_role(Field::new(&schema.time_name, time_data_type(), false), "time");
+    let mut columns = vec![time];
+    columns.extend(tag_fields(schema));
+    columns.extend(schema.fields.iter().map(|field| {
+        with_role(Field::new(&field.name, field.kind.data_type(), true), "field")
+    }));
+    Arc::new(Schema::new(columns))
+}
+
+/// A table's tags in Arrow.
+pub fn tag_fields(schema: &TableSchema) -> Vec<Field> {
+    let tags = schema.tags.iter();
+    tags.map(|tag| with_role(Field::new(&tag.name, tag_data_type(tag.kind), true), "tag")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+    use datafusion::sql::sqlparser::parser::Parser;
+
+    fn read(text: &str) -> SqlResult<FieldType> {
+        let dialect = PostgreSqlDialect {};
+        let mut parser = Parser::new(&dialect).try_with_sql(text)?;
+        field_type("c", &parser.parse_data_type()?)
+    }
+
+    #[test]
+    fn every_name_is_read_by_the_parser() {
+        for (kind, names) in NAMES {
+            for name in *names {
+                assert_eq!(read(name).ok(), Some(*kind), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_do_not_matter_and_other_types_are_refused() {
+        assert_eq!(read("varchar(20)").ok(), Some(FieldType::String));
+        assert_eq!(read("timestamp(3)").ok(), Some(FieldType::Timestamp));
+        assert_eq!(read("timestamp(3) with time zone").ok(), Some(FieldType::Timestamp));
+        assert_eq!(read("float(53)").ok(), Some(FieldType::F64));
+        assert!(read("point").is_err());
+        assert!(read("int[]").is_err());
+    }
+}

@@ -1,0 +1,196 @@
+//! The threads on which statements run, and the way of their answers to the caller.
+//!
+//! Invariant: whoever waits for an answer needs no runtime of its own, and by dropping the answer
+//! stops the statement.
+
+use crate::error::{SqlError, SqlResult};
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use futures::StreamExt;
+use marigram_service::{Answer, RowStream, ServiceError};
+use std::future::Future;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+/// Messages that wait for a slow reader.
+const MESSAGES_MAX: usize = 2;
+/// Threads for blocking work: scans in their steps, and writes that wait for the disk.
+const BLOCKING_THREADS_MAX: usize = 128;
+
+/// The threads.
+#[derive(Debug)]
+pub struct Workers {
+    runtime: Option<Runtime>,
+}
+
+/// What a running statement tells.
+enum Message {
+    Schema(SchemaRef),
+    Batch(RecordBatch),
+    Done { tag: String, rows: u64 },
+    End,
+    Failed(ServiceError),
+}
+
+/// The side of a running statement on which it tells.
+#[derive(Clone)]
+pub struct Outlet {
+    sender: mpsc::Sender<Message>,
+}
+
+impl Outlet {
+    /// Rows of this schema follow.
+    pub async fn schema(&self, schema: SchemaRef) -> SqlResult<()> {
+        self.send(Message::Schema(schema)).await
+    }
+
+    /// Rows.
+    pub async fn batch(&self, batch: RecordBatch) -> SqlResult<()> {
+        self.send(Message::Batch(batch)).await
+    }
+
+    /// The statement is done, and has no rows.
+    pub async fn done(&self, tag: String, rows: u64) -> SqlResult<()> {
+        self.send(Message::Done { tag, rows }).await
+    }
+
+    async fn send(&self, message: Message) -> SqlResult<()> {
+        let gone = |_| ServiceError::Cancelled("the client went away".into());
+        Ok(self.sender.send(message).await.map_err(gone)?)
+    }
+}
+
+/// Stops a task when it is dropped.
+struct StopOnDrop(AbortHandle);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Workers {
+    /// `threads` threads that execute queries, and more that wait for the disk.
+    ///
+    /// # Errors
+    /// If the machine gives no threads.
+    pub fn new(threads: usize) -> std::io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads.max(1))
+            .max_blocking_threads(BLOCKING_THREADS_MAX)
+            .thread_name("marigram-sql")
+            .enable_all()
+            .build()?;
+        Ok(Self { runtime: Some(runtime) })
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it is taken only when the workers are dropped")
+    }
+
+    /// Runs blocking work.
+    ///
+    /// # Errors
+    /// The work's own.
+    pub async fn block<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> SqlResult<T> + Send + 'static,
+    ) -> SqlResult<T> {
+        match self.runtime().spawn_blocking(work).await {
+            Ok(result) => result,
+            Err(error) => Err(ServiceError::Internal(format!("a statement failed: {error}")).into()),
+        }
+    }
+
+    /// Runs asynchronous work to its end, at most for `timeout`.
+    ///
+    /// # Errors
+    /// The work's own, and `Cancelled` after the timeout.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        timeout: Option<Duration>,
+        work: impl Future<Output = SqlResult<T>> + Send + 'static,
+    ) -> SqlResult<T> {
+        let task = self.runtime().spawn(within(timeout, work));
+        let _stop = StopOnDrop(task.abort_handle());
+        match task.await {
+            Ok(result) => result,
+            Err(error) => Err(ServiceError::Internal(format!("a statement failed: {error}")).into()),
+        }
+    }
+
+    /// Starts a statement that tells its answer through an outlet, and waits for the first of it.
+    /// `sql` is the statement, for positions in errors.
+    ///
+    /// # Errors
+    /// The statement's, as far as they come before the first row.
+    pub async fn answer<F, W>(
+        &self,
+        timeout: Option<Duration>,
+        sql: &str,
+        work: W,
+    ) -> Result<Answer, ServiceError>
+    where
+        F: Future<Output = SqlResult<()>> + Send + 'static,
+        W: FnOnce(Outlet) -> F + Send + 'static,
+    {
+        let (sender, mut receiver) = mpsc::channel(MESSAGES_MAX);
+        let statement = sql.to_owned();
+        let task = self.runtime().spawn(async move {
+            let outlet = Outlet { sender: sender.clone() };
+            let last = match within(timeout, work(outlet)).await {
+                Ok(()) => Message::End,
+                Err(error) => Message::Failed(error.into_service(&statement)),
+            };
+            // Nobody waits for it where sending fails.
+            let _ = sender.send(last).await;
+        });
+        let stop = StopOnDrop(task.abort_handle());
+        match receiver.recv().await {
+            Some(Message::Schema(schema)) => {
+                let state = Some((receiver, stop));
+                let batches = futures::stream::unfold(state, |state| async move {
+                    let (mut receiver, stop) = state?;
+                    match receiver.recv().await {
+                        Some(Message::Batch(batch)) => Some((Ok(batch), Some((receiver, stop)))),
+                        Some(Message::Failed(error)) => Some((Err(error), None)),
+                        Some(_) => None,
+                        None => Some((Err(broken()), None)),
+                    }
+                });
+                Ok(Answer::Rows(RowStream { schema, batches: batches.boxed() }))
+            }
+            Some(Message::Done { tag, rows }) => Ok(Answer::Done { tag, rows }),
+            Some(Message::Failed(error)) => Err(error),
+            Some(Message::Batch(_) | Message::End) | None => Err(broken()),
+        }
+    }
+}
+
+fn broken() -> ServiceError {
+    ServiceError::Internal("the statement ended without an answer".into())
+}
+
+async fn within<T>(
+    timeout: Option<Duration>,
+    work: impl Future<Output = SqlResult<T>>,
+) -> SqlResult<T> {
+    let Some(timeout) = timeout else { return work.await };
+    match tokio::time::timeout(timeout, work).await {
+        Ok(result) => result,
+        Err(_) => Err(SqlError::Service(ServiceError::Cancelled(format!(
+            "the statement took longer than statement_timeout ({} ms) and was stopped",
+            timeout.as_millis()
+        )))),
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
