@@ -60,8 +60,15 @@ fn main() -> Result<()> {
         None => tempfile::tempdir(),
     }
     .context("a folder for data directories")?;
-    eprintln!("making {} rows of {} devices", arguments.rows, arguments.devices);
-    let set = SetS::generate(arguments.devices, arguments.rows / arguments.devices, 20_240_101);
+    eprintln!(
+        "making {} rows of {} devices",
+        arguments.rows, arguments.devices
+    );
+    let set = SetS::generate(
+        arguments.devices,
+        arguments.rows / arguments.devices,
+        20_240_101,
+    );
     let mut report = Report::new(&set, arguments.repeat);
     for path in &arguments.paths {
         let mut runs: Vec<Measured> = Vec::new();

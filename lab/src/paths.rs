@@ -25,7 +25,14 @@ pub fn measure(path: &str, set: &SetS, data: &Path, binary: &Path) -> Result<Mea
     };
     let (flush, disk_bytes) = settle(set, data)?;
     let flushed = ingest + flush;
-    Ok(Measured { ingest, flushed, disk_bytes, restart, restart_wal_bytes, rows: set.len() })
+    Ok(Measured {
+        ingest,
+        flushed,
+        disk_bytes,
+        restart,
+        restart_wal_bytes,
+        rows: set.len(),
+    })
 }
 
 /// Flushes and compacts what stands in `data`, checks that every row is there, and gives the time
@@ -37,9 +44,17 @@ fn settle(set: &SetS, data: &Path) -> Result<(Duration, u64)> {
     let flush = start.elapsed();
     db.engine().compact()?;
     let answer = db.sql("SELECT count(*) FROM s")?;
-    let counted = answer.first().context("a count has a row")?.column(0).to_data();
+    let counted = answer
+        .first()
+        .context("a count has a row")?
+        .column(0)
+        .to_data();
     let counted = arrow_array::Int64Array::from(counted).value(0);
-    anyhow::ensure!(counted == i64::try_from(set.len())?, "{counted} of {} rows", set.len());
+    anyhow::ensure!(
+        counted == i64::try_from(set.len())?,
+        "{counted} of {} rows",
+        set.len()
+    );
     db.close()?;
     Ok((flush, folder_bytes(data)?))
 }
@@ -50,7 +65,11 @@ fn folder_bytes(dir: &Path) -> Result<u64> {
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         let kind = entry.metadata()?;
-        bytes += if kind.is_dir() { folder_bytes(&entry.path())? } else { kind.len() };
+        bytes += if kind.is_dir() {
+            folder_bytes(&entry.path())?
+        } else {
+            kind.len()
+        };
     }
     Ok(bytes)
 }

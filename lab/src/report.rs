@@ -50,15 +50,25 @@ pub struct Report {
 fn spread(runs: &[Measured], digits: usize, figure: impl Fn(&Measured) -> f64) -> String {
     let mut values: Vec<f64> = runs.iter().map(figure).collect();
     values.sort_by(f64::total_cmp);
-    let Some((first, last)) = values.first().zip(values.last()) else { return String::new() };
-    format!("{:.digits$} ({first:.digits$} – {last:.digits$})", values[values.len() / 2])
+    let Some((first, last)) = values.first().zip(values.last()) else {
+        return String::new();
+    };
+    format!(
+        "{:.digits$} ({first:.digits$} – {last:.digits$})",
+        values[values.len() / 2]
+    )
 }
 
 impl Report {
     /// An empty report on `set`.
     #[must_use]
     pub fn new(set: &SetS, repeat: usize) -> Self {
-        Self { devices: set.devices(), rows: set.len(), repeat, lines: Vec::new() }
+        Self {
+            devices: set.devices(),
+            rows: set.len(),
+            repeat,
+            lines: Vec::new(),
+        }
     }
 
     /// Adds the repetitions of one way in.

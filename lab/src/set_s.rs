@@ -49,7 +49,12 @@ impl SetS {
                 humidity.push(((exact * 10_000.0).round() / 10_000.0) as f32);
             }
         }
-        Self { devices, rows, temperature, humidity }
+        Self {
+            devices,
+            rows,
+            temperature,
+            humidity,
+        }
     }
 
     /// Number of devices.
@@ -75,7 +80,12 @@ impl SetS {
     pub fn row(&self, row: usize) -> (usize, i64, i32, f32) {
         let (device, second) = (row % self.devices, row / self.devices);
         let at = device * self.rows + second;
-        (device, START_S + second as i64, self.temperature[at], self.humidity[at])
+        (
+            device,
+            START_S + second as i64,
+            self.temperature[at],
+            self.humidity[at],
+        )
     }
 
     /// Rows `from..to` in the order of arrival as line protocol, times in seconds.
@@ -101,8 +111,9 @@ impl SetS {
         let slots = self.devices.min(to - from);
         let first = from % self.devices;
         let device_of = |slot: usize| (first + slot) % self.devices;
-        let names: Vec<String> =
-            (0..slots).map(|slot| format!("device_{:06}", device_of(slot))).collect();
+        let names: Vec<String> = (0..slots)
+            .map(|slot| format!("device_{:06}", device_of(slot)))
+            .collect();
         let ids = Int64Array::from_iter_values((0..slots).map(|slot| device_of(slot) as i64));
         let groups =
             Int64Array::from_iter_values((0..slots).map(|slot| (device_of(slot) % 100) as i64));
@@ -110,12 +121,23 @@ impl SetS {
         WriteBatch {
             table: table.to_owned(),
             tags: vec![
-                BatchTag { name: "devid".into(), values: Arc::new(ids) },
-                BatchTag { name: "devname".into(), values: Arc::new(StringArray::from(names)) },
-                BatchTag { name: "devgroup".into(), values: Arc::new(groups) },
+                BatchTag {
+                    name: "devid".into(),
+                    values: Arc::new(ids),
+                },
+                BatchTag {
+                    name: "devname".into(),
+                    values: Arc::new(StringArray::from(names)),
+                },
+                BatchTag {
+                    name: "devgroup".into(),
+                    values: Arc::new(groups),
+                },
             ],
             slot_count: slots,
-            slots: (0..to - from).map(|row| (row % self.devices) as u32).collect(),
+            slots: (0..to - from)
+                .map(|row| (row % self.devices) as u32)
+                .collect(),
             times: rows().map(|row| row.1 * NS).collect::<Vec<_>>().into(),
             fields: vec![
                 BatchField {
@@ -148,9 +170,15 @@ mod tests {
         assert!((46.0..54.0).contains(&humidity), "{humidity}");
         let device = &set.temperature[..2_000];
         let mean = device.iter().map(|v| f64::from(*v)).sum::<f64>() / 2_000.0;
-        let variance =
-            device.iter().map(|v| (f64::from(*v) - mean).powi(2)).sum::<f64>() / 2_000.0;
-        assert!((22.0..29.0).contains(&variance), "variance of 5² and of rounding: {variance}");
+        let variance = device
+            .iter()
+            .map(|v| (f64::from(*v) - mean).powi(2))
+            .sum::<f64>()
+            / 2_000.0;
+        assert!(
+            (22.0..29.0).contains(&variance),
+            "variance of 5² and of rounding: {variance}"
+        );
         assert_ne!(set.temperature[..2_000], set.temperature[2_000..4_000]);
     }
 
@@ -165,7 +193,10 @@ mod tests {
             let slot = batch.slots[row] as usize;
             let name = batch.tags[1].value(slot).unwrap().to_string();
             assert_eq!(name, format!("device_{device:06}"));
-            assert!(line.contains(&name) && line.ends_with(&second.to_string()), "{line}");
+            assert!(
+                line.contains(&name) && line.ends_with(&second.to_string()),
+                "{line}"
+            );
             assert_eq!(batch.times[row], second * NS);
         }
     }

@@ -5,6 +5,7 @@
 //! fails in the middle of some operation, an I/O error or a full disk turns the engine read-only,
 //! the process is killed, or nothing happens at all. Everything follows from the run's seed.
 
+mod changes;
 mod checks;
 mod machine;
 mod trouble;

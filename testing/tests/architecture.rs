@@ -69,7 +69,7 @@ fn read_crate(folder: PathBuf) -> (String, PathBuf, BTreeSet<String>) {
         } else if let Some((key, value)) = line.split_once('=') {
             let key = key.trim().trim_end_matches(".workspace");
             if section == "package" && key == "name" {
-                name = value.trim().trim_matches('"').to_owned();
+                value.trim().trim_matches('"').clone_into(&mut name);
             } else if section == "dependencies" {
                 dependencies.insert(key.to_owned());
             }

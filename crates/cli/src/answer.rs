@@ -1,10 +1,10 @@
 //! Prints what a statement gave back, in the form that was asked for.
 
-use crate::client::{Failure, Reply, Rows};
+use crate::reply::{Failure, Reply, Rows};
 use crate::{table, terminal};
 use anyhow::Result;
 use arrow::csv::WriterBuilder;
-use arrow::json::{ArrayWriter, LineDelimitedWriter};
+use arrow::json::writer::{JsonArray, LineDelimited};
 use arrow::record_batch::RecordBatch;
 use clap::ValueEnum;
 use std::io::Write;
@@ -39,12 +39,7 @@ pub struct Printing {
 }
 
 /// Prints `reply`; `begin` is when its statement began.
-pub fn print(
-    reply: Reply,
-    printing: Printing,
-    begin: Instant,
-    out: &mut dyn Write,
-) -> Result<()> {
+pub fn print(reply: Reply, printing: Printing, begin: Instant, out: &mut dyn Write) -> Result<()> {
     match reply {
         Reply::Done(tag) => {
             if printing.summary {
@@ -61,16 +56,15 @@ pub fn print(
 }
 
 fn timing(printing: Printing, begin: Instant) -> String {
-    if printing.timing { format!(" · {}", terminal::span(begin.elapsed())) } else { String::new() }
+    if printing.timing {
+        format!(" · {}", terminal::span(begin.elapsed()))
+    } else {
+        String::new()
+    }
 }
 
 /// The first rows as a table, then how many there are.
-fn print_table(
-    rows: Rows,
-    printing: Printing,
-    begin: Instant,
-    out: &mut dyn Write,
-) -> Result<()> {
+fn print_table(rows: Rows, printing: Printing, begin: Instant, out: &mut dyn Write) -> Result<()> {
     let (mut shown, mut shown_rows, mut total) = (Vec::new(), 0, 0);
     for batch in rows.batches {
         let batch = batch?;
@@ -87,11 +81,18 @@ fn print_table(
     if printing.summary {
         let all = terminal::counted(total as u64, "row");
         let cut = if shown_rows < total {
-            format!(" · the first {} are shown; \\limit 0 shows all", terminal::count(shown_rows as u64))
+            format!(
+                " · the first {} are shown; \\limit 0 shows all",
+                terminal::count(shown_rows as u64)
+            )
         } else {
             String::new()
         };
-        writeln!(out, "{}", terminal::styled(terminal::Style::Dim, &format!("({all}{time}{cut})")))?;
+        writeln!(
+            out,
+            "{}",
+            terminal::styled(terminal::Style::Dim, &format!("({all}{time}{cut})"))
+        )?;
     }
     Ok(())
 }
@@ -109,7 +110,7 @@ fn print_data(rows: Rows, form: Form, out: &mut dyn Write) -> Result<()> {
             }
         }
         Form::Json => {
-            let mut writer = ArrayWriter::new(&mut *out);
+            let mut writer = json_builder().build::<_, JsonArray>(&mut *out);
             for batch in rows.batches {
                 writer.write(&batch?)?;
             }
@@ -117,7 +118,7 @@ fn print_data(rows: Rows, form: Form, out: &mut dyn Write) -> Result<()> {
             writeln!(out)?;
         }
         Form::Table | Form::Ndjson => {
-            let mut writer = LineDelimitedWriter::new(&mut *out);
+            let mut writer = json_builder().build::<_, LineDelimited>(&mut *out);
             for batch in rows.batches {
                 writer.write(&batch?)?;
             }
@@ -131,6 +132,12 @@ fn print_data(rows: Rows, form: Form, out: &mut dyn Write) -> Result<()> {
 pub fn csv_builder() -> WriterBuilder {
     WriterBuilder::new()
         .with_header(true)
+        .with_timestamp_format("%Y-%m-%dT%H:%M:%S%.fZ".to_owned())
+}
+
+fn json_builder() -> arrow::json::WriterBuilder {
+    arrow::json::WriterBuilder::new()
+        .with_explicit_nulls(true)
         .with_timestamp_format("%Y-%m-%dT%H:%M:%S%.fZ".to_owned())
 }
 

@@ -1,8 +1,8 @@
 //! Where commands find their data: a directory opened in this process, or a server.
 
 use crate::remote::Remote;
+use crate::reply::{Failure, Reply, Rows};
 use anyhow::{Context, Result, bail};
-use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use clap::Args;
 use futures::StreamExt;
@@ -29,31 +29,6 @@ pub struct Target {
     pub database: String,
 }
 
-/// A statement that was not done.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    /// Why.
-    pub message: String,
-    /// Where in the statement, in characters from 1.
-    pub position: Option<usize>,
-}
-
-/// What a statement gave back.
-pub enum Reply {
-    /// Rows on their way.
-    Rows(Rows),
-    /// A command tag, and rows changed.
-    Done(String),
-}
-
-/// Rows on their way.
-pub struct Rows {
-    /// Columns of every batch.
-    pub schema: SchemaRef,
-    /// The rows.
-    pub batches: Box<dyn Iterator<Item = Result<RecordBatch, Failure>>>,
-}
-
 /// A connection to data.
 pub struct Client {
     place: Place,
@@ -61,7 +36,11 @@ pub struct Client {
 }
 
 enum Place {
-    Local { db: Marigram, session: Session, runtime: Rc<Runtime> },
+    Local {
+        db: Marigram,
+        session: Session,
+        runtime: Rc<Runtime>,
+    },
     Remote(Remote),
 }
 
@@ -79,14 +58,20 @@ impl Target {
     pub fn connect(&self, if_missing: IfMissing) -> Result<Client> {
         let from_env = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let (data, url) = match (&self.data, &self.url) {
-            (None, None) => (from_env("MARIGRAM_DATA").map(PathBuf::from), from_env("MARIGRAM_URL")),
+            (None, None) => (
+                from_env("MARIGRAM_DATA").map(PathBuf::from),
+                from_env("MARIGRAM_URL"),
+            ),
             (data, url) => (data.clone(), url.clone()),
         };
         match (data, url) {
             (Some(dir), _) => Client::open(&dir, &self.database, if_missing),
             (None, Some(url)) => {
                 let place = Place::Remote(Remote::new(&url)?);
-                Ok(Client { place, database: self.database.clone() })
+                Ok(Client {
+                    place,
+                    database: self.database.clone(),
+                })
             }
             (None, None) => bail!(
                 "which data? Give --data DIR to open a directory here, or --url URL to ask a server"
@@ -113,8 +98,15 @@ impl Client {
     pub fn over(db: Marigram, database: &str) -> Result<Self> {
         let runtime = Rc::new(tokio::runtime::Builder::new_current_thread().build()?);
         let session = Session::new(database, "marigram");
-        let place = Place::Local { db, session, runtime };
-        Ok(Self { place, database: database.to_owned() })
+        let place = Place::Local {
+            db,
+            session,
+            runtime,
+        };
+        Ok(Self {
+            place,
+            database: database.to_owned(),
+        })
     }
 
     /// The database in which tables are looked up now.
@@ -144,7 +136,11 @@ impl Client {
     /// Runs one statement.
     pub fn execute(&mut self, statement: &str) -> Result<Reply, Failure> {
         match &mut self.place {
-            Place::Local { db, session, runtime } => {
+            Place::Local {
+                db,
+                session,
+                runtime,
+            } => {
                 let answer = runtime.block_on(db.execute(session, statement))?;
                 Ok(match answer {
                     Answer::Done { tag, .. } => Reply::Done(tag),
@@ -155,7 +151,10 @@ impl Client {
                             Some(batch.map_err(Failure::from))
                         };
                         let batches = Box::new(std::iter::from_fn(next));
-                        Reply::Rows(Rows { schema: rows.schema, batches })
+                        Reply::Rows(Rows {
+                            schema: rows.schema,
+                            batches,
+                        })
                     }
                 })
             }
@@ -183,7 +182,11 @@ impl Client {
     pub fn write(&self, batches: Vec<WriteBatch>) -> Result<Vec<WriteReport>> {
         match &self.place {
             Place::Remote(remote) => remote.write(&self.database, &batches),
-            Place::Local { db, session, runtime } => loop {
+            Place::Local {
+                db,
+                session,
+                runtime,
+            } => loop {
                 let write = Ingest::write(db, &session.database, batches.clone(), true);
                 match runtime.block_on(write) {
                     Err(ServiceError::Busy { retry_after, .. }) => {
@@ -210,63 +213,19 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The database of a `USE` statement: over HTTP there is no session that could keep it.
 fn used_database(statement: &str) -> Option<String> {
     let mut words = statement.split_whitespace();
-    let is_use = words.next().is_some_and(|word| word.eq_ignore_ascii_case("use"));
+    let is_use = words
+        .next()
+        .is_some_and(|word| word.eq_ignore_ascii_case("use"));
     let name = words.next().filter(|_| is_use)?;
-    words.next().is_none().then(|| name.trim_matches('"').to_owned())
-}
-
-impl From<ServiceError> for Failure {
-    fn from(error: ServiceError) -> Self {
-        Self { message: error.to_string(), position: error.position() }
-    }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl Failure {
-    /// A failure without a position.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), position: None }
-    }
-
-    /// The message, and under it the line of the statement with a caret where the error is.
-    pub fn explain(&self, statement: &str) -> String {
-        let Some(position) = self.position.and_then(|position| position.checked_sub(1)) else {
-            return self.message.clone();
-        };
-        let mut start = 0;
-        for (number, line) in statement.lines().enumerate() {
-            let len = line.chars().count();
-            if position <= start + len {
-                let label = format!("LINE {}: ", number + 1);
-                let indent = " ".repeat(label.len() + position - start);
-                return format!("{}\n{label}{line}\n{indent}^", self.message);
-            }
-            start += len + 1;
-        }
-        self.message.clone()
-    }
+    words
+        .next()
+        .is_none()
+        .then(|| name.trim_matches('"').to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_caret_stands_under_the_error() {
-        let failure = Failure { message: "no".into(), position: Some(10) };
-        assert_eq!(failure.explain("SELECT x\nFROM t"), "no\nLINE 2: FROM t\n        ^");
-        let failure = Failure { message: "no".into(), position: Some(8) };
-        assert_eq!(failure.explain("SELECT x"), "no\nLINE 1: SELECT x\n               ^");
-        let beyond = Failure { message: "no".into(), position: Some(99) };
-        assert_eq!(beyond.explain("SELECT x"), "no");
-    }
 
     #[test]
     fn use_is_recognised() {

@@ -43,20 +43,38 @@ impl Demo {
         let begin = Instant::now();
         let temporary = match &self.data {
             Some(_) => None,
-            None => Some(tempfile::Builder::new().prefix("marigram-demo-").tempdir()?),
+            None => Some(
+                tempfile::Builder::new()
+                    .prefix("marigram-demo-")
+                    .tempdir()?,
+            ),
         };
         let dir = match (&self.data, &temporary) {
             (Some(dir), _) => dir.clone(),
             (None, Some(temporary)) => temporary.path().to_path_buf(),
             (None, None) => unreachable!("one of the two is there"),
         };
-        heading(&format!("Marigram {}: real sensors and a fleet of trucks", env!("CARGO_PKG_VERSION")));
-        println!("data in {}{}\n", dir.display(), if temporary.is_some() { " (temporary)" } else { "" });
+        heading(&format!(
+            "Marigram {}: real sensors and a fleet of trucks",
+            env!("CARGO_PKG_VERSION")
+        ));
+        outln!(
+            "data in {}{}\n",
+            dir.display(),
+            if temporary.is_some() {
+                " (temporary)"
+            } else {
+                ""
+            }
+        );
         let db = Marigram::open(&dir)?;
         let mut client = Client::over(db.clone(), DEFAULT_DATABASE)?;
         heading("1. Import");
         nab::import(&client)?;
-        let fleet = Fleet { trucks: self.trucks, days: self.days };
+        let fleet = Fleet {
+            trucks: self.trucks,
+            days: self.days,
+        };
         let sent = trucks::import(&client, fleet)?;
         check_fleet(&mut client, &sent)?;
         report_size(&db, &dir)?;
@@ -70,7 +88,7 @@ impl Demo {
 }
 
 fn heading(text: &str) {
-    println!("{}", styled(Style::Bold, text));
+    outln!("{}", styled(Style::Bold, text));
 }
 
 /// Late and repeated rows are in the data on purpose: each must be there exactly once.
@@ -85,7 +103,7 @@ fn check_fleet(client: &mut Client, sent: &trucks::Sent) -> Result<()> {
         "{} distinct rows of trucks were sent, and {counted:?} are there: this is a bug",
         sent.distinct
     );
-    println!(
+    outln!(
         "  of the fleet's rows {} came late and {} came twice; each is there exactly once",
         terminal::count(sent.late),
         terminal::count(sent.repeated)
@@ -96,9 +114,14 @@ fn check_fleet(client: &mut Client, sent: &trucks::Sent) -> Result<()> {
 fn report_size(db: &Marigram, dir: &Path) -> Result<()> {
     db.engine().flush()?;
     let status = db.engine().status();
-    let rows: u64 = db.engine().segments().iter().map(|segment| segment.meta.rows).sum();
+    let rows: u64 = db
+        .engine()
+        .segments()
+        .iter()
+        .map(|segment| segment.meta.rows)
+        .sum();
     let (_, on_disk) = crate::verify::size(dir);
-    println!(
+    outln!(
         "  {} in {}: {:.1} bytes a row; {} on disk with log and indexes\n",
         terminal::counted(rows, "row"),
         terminal::counted(status.segments, "segment"),
@@ -109,17 +132,36 @@ fn report_size(db: &Marigram, dir: &Path) -> Result<()> {
 }
 
 fn say_goodbye(dir: &Path, is_temporary: bool, begin: Instant) {
-    println!("All of this took {}.\n", terminal::span(begin.elapsed()));
+    outln!("All of this took {}.\n", terminal::span(begin.elapsed()));
     heading("3. Your turn");
-    let code = |text: &str| styled(Style::Code, text);
+    let mut lines = Vec::new();
     if is_temporary {
-        println!("  {}  keeps the data", code("marigram demo --data ./demo-data"));
-        println!("  {}    then asks your own questions", code("marigram sql --data ./demo-data"));
+        lines.push((
+            "marigram demo --data ./demo-data".to_owned(),
+            "keeps the data",
+        ));
+        lines.push((
+            "marigram sql --data ./demo-data".to_owned(),
+            "then takes your questions",
+        ));
     } else {
         let dir = dir.display();
-        println!("  {}  asks your own questions", code(&format!("marigram sql --data {dir}")));
-        println!("  {}  shows what is on disk", code(&format!("marigram inspect {dir}")));
+        lines.push((format!("marigram sql --data {dir}"), "takes your questions"));
+        lines.push((format!("marigram inspect {dir}"), "shows what is on disk"));
     }
-    println!("  {}      takes rows over HTTP and PostgreSQL", code("marigram serve --data ./data"));
-    println!("  {}  reads your files", code("marigram import --data ./data --tags device FILE.csv"));
+    let import = "marigram import --data ./data --tags device FILE.csv";
+    lines.push((import.to_owned(), "reads your files"));
+    lines.push((
+        "marigram serve --data ./data".to_owned(),
+        "takes rows over HTTP and PostgreSQL",
+    ));
+    let width = lines
+        .iter()
+        .map(|(command, _)| command.chars().count())
+        .max()
+        .unwrap_or(0);
+    for (command, what) in lines {
+        let space = " ".repeat(width - command.chars().count());
+        outln!("  {}{space}  {what}", styled(Style::Code, &command));
+    }
 }

@@ -4,8 +4,9 @@
 //! leaves nothing that looks like one that succeeded.
 
 use crate::answer::csv_builder;
-use crate::client::{Client, IfMissing, Reply, Rows, Target};
+use crate::client::{Client, IfMissing, Target};
 use crate::line_text;
+use crate::reply::{Reply, Rows};
 use crate::shell::quoted;
 use crate::terminal;
 use anyhow::{Context, Result, bail};
@@ -103,10 +104,18 @@ impl Export {
         client.close()?;
         let time = begin.elapsed();
         let bytes = std::fs::metadata(&self.file).map_or(0, |metadata| metadata.len());
-        let size = if to_stdout { String::new() } else { format!(", {}", terminal::bytes(bytes)) };
+        let size = if to_stdout {
+            String::new()
+        } else {
+            format!(", {}", terminal::bytes(bytes))
+        };
         eprintln!(
             "{}: {}{size} in {} ({})",
-            if to_stdout { "stdout".into() } else { self.file.display().to_string() },
+            if to_stdout {
+                "stdout".into()
+            } else {
+                self.file.display().to_string()
+            },
             terminal::counted(count, "row"),
             terminal::span(time),
             terminal::rate(count, time)
@@ -127,7 +136,9 @@ impl Export {
             _ => None,
         };
         let Some(form) = self.format.or(told) else {
-            bail!("the name of the file does not tell its form; give --format csv, parquet or lines");
+            bail!(
+                "the name of the file does not tell its form; give --format csv, parquet or lines"
+            );
         };
         if gzip && form == FileForm::Parquet {
             bail!("Parquet is compressed already; leave .gz out");
@@ -139,8 +150,10 @@ impl Export {
     fn roles(&self, client: &mut Client) -> Result<Roles> {
         let Some(table) = &self.table else {
             let Some(time) = &self.time_column else {
-                bail!("line protocol of a query needs --table NAME (the name of the measurement), \
-                       and --time-column and --tags where the table is not there");
+                bail!(
+                    "line protocol of a query needs --table NAME (the name of the measurement), \
+                       and --time-column and --tags where the table is not there"
+                );
             };
             return Ok(Roles::new(time.clone(), self.tags.clone()));
         };
@@ -156,7 +169,9 @@ impl Export {
         let kinds = crate::shell::texts(&columns, &["role", "kind", "category"]);
         let of_kind = |kind: &'static str| {
             let pairs = names.iter().zip(&kinds);
-            pairs.filter(move |(_, k)| k.eq_ignore_ascii_case(kind)).map(|(name, _)| name.clone())
+            pairs
+                .filter(move |(_, k)| k.eq_ignore_ascii_case(kind))
+                .map(|(name, _)| name.clone())
         };
         let Some(time) = of_kind("time").next() else {
             bail!("the columns of table '{table}' do not say which of them is the time");
@@ -271,6 +286,9 @@ mod tests {
         assert_eq!(form(&["a.parquet"]), Some((FileForm::Parquet, false)));
         assert_eq!(form(&["a.parquet.gz"]), None);
         assert_eq!(form(&["-"]), None);
-        assert_eq!(form(&["-", "--format", "csv"]), Some((FileForm::Csv, false)));
+        assert_eq!(
+            form(&["-", "--format", "csv"]),
+            Some((FileForm::Csv, false))
+        );
     }
 }

@@ -130,7 +130,7 @@ impl Import {
         client.close()?;
         if self.files.len() > 1 {
             let time = begin.elapsed();
-            println!(
+            outln!(
                 "{} in {} from {} ({})",
                 terminal::counted(stored, "row"),
                 terminal::span(time),
@@ -138,7 +138,11 @@ impl Import {
                 terminal::rate(stored, time)
             );
         }
-        Ok(if refused > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if refused > 0 {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 }
 
@@ -171,19 +175,24 @@ fn import_file(client: &mut Client, path: &Path, options: &ReadOptions) -> Resul
     };
     let lines_options = options.clone();
     let is_tabbed = ending(path).0.as_deref() == Some("tsv");
-    let reader = thread::Builder::new().name("marigram-import".into()).spawn(move || {
-        let send = |item| sender.send(item).is_ok();
-        let result = match (form, reading) {
-            (FileForm::Csv, Some(reading)) => {
-                csv_rows::read(source, &reading, if is_tabbed { b'\t' } else { b',' }, &send)
+    let reader = thread::Builder::new()
+        .name("marigram-import".into())
+        .spawn(move || {
+            let send = |item| sender.send(item).is_ok();
+            let result = match (form, reading) {
+                (FileForm::Csv, Some(reading)) => csv_rows::read(
+                    source,
+                    &reading,
+                    if is_tabbed { b'\t' } else { b',' },
+                    &send,
+                ),
+                (FileForm::Parquet, Some(reading)) => parquet_rows::read(source, &reading, &send),
+                _ => line_rows::read(source, &lines_options, &send),
+            };
+            if let Err(error) = result {
+                send(Err(error));
             }
-            (FileForm::Parquet, Some(reading)) => parquet_rows::read(source, &reading, &send),
-            _ => line_rows::read(source, &lines_options, &send),
-        };
-        if let Err(error) = result {
-            send(Err(error));
-        }
-    })?;
+        })?;
     let written = write_all(client, &parsed, options, &bar, &position);
     drop(parsed);
     let joined = reader.join();
@@ -237,7 +246,7 @@ fn write_all(
     }
     bar.finish_and_clear();
     let time = begin.elapsed();
-    println!(
+    outln!(
         "{}: {} stored in {} ({})",
         bar.prefix(),
         terminal::counted(stored, "row"),
@@ -247,7 +256,10 @@ fn write_all(
     refusals.print();
     match failure {
         Some(error) => Err(error),
-        None => Ok(Done { stored, refused: refusals.count() }),
+        None => Ok(Done {
+            stored,
+            refused: refusals.count(),
+        }),
     }
 }
 
@@ -255,7 +267,8 @@ fn name_of(path: &Path) -> String {
     if path.as_os_str() == "-" {
         return "stdin".to_owned();
     }
-    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    path.file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// The ending without `.gz`, in lower case, and the name before it.
@@ -294,13 +307,23 @@ fn reading(client: &mut Client, path: &Path, options: &ReadOptions) -> Result<Re
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => bail!("'{text}' is not NAME=VALUE"),
     };
-    let constant_tags = options.tag.iter().map(|text| pair(text)).collect::<Result<_>>()?;
+    let constant_tags = options
+        .tag
+        .iter()
+        .map(|text| pair(text))
+        .collect::<Result<_>>()?;
     let types = options.types.iter().map(|text| {
         let (name, kind) = pair(text)?;
         Ok((name, infer::named_type(&kind)?))
     });
     let types = types.collect::<Result<_>>()?;
-    Ok(Reading { table, schema, options: options.clone(), constant_tags, types })
+    Ok(Reading {
+        table,
+        schema,
+        options: options.clone(),
+        constant_tags,
+        types,
+    })
 }
 
 #[cfg(test)]
@@ -315,7 +338,10 @@ mod tests {
         assert_eq!(form("b.lp.gz"), Some(FileForm::Lines));
         assert_eq!(form("b.parquet"), Some(FileForm::Parquet));
         assert_eq!(form("b"), None);
-        assert_eq!(form_of(Path::new("-"), Some(FileForm::Lines)).ok(), Some(FileForm::Lines));
+        assert_eq!(
+            form_of(Path::new("-"), Some(FileForm::Lines)).ok(),
+            Some(FileForm::Lines)
+        );
         assert_eq!(ending(Path::new("x/machine.2026.csv.gz")).1, "machine.2026");
     }
 }

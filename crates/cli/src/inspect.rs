@@ -37,7 +37,10 @@ impl Inspect {
         } else if self.path.join("CATALOG").exists() {
             directory::show(&fs, &self.path, self.segments)?;
         } else {
-            bail!("{} is neither a data directory nor a segment", self.path.display());
+            bail!(
+                "{} is neither a data directory nor a segment",
+                self.path.display()
+            );
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -64,11 +67,15 @@ impl Names {
 
     /// A column's name.
     pub fn column(&self, table: TableId, id: ColumnId) -> String {
-        let Some(schema) = self.schema(table) else { return format!("column {id}") };
+        let Some(schema) = self.schema(table) else {
+            return format!("column {id}");
+        };
         if id == ColumnId::TIME {
             return schema.time_name.clone();
         }
-        schema.field_by_id(id).map_or_else(|| format!("column {id}"), |field| field.name.clone())
+        schema
+            .field_by_id(id)
+            .map_or_else(|| format!("column {id}"), |field| field.name.clone())
     }
 
     fn schema(&self, id: TableId) -> Option<&Arc<marigram_model::TableSchema>> {

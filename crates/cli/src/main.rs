@@ -9,8 +9,18 @@
     clippy::disallowed_methods,
     reason = "the command line is at the edge: it reads the user's files and the machine's clock"
 )]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line prints")]
+#![allow(
+    clippy::doc_markdown,
+    reason = "the documentation of an argument is its help text"
+)]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line prints"
+)]
 
+#[macro_use]
+mod terminal;
 mod answer;
 mod client;
 mod demo;
@@ -19,13 +29,13 @@ mod import;
 mod inspect;
 mod line_text;
 mod remote;
+mod reply;
 mod script;
 mod serve;
 mod settings;
 mod shell;
 mod sql;
 mod table;
-mod terminal;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -36,7 +46,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A time-series database for fleets of devices.
 #[derive(Parser)]
-#[command(name = "marigram", version, about, max_term_width = 100, infer_subcommands = true)]
+#[command(
+    name = "marigram",
+    version,
+    about,
+    max_term_width = 100,
+    infer_subcommands = true
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -75,7 +91,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{} {error:#}", terminal::error_label());
+            eprintln!("{} {}", terminal::error_label(), terminal::chain(&error));
             ExitCode::FAILURE
         }
     }

@@ -1,7 +1,7 @@
 //! A server, asked over HTTP.
 
-use crate::client::{Failure, Reply, Rows};
 use crate::line_text;
+use crate::reply::{Failure, Reply, Rows};
 use anyhow::{Result, bail};
 use arrow::array::{Array, AsArray};
 use arrow::ipc::reader::StreamReader;
@@ -45,7 +45,10 @@ impl Remote {
             .http_status_as_error(false)
             .timeout_connect(Some(Duration::from_secs(10)))
             .build();
-        Ok(Self { agent: config.into(), url: url.trim_end_matches('/').to_owned() })
+        Ok(Self {
+            agent: config.into(),
+            url: url.trim_end_matches('/').to_owned(),
+        })
     }
 
     /// Its address.
@@ -61,7 +64,9 @@ impl Remote {
             .query("db", database)
             .header("Accept", ARROW)
             .content_type("application/sql");
-        let response = request.send(statement).map_err(|error| self.unreachable(&error))?;
+        let response = request
+            .send(statement)
+            .map_err(|error| self.unreachable(&error))?;
         if !response.status().is_success() {
             return Err(failure(response));
         }
@@ -76,17 +81,24 @@ impl Remote {
                 Some(batch) => {
                     let batch = batch?;
                     let tags = batch.column(0).as_string_opt::<i32>();
-                    tags.filter(|tags| !tags.is_empty()).map(|tags| tags.value(0).to_owned())
+                    tags.filter(|tags| !tags.is_empty())
+                        .map(|tags| tags.value(0).to_owned())
                 }
                 None => None,
             };
             return Ok(Reply::Done(tag.unwrap_or_default()));
         }
-        Ok(Reply::Rows(Rows { schema, batches: Box::new(batches) }))
+        Ok(Reply::Rows(Rows {
+            schema,
+            batches: Box::new(batches),
+        }))
     }
 
     fn unreachable(&self, error: &ureq::Error) -> Failure {
-        Failure::new(format!("cannot reach {}: {error}; is `marigram serve` running?", self.url))
+        Failure::new(format!(
+            "cannot reach {}: {error}; is `marigram serve` running?",
+            self.url
+        ))
     }
 
     /// Stores batches as line protocol; waits where the server is busy.
@@ -104,10 +116,17 @@ impl Remote {
             }
             reports.push(report);
         }
-        let refused = if lines.is_empty() { Partial::default() } else { self.send(database, &body)? };
+        let refused = if lines.is_empty() {
+            Partial::default()
+        } else {
+            self.send(database, &body)?
+        };
         for bad in refused.lines {
             if let Some((at, row)) = bad.line.checked_sub(1).and_then(|line| lines.get(line)) {
-                reports[*at].rejected.push(Rejected { row: *row, reason: bad.message });
+                reports[*at].rejected.push(Rejected {
+                    row: *row,
+                    reason: bad.message,
+                });
             }
         }
         for (report, batch) in reports.iter_mut().zip(batches) {
@@ -121,7 +140,10 @@ impl Remote {
         if let Some(report) = reports.iter_mut().find(|report| report.stored >= unnamed) {
             report.stored -= unnamed;
             let reason = "refused by the server, which named only the first ones".to_owned();
-            let unnamed = (0..unnamed).map(|_| Rejected { row: usize::MAX, reason: reason.clone() });
+            let unnamed = (0..unnamed).map(|_| Rejected {
+                row: usize::MAX,
+                reason: reason.clone(),
+            });
             report.rejected.extend(unnamed);
         }
         Ok(reports)
@@ -135,7 +157,9 @@ impl Remote {
                 .post(format!("{}/write", self.url))
                 .query("db", database)
                 .query("precision", "ns");
-            let response = request.send(body).map_err(|error| self.unreachable(&error))?;
+            let response = request
+                .send(body)
+                .map_err(|error| self.unreachable(&error))?;
             match response.status().as_u16() {
                 204 => return Ok(Partial::default()),
                 429 | 503 => std::thread::sleep(retry_after(&response)),
@@ -157,15 +181,26 @@ impl Remote {
 const COMMAND_COLUMNS: [&str; 2] = ["tag", "rows_affected"];
 
 fn retry_after(response: &Response<Body>) -> Duration {
-    let header = response.headers().get("Retry-After").and_then(|value| value.to_str().ok());
+    let header = response
+        .headers()
+        .get("Retry-After")
+        .and_then(|value| value.to_str().ok());
     let seconds = header.and_then(|text| text.parse().ok()).unwrap_or(1u64);
     Duration::from_secs(seconds.clamp(1, 30))
 }
 
 fn text(response: Response<Body>) -> String {
     let mut text = String::new();
-    let read = response.into_body().into_reader().take(1 << 20).read_to_string(&mut text);
-    if read.is_err() && text.is_empty() { "the answer could not be read".into() } else { text }
+    let read = response
+        .into_body()
+        .into_reader()
+        .take(1 << 20)
+        .read_to_string(&mut text);
+    if read.is_err() && text.is_empty() {
+        "the answer could not be read".into()
+    } else {
+        text
+    }
 }
 
 fn failure(response: Response<Body>) -> Failure {
@@ -182,8 +217,13 @@ fn parse_failure(text: &str) -> Failure {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let error = &value["error"];
     let message = error["message"].as_str().or(error.as_str()).unwrap_or(text);
-    let position = error["position"].as_u64().and_then(|position| usize::try_from(position).ok());
-    Failure { message: message.trim().to_owned(), position }
+    let position = error["position"]
+        .as_u64()
+        .and_then(|position| usize::try_from(position).ok());
+    Failure {
+        message: message.trim().to_owned(),
+        position,
+    }
 }
 
 #[cfg(test)]
@@ -193,13 +233,19 @@ mod tests {
     #[test]
     fn errors_keep_their_position() {
         let failure = parse_failure(r#"{"error":{"code":"x","message":"no","position":8}}"#);
-        assert_eq!((failure.message.as_str(), failure.position), ("no", Some(8)));
+        assert_eq!(
+            (failure.message.as_str(), failure.position),
+            ("no", Some(8))
+        );
         assert_eq!(parse_failure("plain text").message, "plain text");
     }
 
     #[test]
     fn only_http_addresses_are_taken() {
         assert!(Remote::new("ftp://example.org").is_err());
-        assert_eq!(Remote::new("http://localhost:8086/").unwrap().url(), "http://localhost:8086");
+        assert_eq!(
+            Remote::new("http://localhost:8086/").unwrap().url(),
+            "http://localhost:8086"
+        );
     }
 }

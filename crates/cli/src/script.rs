@@ -82,22 +82,31 @@ fn comment_end(bytes: &[u8], mut at: usize) -> usize {
 
 /// After `$tag$ … $tag$` that begins at `at`, or after the dollar if it begins nothing.
 fn dollar_end(text: &str, at: usize) -> usize {
-    let Some(tag_len) = text[at + 1..].find('$') else { return at + 1 };
+    let Some(tag_len) = text[at + 1..].find('$') else {
+        return at + 1;
+    };
     let tag = &text[at..at + tag_len + 2];
-    let is_tag = tag[1..tag.len() - 1].chars().all(|c| c.is_alphanumeric() || c == '_')
+    let is_tag = tag[1..tag.len() - 1]
+        .chars()
+        .all(|c| c.is_alphanumeric() || c == '_')
         && !tag[1..].starts_with(|c: char| c.is_ascii_digit());
     if !is_tag {
         return at + 1;
     }
     let start = at + tag.len();
-    text[start..].find(tag).map_or(text.len(), |len| start + len + tag.len())
+    text[start..]
+        .find(tag)
+        .map_or(text.len(), |len| start + len + tag.len())
 }
 
 fn is_only_comments(text: &str) -> bool {
     let mut rest = text.trim_start();
     loop {
         if rest.starts_with("--") {
-            rest = rest.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+            rest = rest
+                .split_once('\n')
+                .map_or("", |(_, rest)| rest)
+                .trim_start();
         } else if rest.starts_with("/*") {
             rest = rest[comment_end(rest.as_bytes(), 2)..].trim_start();
         } else {
@@ -111,17 +120,29 @@ mod tests {
     use super::*;
 
     fn texts(script: &str) -> Vec<&str> {
-        split(script).into_iter().map(|statement| statement.text).collect()
+        split(script)
+            .into_iter()
+            .map(|statement| statement.text)
+            .collect()
     }
 
     #[test]
     fn semicolons_in_quotes_and_comments_end_nothing() {
         assert_eq!(texts("SELECT 1; SELECT 2"), ["SELECT 1", "SELECT 2"]);
         assert_eq!(texts("SELECT 'a;''b;'; x"), ["SELECT 'a;''b;'", "x"]);
-        assert_eq!(texts("SELECT \"a;b\" -- c;d\n;x"), ["SELECT \"a;b\" -- c;d", "x"]);
-        assert_eq!(texts("a /* ; /* ; */ ; */ b;c"), ["a /* ; /* ; */ ; */ b", "c"]);
+        assert_eq!(
+            texts("SELECT \"a;b\" -- c;d\n;x"),
+            ["SELECT \"a;b\" -- c;d", "x"]
+        );
+        assert_eq!(
+            texts("a /* ; /* ; */ ; */ b;c"),
+            ["a /* ; /* ; */ ; */ b", "c"]
+        );
         assert_eq!(texts("$x$ ; $x$;$1;y"), ["$x$ ; $x$", "$1", "y"]);
-        assert_eq!(texts(" ; -- nothing\n ; /* nor here */"), Vec::<&str>::new());
+        assert_eq!(
+            texts(" ; -- nothing\n ; /* nor here */"),
+            Vec::<&str>::new()
+        );
     }
 
     #[test]

@@ -53,8 +53,11 @@ impl Serve {
             .build()?;
         let served = runtime.block_on(async {
             let shared = Arc::new(db.clone());
-            let services =
-                Services { ingest: shared.clone(), query: shared.clone(), status: shared };
+            let services = Services {
+                ingest: shared.clone(),
+                query: shared.clone(),
+                status: shared,
+            };
             let running = marigram_server::start(config, services).await?;
             print_banner(&dir, &db, &running);
             wait_for_signal().await?;
@@ -63,7 +66,8 @@ impl Serve {
             Ok::<(), anyhow::Error>(())
         });
         runtime.shutdown_background();
-        db.close().context("the last flush failed; the log holds what was acknowledged")?;
+        db.close()
+            .context("the last flush failed; the log holds what was acknowledged")?;
         served?;
         eprintln!("stopped");
         Ok(ExitCode::SUCCESS)
@@ -73,7 +77,11 @@ impl Serve {
 fn start_log(level: &str) -> Result<()> {
     // A level alone is for Marigram's crates, whose names all begin so; libraries only warn.
     let is_level = level.chars().all(|c| c.is_ascii_alphabetic());
-    let directives = if is_level { format!("warn,marigram={level}") } else { level.to_owned() };
+    let directives = if is_level {
+        format!("warn,marigram={level}")
+    } else {
+        level.to_owned()
+    };
     let filter = EnvFilter::try_new(&directives)
         .with_context(|| format!("log = '{level}' is neither a level nor a filter"))?;
     tracing_subscriber::fmt()
@@ -105,25 +113,28 @@ async fn wait_for_signal() -> Result<()> {
 
 fn print_banner(dir: &Path, db: &Marigram, running: &Running) {
     let status = db.engine().status();
-    let name = styled(Style::Bold, &format!("Marigram {}", env!("CARGO_PKG_VERSION")));
+    let name = styled(
+        Style::Bold,
+        &format!("Marigram {}", env!("CARGO_PKG_VERSION")),
+    );
     let holds = format!(
         "{}, {}",
         terminal::counted(status.tables as u64, "table"),
         terminal::counted(status.series, "series"),
     );
-    println!("{name} serves {} ({holds})", dir.display());
+    outln!("{name} serves {} ({holds})", dir.display());
     let (http, postgres) = (running.http_addr(), running.postgres_addr());
     if let Some(address) = http {
-        println!("  HTTP        http://{address}");
+        outln!("  HTTP        http://{address}");
     }
     if let Some(address) = postgres {
-        println!("  PostgreSQL  postgres://{address}/main");
+        outln!("  PostgreSQL  postgres://{address}/main");
     }
-    println!("{}", styled(Style::Bold, "Try:"));
+    outln!("{}", styled(Style::Bold, "Try:"));
     for line in suggestions(http, postgres) {
-        println!("  {}", styled(Style::Code, &line));
+        outln!("  {}", styled(Style::Code, &line));
     }
-    println!("Ctrl-C stops it.");
+    outln!("Ctrl-C stops it.");
 }
 
 /// Commands that a newcomer can paste into another terminal.
@@ -133,7 +144,9 @@ fn suggestions(http: Option<SocketAddr>, postgres: Option<SocketAddr>) -> Vec<St
         lines.push(format!(
             "curl 'http://{http}/write?db=main' --data-binary 'weather,station=north temp=4.5'"
         ));
-        lines.push(format!("curl 'http://{http}/api/v1/sql?db=main' -d 'SELECT * FROM weather'"));
+        lines.push(format!(
+            "curl 'http://{http}/api/v1/sql?db=main' -d 'SELECT * FROM weather'"
+        ));
         lines.push(format!("marigram sql --url http://{http}"));
     }
     if let Some(postgres) = postgres {

@@ -155,7 +155,10 @@ mod tests {
 
     #[test]
     fn flags_come_before_the_file() {
-        let flags = Settings { shards: Some(2), ..Settings::default() };
+        let flags = Settings {
+            shards: Some(2),
+            ..Settings::default()
+        };
         let file: Settings = toml::from_str(
             "shards = 8\nhttp = 'off'\nmemory_limit = '512MB'\nstatement_timeout = '30s'",
         )
@@ -170,12 +173,28 @@ mod tests {
 
     #[test]
     fn unknown_keys_and_bad_values_are_named() {
-        let unknown = toml::from_str::<Settings>("htpp = 'off'").unwrap_err().to_string();
-        assert!(unknown.contains("htpp") && unknown.contains("http"), "{unknown}");
-        let bad = toml::from_str::<Settings>("memory_limit = 'lots'").unwrap_err().to_string();
+        let unknown = toml::from_str::<Settings>("htpp = 'off'")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            unknown.contains("htpp") && unknown.contains("http"),
+            "{unknown}"
+        );
+        let bad = toml::from_str::<Settings>("memory_limit = 'lots'")
+            .unwrap_err()
+            .to_string();
         assert!(bad.contains("lots"), "{bad}");
-        let address = Settings { http: Some("8086".into()), ..Settings::default() };
-        assert!(address.server_config().unwrap_err().to_string().contains("8086"));
+        let address = Settings {
+            http: Some("8086".into()),
+            ..Settings::default()
+        };
+        assert!(
+            address
+                .server_config()
+                .unwrap_err()
+                .to_string()
+                .contains("8086")
+        );
         let deaf = Settings {
             http: Some("off".into()),
             postgres: Some("off".into()),

@@ -35,9 +35,12 @@ pub fn run(client: &mut Client, mut printing: Printing) -> Result<()> {
         // The first shell has no history yet.
         let _ = editor.load_history(history);
     }
-    println!(
+    outln!(
         "{} ({}). Statements end with ;  {} helps, {} leaves.",
-        styled(Style::Bold, &format!("Marigram {}", env!("CARGO_PKG_VERSION"))),
+        styled(
+            Style::Bold,
+            &format!("Marigram {}", env!("CARGO_PKG_VERSION"))
+        ),
         client.describe(),
         styled(Style::Code, "\\?"),
         styled(Style::Code, "\\q"),
@@ -70,7 +73,10 @@ pub fn run(client: &mut Client, mut printing: Printing) -> Result<()> {
         }
         pending.push_str(&line);
         pending.push('\n');
-        if script::split(&pending).iter().any(|statement| !statement.complete) {
+        if script::split(&pending)
+            .iter()
+            .any(|statement| !statement.complete)
+        {
             continue;
         }
         let script = std::mem::take(&mut pending);
@@ -107,7 +113,7 @@ fn run_statement(client: &mut Client, statement: &str, printing: Printing) -> Re
         Err(failure) => Err(failure.into()),
     };
     out.flush()?;
-    match done.map_err(|error| error.downcast::<crate::client::Failure>()) {
+    match done.map_err(|error| error.downcast::<crate::reply::Failure>()) {
         Ok(()) => Ok(true),
         Err(Ok(failure)) => {
             answer::print_failure(&failure, statement);
@@ -119,7 +125,9 @@ fn run_statement(client: &mut Client, statement: &str, printing: Printing) -> Re
 
 fn changes_names(script: &str) -> bool {
     let upper = script.to_ascii_uppercase();
-    ["CREATE", "DROP", "ALTER", "USE", "INSERT"].iter().any(|word| upper.contains(word))
+    ["CREATE", "DROP", "ALTER", "USE", "INSERT"]
+        .iter()
+        .any(|word| upper.contains(word))
 }
 
 /// `$XDG_STATE_HOME/marigram/history`, by default in `~/.local/state`.

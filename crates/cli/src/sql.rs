@@ -40,7 +40,8 @@ impl Sql {
             let script = if file.as_os_str() == "-" {
                 read_stdin()
             } else {
-                std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+                std::fs::read_to_string(file)
+                    .with_context(|| format!("cannot read {}", file.display()))
             };
             scripts.push(script?);
         }
@@ -69,7 +70,9 @@ impl Sql {
 
 fn read_stdin() -> Result<String> {
     let mut script = String::new();
-    io::stdin().read_to_string(&mut script).context("cannot read the script on stdin")?;
+    io::stdin()
+        .read_to_string(&mut script)
+        .context("cannot read the script on stdin")?;
     Ok(script)
 }
 
@@ -90,7 +93,7 @@ fn run_scripts(
             };
             out.flush()?;
             let Err(error) = done else { continue };
-            match error.downcast::<crate::client::Failure>() {
+            match error.downcast::<crate::reply::Failure>() {
                 Ok(failure) => answer::print_failure(&failure, statement.text),
                 Err(error) => return Err(error),
             }

@@ -1,7 +1,9 @@
 //! Rows as a table for people: aligned columns, numbers to the right, long texts cut.
 
-use arrow::array::Array;
-use arrow::datatypes::SchemaRef;
+use crate::terminal;
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, DurationNanosecondType, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -28,17 +30,35 @@ pub fn render(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<String, Arr
     let mut cells: Vec<Vec<String>> = vec![Vec::new(); columns];
     for batch in batches {
         for (column, cells) in batch.columns().iter().zip(&mut cells) {
+            if matches!(column.data_type(), DataType::Duration(_)) {
+                cells.extend(durations(column)?);
+                continue;
+            }
             let format = ArrayFormatter::try_new(column.as_ref(), &options)?;
             for row in 0..column.len() {
                 cells.push(cut(&format.value(row).try_to_string()?));
             }
         }
     }
-    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    let right: Vec<bool> =
-        schema.fields().iter().map(|field| field.data_type().is_numeric()).collect();
+    let names: Vec<&str> = schema
+        .fields()
+        .iter()
+        .map(|field| field.name().as_str())
+        .collect();
+    let right: Vec<bool> = schema
+        .fields()
+        .iter()
+        .map(|field| field.data_type().is_numeric())
+        .collect();
     let widths: Vec<usize> = (0..columns)
-        .map(|at| cells[at].iter().map(|cell| width(cell)).max().unwrap_or(0).max(width(names[at])))
+        .map(|at| {
+            cells[at]
+                .iter()
+                .map(|cell| width(cell))
+                .max()
+                .unwrap_or(0)
+                .max(width(names[at]))
+        })
         .collect();
     let rows = cells.first().map_or(0, Vec::len);
     let mut text = String::new();
@@ -47,8 +67,11 @@ pub fn render(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<String, Arr
         for (at, cell) in cells.iter().enumerate() {
             let space = " ".repeat(widths[at].saturating_sub(width(cell)));
             let separator = if at == 0 { " " } else { " │ " };
-            let (before, after) =
-                if right[at] { (space.as_str(), "") } else { ("", space.as_str()) };
+            let (before, after) = if right[at] {
+                (space.as_str(), "")
+            } else {
+                ("", space.as_str())
+            };
             line.push_str(&[separator, before, cell, after].concat());
         }
         text.push_str(line.trim_end());
@@ -63,6 +86,21 @@ pub fn render(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<String, Arr
         line(&mut text, &row, &right);
     }
     Ok(text)
+}
+
+/// Whether values stand at the right of their column.
+fn is_right(data_type: &DataType) -> bool {
+    data_type.is_numeric() || matches!(data_type, DataType::Duration(_))
+}
+
+/// Spans of time as clocks show them.
+fn durations(column: &ArrayRef) -> Result<Vec<String>, ArrowError> {
+    let ns = cast(column, &DataType::Duration(TimeUnit::Nanosecond))?;
+    let ns = ns.as_primitive::<DurationNanosecondType>();
+    Ok(ns
+        .iter()
+        .map(|ns| ns.map_or_else(String::new, terminal::clock))
+        .collect())
 }
 
 fn width(text: &str) -> usize {
@@ -93,8 +131,16 @@ mod tests {
                 Arc::new(TimestampNanosecondArray::from(vec![0, 1_500_000_000])) as ArrayRef,
                 true,
             ),
-            ("site", Arc::new(StringArray::from(vec![Some("north"), None])) as ArrayRef, true),
-            ("level", Arc::new(Float64Array::from(vec![1.5, -20.25])) as ArrayRef, true),
+            (
+                "site",
+                Arc::new(StringArray::from(vec![Some("north"), None])) as ArrayRef,
+                true,
+            ),
+            (
+                "level",
+                Arc::new(Float64Array::from(vec![1.5, -20.25])) as ArrayRef,
+                true,
+            ),
         ])
         .unwrap();
         let table = render(&rows.schema(), &[rows]).unwrap();

@@ -2,8 +2,42 @@
 //! progress bars.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{self, IsTerminal};
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
+
+/// As `println!`, but a reader that went away (`marigram … | head`) ends the program quietly.
+macro_rules! outln {
+    ($($argument:tt)*) => {
+        $crate::terminal::write_out(format_args!("{}\n", format_args!($($argument)*)))
+    };
+}
+
+/// As `print!`, but a reader that went away ends the program quietly.
+macro_rules! out {
+    ($($argument:tt)*) => { $crate::terminal::write_out(format_args!($($argument)*)) };
+}
+
+/// Writes to stdout; see [`outln`].
+pub fn write_out(text: fmt::Arguments<'_>) {
+    if let Err(error) = io::stdout().write_fmt(text) {
+        let code = i32::from(error.kind() != io::ErrorKind::BrokenPipe);
+        std::process::exit(code);
+    }
+}
+
+/// An error and its causes in one line; a cause that the text before it tells already is left out.
+pub fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
 
 /// A way to set off a word.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +66,11 @@ fn paint(style: Style, text: &str, colour: bool) -> String {
         Style::Code => "36",
         Style::Bad => "1;31",
     };
-    if colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    if colour {
+        format!("\x1b[{code}m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
 }
 
 /// `text` in a style, for stdout.
@@ -53,7 +91,9 @@ pub fn colours_errors() -> bool {
 /// Whether an error means that the reader of our output went away (`marigram … | head`).
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
             || cause.to_string().contains("Broken pipe")
     })
 }
@@ -115,6 +155,27 @@ pub fn rate(rows: u64, time: Duration) -> String {
     format!("{} rows/s", count(rate.round() as u64))
 }
 
+/// A span of time in ns as `2:55:00`, with days before it and a fraction after it where there are.
+pub fn clock(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let ns = ns.unsigned_abs();
+    let seconds = ns / 1_000_000_000;
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    let days = if days > 0 {
+        format!("{} ", counted(days, "day"))
+    } else {
+        String::new()
+    };
+    let fraction = match ns % 1_000_000_000 {
+        0 => String::new(),
+        fraction => format!(".{fraction:09}").trim_end_matches('0').to_owned(),
+    };
+    format!(
+        "{sign}{days}{hours}:{minutes:02}:{:02}{fraction}",
+        seconds % 60
+    )
+}
+
 /// A time (ns since the epoch, UTC) without needless digits.
 pub fn time(ns: i64) -> String {
     let time = chrono::DateTime::from_timestamp_nanos(ns);
@@ -124,16 +185,27 @@ pub fn time(ns: i64) -> String {
 /// A progress bar over `total` bytes on stderr; nothing is drawn where that is no terminal.
 pub fn progress(total: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
-    let style = ProgressStyle::with_template(
-        "{prefix} [{bar:30}] {percent:>3}%  {msg}  {eta} left",
+    let style =
+        ProgressStyle::with_template("{prefix} [{bar:30}] {percent:>3}%  {msg}  {eta} left");
+    bar.set_style(
+        style
+            .unwrap_or_else(|_| ProgressStyle::default_bar())
+            .progress_chars("=> "),
     );
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
     bar
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let error = anyhow::anyhow!("disk full")
+            .context("cannot write: disk full")
+            .context("f");
+        assert_eq!(chain(&error), "f: cannot write: disk full");
+    }
 
     #[test]
     fn numbers_read_well() {
@@ -147,6 +219,8 @@ mod tests {
         assert_eq!(bytes(999_950_000), "1.0 GB");
         assert_eq!(span(Duration::from_micros(400)), "0.4 ms");
         assert_eq!(span(Duration::from_secs(125)), "2 min 5 s");
+        assert_eq!(clock(10_500_000_000_000), "2:55:00");
+        assert_eq!(clock(-90_000_500_000_000), "-1 day 1:00:00.5");
         assert_eq!(time(0), "1970-01-01 00:00:00");
         assert_eq!(time(1_500_000_000), "1970-01-01 00:00:01.500");
     }

@@ -24,13 +24,16 @@ impl Verify {
             bail!("there is no directory {}", self.dir.display());
         }
         if !self.dir.join("MARIGRAM").exists() {
-            bail!("{} is no data directory of Marigram: it has no file MARIGRAM", self.dir.display());
+            bail!(
+                "{} is no data directory of Marigram: it has no file MARIGRAM",
+                self.dir.display()
+            );
         }
         let begin = Instant::now();
         let mut damaged = 0u64;
         Engine::verify(&Env::real(), &self.dir, &mut |message| {
             damaged += 1;
-            println!("{message}");
+            outln!("{message}");
         })?;
         let (files, bytes) = size(&self.dir);
         let read = format!(
@@ -40,10 +43,10 @@ impl Verify {
             terminal::span(begin.elapsed())
         );
         if damaged == 0 {
-            println!("{read}: everything is whole");
+            outln!("{read}: everything is whole");
             return Ok(ExitCode::SUCCESS);
         }
-        println!("{read}: {} damaged", terminal::counted(damaged, "place"));
+        outln!("{read}: {} damaged", terminal::counted(damaged, "place"));
         eprintln!(
             "Rows elsewhere stay readable. Restore a damaged file from a backup, or delete the \
              affected time range."
@@ -54,13 +57,17 @@ impl Verify {
 
 /// Files below a directory and their bytes.
 pub fn size(dir: &Path) -> (u64, u64) {
-    let Ok(entries) = fs::read_dir(dir) else { return (0, 0) };
-    entries.flatten().fold((0, 0), |(files, bytes), entry| match entry.metadata() {
-        Ok(metadata) if metadata.is_dir() => {
-            let (more_files, more_bytes) = size(&entry.path());
-            (files + more_files, bytes + more_bytes)
-        }
-        Ok(metadata) => (files + 1, bytes + metadata.len()),
-        Err(_) => (files, bytes),
-    })
+    let Ok(entries) = fs::read_dir(dir) else {
+        return (0, 0);
+    };
+    entries
+        .flatten()
+        .fold((0, 0), |(files, bytes), entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => {
+                let (more_files, more_bytes) = size(&entry.path());
+                (files + more_files, bytes + more_bytes)
+            }
+            Ok(metadata) => (files + 1, bytes + metadata.len()),
+            Err(_) => (files, bytes),
+        })
 }

@@ -17,7 +17,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for minute in 0..60 {
         for (station, offset) in [(north, 0.0), (south, 7.5)] {
             rows.row(station, start + minute * 60_000_000_000);
-            rows.field("temp", FieldValueRef::F64(offset + (minute as f64 / 10.0).sin()));
+            rows.field(
+                "temp",
+                FieldValueRef::F64(offset + (minute as f64 / 10.0).sin()),
+            );
         }
     }
     let report = db.write("main", &rows.finish())?;

@@ -37,12 +37,18 @@ impl Roles {
         time: impl Into<String>,
         tags: impl IntoIterator<Item = T>,
     ) -> Self {
-        Self { time: time.into(), tags: tags.into_iter().map(Into::into).collect() }
+        Self {
+            time: time.into(),
+            tags: tags.into_iter().map(Into::into).collect(),
+        }
     }
 
     /// The roles that the columns of an existing table have.
     pub fn of(schema: &TableSchema) -> Self {
-        Self::new(schema.time_name.clone(), schema.tags.iter().map(|tag| tag.name.clone()))
+        Self::new(
+            schema.time_name.clone(),
+            schema.tags.iter().map(|tag| tag.name.clone()),
+        )
     }
 }
 
@@ -60,7 +66,10 @@ pub struct Converted {
 impl Converted {
     /// The record batch's number for row `row` of the batch.
     pub fn source_row(&self, row: u32) -> u32 {
-        self.rows.as_ref().and_then(|rows| rows.get(row as usize).copied()).unwrap_or(row)
+        self.rows
+            .as_ref()
+            .and_then(|rows| rows.get(row as usize).copied())
+            .unwrap_or(row)
     }
 }
 
@@ -78,13 +87,28 @@ pub fn convert(
     rows: &RecordBatch,
 ) -> Result<Converted> {
     let mut refused = Refused::default();
-    let names: Vec<&str> = rows.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
-    if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
-        return Err(Error::Arrow(format!("column '{}' stands twice in the rows", twice.1)));
+    let names: Vec<&str> = rows
+        .schema_ref()
+        .fields()
+        .iter()
+        .map(|f| f.name().as_str())
+        .collect();
+    if let Some(twice) = names
+        .iter()
+        .enumerate()
+        .find(|(at, name)| names[..*at].contains(name))
+    {
+        return Err(Error::Arrow(format!(
+            "column '{}' stands twice in the rows",
+            twice.1
+        )));
     }
     let time = rows.column_by_name(&roles.time).ok_or_else(|| {
         let names = names.join(", ");
-        Error::Arrow(format!("the rows have no time column '{}'; they have: {names}", roles.time))
+        Error::Arrow(format!(
+            "the rows have no time column '{}'; they have: {names}",
+            roles.time
+        ))
     })?;
     let times = times(&roles.time, time, &mut refused)?;
     let mut tags = Vec::new();
@@ -94,10 +118,14 @@ pub fn convert(
             continue;
         }
         if roles.tags.iter().any(|tag| tag == name) {
-            let kind = schema.and_then(|schema| schema.tag(name)).map(|(_, tag)| tag.kind);
+            let kind = schema
+                .and_then(|schema| schema.tag(name))
+                .map(|(_, tag)| tag.kind);
             tags.push((*name, cast::tag(name, values, kind, &mut refused)?));
         } else {
-            let kind = schema.and_then(|schema| schema.field(name)).map(|field| field.kind);
+            let kind = schema
+                .and_then(|schema| schema.field(name))
+                .map(|field| field.kind);
             fields.push((*name, cast::field(name, values, kind, &mut refused)?));
         }
     }
@@ -122,12 +150,17 @@ pub fn convert(
     };
     let arrays: Vec<ArrayRef> = tags.iter().map(|(_, values)| values.clone()).collect();
     let slots = slots::assign(&arrays, times.len())?;
-    let tags = tags.iter().zip(slots.values).map(|((name, _), values)| {
-        BatchTag { name: (*name).to_owned(), values }
+    let tags = tags
+        .iter()
+        .zip(slots.values)
+        .map(|((name, _), values)| BatchTag {
+            name: (*name).to_owned(),
+            values,
+        });
+    let fields = fields.into_iter().map(|(name, values)| BatchField {
+        name: name.to_owned(),
+        values,
     });
-    let fields = fields
-        .into_iter()
-        .map(|(name, values)| BatchField { name: name.to_owned(), values });
     let batch = WriteBatch {
         table: table.to_owned(),
         tags: tags.collect(),
@@ -138,24 +171,33 @@ pub fn convert(
     };
     batch.check()?;
     let numbers = keep.map(|keep| {
-        keep.values().set_indices().map(|row| u32::try_from(row).unwrap_or(u32::MAX)).collect()
+        keep.values()
+            .set_indices()
+            .map(|row| u32::try_from(row).unwrap_or(u32::MAX))
+            .collect()
     });
-    Ok(Converted { batch, rejected: refused.finish(), rows: numbers })
+    Ok(Converted {
+        batch,
+        rejected: refused.finish(),
+        rows: numbers,
+    })
 }
+
+/// Names and types of tags, and of fields.
+type Columns = (Vec<(String, TagType)>, Vec<(String, FieldType)>);
 
 /// The types that a table gets if it is made for these rows: tags in the order of `roles`, fields
 /// in the order of the columns.
 ///
 /// # Errors
 /// If a column has a type that no tag or field can have.
-pub(crate) fn table_columns(
-    roles: &Roles,
-    rows: &RecordBatch,
-) -> Result<(Vec<(String, TagType)>, Vec<(String, FieldType)>)> {
+pub(crate) fn table_columns(roles: &Roles, rows: &RecordBatch) -> Result<Columns> {
     let mut tags = Vec::new();
     for name in &roles.tags {
         let Some(values) = rows.column_by_name(name) else {
-            return Err(Error::Arrow(format!("the rows have no tag column '{name}'")));
+            return Err(Error::Arrow(format!(
+                "the rows have no tag column '{name}'"
+            )));
         };
         tags.push((name.clone(), cast::tag_type(name, values.data_type())?));
     }
@@ -176,7 +218,9 @@ struct Refused(BTreeMap<u32, String>);
 
 impl Refused {
     fn add(&mut self, row: usize, reason: impl FnOnce() -> String) {
-        self.0.entry(u32::try_from(row).unwrap_or(u32::MAX)).or_insert_with(reason);
+        self.0
+            .entry(u32::try_from(row).unwrap_or(u32::MAX))
+            .or_insert_with(reason);
     }
 
     /// Which of `rows` rows stay; `None` for all.
@@ -192,7 +236,10 @@ impl Refused {
     }
 
     fn finish(self) -> Vec<RejectedRow> {
-        self.0.into_iter().map(|(row, reason)| RejectedRow { row, reason }).collect()
+        self.0
+            .into_iter()
+            .map(|(row, reason)| RejectedRow { row, reason })
+            .collect()
     }
 }
 
@@ -208,7 +255,11 @@ fn times(name: &str, values: &ArrayRef, refused: &mut Refused) -> Result<Int64Ar
         | DataType::LargeUtf8
         | DataType::Utf8View) => {
             let from_text = from.is_string();
-            let local = if from_text { &nanoseconds } else { &cast::without_zone(from) };
+            let local = if from_text {
+                &nanoseconds
+            } else {
+                &cast::without_zone(from)
+            };
             let values = cast::lossless(name, values, local, refused)?;
             cast::lossless(name, &values, &nanoseconds, refused)?
         }
@@ -219,7 +270,11 @@ fn times(name: &str, values: &ArrayRef, refused: &mut Refused) -> Result<Int64Ar
             )));
         }
     };
-    for row in whole.nulls().into_iter().flat_map(|nulls| (!nulls.inner()).set_indices().collect::<Vec<_>>()) {
+    for row in whole
+        .nulls()
+        .into_iter()
+        .flat_map(|nulls| (!nulls.inner()).set_indices().collect::<Vec<_>>())
+    {
         refused.add(row, || format!("it has no time (column '{name}' is null)"));
     }
     let numbers = arrow::compute::cast(&whole, &DataType::Int64)

@@ -55,11 +55,17 @@ impl Marigram {
         let runtime = Arc::new(QueryRuntime::new(query_threads)?);
         let sql = {
             let _entered = runtime.handle().enter();
-            let settings =
-                SqlOptions { target_partitions: query_threads, ..SqlOptions::default() };
+            let settings = SqlOptions {
+                target_partitions: query_threads,
+                ..SqlOptions::default()
+            };
             SqlService::new(engine.clone(), settings)?
         };
-        Ok(Self { engine, sql, runtime })
+        Ok(Self {
+            engine,
+            sql,
+            runtime,
+        })
     }
 
     /// Writes everything to segments and releases the directory. Every later call of any clone
@@ -93,7 +99,9 @@ impl Marigram {
     /// If the database does not exist, the batch does not fit together, or nothing can be written.
     pub fn write(&self, database: &str, batch: &WriteBatch) -> Result<WriteReport> {
         batch.check()?;
-        Ok(self.engine.write(database, batch, WriteOptions { grow: true })?)
+        Ok(self
+            .engine
+            .write(database, batch, WriteOptions { grow: true })?)
     }
 
     /// Stores Arrow rows: columns by name, missing ones null, new ones added. With `roles`, a table
@@ -115,7 +123,9 @@ impl Marigram {
             row.row = converted.source_row(row.row);
         }
         report.rejected.extend(converted.rejected);
-        report.rejected.sort_by_key(|rejected: &RejectedRow| rejected.row);
+        report
+            .rejected
+            .sort_by_key(|rejected: &RejectedRow| rejected.row);
         Ok(report)
     }
 
@@ -208,9 +218,20 @@ impl Marigram {
         let mut session = Session::new(DEFAULT_DATABASE, USER);
         match self.execute(&mut session, statement).await? {
             Answer::Rows(rows) => Ok(rows),
-            Answer::Done { tag, .. } => {
-                Err(Error::Option(format!("{tag}: the statement has no rows to stream; use sql()")))
-            }
+            Answer::Done { tag, .. } => Err(Error::Option(format!(
+                "{tag}: the statement has no rows to stream; use sql()"
+            ))),
         }
+    }
+}
+
+impl OpenOptions {
+    /// Opens or creates the database in `dir`, on the machine's own disk and clock.
+    ///
+    /// # Errors
+    /// If a setting is out of its range, another process has the directory open, or the directory
+    /// cannot be read or is damaged.
+    pub fn open(&self, dir: impl AsRef<Path>) -> Result<Marigram> {
+        Marigram::open_in(Env::real(), dir.as_ref(), self)
     }
 }

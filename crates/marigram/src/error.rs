@@ -53,10 +53,15 @@ pub(crate) fn service_error(error: EngineError) -> ServiceError {
                 _ => "42710",
             },
         ),
-        EngineError::Invalid(_) => {
-            ServiceError::Invalid { message, position: None, sqlstate: "22023" }
-        }
-        EngineError::Busy { retry_after, .. } => ServiceError::Busy { message, retry_after },
+        EngineError::Invalid(_) => ServiceError::Invalid {
+            message,
+            position: None,
+            sqlstate: "22023",
+        },
+        EngineError::Busy { retry_after, .. } => ServiceError::Busy {
+            message,
+            retry_after,
+        },
         EngineError::ReadOnly(_) => ServiceError::ReadOnly(message),
         _ => ServiceError::Internal(message),
     }

@@ -12,7 +12,9 @@ pub(crate) fn cores() -> usize {
 /// less. `None` where the system does not say.
 pub(crate) fn memory_bytes() -> Option<usize> {
     // These files describe the machine and are no part of a database, so they are read directly.
-    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
+    let machine = std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| total(&text));
     let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max")
         .ok()
         .and_then(|text| text.trim().parse().ok());
@@ -35,7 +37,10 @@ mod tests {
 
     #[test]
     fn the_total_is_found() {
-        assert_eq!(total("MemTotal:       2048 kB\nMemFree: 1 kB\n"), Some(2_097_152));
+        assert_eq!(
+            total("MemTotal:       2048 kB\nMemFree: 1 kB\n"),
+            Some(2_097_152)
+        );
         assert_eq!(total("nothing"), None);
         assert!(cores() > 0);
     }

@@ -9,9 +9,21 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize) -> Vec<Metric> {
     let gauge = |name, help, value: f64| metric(name, help, false, value);
     let mut metrics = vec![
         gauge("marigram_databases", "Databases.", status.databases as f64),
-        gauge("marigram_tables", "Tables in all databases.", status.tables as f64),
-        gauge("marigram_series", "Series in all tables.", status.series as f64),
-        counter("marigram_rows_written", "Rows stored since start.", status.rows_written),
+        gauge(
+            "marigram_tables",
+            "Tables in all databases.",
+            status.tables as f64,
+        ),
+        gauge(
+            "marigram_series",
+            "Series in all tables.",
+            status.series as f64,
+        ),
+        counter(
+            "marigram_rows_written",
+            "Rows stored since start.",
+            status.rows_written,
+        ),
         counter(
             "marigram_rows_late",
             "Rows stored since start that were late.",
@@ -22,23 +34,47 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize) -> Vec<Metric> {
             "Rows refused since start.",
             status.rows_rejected,
         ),
-        gauge("marigram_wal_bytes", "Bytes in write-ahead logs.", status.wal_bytes as f64),
+        gauge(
+            "marigram_wal_bytes",
+            "Bytes in write-ahead logs.",
+            status.wal_bytes as f64,
+        ),
         counter(
             "marigram_wal_syncs",
             "Syncs of write-ahead logs since start.",
             status.wal_syncs,
         ),
-        gauge("marigram_memtable_bytes", "Bytes in memtables.", status.memtable_bytes as f64),
+        gauge(
+            "marigram_memtable_bytes",
+            "Bytes in memtables.",
+            status.memtable_bytes as f64,
+        ),
         gauge("marigram_segments", "Segments.", status.segments as f64),
-        gauge("marigram_segment_bytes", "Bytes in segments.", status.segment_bytes as f64),
-        counter("marigram_flushes", "Memtables flushed since start.", status.flushes),
-        counter("marigram_compactions", "Compactions since start.", status.compactions),
+        gauge(
+            "marigram_segment_bytes",
+            "Bytes in segments.",
+            status.segment_bytes as f64,
+        ),
+        counter(
+            "marigram_flushes",
+            "Memtables flushed since start.",
+            status.flushes,
+        ),
+        counter(
+            "marigram_compactions",
+            "Compactions since start.",
+            status.compactions,
+        ),
         counter(
             "marigram_compacted_bytes",
             "Bytes written by compactions since start.",
             status.compacted_bytes,
         ),
-        gauge("marigram_memory_limit_bytes", "The memory ceiling.", memory_limit as f64),
+        gauge(
+            "marigram_memory_limit_bytes",
+            "The memory ceiling.",
+            memory_limit as f64,
+        ),
         gauge(
             "marigram_read_only",
             "1 where writes are refused.",
@@ -57,11 +93,21 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize) -> Vec<Metric> {
     ];
     metrics.extend(status.memory.iter().map(|(holder, bytes)| Metric {
         labels: vec![("holder", (*holder).to_owned())],
-        ..gauge("marigram_memory_bytes", "Memory in use by holder.", *bytes as f64)
+        ..gauge(
+            "marigram_memory_bytes",
+            "Memory in use by holder.",
+            *bytes as f64,
+        )
     }));
     metrics
 }
 
 fn metric(name: &'static str, help: &'static str, counter: bool, value: f64) -> Metric {
-    Metric { name, help, counter, labels: Vec::new(), value }
+    Metric {
+        name,
+        help,
+        counter,
+        labels: Vec::new(),
+        value,
+    }
 }

@@ -1,16 +1,13 @@
 //! How a database is opened: every setting of engine and queries, with defaults that fit the
 //! machine, and the same names in Rust, in a config file and on the command line.
 
-use crate::database::Marigram;
 use crate::error::{Error, Result};
 use crate::machine;
 use crate::units::{ByteSize, Span};
 use marigram_engine::EngineOptions;
-use marigram_env::Env;
 use marigram_segment::SegmentOptions;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -35,7 +32,9 @@ impl FromStr for Durability {
             "fsync" => Ok(Self::Fsync),
             "interval" => Ok(Self::Interval),
             "os" => Ok(Self::Os),
-            other => Err(format!("'{other}' is not a durability: use fsync, interval or os")),
+            other => Err(format!(
+                "'{other}' is not a durability: use fsync, interval or os"
+            )),
         }
     }
 }
@@ -86,15 +85,6 @@ const MEMORY_WHERE_UNKNOWN: usize = 2 << 30;
 const MEMORY_LIMIT_MIN: usize = 32 << 20;
 
 impl OpenOptions {
-    /// Opens or creates the database in `dir`, on the machine's own disk and clock.
-    ///
-    /// # Errors
-    /// If a setting is out of its range, another process has the directory open, or the directory
-    /// cannot be read or is damaged.
-    pub fn open(&self, dir: impl AsRef<Path>) -> Result<Marigram> {
-        Marigram::open_in(Env::real(), dir.as_ref(), self)
-    }
-
     /// Sets [`shards`](Self::shards).
     #[must_use]
     pub fn shards(mut self, shards: usize) -> Self {
@@ -156,7 +146,10 @@ impl OpenOptions {
     }
 
     pub(crate) fn threads_for_queries(&self) -> Result<usize> {
-        at_least_one("query_threads", self.query_threads.unwrap_or_else(machine::cores))
+        at_least_one(
+            "query_threads",
+            self.query_threads.unwrap_or_else(machine::cores),
+        )
     }
 
     /// The engine's settings, every default filled in.
@@ -172,14 +165,20 @@ impl OpenOptions {
         );
         if memory_limit_bytes < MEMORY_LIMIT_MIN {
             let (given, least) = (ByteSize(memory_limit_bytes), ByteSize(MEMORY_LIMIT_MIN));
-            return Err(Error::Option(format!("memory_limit = {given}: at least {least}")));
+            return Err(Error::Option(format!(
+                "memory_limit = {given}: at least {least}"
+            )));
         }
         let flush_bytes_max = self.flush_size.map_or_else(
             || (memory_limit_bytes / 8 / shards).clamp(4 << 20, 64 << 20),
             |size| size.0,
         );
-        let interval = self.sync_interval.map_or(Duration::from_secs(1), |span| span.0);
-        let flush_age = self.flush_age.map_or(Duration::from_secs(600), |span| span.0);
+        let interval = self
+            .sync_interval
+            .map_or(Duration::from_secs(1), |span| span.0);
+        let flush_age = self
+            .flush_age
+            .map_or(Duration::from_mins(10), |span| span.0);
         let segment = SegmentOptions::default();
         Ok(EngineOptions {
             shards,
@@ -231,10 +230,15 @@ mod tests {
 
     #[test]
     fn unknown_keys_and_impossible_values_are_named() {
-        let unknown = toml::from_str::<OpenOptions>("memory = '1GB'").unwrap_err().to_string();
+        let unknown = toml::from_str::<OpenOptions>("memory = '1GB'")
+            .unwrap_err()
+            .to_string();
         assert!(unknown.contains("memory"), "{unknown}");
         assert!(toml::from_str::<OpenOptions>("durability = 'often'").is_err());
-        let tiny = OpenOptions::default().memory_limit(1000).engine().unwrap_err();
+        let tiny = OpenOptions::default()
+            .memory_limit(1000)
+            .engine()
+            .unwrap_err();
         assert!(tiny.to_string().contains("memory_limit"), "{tiny}");
         assert!(OpenOptions::default().shards(0).engine().is_err());
     }

@@ -33,7 +33,10 @@ impl QueryRuntime {
             .build()
             .map_err(Error::Runtime)?;
         let handle = runtime.handle().clone();
-        Ok(Self { runtime: Some(runtime), handle })
+        Ok(Self {
+            runtime: Some(runtime),
+            handle,
+        })
     }
 
     pub(crate) fn handle(&self) -> &Handle {
@@ -83,8 +86,15 @@ impl QueryRuntime {
             }
         });
         let (guard, task) = (AbortOnDrop(task.abort_handle()), Some(task));
-        let batches: BoxStream<'static, _> = Box::pin(Ahead { receiver, task, guard });
-        RowStream { schema: rows.schema, batches }
+        let batches: BoxStream<'static, _> = Box::pin(Ahead {
+            receiver,
+            task,
+            guard,
+        });
+        RowStream {
+            schema: rows.schema,
+            batches,
+        }
     }
 }
 
@@ -123,7 +133,9 @@ impl Stream for Ahead {
         if let Some(batch) = std::task::ready!(self.receiver.poll_recv(cx)) {
             return Poll::Ready(Some(batch));
         }
-        let Some(task) = self.task.as_mut() else { return Poll::Ready(None) };
+        let Some(task) = self.task.as_mut() else {
+            return Poll::Ready(None);
+        };
         let end = std::task::ready!(Pin::new(task).poll(cx));
         self.task = None;
         Poll::Ready(end.err().map(|error| Err(failed(error))))

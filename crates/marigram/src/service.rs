@@ -22,8 +22,8 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Batches of one request that are written at the same time, so that they share a sync.
-const WRITES_AT_ONCE: usize = 16;
+/// Tables of one request that are written at the same time, so that they share a sync.
+const TABLES_AT_ONCE: usize = 16;
 
 #[async_trait]
 impl Ingest for Marigram {
@@ -33,12 +33,23 @@ impl Ingest for Marigram {
         batches: Vec<WriteBatch>,
         create_database: bool,
     ) -> Result<Vec<WriteReport>> {
-        let writes = batches.into_iter().map(|batch| {
+        let writes = by_table(batches).into_iter().map(|batches| {
             let (database, db) = (database.to_owned(), self.clone());
-            self.runtime.run_blocking(move || db.store(&database, &batch, create_database))
+            self.runtime.run_blocking(move || {
+                let store = |(place, batch)| (place, db.store(&database, &batch, create_database));
+                batches.into_iter().map(store).collect::<Vec<_>>()
+            })
         });
-        let reports: Vec<_> = futures::stream::iter(writes).buffered(WRITES_AT_ONCE).collect().await;
-        reports.into_iter().map(|report| report?).collect()
+        let tables: Vec<_> = futures::stream::iter(writes)
+            .buffered(TABLES_AT_ONCE)
+            .collect()
+            .await;
+        let mut reports: Vec<(usize, Result<WriteReport>)> = Vec::new();
+        for table in tables {
+            reports.extend(table?);
+        }
+        reports.sort_by_key(|(place, _)| *place);
+        reports.into_iter().map(|(_, report)| report).collect()
     }
 
     async fn table_schema(&self, database: &str, table: &str) -> Result<SchemaRef> {
@@ -54,9 +65,27 @@ impl Ingest for Marigram {
     ) -> Result<WriteReport> {
         let (db, database, table) = (self.clone(), database.to_owned(), table.to_owned());
         let write = move || Self::write_arrow(&db, &database, &table, &batch, None);
-        let report = self.runtime.run_blocking(write).await?.map_err(to_service)?;
+        let report = self
+            .runtime
+            .run_blocking(write)
+            .await?
+            .map_err(to_service)?;
         Ok(to_report(report))
     }
+}
+
+/// Batches with their places, those of a table together and in order: a later one overwrites.
+fn by_table(batches: Vec<WriteBatch>) -> Vec<Vec<(usize, WriteBatch)>> {
+    let mut tables: Vec<Vec<(usize, WriteBatch)>> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (place, batch) in batches.into_iter().enumerate() {
+        let table = *places.entry(batch.table.clone()).or_insert(tables.len());
+        if table == tables.len() {
+            tables.push(Vec::new());
+        }
+        tables[table].push((place, batch));
+    }
+    tables
 }
 
 impl Marigram {
@@ -64,17 +93,32 @@ impl Marigram {
     /// refuses its rows and no other batch's.
     fn store(&self, database: &str, batch: &WriteBatch, create: bool) -> Result<WriteReport> {
         let mut result = self.write(database, batch);
-        if let Err(crate::Error::Engine(EngineError::NotFound { kind: "database", .. })) = &result
+        if let Err(crate::Error::Engine(EngineError::NotFound {
+            kind: "database", ..
+        })) = &result
             && create
         {
-            self.engine.create_database(database, true).map_err(service_error)?;
+            self.engine
+                .create_database(database, true)
+                .map_err(service_error)?;
             result = self.write(database, batch);
         }
         match result {
+            // A shard that fails refuses its rows of the batch; that is no fault of theirs.
+            Ok(report) if !report.rejected.is_empty() => match self.engine.status().read_only {
+                Some(reason) => Err(ServiceError::ReadOnly(reason)),
+                None => Ok(to_report(report)),
+            },
             Ok(report) => Ok(to_report(report)),
             Err(crate::Error::Engine(EngineError::Invalid(reason))) => {
-                let refuse = |row| Rejected { row, reason: reason.clone() };
-                Ok(WriteReport { stored: 0, rejected: (0..batch.len()).map(refuse).collect() })
+                let refuse = |row| Rejected {
+                    row,
+                    reason: reason.clone(),
+                };
+                Ok(WriteReport {
+                    stored: 0,
+                    rejected: (0..batch.len()).map(refuse).collect(),
+                })
             }
             Err(error) => Err(to_service(error)),
         }
@@ -82,11 +126,14 @@ impl Marigram {
 }
 
 fn to_report(report: marigram_engine::WriteReport) -> WriteReport {
-    let rejected = report
-        .rejected
-        .into_iter()
-        .map(|rejected| Rejected { row: rejected.row as usize, reason: rejected.reason });
-    WriteReport { stored: report.stored, rejected: rejected.collect() }
+    let rejected = report.rejected.into_iter().map(|rejected| Rejected {
+        row: rejected.row as usize,
+        reason: rejected.reason,
+    });
+    WriteReport {
+        stored: report.stored,
+        rejected: rejected.collect(),
+    }
 }
 
 /// A table's schema as Arrow; each column's metadata says its role.
@@ -97,12 +144,17 @@ fn arrow_schema(schema: &TableSchema) -> SchemaRef {
     };
     let time_type = DataType::Timestamp(TimeUnit::Nanosecond, None);
     let time = std::iter::once(column(&schema.time_name, time_type, "time", false));
-    let tags = schema.tags.iter().map(|tag| column(&tag.name, tag.kind.data_type(), "tag", true));
+    let tags = schema
+        .tags
+        .iter()
+        .map(|tag| column(&tag.name, tag.kind.data_type(), "tag", true));
     let fields = schema
         .fields
         .iter()
         .map(|field| column(&field.name, field.kind.data_type(), "field", true));
-    Arc::new(Schema::new(time.chain(tags).chain(fields).collect::<Vec<_>>()))
+    Arc::new(Schema::new(
+        time.chain(tags).chain(fields).collect::<Vec<_>>(),
+    ))
 }
 
 /// A prepared statement that can be moved to the query threads.
@@ -159,12 +211,17 @@ impl Query for Marigram {
         prepared: &dyn Prepared,
         parameters: Vec<ArrayRef>,
     ) -> Result<Answer> {
-        let shared = prepared.as_any().downcast_ref::<SharedPrepared>().ok_or_else(|| {
-            ServiceError::Internal("the statement was prepared by another database".into())
-        })?;
+        let shared = prepared
+            .as_any()
+            .downcast_ref::<SharedPrepared>()
+            .ok_or_else(|| {
+                ServiceError::Internal("the statement was prepared by another database".into())
+            })?;
         let (sql, mut own, prepared) = (self.sql.clone(), session.clone(), shared.0.clone());
         let work = async move {
-            let answer = sql.execute_prepared(&mut own, prepared.as_ref(), parameters).await;
+            let answer = sql
+                .execute_prepared(&mut own, prepared.as_ref(), parameters)
+                .await;
             (own, answer)
         };
         let (own, answer) = self.runtime.run(work).await?;
@@ -205,11 +262,17 @@ impl Roles {
                 .fields()
                 .iter()
                 .filter(move |field| {
-                    field.metadata().get("marigram.role").is_some_and(|found| found == role)
+                    field
+                        .metadata()
+                        .get("marigram.role")
+                        .is_some_and(|found| found == role)
                 })
                 .map(|field| field.name().clone())
         };
         let time = of_role("time").next()?;
-        Some(Self { time, tags: of_role("tag").collect() })
+        Some(Self {
+            time,
+            tags: of_role("tag").collect(),
+        })
     }
 }

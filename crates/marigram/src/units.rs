@@ -31,13 +31,13 @@ const BYTE_UNITS: [(&str, f64); 14] = [
     ("kib", 1024.0),
     ("m", 1e6),
     ("mb", 1e6),
-    ("mib", 1048576.0),
+    ("mib", 1_048_576.0),
     ("g", 1e9),
     ("gb", 1e9),
-    ("gib", 1073741824.0),
+    ("gib", 1_073_741_824.0),
     ("t", 1e12),
     ("tb", 1e12),
-    ("tib", 1099511627776.0),
+    ("tib", 1_099_511_627_776.0),
 ];
 
 const SPAN_UNITS: [(&str, f64); 9] = [
@@ -49,21 +49,30 @@ const SPAN_UNITS: [(&str, f64); 9] = [
     ("m", 60.0),
     ("h", 3600.0),
     ("d", 86400.0),
-    ("w", 604800.0),
+    ("w", 604_800.0),
 ];
 
 /// A number and a unit, multiplied.
 fn measure(text: &str, what: &'static str, units: &[(&str, f64)]) -> Result<f64, UnitError> {
-    let fail = |reason| UnitError { text: text.to_owned(), what, reason };
+    let fail = |reason| UnitError {
+        text: text.to_owned(),
+        what,
+        reason,
+    };
     let trimmed = text.trim();
     let end = trimmed
         .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')
         .unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(end);
-    let number: f64 =
-        number.replace('_', "").parse().map_err(|_| fail("it does not begin with a number"))?;
+    let number: f64 = number
+        .replace('_', "")
+        .parse()
+        .map_err(|_| fail("it does not begin with a number"))?;
     let unit = unit.trim().to_ascii_lowercase();
-    let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+    let factor = units
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .map(|(_, factor)| *factor);
     Ok(number * factor.ok_or_else(|| fail("its unit is unknown"))?)
 }
 
@@ -75,7 +84,11 @@ impl FromStr for ByteSize {
         let bytes = measure(text, WHAT, &BYTE_UNITS)?;
         if bytes >= usize::MAX as f64 {
             let text = text.to_owned();
-            return Err(UnitError { text, what: WHAT, reason: "it is too large" });
+            return Err(UnitError {
+                text,
+                what: WHAT,
+                reason: "it is too large",
+            });
         }
         Ok(Self(bytes as usize))
     }
@@ -87,11 +100,13 @@ impl FromStr for Span {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         const WHAT: &str = "a span of time such as 250ms, 30s or 7d";
         let seconds = measure(text, WHAT, &SPAN_UNITS)?;
-        Duration::try_from_secs_f64(seconds).map(Self).map_err(|_| UnitError {
-            text: text.to_owned(),
-            what: WHAT,
-            reason: "it is too long",
-        })
+        Duration::try_from_secs_f64(seconds)
+            .map(Self)
+            .map_err(|_| UnitError {
+                text: text.to_owned(),
+                what: WHAT,
+                reason: "it is too long",
+            })
     }
 }
 
@@ -99,7 +114,7 @@ impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.0;
         for (unit, size) in [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
-            if bytes >= size && bytes % size == 0 {
+            if bytes >= size && bytes.is_multiple_of(size) {
                 return write!(f, "{}{unit}", bytes / size);
             }
         }
@@ -116,8 +131,13 @@ impl fmt::Display for ByteSize {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = self.0.as_millis();
-        for (unit, size) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)] {
-            if ms >= size && ms % size == 0 {
+        for (unit, size) in [
+            ("d", 86_400_000),
+            ("h", 3_600_000),
+            ("m", 60_000),
+            ("s", 1000),
+        ] {
+            if ms >= size && ms.is_multiple_of(size) {
                 return write!(f, "{}{unit}", ms / size);
             }
         }

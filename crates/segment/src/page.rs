@@ -184,7 +184,9 @@ fn open_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<Page<'_>, Dam
     let encoding = Encoding::from_number(head[0]).ok_or("no encoding has this number")?;
     let compressor = Compressor::from_number(head[1]).ok_or("no compressor has this number")?;
     if head[3] != kind as u8 || word(4) as usize != rows {
-        return Err(Damage::from("the page's type or rows are not what its index says"));
+        return Err(Damage::from(
+            "the page's type or rows are not what its index says",
+        ));
     }
     let header = Header {
         encoding,

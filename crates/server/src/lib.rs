@@ -20,7 +20,9 @@ mod http;
 mod postgres;
 mod running;
 mod script;
+mod services;
 mod telemetry;
 
 pub use config::ServerConfig;
-pub use running::{Running, ServerError, Services, start};
+pub use running::{Running, ServerError, start};
+pub use services::Services;

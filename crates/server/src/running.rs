@@ -5,9 +5,9 @@
 
 use crate::config::ServerConfig;
 use crate::gate::Gate;
+use crate::services::Services;
 use crate::telemetry::Telemetry;
 use crate::{http, postgres};
-use marigram_service::{Ingest, Query, Status};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 /// How long requests get to end after they were told to.
 const KILL_GRACE: Duration = Duration::from_secs(2);
-
-/// The database that is served.
-#[derive(Clone)]
-pub struct Services {
-    /// Takes rows.
-    pub ingest: Arc<dyn Ingest>,
-    /// Answers SQL.
-    pub query: Arc<dyn Query>,
-    /// Tells how the database is.
-    pub status: Arc<dyn Status>,
-}
 
 /// Why the servers did not start.
 #[derive(Debug, thiserror::Error)]

@@ -11,11 +11,10 @@ use crate::series::SeriesList;
 use crate::table::SeriesTable;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::catalog::{
-    CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider,
-};
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::{DataFusionError, Result};
-use datafusion::logical_expr::TableType;
+use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::logical_expr::{LogicalPlanBuilder, TableType, col, lit};
 use datafusion_pg_catalog::pg_catalog::catalog_info::CatalogInfo;
 use marigram_engine::{Engine, EngineError};
 use marigram_model::TableSchema;
@@ -54,7 +53,12 @@ impl Databases {
     }
 
     fn database(&self, name: &str) -> Option<Arc<Database>> {
-        self.exists(name).then(|| Arc::new(Database { all: self.clone(), name: name.to_owned() }))
+        self.exists(name).then(|| {
+            Arc::new(Database {
+                all: self.clone(),
+                name: name.to_owned(),
+            })
+        })
     }
 }
 
@@ -91,7 +95,11 @@ impl CatalogProvider for Database {
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         let schema = |database: &str, kind| {
             let (all, database) = (self.all.clone(), database.to_owned());
-            Some(Arc::new(Tables { all, database, kind }) as Arc<dyn SchemaProvider>)
+            Some(Arc::new(Tables {
+                all,
+                database,
+                kind,
+            }) as Arc<dyn SchemaProvider>)
         };
         match name {
             PUBLIC => schema(&self.name, Kind::Rows),
@@ -129,7 +137,12 @@ impl SchemaProvider for Tables {
         let tables = self.all.engine.tables(&self.database).unwrap_or_default();
         let mut names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
         let files = self.all.files.read();
-        names.extend(files.keys().filter(|key| key.0 == self.database).map(|key| key.1.clone()));
+        names.extend(
+            files
+                .keys()
+                .filter(|key| key.0 == self.database)
+                .map(|key| key.1.clone()),
+        );
         names
     }
 
@@ -166,6 +179,38 @@ impl SchemaProvider for Tables {
     }
 }
 
+/// PostgreSQL's catalog, without the database `postgres` that it always lists.
+#[derive(Debug)]
+pub struct PgCatalog {
+    /// The catalog.
+    pub inner: Arc<dyn SchemaProvider>,
+    /// The engine, which knows the databases.
+    pub engine: Engine,
+}
+
+#[async_trait]
+impl SchemaProvider for PgCatalog {
+    fn table_names(&self) -> Vec<String> {
+        self.inner.table_names()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let table = self.inner.table(name).await?;
+        let (Some(table), "pg_database") = (&table, name) else {
+            return Ok(table);
+        };
+        let names = self.engine.databases().into_iter().map(lit).collect();
+        let plan = LogicalPlanBuilder::scan(name, provider_as_source(Arc::clone(table)), None)?
+            .filter(col("datname").in_list(names, false))?
+            .build()?;
+        Ok(Some(Arc::new(ViewTable::new(plan, None))))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.inner.table_exist(name)
+    }
+}
+
 /// What PostgreSQL's catalog tells of: every database, and the tables of the current one.
 #[async_trait]
 impl CatalogInfo for Databases {
@@ -183,15 +228,12 @@ impl CatalogInfo for Databases {
             return Ok(None);
         }
         let tables = self.engine.tables(catalog).map_err(external)?;
-        Ok(Some(tables.iter().map(|table| table.name.clone()).collect()))
+        Ok(Some(
+            tables.iter().map(|table| table.name.clone()).collect(),
+        ))
     }
 
-    async fn table_schema(
-        &self,
-        catalog: &str,
-        _: &str,
-        table: &str,
-    ) -> Result<Option<SchemaRef>> {
+    async fn table_schema(&self, catalog: &str, _: &str, table: &str) -> Result<Option<SchemaRef>> {
         let found: Option<Arc<TableSchema>> = self.engine.table(catalog, table).ok();
         Ok(found.map(|schema| crate::types::arrow_schema(&schema)))
     }

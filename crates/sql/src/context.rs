@@ -2,26 +2,26 @@
 //! statement.
 
 use crate::SqlOptions;
-use crate::catalog::{Databases, ExternalTables};
+use crate::catalog::{Databases, ExternalTables, PgCatalog};
 use crate::error::{SqlError, SqlResult};
 use crate::functions;
 use crate::memory::AccountedPool;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
+use datafusion::execution::FunctionRegistry;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::execution::FunctionRegistry;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::pg_catalog::{
     PgCatalogSchemaProvider, PgCatalogStaticTables, create_current_database_udf, setup_pg_catalog,
 };
 use marigram_engine::Engine;
-use marigram_service::Session;
+use marigram_service::{ServiceError, Session};
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
@@ -40,14 +40,53 @@ pub struct Contexts {
 
 #[derive(Debug, Default)]
 struct Made {
-    base: Option<Base>,
+    base: Option<SessionState>,
     databases: HashMap<String, SessionState>,
 }
 
-#[derive(Clone, Debug)]
-struct Base {
+/// What is the same for every service: functions, and the fixed tables of PostgreSQL's catalog.
+/// Setting it up takes some 100 ms.
+#[derive(Debug)]
+struct Prototype {
     state: SessionState,
     tables: Arc<PgCatalogStaticTables>,
+}
+
+static PROTOTYPE: LazyLock<Result<Prototype, String>> =
+    LazyLock::new(|| Prototype::new().map_err(|error| error.to_string()));
+
+impl Prototype {
+    fn get() -> SqlResult<&'static Self> {
+        PROTOTYPE
+            .as_ref()
+            .map_err(|reason| ServiceError::Internal(reason.clone()).into())
+    }
+
+    fn new() -> SqlResult<Self> {
+        let config = SessionConfig::new()
+            .with_default_catalog_and_schema(BASE, "public")
+            .with_create_default_catalog_and_schema(false);
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_default_features()
+            .build();
+        let context = SessionContext::new_with_state(state);
+        let catalog: Arc<dyn CatalogProvider> = Arc::new(MemoryCatalogProvider::new());
+        context.register_catalog(BASE, catalog);
+        setup_pg_catalog(&context, BASE, EmptyContextProvider)
+            .map_err(|error: Box<DataFusionError>| SqlError::DataFusion(*error))?;
+        let mut state = context.state();
+        functions::register(&mut state)?;
+        Ok(Self {
+            state,
+            tables: Arc::new(PgCatalogStaticTables::try_new()?),
+        })
+    }
+}
+
+/// Sets up what every service needs, so that the first statement does not wait for it.
+pub fn warm() {
+    LazyLock::force(&PROTOTYPE);
 }
 
 impl Contexts {
@@ -65,7 +104,13 @@ impl Contexts {
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
             .build_arc()?;
         let files = ExternalTables::default();
-        Ok(Self { engine, options, runtime, files, made: Mutex::default() })
+        Ok(Self {
+            engine,
+            options,
+            runtime,
+            files,
+            made: Mutex::default(),
+        })
     }
 
     /// The state for one statement of a session.
@@ -85,7 +130,8 @@ impl Contexts {
                     let state = self.database(base, &session.database)?;
                     // Names that do not exist must not pile up.
                     if self.engine.tables(&session.database).is_ok() {
-                        made.databases.insert(session.database.clone(), state.clone());
+                        made.databases
+                            .insert(session.database.clone(), state.clone());
                     }
                     state
                 }
@@ -106,10 +152,13 @@ impl Contexts {
 
     /// A table over files is forgotten; whether there was one.
     pub fn forget_file_table(&self, database: &str, table: &str) -> bool {
-        self.files.write().remove(&(database.to_owned(), table.to_owned())).is_some()
+        self.files
+            .write()
+            .remove(&(database.to_owned(), table.to_owned()))
+            .is_some()
     }
 
-    fn base(&self) -> SqlResult<Base> {
+    fn base(&self) -> SqlResult<SessionState> {
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(BASE, "public")
             .with_create_default_catalog_and_schema(false)
@@ -119,31 +168,31 @@ impl Contexts {
         let parser = &mut config.options_mut().sql_parser;
         parser.collect_spans = true;
         parser.map_string_types_to_utf8view = false;
-        let state = SessionStateBuilder::new()
-            .with_config(config)
-            .with_runtime_env(Arc::clone(&self.runtime))
-            .with_default_features()
-            .build();
-        let context = SessionContext::new_with_state(state);
-        let catalog: Arc<dyn CatalogProvider> = Arc::new(MemoryCatalogProvider::new());
-        context.register_catalog(BASE, catalog);
-        setup_pg_catalog(&context, BASE, EmptyContextProvider)
-            .map_err(|error: Box<DataFusionError>| SqlError::DataFusion(*error))?;
-        let mut state = context.state();
-        functions::register(&mut state)?;
-        Ok(Base { state, tables: Arc::new(PgCatalogStaticTables::try_new()?) })
+        Ok(
+            SessionStateBuilder::new_from_existing(Prototype::get()?.state.clone())
+                .with_config(config)
+                .with_runtime_env(Arc::clone(&self.runtime))
+                .build(),
+        )
     }
 
-    fn database(&self, base: Base, name: &str) -> SqlResult<SessionState> {
+    fn database(&self, mut state: SessionState, name: &str) -> SqlResult<SessionState> {
         let plain = Databases {
             engine: self.engine.clone(),
             current: name.to_owned(),
             files: Arc::clone(&self.files),
             pg_catalog: None,
         };
-        let pg = PgCatalogSchemaProvider::try_new(plain.clone(), base.tables, EmptyContextProvider)?;
-        let databases = Databases { pg_catalog: Some(Arc::new(pg)), ..plain };
-        let mut state = base.state;
+        let tables = Arc::clone(&Prototype::get()?.tables);
+        let pg = PgCatalogSchemaProvider::try_new(plain.clone(), tables, EmptyContextProvider)?;
+        let pg = PgCatalog {
+            inner: Arc::new(pg),
+            engine: self.engine.clone(),
+        };
+        let databases = Databases {
+            pg_catalog: Some(Arc::new(pg)),
+            ..plain
+        };
         state.register_catalog_list(Arc::new(databases));
         name.clone_into(&mut state.config_mut().options_mut().catalog.default_catalog);
         state.register_udf(Arc::new(create_current_database_udf(name)))?;

@@ -2,9 +2,9 @@
 
 use crate::duration::parse_fixed_ns;
 use crate::error::{SqlError, SqlResult};
-use crate::parse::{name, target, word, words};
 use crate::statement::{Change, ColumnKind, Command, OptionChanges};
 use crate::types::{field_type, tag_type};
+use crate::words::{name, target, word, words};
 use datafusion::sql::sqlparser::ast::{DataType, Value};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -14,14 +14,20 @@ use marigram_model::FieldType;
 pub fn create_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
     words(parser, &["CREATE", "DATABASE"]);
     let if_not_exists = words(parser, &["IF", "NOT", "EXISTS"]);
-    Ok(Command::CreateDatabase { name: name(parser)?, if_not_exists })
+    Ok(Command::CreateDatabase {
+        name: name(parser)?,
+        if_not_exists,
+    })
 }
 
 /// `DROP DATABASE [IF EXISTS] name`
 pub fn drop_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
     words(parser, &["DROP", "DATABASE"]);
     let if_exists = words(parser, &["IF", "EXISTS"]);
-    Ok(Command::DropDatabase { name: name(parser)?, if_exists })
+    Ok(Command::DropDatabase {
+        name: name(parser)?,
+        if_exists,
+    })
 }
 
 /// `DROP TABLE [IF EXISTS] name, …`
@@ -54,9 +60,18 @@ pub fn create_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
         }
     }
     parser.expect_token(&Token::RParen)?;
-    let options = if words(parser, &["WITH"]) { settings(parser)? } else { OptionChanges::default() };
+    let options = if words(parser, &["WITH"]) {
+        settings(parser)?
+    } else {
+        OptionChanges::default()
+    };
     let columns = resolve(written)?;
-    Ok(Command::CreateTable { target, columns, options, if_not_exists })
+    Ok(Command::CreateTable {
+        target,
+        columns,
+        options,
+        if_not_exists,
+    })
 }
 
 /// `ALTER TABLE name ADD [COLUMN] [IF NOT EXISTS] column type [TAG | FIELD] | SET (…), …`
@@ -70,7 +85,11 @@ pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
             let if_not_exists = words(parser, &["IF", "NOT", "EXISTS"]);
             let added = column(parser)?;
             let kind = added.kind()?;
-            changes.push(Change::Add { name: added.name, kind, if_not_exists });
+            changes.push(Change::Add {
+                name: added.name,
+                kind,
+                if_not_exists,
+            });
         } else if word(parser, "SET") {
             changes.push(Change::Set(settings(parser)?));
         } else {
@@ -136,20 +155,32 @@ fn column(parser: &mut Parser<'_>) -> SqlResult<Column> {
         }
         role = Some(found);
     }
-    if !matches!(parser.peek_token().token, Token::Comma | Token::RParen | Token::SemiColon | Token::EOF)
-    {
+    if !matches!(
+        parser.peek_token().token,
+        Token::Comma | Token::RParen | Token::SemiColon | Token::EOF
+    ) {
         let found = parser.peek_token();
         return Ok(parser.expected("TAG, FIELD, a comma or ')'", found)?);
     }
-    Ok(Column { name, data_type, role })
+    Ok(Column {
+        name,
+        data_type,
+        role,
+    })
 }
 
 /// Finds the time column: the one that says so, or else the TIMESTAMP column named `time` without
 /// a role, or else the first TIMESTAMP column without a role.
 fn resolve(mut written: Vec<Column>) -> SqlResult<Vec<(String, ColumnKind)>> {
-    let declared = written.iter().filter(|column| column.role == Some(Role::Time)).count();
+    let declared = written
+        .iter()
+        .filter(|column| column.role == Some(Role::Time))
+        .count();
     if declared > 1 {
-        return Err(SqlError::invalid("42P16", "a table has one time column; two are declared"));
+        return Err(SqlError::invalid(
+            "42P16",
+            "a table has one time column; two are declared",
+        ));
     }
     let is_time = |column: &Column| {
         column.role.is_none()
@@ -164,7 +195,9 @@ fn resolve(mut written: Vec<Column>) -> SqlResult<Vec<(String, ColumnKind)>> {
             written[place].role = Some(Role::Time);
         }
     }
-    let time = written.iter().find(|column| column.role == Some(Role::Time));
+    let time = written
+        .iter()
+        .find(|column| column.role == Some(Role::Time));
     match time {
         None => Err(SqlError::invalid(
             "42P16",
@@ -198,15 +231,28 @@ fn settings(parser: &mut Parser<'_>) -> SqlResult<OptionChanges> {
         };
         match (key.as_str(), value) {
             ("ttl", None) => changes.ttl_ns = Some(None),
-            ("ttl", Some(text)) if ["none", "forever", "0"].contains(&text.to_lowercase().as_str()) => {
+            ("ttl", Some(text))
+                if ["none", "forever", "0"].contains(&text.to_lowercase().as_str()) =>
+            {
                 changes.ttl_ns = Some(None);
             }
             ("ttl", Some(text)) => changes.ttl_ns = Some(Some(fixed(&text)?)),
             ("partition", Some(text)) => changes.partition_ns = Some(fixed(&text)?),
             ("partition", None) => {
-                return Err(SqlError::named("22023", &key, "partition needs a length of time"));
+                return Err(SqlError::named(
+                    "22023",
+                    &key,
+                    "partition needs a length of time",
+                ));
             }
-            _ => return Err(SqlError::unknown("22023", "table setting", &key, ["ttl", "partition"])),
+            _ => {
+                return Err(SqlError::unknown(
+                    "22023",
+                    "table setting",
+                    &key,
+                    ["ttl", "partition"],
+                ));
+            }
         }
         if !parser.consume_token(&Token::Comma) {
             break;
@@ -246,7 +292,8 @@ mod tests {
 
     #[test]
     fn roles_are_declared_or_found() {
-        let found = columns("create table t (dev string tag, at timestamp, x double, n bigint field)");
+        let found =
+            columns("create table t (dev string tag, at timestamp, x double, n bigint field)");
         let expected = vec![
             ("dev".to_owned(), ColumnKind::Tag(TagType::String)),
             ("at".to_owned(), ColumnKind::Time),
@@ -281,7 +328,10 @@ mod tests {
         else {
             panic!("an alteration");
         };
-        let set = OptionChanges { ttl_ns: Some(Some(30 * DAY_NS)), partition_ns: None };
+        let set = OptionChanges {
+            ttl_ns: Some(Some(30 * DAY_NS)),
+            partition_ns: None,
+        };
         let add = Change::Add {
             name: "h".into(),
             kind: ColumnKind::Field(FieldType::F32),

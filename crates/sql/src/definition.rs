@@ -46,9 +46,11 @@ pub fn alter_table(
     for change in changes {
         let schema = engine.table(database, table)?;
         let change = match change {
-            Change::Add { name, if_not_exists: true, .. }
-                if schema.column_names().any(|known| known == name) =>
-            {
+            Change::Add {
+                name,
+                if_not_exists: true,
+                ..
+            } if schema.column_names().any(|known| known == name) => {
                 continue;
             }
             Change::Add { name, kind, .. } => match kind {

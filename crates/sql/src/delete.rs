@@ -62,7 +62,11 @@ pub fn plan(engine: &Engine, dml: &DmlStatement, state: &SessionState) -> SqlRes
         let values = values_for(engine, &schema, &condition, state)?;
         filter = TagFilter::And(vec![filter, values]);
     }
-    Ok(Deletion { schema, filter, range })
+    Ok(Deletion {
+        schema,
+        filter,
+        range,
+    })
 }
 
 /// Deletes; blocks.
@@ -74,7 +78,12 @@ pub fn run(engine: &Engine, deletion: &Deletion) -> SqlResult<()> {
         return Ok(());
     }
     let schema = &deletion.schema;
-    engine.delete(&schema.database, &schema.name, &deletion.filter, deletion.range)?;
+    engine.delete(
+        &schema.database,
+        &schema.name,
+        &deletion.filter,
+        deletion.range,
+    )?;
     Ok(())
 }
 
@@ -120,7 +129,11 @@ fn values_for(
     state: &SessionState,
 ) -> SqlResult<TagFilter> {
     let columns = condition.column_refs();
-    let named = columns.iter().next().map(|column| column.name.as_str()).unwrap_or_default();
+    let named = columns
+        .iter()
+        .next()
+        .map(|column| column.name.as_str())
+        .unwrap_or_default();
     let (ordinal, tag) = match schema.tag(named) {
         Some(tag) if columns.len() == 1 => tag,
         _ => {

@@ -23,7 +23,9 @@ impl Interval {
         if self.months != 0 {
             return None;
         }
-        i64::from(self.days).checked_mul(DAY_NS)?.checked_add(self.nanos)
+        i64::from(self.days)
+            .checked_mul(DAY_NS)?
+            .checked_add(self.nanos)
     }
 }
 
@@ -36,9 +38,11 @@ pub fn parse_interval(text: &str) -> Result<Interval, String> {
         return Ok(interval);
     }
     match parse_interval_month_day_nano(text) {
-        Ok(value) => {
-            Ok(Interval { months: value.months, days: value.days, nanos: value.nanoseconds })
-        }
+        Ok(value) => Ok(Interval {
+            months: value.months,
+            days: value.days,
+            nanos: value.nanoseconds,
+        }),
         Err(_) => Err(format!(
             "'{}' is not an interval; write it like '10 minutes', '30d' or '1 month'",
             text.escape_debug()
@@ -48,7 +52,11 @@ pub fn parse_interval(text: &str) -> Result<Interval, String> {
 
 /// Numbers with short units, with or without spaces: `1h30m`, `30 d`.
 fn parse_short(text: &str) -> Option<Interval> {
-    let mut interval = Interval { months: 0, days: 0, nanos: 0 };
+    let mut interval = Interval {
+        months: 0,
+        days: 0,
+        nanos: 0,
+    };
     let mut rest = text.trim();
     if rest.is_empty() {
         return None;
@@ -57,7 +65,9 @@ fn parse_short(text: &str) -> Option<Interval> {
         let digits = rest.find(|c: char| !c.is_ascii_digit())?;
         let number: i64 = rest[..digits].parse().ok()?;
         rest = rest[digits..].trim_start();
-        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let letters = rest
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(rest.len());
         let unit = &rest[..letters];
         rest = rest[letters..].trim_start();
         let ns_each = match unit {
@@ -93,7 +103,9 @@ pub fn parse_fixed_ns(text: &str) -> Result<i64, String> {
     match interval.fixed_ns() {
         Some(ns) if ns > 0 => Ok(ns),
         Some(_) => Err(format!("'{text}' is not a positive length of time")),
-        None => Err(format!("'{text}' has months, which have no fixed length; write days")),
+        None => Err(format!(
+            "'{text}' has months, which have no fixed length; write days"
+        )),
     }
 }
 
@@ -115,7 +127,11 @@ pub fn format_ns(mut ns: i64) -> String {
             ns %= width;
         }
     }
-    if parts.is_empty() { "0s".to_owned() } else { parts.join(" ") }
+    if parts.is_empty() {
+        "0s".to_owned()
+    } else {
+        parts.join(" ")
+    }
 }
 
 #[cfg(test)]
@@ -124,10 +140,19 @@ mod tests {
 
     #[test]
     fn short_and_long_forms_are_read() {
-        let interval = |months, days, nanos| Ok(Interval { months, days, nanos });
+        let interval = |months, days, nanos| {
+            Ok(Interval {
+                months,
+                days,
+                nanos,
+            })
+        };
         assert_eq!(parse_interval("30d"), interval(0, 30, 0));
         assert_eq!(parse_interval("1h30m"), interval(0, 0, 5_400_000_000_000));
-        assert_eq!(parse_interval("10 minutes"), interval(0, 0, 600_000_000_000));
+        assert_eq!(
+            parse_interval("10 minutes"),
+            interval(0, 0, 600_000_000_000)
+        );
         assert_eq!(parse_interval("2 y 1 mo"), interval(25, 0, 0));
         assert_eq!(parse_interval("1 month"), interval(1, 0, 0));
         assert!(parse_interval("soon").is_err());

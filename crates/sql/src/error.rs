@@ -49,12 +49,20 @@ pub enum SqlError {
 impl SqlError {
     /// A wrong statement.
     pub fn invalid(sqlstate: &'static str, message: impl Into<String>) -> Self {
-        Self::Invalid { sqlstate, message: message.into(), name: None }
+        Self::Invalid {
+            sqlstate,
+            message: message.into(),
+            name: None,
+        }
     }
 
     /// A wrong name in a statement.
     pub fn named(sqlstate: &'static str, name: &str, message: impl Into<String>) -> Self {
-        Self::Invalid { sqlstate, message: message.into(), name: Some(name.to_owned()) }
+        Self::Invalid {
+            sqlstate,
+            message: message.into(),
+            name: Some(name.to_owned()),
+        }
     }
 
     /// A statement that does not follow the grammar.
@@ -82,9 +90,17 @@ impl SqlError {
     /// The error as servers get it; `sql` is the statement that failed.
     pub fn into_service(self, sql: &str) -> ServiceError {
         match self {
-            Self::Invalid { sqlstate, message, name } => {
+            Self::Invalid {
+                sqlstate,
+                message,
+                name,
+            } => {
                 let position = name.and_then(|name| position_of(sql, &name));
-                ServiceError::Invalid { message, position, sqlstate }
+                ServiceError::Invalid {
+                    message,
+                    position,
+                    sqlstate,
+                }
             }
             Self::Engine(error) => engine(error, sql),
             Self::DataFusion(error) => datafusion(error, sql),
@@ -108,7 +124,9 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// The position of the first word or text in `sql` that is `name`.
 fn position_of(sql: &str, name: &str) -> Option<usize> {
-    let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().ok()?;
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql)
+        .tokenize_with_location()
+        .ok()?;
     let last = name.rsplit('.').next().unwrap_or(name);
     let found = tokens.iter().find(|token| match &token.token {
         Token::Word(word) if word.quote_style.is_some() => word.value == name || word.value == last,
@@ -127,12 +145,20 @@ fn character(sql: &str, location: Location) -> Option<usize> {
         return None;
     }
     let line_index = usize::try_from(location.line - 1).ok()?;
-    let before: usize = sql.split('\n').take(line_index).map(|l| l.chars().count() + 1).sum();
+    let before: usize = sql
+        .split('\n')
+        .take(line_index)
+        .map(|l| l.chars().count() + 1)
+        .sum();
     Some(before + usize::try_from(location.column).ok()?)
 }
 
 fn invalid(sqlstate: &'static str, message: String, position: Option<usize>) -> ServiceError {
-    ServiceError::Invalid { message, position, sqlstate }
+    ServiceError::Invalid {
+        message,
+        position,
+        sqlstate,
+    }
 }
 
 fn parser(error: &ParserError, sql: &str) -> ServiceError {
@@ -147,7 +173,10 @@ fn parser(error: &ParserError, sql: &str) -> ServiceError {
         return invalid("42601", format!("syntax error: {text}"), None);
     };
     let numbers = place.split_once(", Column: ").and_then(|(line, column)| {
-        Some(Location { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? })
+        Some(Location {
+            line: line.trim().parse().ok()?,
+            column: column.trim().parse().ok()?,
+        })
     });
     let position = numbers.and_then(|location| character(sql, location));
     let place = match numbers {
@@ -178,9 +207,13 @@ fn engine(error: EngineError, sql: &str) -> ServiceError {
             invalid(sqlstate, message, position_of(sql, &name))
         }
         EngineError::Invalid(_) => invalid("22023", message, None),
-        EngineError::Busy { reason, retry_after } => {
-            ServiceError::Busy { message: reason, retry_after }
-        }
+        EngineError::Busy {
+            reason,
+            retry_after,
+        } => ServiceError::Busy {
+            message: reason,
+            retry_after,
+        },
         EngineError::ReadOnly(_) => ServiceError::ReadOnly(message),
         _ => ServiceError::Internal(message),
     }
@@ -206,7 +239,10 @@ fn datafusion(error: DataFusionError, sql: &str) -> ServiceError {
         DataFusionError::ArrowError(error, _) => arrow_error(*error, sql),
         DataFusionError::Execution(message) => execution_error(message),
         DataFusionError::Internal(message) => {
-            let first = message.split("\nThis issue was likely").next().unwrap_or(&message);
+            let first = message
+                .split("\nThis issue was likely")
+                .next()
+                .unwrap_or(&message);
             ServiceError::Internal(first.to_owned())
         }
         other => ServiceError::Internal(other.to_string()),
@@ -259,14 +295,24 @@ fn out_of_memory(reason: &str) -> ServiceError {
 
 fn schema_error(error: &SchemaError, sql: &str) -> ServiceError {
     match error {
-        SchemaError::FieldNotFound { field, valid_fields } => {
-            let known: Vec<&str> = valid_fields.iter().map(|field| field.name()).collect();
+        SchemaError::FieldNotFound {
+            field,
+            valid_fields,
+        } => {
+            let known: Vec<&str> = valid_fields
+                .iter()
+                .map(datafusion::common::Column::name)
+                .collect();
             let hint = match nearest(field.name(), known.iter().copied()) {
                 Some(near) => format!("; did you mean '{near}'?"),
                 None if known.is_empty() => String::new(),
                 None => {
                     let shown: Vec<&str> = known.iter().copied().take(12).collect();
-                    let more = if known.len() > shown.len() { ", …" } else { "" };
+                    let more = if known.len() > shown.len() {
+                        ", …"
+                    } else {
+                        ""
+                    };
                     format!("; there are {}{more}", shown.join(", "))
                 }
             };
@@ -274,7 +320,10 @@ fn schema_error(error: &SchemaError, sql: &str) -> ServiceError {
             invalid("42703", message, position_of(sql, field.name()))
         }
         SchemaError::AmbiguousReference { field } => {
-            let message = format!("column '{}' is ambiguous; name its table", field.flat_name());
+            let message = format!(
+                "column '{}' is ambiguous; name its table",
+                field.flat_name()
+            );
             invalid("42702", message, position_of(sql, field.name()))
         }
         other => invalid("42701", other.to_string(), None),
@@ -287,10 +336,19 @@ fn plan_error(message: String, sql: &str) -> ServiceError {
         rest.split('\'').next().map(str::to_owned)
     };
     if let Some(name) = quoted("Invalid function '") {
-        let near = message.split("Did you mean '").nth(1).and_then(|rest| rest.split('\'').next());
-        let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+        let near = message
+            .split("Did you mean '")
+            .nth(1)
+            .and_then(|rest| rest.split('\'').next());
+        let hint = near
+            .map(|near| format!("; did you mean '{near}'?"))
+            .unwrap_or_default();
         let position = position_of(sql, &name);
-        return invalid("42883", format!("function '{name}' does not exist{hint}"), position);
+        return invalid(
+            "42883",
+            format!("function '{name}' does not exist{hint}"),
+            position,
+        );
     }
     if let Some(name) = quoted("table '") {
         let position = position_of(sql, &name);
@@ -302,16 +360,28 @@ fn plan_error(message: String, sql: &str) -> ServiceError {
     let message = message.replace("While expanding wildcard, ", "");
     let lower = message.to_lowercase();
     let types = ["coerce", "type", "cast", "compar"];
-    let sqlstate = if types.iter().any(|sign| lower.contains(sign)) { "42804" } else { "42000" };
-    let sqlstate = if lower.contains("group by") { "42803" } else { sqlstate };
+    let sqlstate = if types.iter().any(|sign| lower.contains(sign)) {
+        "42804"
+    } else {
+        "42000"
+    };
+    let sqlstate = if lower.contains("group by") {
+        "42803"
+    } else {
+        sqlstate
+    };
     invalid(sqlstate, message, None)
 }
 
 /// A function that exists, but not for these arguments. DataFusion's message holds, in many words,
 /// the call's types and for functions of ours the reason.
 fn no_such_call(message: &str, sql: &str) -> Option<ServiceError> {
-    let (before, after) = message.split_once("No function matches the given name and argument types '")?;
-    let call = after.split('\'').next()?.replace("Dictionary(Int32, Utf8)", "Utf8");
+    let (before, after) =
+        message.split_once("No function matches the given name and argument types '")?;
+    let call = after
+        .split('\'')
+        .next()?
+        .replace("Dictionary(Int32, Utf8)", "Utf8");
     let name = call.split('(').next()?.to_owned();
     let own = before
         .split_once("user-defined coercion failed with: Error during planning: ")
@@ -349,15 +419,24 @@ fn arrow_text(text: &str) -> ServiceError {
     } else {
         "22000"
     };
-    let text = ["Parser error: ", "Cast error: ", "Compute error: ", "Invalid argument error: "]
-        .iter()
-        .find_map(|prefix| text.strip_prefix(prefix))
-        .unwrap_or(text);
+    let text = [
+        "Parser error: ",
+        "Cast error: ",
+        "Compute error: ",
+        "Invalid argument error: ",
+    ]
+    .iter()
+    .find_map(|prefix| text.strip_prefix(prefix))
+    .unwrap_or(text);
     invalid(sqlstate, text.to_owned(), None)
 }
 
 fn execution_error(message: String) -> ServiceError {
-    if message.contains("non-nullable") { no_time() } else { invalid("22000", message, None) }
+    if message.contains("non-nullable") {
+        no_time()
+    } else {
+        invalid("22000", message, None)
+    }
 }
 
 /// The only column that takes no null is the time.
@@ -379,7 +458,10 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_near() {
-        assert_eq!(nearest("tempp", ["time", "temp", "hum"]), Some("temp".into()));
+        assert_eq!(
+            nearest("tempp", ["time", "temp", "hum"]),
+            Some("temp".into())
+        );
         assert_eq!(nearest("zzz", ["time", "temp"]), None);
     }
 
@@ -387,7 +469,12 @@ mod tests {
     fn syntax_errors_have_a_place() {
         let error = crate::parse::parse("select *\nfrom where").unwrap_err();
         let sql = "select *\nfrom where";
-        let ServiceError::Invalid { message, position, sqlstate } = error.into_service(sql) else {
+        let ServiceError::Invalid {
+            message,
+            position,
+            sqlstate,
+        } = error.into_service(sql)
+        else {
             panic!("an invalid statement");
         };
         assert_eq!((position, sqlstate), (Some(15), "42601"), "{message}");

@@ -7,8 +7,8 @@ mod time_bucket;
 
 pub use postgres::session_functions;
 
-use datafusion::execution::session_state::SessionState;
 use datafusion::execution::FunctionRegistry;
+use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use std::sync::Arc;
 

@@ -30,6 +30,7 @@ mod sink;
 mod statement;
 mod table;
 mod types;
+mod words;
 mod workers;
 
 pub use error::SqlError;
@@ -54,6 +55,10 @@ pub struct SqlOptions {
 
 impl Default for SqlOptions {
     fn default() -> Self {
-        Self { target_partitions: 2, spill_dir: None, allow_files: false }
+        Self {
+            target_partitions: 2,
+            spill_dir: None,
+            allow_files: false,
+        }
     }
 }

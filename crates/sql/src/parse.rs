@@ -5,13 +5,16 @@
 
 use crate::ddl;
 use crate::error::{SqlError, SqlResult};
-use crate::statement::{Command, Show, Target};
+use crate::statement::{Command, Show};
+use crate::words::{name, target, words};
 use datafusion::sql::parser::{CopyToSource, DFParserBuilder, Statement};
-use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 /// Deepest nesting of expressions that is accepted.
@@ -59,7 +62,11 @@ struct Offsets<'a> {
 
 impl<'a> Offsets<'a> {
     fn new(text: &'a str) -> Self {
-        Self { text, at: Location { line: 1, column: 1 }, byte: 0 }
+        Self {
+            text,
+            at: Location { line: 1, column: 1 },
+            byte: 0,
+        }
     }
 
     /// The byte of `location`, which must not be before the last one asked for.
@@ -70,7 +77,10 @@ impl<'a> Offsets<'a> {
             }
             self.byte += ch.len_utf8();
             if ch == '\n' {
-                self.at = Location { line: self.at.line + 1, column: 1 };
+                self.at = Location {
+                    line: self.at.line + 1,
+                    column: 1,
+                };
             } else {
                 self.at.column += 1;
             }
@@ -97,7 +107,11 @@ pub fn parse(sql: &str) -> SqlResult<Command> {
     let tokens = tokenize(sql)?;
     let words = leading_words(&tokens);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    if words.is_empty() && !tokens.iter().any(|t| !matches!(t.token, Token::Whitespace(_))) {
+    if words.is_empty()
+        && !tokens
+            .iter()
+            .any(|t| !matches!(t.token, Token::Whitespace(_)))
+    {
         return Err(SqlError::syntax("the statement is empty"));
     }
     let dialect = PostgreSqlDialect {};
@@ -116,7 +130,9 @@ pub fn parse(sql: &str) -> SqlResult<Command> {
 
 /// The first words in upper case, up to the first token that is none.
 fn leading_words(tokens: &[TokenWithSpan]) -> Vec<String> {
-    let significant = tokens.iter().filter(|t| !matches!(t.token, Token::Whitespace(_)));
+    let significant = tokens
+        .iter()
+        .filter(|t| !matches!(t.token, Token::Whitespace(_)));
     significant
         .take(6)
         .map_while(|token| match &token.token {
@@ -132,64 +148,6 @@ pub fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
     match parser.peek_token() {
         found if found.token == Token::EOF => Ok(()),
         found => Ok(parser.expected("the end of the statement", found)?),
-    }
-}
-
-/// Reads a word that is not a keyword to sqlparser; case does not matter.
-pub fn word(parser: &mut Parser<'_>, expected: &str) -> bool {
-    let next = parser.peek_token();
-    let is = matches!(&next.token, Token::Word(w) if w.quote_style.is_none()
-        && w.value.eq_ignore_ascii_case(expected));
-    if is {
-        parser.next_token();
-    }
-    is
-}
-
-/// Reads several words, all or none.
-pub fn words(parser: &mut Parser<'_>, expected: &[&str]) -> bool {
-    for (at, expected) in expected.iter().enumerate() {
-        let next = parser.peek_nth_token(at);
-        let is = matches!(&next.token, Token::Word(w) if w.quote_style.is_none()
-            && w.value.eq_ignore_ascii_case(expected));
-        if !is {
-            return false;
-        }
-    }
-    for _ in expected {
-        parser.next_token();
-    }
-    true
-}
-
-/// Reads a name; one without quotes is folded to lower case, as PostgreSQL does.
-pub fn name(parser: &mut Parser<'_>) -> SqlResult<String> {
-    Ok(fold(&parser.parse_identifier()?))
-}
-
-fn fold(ident: &ast::Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
-}
-
-/// Reads `table`, `database.table` or `database.public.table`.
-pub fn target(parser: &mut Parser<'_>) -> SqlResult<Target> {
-    let written = parser.parse_object_name(false)?;
-    let parts: Option<Vec<String>> = written.0.iter().map(|p| p.as_ident().map(fold)).collect();
-    let parts = parts.unwrap_or_default();
-    match parts.as_slice() {
-        [table] => Ok(Target { database: None, table: table.clone() }),
-        [schema, table] if schema == "public" => {
-            Ok(Target { database: None, table: table.clone() })
-        }
-        [database, table] => {
-            Ok(Target { database: Some(database.clone()), table: table.clone() })
-        }
-        [database, schema, table] if schema == "public" => {
-            Ok(Target { database: Some(database.clone()), table: table.clone() })
-        }
-        _ => Err(SqlError::syntax(format!(
-            "'{written}' names no table; write table, database.table or database.public.table"
-        ))),
     }
 }
 
@@ -263,7 +221,11 @@ fn show(parser: &mut Parser<'_>) -> SqlResult<Show> {
     }
     if words(parser, &["SEGMENTS"]) {
         let from = words(parser, &["FROM"]) || words(parser, &["IN"]);
-        return Ok(Show::Segments(if from { Some(target(parser)?) } else { None }));
+        return Ok(Show::Segments(if from {
+            Some(target(parser)?)
+        } else {
+            None
+        }));
     }
     if words(parser, &["ALL"]) {
         return Ok(Show::All);
@@ -282,6 +244,55 @@ fn show(parser: &mut Parser<'_>) -> SqlResult<Show> {
 }
 
 fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
+    let mut command = planned_statement(sql, leading)?;
+    if let Command::Plan(statement) = &mut command
+        && let Statement::Statement(statement) = &mut **statement
+    {
+        // Nothing breaks off the visit.
+        let _ = statement.visit(&mut TellApart);
+    }
+    Ok(command)
+}
+
+/// Gives a column that is selected twice another name the second time: DataFusion takes each name
+/// once, SQL as often as one likes.
+struct TellApart;
+
+impl VisitorMut for TellApart {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
+        if let ast::SetExpr::Select(select) = query.body.as_mut() {
+            let mut seen = HashMap::new();
+            for item in &mut select.projection {
+                let ast::SelectItem::UnnamedExpr(expr) = item else {
+                    continue;
+                };
+                let text = expr.to_string();
+                let count = seen
+                    .entry(text.clone())
+                    .and_modify(|count| *count += 1)
+                    .or_insert(0);
+                if *count > 0 {
+                    let name = match expr {
+                        ast::Expr::CompoundIdentifier(parts) => {
+                            parts.last().map_or(text, |part| part.value.clone())
+                        }
+                        _ => text,
+                    };
+                    let alias = ast::Ident::with_quote('"', format!("{name}_{count}"));
+                    *item = ast::SelectItem::ExprWithAlias {
+                        expr: expr.clone(),
+                        alias,
+                    };
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn planned_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
     if let ["SHOW", "SERIES", ..] = leading {
         return show_series(sql);
     }
@@ -292,7 +303,9 @@ fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
         if statements.len() == 1
             && let Some(statement) = statements.pop()
         {
-            return Ok(Command::Plan(Box::new(Statement::Statement(Box::new(statement)))));
+            return Ok(Command::Plan(Box::new(Statement::Statement(Box::new(
+                statement,
+            )))));
         }
     }
     let dialect = PostgreSqlDialect {};
@@ -304,9 +317,9 @@ fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
     match (statements.pop_front(), statements.is_empty()) {
         (Some(statement), true) => Ok(Command::Plan(Box::new(statement))),
         (None, _) => Err(SqlError::syntax("the statement is empty")),
-        (Some(_), false) => {
-            Err(SqlError::syntax("there is more than one statement; send them one by one"))
-        }
+        (Some(_), false) => Err(SqlError::syntax(
+            "there is more than one statement; send them one by one",
+        )),
     }
 }
 
@@ -361,7 +374,9 @@ fn show_series(sql: &str) -> SqlResult<Command> {
         .with_tokens_with_locations(query);
     let statement = parser.parse_statement()?;
     end(&mut parser)?;
-    Ok(Command::Plan(Box::new(Statement::Statement(Box::new(statement)))))
+    Ok(Command::Plan(Box::new(Statement::Statement(Box::new(
+        statement,
+    )))))
 }
 
 /// Whether a statement reads or writes files of this machine.
@@ -369,7 +384,10 @@ pub fn touches_files(statement: &Statement) -> bool {
     match statement {
         Statement::CreateExternalTable(_) => true,
         Statement::CopyTo(copy) => {
-            matches!(copy.source, CopyToSource::Query(_) | CopyToSource::Relation(_))
+            matches!(
+                copy.source,
+                CopyToSource::Query(_) | CopyToSource::Relation(_)
+            )
         }
         Statement::Explain(explain) => touches_files(&explain.statement),
         _ => false,
@@ -379,6 +397,7 @@ pub fn touches_files(statement: &Statement) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statement::Target;
 
     #[test]
     fn scripts_split_at_semicolons_outside_quotes_and_comments() {
@@ -401,7 +420,10 @@ mod tests {
             database: database.map(str::to_owned),
             table: table.to_owned(),
         };
-        assert_eq!(targets, [target(Some("plant"), "pump"), target(None, "Kiln")]);
+        assert_eq!(
+            targets,
+            [target(Some("plant"), "pump"), target(None, "Kiln")]
+        );
     }
 
     #[test]

@@ -5,11 +5,11 @@
 //! row, the part is exact and the predicate needs no second look. A predicate over tags alone is
 //! always exact in the end: what no `TagFilter` can say is evaluated once per series.
 
+use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::expr::{Cast, InList};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
-use arrow::datatypes::{DataType, TimeUnit};
 use marigram_engine::{ColumnBounds, TagFilter};
 use marigram_model::{
     DAY_NS, FieldColumn, FieldType, FieldValue, TableSchema, TagType, TagValue, TimeRange,
@@ -39,23 +39,42 @@ pub enum Class {
     Unknown,
 }
 
-const EMPTY: TimeRange = TimeRange { min: i64::MAX, max: i64::MIN };
+const EMPTY: TimeRange = TimeRange {
+    min: i64::MAX,
+    max: i64::MIN,
+};
 
 impl Part {
     const fn all() -> Self {
-        Self { tags: TagFilter::All, range: TimeRange::ALL, exact: false }
+        Self {
+            tags: TagFilter::All,
+            range: TimeRange::ALL,
+            exact: false,
+        }
     }
 
     const fn none() -> Self {
-        Self { tags: TagFilter::None, range: EMPTY, exact: true }
+        Self {
+            tags: TagFilter::None,
+            range: EMPTY,
+            exact: true,
+        }
     }
 
     const fn tags(tags: TagFilter) -> Self {
-        Self { tags, range: TimeRange::ALL, exact: true }
+        Self {
+            tags,
+            range: TimeRange::ALL,
+            exact: true,
+        }
     }
 
     const fn times(range: TimeRange) -> Self {
-        Self { tags: TagFilter::All, range, exact: true }
+        Self {
+            tags: TagFilter::All,
+            range,
+            exact: true,
+        }
     }
 
     fn is_all(&self) -> bool {
@@ -68,7 +87,11 @@ impl Part {
 
     fn and(self, other: Self) -> Self {
         let range = self.range.intersect(other.range);
-        Self { tags: and(self.tags, other.tags), range, exact: self.exact && other.exact }
+        Self {
+            tags: and(self.tags, other.tags),
+            range,
+            exact: self.exact && other.exact,
+        }
     }
 
     fn or(self, other: Self) -> Self {
@@ -79,7 +102,9 @@ impl Part {
             return self;
         }
         let joined = |a: TimeRange, b: TimeRange| {
-            a.overlaps(b) || a.max.checked_add(1) == Some(b.min) || b.max.checked_add(1) == Some(a.min)
+            a.overlaps(b)
+                || a.max.checked_add(1) == Some(b.min)
+                || b.max.checked_add(1) == Some(a.min)
         };
         let any_series = |part: &Self| matches!(part.tags, TagFilter::All);
         let one_range = self.range == other.range
@@ -90,7 +115,11 @@ impl Part {
         } else {
             TagFilter::Or(vec![self.tags, other.tags])
         };
-        Self { tags, range: self.range.union(other.range), exact }
+        Self {
+            tags,
+            range: self.range.union(other.range),
+            exact,
+        }
     }
 }
 
@@ -137,7 +166,11 @@ fn is_of_tags(expr: &Expr, schema: &TableSchema) -> bool {
             | Expr::WindowFunction(_) => fit = false,
             _ => {}
         }
-        Ok(if fit { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+        Ok(if fit {
+            TreeNodeRecursion::Continue
+        } else {
+            TreeNodeRecursion::Stop
+        })
     });
     visited.is_ok() && fit && columns > 0 && !expr.is_volatile()
 }
@@ -148,7 +181,10 @@ fn truth(expr: &Expr, wanted: bool, schema: &TableSchema) -> Part {
         Expr::Alias(alias) => truth(&alias.expr, wanted, schema),
         Expr::Not(inner) => truth(inner, !wanted, schema),
         Expr::Literal(ScalarValue::Boolean(value), _) => match value {
-            Some(value) if *value == wanted => Part { exact: true, ..Part::all() },
+            Some(value) if *value == wanted => Part {
+                exact: true,
+                ..Part::all()
+            },
             _ => Part::none(),
         },
         Expr::Column(column) => boolean_tag(column, wanted, schema),
@@ -158,12 +194,20 @@ fn truth(expr: &Expr, wanted: bool, schema: &TableSchema) -> Part {
         Expr::Between(between) => {
             let low = compare(&between.expr, Operator::GtEq, &between.low, schema);
             let high = compare(&between.expr, Operator::LtEq, &between.high, schema);
-            if wanted == between.negated { Part::all() } else { low.and(high) }
+            if wanted == between.negated {
+                Part::all()
+            } else {
+                low.and(high)
+            }
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
             Operator::And | Operator::Or => {
                 let (left, right) = (truth(left, wanted, schema), truth(right, wanted, schema));
-                if (*op == Operator::And) == wanted { left.and(right) } else { left.or(right) }
+                if (*op == Operator::And) == wanted {
+                    left.and(right)
+                } else {
+                    left.or(right)
+                }
             }
             _ => match if wanted { Some(*op) } else { op.negate() } {
                 Some(op) => compare(left, op, right, schema),
@@ -184,14 +228,26 @@ fn boolean_tag(column: &Column, wanted: bool, schema: &TableSchema) -> Part {
 }
 
 fn nullness(expr: &Expr, is_null: bool, schema: &TableSchema) -> Part {
-    let Some(name) = column_name(expr) else { return Part::all() };
+    let Some(name) = column_name(expr) else {
+        return Part::all();
+    };
     if let Some((ordinal, _)) = schema.tag(name) {
-        let filter =
-            if is_null { TagFilter::IsNull(ordinal) } else { TagFilter::IsNotNull(ordinal) };
+        let filter = if is_null {
+            TagFilter::IsNull(ordinal)
+        } else {
+            TagFilter::IsNotNull(ordinal)
+        };
         return Part::tags(filter);
     }
     if name == schema.time_name {
-        return if is_null { Part::none() } else { Part { exact: true, ..Part::all() } };
+        return if is_null {
+            Part::none()
+        } else {
+            Part {
+                exact: true,
+                ..Part::all()
+            }
+        };
     }
     Part::all()
 }
@@ -202,7 +258,10 @@ fn in_list(list: &InList, wanted: bool, schema: &TableSchema) -> Part {
         if negated {
             return Part::all();
         }
-        let parts = list.list.iter().map(|item| compare(&list.expr, Operator::Eq, item, schema));
+        let parts = list
+            .list
+            .iter()
+            .map(|item| compare(&list.expr, Operator::Eq, item, schema));
         return parts.reduce(Part::or).unwrap_or_else(Part::all);
     };
     let mut values = Vec::with_capacity(list.list.len());
@@ -221,7 +280,10 @@ fn in_list(list: &InList, wanted: bool, schema: &TableSchema) -> Part {
 fn equality(ordinal: u16, values: Vec<TagValue>, negated: bool) -> TagFilter {
     let within = TagFilter::In(ordinal, values);
     if negated {
-        TagFilter::And(vec![TagFilter::Not(Box::new(within)), TagFilter::IsNotNull(ordinal)])
+        TagFilter::And(vec![
+            TagFilter::Not(Box::new(within)),
+            TagFilter::IsNotNull(ordinal),
+        ])
     } else {
         within
     }
@@ -251,7 +313,12 @@ fn compare(left: &Expr, op: Operator, right: &Expr, schema: &TableSchema) -> Par
     compare_time(column, op, scalar, schema).unwrap_or_else(Part::all)
 }
 
-fn compare_time(column: &Expr, op: Operator, scalar: &ScalarValue, schema: &TableSchema) -> Option<Part> {
+fn compare_time(
+    column: &Expr,
+    op: Operator,
+    scalar: &ScalarValue,
+    schema: &TableSchema,
+) -> Option<Part> {
     let (unit, inner) = time_unit(column)?;
     if column_name(inner)? != schema.time_name {
         return None;
@@ -269,11 +336,24 @@ fn compare_time(column: &Expr, op: Operator, scalar: &ScalarValue, schema: &Tabl
         _ => return None,
     };
     let range = match op {
-        Operator::Eq => TimeRange { min: first, max: last },
-        Operator::Lt => first.checked_sub(1).map_or(EMPTY, |max| TimeRange { min: i64::MIN, max }),
-        Operator::LtEq => TimeRange { min: i64::MIN, max: last },
-        Operator::Gt => last.checked_add(1).map_or(EMPTY, |min| TimeRange { min, max: i64::MAX }),
-        Operator::GtEq => TimeRange { min: first, max: i64::MAX },
+        Operator::Eq => TimeRange {
+            min: first,
+            max: last,
+        },
+        Operator::Lt => first
+            .checked_sub(1)
+            .map_or(EMPTY, |max| TimeRange { min: i64::MIN, max }),
+        Operator::LtEq => TimeRange {
+            min: i64::MIN,
+            max: last,
+        },
+        Operator::Gt => last
+            .checked_add(1)
+            .map_or(EMPTY, |min| TimeRange { min, max: i64::MAX }),
+        Operator::GtEq => TimeRange {
+            min: first,
+            max: i64::MAX,
+        },
         _ => return None,
     };
     Some(Part::times(range))
@@ -293,7 +373,9 @@ fn time_unit(expr: &Expr) -> Option<(Unit, &Expr)> {
     match field.data_type() {
         DataType::Date32 => Some((Unit::Day, inner)),
         DataType::Timestamp(TimeUnit::Nanosecond, zone)
-            if zone.as_deref().is_none_or(|zone| ["UTC", "+00:00", "Z"].contains(&zone)) =>
+            if zone
+                .as_deref()
+                .is_none_or(|zone| ["UTC", "+00:00", "Z"].contains(&zone)) =>
         {
             Some((Unit::Nanosecond, inner))
         }
@@ -355,7 +437,9 @@ fn tag_value(scalar: &ScalarValue, kind: TagType) -> Literal {
             TagType::String,
         ) => Literal::Value(TagValue::String(text.clone())),
         (ScalarValue::Int64(Some(number)), TagType::I64) => Literal::Value(TagValue::I64(*number)),
-        (ScalarValue::Boolean(Some(truth)), TagType::Bool) => Literal::Value(TagValue::Bool(*truth)),
+        (ScalarValue::Boolean(Some(truth)), TagType::Bool) => {
+            Literal::Value(TagValue::Bool(*truth))
+        }
         _ => Literal::Other,
     }
 }
@@ -363,7 +447,11 @@ fn tag_value(scalar: &ScalarValue, kind: TagType) -> Literal {
 /// Bounds on fields that hold wherever `expr` is true, for pruning pages by their statistics.
 pub fn bounds(expr: &Expr, schema: &TableSchema) -> Vec<ColumnBounds> {
     match expr {
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: Operator::And,
+            right,
+        }) => {
             let mut all = bounds(left, schema);
             all.extend(bounds(right, schema));
             all
@@ -382,7 +470,12 @@ pub fn bounds(expr: &Expr, schema: &TableSchema) -> Vec<ColumnBounds> {
     }
 }
 
-fn field_bound(left: &Expr, op: Operator, right: &Expr, schema: &TableSchema) -> Option<ColumnBounds> {
+fn field_bound(
+    left: &Expr,
+    op: Operator,
+    right: &Expr,
+    schema: &TableSchema,
+) -> Option<ColumnBounds> {
     let (column, op, scalar) = match (literal(left), literal(right)) {
         (None, Some(scalar)) => (left, op, scalar),
         (Some(scalar), None) => (right, op.swap()?, scalar),
@@ -396,7 +489,11 @@ fn field_bound(left: &Expr, op: Operator, right: &Expr, schema: &TableSchema) ->
         Operator::Lt | Operator::LtEq => (None, Some(value(false)?)),
         _ => return None,
     };
-    Some(ColumnBounds { column: field.id, min, max })
+    Some(ColumnBounds {
+        column: field.id,
+        min,
+        max,
+    })
 }
 
 /// The field that an expression is, and whether it is a 32-bit float widened to 64 bits.
@@ -412,7 +509,12 @@ fn field_of<'a>(expr: &Expr, schema: &'a TableSchema) -> Option<(&'a FieldColumn
 
 /// A literal as a bound: a lower one (`down`) is never raised by rounding, an upper one never
 /// lowered. Zeros take the sign that includes the other zero.
-fn bound_value(scalar: &ScalarValue, kind: FieldType, widened: bool, down: bool) -> Option<FieldValue> {
+fn bound_value(
+    scalar: &ScalarValue,
+    kind: FieldType,
+    widened: bool,
+    down: bool,
+) -> Option<FieldValue> {
     let zero = if down { -0.0 } else { 0.0 };
     match (scalar, kind) {
         (ScalarValue::Boolean(Some(v)), FieldType::Bool) => Some(FieldValue::Bool(*v)),
@@ -439,7 +541,9 @@ fn bound_value(scalar: &ScalarValue, kind: FieldType, widened: bool, down: bool)
             Some(FieldValue::Timestamp(*v))
         }
         (
-            ScalarValue::Utf8(Some(v)) | ScalarValue::LargeUtf8(Some(v)) | ScalarValue::Utf8View(Some(v)),
+            ScalarValue::Utf8(Some(v))
+            | ScalarValue::LargeUtf8(Some(v))
+            | ScalarValue::Utf8View(Some(v)),
             FieldType::String,
         ) => Some(FieldValue::String(v.clone())),
         (ScalarValue::Binary(Some(v)), FieldType::Bytes) => Some(FieldValue::Bytes(v.clone())),

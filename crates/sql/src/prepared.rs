@@ -120,8 +120,12 @@ impl PreparedStatement {
 fn parameter_types(named: HashMap<String, Option<DataType>>) -> SqlResult<Vec<Option<DataType>>> {
     let mut types = Vec::new();
     for (name, kind) in named {
-        let number: Option<usize> = name.strip_prefix('$').and_then(|digits| digits.parse().ok());
-        let place = number.and_then(|number| number.checked_sub(1)).filter(|place| *place < 65_535);
+        let number: Option<usize> = name
+            .strip_prefix('$')
+            .and_then(|digits| digits.parse().ok());
+        let place = number
+            .and_then(|number| number.checked_sub(1))
+            .filter(|place| *place < 65_535);
         let Some(place) = place else {
             let message = format!("parameter '{name}' has no number; write $1, $2, …");
             return Err(SqlError::named("42P02", &name, message));

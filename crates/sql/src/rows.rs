@@ -42,11 +42,9 @@ pub fn to_batch(
             Source::Time => {
                 Arc::new(TimestampNanosecondArray::new(rows.times.clone(), None)) as ArrayRef
             }
-            Source::Field(place) => rows
-                .columns
-                .get(*place)
-                .cloned()
-                .ok_or_else(|| ArrowError::SchemaError(format!("the scan has no column {place}")))?,
+            Source::Field(place) => rows.columns.get(*place).cloned().ok_or_else(|| {
+                ArrowError::SchemaError(format!("the scan has no column {place}"))
+            })?,
             Source::Tag(ordinal, kind) => {
                 let values = snapshot.tag_values(shard, &series, *ordinal);
                 tag_column(&values, *kind, &rows, len)?
@@ -81,7 +79,9 @@ fn tag_column(
     } else {
         row_keys.into_iter().flatten().collect()
     };
-    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values)?))
+    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(
+        keys, values,
+    )?))
 }
 
 /// Text as dictionary keys and values; neighbours that are equal share a value.
@@ -97,7 +97,9 @@ fn dictionary_keys(values: &ArrayRef) -> Result<(Vec<Option<i32>>, ArrayRef), Ar
             keys.push(None);
             continue;
         }
-        let same = kept.last().is_some_and(|last| texts.value(*last as usize) == texts.value(place));
+        let same = kept
+            .last()
+            .is_some_and(|last| texts.value(*last as usize) == texts.value(place));
         if !same {
             kept.push(place as u32);
         }
@@ -119,7 +121,9 @@ pub fn tag_array(values: &ArrayRef, kind: TagType) -> Result<ArrayRef, ArrowErro
     }
     let (keys, values) = dictionary_keys(values)?;
     let keys: Int32Array = keys.into_iter().collect();
-    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values)?))
+    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(
+        keys, values,
+    )?))
 }
 
 #[cfg(test)]
@@ -131,19 +135,43 @@ mod tests {
 
     #[test]
     fn a_tag_stands_once_for_a_run_and_neighbours_share_it() {
-        let values: ArrayRef =
-            Arc::new(StringArray::from(vec![Some("a"), Some("a"), None, Some("b")]));
+        let values: ArrayRef = Arc::new(StringArray::from(vec![
+            Some("a"),
+            Some("a"),
+            None,
+            Some("b"),
+        ]));
         let runs = [2, 1, 1, 3].into_iter().enumerate();
         let runs: Vec<_> = runs
-            .map(|(at, rows)| SeriesRun { series: SeriesId(at as u32), rows })
+            .map(|(at, rows)| SeriesRun {
+                series: SeriesId(at as u32),
+                rows,
+            })
             .collect();
-        let rows = SortedRows { runs, times: vec![0; 7].into(), columns: vec![] };
+        let rows = SortedRows {
+            runs,
+            times: vec![0; 7].into(),
+            columns: vec![],
+        };
         let column = tag_column(&values, TagType::String, &rows, 7).unwrap();
-        let dictionary = column.as_any().downcast_ref::<DictionaryArray<Int32Type>>().unwrap();
+        let dictionary = column
+            .as_any()
+            .downcast_ref::<DictionaryArray<Int32Type>>()
+            .unwrap();
         assert_eq!(dictionary.values().len(), 2);
         let plain = cast(&column, &DataType::Utf8).unwrap();
-        let expected =
-            StringArray::from(vec![Some("a"), Some("a"), Some("a"), None, Some("b"), Some("b"), Some("b")]);
-        assert_eq!(plain.as_any().downcast_ref::<StringArray>(), Some(&expected));
+        let expected = StringArray::from(vec![
+            Some("a"),
+            Some("a"),
+            Some("a"),
+            None,
+            Some("b"),
+            Some("b"),
+            Some("b"),
+        ]);
+        assert_eq!(
+            plain.as_any().downcast_ref::<StringArray>(),
+            Some(&expected)
+        );
     }
 }

@@ -67,13 +67,20 @@ impl SeriesScan {
         description: String,
     ) -> Result<Self> {
         let counts = Arc::new(ScanMetrics::default());
-        let partitions = snapshot.scan(&request, Arc::clone(&counts)).map_err(external)?;
+        let partitions = snapshot
+            .scan(&request, Arc::clone(&counts))
+            .map_err(external)?;
         let (rows, range) = snapshot.estimate();
-        let total = snapshot.select(&marigram_engine::TagFilter::All).len().max(1);
+        let total = snapshot
+            .select(&marigram_engine::TagFilter::All)
+            .len()
+            .max(1);
         let selected = request.selection.len().min(total);
         let rows_max = (u128::from(rows) * u128::from(selected) / u128::from(total)) as u64;
         let mut equivalence = EquivalenceProperties::new(Arc::clone(&schema));
-        let one_each = partitions.iter().all(|partition| partition.series().len() <= 1);
+        let one_each = partitions
+            .iter()
+            .all(|partition| partition.series().len() <= 1);
         if let Some(place) = sources.iter().position(|source| *source == Source::Time)
             && one_each
         {
@@ -117,7 +124,10 @@ impl SeriesScan {
             return Ok(taken);
         }
         drop(partitions);
-        let again = self.snapshot.scan(&self.request, Arc::clone(&self.counts)).map_err(external)?;
+        let again = self
+            .snapshot
+            .scan(&self.request, Arc::clone(&self.counts))
+            .map_err(external)?;
         Ok(again.into_iter().nth(partition))
     }
 }
@@ -179,7 +189,10 @@ impl ExecutionPlan for SeriesScan {
             baseline,
         });
         let stream = read_ahead(reader);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.schema),
+            stream,
+        )))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -219,7 +232,10 @@ impl ExecutionPlan for SeriesScan {
         }
         let rows = usize::try_from(self.rows_max).unwrap_or(usize::MAX);
         statistics.num_rows = Precision::Inexact(rows);
-        let time = self.sources.iter().position(|source| *source == Source::Time);
+        let time = self
+            .sources
+            .iter()
+            .position(|source| *source == Source::Time);
         if let Some(place) = time
             && !self.range.is_empty()
         {
@@ -260,10 +276,18 @@ impl Reader {
         while batches.len() < self.batches_next && self.rows_left > 0 {
             let rows = match self.partition.next_rows() {
                 Ok(Some(rows)) => rows,
-                Ok(None) => return Step { batches, reader: None },
+                Ok(None) => {
+                    return Step {
+                        batches,
+                        reader: None,
+                    };
+                }
                 Err(error) => {
                     batches.push_back(Err(external(error)));
-                    return Step { batches, reader: None };
+                    return Step {
+                        batches,
+                        reader: None,
+                    };
                 }
             };
             if rows.is_empty() {
@@ -279,7 +303,10 @@ impl Reader {
             let failed = batch.is_err();
             batches.push_back(batch);
             if failed {
-                return Step { batches, reader: None };
+                return Step {
+                    batches,
+                    reader: None,
+                };
             }
         }
         self.batches_next = (self.batches_next * 2).min(STEP_BATCHES_MAX);
@@ -299,7 +326,11 @@ fn start(reader: Reader) -> JoinHandle<Step> {
 }
 
 fn read_ahead(reader: Option<Reader>) -> impl Stream<Item = Result<RecordBatch>> + Send {
-    let state = ReadAhead { ready: VecDeque::new(), running: None, first: reader };
+    let state = ReadAhead {
+        ready: VecDeque::new(),
+        running: None,
+        first: reader,
+    };
     futures::stream::unfold(state, |mut state| async move {
         if let Some(reader) = state.first.take() {
             state.running = Some(start(reader));
@@ -310,7 +341,9 @@ fn read_ahead(reader: Option<Reader>) -> impl Stream<Item = Result<RecordBatch>>
             }
             let step = match state.running.take()?.await {
                 Ok(step) => step,
-                Err(error) => return Some((Err(DataFusionError::ExecutionJoin(Box::new(error))), state)),
+                Err(error) => {
+                    return Some((Err(DataFusionError::ExecutionJoin(Box::new(error))), state));
+                }
             };
             state.ready = step.batches;
             state.running = step.reader.map(start);

@@ -31,7 +31,11 @@ impl SeriesList {
     /// The series of the table of this schema.
     pub fn new(engine: Engine, schema: Arc<TableSchema>) -> Self {
         let arrow = Arc::new(Schema::new(tag_fields(&schema)));
-        Self { engine, schema, arrow }
+        Self {
+            engine,
+            schema,
+            arrow,
+        }
     }
 }
 
@@ -49,11 +53,13 @@ impl TableProvider for SeriesList {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let answers = filters.iter().map(|filter| match classify(filter, &self.schema) {
-            Class::Exact(_) => TableProviderFilterPushDown::Exact,
-            Class::Inexact(_) => TableProviderFilterPushDown::Inexact,
-            _ => TableProviderFilterPushDown::Unsupported,
-        });
+        let answers = filters
+            .iter()
+            .map(|filter| match classify(filter, &self.schema) {
+                Class::Exact(_) => TableProviderFilterPushDown::Exact,
+                Class::Inexact(_) => TableProviderFilterPushDown::Inexact,
+                _ => TableProviderFilterPushDown::Unsupported,
+            });
         Ok(answers.collect())
     }
 
@@ -68,25 +74,29 @@ impl TableProvider for SeriesList {
             .engine
             .snapshot(&self.schema.database, &self.schema.name)
             .map_err(|error| DataFusionError::External(Box::new(SqlError::Engine(error))))?;
-        let parts = filters.iter().filter_map(|filter| match classify(filter, &self.schema) {
-            Class::Exact(part) | Class::Inexact(part) => Some(part.tags),
-            _ => None,
-        });
+        let parts = filters
+            .iter()
+            .filter_map(|filter| match classify(filter, &self.schema) {
+                Class::Exact(part) | Class::Inexact(part) => Some(part.tags),
+                _ => None,
+            });
         let selection = snapshot.select(&TagFilter::And(parts.collect()));
         let mut left = limit.unwrap_or(usize::MAX);
         let mut batches = Vec::new();
         for (shard, series) in selection.shards.iter().enumerate() {
             let mut rest = series.iter().map(SeriesId);
             loop {
-                let series: Vec<SeriesId> =
-                    rest.by_ref().take(BATCH_SERIES.min(left)).collect();
+                let series: Vec<SeriesId> = rest.by_ref().take(BATCH_SERIES.min(left)).collect();
                 if series.is_empty() {
                     break;
                 }
                 left -= series.len();
                 let tags = self.schema.tags.iter().enumerate();
                 let columns = tags.map(|(ordinal, tag)| {
-                    tag_array(&snapshot.tag_values(shard, &series, ordinal as u16), tag.kind)
+                    tag_array(
+                        &snapshot.tag_values(shard, &series, ordinal as u16),
+                        tag.kind,
+                    )
                 });
                 let columns = columns.collect::<Result<Vec<_>, _>>()?;
                 let options = RecordBatchOptions::new().with_row_count(Some(series.len()));

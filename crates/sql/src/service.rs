@@ -14,7 +14,7 @@ use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, WriteOp};
-use datafusion::physical_plan::{execute_stream, ExecutionPlan};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
@@ -40,7 +40,9 @@ struct Inner {
 
 impl fmt::Debug for SqlService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqlService").field("options", &self.inner.options).finish_non_exhaustive()
+        f.debug_struct("SqlService")
+            .field("options", &self.inner.options)
+            .finish_non_exhaustive()
     }
 }
 
@@ -61,9 +63,17 @@ impl SqlService {
     pub fn new(engine: Engine, options: SqlOptions) -> Result<Self> {
         let workers = Workers::new(options.target_partitions)
             .map_err(|error| ServiceError::Internal(format!("no threads for queries: {error}")))?;
+        workers.start(crate::context::warm);
         let contexts = Contexts::new(engine.clone(), options.clone())
             .map_err(|error| error.into_service(""))?;
-        Ok(Self { inner: Arc::new(Inner { engine, options, contexts, workers }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                engine,
+                options,
+                contexts,
+                workers,
+            }),
+        })
     }
 
     /// Carries out a command that is no plan; `None` for a plan.
@@ -79,7 +89,10 @@ impl SqlService {
             Command::Use(name) => {
                 let name = name.clone();
                 let engine = inner.engine.clone();
-                let found = inner.workers.block(move || find_database(&engine, &name)).await?;
+                let found = inner
+                    .workers
+                    .block(move || find_database(&engine, &name))
+                    .await?;
                 session.database = found;
                 done("USE")
             }
@@ -92,7 +105,10 @@ impl SqlService {
             change => {
                 let (session, change) = (session.clone(), change.clone());
                 let work = Arc::clone(&inner);
-                let tag = inner.workers.block(move || work.change(&session, &change)).await?;
+                let tag = inner
+                    .workers
+                    .block(move || work.change(&session, &change))
+                    .await?;
                 done(tag)
             }
         };
@@ -101,7 +117,10 @@ impl SqlService {
 
     async fn show(&self, session: &Session, what: &Show) -> SqlResult<RecordBatch> {
         let (engine, session, what) = (self.inner.engine.clone(), session.clone(), what.clone());
-        self.inner.workers.block(move || show::show(&engine, &session, &what)).await
+        self.inner
+            .workers
+            .block(move || show::show(&engine, &session, &what))
+            .await
     }
 
     async fn plan_and_prepare(
@@ -123,7 +142,10 @@ impl SqlService {
 }
 
 fn done(tag: &str) -> Answer {
-    Answer::Done { tag: tag.to_owned(), rows: 0 }
+    Answer::Done {
+        tag: tag.to_owned(),
+        rows: 0,
+    }
 }
 
 /// The database of this name.
@@ -132,32 +154,52 @@ fn find_database(engine: &Engine, name: &str) -> SqlResult<String> {
     if databases.iter().any(|known| known == name) {
         return Ok(name.to_owned());
     }
-    Err(SqlError::unknown("3D000", "database", name, databases.iter().map(String::as_str)))
+    Err(SqlError::unknown(
+        "3D000",
+        "database",
+        name,
+        databases.iter().map(String::as_str),
+    ))
 }
 
 impl Inner {
     /// A change of databases, tables or storage; gives its tag. Blocks.
     fn change(&self, session: &Session, command: &Command) -> SqlResult<&'static str> {
         let engine = &self.engine;
-        let database = |target: &Target| target.database.clone().unwrap_or(session.database.clone());
+        let database =
+            |target: &Target| target.database.clone().unwrap_or(session.database.clone());
         match command {
-            Command::CreateDatabase { name, if_not_exists } => {
+            Command::CreateDatabase {
+                name,
+                if_not_exists,
+            } => {
                 engine.create_database(name, *if_not_exists)?;
                 Ok("CREATE DATABASE")
             }
             Command::DropDatabase { name, if_exists } => {
                 if *name == session.database {
-                    let message = format!("database '{name}' is in use by this session; USE another");
+                    let message =
+                        format!("database '{name}' is in use by this session; USE another");
                     return Err(SqlError::named("55006", name, message));
                 }
                 engine.drop_database(name, *if_exists)?;
                 self.contexts.forget(name);
                 Ok("DROP DATABASE")
             }
-            Command::CreateTable { target, columns, options, if_not_exists } => {
+            Command::CreateTable {
+                target,
+                columns,
+                options,
+                if_not_exists,
+            } => {
                 let database = database(target);
                 definition::create_table(
-                    engine, &database, target, columns, options, *if_not_exists,
+                    engine,
+                    &database,
+                    target,
+                    columns,
+                    options,
+                    *if_not_exists,
                 )?;
                 Ok("CREATE TABLE")
             }
@@ -199,19 +241,34 @@ impl Inner {
                  COPY … TO STDOUT, or marigram import and export",
             ));
         }
-        state.statement_to_plan(statement).await.map_err(|error| self.plan_error(session, error))
+        state
+            .statement_to_plan(statement)
+            .await
+            .map_err(|error| self.plan_error(session, error))
     }
 
     /// An error of planning, with the table or database that does not exist named.
     fn plan_error(&self, session: &Session, error: DataFusionError) -> SqlError {
-        let DataFusionError::Plan(message) = error.find_root() else { return error.into() };
-        let Some(name) = message.strip_prefix("table '").and_then(|m| m.strip_suffix("' not found"))
+        let DataFusionError::Plan(message) = error.find_root() else {
+            return error.into();
+        };
+        let Some(name) = message
+            .strip_prefix("table '")
+            .and_then(|m| m.strip_suffix("' not found"))
         else {
             return error.into();
         };
         let parts: Vec<&str> = name.splitn(3, '.').collect();
-        let [database, schema, table] = parts.as_slice() else { return error.into() };
-        let other = !["public", parse::SERIES_SCHEMA, "pg_catalog", "information_schema"].contains(schema);
+        let [database, schema, table] = parts.as_slice() else {
+            return error.into();
+        };
+        let other = ![
+            "public",
+            parse::SERIES_SCHEMA,
+            "pg_catalog",
+            "information_schema",
+        ]
+        .contains(schema);
         let database = if other { schema } else { database };
         let Ok(tables) = self.engine.tables(database) else {
             let databases = self.engine.databases();
@@ -224,9 +281,11 @@ impl Inner {
         };
         let names = tables.iter().map(|table| table.name.as_str());
         if nearest(table, names.clone()).is_none() && *database == session.database {
-            let elsewhere = self.engine.databases().into_iter().find(|database| {
-                self.engine.table(database, table).is_ok()
-            });
+            let elsewhere = self
+                .engine
+                .databases()
+                .into_iter()
+                .find(|database| self.engine.table(database, table).is_ok());
             if let Some(elsewhere) = elsewhere {
                 let message = format!(
                     "table '{table}' does not exist in database '{database}'; did you mean \
@@ -257,7 +316,10 @@ impl Inner {
             }
             _ => Kind::Rows,
         };
-        let nested = !matches!(kind, Kind::Insert | Kind::Delete | Kind::Copy | Kind::ExternalTable);
+        let nested = !matches!(
+            kind,
+            Kind::Insert | Kind::Delete | Kind::Copy | Kind::ExternalTable
+        );
         plan.apply_with_subqueries(|node| {
             let refused = match node {
                 LogicalPlan::Ddl(ddl) => nested.then(|| ddl.name()),
@@ -267,7 +329,9 @@ impl Inner {
                 _ => None,
             };
             match refused {
-                Some(what) => Err(DataFusionError::NotImplemented(format!("{what} is not supported here"))),
+                Some(what) => Err(DataFusionError::NotImplemented(format!(
+                    "{what} is not supported here"
+                ))),
                 None => Ok(TreeNodeRecursion::Continue),
             }
         })?;
@@ -275,7 +339,12 @@ impl Inner {
     }
 
     /// Carries out a plan and tells its answer.
-    async fn carry_out(self: Arc<Self>, state: SessionState, plan: LogicalPlan, out: Outlet) -> SqlResult<()> {
+    async fn carry_out(
+        self: Arc<Self>,
+        state: SessionState,
+        plan: LogicalPlan,
+        out: Outlet,
+    ) -> SqlResult<()> {
         match self.kind(&plan)? {
             Kind::Rows => {
                 let physical = physical(&state, &plan).await?;
@@ -295,7 +364,11 @@ impl Inner {
                     let counts = batch.column(0).as_primitive_opt::<UInt64Type>();
                     rows += counts.map_or(0, |counts| counts.values().iter().sum());
                 }
-                let verb = if matches!(kind, Kind::Insert) { "INSERT 0" } else { "COPY" };
+                let verb = if matches!(kind, Kind::Insert) {
+                    "INSERT 0"
+                } else {
+                    "COPY"
+                };
                 out.done(format!("{verb} {rows}"), rows).await
             }
             Kind::Delete => {
@@ -311,7 +384,9 @@ impl Inner {
                 out.done("DELETE 0".to_owned(), 0).await
             }
             Kind::ExternalTable => {
-                SessionContext::new_with_state(state).execute_logical_plan(plan).await?;
+                SessionContext::new_with_state(state)
+                    .execute_logical_plan(plan)
+                    .await?;
                 out.done("CREATE EXTERNAL TABLE".to_owned(), 0).await
             }
         }
@@ -336,9 +411,11 @@ impl Query for SqlService {
         });
         match found.await.map_err(|error| error.into_service("")) {
             Ok(name) => Ok(Session::new(&name, user)),
-            Err(ServiceError::Invalid { message, sqlstate: "3D000", .. }) => {
-                Err(ServiceError::NotFound(message, "3D000"))
-            }
+            Err(ServiceError::Invalid {
+                message,
+                sqlstate: "3D000",
+                ..
+            }) => Err(ServiceError::NotFound(message, "3D000")),
             Err(error) => Err(error),
         }
     }
@@ -354,7 +431,9 @@ impl Query for SqlService {
             return Ok(answer);
         }
         let Command::Plan(parsed) = command else {
-            return Err(ServiceError::Internal("a command was not carried out".into()));
+            return Err(ServiceError::Internal(
+                "a command was not carried out".into(),
+            ));
         };
         let (inner, settings) = (Arc::clone(&self.inner), session.clone());
         let timeout = session.statement_timeout;
@@ -370,9 +449,10 @@ impl Query for SqlService {
         let wrong = |error: SqlError| error.into_service(statement);
         let command = parse::parse(statement).map_err(wrong)?;
         let prepared = match command.clone() {
-            Command::Plan(parsed) => {
-                self.plan_and_prepare(session, statement, command, parsed).await.map_err(wrong)?
-            }
+            Command::Plan(parsed) => self
+                .plan_and_prepare(session, statement, command, parsed)
+                .await
+                .map_err(wrong)?,
             Command::Show(what) => {
                 let shown = self.show(session, &what).await.map_err(wrong)?;
                 let schema = Some(shown.schema());
@@ -392,7 +472,9 @@ impl Query for SqlService {
         let sql = prepared.sql().to_owned();
         let wrong = |error: SqlError| error.into_service(&sql);
         let Some(known) = prepared.as_any().downcast_ref::<PreparedStatement>() else {
-            return Err(ServiceError::Internal("the statement was prepared elsewhere".into()));
+            return Err(ServiceError::Internal(
+                "the statement was prepared elsewhere".into(),
+            ));
         };
         if let Some(answer) = self.direct(session, &known.command).await.map_err(wrong)? {
             return Ok(answer);
@@ -404,15 +486,21 @@ impl Query for SqlService {
             known
         } else {
             let Command::Plan(parsed) = known.command.clone() else {
-                return Err(ServiceError::Internal("a command was not carried out".into()));
+                return Err(ServiceError::Internal(
+                    "a command was not carried out".into(),
+                ));
             };
             let command = known.command.clone();
-            made_anew =
-                self.plan_and_prepare(&settings, &sql, command, parsed).await.map_err(wrong)?;
+            made_anew = self
+                .plan_and_prepare(&settings, &sql, command, parsed)
+                .await
+                .map_err(wrong)?;
             &made_anew
         };
         let Some(plan) = current.plan.clone() else {
-            return Err(ServiceError::Internal("a planned statement has no plan".into()));
+            return Err(ServiceError::Internal(
+                "a planned statement has no plan".into(),
+            ));
         };
         let values = current.bind(&parameters).map_err(wrong)?;
         let inner = Arc::clone(&self.inner);
@@ -421,6 +509,9 @@ impl Query for SqlService {
             let plan = plan.with_param_values(values)?;
             inner.carry_out(state, plan, out).await
         };
-        self.inner.workers.answer(session.statement_timeout, prepared.sql(), work).await
+        self.inner
+            .workers
+            .answer(session.statement_timeout, prepared.sql(), work)
+            .await
     }
 }

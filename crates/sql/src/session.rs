@@ -6,8 +6,8 @@
 
 use crate::duration::parse_interval;
 use crate::error::{SqlError, SqlResult};
-use crate::parse::{name, word, words};
 use crate::statement::Command;
+use crate::words::{name, word, words};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 use marigram_service::Session;
@@ -57,7 +57,11 @@ pub fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
         return Ok(Command::Nothing("DISCARD ALL"));
     }
     if words(parser, &["RESET"]) {
-        let name = if words(parser, &["TIME", "ZONE"]) { "timezone".into() } else { variable(parser)? };
+        let name = if words(parser, &["TIME", "ZONE"]) {
+            "timezone".into()
+        } else {
+            variable(parser)?
+        };
         return Ok(Command::Set { name, value: None });
     }
     words(parser, &["SET"]);
@@ -71,17 +75,26 @@ pub fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
         words(parser, &["LOCAL"]);
     }
     if words(parser, &["TIME", "ZONE"]) {
-        return Ok(Command::Set { name: "timezone".into(), value: value(parser)? });
+        return Ok(Command::Set {
+            name: "timezone".into(),
+            value: value(parser)?,
+        });
     }
     if words(parser, &["NAMES"]) {
-        return Ok(Command::Set { name: "client_encoding".into(), value: value(parser)? });
+        return Ok(Command::Set {
+            name: "client_encoding".into(),
+            value: value(parser)?,
+        });
     }
     let name = variable(parser)?;
     if !(parser.consume_token(&Token::Eq) || word(parser, "TO")) {
         let found = parser.peek_token();
         return Ok(parser.expected("= or TO", found)?);
     }
-    Ok(Command::Set { name, value: value(parser)? })
+    Ok(Command::Set {
+        name,
+        value: value(parser)?,
+    })
 }
 
 fn variable(parser: &mut Parser<'_>) -> SqlResult<String> {
@@ -130,7 +143,10 @@ pub fn set(session: &mut Session, variable: &str, value: Option<&str>) -> SqlRes
         "statement_timeout" => session.statement_timeout = timeout(value.unwrap_or("0"))?,
         "all" | "session_authorization" | "role" if value.is_none() => {}
         "client_encoding" => {
-            let encoding = value.unwrap_or("UTF8").to_uppercase().replace(['-', '_'], "");
+            let encoding = value
+                .unwrap_or("UTF8")
+                .to_uppercase()
+                .replace(['-', '_'], "");
             if encoding != "UTF8" && encoding != "UNICODE" {
                 let message = format!("client_encoding is UTF8, not {encoding}");
                 return Err(SqlError::named("22023", variable, message));
@@ -157,7 +173,9 @@ pub fn get(session: &Session, variable: &str) -> SqlResult<String> {
         }),
         _ => {
             let fixed = FIXED.iter().find(|(name, _)| *name == variable);
-            fixed.map(|(_, value)| (*value).to_owned()).ok_or_else(|| unknown(variable))
+            fixed
+                .map(|(_, value)| (*value).to_owned())
+                .ok_or_else(|| unknown(variable))
         }
     }
 }
@@ -165,8 +183,9 @@ pub fn get(session: &Session, variable: &str) -> SqlResult<String> {
 /// Every variable and its value, by name.
 pub fn all(session: &Session) -> Vec<(&'static str, String)> {
     let names = FIXED.iter().map(|(name, _)| *name).chain(KEPT);
-    let mut all: Vec<_> =
-        names.filter_map(|name| Some((name, get(session, name).ok()?))).collect();
+    let mut all: Vec<_> = names
+        .filter_map(|name| Some((name, get(session, name).ok()?)))
+        .collect();
     all.sort_unstable();
     all
 }
@@ -174,7 +193,11 @@ pub fn all(session: &Session) -> Vec<(&'static str, String)> {
 /// The IANA zone of a name; case does not matter.
 pub fn find_zone(text: &str) -> Option<chrono_tz::Tz> {
     let exact = chrono_tz::Tz::from_str(text).ok();
-    let like = || chrono_tz::TZ_VARIANTS.iter().find(|z| z.name().eq_ignore_ascii_case(text));
+    let like = || {
+        chrono_tz::TZ_VARIANTS
+            .iter()
+            .find(|z| z.name().eq_ignore_ascii_case(text))
+    };
     exact.or_else(|| like().copied())
 }
 
@@ -194,7 +217,13 @@ fn time_zone(text: &str) -> SqlResult<String> {
 
 /// PostgreSQL's form: a number of milliseconds, or an interval; 0 is none.
 fn timeout(text: &str) -> SqlResult<Option<Duration>> {
-    let bad = |_| SqlError::named("22023", "statement_timeout", format!("'{text}' is no timeout"));
+    let bad = |_| {
+        SqlError::named(
+            "22023",
+            "statement_timeout",
+            format!("'{text}' is no timeout"),
+        )
+    };
     let ms = match text.trim().parse::<u64>() {
         Ok(ms) => ms,
         Err(_) => {

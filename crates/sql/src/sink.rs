@@ -35,13 +35,21 @@ pub struct TableSink {
 impl TableSink {
     /// A sink for the table; `arrow` is its schema.
     pub fn new(engine: Engine, schema: Arc<TableSchema>, arrow: SchemaRef) -> Self {
-        Self { engine, schema, arrow }
+        Self {
+            engine,
+            schema,
+            arrow,
+        }
     }
 }
 
 impl DisplayAs for TableSink {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TableSink: {}.{}", self.schema.database, self.schema.name)
+        write!(
+            f,
+            "TableSink: {}.{}",
+            self.schema.database, self.schema.name
+        )
     }
 }
 
@@ -64,7 +72,11 @@ impl Refused {
     }
 
     fn into_error(self, stored: u64) -> SqlError {
-        let more = if self.count > self.reasons.len() { "; …" } else { "" };
+        let more = if self.count > self.reasons.len() {
+            "; …"
+        } else {
+            ""
+        };
         SqlError::invalid(
             "22000",
             format!(
@@ -106,7 +118,9 @@ impl DataSink for TableSink {
             refused.add(&report, first_row);
         }
         if refused.count > 0 {
-            return Err(DataFusionError::External(Box::new(refused.into_error(stored))));
+            return Err(DataFusionError::External(Box::new(
+                refused.into_error(stored),
+            )));
         }
         Ok(stored)
     }
@@ -131,7 +145,10 @@ pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<Write
     let mut tags = Vec::with_capacity(schema.tags.len());
     for (place, tag) in schema.tags.iter().enumerate() {
         let values = cast(batch.column(place + 1), &tag.kind.data_type())?;
-        tags.push(BatchTag { name: tag.name.clone(), values });
+        tags.push(BatchTag {
+            name: tag.name.clone(),
+            values,
+        });
     }
     let (slots, firsts) = slots(&tags, rows);
     let firsts = UInt32Array::from(firsts);
@@ -142,8 +159,9 @@ pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<Write
     let fields = schema.fields.iter().zip(field_columns);
     // A column without a single value carries nothing.
     let fields = fields.filter(|(_, values)| values.null_count() < rows || rows == 0);
-    let fields = fields.map(|(field, values)| {
-        BatchField { name: field.name.clone(), values: ArrayRef::clone(values) }
+    let fields = fields.map(|(field, values)| BatchField {
+        name: field.name.clone(),
+        values: ArrayRef::clone(values),
     });
     Ok(WriteBatch {
         table: schema.name.clone(),
@@ -189,7 +207,9 @@ mod tests {
     use super::*;
     use crate::types::arrow_schema;
     use arrow::array::{Float64Array, StringArray, TimestampNanosecondArray};
-    use marigram_model::{ColumnId, FieldColumn, FieldType, TableId, TableOptions, TagColumn, TagType};
+    use marigram_model::{
+        ColumnId, FieldColumn, FieldType, TableId, TableOptions, TagColumn, TagType,
+    };
 
     #[test]
     fn equal_tag_sets_share_a_slot() {
@@ -198,7 +218,10 @@ mod tests {
             database: "d".into(),
             name: "t".into(),
             time_name: "time".into(),
-            tags: vec![TagColumn { name: "dev".into(), kind: TagType::String }],
+            tags: vec![TagColumn {
+                name: "dev".into(),
+                kind: TagType::String,
+            }],
             fields: ["x", "y"]
                 .into_iter()
                 .zip(1..)
@@ -211,7 +234,12 @@ mod tests {
             options: TableOptions::default(),
         };
         let arrow = arrow_schema(&schema);
-        let devices: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("a"), Some("b")]));
+        let devices: ArrayRef = Arc::new(StringArray::from(vec![
+            Some("a"),
+            None,
+            Some("a"),
+            Some("b"),
+        ]));
         let batch = RecordBatch::try_new(
             Arc::clone(&arrow),
             vec![
@@ -226,6 +254,10 @@ mod tests {
         assert_eq!(rows.slots, [0, 1, 0, 2]);
         let values = rows.tags[0].values.as_string::<i32>();
         assert_eq!(values, &StringArray::from(vec![Some("a"), None, Some("b")]));
-        assert_eq!(rows.fields.len(), 1, "a column without values is not carried");
+        assert_eq!(
+            rows.fields.len(),
+            1,
+            "a column without values is not carried"
+        );
     }
 }

@@ -27,6 +27,10 @@ pub enum ColumnKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptionChanges {
     /// New time to live; `Some(None)` keeps rows for ever.
+    #[expect(
+        clippy::option_option,
+        reason = "not named, none, and a time are three things"
+    )]
     pub ttl_ns: Option<Option<i64>>,
     /// New width of a partition.
     pub partition_ns: Option<i64>,

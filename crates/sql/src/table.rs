@@ -49,7 +49,13 @@ impl SeriesTable {
     pub fn new(engine: Engine, schema: Arc<TableSchema>) -> Self {
         let arrow = arrow_schema(&schema);
         let now = datafusion::functions::datetime::expr_fn::now();
-        Self { engine, schema, arrow, now, snapshot: Mutex::new((None, Weak::new())) }
+        Self {
+            engine,
+            schema,
+            arrow,
+            now,
+            snapshot: Mutex::new((None, Weak::new())),
+        }
     }
 
     /// The table's schema when the statement was planned.
@@ -74,7 +80,9 @@ impl SeriesTable {
             let name = &self.schema.name;
             return Err(external(SqlError::invalid(
                 "0A000",
-                format!("table '{name}' was dropped and created again; prepare the statement again"),
+                format!(
+                    "table '{name}' was dropped and created again; prepare the statement again"
+                ),
             )));
         }
         let snapshot = Arc::new(snapshot);
@@ -113,7 +121,11 @@ fn narrow(filters: &[Expr], schema: &TableSchema) -> Narrowed {
         1 => tags.swap_remove(0),
         _ => TagFilter::And(tags),
     };
-    Narrowed { tags, range, per_series }
+    Narrowed {
+        tags,
+        range,
+        per_series,
+    }
 }
 
 /// The series of a selection for whose tags all of `predicates` are true.
@@ -126,10 +138,15 @@ pub fn select_by_tags(
     predicates: Vec<Expr>,
     state: &dyn Session,
 ) -> Result<SeriesSelection> {
-    let Some(predicate) = conjunction(predicates) else { return Ok(selection.clone()) };
+    let Some(predicate) = conjunction(predicates) else {
+        return Ok(selection.clone());
+    };
     let schema = snapshot.schema();
-    let named: Vec<String> =
-        predicate.column_refs().into_iter().map(|column| column.name.clone()).collect();
+    let named: Vec<String> = predicate
+        .column_refs()
+        .into_iter()
+        .map(|column| column.name.clone())
+        .collect();
     let tags: Vec<_> = schema
         .tags
         .iter()
@@ -137,8 +154,10 @@ pub fn select_by_tags(
         .filter(|(_, tag)| named.contains(&tag.name))
         .map(|(ordinal, tag)| (ordinal as u16, tag.kind))
         .collect();
-    let fields: Vec<_> =
-        tag_fields(schema).into_iter().filter(|field| named.contains(field.name())).collect();
+    let fields: Vec<_> = tag_fields(schema)
+        .into_iter()
+        .filter(|field| named.contains(field.name()))
+        .collect();
     let arrow = Arc::new(Schema::new(fields));
     let predicate =
         state.create_physical_expr(predicate, &DFSchema::try_from(Arc::clone(&arrow))?)?;
@@ -187,11 +206,13 @@ impl TableProvider for SeriesTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let answers = filters.iter().map(|filter| match classify(filter, &self.schema) {
-            Class::Exact(_) | Class::PerSeries => TableProviderFilterPushDown::Exact,
-            Class::Inexact(_) => TableProviderFilterPushDown::Inexact,
-            Class::Unknown => TableProviderFilterPushDown::Unsupported,
-        });
+        let answers = filters
+            .iter()
+            .map(|filter| match classify(filter, &self.schema) {
+                Class::Exact(_) | Class::PerSeries => TableProviderFilterPushDown::Exact,
+                Class::Inexact(_) => TableProviderFilterPushDown::Inexact,
+                Class::Unknown => TableProviderFilterPushDown::Unsupported,
+            });
         Ok(answers.collect())
     }
 
@@ -208,7 +229,11 @@ impl TableProvider for SeriesTable {
         };
         let snapshot = self.snapshot(state.execution_props().query_execution_start_time)?;
         let narrowed = narrow(filters, &self.schema);
-        let tags = if narrowed.range.is_empty() { &TagFilter::None } else { &narrowed.tags };
+        let tags = if narrowed.range.is_empty() {
+            &TagFilter::None
+        } else {
+            &narrowed.tags
+        };
         let selection = snapshot.select(tags);
         let selection = select_by_tags(&snapshot, &selection, narrowed.per_series, state)?;
         let (mut sources, mut columns) = (Vec::new(), Vec::new());
@@ -230,13 +255,22 @@ impl TableProvider for SeriesTable {
             selection,
             range: narrowed.range,
             columns,
-            bounds: filters.iter().flat_map(|filter| bounds(filter, &self.schema)).collect(),
+            bounds: filters
+                .iter()
+                .flat_map(|filter| bounds(filter, &self.schema))
+                .collect(),
             batch_rows: state.config().batch_size(),
             partitions: state.config().target_partitions(),
             limit,
         };
         let description = self.describe(&snapshot, &request, filters);
-        Ok(Arc::new(SeriesScan::new(snapshot, request, schema, sources, description)?))
+        Ok(Arc::new(SeriesScan::new(
+            snapshot,
+            request,
+            schema,
+            sources,
+            description,
+        )?))
     }
 
     async fn insert_into(
@@ -261,7 +295,12 @@ impl TableProvider for SeriesTable {
 
 impl SeriesTable {
     /// What EXPLAIN says of a scan.
-    fn describe(&self, snapshot: &TableSnapshot, request: &ScanRequest, filters: &[Expr]) -> String {
+    fn describe(
+        &self,
+        snapshot: &TableSnapshot,
+        request: &ScanRequest,
+        filters: &[Expr],
+    ) -> String {
         let total = snapshot.select(&TagFilter::All).len();
         let mut text = format!(
             "{}.{}, series={} of {total}",
@@ -282,7 +321,10 @@ impl SeriesTable {
             }
         }
         if !filters.is_empty() {
-            let filters: Vec<String> = filters.iter().map(|filter| filter.human_display().to_string()).collect();
+            let filters: Vec<String> = filters
+                .iter()
+                .map(|filter| filter.human_display().to_string())
+                .collect();
             let _ = write!(text, ", filters=[{}]", filters.join(", "));
         }
         if let Some(limit) = request.limit {

@@ -16,28 +16,90 @@ const NAMES: &[(FieldType, &[&str])] = &[
     (
         FieldType::I32,
         &[
-            "INT", "INTEGER", "INT4", "INT32", "SMALLINT", "INT2", "INT16", "TINYINT", "MEDIUMINT",
-            "SIGNED", "DATE32",
+            "INT",
+            "INTEGER",
+            "INT4",
+            "INT32",
+            "SMALLINT",
+            "INT2",
+            "INT16",
+            "TINYINT",
+            "MEDIUMINT",
+            "SIGNED",
+            "DATE32",
         ],
     ),
-    (FieldType::I64, &["BIGINT", "INT8", "INT64", "LONG", "UINT8", "UINT16", "UINT32",
-        "UTINYINT", "USMALLINT", "UINTEGER", "INT UNSIGNED", "INTEGER UNSIGNED", "INT4 UNSIGNED"]),
-    (FieldType::U64, &["BIGINT UNSIGNED", "UBIGINT", "UINT64", "INT8 UNSIGNED", "UNSIGNED"]),
+    (
+        FieldType::I64,
+        &[
+            "BIGINT",
+            "INT8",
+            "INT64",
+            "LONG",
+            "UINT8",
+            "UINT16",
+            "UINT32",
+            "UTINYINT",
+            "USMALLINT",
+            "UINTEGER",
+            "INT UNSIGNED",
+            "INTEGER UNSIGNED",
+            "INT4 UNSIGNED",
+        ],
+    ),
+    (
+        FieldType::U64,
+        &[
+            "BIGINT UNSIGNED",
+            "UBIGINT",
+            "UINT64",
+            "INT8 UNSIGNED",
+            "UNSIGNED",
+        ],
+    ),
     (FieldType::F32, &["FLOAT", "REAL", "FLOAT4", "FLOAT32"]),
-    (FieldType::F64, &["DOUBLE", "DOUBLE PRECISION", "FLOAT8", "FLOAT64", "NUMERIC", "DECIMAL"]),
+    (
+        FieldType::F64,
+        &[
+            "DOUBLE",
+            "DOUBLE PRECISION",
+            "FLOAT8",
+            "FLOAT64",
+            "NUMERIC",
+            "DECIMAL",
+        ],
+    ),
     (
         FieldType::String,
         &[
-            "STRING", "TEXT", "VARCHAR", "CHARACTER VARYING", "CHAR", "CHARACTER", "NVARCHAR",
-            "NCHAR", "BPCHAR", "JSON", "JSONB", "UUID", "SYMBOL",
+            "STRING",
+            "TEXT",
+            "VARCHAR",
+            "CHARACTER VARYING",
+            "CHAR",
+            "CHARACTER",
+            "NVARCHAR",
+            "NCHAR",
+            "BPCHAR",
+            "JSON",
+            "JSONB",
+            "UUID",
+            "SYMBOL",
         ],
     ),
-    (FieldType::Bytes, &["BYTES", "BYTEA", "BLOB", "BINARY", "VARBINARY"]),
+    (
+        FieldType::Bytes,
+        &["BYTES", "BYTEA", "BLOB", "BINARY", "VARBINARY"],
+    ),
     (
         FieldType::Timestamp,
         &[
-            "TIMESTAMP", "TIMESTAMP WITHOUT TIME ZONE", "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ",
-            "DATETIME", "TIMESTAMP_NS",
+            "TIMESTAMP",
+            "TIMESTAMP WITHOUT TIME ZONE",
+            "TIMESTAMP WITH TIME ZONE",
+            "TIMESTAMPTZ",
+            "DATETIME",
+            "TIMESTAMP_NS",
         ],
     ),
 ];
@@ -110,11 +172,17 @@ fn with_role(field: Field, role: &str) -> Field {
 
 /// A table's schema in Arrow: time, tags, fields.
 pub fn arrow_schema(schema: &TableSchema) -> SchemaRef {
-    let time = with_role(Field::new(&schema.time_name, time_data_type(), false), "time");
+    let time = with_role(
+        Field::new(&schema.time_name, time_data_type(), false),
+        "time",
+    );
     let mut columns = vec![time];
     columns.extend(tag_fields(schema));
     columns.extend(schema.fields.iter().map(|field| {
-        with_role(Field::new(&field.name, field.kind.data_type(), true), "field")
+        with_role(
+            Field::new(&field.name, field.kind.data_type(), true),
+            "field",
+        )
     }));
     Arc::new(Schema::new(columns))
 }
@@ -122,7 +190,8 @@ pub fn arrow_schema(schema: &TableSchema) -> SchemaRef {
 /// A table's tags in Arrow.
 pub fn tag_fields(schema: &TableSchema) -> Vec<Field> {
     let tags = schema.tags.iter();
-    tags.map(|tag| with_role(Field::new(&tag.name, tag_data_type(tag.kind), true), "tag")).collect()
+    tags.map(|tag| with_role(Field::new(&tag.name, tag_data_type(tag.kind), true), "tag"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -150,7 +219,10 @@ mod tests {
     fn lengths_do_not_matter_and_other_types_are_refused() {
         assert_eq!(read("varchar(20)").ok(), Some(FieldType::String));
         assert_eq!(read("timestamp(3)").ok(), Some(FieldType::Timestamp));
-        assert_eq!(read("timestamp(3) with time zone").ok(), Some(FieldType::Timestamp));
+        assert_eq!(
+            read("timestamp(3) with time zone").ok(),
+            Some(FieldType::Timestamp)
+        );
         assert_eq!(read("float(53)").ok(), Some(FieldType::F64));
         assert!(read("point").is_err());
         assert!(read("int[]").is_err());

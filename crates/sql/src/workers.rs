@@ -83,11 +83,20 @@ impl Workers {
             .thread_name("marigram-sql")
             .enable_all()
             .build()?;
-        Ok(Self { runtime: Some(runtime) })
+        Ok(Self {
+            runtime: Some(runtime),
+        })
     }
 
     fn runtime(&self) -> &Runtime {
-        self.runtime.as_ref().expect("it is taken only when the workers are dropped")
+        self.runtime
+            .as_ref()
+            .expect("it is taken only when the workers are dropped")
+    }
+
+    /// Starts blocking work that nobody waits for.
+    pub fn start(&self, work: impl FnOnce() + Send + 'static) {
+        self.runtime().spawn_blocking(work);
     }
 
     /// Runs blocking work.
@@ -100,7 +109,9 @@ impl Workers {
     ) -> SqlResult<T> {
         match self.runtime().spawn_blocking(work).await {
             Ok(result) => result,
-            Err(error) => Err(ServiceError::Internal(format!("a statement failed: {error}")).into()),
+            Err(error) => {
+                Err(ServiceError::Internal(format!("a statement failed: {error}")).into())
+            }
         }
     }
 
@@ -117,7 +128,9 @@ impl Workers {
         let _stop = StopOnDrop(task.abort_handle());
         match task.await {
             Ok(result) => result,
-            Err(error) => Err(ServiceError::Internal(format!("a statement failed: {error}")).into()),
+            Err(error) => {
+                Err(ServiceError::Internal(format!("a statement failed: {error}")).into())
+            }
         }
     }
 
@@ -139,7 +152,9 @@ impl Workers {
         let (sender, mut receiver) = mpsc::channel(MESSAGES_MAX);
         let statement = sql.to_owned();
         let task = self.runtime().spawn(async move {
-            let outlet = Outlet { sender: sender.clone() };
+            let outlet = Outlet {
+                sender: sender.clone(),
+            };
             let last = match within(timeout, work(outlet)).await {
                 Ok(()) => Message::End,
                 Err(error) => Message::Failed(error.into_service(&statement)),
@@ -160,7 +175,10 @@ impl Workers {
                         None => Some((Err(broken()), None)),
                     }
                 });
-                Ok(Answer::Rows(RowStream { schema, batches: batches.boxed() }))
+                Ok(Answer::Rows(RowStream {
+                    schema,
+                    batches: batches.boxed(),
+                }))
             }
             Some(Message::Done { tag, rows }) => Ok(Answer::Done { tag, rows }),
             Some(Message::Failed(error)) => Err(error),
@@ -177,7 +195,9 @@ async fn within<T>(
     timeout: Option<Duration>,
     work: impl Future<Output = SqlResult<T>>,
 ) -> SqlResult<T> {
-    let Some(timeout) = timeout else { return work.await };
+    let Some(timeout) = timeout else {
+        return work.await;
+    };
     match tokio::time::timeout(timeout, work).await {
         Ok(result) => result,
         Err(_) => Err(SqlError::Service(ServiceError::Cancelled(format!(

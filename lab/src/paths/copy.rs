@@ -3,7 +3,7 @@
 use super::CREATE;
 use super::process::Process;
 use anyhow::{Result, ensure};
-use marigram_lab::set_s::{SetS, START_S};
+use marigram_lab::set_s::SetS;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio_postgres::NoTls;
@@ -40,18 +40,24 @@ fn encode(set: &SetS) -> Vec<Vec<u8>> {
 
 /// Writes the set; gives the time to the last acknowledgement, and that of a restart.
 pub fn ingest(set: &SetS, data: &Path, binary: &Path) -> Result<(Duration, Duration, u64)> {
-    debug_assert!(START_S > POSTGRES_EPOCH_S);
     let chunks = encode(set);
     let mut server = Process::start(binary, data)?;
     server.sql(CREATE)?;
-    let config = format!("host=127.0.0.1 port={} user=bench dbname=main", server.postgres);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let config = format!(
+        "host=127.0.0.1 port={} user=bench dbname=main",
+        server.postgres
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let ingest = runtime.block_on(async {
         let (client, connection) = tokio_postgres::connect(&config, NoTls).await?;
         tokio::spawn(connection);
         let start = Instant::now();
         let columns = "time, devid, devname, devgroup, temperature, humidity";
-        let sink = client.copy_in(&format!("COPY s ({columns}) FROM STDIN BINARY")).await?;
+        let sink = client
+            .copy_in(&format!("COPY s ({columns}) FROM STDIN BINARY"))
+            .await?;
         let mut sink = std::pin::pin!(sink);
         for chunk in chunks {
             futures::SinkExt::send(&mut sink, bytes::Bytes::from(chunk)).await?;

@@ -20,7 +20,11 @@ pub fn ingest(set: &SetS, data: &Path) -> Result<(Duration, Duration, u64)> {
     let start = Instant::now();
     for batch in &batches {
         let report = db.write("main", batch)?;
-        ensure!(report.rejected.is_empty(), "row refused: {}", report.rejected[0].reason);
+        ensure!(
+            report.rejected.is_empty(),
+            "row refused: {}",
+            report.rejected[0].reason
+        );
     }
     let ingest = start.elapsed();
     db.close()?;

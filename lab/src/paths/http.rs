@@ -19,7 +19,11 @@ pub fn ingest(set: &SetS, data: &Path, binary: &Path) -> Result<(Duration, Durat
         .collect();
     let mut server = Process::start(binary, data)?;
     // Line protocol carries tags as text.
-    server.sql(&CREATE.replace("devid BIGINT TAG, ", "").replace("BIGINT TAG", "STRING TAG"))?;
+    server.sql(
+        &CREATE
+            .replace("devid BIGINT TAG, ", "")
+            .replace("BIGINT TAG", "STRING TAG"),
+    )?;
     let url = server.url("/write?db=main&precision=s");
     let next = AtomicUsize::new(0);
     let send = || -> Result<()> {

@@ -25,18 +25,26 @@ impl Process {
         std::fs::create_dir_all(data)?;
         let (http, postgres) = (free_port()?, free_port()?);
         let child = spawn(binary, data, http, postgres)?;
-        let mut process =
-            Self { child, binary: binary.to_owned(), data: data.to_owned(), http, postgres };
+        let mut process = Self {
+            child,
+            binary: binary.to_owned(),
+            data: data.to_owned(),
+            http,
+            postgres,
+        };
         process.wait_until_up()?;
         Ok(process)
     }
 
     fn wait_until_up(&mut self) -> Result<()> {
-        let deadline = Instant::now() + Duration::from_secs(120);
+        let deadline = Instant::now() + Duration::from_mins(2);
         while ureq::get(self.url("/health")).call().is_err() {
             let ended = self.child.try_wait()?;
             ensure!(ended.is_none(), "the server ended instead of starting");
-            ensure!(Instant::now() < deadline, "the server did not answer within two minutes");
+            ensure!(
+                Instant::now() < deadline,
+                "the server did not answer within two minutes"
+            );
             std::thread::sleep(Duration::from_millis(2));
         }
         Ok(())
@@ -49,7 +57,9 @@ impl Process {
 
     /// Runs SQL in the default database.
     pub fn sql(&self, statement: &str) -> Result<()> {
-        ureq::post(self.url("/api/v1/sql")).send(statement).context(statement.to_owned())?;
+        ureq::post(self.url("/api/v1/sql"))
+            .send(statement)
+            .context(statement.to_owned())?;
         Ok(())
     }
 
@@ -62,7 +72,10 @@ impl Process {
         self.child = spawn(&self.binary, &self.data, self.http, self.postgres)?;
         self.wait_until_up()?;
         let restart = start.elapsed();
-        let metrics = ureq::get(self.url("/metrics")).call()?.body_mut().read_to_string()?;
+        let metrics = ureq::get(self.url("/metrics"))
+            .call()?
+            .body_mut()
+            .read_to_string()?;
         let replayed = metrics
             .lines()
             .find_map(|line| line.strip_prefix("marigram_recovery_wal_bytes "))

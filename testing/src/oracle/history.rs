@@ -337,7 +337,9 @@ mod tests {
     /// What an engine would show that has made these changes; device "a" is in shard 0.
     fn observed(changes: &[&Change]) -> Observed {
         let mut oracle = Oracle::default();
-        changes.iter().for_each(|change| oracle.apply(change));
+        for change in changes {
+            oracle.apply(change);
+        }
         let table = |(name, table): (&String, &Table)| {
             let tag = TagColumn {
                 name: "device".into(),

@@ -72,7 +72,12 @@ pub fn import(client: &Client) -> Result<()> {
             let item = item?;
             ensure!(item.bad.is_empty(), "{}: {:?}", file.series, item.bad);
             for report in client.write(item.batches)? {
-                ensure!(report.rejected.is_empty(), "{}: {:?}", file.series, report.rejected);
+                ensure!(
+                    report.rejected.is_empty(),
+                    "{}: {:?}",
+                    file.series,
+                    report.rejected
+                );
                 stored += report.stored as u64;
             }
         }
@@ -80,7 +85,7 @@ pub fn import(client: &Client) -> Result<()> {
         bar.set_message(terminal::rate(stored, begin.elapsed()));
     }
     bar.finish_and_clear();
-    println!(
+    outln!(
         "  {TABLE}: {} of {} real sensors in {} ({})",
         terminal::counted(stored, "row"),
         FILES.len(),

@@ -1,7 +1,8 @@
 //! The questions, each with its SQL, its answer and its time.
 
 use super::plot;
-use crate::client::{Client, Reply};
+use crate::client::Client;
+use crate::reply::Reply;
 use crate::table;
 use crate::terminal::{self, Style, styled};
 use anyhow::{Result, bail};
@@ -44,12 +45,12 @@ GROUP BY hour ORDER BY average DESC LIMIT 5",
         show: Show::Table,
     },
     Question {
-        words: "Where are gaps of more than a day in the sensors' data?",
+        words: "Where are gaps of more than three hours in the sensors' data?",
         sql: "SELECT sensor, kind, before AS silent_from, time AS silent_to, time - before AS gap
 FROM (SELECT sensor, kind, time,
              lag(time) OVER (PARTITION BY sensor, kind ORDER BY time) AS before
       FROM sensors) AS steps
-WHERE time - before > INTERVAL '1 day' ORDER BY gap DESC LIMIT 8",
+WHERE time - before > INTERVAL '3 hours' ORDER BY gap DESC LIMIT 8",
         show: Show::Table,
     },
     Question {
@@ -104,12 +105,12 @@ WHERE speed > 20 GROUP BY load_class ORDER BY avg(load)",
 /// Asks them all and prints the answers.
 pub fn ask_all(client: &mut Client) -> Result<()> {
     for question in &QUESTIONS {
-        println!("{}", styled(Style::Bold, question.words));
+        outln!("{}", styled(Style::Bold, question.words));
         for line in question.sql.lines() {
-            println!("  {}", styled(Style::Code, line));
+            outln!("  {}", styled(Style::Code, line));
         }
         ask(client, question)?;
-        println!();
+        outln!("");
     }
     Ok(())
 }
@@ -128,11 +129,18 @@ fn ask(client: &mut Client, question: &Question) -> Result<()> {
         Show::Table => None,
     };
     match plotted {
-        Some(plot) => println!("{plot}"),
-        None => print!("{}", table::render(&schema, &batches)?),
+        Some(plot) => outln!("{plot}"),
+        None => out!("{}", table::render(&schema, &batches)?),
     }
-    let rows: usize = batches.iter().map(arrow::array::RecordBatch::num_rows).sum();
-    let note = format!("({} · {})", terminal::counted(rows as u64, "row"), terminal::span(time));
-    println!("{}", styled(Style::Dim, &note));
+    let rows: usize = batches
+        .iter()
+        .map(arrow::array::RecordBatch::num_rows)
+        .sum();
+    let note = format!(
+        "({} · {})",
+        terminal::counted(rows as u64, "row"),
+        terminal::span(time)
+    );
+    outln!("{}", styled(Style::Dim, &note));
     Ok(())
 }

@@ -165,7 +165,10 @@ impl Truck {
             speed: round(self.speed, 1),
             fuel: fuel_is_known.then(|| round(self.fuel, 3)),
             load: self.load,
-            engine_temp: round(20.0 + self.speed * 0.8 + self.random.unit() * 4.0, 1),
+            engine_temp: round(
+                22.0 + self.speed * (0.6 + self.load / 90_000.0) + self.random.unit() * 4.0,
+                1,
+            ),
         })
     }
 
@@ -175,7 +178,10 @@ impl Truck {
         self.speed += (wanted - self.speed) * 0.4 + (self.random.unit() - 0.5) * 6.0;
         self.speed = self.speed.clamp(0.0, 95.0);
         let km = self.speed / 60.0;
-        let (north, east) = (lat - self.lat, (lon - self.lon) * self.lat.to_radians().cos());
+        let (north, east) = (
+            lat - self.lat,
+            (lon - self.lon) * self.lat.to_radians().cos(),
+        );
         let distance_km = (north * north + east * east).sqrt() * 111.2;
         // A truck of 18 t takes about 33 litres for 100 km; the tank holds 400.
         self.fuel = (self.fuel - km * (0.20 + self.load / 18_000.0 * 0.13) / 400.0).max(0.02);
@@ -184,7 +190,7 @@ impl Truck {
             self.to = (self.to + 1 + self.random.below(TOWNS.len() - 1)) % TOWNS.len();
             self.load = (self.random.unit() * 18_000.0).round();
             self.rest_minutes = 30 + self.random.below(180) as u32;
-            if self.random.chance(0.6) {
+            if self.random.chance(0.25) {
                 self.fuel = 1.0;
             }
             return;
@@ -232,14 +238,18 @@ impl Arrivals {
             if row.minute.is_multiple_of(10) {
                 self.diagnostics.row(diagnostic, time);
                 self.diagnostics.field("load", FieldValueRef::F64(row.load));
-                self.diagnostics.field("engine_temp", FieldValueRef::F64(row.engine_temp));
+                self.diagnostics
+                    .field("engine_temp", FieldValueRef::F64(row.engine_temp));
             }
         }
     }
 
     fn finish(self) -> Vec<WriteBatch> {
         let batches = [self.readings.finish(), self.diagnostics.finish()];
-        batches.into_iter().filter(|batch| !batch.is_empty()).collect()
+        batches
+            .into_iter()
+            .filter(|batch| !batch.is_empty())
+            .collect()
     }
 }
 
@@ -292,7 +302,11 @@ pub fn import(client: &Client, fleet: Fleet) -> Result<Sent> {
     let mut stored = 0;
     let sent = arrive(fleet, |batches| {
         for report in client.write(batches)? {
-            ensure!(report.rejected.is_empty(), "refused: {:?}", report.rejected.first());
+            ensure!(
+                report.rejected.is_empty(),
+                "refused: {:?}",
+                report.rejected.first()
+            );
             stored += report.stored as u64;
         }
         bar.set_position(stored);
@@ -300,7 +314,7 @@ pub fn import(client: &Client, fleet: Fleet) -> Result<Sent> {
         Ok(())
     })?;
     bar.finish_and_clear();
-    println!(
+    outln!(
         "  readings, diagnostics: {} of {} in {} ({}, as they would arrive: {} synced batches)",
         terminal::counted(stored, "row"),
         terminal::counted(u64::from(fleet.trucks), "truck"),
@@ -345,7 +359,10 @@ mod tests {
         assert_eq!(rows.len() as u64, sent.rows);
         let distinct: HashSet<_> = rows.iter().collect();
         assert_eq!(distinct.len() as u64, sent.distinct);
-        assert_eq!(rows.len() - distinct.len(), usize::try_from(sent.repeated).unwrap());
+        assert_eq!(
+            rows.len() - distinct.len(),
+            usize::try_from(sent.repeated).unwrap()
+        );
         let mut newest = HashMap::new();
         let mut late = HashSet::new();
         for row in &rows {
@@ -365,7 +382,9 @@ mod tests {
     fn trucks_stay_between_the_towns() {
         let mut truck = Truck::new(3);
         for minute in 0..2 * MINUTES_OF_DAY {
-            let Some(row) = truck.drive(minute) else { continue };
+            let Some(row) = truck.drive(minute) else {
+                continue;
+            };
             assert!((50.0..54.0).contains(&row.lat) && (4.0..10.5).contains(&row.lon));
             assert!((0.0..=95.0).contains(&row.speed));
             assert!(row.fuel.is_none_or(|fuel| (0.0..=1.0).contains(&fuel)));

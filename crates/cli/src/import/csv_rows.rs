@@ -1,6 +1,6 @@
 //! CSV with a header, in batches.
 
-use super::infer::{self, Plan, is_null, read_bool};
+use super::infer::{self, Plan, is_null, read_bool, read_f64};
 use super::time_text::TimeForm;
 use super::{BATCH_ROWS, Parsed, Reading};
 use anyhow::{Context, Result, bail};
@@ -25,10 +25,15 @@ pub fn read(
     delimiter: u8,
     send: &dyn Fn(Result<Parsed>) -> bool,
 ) -> Result<()> {
-    let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(source);
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .flexible(true)
+        .from_reader(source);
     let header = reader.headers().context("its header line cannot be read")?;
-    let names: Vec<String> =
-        header.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_owned()).collect();
+    let names: Vec<String> = header
+        .iter()
+        .map(|name| name.trim_start_matches('\u{feff}').trim().to_owned())
+        .collect();
     if names.iter().all(String::is_empty) {
         bail!("it has no header line with the names of its columns");
     }
@@ -120,7 +125,7 @@ impl Column {
             Self::I64(_) => (cell.parse::<i64>().is_ok(), "BIGINT"),
             Self::U64(_) => (cell.parse::<u64>().is_ok(), "BIGINT UNSIGNED"),
             Self::F32(_) => (cell.parse::<f32>().is_ok(), "FLOAT"),
-            Self::F64(_) => (cell.parse::<f64>().is_ok(), "DOUBLE"),
+            Self::F64(_) => (read_f64(cell).is_some(), "an exact DOUBLE"),
             Self::Time(_) => (TimeForm::Iso.read(cell).is_some(), "TIMESTAMP"),
             Self::Text(_) => (true, "STRING"),
         };
@@ -135,7 +140,7 @@ impl Column {
             Self::I64(b) => b.append_option(cell.and_then(|c| c.parse().ok())),
             Self::U64(b) => b.append_option(cell.and_then(|c| c.parse().ok())),
             Self::F32(b) => b.append_option(cell.and_then(|c| c.parse().ok())),
-            Self::F64(b) => b.append_option(cell.and_then(|c| c.parse().ok())),
+            Self::F64(b) => b.append_option(cell.and_then(read_f64)),
             Self::Time(b) => b.append_option(cell.and_then(|c| TimeForm::Iso.read(c))),
             Self::Text(b) => b.append_option(cell),
         }
@@ -179,7 +184,15 @@ impl<'a> Rows<'a> {
     fn new(reading: &'a Reading, names: &'a [String], plan: &'a Plan) -> Self {
         let columns = plan.kinds.iter().map(|kind| Column::new(*kind)).collect();
         let (times, lines, bad) = (Vec::new(), Vec::new(), Vec::new());
-        Self { reading, names, plan, columns, times, lines, bad }
+        Self {
+            reading,
+            names,
+            plan,
+            columns,
+            times,
+            lines,
+            bad,
+        }
     }
 
     fn push(&mut self, record: &StringRecord) {
@@ -202,7 +215,11 @@ impl<'a> Rows<'a> {
     /// The time of a record, if all of it can be stored.
     fn time_of(&self, record: &StringRecord) -> Result<i64, String> {
         if record.len() != self.names.len() {
-            return Err(format!("{} values for {} columns", record.len(), self.names.len()));
+            return Err(format!(
+                "{} values for {} columns",
+                record.len(),
+                self.names.len()
+            ));
         }
         let name = &self.names[self.plan.time_at];
         let cell = &record[self.plan.time_at];
@@ -216,9 +233,9 @@ impl<'a> Rows<'a> {
             if at == self.plan.time_at || is_null(cell) {
                 continue;
             }
-            column.takes(cell).map_err(|kind| {
-                format!("column '{}': '{cell}' is not {kind}", self.names[at])
-            })?;
+            column
+                .takes(cell)
+                .map_err(|kind| format!("column '{}': '{cell}' is not {kind}", self.names[at]))?;
         }
         Ok(time)
     }
@@ -243,7 +260,13 @@ impl<'a> Rows<'a> {
             arrays.push(Arc::new(values));
         }
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?;
-        parsed(self.reading, &self.plan.roles, &rows, lines, std::mem::take(&mut self.bad))
+        parsed(
+            self.reading,
+            &self.plan.roles,
+            &rows,
+            lines,
+            std::mem::take(&mut self.bad),
+        )
     }
 }
 
@@ -268,18 +291,37 @@ pub fn parsed(
     let rows = renamed.as_ref().unwrap_or(rows);
     let converted = marigram::convert(&reading.table, &roles, schema, rows)?;
     let line_of = |row: u32| lines.get(row as usize).copied().unwrap_or(0);
-    bad.extend(converted.rejected.iter().map(|row| (line_of(row.row), row.reason.clone())));
+    bad.extend(
+        converted
+            .rejected
+            .iter()
+            .map(|row| (line_of(row.row), row.reason.clone())),
+    );
     let count = u32::try_from(converted.batch.len())?;
-    let kept = (0..count).map(|row| line_of(converted.source_row(row))).collect();
+    let kept = (0..count)
+        .map(|row| line_of(converted.source_row(row)))
+        .collect();
     if count == 0 {
-        return Ok(Parsed { batches: Vec::new(), lines: Vec::new(), bad });
+        return Ok(Parsed {
+            batches: Vec::new(),
+            lines: Vec::new(),
+            bad,
+        });
     }
-    Ok(Parsed { batches: vec![converted.batch], lines: vec![kept], bad })
+    Ok(Parsed {
+        batches: vec![converted.batch],
+        lines: vec![kept],
+        bad,
+    })
 }
 
 fn rename(rows: &RecordBatch, from: &str, to: &str) -> Result<RecordBatch> {
     let fields = rows.schema_ref().fields().iter().map(|field| {
-        let name = if field.name() == from { to } else { field.name() };
+        let name = if field.name() == from {
+            to
+        } else {
+            field.name()
+        };
         Field::new(name, field.data_type().clone(), field.is_nullable())
     });
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
@@ -313,7 +355,10 @@ mod tests {
     fn good_rows_are_kept_and_bad_ones_named_by_line() {
         let text = "time,site,rpm\n2026-01-01 00:00:00,a,900\n2026-01-01 00:01:00,b\n\
                     ,a,901\nlater,a,902\n2026-01-01 00:02:00,\"a\nb\",\n2026-01-01 00:03:00,a,903\n";
-        let options = ReadOptions { tags: vec!["site".into()], ..ReadOptions::default() };
+        let options = ReadOptions {
+            tags: vec!["site".into()],
+            ..ReadOptions::default()
+        };
         let parsed = import(text, options).unwrap();
         let parsed = &parsed[0];
         let batch = &parsed.batches[0];
@@ -321,14 +366,16 @@ mod tests {
         assert_eq!(parsed.lines, [[2, 6, 8]]);
         let bad: Vec<u64> = parsed.bad.iter().map(|(line, _)| *line).collect();
         assert_eq!(bad, [3, 4, 5]);
-        assert_eq!(batch.fields[0].kind(), FieldType::I64);
+        assert_eq!(batch.fields[0].kind(), FieldType::F64);
         let plant = batch.tags.iter().find(|tag| tag.name == "plant").unwrap();
         assert_eq!(plant.value(0), Some(TagValueRef::String("west")));
     }
 
     #[test]
     fn a_file_without_a_time_says_so() {
-        let error = import("a,b\n1,2\n", ReadOptions::default()).map(|_| ()).unwrap_err();
+        let error = import("a,b\n1,2\n", ReadOptions::default())
+            .map(|_| ())
+            .unwrap_err();
         assert!(error.to_string().contains("--time-column"), "{error}");
     }
 }

@@ -8,7 +8,16 @@ use marigram_model::FieldType;
 
 /// Names that a time column has, first choice first.
 const TIME_NAMES: [&str; 10] = [
-    "time", "timestamp", "ts", "_time", "datetime", "date_time", "date", "utc", "created_at", "t",
+    "time",
+    "timestamp",
+    "ts",
+    "_time",
+    "datetime",
+    "date_time",
+    "date",
+    "utc",
+    "created_at",
+    "t",
 ];
 
 /// What stands for no value.
@@ -35,30 +44,56 @@ pub struct Plan {
 /// Decides what the columns `names` are, whose first rows are `sample`.
 pub fn plan(reading: &Reading, names: &[String], sample: &[Vec<String>]) -> Result<Plan> {
     let cells = |at: usize| {
-        sample.iter().filter_map(move |row| row.get(at)).map(String::as_str).filter(|c| !is_null(c))
+        sample
+            .iter()
+            .filter_map(move |row| row.get(at))
+            .map(String::as_str)
+            .filter(|c| !is_null(c))
     };
     let time_at = time_column(reading, names, &cells)?;
     let time_form = time_form(reading, &names[time_at], cells(time_at))?;
     let options = &reading.options;
     if let Some(missing) = options.tags.iter().find(|tag| !names.contains(tag)) {
-        bail!("there is no column '{missing}' for a tag; the file has: {}", names.join(", "));
+        bail!(
+            "there is no column '{missing}' for a tag; the file has: {}",
+            names.join(", ")
+        );
     }
     let mut tags = options.tags.clone();
     if let Some(schema) = &reading.schema {
-        let known = schema.tags.iter().map(|tag| &tag.name).filter(|tag| names.contains(tag));
+        let known = schema
+            .tags
+            .iter()
+            .map(|tag| &tag.name)
+            .filter(|tag| names.contains(tag));
         tags.extend(known.filter(|tag| !options.tags.contains(tag)).cloned());
     }
     let kinds = names.iter().enumerate().map(|(at, name)| {
         if at == time_at || tags.contains(name) {
             return None;
         }
-        let told = reading.types.iter().find(|(told, _)| told == name).map(|(_, kind)| *kind);
-        let known = reading.schema.as_ref().and_then(|schema| schema.field(name));
-        Some(told.or(known.map(|field| field.kind)).unwrap_or_else(|| kind_of(cells(at))))
+        let told = reading
+            .types
+            .iter()
+            .find(|(told, _)| told == name)
+            .map(|(_, kind)| *kind);
+        let known = reading
+            .schema
+            .as_ref()
+            .and_then(|schema| schema.field(name));
+        Some(
+            told.or(known.map(|field| field.kind))
+                .unwrap_or_else(|| kind_of(cells(at))),
+        )
     });
     let kinds = kinds.collect();
     tags.extend(reading.constant_tags.iter().map(|(name, _)| name.clone()));
-    Ok(Plan { roles: Roles::new(names[time_at].clone(), tags), time_at, time_form, kinds })
+    Ok(Plan {
+        roles: Roles::new(names[time_at].clone(), tags),
+        time_at,
+        time_form,
+        kinds,
+    })
 }
 
 fn time_column<'a, C: Iterator<Item = &'a str> + Clone>(
@@ -67,21 +102,36 @@ fn time_column<'a, C: Iterator<Item = &'a str> + Clone>(
     cells: &impl Fn(usize) -> C,
 ) -> Result<usize> {
     let known = reading.schema.as_ref().map(|schema| &schema.time_name);
-    let find = |name: &str| names.iter().position(|found| found.eq_ignore_ascii_case(name));
+    let find = |name: &str| {
+        names
+            .iter()
+            .position(|found| found.eq_ignore_ascii_case(name))
+    };
     if let Some(told) = &reading.options.time_column {
         let Some(at) = find(told) else {
-            bail!("there is no time column '{told}'; the file has: {}", names.join(", "));
+            bail!(
+                "there is no time column '{told}'; the file has: {}",
+                names.join(", ")
+            );
         };
         return Ok(at);
     }
-    let by_name = known.and_then(|name| find(name)).or_else(|| TIME_NAMES.iter().find_map(|n| find(n)));
+    let by_name = known
+        .and_then(|name| find(name))
+        .or_else(|| TIME_NAMES.iter().find_map(|n| find(n)));
     let by_values = || {
         (0..names.len()).find(|at| {
-            matches!(TimeForm::of(cells(*at)), Some(TimeForm::Iso | TimeForm::Pattern(_)))
+            matches!(
+                TimeForm::of(cells(*at)),
+                Some(TimeForm::Iso | TimeForm::Pattern(_))
+            )
         })
     };
     let Some(at) = by_name.or_else(by_values) else {
-        bail!("which column is the time? Give --time-column; the file has: {}", names.join(", "));
+        bail!(
+            "which column is the time? Give --time-column; the file has: {}",
+            names.join(", ")
+        );
     };
     Ok(at)
 }
@@ -99,7 +149,10 @@ fn time_form<'a>(
     }
     // A few bad times must not hide the form of the many.
     let found = TimeForm::of(cells.clone()).or_else(|| {
-        cells.clone().take(100).find_map(|cell| TimeForm::of(std::iter::once(cell)))
+        cells
+            .clone()
+            .take(100)
+            .find_map(|cell| TimeForm::of(std::iter::once(cell)))
     });
     match (found, cells.clone().next()) {
         (Some(form), _) => Ok(form),
@@ -111,7 +164,9 @@ fn time_form<'a>(
     }
 }
 
-/// The narrowest type that holds all of a sample: BOOLEAN, BIGINT, DOUBLE, else STRING.
+/// The type that holds all of a sample: BOOLEAN, DOUBLE, BIGINT, else STRING. Whole numbers are
+/// DOUBLE, as in line protocol (a sensor that showed 3 today may show 3.5 tomorrow), unless one of
+/// them is too large to be exact as one.
 pub fn kind_of<'a>(cells: impl Iterator<Item = &'a str> + Clone) -> FieldType {
     let all = |fits: fn(&str) -> bool| cells.clone().all(fits);
     if cells.clone().next().is_none() {
@@ -119,14 +174,25 @@ pub fn kind_of<'a>(cells: impl Iterator<Item = &'a str> + Clone) -> FieldType {
     }
     if all(|cell| read_bool(cell).is_some()) {
         FieldType::Bool
+    } else if all(|cell| read_f64(cell).is_some()) {
+        FieldType::F64
     } else if all(|cell| cell.parse::<i64>().is_ok()) {
         FieldType::I64
-    } else if all(|cell| cell.parse::<f64>().is_ok()) {
-        FieldType::F64
     } else {
         FieldType::String
     }
 }
+
+/// A number, unless it is a whole one that a DOUBLE cannot hold exactly.
+pub fn read_f64(cell: &str) -> Option<f64> {
+    let number: f64 = cell.parse().ok()?;
+    let is_exact =
+        number.abs() <= DOUBLE_EXACT || cell.contains(['.', 'e', 'E']) || !number.is_finite();
+    is_exact.then_some(number)
+}
+
+/// 2^53: up to here every whole number is a DOUBLE.
+const DOUBLE_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A truth value as files hold it. 0 and 1 are numbers.
 pub fn read_bool(cell: &str) -> Option<bool> {
@@ -162,17 +228,26 @@ mod tests {
 
     fn reading(options: ReadOptions) -> Reading {
         let table = "t".into();
-        Reading { table, schema: None, options, constant_tags: Vec::new(), types: Vec::new() }
+        Reading {
+            table,
+            schema: None,
+            options,
+            constant_tags: Vec::new(),
+            types: Vec::new(),
+        }
     }
 
     fn rows(rows: &[&[&str]]) -> Vec<Vec<String>> {
-        rows.iter().map(|row| row.iter().map(|cell| (*cell).to_owned()).collect()).collect()
+        rows.iter()
+            .map(|row| row.iter().map(|cell| (*cell).to_owned()).collect())
+            .collect()
     }
 
     #[test]
     fn types_come_from_the_sample() {
         let kind = |cells: &[&str]| kind_of(cells.iter().copied());
-        assert_eq!(kind(&["1", "-2"]), FieldType::I64);
+        assert_eq!(kind(&["1", "-2"]), FieldType::F64);
+        assert_eq!(kind(&["1", "9007199254740993"]), FieldType::I64);
         assert_eq!(kind(&["1", "2.5"]), FieldType::F64);
         assert_eq!(kind(&["true", "no"]), FieldType::Bool);
         assert_eq!(kind(&["1", "x"]), FieldType::String);
@@ -181,14 +256,23 @@ mod tests {
 
     #[test]
     fn a_plan_finds_time_tags_and_types() {
-        let options = ReadOptions { tags: vec!["site".into()], ..ReadOptions::default() };
+        let options = ReadOptions {
+            tags: vec!["site".into()],
+            ..ReadOptions::default()
+        };
         let names: Vec<String> = ["site", "when", "level", "ok"].map(String::from).to_vec();
-        let sample = rows(&[&["a", "2026-01-01 00:00:00", "1", "true"], &["b", "2026-01-02", "", "no"]]);
+        let sample = rows(&[
+            &["a", "2026-01-01 00:00:00", "1", "true"],
+            &["b", "2026-01-02", "", "no"],
+        ]);
         let plan = plan(&reading(options), &names, &sample).unwrap();
         assert_eq!(plan.time_at, 1);
         assert_eq!(plan.time_form, TimeForm::Iso);
         assert_eq!(plan.roles, Roles::new("when", ["site"]));
-        assert_eq!(plan.kinds, [None, None, Some(FieldType::I64), Some(FieldType::Bool)]);
+        assert_eq!(
+            plan.kinds,
+            [None, None, Some(FieldType::F64), Some(FieldType::Bool)]
+        );
     }
 
     #[test]

@@ -23,8 +23,13 @@ pub fn read(
         Some(Precision::Ns) | None => lines::Precision::Nanoseconds,
     };
     // A block has fewer lines than bytes, so every refused line is named.
-    let limits = lines::LineLimits { errors_max: usize::MAX };
-    let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let limits = lines::LineLimits {
+        errors_max: usize::MAX,
+    };
+    let now_ns = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_nanos();
     let now_ns = i64::try_from(now_ns).unwrap_or(i64::MAX);
     let mut block = Vec::new();
     let mut lines_before = 0;
@@ -34,17 +39,26 @@ pub fn read(
             .take(BLOCK_BYTES as u64)
             .read_to_end(&mut block)
             .context("it cannot be read on")?;
-        let end = if read == 0 { Some(block.len()) } else { last_line_end(&block) };
+        let end = if read == 0 {
+            Some(block.len())
+        } else {
+            last_line_end(&block)
+        };
         // A line longer than a block: read on.
         let Some(end) = end else { continue };
         if end > 0 {
             let parsed = lines::parse(&block[..end], precision, now_ns, limits);
             let line = |line: u64| lines_before + line;
-            let bad = parsed.errors.into_iter().map(|bad| (line(u64::from(bad.line)), bad.reason));
-            let numbers = parsed
-                .lines
-                .iter()
-                .map(|lines| lines.iter().map(|number| line(u64::from(*number))).collect());
+            let bad = parsed
+                .errors
+                .into_iter()
+                .map(|bad| (line(u64::from(bad.line)), bad.reason));
+            let numbers = parsed.lines.iter().map(|lines| {
+                lines
+                    .iter()
+                    .map(|number| line(u64::from(*number)))
+                    .collect()
+            });
             let item = Parsed {
                 bad: bad.collect(),
                 lines: numbers.collect(),
@@ -81,7 +95,14 @@ fn last_line_end(block: &[u8]) -> Option<usize> {
     // An unpaired quote must not hold back the whole rest of a file.
     end.or_else(|| {
         let too_long = block.len() > 4 * BLOCK_BYTES;
-        too_long.then(|| block.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1)).flatten()
+        too_long
+            .then(|| {
+                block
+                    .iter()
+                    .rposition(|byte| *byte == b'\n')
+                    .map(|at| at + 1)
+            })
+            .flatten()
     })
 }
 
@@ -105,10 +126,16 @@ mod tests {
         })
         .unwrap();
         let parsed = parsed.into_inner();
-        let bad: Vec<u64> =
-            parsed.iter().flat_map(|item| item.bad.iter().map(|(line, _)| *line)).collect();
+        let bad: Vec<u64> = parsed
+            .iter()
+            .flat_map(|item| item.bad.iter().map(|(line, _)| *line))
+            .collect();
         assert_eq!(bad, [half as u64 + 1]);
-        let rows: usize = parsed.iter().flat_map(|item| &item.batches).map(|b| b.len()).sum();
+        let rows: usize = parsed
+            .iter()
+            .flat_map(|item| &item.batches)
+            .map(|b| b.len())
+            .sum();
         assert_eq!(rows, 2 * half + 1);
         let last = parsed.last().unwrap().lines.last().unwrap().last().unwrap();
         assert_eq!(*last, 2 * half as u64 + 2);

@@ -44,24 +44,43 @@ fn roles(reading: &Reading, schema: &Schema) -> Result<Roles> {
     let known = reading.schema.as_deref().map(Roles::of);
     let first_timestamp = || {
         let is_time = |field: &&Arc<Field>| matches!(field.data_type(), DataType::Timestamp(_, _));
-        schema.fields().iter().find(is_time).map(|field| field.name().clone())
+        schema
+            .fields()
+            .iter()
+            .find(is_time)
+            .map(|field| field.name().clone())
     };
     let time = options
         .time_column
         .clone()
         .or_else(|| written.as_ref().map(|roles| roles.time.clone()))
-        .or_else(|| known.as_ref().map(|roles| roles.time.clone()).filter(|time| has(time)))
+        .or_else(|| {
+            known
+                .as_ref()
+                .map(|roles| roles.time.clone())
+                .filter(|time| has(time))
+        })
         .or_else(first_timestamp);
-    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let names: Vec<&str> = schema
+        .fields()
+        .iter()
+        .map(|field| field.name().as_str())
+        .collect();
     let Some(time) = time.filter(|time| has(time)) else {
-        bail!("which column is the time? Give --time-column; the file has: {}", names.join(", "));
+        bail!(
+            "which column is the time? Give --time-column; the file has: {}",
+            names.join(", ")
+        );
     };
     let mut tags = options.tags.clone();
     for roles in [known, written].into_iter().flatten() {
         tags.extend(roles.tags.into_iter().filter(|tag| has(tag)));
     }
     if let Some(missing) = tags.iter().find(|tag| !has(tag)) {
-        bail!("there is no column '{missing}' for a tag; the file has: {}", names.join(", "));
+        bail!(
+            "there is no column '{missing}' for a tag; the file has: {}",
+            names.join(", ")
+        );
     }
     tags.extend(reading.constant_tags.iter().map(|(name, _)| name.clone()));
     tags.sort();
@@ -73,13 +92,20 @@ fn with_constant_tags(reading: &Reading, rows: RecordBatch) -> Result<RecordBatc
     if reading.constant_tags.is_empty() {
         return Ok(rows);
     }
-    let mut fields: Vec<Field> =
-        rows.schema_ref().fields().iter().map(|field| field.as_ref().clone()).collect();
+    let mut fields: Vec<Field> = rows
+        .schema_ref()
+        .fields()
+        .iter()
+        .map(|field| field.as_ref().clone())
+        .collect();
     let mut columns = rows.columns().to_vec();
     for (name, value) in &reading.constant_tags {
         let values = StringArray::from_iter_values(std::iter::repeat_n(value, rows.num_rows()));
         fields.push(Field::new(name, values.data_type().clone(), true));
         columns.push(Arc::new(values) as ArrayRef);
     }
-    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+    Ok(RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        columns,
+    )?)
 }

@@ -18,7 +18,10 @@ const REASONS_MAX: usize = 20;
 impl Refusals {
     /// None yet; `named_max` of them will be named.
     pub fn new(named_max: usize) -> Self {
-        Self { named_max, ..Self::default() }
+        Self {
+            named_max,
+            ..Self::default()
+        }
     }
 
     /// Adds lines with their reasons.
@@ -29,7 +32,10 @@ impl Refusals {
             if self.by_reason.len() < REASONS_MAX || self.by_reason.contains_key(&kind) {
                 *self.by_reason.entry(kind).or_default() += 1;
             } else {
-                *self.by_reason.entry("other reasons".to_owned()).or_default() += 1;
+                *self
+                    .by_reason
+                    .entry("other reasons".to_owned())
+                    .or_default() += 1;
             }
             if self.named.len() < self.named_max {
                 self.named.push((line, reason));

@@ -55,15 +55,29 @@ impl Source {
             let bytes = file.metadata().map_or(0, |metadata| metadata.len());
             (Box::new(file.try_clone()?), Some(file), bytes)
         };
-        let counting = Counting { inner, position: position.clone() };
+        let counting = Counting {
+            inner,
+            position: position.clone(),
+        };
         let mut reader = BufReader::with_capacity(BUFFER_BYTES, counting);
-        let is_gzip = reader.fill_buf().context("cannot be read")?.starts_with(&GZIP_MAGIC);
+        let is_gzip = reader
+            .fill_buf()
+            .context("cannot be read")?
+            .starts_with(&GZIP_MAGIC);
         let reader: Box<dyn BufRead + Send> = if is_gzip {
-            Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(reader)))
+            Box::new(BufReader::with_capacity(
+                BUFFER_BYTES,
+                MultiGzDecoder::new(reader),
+            ))
         } else {
             Box::new(reader)
         };
-        Ok(Self { reader, plain: file.filter(|_| !is_gzip), bytes_total, position })
+        Ok(Self {
+            reader,
+            plain: file.filter(|_| !is_gzip),
+            bytes_total,
+            position,
+        })
     }
 
     /// Size of the file, compressed if it is; 0 where nobody knows.

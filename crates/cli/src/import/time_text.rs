@@ -49,7 +49,9 @@ impl FromStr for Precision {
             "ms" => Ok(Self::Ms),
             "us" | "u" => Ok(Self::Us),
             "ns" | "n" => Ok(Self::Ns),
-            other => Err(format!("'{other}' is not a unit of time: use s, ms, us or ns")),
+            other => Err(format!(
+                "'{other}' is not a unit of time: use s, ms, us or ns"
+            )),
         }
     }
 }
@@ -82,9 +84,13 @@ impl TimeForm {
     pub fn of<'a>(samples: impl Iterator<Item = &'a str> + Clone) -> Option<Self> {
         let mut numbers = samples.clone().map(|text| text.trim().parse::<f64>());
         if let Some(Ok(first)) = numbers.next() {
-            return numbers.all(|n| n.is_ok()).then(|| Self::Number(Precision::guess(first)));
+            return numbers
+                .all(|n| n.is_ok())
+                .then(|| Self::Number(Precision::guess(first)));
         }
-        let patterns = PATTERNS.iter().map(|pattern| Self::Pattern((*pattern).to_owned()));
+        let patterns = PATTERNS
+            .iter()
+            .map(|pattern| Self::Pattern((*pattern).to_owned()));
         std::iter::once(Self::Iso).chain(patterns).find(|form| {
             let mut any = false;
             samples.clone().all(|text| {
@@ -132,7 +138,8 @@ fn read_pattern(text: &str, pattern: &str) -> Option<i64> {
 /// Digits of `bytes` as a number.
 fn digits(bytes: &[u8]) -> Option<i64> {
     bytes.iter().try_fold(0i64, |number, byte| {
-        byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0'))
+        byte.is_ascii_digit()
+            .then(|| number * 10 + i64::from(byte - b'0'))
     })
 }
 
@@ -149,7 +156,11 @@ fn read_iso(text: &str) -> Option<i64> {
     let date = NaiveDate::from_ymd_opt(year, month, day)?;
     let days = i64::from(date.to_epoch_days());
     let rest = &bytes[10..];
-    let (seconds, ns) = if rest.is_empty() { (0, 0) } else { read_clock(rest)? };
+    let (seconds, ns) = if rest.is_empty() {
+        (0, 0)
+    } else {
+        read_clock(rest)?
+    };
     let seconds = days.checked_mul(86_400)?.checked_add(seconds)?;
     i64::try_from(i128::from(seconds) * 1_000_000_000 + i128::from(ns)).ok()
 }
@@ -167,7 +178,10 @@ fn read_clock(bytes: &[u8]) -> Option<(i64, i64)> {
         second = digits(rest.get(1..3)?)?;
         rest = &rest[3..];
         if matches!(rest.first(), Some(b'.' | b',')) {
-            let len = rest[1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let len = rest[1..]
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count();
             let kept = len.min(9);
             if len == 0 {
                 return None;
@@ -219,10 +233,23 @@ mod tests {
         ] {
             assert_eq!(TimeForm::Iso.read(text), Some(NOON), "{text}");
         }
-        assert_eq!(TimeForm::Iso.read("2014-07-01 12:00:00.25"), Some(NOON + 250_000_000));
+        assert_eq!(
+            TimeForm::Iso.read("2014-07-01 12:00:00.25"),
+            Some(NOON + 250_000_000)
+        );
         assert_eq!(TimeForm::Iso.read("1970-01-01"), Some(0));
-        assert_eq!(TimeForm::Iso.read("1969-12-31T23:59:59.999999999Z"), Some(-1));
-        for wrong in ["2014-13-01", "2014-07-01 25:00:00", "2014-07-01 12:00:00.", "9999-01-01", "", "x"] {
+        assert_eq!(
+            TimeForm::Iso.read("1969-12-31T23:59:59.999999999Z"),
+            Some(-1)
+        );
+        for wrong in [
+            "2014-13-01",
+            "2014-07-01 25:00:00",
+            "2014-07-01 12:00:00.",
+            "9999-01-01",
+            "",
+            "x",
+        ] {
             assert_eq!(TimeForm::Iso.read(wrong), None, "{wrong}");
         }
     }
@@ -239,8 +266,14 @@ mod tests {
             assert_eq!(form, TimeForm::Number(precision));
             assert_eq!(form.read(text), Some(NOON));
         }
-        assert_eq!(TimeForm::Number(Precision::S).read("1.5"), Some(1_500_000_000));
-        assert_eq!(TimeForm::Number(Precision::S).read("9223372036854775807"), None);
+        assert_eq!(
+            TimeForm::Number(Precision::S).read("1.5"),
+            Some(1_500_000_000)
+        );
+        assert_eq!(
+            TimeForm::Number(Precision::S).read("9223372036854775807"),
+            None
+        );
         assert_eq!(TimeForm::Number(Precision::Ns).read("NaN"), None);
     }
 

@@ -15,20 +15,20 @@ pub fn show(fs: &Arc<dyn FileSystem>, dir: &Path, all_segments: bool) -> Result<
     let catalog = Catalog::read(fs.as_ref(), dir).context("the catalog cannot be read")?;
     let names = Names(Some(catalog));
     let (files, bytes) = crate::verify::size(dir);
-    println!(
+    outln!(
         "{}: {} in {}",
         styled(Style::Bold, &dir.display().to_string()),
         terminal::bytes(bytes),
         terminal::counted(files, "file")
     );
     print_tables(&names);
-    println!("{}", styled(Style::Bold, "shards"));
+    outln!("{}", styled(Style::Bold, "shards"));
     let mut sizes = BTreeMap::new();
     for shard in shards(dir)? {
         show_shard(fs, &shard, &names, all_segments, &mut sizes)?;
     }
     if !sizes.is_empty() {
-        println!("{}", styled(Style::Bold, "columns in segments"));
+        outln!("{}", styled(Style::Bold, "columns in segments"));
         segment::print_sizes(&sizes, &names);
     }
     Ok(())
@@ -37,20 +37,33 @@ pub fn show(fs: &Arc<dyn FileSystem>, dir: &Path, all_segments: bool) -> Result<
 fn print_tables(names: &Names) {
     let Some(catalog) = &names.0 else { return };
     for database in catalog.databases.keys() {
-        println!("{} {database}", styled(Style::Bold, "database"));
-        for table in catalog.tables.values().filter(|table| table.database == *database) {
-            let ttl = table.options.ttl_ns.map_or_else(|| "for ever".to_owned(), span_ns);
-            println!(
+        outln!("{} {database}", styled(Style::Bold, "database"));
+        for table in catalog
+            .tables
+            .values()
+            .filter(|table| table.database == *database)
+        {
+            let ttl = table
+                .options
+                .ttl_ns
+                .map_or_else(|| "for ever".to_owned(), span_ns);
+            outln!(
                 "  {} (table {}): partitions of {}, kept {ttl}",
                 styled(Style::Bold, &table.name),
                 table.id,
                 span_ns(table.options.partition_ns)
             );
             let time = format!("{} TIMESTAMP TIME", table.time_name);
-            let tags = table.tags.iter().map(|tag| format!("{} {} TAG", tag.name, tag.kind));
-            let fields = table.fields.iter().map(|field| format!("{} {}", field.name, field.kind));
+            let tags = table
+                .tags
+                .iter()
+                .map(|tag| format!("{} {} TAG", tag.name, tag.kind));
+            let fields = table
+                .fields
+                .iter()
+                .map(|field| format!("{} {}", field.name, field.kind));
             let columns: Vec<String> = std::iter::once(time).chain(tags).chain(fields).collect();
-            println!("    {}", columns.join(", "));
+            outln!("    {}", columns.join(", "));
         }
     }
 }
@@ -85,19 +98,25 @@ fn show_shard(
     all_segments: bool,
     sizes: &mut Sizes,
 ) -> Result<()> {
-    let name = shard.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+    let name = shard
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into());
     let state = match Manifest::read(fs.as_ref(), shard) {
         Ok(state) => state,
         Err(error) => {
-            println!("  {name}: {error}");
+            outln!("  {name}: {error}");
             return Ok(());
         }
     };
     let rows: u64 = state.segments.values().map(|segment| segment.rows).sum();
     let bytes: u64 = state.segments.values().map(|segment| segment.bytes).sum();
-    let late = state.segments.values().filter(|s| s.space == Space::Unsequence).count() as u64;
+    let late = state
+        .segments
+        .values()
+        .filter(|s| s.space == Space::Unsequence)
+        .count() as u64;
     let (wal_files, wal_bytes) = crate::verify::size(&shard.join("wal"));
-    println!(
+    outln!(
         "  {name}: {} in {} ({late} of late rows), {}, {:.2} bytes a row; WAL {} in {}; {}",
         terminal::counted(rows, "row"),
         terminal::counted(state.segments.len() as u64, "segment"),
@@ -108,7 +127,9 @@ fn show_shard(
         terminal::counted(state.tombstones.len() as u64, "tombstone")
     );
     for meta in state.segments.values() {
-        let path = shard.join("segments").join(format!("{:010}.seg", meta.id.0));
+        let path = shard
+            .join("segments")
+            .join(format!("{:010}.seg", meta.id.0));
         if all_segments {
             print_segment(meta, names);
         }
@@ -116,7 +137,7 @@ fn show_shard(
             .map_err(anyhow::Error::from)
             .and_then(|segment| segment::add_sizes(&segment, sizes));
         if let Err(error) = added {
-            println!("    {error:#}");
+            outln!("    {error:#}");
         }
     }
     Ok(())
@@ -127,8 +148,12 @@ fn print_segment(meta: &SegmentMeta, names: &Names) {
         Space::Sequence => "sequence",
         Space::Unsequence => "unsequence",
     };
-    let tables: Vec<String> = meta.tables.iter().map(|table| names.table(*table)).collect();
-    println!(
+    let tables: Vec<String> = meta
+        .tables
+        .iter()
+        .map(|table| names.table(*table))
+        .collect();
+    outln!(
         "    {:010}.seg {space:<10} level {} {:>12} {:>9}  {} to {}  {}",
         meta.id.0,
         meta.level,

@@ -33,7 +33,9 @@ pub fn add_sizes(
     for (at, group) in segment.row_groups().iter().enumerate() {
         let fields = group.columns.iter().map(|column| column.id);
         for column in std::iter::once(ColumnId::TIME).chain(fields) {
-            let Some(pages) = segment.pages(at, column)? else { continue };
+            let Some(pages) = segment.pages(at, column)? else {
+                continue;
+            };
             let size = sizes.entry((group.table, column)).or_default();
             for (number, page) in pages.iter().enumerate() {
                 size.pages += 1;
@@ -41,7 +43,8 @@ pub fn add_sizes(
                 size.rows += u64::from(page.rows);
                 let info = segment.page_info(at, column, number)?;
                 size.raw_bytes += u64::from(info.raw_bytes);
-                size.encodings.insert(code(&info.encoding, &info.compressor));
+                size.encodings
+                    .insert(code(&info.encoding, &info.compressor));
             }
         }
     }
@@ -50,7 +53,11 @@ pub fn add_sizes(
 
 fn code(encoding: &str, compressor: &str) -> String {
     let bare = compressor.eq_ignore_ascii_case("uncompressed") || compressor.is_empty();
-    if bare { encoding.to_owned() } else { format!("{encoding}+{compressor}") }
+    if bare {
+        encoding.to_owned()
+    } else {
+        format!("{encoding}+{compressor}")
+    }
 }
 
 /// Prints what columns take.
@@ -58,11 +65,11 @@ pub fn print_sizes(sizes: &BTreeMap<(TableId, ColumnId), ColumnSize>, names: &Na
     let mut last = None;
     for ((table, column), size) in sizes {
         if last != Some(*table) {
-            println!("  {}", styled(Style::Bold, &names.table(*table)));
+            outln!("  {}", styled(Style::Bold, &names.table(*table)));
             last = Some(*table);
         }
         let encodings: Vec<&str> = size.encodings.iter().map(String::as_str).collect();
-        println!(
+        outln!(
             "    {:<24} {:>12} {:>10}  {:>6.2} bytes a row ({:.1} raw)  {}",
             names.column(*table, *column),
             terminal::counted(size.pages, "page"),
@@ -75,16 +82,11 @@ pub fn print_sizes(sizes: &BTreeMap<(TableId, ColumnId), ColumnSize>, names: &Na
 }
 
 /// Prints a segment.
-pub fn show(
-    fs: &Arc<dyn FileSystem>,
-    path: &Path,
-    names: &Names,
-    with_pages: bool,
-) -> Result<()> {
+pub fn show(fs: &Arc<dyn FileSystem>, path: &Path, names: &Names, with_pages: bool) -> Result<()> {
     let segment = Segment::open(fs, path)?;
     let summary = segment.summary();
-    println!("{}", styled(Style::Bold, &path.display().to_string()));
-    println!(
+    outln!("{}", styled(Style::Bold, &path.display().to_string()));
+    outln!(
         "  {}, {} ({:.2} bytes a row), {} to {}, series {} to {}",
         terminal::counted(summary.rows, "row"),
         terminal::bytes(summary.bytes),
@@ -95,7 +97,7 @@ pub fn show(
         summary.series_max
     );
     for (at, group) in segment.row_groups().iter().enumerate() {
-        println!(
+        outln!(
             "  row group {at}: {}, {}, {} series, {} to {}",
             names.table(group.table),
             terminal::counted(u64::from(group.rows), "row"),
@@ -104,12 +106,12 @@ pub fn show(
             terminal::time(group.range.max)
         );
     }
-    println!("columns");
+    outln!("columns");
     let mut sizes = BTreeMap::new();
     add_sizes(&segment, &mut sizes)?;
     print_sizes(&sizes, names);
     if with_pages {
-        println!("pages");
+        outln!("pages");
         print_pages(&segment, names)?;
     }
     Ok(())
@@ -119,11 +121,13 @@ fn print_pages(segment: &Segment, names: &Names) -> Result<()> {
     for (at, group) in segment.row_groups().iter().enumerate() {
         let fields = group.columns.iter().map(|column| column.id);
         for column in std::iter::once(ColumnId::TIME).chain(fields) {
-            let Some(pages) = segment.pages(at, column)? else { continue };
-            println!("  row group {at}, {}", names.column(group.table, column));
+            let Some(pages) = segment.pages(at, column)? else {
+                continue;
+            };
+            outln!("  row group {at}, {}", names.column(group.table, column));
             for (number, page) in pages.iter().enumerate() {
                 let info = segment.page_info(at, column, number)?;
-                println!(
+                outln!(
                     "    {number:>4}: byte {:>10} +{:<7} rows {:>8} +{:<6} {:<24} {} -> {}  {}",
                     page.offset,
                     page.bytes,
@@ -141,7 +145,13 @@ fn print_pages(segment: &Segment, names: &Names) -> Result<()> {
 }
 
 fn describe(page: &PageMeta, is_time: bool) -> String {
-    let PageStats { nulls, min, max, sum, .. } = &page.stats;
+    let PageStats {
+        nulls,
+        min,
+        max,
+        sum,
+        ..
+    } = &page.stats;
     let value = |value: &Option<FieldValue>| match value {
         Some(FieldValue::I64(ns)) if is_time => terminal::time(*ns),
         Some(value) => show_value(value),
@@ -149,7 +159,10 @@ fn describe(page: &PageMeta, is_time: bool) -> String {
     };
     let mut text = format!("{} to {}", value(min), value(max));
     if *nulls > 0 {
-        text.push_str(&format!(", {}", terminal::counted(u64::from(*nulls), "null")));
+        text.push_str(&format!(
+            ", {}",
+            terminal::counted(u64::from(*nulls), "null")
+        ));
     }
     if let Some(sum) = sum.as_ref().filter(|_| !is_time) {
         text.push_str(&format!(", sum {}", show_value(sum)));

@@ -11,15 +11,74 @@ use rustyline::{Context, Helper};
 use std::collections::BTreeSet;
 
 const WORDS: &[&str] = &[
-    "ALTER TABLE", "AND", "AS", "ASC", "BETWEEN", "BY", "CASE", "COPY", "COUNT(*)",
-    "CREATE DATABASE", "CREATE TABLE", "DELETE FROM", "DESC", "DISTINCT", "DROP DATABASE",
-    "DROP TABLE", "ELSE", "END", "EXISTS", "EXPLAIN ANALYZE", "FIELD", "FROM", "GROUP BY",
-    "HAVING", "IN", "INSERT INTO", "INTERVAL", "IS NOT NULL", "IS NULL", "JOIN", "LEFT JOIN",
-    "LIKE", "LIMIT", "NOT", "NULL", "OFFSET", "ON", "OR", "ORDER BY", "OVER", "PARTITION BY",
-    "SELECT", "SHOW COLUMNS FROM", "SHOW DATABASES", "SHOW SEGMENTS", "SHOW SERIES FROM",
-    "SHOW TABLES", "TAG", "THEN", "TIMESTAMP", "UNION ALL", "USE", "VALUES", "WHEN", "WHERE",
-    "WITH", "avg(", "count(", "first(", "lag(", "last(", "max(", "median(", "min(", "now()",
-    "stddev(", "sum(", "time_bucket(",
+    "ALTER TABLE",
+    "AND",
+    "AS",
+    "ASC",
+    "BETWEEN",
+    "BY",
+    "CASE",
+    "COPY",
+    "COUNT(*)",
+    "CREATE DATABASE",
+    "CREATE TABLE",
+    "DELETE FROM",
+    "DESC",
+    "DISTINCT",
+    "DROP DATABASE",
+    "DROP TABLE",
+    "ELSE",
+    "END",
+    "EXISTS",
+    "EXPLAIN ANALYZE",
+    "FIELD",
+    "FROM",
+    "GROUP BY",
+    "HAVING",
+    "IN",
+    "INSERT INTO",
+    "INTERVAL",
+    "IS NOT NULL",
+    "IS NULL",
+    "JOIN",
+    "LEFT JOIN",
+    "LIKE",
+    "LIMIT",
+    "NOT",
+    "NULL",
+    "OFFSET",
+    "ON",
+    "OR",
+    "ORDER BY",
+    "OVER",
+    "PARTITION BY",
+    "SELECT",
+    "SHOW COLUMNS FROM",
+    "SHOW DATABASES",
+    "SHOW SEGMENTS",
+    "SHOW SERIES FROM",
+    "SHOW TABLES",
+    "TAG",
+    "THEN",
+    "TIMESTAMP",
+    "UNION ALL",
+    "USE",
+    "VALUES",
+    "WHEN",
+    "WHERE",
+    "WITH",
+    "avg(",
+    "count(",
+    "first(",
+    "lag(",
+    "last(",
+    "max(",
+    "median(",
+    "min(",
+    "now()",
+    "stddev(",
+    "sum(",
+    "time_bucket(",
 ];
 
 /// Knows what can come next.
@@ -48,11 +107,13 @@ impl Completer {
         self.tables.clear();
         self.columns.clear();
         let tables = client.query("SHOW TABLES").unwrap_or_default();
-        self.tables.extend(texts(&tables, &["table_name", "table", "name"]));
+        self.tables
+            .extend(texts(&tables, &["table_name", "table", "name"]));
         for table in self.tables.clone().iter().take(200) {
             let show = format!("SHOW COLUMNS FROM \"{}\"", table.replace('"', "\"\""));
             let columns = client.query(&show).unwrap_or_default();
-            self.columns.extend(texts(&columns, &["column_name", "column", "name"]));
+            self.columns
+                .extend(texts(&columns, &["column_name", "column", "name"]));
         }
     }
 
@@ -69,8 +130,15 @@ impl Completer {
             .collect();
         found.dedup();
         let is_lower = word.chars().all(|c| !c.is_uppercase());
-        for known in WORDS.iter().filter(|known| known.to_lowercase().starts_with(&lower)) {
-            found.push(if is_lower { known.to_lowercase() } else { (*known).to_owned() });
+        for known in WORDS
+            .iter()
+            .filter(|known| known.to_lowercase().starts_with(&lower))
+        {
+            found.push(if is_lower {
+                known.to_lowercase()
+            } else {
+                (*known).to_owned()
+            });
         }
         found
     }
@@ -79,8 +147,14 @@ impl Completer {
 /// A name as SQL takes it: quoted where it must be.
 pub fn quoted(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
 }
 
 /// The texts of the first column that has one of `names`; of the first column, if none has.
@@ -88,7 +162,9 @@ pub fn texts(batches: &[RecordBatch], names: &[&str]) -> Vec<String> {
     let mut texts = Vec::new();
     for batch in batches {
         let named = names.iter().find_map(|name| batch.column_by_name(name));
-        let Some(column) = named.or_else(|| batch.columns().first()) else { continue };
+        let Some(column) = named.or_else(|| batch.columns().first()) else {
+            continue;
+        };
         let shown = (0..column.len()).filter_map(|row| array_value_to_string(column, row).ok());
         texts.extend(shown);
     }
@@ -114,7 +190,9 @@ impl rustyline::completion::Completer for Completer {
         let before = &line[..pos];
         let start = before
             .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
-            .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+            .map_or(0, |at| {
+                at + before[at..].chars().next().map_or(1, char::len_utf8)
+            });
         let found = self.candidates(&before[start..]);
         Ok((start, found.into_iter().map(Word).collect()))
     }

@@ -32,12 +32,16 @@ pub fn run(line: &str, client: &mut Client, printing: &mut Printing) -> Result<N
     let argument = argument.trim().trim_end_matches(';');
     match command {
         "\\q" => return Ok(Next::Leave),
-        "\\?" | "\\h" => println!("{HELP}"),
+        "\\?" | "\\h" => outln!("{HELP}"),
         "\\l" => show(client, "SHOW DATABASES", *printing)?,
         "\\d" | "\\dt" | "\\d+" if argument.is_empty() => show(client, "SHOW TABLES", *printing)?,
         "\\d" | "\\d+" => {
             let table: Vec<String> = argument.split('.').map(bare).collect();
-            show(client, &format!("SHOW COLUMNS FROM {}", table.join(".")), *printing)?;
+            show(
+                client,
+                &format!("SHOW COLUMNS FROM {}", table.join(".")),
+                *printing,
+            )?;
         }
         "\\c" | "\\u" if !argument.is_empty() => {
             show(client, &format!("USE {}", bare(argument)), *printing)?;
@@ -48,18 +52,18 @@ pub fn run(line: &str, client: &mut Client, printing: &mut Printing) -> Result<N
                 "off" => false,
                 _ => !printing.timing,
             };
-            println!("timing is {}", if printing.timing { "on" } else { "off" });
+            outln!("timing is {}", if printing.timing { "on" } else { "off" });
         }
         "\\limit" => match argument.parse::<usize>() {
             Ok(rows) => printing.rows_max = Some(rows).filter(|rows| *rows > 0),
-            Err(_) => println!("\\limit takes a number of rows; 0 shows all"),
+            Err(_) => outln!("\\limit takes a number of rows; 0 shows all"),
         },
         "\\format" => match Form::from_str(argument, true) {
             Ok(form) => printing.form = form,
-            Err(_) => println!("\\format takes table, csv, tsv, json or ndjson"),
+            Err(_) => outln!("\\format takes table, csv, tsv, json or ndjson"),
         },
         "\\i" => match std::fs::read_to_string(argument) {
-            Err(error) => println!("cannot read {argument}: {error}"),
+            Err(error) => outln!("cannot read {argument}: {error}"),
             Ok(text) => {
                 for statement in script::split(&text) {
                     if !run_statement(client, statement.text, *printing)? {
@@ -68,14 +72,18 @@ pub fn run(line: &str, client: &mut Client, printing: &mut Printing) -> Result<N
                 }
             }
         },
-        _ => println!("{command} is unknown here; \\? lists what there is"),
+        _ => outln!("{command} is unknown here; \\? lists what there is"),
     }
     Ok(Next::Stay)
 }
 
 /// A name as the user typed it, quoted where it must be.
 fn bare(name: &str) -> String {
-    if name.starts_with('"') { name.to_owned() } else { quoted(name) }
+    if name.starts_with('"') {
+        name.to_owned()
+    } else {
+        quoted(name)
+    }
 }
 
 fn show(client: &mut Client, statement: &str, printing: Printing) -> Result<()> {

@@ -10,16 +10,30 @@ fn bad_lines_are_named_and_good_ones_stored() {
     let answer = server.write("m,host=a v=1 1\nm,host=b v= 2\nm,host=c v=3 3\n");
     assert_eq!(answer.status, 400);
     let body = answer.json();
-    assert_eq!((&body["stored"], &body["rejected"]), (&2.into(), &1.into()), "{body}");
+    assert_eq!(
+        (&body["stored"], &body["rejected"]),
+        (&2.into(), &1.into()),
+        "{body}"
+    );
     assert_eq!(body["lines"][0]["line"], 2, "{body}");
-    assert_eq!(server.csv("SELECT host FROM m ORDER BY host"), "host\na\nc\n");
+    assert_eq!(
+        server.csv("SELECT host FROM m ORDER BY host"),
+        "host\na\nc\n"
+    );
 
     let answer = server.write("m,host=d v=4 4\nm,host=e v=true 5\nm,host=f v=6 6\n");
     assert_eq!(answer.status, 400);
     let body = answer.json();
-    assert_eq!((&body["stored"], &body["lines"][0]["line"]), (&2.into(), &2.into()), "{body}");
+    assert_eq!(
+        (&body["stored"], &body["lines"][0]["line"]),
+        (&2.into(), &2.into()),
+        "{body}"
+    );
     let message = body["lines"][0]["message"].as_str().unwrap();
-    assert!(message.contains('v') && message.contains("BOOLEAN"), "{message}");
+    assert!(
+        message.contains('v') && message.contains("BOOLEAN"),
+        "{message}"
+    );
     assert_eq!(server.csv("SELECT count(*) AS n FROM m"), "n\n4\n");
 }
 
@@ -41,11 +55,19 @@ fn impossible_values_are_refused_row_by_row() {
         let answer = server.write(&line);
         assert_eq!(answer.status, 400, "{line}: {}", answer.body);
         let body = answer.json();
-        assert_eq!((&body["stored"], &body["rejected"]), (&0.into(), &1.into()), "{body}");
+        assert_eq!(
+            (&body["stored"], &body["rejected"]),
+            (&0.into(), &1.into()),
+            "{body}"
+        );
         let message = body["lines"][0]["message"].as_str().unwrap();
         assert!(message.contains(hint), "{line}: {message}");
     }
-    assert_eq!(server.csv("SHOW TABLES").lines().count(), 2, "no table came of them");
+    assert_eq!(
+        server.csv("SHOW TABLES").lines().count(),
+        2,
+        "no table came of them"
+    );
 }
 
 #[test]
@@ -61,9 +83,17 @@ fn unknown_names_are_named_with_a_place_and_a_suggestion() {
     ];
     for (sql, hint) in cases {
         let answer = server.sql(sql, "application/json");
-        assert!(matches!(answer.status, 400 | 404), "{sql}: {} {}", answer.status, answer.body);
+        assert!(
+            matches!(answer.status, 400 | 404),
+            "{sql}: {} {}",
+            answer.status,
+            answer.body
+        );
         let error = &answer.json()["error"];
-        assert!(error["message"].as_str().unwrap().contains(hint), "{sql}: {error}");
+        assert!(
+            error["message"].as_str().unwrap().contains(hint),
+            "{sql}: {error}"
+        );
         assert!(error["position"].is_u64(), "{sql}: {error}");
     }
     let target = "/api/v1/sql?db=nowhere";
@@ -84,5 +114,9 @@ fn too_much_is_refused_whole() {
     let answer = server.write(&lines);
     assert_eq!(answer.status, 413, "{}", answer.body);
     assert!(answer.body.contains("100"), "{}", answer.body);
-    assert_eq!(server.csv("SHOW TABLES").lines().count(), 2, "nothing is half-stored");
+    assert_eq!(
+        server.csv("SHOW TABLES").lines().count(),
+        2,
+        "nothing is half-stored"
+    );
 }

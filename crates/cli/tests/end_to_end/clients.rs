@@ -12,7 +12,10 @@ fn have(program: &str) -> bool {
         .stderr(Stdio::null())
         .status()
         .is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "{program} must be installed in CI");
+    assert!(
+        found || std::env::var_os("CI").is_none(),
+        "{program} must be installed in CI"
+    );
     if !found {
         eprintln!("{program} is not installed: its test is passed over");
     }
@@ -21,7 +24,13 @@ fn have(program: &str) -> bool {
 
 fn psql(server: &Server, arguments: &[&str]) -> String {
     let output = Command::new("psql")
-        .args(["-X", "-h", "127.0.0.1", "-p", &server.postgres_port.to_string()])
+        .args([
+            "-X",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &server.postgres_port.to_string(),
+        ])
         .args(["-U", "me", "-d", "db", "-v", "ON_ERROR_STOP=1"])
         .args(arguments)
         .output()
@@ -39,7 +48,12 @@ fn psql_describes_and_queries() {
     }
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(dir.path(), &[]);
-    assert_eq!(server.write("pump,site=north rpm=900i,temp=4.5 1000000000").status, 204);
+    assert_eq!(
+        server
+            .write("pump,site=north rpm=900i,temp=4.5 1000000000")
+            .status,
+        204
+    );
     assert!(psql(&server, &["-c", "\\dt"]).contains("pump"));
     assert!(psql(&server, &["-c", "\\d"]).contains("pump"));
     let columns = psql(&server, &["-c", "\\d pump"]);
@@ -49,8 +63,21 @@ fn psql_describes_and_queries() {
     assert!(psql(&server, &["-c", "\\l"]).contains("db"));
     let rows = psql(&server, &["-At", "-c", "SELECT site, rpm, temp FROM pump"]);
     assert_eq!(rows, "north|900|4.5\n");
-    psql(&server, &["-c", "INSERT INTO pump (time, site, rpm) VALUES ('2024-01-01', 'south', 7)"]);
-    let copied = psql(&server, &["-At", "-c", "COPY (SELECT site FROM pump ORDER BY site) TO STDOUT"]);
+    psql(
+        &server,
+        &[
+            "-c",
+            "INSERT INTO pump (time, site, rpm) VALUES ('2024-01-01', 'south', 7)",
+        ],
+    );
+    let copied = psql(
+        &server,
+        &[
+            "-At",
+            "-c",
+            "COPY (SELECT site FROM pump ORDER BY site) TO STDOUT",
+        ],
+    );
     assert_eq!(copied, "north\nsouth\n");
 }
 
@@ -67,7 +94,10 @@ fn curl_sends_gzip() {
          'http://127.0.0.1:{}/write?db=db'",
         server.http_port
     );
-    let output = Command::new("sh").args(["-c", &script]).output().expect("sh runs");
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .output()
+        .expect("sh runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "204");
     assert_eq!(server.csv("SELECT sum(v) AS s FROM m"), "s\n3.0\n");
 }

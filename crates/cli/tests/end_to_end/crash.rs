@@ -14,7 +14,10 @@ const ROWS: usize = CLIENTS * BATCH_ROWS * BATCHES_A_CLIENT;
 fn batch(client: usize, batch: usize) -> String {
     let mut lines = String::with_capacity(BATCH_ROWS * 60);
     for row in 0..BATCH_ROWS {
-        let (device, second) = (client * 100 + row % 100, batch * (BATCH_ROWS / 100) + row / 100);
+        let (device, second) = (
+            client * 100 + row % 100,
+            batch * (BATCH_ROWS / 100) + row / 100,
+        );
         let value = device * 1_000_000 + second;
         writeln!(lines, "fleet,device=d{device} value={value}i {second}").unwrap();
     }
@@ -69,7 +72,10 @@ fn a_million_rows_survive_three_kills_exactly_once() {
     );
     let seconds = BATCHES_A_CLIENT * BATCH_ROWS / 100;
     let sum = 100 * CLIENTS * (seconds * (seconds - 1) / 2);
-    assert_eq!(counts, format!("n,devices,seconds\n{ROWS},{},{sum}\n", 100 * CLIENTS));
+    assert_eq!(
+        counts,
+        format!("n,devices,seconds\n{ROWS},{},{sum}\n", 100 * CLIENTS)
+    );
     let twice = server.csv(
         "SELECT count(*) AS n FROM \
          (SELECT device, time FROM fleet GROUP BY device, time HAVING count(*) > 1)",

@@ -6,8 +6,10 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, NoTls, binary_copy::BinaryCopyInWriter};
 
 async fn connect(server: &Server) -> Client {
-    let config =
-        format!("host=127.0.0.1 port={} user=me dbname=db", server.postgres_port);
+    let config = format!(
+        "host=127.0.0.1 port={} user=me dbname=db",
+        server.postgres_port
+    );
     let (client, connection) = tokio_postgres::connect(&config, NoTls).await.unwrap();
     tokio::spawn(connection);
     client
@@ -27,14 +29,23 @@ async fn tables_parameters_and_copy() {
         .unwrap();
 
     let types = [Type::TIMESTAMP, Type::TEXT, Type::INT8, Type::FLOAT8];
-    let sink = client.copy_in("COPY t (time, dev, n, x) FROM STDIN BINARY").await.unwrap();
+    let sink = client
+        .copy_in("COPY t (time, dev, n, x) FROM STDIN BINARY")
+        .await
+        .unwrap();
     let writer = BinaryCopyInWriter::new(sink, &types);
     let mut writer = std::pin::pin!(writer);
-    let start = chrono::DateTime::from_timestamp(1_700_000_000, 0).unwrap().naive_utc();
+    let start = chrono::DateTime::from_timestamp(1_700_000_000, 0)
+        .unwrap()
+        .naive_utc();
     for row in 0..25_000i64 {
         let time = start + chrono::Duration::seconds(row);
         let (dev, x) = (format!("d{}", row % 10), row as f64 / 2.0);
-        writer.as_mut().write(&[&time, &dev, &row, &x]).await.unwrap();
+        writer
+            .as_mut()
+            .write(&[&time, &dev, &row, &x])
+            .await
+            .unwrap();
     }
     assert_eq!(writer.finish().await.unwrap(), 25_000);
 
@@ -43,18 +54,28 @@ async fn tables_parameters_and_copy() {
         .await
         .unwrap();
     let rows = client.query(&statement, &[&"d3", &40i64]).await.unwrap();
-    let got: Vec<(i64, f64, String)> =
-        rows.iter().map(|row| (row.get(1), row.get(2), row.get(3))).collect();
-    let expected: Vec<_> =
-        [3i64, 13, 23, 33].map(|n| (n, n as f64 / 2.0, "d3".to_owned())).to_vec();
+    let got: Vec<(i64, f64, String)> = rows
+        .iter()
+        .map(|row| (row.get(1), row.get(2), row.get(3)))
+        .collect();
+    let expected: Vec<_> = [3i64, 13, 23, 33]
+        .map(|n| (n, n as f64 / 2.0, "d3".to_owned()))
+        .to_vec();
     assert_eq!(got, expected);
     let time: chrono::NaiveDateTime = rows[1].get(0);
     assert_eq!(time, start + chrono::Duration::seconds(13));
 
-    let error = client.query("SELECT nothing FROM t", &[]).await.unwrap_err();
+    let error = client
+        .query("SELECT nothing FROM t", &[])
+        .await
+        .unwrap_err();
     let error = error.as_db_error().expect("the server answered");
     assert_eq!(error.code().code(), "42703", "{error}");
-    let one: i64 = client.query_one("SELECT count(*) FROM t", &[]).await.unwrap().get(0);
+    let one: i64 = client
+        .query_one("SELECT count(*) FROM t", &[])
+        .await
+        .unwrap()
+        .get(0);
     assert_eq!(one, 25_000, "the connection goes on after an error");
 }
 
@@ -68,21 +89,35 @@ async fn a_text_copy_goes_in_and_comes_out() {
         .batch_execute("CREATE TABLE t (time TIMESTAMP, dev STRING TAG, x DOUBLE FIELD)")
         .await
         .unwrap();
-    let sink = client.copy_in("COPY t FROM STDIN WITH (FORMAT csv, HEADER)").await.unwrap();
+    let sink = client
+        .copy_in("COPY t FROM STDIN WITH (FORMAT csv, HEADER)")
+        .await
+        .unwrap();
     let mut sink = std::pin::pin!(sink);
     let text = "time,dev,x\n2024-01-01 00:00:00,a,1.5\n2024-01-01 00:00:01,\"b,c\",\n\
                 2024-01-01 00:00:02,a,2.5\n";
-    sink.send(bytes::Bytes::from_static(text.as_bytes())).await.unwrap();
+    sink.send(bytes::Bytes::from_static(text.as_bytes()))
+        .await
+        .unwrap();
     // The row whose every field is null carries nothing and is refused; see the guide.
     let stored = sink.finish().await;
     assert!(stored.is_err() || stored.as_ref().is_ok_and(|rows| *rows <= 3));
     if stored.is_err() {
-        let sink = client.copy_in("COPY t FROM STDIN WITH (FORMAT csv, HEADER)").await.unwrap();
+        let sink = client
+            .copy_in("COPY t FROM STDIN WITH (FORMAT csv, HEADER)")
+            .await
+            .unwrap();
         let mut sink = std::pin::pin!(sink);
         let text = "time,dev,x\n2024-01-01 00:00:00,a,1.5\n2024-01-01 00:00:02,a,2.5\n";
-        sink.send(bytes::Bytes::from_static(text.as_bytes())).await.unwrap();
+        sink.send(bytes::Bytes::from_static(text.as_bytes()))
+            .await
+            .unwrap();
         assert_eq!(sink.finish().await.unwrap(), 2);
     }
-    let sum: f64 = client.query_one("SELECT sum(x) FROM t", &[]).await.unwrap().get(0);
+    let sum: f64 = client
+        .query_one("SELECT sum(x) FROM t", &[])
+        .await
+        .unwrap()
+        .get(0);
     assert_eq!(sum, 4.0);
 }

@@ -42,7 +42,13 @@ impl Server {
         let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
         let (http_port, postgres_port) = (free_port(), free_port());
         let child = spawn(data, http_port, postgres_port, &arguments);
-        let mut server = Self { child, data: data.to_owned(), http_port, postgres_port, arguments };
+        let mut server = Self {
+            child,
+            data: data.to_owned(),
+            http_port,
+            postgres_port,
+            arguments,
+        };
         server.wait_until_up();
         server
     }
@@ -53,7 +59,10 @@ impl Server {
             if let Some(status) = self.child.try_wait().expect("the child can be asked") {
                 panic!("the server ended with {status} instead of starting");
             }
-            assert!(Instant::now() < deadline, "the server did not answer within a minute");
+            assert!(
+                Instant::now() < deadline,
+                "the server did not answer within a minute"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -62,14 +71,22 @@ impl Server {
     pub fn kill_and_restart(&mut self) {
         self.child.kill().expect("the server runs");
         self.child.wait().expect("it ends");
-        self.child = spawn(&self.data, self.http_port, self.postgres_port, &self.arguments);
+        self.child = spawn(
+            &self.data,
+            self.http_port,
+            self.postgres_port,
+            &self.arguments,
+        );
         self.wait_until_up();
     }
 
     /// Asks for a clean end with SIGTERM.
     pub fn terminate(mut self) -> ExitStatus {
         let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &pid]).status().expect("kill is there");
+        let sent = Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .expect("kill is there");
         assert!(sent.success());
         self.child.wait().expect("it ends")
     }
@@ -93,7 +110,8 @@ impl Server {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Response {
-        self.try_request(method, target, headers, body).expect("the server answers")
+        self.try_request(method, target, headers, body)
+            .expect("the server answers")
     }
 
     /// Writes line protocol to database `db`.
@@ -110,7 +128,12 @@ impl Server {
 
     /// Runs SQL in database `db`.
     pub fn sql(&self, sql: &str, accept: &str) -> Response {
-        self.request("POST", "/api/v1/sql?db=db", &[("Accept", accept)], sql.as_bytes())
+        self.request(
+            "POST",
+            "/api/v1/sql?db=db",
+            &[("Accept", accept)],
+            sql.as_bytes(),
+        )
     }
 }
 
@@ -135,8 +158,15 @@ pub fn request(
     }
     let mut answer = agent.run(request.body(body).expect("the request is well formed"))?;
     let status = answer.status().as_u16();
-    let bytes = answer.body_mut().with_config().limit(1 << 30).read_to_vec()?;
-    Ok(Response { status, body: String::from_utf8_lossy(&bytes).into_owned() })
+    let bytes = answer
+        .body_mut()
+        .with_config()
+        .limit(1 << 30)
+        .read_to_vec()?;
+    Ok(Response {
+        status,
+        body: String::from_utf8_lossy(&bytes).into_owned(),
+    })
 }
 
 impl Drop for Server {

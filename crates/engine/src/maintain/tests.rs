@@ -49,7 +49,7 @@ fn ids(segments: &BTreeMap<SegmentId, SegmentMeta>, live: &LiveTables, now_ns: i
 fn a_partition_goes_when_its_last_time_is_older_than_the_ttl() {
     let segments = BTreeMap::from([segment(1, 0, 100, &[1]), segment(2, 100, 100, &[1])]);
     let live = live(&[(1, Some(1000))]);
-    assert_eq!(ids(&segments, &live, 1099), vec![]);
+    assert_eq!(ids(&segments, &live, 1099), Vec::<u64>::new());
     assert_eq!(ids(&segments, &live, 1100), vec![1]);
     assert_eq!(ids(&segments, &live, 1200), vec![1, 2]);
 }
@@ -69,6 +69,6 @@ fn tables_that_keep_rows_hold_what_they_share_and_dropped_tables_do_not() {
 fn a_segment_stays_while_one_that_may_hold_older_forms_of_its_rows_stays() {
     let segments = BTreeMap::from([segment(1, 0, 100, &[1]), segment(2, 0, 10_000, &[1])]);
     let live = live(&[(1, Some(10))]);
-    assert_eq!(ids(&segments, &live, 5000), vec![]);
+    assert_eq!(ids(&segments, &live, 5000), Vec::<u64>::new());
     assert_eq!(ids(&segments, &live, 50_000), vec![1, 2]);
 }

@@ -1,3 +1,5 @@
+//! The simulated disk: what survives a crash, what may not, and how it fails.
+
 use super::*;
 use crate::traits::{Clock, File, FileSystem};
 use std::collections::BTreeSet;

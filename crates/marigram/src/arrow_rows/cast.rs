@@ -25,11 +25,9 @@ pub(super) fn tag_type(name: &str, data_type: &DataType) -> Result<TagType> {
 pub(super) fn field_type(name: &str, data_type: &DataType) -> Result<FieldType> {
     Ok(match data_type {
         DataType::Boolean => FieldType::Bool,
-        DataType::Int8
-        | DataType::Int16
-        | DataType::Int32
-        | DataType::UInt8
-        | DataType::UInt16 => FieldType::I32,
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::UInt8 | DataType::UInt16 => {
+            FieldType::I32
+        }
         DataType::Int64 | DataType::UInt32 => FieldType::I64,
         DataType::UInt64 => FieldType::U64,
         DataType::Float16 | DataType::Float32 => FieldType::F32,
@@ -86,12 +84,18 @@ pub(super) fn field(
         || (own == FieldType::String && kind != FieldType::Bytes);
     if !meant {
         for row in (0..values.len()).filter(|row| values.is_valid(*row)) {
-            refused.add(row, || format!("column '{name}' is {kind} in the table; this is {own}"));
+            refused.add(row, || {
+                format!("column '{name}' is {kind} in the table; this is {own}")
+            });
         }
         return Ok(kind.nulls(values.len()));
     }
     let unzoned = without_zone(values.data_type());
-    let values = if unzoned == *values.data_type() { values } else { &plain(values, &unzoned)? };
+    let values = if unzoned == *values.data_type() {
+        values
+    } else {
+        &plain(values, &unzoned)?
+    };
     lossless(name, values, &kind.data_type(), refused)
 }
 
@@ -129,8 +133,14 @@ pub(super) fn lossless(
         let (back, values): (&dyn Datum, &dyn Datum) = (&back, values);
         let differs = arrow::compute::kernels::cmp::neq(back, values)
             .map_err(|error| Error::Arrow(error.to_string()))?;
-        for row in differs.values().set_indices().filter(|row| differs.is_valid(*row)) {
-            refused.add(row, || format!("column '{name}': a fraction is not {}", describe(to)));
+        for row in differs
+            .values()
+            .set_indices()
+            .filter(|row| differs.is_valid(*row))
+        {
+            refused.add(row, || {
+                format!("column '{name}': a fraction is not {}", describe(to))
+            });
         }
     }
     Ok(cast)
@@ -138,7 +148,10 @@ pub(super) fn lossless(
 
 /// Casts; values that have no equal become null.
 pub(super) fn plain(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
-    let options = CastOptions { safe: true, ..CastOptions::default() };
+    let options = CastOptions {
+        safe: true,
+        ..CastOptions::default()
+    };
     cast_with_options(values, to, &options).map_err(|error| Error::Arrow(error.to_string()))
 }
 

@@ -52,11 +52,19 @@ pub(super) fn assign(tags: &[ArrayRef], rows: usize) -> Result<Slots> {
             _ => Ok(values),
         }
     });
-    Ok(Slots { of_rows, count, values: values.collect::<Result<_>>()? })
+    Ok(Slots {
+        of_rows,
+        count,
+        values: values.collect::<Result<_>>()?,
+    })
 }
 
 fn plain_type(values: &DataType) -> DataType {
-    if values.is_string() { DataType::Utf8 } else { values.clone() }
+    if values.is_string() {
+        DataType::Utf8
+    } else {
+        values.clone()
+    }
 }
 
 fn arrow_error(error: arrow::error::ArrowError) -> Error {

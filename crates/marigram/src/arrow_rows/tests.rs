@@ -28,7 +28,10 @@ fn pumps() -> TableSchema {
         database: "d".into(),
         name: "pump".into(),
         time_name: "time".into(),
-        tags: vec![TagColumn { name: "site".into(), kind: TagType::String }],
+        tags: vec![TagColumn {
+            name: "site".into(),
+            kind: TagType::String,
+        }],
         fields: vec![FieldColumn {
             id: marigram_model::ColumnId(1),
             name: "rpm".into(),
@@ -46,8 +49,11 @@ fn tag_sets_get_slots_and_dictionaries_agree_with_plain_text() {
     let dictionary: DictionaryArray<Int32Type> = sites.iter().copied().collect();
     let roles = Roles::new("time", ["site", "unit"]);
     for site in [text(&sites), Arc::new(dictionary)] {
-        let rows =
-            batch(vec![("time", time.clone()), ("site", site), ("unit", units.clone())]);
+        let rows = batch(vec![
+            ("time", time.clone()),
+            ("site", site),
+            ("unit", units.clone()),
+        ]);
         let converted = convert("pump", &roles, None, &rows).unwrap();
         let written = converted.batch;
         assert_eq!(written.slots, [0, 1, 2, 0, 3, 0]);
@@ -65,7 +71,9 @@ fn two_dictionary_keys_of_one_value_are_one_slot() {
     let site: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(values)));
     let time: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
     let rows = batch(vec![("time", time), ("site", site)]);
-    let written = convert("pump", &Roles::new("time", ["site"]), None, &rows).unwrap().batch;
+    let written = convert("pump", &Roles::new("time", ["site"]), None, &rows)
+        .unwrap()
+        .batch;
     assert_eq!(written.slots, [0, 0, 1]);
 }
 
@@ -74,8 +82,14 @@ fn without_tags_all_rows_share_one_slot() {
     let time: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![1, 2]));
     let level: ArrayRef = Arc::new(Float64Array::from(vec![0.5, 0.25]));
     let rows = batch(vec![("time", time), ("level", level)]);
-    let written =
-        convert("tank", &Roles::new("time", Vec::<String>::new()), None, &rows).unwrap().batch;
+    let written = convert(
+        "tank",
+        &Roles::new("time", Vec::<String>::new()),
+        None,
+        &rows,
+    )
+    .unwrap()
+    .batch;
     assert_eq!((written.slots, written.slot_count), (vec![0, 0], 1));
     assert_eq!(written.times.to_vec(), [1_000_000, 2_000_000]);
 }
@@ -97,12 +111,20 @@ fn bad_rows_are_named_and_the_others_kept() {
         None,
         Some(903.0),
     ]));
-    let rows = batch(vec![("time", time), ("site", text(&[Some("n"); 5])), ("rpm", rpm)]);
+    let rows = batch(vec![
+        ("time", time),
+        ("site", text(&[Some("n"); 5])),
+        ("rpm", rpm),
+    ]);
     let converted = convert("pump", &Roles::of(&schema), Some(&schema), &rows).unwrap();
     let refused: Vec<u32> = converted.rejected.iter().map(|row| row.row).collect();
     assert_eq!(refused, [1, 2]);
     assert!(converted.rejected[0].reason.contains("no time"));
-    assert!(converted.rejected[1].reason.contains("fraction"), "{:?}", converted.rejected[1]);
+    assert!(
+        converted.rejected[1].reason.contains("fraction"),
+        "{:?}",
+        converted.rejected[1]
+    );
     assert_eq!(converted.batch.times.to_vec(), [1, 4, 5]);
     assert_eq!(converted.source_row(1), 3);
     let rpm = &converted.batch.fields[0].values;
@@ -114,10 +136,17 @@ fn bad_rows_are_named_and_the_others_kept() {
 fn a_type_that_cannot_become_the_tables_is_refused_by_row() {
     let schema = pumps();
     let time: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
-    let rows = batch(vec![("time", time), ("rpm", text(&[Some("12"), Some("fast"), None]))]);
+    let rows = batch(vec![
+        ("time", time),
+        ("rpm", text(&[Some("12"), Some("fast"), None])),
+    ]);
     let converted = convert("pump", &Roles::of(&schema), Some(&schema), &rows).unwrap();
     assert_eq!(converted.rejected.len(), 1);
-    assert!(converted.rejected[0].reason.contains("'fast'"), "{:?}", converted.rejected[0]);
+    assert!(
+        converted.rejected[0].reason.contains("'fast'"),
+        "{:?}",
+        converted.rejected[0]
+    );
     assert_eq!(converted.batch.len(), 2);
 }
 
@@ -128,7 +157,11 @@ fn times_out_of_range_are_refused() {
     let roles = Roles::new("time", Vec::<String>::new());
     let converted = convert("t", &roles, None, &rows).unwrap();
     assert_eq!(converted.rejected.len(), 1);
-    assert!(converted.rejected[0].reason.contains("2262"), "{:?}", converted.rejected[0]);
+    assert!(
+        converted.rejected[0].reason.contains("2262"),
+        "{:?}",
+        converted.rejected[0]
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod write;
 
 use crate::config::ServerConfig;
 use crate::gate::Gate;
-use crate::running::Services;
+use crate::services::Services;
 use crate::telemetry::Telemetry;
 use axum::Router;
 use axum::extract::{Request, State};

@@ -20,7 +20,7 @@ mod types;
 
 use crate::config::ServerConfig;
 use crate::gate::Gate;
-use crate::running::Services;
+use crate::services::Services;
 use crate::telemetry::Telemetry;
 use cancel::Registry;
 use connection::Connection;

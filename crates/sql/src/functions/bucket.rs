@@ -44,7 +44,11 @@ impl Buckets {
         zone: Option<Tz>,
     ) -> Result<Self, BucketError> {
         let width = match width {
-            Interval { months, days: 0, nanos: 0 } if months != 0 => Width::Months(months),
+            Interval {
+                months,
+                days: 0,
+                nanos: 0,
+            } if months != 0 => Width::Months(months),
             Interval { months: 0, .. } => match width.fixed_ns() {
                 Some(ns) => Width::Fixed(ns),
                 None => return Err("the bucket's width does not fit into 64 bits of ns".into()),
@@ -62,7 +66,12 @@ impl Buckets {
             Width::Fixed(_) => MONDAY_NS,
             Width::Months(_) => CENTURY_NS,
         });
-        Ok(Self { width, origin_ns, zone, last: None })
+        Ok(Self {
+            width,
+            origin_ns,
+            zone,
+            last: None,
+        })
     }
 
     /// The first time of the bucket that holds `time` (both ns, UTC).
@@ -73,7 +82,15 @@ impl Buckets {
         let found = match (self.width, self.zone) {
             (Width::Fixed(ns), None) => return fixed_floor(time, ns, self.origin_ns),
             (Width::Fixed(ns), Some(zone)) if ns < DAY_NS => {
-                return within_day(time, ns, self.origin_ns, zone);
+                if let Some((start, end)) = self.last
+                    && start <= time
+                    && time < end
+                {
+                    return Ok(start);
+                }
+                let start = within_day(time, ns, self.origin_ns, zone)?;
+                self.last = self.whole(start, ns, zone);
+                return Ok(start);
             }
             _ => match self.last {
                 Some((start, end)) if start <= time && time < end => return Ok(start),
@@ -82,6 +99,14 @@ impl Buckets {
         };
         self.last = Some(found);
         Ok(found.0)
+    }
+
+    /// The bucket of less than a day that begins at `start`, if no clock is set while it lasts.
+    fn whole(&self, start: i64, width: i64, zone: Tz) -> Option<(i64, i64)> {
+        let end = start.checked_add(width)?;
+        let (first, last) = (wall_ns(start, zone).ok()?, wall_ns(end - 1, zone).ok()?);
+        let on_grid = fixed_floor(first, width, self.origin_ns) == Ok(first);
+        (on_grid && last - first == width - 1).then_some((start, end))
     }
 
     /// A bucket of days or months, and where the next one begins.
@@ -108,9 +133,10 @@ impl Buckets {
             None => time,
         };
         match self.width {
-            Width::Fixed(ns) => {
-                Ok(wall.checked_sub(self.origin_ns).ok_or_else(out_of_range)?.div_euclid(ns))
-            }
+            Width::Fixed(ns) => Ok(wall
+                .checked_sub(self.origin_ns)
+                .ok_or_else(out_of_range)?
+                .div_euclid(ns)),
             Width::Months(months) => {
                 let (wall, origin) = (naive(wall), naive(self.origin_ns));
                 let since = (i64::from(wall.year()) - i64::from(origin.year())) * 12
@@ -129,7 +155,9 @@ impl Buckets {
                 .and_then(|since| self.origin_ns.checked_add(since))
                 .map(naive),
             Width::Months(months) => {
-                let months = number.checked_mul(i64::from(months)).ok_or_else(out_of_range)?;
+                let months = number
+                    .checked_mul(i64::from(months))
+                    .ok_or_else(out_of_range)?;
                 let origin = naive(self.origin_ns);
                 let count = u32::try_from(months.unsigned_abs()).map_err(|_| out_of_range())?;
                 if months < 0 {
@@ -142,7 +170,10 @@ impl Buckets {
         let wall = wall.ok_or_else(out_of_range)?;
         match self.zone {
             Some(zone) => earliest(wall, zone),
-            None => wall.and_utc().timestamp_nanos_opt().ok_or_else(out_of_range),
+            None => wall
+                .and_utc()
+                .timestamp_nanos_opt()
+                .ok_or_else(out_of_range),
         }
     }
 }
@@ -167,13 +198,19 @@ fn naive(ns: i64) -> NaiveDateTime {
 fn wall_ns(time: i64, zone: Tz) -> Result<i64, BucketError> {
     let utc = naive(time);
     let offset = zone.offset_from_utc_datetime(&utc).fix().local_minus_utc();
-    time.checked_add(i64::from(offset) * 1_000_000_000).ok_or_else(out_of_range)
+    time.checked_add(i64::from(offset) * 1_000_000_000)
+        .ok_or_else(out_of_range)
 }
 
 /// The first time at which clocks show `wall`, or the end of the gap in which they never do.
 fn earliest(wall: NaiveDateTime, zone: Tz) -> Result<i64, BucketError> {
-    let found = zone.from_local_datetime(&wall).earliest().or_else(|| after_gap(wall, zone));
-    found.and_then(|time| time.timestamp_nanos_opt()).ok_or_else(out_of_range)
+    let found = zone
+        .from_local_datetime(&wall)
+        .earliest()
+        .or_else(|| after_gap(wall, zone));
+    found
+        .and_then(|time| time.timestamp_nanos_opt())
+        .ok_or_else(out_of_range)
 }
 
 fn after_gap(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Tz>> {
@@ -181,7 +218,10 @@ fn after_gap(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Tz>> {
         return Some(end);
     }
     // A gap of a whole day (Samoa, 2011): the next wall time that exists.
-    let next = wall.date().checked_add_days(Days::new(1))?.and_time(wall.time());
+    let next = wall
+        .date()
+        .checked_add_days(Days::new(1))?
+        .and_time(wall.time());
     zone.from_local_datetime(&next).earliest()
 }
 
@@ -190,7 +230,11 @@ fn after_gap(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Tz>> {
 fn within_day(time: i64, width: i64, origin: i64, zone: Tz) -> Result<i64, BucketError> {
     let wall = naive(fixed_floor(wall_ns(time, zone)?, width, origin)?);
     let starts = zone.from_local_datetime(&wall);
-    let candidates = [starts.latest(), starts.earliest(), after_gap_if_none(&starts, wall, zone)];
+    let candidates = [
+        starts.latest(),
+        starts.earliest(),
+        after_gap_if_none(&starts, wall, zone),
+    ];
     let start = candidates
         .into_iter()
         .flatten()
@@ -200,7 +244,10 @@ fn within_day(time: i64, width: i64, origin: i64, zone: Tz) -> Result<i64, Bucke
         Some(start) => Ok(start),
         // The bucket's wall time has not come yet after a change that hides it: count from here.
         None => {
-            let offset = zone.offset_from_utc_datetime(&naive(time)).fix().local_minus_utc();
+            let offset = zone
+                .offset_from_utc_datetime(&naive(time))
+                .fix()
+                .local_minus_utc();
             let offset = TimeDelta::seconds(i64::from(offset));
             wall.checked_sub_signed(offset)
                 .and_then(|start| start.and_utc().timestamp_nanos_opt())
@@ -214,7 +261,9 @@ fn after_gap_if_none(
     wall: NaiveDateTime,
     zone: Tz,
 ) -> Option<DateTime<Tz>> {
-    matches!(starts, chrono::LocalResult::None).then(|| after_gap(wall, zone)).flatten()
+    matches!(starts, chrono::LocalResult::None)
+        .then(|| after_gap(wall, zone))
+        .flatten()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use arrow::array::{
     TimestampNanosecondArray,
 };
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, FieldRef, Field, TimeUnit, TimestampNanosecondType};
+use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit, TimestampNanosecondType};
 use datafusion::common::{Result, ScalarValue, downcast_value, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
@@ -43,12 +43,18 @@ impl Side {
 impl Edge {
     /// `first(value, time)`
     pub fn first() -> Self {
-        Self { signature: Signature::user_defined(Volatility::Immutable), side: Side::First }
+        Self {
+            signature: Signature::user_defined(Volatility::Immutable),
+            side: Side::First,
+        }
     }
 
     /// `last(value, time)`
     pub fn last() -> Self {
-        Self { signature: Signature::user_defined(Volatility::Immutable), side: Side::Last }
+        Self {
+            signature: Signature::user_defined(Volatility::Immutable),
+            side: Side::Last,
+        }
     }
 }
 
@@ -68,7 +74,10 @@ impl AggregateUDFImpl for Edge {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let [value, time] = types else {
-            return plan_err!("{0} takes a value and its time: {0}(value, time)", self.name());
+            return plan_err!(
+                "{0} takes a value and its time: {0}(value, time)",
+                self.name()
+            );
         };
         let value = match value {
             DataType::Dictionary(_, inner) => inner.as_ref().clone(),
@@ -78,7 +87,10 @@ impl AggregateUDFImpl for Edge {
             DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Null => {
                 Ok(vec![value, TIME])
             }
-            other => plan_err!("{}: the time has the type {other}, not a timestamp", self.name()),
+            other => plan_err!(
+                "{}: the time has the type {other}, not a timestamp",
+                self.name()
+            ),
         }
     }
 
@@ -89,7 +101,11 @@ impl AggregateUDFImpl for Edge {
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         let value = args.return_field.data_type().clone();
         Ok(vec![
-            Arc::new(Field::new(format_state_name(args.name, "value"), value, true)),
+            Arc::new(Field::new(
+                format_state_name(args.name, "value"),
+                value,
+                true,
+            )),
             Arc::new(Field::new(format_state_name(args.name, "time"), TIME, true)),
         ])
     }
@@ -100,18 +116,26 @@ impl AggregateUDFImpl for Edge {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let value = ScalarValue::try_from(args.return_field.data_type())?;
-        Ok(Box::new(OneGroup { side: self.side, time: None, value }))
+        Ok(Box::new(OneGroup {
+            side: self.side,
+            time: None,
+            value,
+        }))
     }
 
     fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
         true
     }
 
-    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
         let (side, kind) = (self.side, args.return_field.data_type().clone());
         macro_rules! primitive {
             ($array_type:ty) => {
-                Box::new(Groups::<Natives<$array_type>>::new(side, kind)) as Box<dyn GroupsAccumulator>
+                Box::new(Groups::<Natives<$array_type>>::new(side, kind))
+                    as Box<dyn GroupsAccumulator>
             };
         }
         use arrow::datatypes as types;
@@ -165,7 +189,10 @@ impl Accumulator for OneGroup {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        Ok(vec![self.value.clone(), ScalarValue::TimestampNanosecond(self.time, None)])
+        Ok(vec![
+            self.value.clone(),
+            ScalarValue::TimestampNanosecond(self.time, None),
+        ])
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
@@ -198,7 +225,10 @@ struct Natives<T: ArrowPrimitiveType> {
 
 impl<T: ArrowPrimitiveType + Debug> Store for Natives<T> {
     fn new(kind: &DataType) -> Result<Self> {
-        Ok(Self { values: Vec::new(), kind: kind.clone() })
+        Ok(Self {
+            values: Vec::new(),
+            kind: kind.clone(),
+        })
     }
 
     fn resize(&mut self, groups: usize) {
@@ -235,7 +265,11 @@ struct Scalars {
 
 impl Store for Scalars {
     fn new(kind: &DataType) -> Result<Self> {
-        Ok(Self { values: Vec::new(), null: ScalarValue::try_from(kind)?, bytes: 0 })
+        Ok(Self {
+            values: Vec::new(),
+            null: ScalarValue::try_from(kind)?,
+            bytes: 0,
+        })
     }
 
     fn resize(&mut self, groups: usize) {

@@ -1,12 +1,15 @@
 //! Functions that PostgreSQL's clients call, answered with what holds for Marigram.
 
 use crate::session::POSTGRES_VERSION;
+use arrow::array::StringArray;
 use arrow::datatypes::DataType;
+use datafusion::common::cast::as_int64_array;
 use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use marigram_service::Session;
+use std::sync::Arc;
 
 /// A function with any arguments and one answer.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -17,6 +20,10 @@ struct Constant {
 }
 
 impl Constant {
+    #[expect(
+        clippy::new_ret_no_self,
+        reason = "what is registered is the function around it"
+    )]
     fn new(name: &'static str, arguments: &[usize], answer: ScalarValue) -> ScalarUDF {
         use datafusion::logical_expr::TypeSignature;
         let signatures = arguments.iter().map(|count| match count {
@@ -24,7 +31,11 @@ impl Constant {
             count => TypeSignature::Any(*count),
         });
         let signature = Signature::one_of(signatures.collect(), Volatility::Stable);
-        ScalarUDF::from(Self { name, signature, answer })
+        ScalarUDF::from(Self {
+            name,
+            signature,
+            answer,
+        })
     }
 }
 
@@ -70,14 +81,58 @@ impl ScalarUDFImpl for CurrentSetting {
         let Some(ColumnarValue::Scalar(name)) = args.args.first() else {
             return exec_err!("current_setting takes the name of a session variable");
         };
-        let name = name.try_as_str().flatten().unwrap_or_default().to_lowercase();
+        let name = name
+            .try_as_str()
+            .flatten()
+            .unwrap_or_default()
+            .to_lowercase();
         let found = self.settings.iter().find(|(known, _)| *known == name);
         match found {
-            Some((_, value)) => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(Some(value.clone())))),
+            Some((_, value)) => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(Some(
+                value.clone(),
+            )))),
             None if args.args.len() > 1 => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(None))),
             None => exec_err!("session variable '{name}' does not exist"),
         }
     }
+}
+
+/// `pg_size_pretty(bytes)`
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct SizePretty {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for SizePretty {
+    fn name(&self) -> &'static str {
+        "pg_size_pretty"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let array = args.args[0].to_array(args.number_rows)?;
+        let sizes = as_int64_array(&array)?;
+        let texts: StringArray = sizes.iter().map(|size| size.map(size_pretty)).collect();
+        Ok(ColumnarValue::Array(Arc::new(texts)))
+    }
+}
+
+/// A size as PostgreSQL writes it: up to 10 of a unit, the next smaller unit is used.
+fn size_pretty(bytes: i64) -> String {
+    const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+    let (mut size, mut unit) = (bytes as f64, 0);
+    while size.abs() >= 10_240.0 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", size.round() as i64, UNITS[unit])
 }
 
 /// The functions whose answer depends on the session.
@@ -88,16 +143,24 @@ pub fn session_functions(session: &Session) -> [ScalarUDF; 2] {
         vec![TypeSignature::Any(1), TypeSignature::Any(2)],
         Volatility::Stable,
     );
-    let settings = CurrentSetting { signature, settings: crate::session::all(session) };
-    [Constant::new("session_user", &[0], user), ScalarUDF::from(settings)]
+    let settings = CurrentSetting {
+        signature,
+        settings: crate::session::all(session),
+    };
+    [
+        Constant::new("session_user", &[0], user),
+        ScalarUDF::from(settings),
+    ]
 }
 
 /// The functions.
 pub fn functions() -> Vec<ScalarUDF> {
     let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
     let none = || ScalarValue::Utf8(None);
-    let version =
-        format!("PostgreSQL {POSTGRES_VERSION} (Marigram {})", env!("CARGO_PKG_VERSION"));
+    let version = format!(
+        "PostgreSQL {POSTGRES_VERSION} (Marigram {})",
+        env!("CARGO_PKG_VERSION")
+    );
     vec![
         Constant::new("version", &[0], text(&version)),
         Constant::new("obj_description", &[1, 2], none()),
@@ -109,11 +172,27 @@ pub fn functions() -> Vec<ScalarUDF> {
         Constant::new("pg_get_serial_sequence", &[2], none()),
         Constant::new("pg_tablespace_location", &[1], none()),
         Constant::new("pg_is_in_recovery", &[0], ScalarValue::Boolean(Some(false))),
-        Constant::new("pg_function_is_visible", &[1], ScalarValue::Boolean(Some(true))),
+        Constant::new(
+            "pg_function_is_visible",
+            &[1],
+            ScalarValue::Boolean(Some(true)),
+        ),
         Constant::new("pg_type_is_visible", &[1], ScalarValue::Boolean(Some(true))),
         Constant::new("pg_my_temp_schema", &[0], ScalarValue::Int32(Some(0))),
-        Constant::new("pg_is_other_temp_schema", &[1], ScalarValue::Boolean(Some(false))),
-        Constant::new("pg_database_size", &[1], ScalarValue::Int64(Some(0))),
+        Constant::new(
+            "pg_is_other_temp_schema",
+            &[1],
+            ScalarValue::Boolean(Some(false)),
+        ),
+        Constant::new("pg_database_size", &[1], ScalarValue::Int64(None)),
+        Constant::new("pg_table_size", &[1], ScalarValue::Int64(None)),
+        Constant::new("pg_indexes_size", &[1], ScalarValue::Int64(None)),
+        Constant::new("pg_get_function_result", &[1], none()),
+        Constant::new("pg_get_function_arguments", &[1], none()),
+        Constant::new("pg_get_function_identity_arguments", &[1], none()),
+        ScalarUDF::from(SizePretty {
+            signature: Signature::exact(vec![DataType::Int64], Volatility::Immutable),
+        }),
         Constant::new("txid_current", &[0], ScalarValue::Int64(Some(1))),
         Constant::new("pg_current_xact_id", &[0], ScalarValue::Int64(Some(1))),
         Constant::new("inet_server_addr", &[0], none()),

@@ -22,12 +22,17 @@ pub struct TimeBucket {
 impl TimeBucket {
     /// The function.
     pub fn new() -> Self {
-        Self { signature: Signature::user_defined(Volatility::Immutable) }
+        Self {
+            signature: Signature::user_defined(Volatility::Immutable),
+        }
     }
 }
 
 fn is_text(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+    matches!(
+        data_type,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    )
 }
 
 fn nanoseconds(zone: Option<Arc<str>>) -> DataType {
@@ -47,7 +52,11 @@ impl ScalarUDFImpl for TimeBucket {
         let (width, time, third) = match types {
             [width, time] => (width, time, None),
             [width, time, third] => (width, time, Some(third)),
-            _ => return plan_err!("time_bucket takes a width, a time, and an origin or a time zone"),
+            _ => {
+                return plan_err!(
+                    "time_bucket takes a width, a time, and an origin or a time zone"
+                );
+            }
         };
         let width = match width {
             DataType::Interval(_) | DataType::Duration(_) | DataType::Null => {
@@ -64,7 +73,9 @@ impl ScalarUDFImpl for TimeBucket {
             DataType::Timestamp(_, zone) => nanoseconds(zone.clone()),
             DataType::Date32 | DataType::Date64 | DataType::Null => nanoseconds(None),
             text if is_text(text) => nanoseconds(None),
-            other => return plan_err!("time_bucket: the time has the type {other}, not a timestamp"),
+            other => {
+                return plan_err!("time_bucket: the time has the type {other}, not a timestamp");
+            }
         };
         let mut coerced = vec![width, time];
         coerced.extend(match third {
@@ -92,12 +103,18 @@ impl ScalarUDFImpl for TimeBucket {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let Some(width) = scalar(&args.args[0], "the width")? else {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from(args.return_type())?));
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from(
+                args.return_type(),
+            )?));
         };
         let third = match args.args.get(2) {
             Some(third) => match scalar(third, "the origin or time zone")? {
                 Some(third) => Some(third),
-                None => return Ok(ColumnarValue::Scalar(ScalarValue::try_from(args.return_type())?)),
+                None => {
+                    return Ok(ColumnarValue::Scalar(ScalarValue::try_from(
+                        args.return_type(),
+                    )?));
+                }
             },
             None => None,
         };
@@ -110,7 +127,10 @@ impl ScalarUDFImpl for TimeBucket {
         match &args.args[1] {
             ColumnarValue::Scalar(ScalarValue::TimestampNanosecond(time, zone)) => {
                 let start = time.map(&mut floor).transpose()?;
-                Ok(ColumnarValue::Scalar(ScalarValue::TimestampNanosecond(start, zone.clone())))
+                Ok(ColumnarValue::Scalar(ScalarValue::TimestampNanosecond(
+                    start,
+                    zone.clone(),
+                )))
             }
             ColumnarValue::Scalar(other) => exec_err!("time_bucket: {other} is not a time"),
             ColumnarValue::Array(times) => {
@@ -171,9 +191,11 @@ fn text_at(array: &ArrayRef, row: usize) -> Option<&str> {
 fn buckets(width: &ScalarValue, third: Option<&ScalarValue>) -> Result<Buckets> {
     let wrong = |reason: String| DataFusionError::Execution(format!("time_bucket: {reason}"));
     let width = match width {
-        ScalarValue::IntervalMonthDayNano(Some(value)) => {
-            Interval { months: value.months, days: value.days, nanos: value.nanoseconds }
-        }
+        ScalarValue::IntervalMonthDayNano(Some(value)) => Interval {
+            months: value.months,
+            days: value.days,
+            nanos: value.nanoseconds,
+        },
         ScalarValue::Utf8(Some(text)) => parse_interval(text).map_err(wrong)?,
         other => return exec_err!("time_bucket: {other} is not a width"),
     };
@@ -197,6 +219,8 @@ fn origin_or_zone(text: &str) -> Result<(Option<i64>, Option<chrono_tz::Tz>)> {
     }
     let zones = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
     let hint = crate::error::nearest(text, zones);
-    let hint = hint.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+    let hint = hint
+        .map(|near| format!("; did you mean '{near}'?"))
+        .unwrap_or_default();
     exec_err!("time_bucket: '{text}' is neither a time zone nor a timestamp{hint}")
 }

@@ -11,12 +11,26 @@ fn schema() -> TableSchema {
         name: "t".into(),
         time_name: "time".into(),
         tags: vec![
-            TagColumn { name: "dev".into(), kind: TagType::String },
-            TagColumn { name: "unit".into(), kind: TagType::I64 },
+            TagColumn {
+                name: "dev".into(),
+                kind: TagType::String,
+            },
+            TagColumn {
+                name: "unit".into(),
+                kind: TagType::I64,
+            },
         ],
         fields: vec![
-            FieldColumn { id: ColumnId(1), name: "x".into(), kind: FieldType::F64 },
-            FieldColumn { id: ColumnId(2), name: "y".into(), kind: FieldType::F32 },
+            FieldColumn {
+                id: ColumnId(1),
+                name: "x".into(),
+                kind: FieldType::F64,
+            },
+            FieldColumn {
+                id: ColumnId(2),
+                name: "y".into(),
+                kind: FieldType::F32,
+            },
         ],
         options: TableOptions::default(),
     }
@@ -36,11 +50,32 @@ fn exact(expr: &Expr) -> Part {
 #[test]
 fn time_ranges_are_exact() {
     let range = |expr: Expr| exact(&expr).range;
-    assert_eq!(range(col("time").gt(at(5))), TimeRange { min: 6, max: i64::MAX });
-    assert_eq!(range(at(5).gt(col("time"))), TimeRange { min: i64::MIN, max: 4 });
+    assert_eq!(
+        range(col("time").gt(at(5))),
+        TimeRange {
+            min: 6,
+            max: i64::MAX
+        }
+    );
+    assert_eq!(
+        range(at(5).gt(col("time"))),
+        TimeRange {
+            min: i64::MIN,
+            max: 4
+        }
+    );
     assert_eq!(range(col("time").eq(at(5))), TimeRange { min: 5, max: 5 });
-    assert_eq!(range(col("time").between(at(1), at(9))), TimeRange { min: 1, max: 9 });
-    assert_eq!(range(!col("time").lt(at(5))), TimeRange { min: 5, max: i64::MAX });
+    assert_eq!(
+        range(col("time").between(at(1), at(9))),
+        TimeRange { min: 1, max: 9 }
+    );
+    assert_eq!(
+        range(!col("time").lt(at(5))),
+        TimeRange {
+            min: 5,
+            max: i64::MAX
+        }
+    );
     assert!(range(col("time").gt(at(i64::MAX))).is_empty());
     let touching = col("time").lt(at(5)).or(col("time").gt_eq(at(5)));
     assert_eq!(range(touching), TimeRange::ALL);
@@ -51,7 +86,13 @@ fn a_day_is_all_its_times() {
     let date = Expr::Cast(Cast::new(Box::new(col("time")), DataType::Date32));
     let day = lit(ScalarValue::Date32(Some(1)));
     let part = exact(&date.clone().eq(day.clone()));
-    assert_eq!(part.range, TimeRange { min: DAY_NS, max: 2 * DAY_NS - 1 });
+    assert_eq!(
+        part.range,
+        TimeRange {
+            min: DAY_NS,
+            max: 2 * DAY_NS - 1
+        }
+    );
     assert_eq!(exact(&date.gt(day)).range.min, 2 * DAY_NS);
 }
 
@@ -62,7 +103,10 @@ fn tags_are_exact_and_nulls_are_not_true() {
     let not = r#"And([Not(In(0, [String("a")])), IsNotNull(0)])"#;
     assert_eq!(filter(col("dev").not_eq(lit("a"))), not);
     assert_eq!(filter(!col("dev").eq(lit("a"))), not);
-    assert_eq!(filter(col("unit").in_list(vec![lit(7_i64)], false)), "In(1, [I64(7)])");
+    assert_eq!(
+        filter(col("unit").in_list(vec![lit(7_i64)], false)),
+        "In(1, [I64(7)])"
+    );
     let null = lit(ScalarValue::Utf8(None));
     assert_eq!(filter(col("dev").in_list(vec![null.clone()], true)), "None");
     assert_eq!(filter(col("dev").eq(null)), "None");
@@ -83,20 +127,35 @@ fn other_predicates_over_tags_are_evaluated_per_series() {
 fn a_disjunction_of_series_and_times_is_a_superset() {
     let a = col("dev").eq(lit("a")).and(col("time").lt(at(5)));
     let b = col("dev").eq(lit("b")).and(col("time").gt(at(9)));
-    let Class::Inexact(part) = classify(&a.or(b), &schema()) else { panic!("inexact") };
+    let Class::Inexact(part) = classify(&a.or(b), &schema()) else {
+        panic!("inexact")
+    };
     assert_eq!(part.range, TimeRange::ALL);
-    assert_eq!(format!("{:?}", part.tags), r#"Or([In(0, [String("a")]), In(0, [String("b")])])"#);
+    assert_eq!(
+        format!("{:?}", part.tags),
+        r#"Or([In(0, [String("a")]), In(0, [String("b")])])"#
+    );
 }
 
 #[test]
 fn values_give_bounds_that_never_lose_a_row() {
     let bound = |expr: Expr| bounds(&expr, &schema()).pop().unwrap();
     assert_eq!(bound(col("x").gt(lit(3.0))).min, Some(FieldValue::F64(3.0)));
-    assert_eq!(bound(col("x").gt_eq(lit(0.0))).min, Some(FieldValue::F64(-0.0)));
-    assert_eq!(bound(col("x").lt(lit(-0.0))).max, Some(FieldValue::F64(0.0)));
+    assert_eq!(
+        bound(col("x").gt_eq(lit(0.0))).min,
+        Some(FieldValue::F64(-0.0))
+    );
+    assert_eq!(
+        bound(col("x").lt(lit(-0.0))).max,
+        Some(FieldValue::F64(0.0))
+    );
     let wide = Expr::Cast(Cast::new(Box::new(col("y")), DataType::Float64));
-    let Some(FieldValue::F32(min)) = bound(wide.clone().gt(lit(0.1))).min else { panic!("f32") };
-    let Some(FieldValue::F32(max)) = bound(wide.lt(lit(0.1))).max else { panic!("f32") };
+    let Some(FieldValue::F32(min)) = bound(wide.clone().gt(lit(0.1))).min else {
+        panic!("f32")
+    };
+    let Some(FieldValue::F32(max)) = bound(wide.lt(lit(0.1))).max else {
+        panic!("f32")
+    };
     assert!(f64::from(min) <= 0.1 && f64::from(max) >= 0.1);
     assert!(bounds(&col("x").gt(lit(f64::NAN)), &schema()).is_empty());
     assert!(bounds(&col("x").not_eq(lit(1.0)), &schema()).is_empty());

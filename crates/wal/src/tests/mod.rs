@@ -1,3 +1,5 @@
+//! The log against crashes, damage and golden files.
+
 mod crash;
 mod golden;
 mod records;

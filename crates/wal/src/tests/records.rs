@@ -1,3 +1,5 @@
+//! Records come back, whole or as an error.
+
 use super::{assert_same, every_kind, key};
 use crate::{Entry, WriteEntry, decode_record, encode_record};
 use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Float64Array, StringArray};

@@ -1,3 +1,5 @@
+//! What replay takes, cuts off and refuses.
+
 use super::write;
 use crate::file::HEADER_BYTES;
 use crate::{Entry, ReplayReport, Wal, WalError, encode_record, file_name};

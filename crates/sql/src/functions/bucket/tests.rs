@@ -12,47 +12,103 @@ fn ns(text: &str) -> i64 {
 fn bucket(width: &str, zone: Option<Tz>, time: &str) -> String {
     let mut buckets = Buckets::new(parse_interval(width).unwrap(), None, zone).unwrap();
     let start = buckets.floor(ns(time)).unwrap();
-    DateTime::<Utc>::from_timestamp_nanos(start).format("%Y-%m-%dT%H:%M:%SZ").to_string()
+    DateTime::<Utc>::from_timestamp_nanos(start)
+        .format("%Y-%m-%dT%H:%M:%SZ")
+        .to_string()
 }
 
 #[test]
 fn without_a_zone_buckets_are_counted_from_a_monday() {
-    assert_eq!(bucket("10m", None, "2024-05-01T12:34:56Z"), "2024-05-01T12:30:00Z");
-    assert_eq!(bucket("1w", None, "2024-05-01T12:34:56Z"), "2024-04-29T00:00:00Z");
-    assert_eq!(bucket("1mo", None, "2024-05-01T12:34:56Z"), "2024-05-01T00:00:00Z");
-    assert_eq!(bucket("1y", None, "1969-12-31T23:59:59Z"), "1969-01-01T00:00:00Z");
-    assert_eq!(bucket("1d", None, "1969-12-31T23:59:59Z"), "1969-12-31T00:00:00Z");
+    assert_eq!(
+        bucket("10m", None, "2024-05-01T12:34:56Z"),
+        "2024-05-01T12:30:00Z"
+    );
+    assert_eq!(
+        bucket("1w", None, "2024-05-01T12:34:56Z"),
+        "2024-04-29T00:00:00Z"
+    );
+    assert_eq!(
+        bucket("1mo", None, "2024-05-01T12:34:56Z"),
+        "2024-05-01T00:00:00Z"
+    );
+    assert_eq!(
+        bucket("1y", None, "1969-12-31T23:59:59Z"),
+        "1969-01-01T00:00:00Z"
+    );
+    assert_eq!(
+        bucket("1d", None, "1969-12-31T23:59:59Z"),
+        "1969-12-31T00:00:00Z"
+    );
 }
 
 #[test]
 fn days_of_a_zone_begin_at_its_midnight() {
     let berlin = Some(Europe::Berlin);
-    assert_eq!(bucket("1d", berlin, "2024-03-31T12:00:00Z"), "2024-03-30T23:00:00Z");
-    assert_eq!(bucket("1d", berlin, "2024-03-31T22:00:00Z"), "2024-03-31T22:00:00Z");
-    assert_eq!(bucket("1d", berlin, "2024-10-27T22:59:59Z"), "2024-10-26T22:00:00Z");
-    assert_eq!(bucket("1mo", berlin, "2024-04-01T00:00:00Z"), "2024-03-31T22:00:00Z");
+    assert_eq!(
+        bucket("1d", berlin, "2024-03-31T12:00:00Z"),
+        "2024-03-30T23:00:00Z"
+    );
+    assert_eq!(
+        bucket("1d", berlin, "2024-03-31T22:00:00Z"),
+        "2024-03-31T22:00:00Z"
+    );
+    assert_eq!(
+        bucket("1d", berlin, "2024-10-27T22:59:59Z"),
+        "2024-10-26T22:00:00Z"
+    );
+    assert_eq!(
+        bucket("1mo", berlin, "2024-04-01T00:00:00Z"),
+        "2024-03-31T22:00:00Z"
+    );
     // Midnight does not exist on this day in Beirut: clocks go from 00:00 to 01:00.
-    assert_eq!(bucket("1d", Some(Asia::Beirut), "2022-03-27T10:00:00Z"), "2022-03-26T22:00:00Z");
+    assert_eq!(
+        bucket("1d", Some(Asia::Beirut), "2022-03-27T10:00:00Z"),
+        "2022-03-26T22:00:00Z"
+    );
     // Samoa left out 30 December 2011.
-    assert_eq!(bucket("1d", Some(Pacific::Apia), "2011-12-30T12:00:00Z"), "2011-12-30T10:00:00Z");
+    assert_eq!(
+        bucket("1d", Some(Pacific::Apia), "2011-12-30T12:00:00Z"),
+        "2011-12-30T10:00:00Z"
+    );
 }
 
 #[test]
 fn an_hour_that_comes_twice_is_two_buckets() {
     let berlin = Some(Europe::Berlin);
-    assert_eq!(bucket("1h", berlin, "2024-10-27T00:30:00Z"), "2024-10-27T00:00:00Z");
-    assert_eq!(bucket("1h", berlin, "2024-10-27T01:30:00Z"), "2024-10-27T01:00:00Z");
-    assert_eq!(bucket("6h", berlin, "2024-10-27T03:00:00Z"), "2024-10-26T22:00:00Z");
-    assert_eq!(bucket("2h", berlin, "2024-03-31T01:30:00Z"), "2024-03-31T01:00:00Z");
+    assert_eq!(
+        bucket("1h", berlin, "2024-10-27T00:30:00Z"),
+        "2024-10-27T00:00:00Z"
+    );
+    assert_eq!(
+        bucket("1h", berlin, "2024-10-27T01:30:00Z"),
+        "2024-10-27T01:00:00Z"
+    );
+    assert_eq!(
+        bucket("6h", berlin, "2024-10-27T03:00:00Z"),
+        "2024-10-26T22:00:00Z"
+    );
+    assert_eq!(
+        bucket("2h", berlin, "2024-03-31T01:30:00Z"),
+        "2024-03-31T01:00:00Z"
+    );
     // Lord Howe Island shifts by half an hour.
     let howe = Some(Australia::Lord_Howe);
-    assert_eq!(bucket("1h", howe, "2024-04-06T15:10:00Z"), "2024-04-06T15:00:00Z");
+    assert_eq!(
+        bucket("1h", howe, "2024-04-06T15:10:00Z"),
+        "2024-04-06T15:00:00Z"
+    );
 }
 
 #[test]
 fn later_times_are_never_in_earlier_buckets() {
-    let zones =
-        [Europe::Berlin, America::St_Johns, America::Havana, Australia::Lord_Howe, Asia::Beirut, Pacific::Apia];
+    let zones = [
+        Europe::Berlin,
+        America::St_Johns,
+        America::Havana,
+        Australia::Lord_Howe,
+        Asia::Beirut,
+        Pacific::Apia,
+    ];
     for zone in zones {
         for width in ["15m", "1h", "2h", "6h", "1d", "1w", "1mo"] {
             let mut buckets =
@@ -64,7 +120,12 @@ fn later_times_are_never_in_earlier_buckets() {
                     let start = buckets.floor(time).unwrap();
                     assert!(start <= time, "{zone} {width} {}", naive(time));
                     assert!(start >= last, "{zone} {width} {}", naive(time));
-                    assert_eq!(buckets.floor(start), Ok(start), "{zone} {width} {}", naive(time));
+                    assert_eq!(
+                        buckets.floor(start),
+                        Ok(start),
+                        "{zone} {width} {}",
+                        naive(time)
+                    );
                     last = start;
                     time += 15 * 60_000_000_000;
                 }

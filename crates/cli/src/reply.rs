@@ -1,0 +1,105 @@
+//! What a statement gives back, wherever it was run: rows, a tag, or a failure with its place.
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use marigram::ServiceError;
+
+/// A statement that was not done.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Why.
+    pub message: String,
+    /// Where in the statement, in characters from 1.
+    pub position: Option<usize>,
+}
+
+/// What a statement gave back.
+pub enum Reply {
+    /// Rows on their way.
+    Rows(Rows),
+    /// A command tag, and rows changed.
+    Done(String),
+}
+
+/// Rows on their way.
+pub struct Rows {
+    /// Columns of every batch.
+    pub schema: SchemaRef,
+    /// The rows.
+    pub batches: Box<dyn Iterator<Item = Result<RecordBatch, Failure>>>,
+}
+
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        Self {
+            message: error.to_string(),
+            position: error.position(),
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Failure {
+    /// A failure without a position.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            position: None,
+        }
+    }
+
+    /// The message, and under it the line of the statement with a caret where the error is.
+    pub fn explain(&self, statement: &str) -> String {
+        let Some(position) = self.position.and_then(|position| position.checked_sub(1)) else {
+            return self.message.clone();
+        };
+        let mut start = 0;
+        for (number, line) in statement.lines().enumerate() {
+            let len = line.chars().count();
+            if position <= start + len {
+                let label = format!("LINE {}: ", number + 1);
+                let indent = " ".repeat(label.len() + position - start);
+                return format!("{}\n{label}{line}\n{indent}^", self.message);
+            }
+            start += len + 1;
+        }
+        self.message.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caret_stands_under_the_error() {
+        let failure = Failure {
+            message: "no".into(),
+            position: Some(10),
+        };
+        assert_eq!(
+            failure.explain("SELECT x\nFROM t"),
+            "no\nLINE 2: FROM t\n        ^"
+        );
+        let failure = Failure {
+            message: "no".into(),
+            position: Some(8),
+        };
+        assert_eq!(
+            failure.explain("SELECT x"),
+            "no\nLINE 1: SELECT x\n               ^"
+        );
+        let beyond = Failure {
+            message: "no".into(),
+            position: Some(99),
+        };
+        assert_eq!(beyond.explain("SELECT x"), "no");
+    }
+}

@@ -1,0 +1,15 @@
+//! What the servers serve: a database as three traits, so that no server knows which one.
+
+use marigram_service::{Ingest, Query, Status};
+use std::sync::Arc;
+
+/// The database that is served.
+#[derive(Clone)]
+pub struct Services {
+    /// Takes rows.
+    pub ingest: Arc<dyn Ingest>,
+    /// Answers SQL.
+    pub query: Arc<dyn Query>,
+    /// Tells how the database is.
+    pub status: Arc<dyn Status>,
+}

@@ -1,0 +1,181 @@
+//! Changes of the database, and which of them are acknowledged, refused or in doubt.
+
+use super::machine::{Checked, DATABASE, Machine};
+use super::trouble::Trouble;
+use super::workload::to_batch;
+use crate::oracle::{Change, WrittenRow};
+use marigram_engine::{Engine, EngineError, TableChange, TableSpec, WriteOptions};
+use marigram_env::Clock as _;
+
+/// What became of a change.
+struct Made {
+    done: Option<Change>,
+    /// What was refused, and why.
+    refused: Option<(Change, EngineError)>,
+}
+
+impl Machine {
+    /// Makes a change, if it makes sense, and keeps the model in step.
+    pub(super) fn change(&mut self, engine: &Engine, trouble: Trouble, change: Change) -> Checked {
+        let current = self.history.current();
+        let exists = |table: &str| current.tables.contains_key(table);
+        // What makes no sense is not tried; what is refused for other reasons is a test of its own.
+        let sensible = match &change {
+            Change::Write { .. } => true,
+            Change::CreateTable { table, .. } => !exists(table) && !self.history.has_doubts(),
+            Change::AddField { table, field, .. } => {
+                current
+                    .tables
+                    .get(table)
+                    .is_some_and(|table| !table.fields.contains_key(field))
+                    && !self.history.has_doubts()
+            }
+            Change::Delete { table, .. } | Change::DropTable { table } => {
+                exists(table) && !self.history.has_doubts()
+            }
+        };
+        if !sensible {
+            return Ok(());
+        }
+        let was_read_only = engine.status().read_only.is_some();
+        let made = self.make(engine, trouble, change)?;
+        match made.refused {
+            None if was_read_only => {
+                return Err(format!("a read-only engine has made {:?}", made.done));
+            }
+            Some((_, EngineError::ReadOnly(_))) if was_read_only => return Ok(()),
+            _ => {}
+        }
+        if let Some(done) = made.done {
+            self.history.acknowledge(done);
+        }
+        if let Some((change, error)) = made.refused {
+            self.note(|| format!("  {error}"));
+            Self::excuse("change", trouble, &error)?;
+            self.summary.doubts += 1;
+            let is_write = matches!(change, Change::Write { .. });
+            self.history.doubt(change);
+            if is_write && !self.fs.is_crashed() && engine.status().read_only.is_none() {
+                return Err(format!("not read-only after a write failed: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a change, and says what of it is acknowledged and what is not.
+    fn make(&mut self, engine: &Engine, trouble: Trouble, change: Change) -> Result<Made, String> {
+        let done = match change {
+            Change::Write { table, rows } => return self.write(engine, trouble, table, rows),
+            Change::Delete {
+                ref table,
+                ref filter,
+                range,
+            } => engine.table(DATABASE, table).and_then(|schema| {
+                engine.delete(DATABASE, table, &filter.to_engine(&schema), range)
+            }),
+            Change::CreateTable {
+                ref table,
+                ref options,
+            } => {
+                let options = options.clone();
+                let spec = TableSpec {
+                    name: table.clone(),
+                    options,
+                    ..TableSpec::default()
+                };
+                engine.create_table(DATABASE, &spec, false).map(|_| ())
+            }
+            Change::AddField {
+                ref table,
+                ref field,
+                kind,
+            } => {
+                let added = TableChange::AddField(field.clone(), kind);
+                engine.alter_table(DATABASE, table, &added).map(|_| ())
+            }
+            Change::DropTable { ref table } => engine.drop_table(DATABASE, table, false),
+        };
+        Ok(match done {
+            Ok(()) => Made {
+                done: Some(change),
+                refused: None,
+            },
+            Err(error) => Made {
+                done: None,
+                refused: Some((change, error)),
+            },
+        })
+    }
+
+    fn write(
+        &mut self,
+        engine: &Engine,
+        trouble: Trouble,
+        table: String,
+        rows: Vec<WrittenRow>,
+    ) -> Result<Made, String> {
+        let (oracle, now_ns) = (self.history.current(), self.clock.now_ns());
+        let faults: Vec<_> = rows
+            .iter()
+            .map(|row| oracle.refusal(&table, row, now_ns))
+            .collect();
+        let batch = to_batch(&table, &rows);
+        let written = engine.write(DATABASE, &batch, WriteOptions { grow: true });
+        let report = match written {
+            Ok(report) => report,
+            Err(error) => {
+                let good = rows
+                    .into_iter()
+                    .zip(faults)
+                    .filter(|(_, fault)| fault.is_none());
+                let rows = good.map(|(row, _)| row).collect();
+                let refused = Some((Change::Write { table, rows }, error));
+                return Ok(Made {
+                    done: None,
+                    refused,
+                });
+            }
+        };
+        if report.stored + report.rejected.len() != rows.len() {
+            return Err(format!(
+                "{} rows stored, {:?}",
+                report.stored, report.rejected
+            ));
+        }
+        self.summary.rows += report.stored as u64;
+        let mut rejected = report.rejected.into_iter().peekable();
+        let (mut taken, mut lost, mut reason) = (Vec::new(), Vec::new(), String::new());
+        for (at, (row, fault)) in rows.into_iter().zip(faults).enumerate() {
+            let rejection = rejected.next_if(|rejected| rejected.row as usize == at);
+            match (rejection, fault) {
+                (None, None) => taken.push(row),
+                (Some(_), Some(_)) => {}
+                // A shard of several can fail alone: then its rows are refused.
+                (Some(rejection), None)
+                    if trouble != Trouble::None
+                        && rejection.reason.starts_with("writes are refused") =>
+                {
+                    reason = rejection.reason;
+                    lost.push(row);
+                }
+                // Types of columns that may exist are not known for sure.
+                (None, Some(_)) if self.history.has_doubts() => taken.push(row),
+                (Some(_), None) if self.history.has_doubts() => {}
+                (found, fault) => {
+                    return Err(format!(
+                        "row {at} of {table}: {found:?}, expected: {fault:?}"
+                    ));
+                }
+            }
+        }
+        let done = Some(Change::Write {
+            table: table.clone(),
+            rows: taken,
+        });
+        let refused = (!lost.is_empty()).then_some((
+            Change::Write { table, rows: lost },
+            EngineError::ReadOnly(reason),
+        ));
+        Ok(Made { done, refused })
+    }
+}
