@@ -113,7 +113,7 @@ fn run_statement(client: &mut Client, statement: &str, printing: Printing) -> Re
         Err(failure) => Err(failure.into()),
     };
     out.flush()?;
-    match done.map_err(|error| error.downcast::<crate::reply::Failure>()) {
+    match done.map_err(anyhow::Error::downcast::<crate::reply::Failure>) {
         Ok(()) => Ok(true),
         Err(Ok(failure)) => {
             answer::print_failure(&failure, statement);

@@ -48,7 +48,7 @@ pub fn render(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<String, Arr
     let right: Vec<bool> = schema
         .fields()
         .iter()
-        .map(|field| field.data_type().is_numeric())
+        .map(|field| is_right(field.data_type()))
         .collect();
     let widths: Vec<usize> = (0..columns)
         .map(|at| {

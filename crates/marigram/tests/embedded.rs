@@ -1,7 +1,9 @@
 //! The embedded API from outside, on a real disk: write, ask, close, open again.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use arrow::array::{
-    Array, ArrayRef, AsArray, DictionaryArray, Float64Array, RecordBatch, TimestampNanosecondArray,
+    ArrayRef, AsArray, DictionaryArray, Float64Array, RecordBatch, TimestampNanosecondArray,
 };
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use futures::StreamExt;

@@ -100,7 +100,7 @@ impl Contexts {
             None => DiskManagerMode::OsTmpDirectory,
         };
         let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(AccountedPool(Arc::clone(engine.memory()))))
+            .with_memory_pool(Arc::new(AccountedPool::new(Arc::clone(engine.memory()))))
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
             .build_arc()?;
         let files = ExternalTables::default();

@@ -131,7 +131,12 @@ fn to_texts(batch: &RecordBatch) -> Vec<Vec<String>> {
         if batch.column(column).is_null(row) {
             return "NULL".to_owned();
         }
-        let text = columns[column].value(row).to_string();
+        // A value stands on one line of a case.
+        let text = columns[column]
+            .value(row)
+            .to_string()
+            .trim_end()
+            .replace('\n', "\\n");
         if text.is_empty() {
             "(empty)".to_owned()
         } else {

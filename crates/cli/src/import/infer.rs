@@ -187,11 +187,11 @@ pub fn kind_of<'a>(cells: impl Iterator<Item = &'a str> + Clone) -> FieldType {
 pub fn read_f64(cell: &str) -> Option<f64> {
     let number: f64 = cell.parse().ok()?;
     let is_exact =
-        number.abs() <= DOUBLE_EXACT || cell.contains(['.', 'e', 'E']) || !number.is_finite();
+        number.abs() < DOUBLE_EXACT || cell.contains(['.', 'e', 'E']) || !number.is_finite();
     is_exact.then_some(number)
 }
 
-/// 2^53: up to here every whole number is a DOUBLE.
+/// 2^53: below it every whole number is a DOUBLE.
 const DOUBLE_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A truth value as files hold it. 0 and 1 are numbers.

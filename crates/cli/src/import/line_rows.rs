@@ -134,7 +134,7 @@ mod tests {
         let rows: usize = parsed
             .iter()
             .flat_map(|item| &item.batches)
-            .map(|b| b.len())
+            .map(marigram::WriteBatch::len)
             .sum();
         assert_eq!(rows, 2 * half + 1);
         let last = parsed.last().unwrap().lines.last().unwrap().last().unwrap();

@@ -25,7 +25,7 @@ pub fn show(fs: &Arc<dyn FileSystem>, dir: &Path, all_segments: bool) -> Result<
     outln!("{}", styled(Style::Bold, "shards"));
     let mut sizes = BTreeMap::new();
     for shard in shards(dir)? {
-        show_shard(fs, &shard, &names, all_segments, &mut sizes)?;
+        show_shard(fs, &shard, &names, all_segments, &mut sizes);
     }
     if !sizes.is_empty() {
         outln!("{}", styled(Style::Bold, "columns in segments"));
@@ -71,7 +71,7 @@ fn print_tables(names: &Names) {
 fn span_ns(ns: i64) -> String {
     let ns = ns.unsigned_abs();
     for (unit, size) in [("day", 86_400_000_000_000), ("hour", 3_600_000_000_000)] {
-        if ns % size == 0 {
+        if ns.is_multiple_of(size) {
             return terminal::counted(ns / size, unit);
         }
     }
@@ -97,7 +97,7 @@ fn show_shard(
     names: &Names,
     all_segments: bool,
     sizes: &mut Sizes,
-) -> Result<()> {
+) {
     let name = shard
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into());
@@ -105,7 +105,7 @@ fn show_shard(
         Ok(state) => state,
         Err(error) => {
             outln!("  {name}: {error}");
-            return Ok(());
+            return;
         }
     };
     let rows: u64 = state.segments.values().map(|segment| segment.rows).sum();
@@ -140,7 +140,6 @@ fn show_shard(
             outln!("    {error:#}");
         }
     }
-    Ok(())
 }
 
 fn print_segment(meta: &SegmentMeta, names: &Names) {

@@ -159,13 +159,12 @@ fn describe(page: &PageMeta, is_time: bool) -> String {
     };
     let mut text = format!("{} to {}", value(min), value(max));
     if *nulls > 0 {
-        text.push_str(&format!(
-            ", {}",
-            terminal::counted(u64::from(*nulls), "null")
-        ));
+        text += ", ";
+        text += &terminal::counted(u64::from(*nulls), "null");
     }
     if let Some(sum) = sum.as_ref().filter(|_| !is_time) {
-        text.push_str(&format!(", sum {}", show_value(sum)));
+        text += ", sum ";
+        text += &show_value(sum);
     }
     text
 }

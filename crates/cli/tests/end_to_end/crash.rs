@@ -19,7 +19,8 @@ fn batch(client: usize, batch: usize) -> String {
             batch * (BATCH_ROWS / 100) + row / 100,
         );
         let value = device * 1_000_000 + second;
-        writeln!(lines, "fleet,device=d{device} value={value}i {second}").unwrap();
+        writeln!(lines, "fleet,device=d{device} value={value}i {second}")
+            .expect("a string takes every text");
     }
     lines
 }

@@ -54,7 +54,7 @@ impl Server {
     }
 
     fn wait_until_up(&mut self) {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         while self.try_request("GET", "/health", &[], b"").is_err() {
             if let Some(status) = self.child.try_wait().expect("the child can be asked") {
                 panic!("the server ended with {status} instead of starting");
@@ -147,7 +147,7 @@ pub fn request(
 ) -> Result<Response, ureq::Error> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .http_status_as_error(false)
-        .timeout_global(Some(Duration::from_secs(60)))
+        .timeout_global(Some(Duration::from_mins(1)))
         .build()
         .into();
     let mut request = ureq::http::Request::builder()
