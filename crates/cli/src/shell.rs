@@ -45,45 +45,27 @@ pub fn run(client: &mut Client, mut printing: Printing) -> Result<()> {
         styled(Style::Code, "\\?"),
         styled(Style::Code, "\\q"),
     );
-    let mut pending = String::new();
     loop {
-        let prompt = if pending.is_empty() {
-            format!("{}> ", client.database())
-        } else {
-            format!("{}. ", ".".repeat(client.database().chars().count()))
-        };
-        let line = match editor.readline(&prompt) {
-            Ok(line) => line,
-            Err(ReadlineError::Interrupted) => {
-                pending.clear();
-                continue;
-            }
+        let script = match editor.readline(&format!("{}> ", client.database())) {
+            Ok(script) => script,
+            Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => break,
             Err(error) => return Err(error.into()),
         };
-        if pending.is_empty() && line.trim_start().starts_with('\\') {
-            let _ = editor.add_history_entry(line.trim());
-            match meta::run(line.trim(), client, &mut printing)? {
+        let command = script.trim();
+        if command.is_empty() {
+            continue;
+        }
+        let _ = editor.add_history_entry(command);
+        if command.starts_with('\\') {
+            match meta::run(command, client, &mut printing)? {
                 Next::Leave => break,
                 Next::Stay => continue,
             }
         }
-        if pending.is_empty() && matches!(line.trim(), "exit" | "quit") {
+        if complete::leaves(command) {
             break;
         }
-        pending.push_str(&line);
-        pending.push('\n');
-        if script::split(&pending)
-            .iter()
-            .any(|statement| !statement.complete)
-        {
-            continue;
-        }
-        let script = std::mem::take(&mut pending);
-        if script.trim().is_empty() {
-            continue;
-        }
-        let _ = editor.add_history_entry(script.trim());
         for statement in script::split(&script) {
             if !run_statement(client, statement.text, printing)? {
                 break;

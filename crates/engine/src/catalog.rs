@@ -263,7 +263,10 @@ impl Schemas {
         if let Err(error) = catalog.commit(edit) {
             // A catalog that could not be written takes nothing more; writes that need no change
             // of it stop too, so that an operator hears of it.
-            if matches!(error, ManifestError::Io { .. }) {
+            if matches!(
+                error,
+                ManifestError::Io { .. } | ManifestError::Poisoned { .. }
+            ) {
                 self.health.fail(&error.to_string());
             }
             return Err(error.into());

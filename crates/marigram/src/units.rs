@@ -113,7 +113,14 @@ impl FromStr for Span {
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.0;
-        for (unit, size) in [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
+        let exact = [
+            ("GiB", 1 << 30),
+            ("GB", 1_000_000_000),
+            ("MiB", 1 << 20),
+            ("MB", 1_000_000),
+            ("KiB", 1 << 10),
+        ];
+        for (unit, size) in exact {
             if bytes >= size && bytes.is_multiple_of(size) {
                 return write!(f, "{}{unit}", bytes / size);
             }

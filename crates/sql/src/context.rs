@@ -168,6 +168,10 @@ impl Contexts {
         let parser = &mut config.options_mut().sql_parser;
         parser.collect_spans = true;
         parser.map_string_types_to_utf8view = false;
+        // What a sort keeps back to merge what it spilled: little, where there is little.
+        let limit = self.engine.memory().limit();
+        config.options_mut().execution.sort_spill_reservation_bytes =
+            (limit / 64).clamp(64 << 10, 10 << 20);
         Ok(
             SessionStateBuilder::new_from_existing(Prototype::get()?.state.clone())
                 .with_config(config)

@@ -467,8 +467,8 @@ mod tests {
 
     #[test]
     fn syntax_errors_have_a_place() {
-        let error = crate::parse::parse("select *\nfrom where").unwrap_err();
-        let sql = "select *\nfrom where";
+        let error = crate::parse::parse("select *\nfrom t wher x").unwrap_err();
+        let sql = "select *\nfrom t wher x";
         let ServiceError::Invalid {
             message,
             position,
@@ -477,6 +477,6 @@ mod tests {
         else {
             panic!("an invalid statement");
         };
-        assert_eq!((position, sqlstate), (Some(15), "42601"), "{message}");
+        assert_eq!((position, sqlstate), (Some(22), "42601"), "{message}");
     }
 }

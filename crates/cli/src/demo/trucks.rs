@@ -190,7 +190,7 @@ impl Truck {
             self.to = (self.to + 1 + self.random.below(TOWNS.len() - 1)) % TOWNS.len();
             self.load = (self.random.unit() * 18_000.0).round();
             self.rest_minutes = 30 + self.random.below(180) as u32;
-            if self.random.chance(0.25) {
+            if self.fuel < 0.4 || self.random.chance(0.2) {
                 self.fuel = 1.0;
             }
             return;

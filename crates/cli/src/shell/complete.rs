@@ -1,12 +1,13 @@
 //! Completion: SQL's words, Marigram's functions, and the names of tables and columns.
 
 use crate::client::Client;
+use crate::script;
 use arrow::array::{Array, RecordBatch};
 use arrow::util::display::array_value_to_string;
 use rustyline::completion::Candidate;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
-use rustyline::validate::Validator;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 use std::collections::BTreeSet;
 
@@ -173,7 +174,32 @@ pub fn texts(batches: &[RecordBatch], names: &[&str]) -> Vec<String> {
 
 impl Helper for Completer {}
 impl Highlighter for Completer {}
-impl Validator for Completer {}
+impl Validator for Completer {
+    /// Enter ends the input only where its last statement is complete; otherwise it goes on in the
+    /// next line.
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        if is_whole(context.input()) {
+            return Ok(ValidationResult::Valid(None));
+        }
+        Ok(ValidationResult::Incomplete)
+    }
+}
+
+/// Whether an input can be run as it stands.
+fn is_whole(input: &str) -> bool {
+    let trimmed = input.trim();
+    trimmed.starts_with('\\')
+        || leaves(trimmed)
+        || script::split(input)
+            .iter()
+            .all(|statement| statement.complete)
+}
+
+/// Whether a line says that the user has had enough.
+pub fn leaves(line: &str) -> bool {
+    matches!(line, "exit" | "quit" | "exit;" | "quit;")
+}
+
 impl Hinter for Completer {
     type Hint = String;
 }
@@ -212,5 +238,22 @@ mod tests {
         assert_eq!(found, ["\"Sensor list\"", "sensors", "series", "select"]);
         assert_eq!(completer.candidates("SEL"), ["SELECT"]);
         assert!(completer.candidates("").is_empty());
+    }
+
+    #[test]
+    fn enter_runs_whole_statements_and_commands() {
+        for whole in [
+            "SELECT 1;",
+            "\\d",
+            "quit",
+            "",
+            "-- only a comment",
+            "SELECT 1; SELECT 2;",
+        ] {
+            assert!(is_whole(whole), "{whole}");
+        }
+        for part in ["SELECT 1", "SELECT ';", "SELECT 1; SELECT"] {
+            assert!(!is_whole(part), "{part}");
+        }
     }
 }

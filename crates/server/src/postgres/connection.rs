@@ -2,13 +2,11 @@
 //! extended protocol.
 
 use crate::postgres::cancel::Entry;
-use crate::postgres::control::{self, Control};
-use crate::postgres::copy::syntax::{self, Copy};
+use crate::postgres::control::Control;
 use crate::postgres::error::PgError;
 use crate::postgres::io::{Gone, Halt, Io, Watch};
-use crate::postgres::lexer::Lexer;
 use crate::postgres::messages::{Frontend, Opening, put_text};
-use crate::postgres::prepared::{Portal, Statement};
+use crate::postgres::portal::{Kind, Portal, Statement, classify};
 use crate::postgres::{SERVER_VERSION, Shared};
 use crate::script::locate;
 use bytes::BufMut;
@@ -20,9 +18,6 @@ use tokio::net::TcpStream;
 
 /// Time that a client gets to say who it is.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
-/// Prepared statements and portals that a connection may hold, each.
-pub const PREPARED_MAX: usize = 10_000;
-
 /// What the session says of its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
@@ -54,34 +49,6 @@ pub struct Connection<'a> {
     pub(super) block: Block,
     pub(super) statements: HashMap<String, Arc<Statement>>,
     pub(super) portals: HashMap<String, Portal>,
-}
-
-/// What a statement is to the protocol.
-pub enum Kind {
-    /// Nothing but blanks and comments.
-    Empty,
-    /// Answered here.
-    Control(Control),
-    /// Data follows, in or out.
-    Copy(Copy),
-    /// For the database.
-    Query,
-}
-
-/// Tells what `sql` is.
-///
-/// # Errors
-/// If it is a COPY that is not understood.
-pub fn classify(sql: &str) -> Result<Kind, PgError> {
-    let mut tokens = Lexer::new(sql).map(|(_, token)| token);
-    let Some(first) = tokens.find(|token| *token != crate::postgres::lexer::Token::Sign(';'))
-    else {
-        return Ok(Kind::Empty);
-    };
-    if first.is("copy") {
-        return Ok(Kind::Copy(syntax::parse(sql)?));
-    }
-    Ok(control::recognize(sql).map_or(Kind::Query, Kind::Control))
 }
 
 impl<'a> Connection<'a> {

@@ -7,69 +7,15 @@ use crate::postgres::copy::output;
 use crate::postgres::copy::syntax::{Copy, CopyForm, CopyOptions};
 use crate::postgres::encode::Encoder;
 use crate::postgres::error::PgError;
-use crate::postgres::io::{Halt, Io, Watch};
+use crate::postgres::io::{Halt, Watch};
 use crate::postgres::messages::{Backend, Column, Frontend};
-use crate::postgres::prepared::{Portal, Progress};
-use crate::postgres::types::columns;
+use crate::postgres::portal::{Flow, Portal, Progress, ROWS_PART};
 use arrow::record_batch::RecordBatch;
 use bytes::BufMut;
-use futures::StreamExt;
-use marigram_service::{Answer, RowStream};
-use std::sync::Arc;
+use marigram_service::Answer;
 
 /// Rows up to which a batch is encoded on the thread that serves the connection.
 const ROWS_INLINE: usize = 256;
-/// Rows that are encoded at once, so that what waits to be sent stays small.
-const ROWS_PART: usize = 8192;
-
-/// Rows on their way to a client.
-pub struct Flow {
-    rows: RowStream,
-    columns: Arc<[Column]>,
-    /// What was fetched and not sent yet.
-    ahead: Option<RecordBatch>,
-    sent: u64,
-}
-
-impl Flow {
-    fn new(rows: RowStream, formats: &[i16]) -> Self {
-        let columns = columns(&rows.schema, formats).into();
-        Self {
-            rows,
-            columns,
-            ahead: None,
-            sent: 0,
-        }
-    }
-
-    /// Up to `rows_max` rows that are sent next; `None` at the end.
-    async fn next(
-        &mut self,
-        io: &mut Io,
-        watch: &Watch,
-        rows_max: usize,
-    ) -> Result<Option<RecordBatch>, Halt> {
-        let batch = match self.ahead.take() {
-            Some(batch) => batch,
-            None => loop {
-                let batches = &mut self.rows.batches;
-                let next = io
-                    .guard(watch, async { batches.next().await.transpose() })
-                    .await?;
-                match next {
-                    None => return Ok(None),
-                    Some(batch) if batch.num_rows() > 0 => break batch,
-                    Some(_) => {}
-                }
-            },
-        };
-        let part = batch.num_rows().min(rows_max).min(ROWS_PART);
-        if part < batch.num_rows() {
-            self.ahead = Some(batch.slice(part, batch.num_rows() - part));
-        }
-        Ok(Some(batch.slice(0, part)))
-    }
-}
 
 impl Connection<'_> {
     /// The right to run a statement.

@@ -15,6 +15,7 @@ mod lexer;
 mod messages;
 mod numeric;
 mod parameters;
+mod portal;
 mod prepared;
 mod types;
 

@@ -1,48 +1,14 @@
 //! The extended protocol: prepared statements and portals.
 
-use crate::gate::Ticket;
-use crate::postgres::connection::{Connection, Kind, PREPARED_MAX, classify};
+use crate::postgres::connection::Connection;
 use crate::postgres::error::PgError;
-use crate::postgres::execute::Flow;
 use crate::postgres::io::Halt;
 use crate::postgres::messages::Bind;
 use crate::postgres::parameters;
+use crate::postgres::portal::{Kind, PREPARED_MAX, Portal, Progress, Statement, classify};
 use crate::postgres::types::{arrow_type, columns};
-use arrow::array::ArrayRef;
 use marigram_service::Prepared;
 use std::sync::Arc;
-
-/// A prepared statement.
-pub struct Statement {
-    /// What it is to the protocol.
-    pub kind: Kind,
-    /// The database's own, for [`Kind::Query`].
-    pub prepared: Option<Arc<dyn Prepared>>,
-    /// OIDs of its parameters, for the client.
-    oids: Vec<u32>,
-}
-
-/// A statement with values, ready to run or running.
-pub struct Portal {
-    /// The statement.
-    pub statement: Arc<Statement>,
-    /// Its values.
-    pub parameters: Vec<ArrayRef>,
-    /// Formats of its columns.
-    pub formats: Vec<i16>,
-    /// How far it is.
-    pub progress: Progress,
-}
-
-/// How far a portal is.
-pub enum Progress {
-    /// Not begun.
-    Ready,
-    /// Its rows flow; it stands between two of them.
-    Rows(Box<(Flow, Ticket)>),
-    /// All rows were given out.
-    Done,
-}
 
 impl Connection<'_> {
     /// Prepares a statement.

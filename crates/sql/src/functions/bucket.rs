@@ -241,7 +241,7 @@ fn within_day(time: i64, width: i64, origin: i64, zone: Tz) -> Result<i64, Bucke
         .filter_map(|start| start.timestamp_nanos_opt())
         .find(|start| *start <= time);
     match start {
-        Some(start) => Ok(start),
+        Some(start) => Ok(before_change(time, start, width, origin, zone)),
         // The bucket's wall time has not come yet after a change that hides it: count from here.
         None => {
             let offset = zone
@@ -254,6 +254,28 @@ fn within_day(time: i64, width: i64, origin: i64, zone: Tz) -> Result<i64, Bucke
                 .ok_or_else(out_of_range)
         }
     }
+}
+
+/// The latest start of a bucket that is not after `time`, where clocks were set between `start` and
+/// `time`: by the clock before the change another bucket may have begun since.
+fn before_change(time: i64, start: i64, width: i64, origin: i64, zone: Tz) -> i64 {
+    let offset = |at: i64| wall_ns(at, zone).ok().map(|wall| wall - at);
+    let (Some(before), Some(after)) = (offset(start), offset(time)) else {
+        return start;
+    };
+    if before == after {
+        return start;
+    }
+    let wall = time
+        .checked_add(before)
+        .and_then(|wall| fixed_floor(wall, width, origin).ok());
+    let Some(mut last) = wall.and_then(|wall| wall.checked_sub(before)) else {
+        return start;
+    };
+    while last > start && offset(last) != Some(before) {
+        last -= width;
+    }
+    last.max(start)
 }
 
 fn after_gap_if_none(

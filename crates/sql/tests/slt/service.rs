@@ -247,3 +247,36 @@ fn a_session_is_in_a_database_that_exists() {
         );
     });
 }
+
+#[test]
+fn segments_are_shown_with_their_space_and_rows() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done("CREATE TABLE t (time TIMESTAMP, x DOUBLE)").await;
+        db.done("CREATE TABLE other (time TIMESTAMP, x DOUBLE)")
+            .await;
+        for at in ['5', '1'] {
+            db.done(&format!(
+                "INSERT INTO t VALUES ('2024-01-01T0{at}:00:00', 1)"
+            ))
+            .await;
+            db.done("FLUSH").await;
+        }
+        let shown = db.rows("SHOW SEGMENTS FROM t").await;
+        let mut found: Vec<_> = shown
+            .iter()
+            .map(|r| (r[2].as_str(), r[5].as_str(), &*r[7]))
+            .collect();
+        found.sort_unstable();
+        let expected = [
+            ("sequence", "2024-01-01T05:00:00", "1"),
+            ("unsequence", "2024-01-01T01:00:00", "1"),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(
+            db.rows("SHOW SEGMENTS FROM other").await,
+            Vec::<Vec<String>>::new()
+        );
+        assert_eq!(db.rows("SHOW SEGMENTS").await.len(), 2);
+    });
+}

@@ -91,11 +91,21 @@ fn an_hour_that_comes_twice_is_two_buckets() {
         bucket("2h", berlin, "2024-03-31T01:30:00Z"),
         "2024-03-31T01:00:00Z"
     );
-    // Lord Howe Island shifts by half an hour.
+    // Lord Howe Island shifts by half an hour: the hour from 01:00 lasts 90 minutes.
     let howe = Some(Australia::Lord_Howe);
     assert_eq!(
         bucket("1h", howe, "2024-04-06T15:10:00Z"),
-        "2024-04-06T15:00:00Z"
+        "2024-04-06T14:00:00Z"
+    );
+    assert_eq!(
+        bucket("1h", howe, "2024-04-06T15:30:00Z"),
+        "2024-04-06T15:30:00Z"
+    );
+    // St. John's set clocks back at 00:01: the bucket that began at midnight goes on.
+    let john = Some(America::St_Johns);
+    assert_eq!(
+        bucket("1h", john, "2005-10-30T02:45:00Z"),
+        "2005-10-30T02:30:00Z"
     );
 }
 

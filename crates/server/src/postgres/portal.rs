@@ -1,0 +1,128 @@
+//! What the extended protocol keeps between messages: statements, portals, rows on their way.
+
+use crate::gate::Ticket;
+use crate::postgres::control::{self, Control};
+use crate::postgres::copy::syntax::{self, Copy};
+use crate::postgres::error::PgError;
+use crate::postgres::io::{Halt, Io, Watch};
+use crate::postgres::lexer::{Lexer, Token};
+use crate::postgres::messages::Column;
+use crate::postgres::types::columns;
+use arrow::array::ArrayRef;
+use arrow::record_batch::RecordBatch;
+use futures::StreamExt;
+use marigram_service::{Prepared, RowStream};
+use std::sync::Arc;
+
+/// Rows that are encoded at once, so that what waits to be sent stays small.
+pub const ROWS_PART: usize = 8192;
+/// Prepared statements and portals that a connection may hold, each.
+pub const PREPARED_MAX: usize = 10_000;
+
+/// What a statement is to the protocol.
+pub enum Kind {
+    /// Nothing but blanks and comments.
+    Empty,
+    /// Answered here.
+    Control(Control),
+    /// Data follows, in or out.
+    Copy(Copy),
+    /// For the database.
+    Query,
+}
+
+/// Tells what `sql` is.
+///
+/// # Errors
+/// If it is a COPY that is not understood.
+pub fn classify(sql: &str) -> Result<Kind, PgError> {
+    let mut tokens = Lexer::new(sql).map(|(_, token)| token);
+    let Some(first) = tokens.find(|token| *token != Token::Sign(';')) else {
+        return Ok(Kind::Empty);
+    };
+    if first.is("copy") {
+        return Ok(Kind::Copy(syntax::parse(sql)?));
+    }
+    Ok(control::recognize(sql).map_or(Kind::Query, Kind::Control))
+}
+
+/// A prepared statement.
+pub struct Statement {
+    /// What it is to the protocol.
+    pub kind: Kind,
+    /// The database's own, for [`Kind::Query`].
+    pub prepared: Option<Arc<dyn Prepared>>,
+    /// OIDs of its parameters, for the client.
+    pub oids: Vec<u32>,
+}
+
+/// A statement with values, ready to run or running.
+pub struct Portal {
+    /// The statement.
+    pub statement: Arc<Statement>,
+    /// Its values.
+    pub parameters: Vec<ArrayRef>,
+    /// Formats of its columns.
+    pub formats: Vec<i16>,
+    /// How far it is.
+    pub progress: Progress,
+}
+
+/// How far a portal is.
+pub enum Progress {
+    /// Not begun.
+    Ready,
+    /// Its rows flow; it stands between two of them.
+    Rows(Box<(Flow, Ticket)>),
+    /// All rows were given out.
+    Done,
+}
+
+/// Rows on their way to a client.
+pub struct Flow {
+    pub rows: RowStream,
+    pub columns: Arc<[Column]>,
+    /// What was fetched and not sent yet.
+    pub ahead: Option<RecordBatch>,
+    pub sent: u64,
+}
+
+impl Flow {
+    pub fn new(rows: RowStream, formats: &[i16]) -> Self {
+        let columns = columns(&rows.schema, formats).into();
+        Self {
+            rows,
+            columns,
+            ahead: None,
+            sent: 0,
+        }
+    }
+
+    /// Up to `rows_max` rows that are sent next; `None` at the end.
+    pub async fn next(
+        &mut self,
+        io: &mut Io,
+        watch: &Watch,
+        rows_max: usize,
+    ) -> Result<Option<RecordBatch>, Halt> {
+        let batch = match self.ahead.take() {
+            Some(batch) => batch,
+            None => loop {
+                let batches = &mut self.rows.batches;
+                let next = io
+                    .guard(watch, async { batches.next().await.transpose() })
+                    .await?;
+                match next {
+                    None => return Ok(None),
+                    Some(batch) if batch.num_rows() > 0 => break batch,
+                    Some(_) => {}
+                }
+            },
+        };
+        let part = batch.num_rows().min(rows_max).min(ROWS_PART);
+        if part < batch.num_rows() {
+            self.ahead = Some(batch.slice(part, batch.num_rows() - part));
+        }
+        Ok(Some(batch.slice(0, part)))
+    }
+}
