@@ -7,7 +7,6 @@ use crate::postgres::messages::Bind;
 use crate::postgres::parameters;
 use crate::postgres::portal::{Kind, PREPARED_MAX, Portal, Progress, Statement, classify};
 use crate::postgres::types::{arrow_type, columns};
-use marigram_service::Prepared;
 use std::sync::Arc;
 
 impl Connection<'_> {
