@@ -3,7 +3,9 @@
 use crate::reply::{Failure, Reply, Rows};
 use crate::{table, terminal};
 use anyhow::Result;
+use arrow::array::AsArray;
 use arrow::csv::WriterBuilder;
+use arrow::datatypes::Schema;
 use arrow::json::writer::{JsonArray, LineDelimited};
 use arrow::record_batch::RecordBatch;
 use clap::ValueEnum;
@@ -77,7 +79,11 @@ fn print_table(rows: Rows, printing: Printing, begin: Instant, out: &mut dyn Wri
         }
     }
     let time = timing(printing, begin);
-    write!(out, "{}", table::render(&rows.schema, &shown)?)?;
+    if is_plan(&rows.schema) {
+        print_plan(&shown, out)?;
+    } else {
+        write!(out, "{}", table::render(&rows.schema, &shown)?)?;
+    }
     if printing.summary {
         let all = terminal::counted(total as u64, "row");
         let cut = if shown_rows < total {
@@ -93,6 +99,29 @@ fn print_table(rows: Rows, printing: Printing, begin: Instant, out: &mut dyn Wri
             "{}",
             terminal::styled(terminal::Style::Dim, &format!("({all}{time}{cut})"))
         )?;
+    }
+    Ok(())
+}
+
+/// Whether the rows are the answer to an EXPLAIN.
+fn is_plan(schema: &Schema) -> bool {
+    let names = schema.fields().iter().map(|field| field.name().as_str());
+    names.eq(["plan_type", "plan"])
+}
+
+/// Plans as they are, line by line: a table would cut them.
+fn print_plan(batches: &[RecordBatch], out: &mut dyn Write) -> Result<()> {
+    for batch in batches {
+        let texts = [0, 1].map(|column| batch.column(column).as_string_opt::<i32>());
+        let [Some(kinds), Some(plans)] = texts else {
+            continue;
+        };
+        for (kind, plan) in kinds.iter().zip(plans) {
+            writeln!(out, "{}", kind.unwrap_or_default())?;
+            for line in plan.unwrap_or_default().lines() {
+                writeln!(out, "  {line}")?;
+            }
+        }
     }
     Ok(())
 }
