@@ -24,7 +24,7 @@ pub fn write(payload: &[u8], out: &mut Vec<u8>) {
 /// Appends one frame whose payload `fill` appends in place, which spares large ones a copy.
 ///
 /// # Panics
-/// As [`write`].
+/// As [`write()`].
 pub fn write_with(out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
