@@ -15,22 +15,33 @@ use std::time::{Duration, Instant};
 const CREATE: &str = "CREATE TABLE s (time TIMESTAMP, devid BIGINT TAG, devname STRING TAG, \
                       devgroup BIGINT TAG, temperature INT FIELD, humidity FLOAT FIELD)";
 
+/// What a way in measured.
+struct Ingested {
+    /// To the last acknowledgement.
+    ingest: Duration,
+    /// Of a flush right after it, where the way in makes one.
+    flush: Duration,
+    /// Of a restart.
+    restart: Duration,
+    /// WAL that the restart replayed, bytes.
+    replayed: u64,
+}
+
 /// One repetition of the way in called `path`, in the empty directory `data`.
 pub fn measure(path: &str, set: &SetS, data: &Path, binary: &Path) -> Result<Measured> {
-    let (ingest, restart, restart_wal_bytes) = match path {
+    let done = match path {
         "embedded" => embedded::ingest(set, data)?,
         "http" => http::ingest(set, data, binary)?,
         "copy" => copy::ingest(set, data, binary)?,
         other => bail!("there is no way in called '{other}': embedded, http, copy"),
     };
     let (flush, disk_bytes) = settle(set, data)?;
-    let flushed = ingest + flush;
     Ok(Measured {
-        ingest,
-        flushed,
+        ingest: done.ingest,
+        flushed: done.ingest + done.flush + flush,
         disk_bytes,
-        restart,
-        restart_wal_bytes,
+        restart: done.restart,
+        restart_wal_bytes: done.replayed,
         rows: set.len(),
     })
 }

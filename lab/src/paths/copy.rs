@@ -1,7 +1,7 @@
 //! PostgreSQL: one binary COPY on one connection.
 
-use super::CREATE;
 use super::process::Process;
+use super::{CREATE, Ingested};
 use anyhow::{Result, ensure};
 use marigram_lab::set_s::SetS;
 use std::path::Path;
@@ -38,8 +38,8 @@ fn encode(set: &SetS) -> Vec<Vec<u8>> {
     chunks
 }
 
-/// Writes the set; gives the time to the last acknowledgement, and that of a restart.
-pub fn ingest(set: &SetS, data: &Path, binary: &Path) -> Result<(Duration, Duration, u64)> {
+/// Writes the set; also says how long a restart takes.
+pub fn ingest(set: &SetS, data: &Path, binary: &Path) -> Result<Ingested> {
     let chunks = encode(set);
     let mut server = Process::start(binary, data)?;
     server.sql(CREATE)?;
@@ -67,5 +67,10 @@ pub fn ingest(set: &SetS, data: &Path, binary: &Path) -> Result<(Duration, Durat
         anyhow::Ok(start.elapsed())
     })?;
     let (restart, replayed) = server.restart()?;
-    Ok((ingest, restart, replayed))
+    Ok(Ingested {
+        ingest,
+        flush: Duration::ZERO,
+        restart,
+        replayed,
+    })
 }

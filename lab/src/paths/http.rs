@@ -1,7 +1,7 @@
 //! HTTP: line protocol in batches of 5,000 lines over four connections.
 
-use super::CREATE;
 use super::process::Process;
+use super::{CREATE, Ingested};
 use anyhow::{Result, anyhow, ensure};
 use marigram_lab::set_s::SetS;
 use std::path::Path;
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 const CONNECTIONS: usize = 4;
 const BATCH_LINES: usize = 5_000;
 
-/// Writes the set; gives the time to the last acknowledgement, and that of a restart.
-pub fn ingest(set: &SetS, data: &Path, binary: &Path) -> Result<(Duration, Duration, u64)> {
+/// Writes the set; also says how long a restart takes.
+pub fn ingest(set: &SetS, data: &Path, binary: &Path) -> Result<Ingested> {
     let bodies: Vec<String> = (0..set.len())
         .step_by(BATCH_LINES)
         .map(|from| set.lines("s", from, (from + BATCH_LINES).min(set.len())))
@@ -43,5 +43,10 @@ pub fn ingest(set: &SetS, data: &Path, binary: &Path) -> Result<(Duration, Durat
     })?;
     let ingest = start.elapsed();
     let (restart, replayed) = server.restart()?;
-    Ok((ingest, restart, replayed))
+    Ok(Ingested {
+        ingest,
+        flush: Duration::ZERO,
+        restart,
+        replayed,
+    })
 }
