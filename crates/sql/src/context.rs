@@ -3,6 +3,7 @@
 
 use crate::SqlOptions;
 use crate::catalog::{Databases, ExternalTables, PgCatalog};
+use crate::comparison::DurationComparison;
 use crate::error::{SqlError, SqlResult};
 use crate::functions;
 use crate::memory::AccountedPool;
@@ -77,6 +78,7 @@ impl Prototype {
             .map_err(|error: Box<DataFusionError>| SqlError::DataFusion(*error))?;
         let mut state = context.state();
         functions::register(&mut state)?;
+        state.register_expr_planner(Arc::new(DurationComparison))?;
         Ok(Self {
             state,
             tables: Arc::new(PgCatalogStaticTables::try_new()?),

@@ -9,6 +9,7 @@
 //! `docs/decisions/0004-sql.md`.
 
 mod catalog;
+mod comparison;
 mod context;
 mod ddl;
 mod definition;

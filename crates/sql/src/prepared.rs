@@ -5,10 +5,10 @@ use crate::statement::Command;
 use crate::table::SeriesTable;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::datasource::DefaultTableSource;
-use datafusion::logical_expr::{LogicalPlan, TableSource};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableSource};
 use marigram_engine::Engine;
 use marigram_model::TableSchema;
 use marigram_service::Prepared;
@@ -60,7 +60,11 @@ impl PreparedStatement {
         plan: LogicalPlan,
         rows: bool,
     ) -> SqlResult<Self> {
-        let planned = parameter_types(plan.get_parameter_types()?)?;
+        let mut types = plan.get_parameter_types()?;
+        for name in limits_of(&plan)? {
+            types.insert(name, Some(DataType::Int64));
+        }
+        let planned = parameter_types(types)?;
         let parameters = planned.iter().map(|kind| match kind {
             Some(DataType::Dictionary(_, value)) => value.as_ref().clone(),
             None | Some(DataType::Null) => DataType::Utf8,
@@ -136,6 +140,25 @@ fn parameter_types(named: HashMap<String, Option<DataType>>) -> SqlResult<Vec<Op
         types[place] = kind;
     }
     Ok(types)
+}
+
+/// Parameters that stand as LIMIT or OFFSET, for which a plan knows no type.
+fn limits_of(plan: &LogicalPlan) -> SqlResult<Vec<String>> {
+    let mut names = Vec::new();
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Limit(limit) = node {
+            for part in [&limit.skip, &limit.fetch].into_iter().flatten() {
+                part.apply(|expr| {
+                    if let Expr::Placeholder(placeholder) = expr {
+                        names.push(placeholder.id.clone());
+                    }
+                    Ok(TreeNodeRecursion::Continue)
+                })?;
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(names)
 }
 
 /// The engine's tables that a plan reads or writes.

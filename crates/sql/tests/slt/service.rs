@@ -87,6 +87,15 @@ fn parameters_are_typed_and_bound() {
             .map(|r| r[1].clone())
             .collect();
         assert_eq!(found, ["3.0", "5.0"]);
+        let limited = "SELECT x FROM t ORDER BY x LIMIT $1 OFFSET $2";
+        let limited = sql.prepare(&db.session, limited).await.unwrap();
+        assert_eq!(limited.parameters(), [DataType::Int64, DataType::Int64]);
+        let numbers = [2, 3].map(|n| Arc::new(Int64Array::from(vec![n])) as ArrayRef);
+        let answer = sql
+            .execute_prepared(&mut db.session, &*limited, numbers.into())
+            .await
+            .unwrap();
+        assert_eq!(rows(answer).await.unwrap(), [["3.0"], ["4.0"]]);
         // A prepared statement sees what is written after it, and survives a new column.
         db.done("INSERT INTO t VALUES ('1969-01-01', 'd1', NULL, 7.5)")
             .await;
