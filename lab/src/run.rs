@@ -1,0 +1,3 @@
+//! TODO.
+
+mod clock;
