@@ -1,5 +1,5 @@
-//! The laboratory: `marigram lab` makes the published studies of time-series databases under IoT
-//! load repeatable, on Marigram and on its peers.
+//! The laboratory: `marigram lab` repeats the published studies of time-series databases that fleets
+//! of devices write to, on Marigram and on its peers.
 //!
 //! The laboratory is an outside observer: it depends on no other crate of the project. It reaches
 //! Marigram's server over the wire, as it reaches every peer; the embedded library is handed in by

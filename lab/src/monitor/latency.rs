@@ -27,6 +27,10 @@ impl Default for Latencies {
 
 impl Latencies {
     /// Counts a request.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "a histogram that resizes takes every value of up to a day"
+    )]
     pub fn record(&mut self, latency: Duration) {
         let ns = latency.min(LATENCY_MAX).as_nanos() as u64;
         self.histogram
@@ -36,6 +40,10 @@ impl Latencies {
 
     /// The summary over all `clients`.
     #[must_use]
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "a histogram that resizes takes every other"
+    )]
     pub fn summary(clients: &[Self]) -> Latency {
         let mut all = Self::default().histogram;
         for client in clients {
