@@ -4,9 +4,13 @@ use crate::data::{FieldKind, Source};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+#[cfg(test)]
+mod check;
+mod draw;
 mod fleet;
 mod iot;
 mod set_s;
+mod time_major;
 mod trucks;
 
 /// Which data, and how much.
