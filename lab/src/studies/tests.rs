@@ -2,6 +2,7 @@
 
 use super::parts::{IOT_START_NS, SET_S_START_NS};
 use crate::data::{SECOND_NS, Table};
+use crate::expect::{self, Written};
 use crate::generate::SourceSpec;
 use crate::question::{Ask, Devices, Question, Select, What};
 use crate::study::{Act, AskStep, Knobs, Plan, Scale, Setup, Step, View};
@@ -302,6 +303,46 @@ fn questions_are_about_what_there_is() {
                         "{study} {scale:?} {}: {question:?}",
                         setup.name
                     );
+                }
+            }
+        }
+    }
+}
+
+/// An empty answer would be right on a target that lost everything.
+#[test]
+fn questions_have_answers() {
+    for (study, scale, plan) in plans().filter(|(_, scale, _)| *scale == Scale::Tiny) {
+        for setup in &plan.setups {
+            let source = setup.source.build(1);
+            if source.tables().is_empty() {
+                continue;
+            }
+            if let Some((_, rows, start_ns, step_ns)) = extent(&setup.source) {
+                let (from_ns, to_ns) = source.span_ns();
+                assert_eq!(from_ns, start_ns, "{study} {}", setup.name);
+                // Rows that repeat earlier ones bring no new time.
+                let length_ns = (rows as i64 - 1) * step_ns;
+                let reaches = source.repeats() || to_ns >= start_ns + length_ns;
+                assert!(reaches, "{study} {}", setup.name);
+            }
+            let everything = Written {
+                clients: 1,
+                batch_rows: 1000,
+                batches: vec![source.stream(0, 1, 1000).count()],
+            };
+            let asked = setup.steps.iter().filter_map(|step| asks(&step.act));
+            for questions in asked.map(|ask| &ask.questions) {
+                let select = |question: &Question| match &question.ask {
+                    Ask::Select(select) => Some(select.clone()),
+                    Ask::Sql(_) => None,
+                };
+                let selects: Vec<Select> = questions.iter().filter_map(select).collect();
+                let selects: Vec<&Select> = selects.iter().collect();
+                let answers = expect::answers(source.as_ref(), &everything, &selects);
+                for (select, answer) in selects.iter().zip(answers) {
+                    let name = format!("{study} {scale:?} {}: {select:?}", setup.name);
+                    assert!(!answer.rows.is_empty(), "{name}");
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::super::parts::{ask, knobs, latencies, pick, step, view};
 use super::super::published;
 use super::questions::{Extent, USUAL, questions};
-use super::{QUERY_DEVICES, SENSORS, SOURCE, askers, data, load, range_s};
+use super::{QUERY_DEVICES, SENSORS, SOURCE, askers, data, load};
 use crate::generate::{IotSpec, Late, SourceSpec};
 use crate::study::{Act, AskStep, Plan, Scale, Setup, Study, View};
 
@@ -16,49 +16,69 @@ pub fn study() -> Study {
         title: "Rows that come late",
         about: "Writing, size, and questions when a part of the rows comes late: by a number of \
                 steps drawn from a Poisson distribution (its mean is IoT-Benchmark's 2200 where the \
-                data are long enough, else a fifth of them), or within a batch. Sizes are also \
-                taken on values that do not repeat.",
+                data are long enough, else a tenth of them), or within a batch. Rows that are late \
+                by Poisson repeat earlier ones, so there are none but repeated ones at 100 %, and \
+                sizes are compared in batch mode, which repeats nothing; also on values that do \
+                not cycle.",
         source: SOURCE,
         plan,
     }
 }
 
+/// Late rows, percent.
+fn ratios(scale: Scale, mode: Mode) -> &'static [u32] {
+    match mode {
+        Mode::Poisson => pick(
+            scale,
+            [
+                &[0, 80][..],
+                &[0, 40, 80],
+                &[0, 20, 50, 80],
+                &[0, 10, 20, 30, 40, 50, 60, 70, 80],
+            ],
+        ),
+        Mode::Batch => pick(
+            scale,
+            [
+                &[0, 100][..],
+                &[0, 50, 100],
+                &[0, 20, 50, 100],
+                &[0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100],
+            ],
+        ),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Mode {
+    Poisson,
+    Batch,
+}
+
 fn plan(scale: Scale) -> Plan {
-    let ratios = pick(
-        scale,
-        [
-            &[0, 100][..],
-            &[0, 50, 100],
-            &[0, 20, 50, 100],
-            &[0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100],
-        ],
-    );
-    let last = ratios.len() - 1;
     let mut setups = Vec::new();
-    for mode in ["poisson", "batch"] {
-        for percent in ratios {
-            setups.push(setup(scale, mode, *percent, false));
-        }
+    for mode in [Mode::Poisson, Mode::Batch] {
+        let ratios = ratios(scale, mode).iter();
+        setups.extend(ratios.map(|percent| setup(scale, mode, *percent, false)));
     }
-    for percent in [ratios[0], ratios[last]] {
-        setups.push(setup(scale, "poisson", percent, true));
-    }
+    setups.extend([0, 100].map(|percent| setup(scale, Mode::Batch, percent, true)));
     Plan {
         setups,
         views: views(),
     }
 }
 
-fn setup(scale: Scale, mode: &str, percent: u32, fresh_values: bool) -> Setup {
+fn setup(scale: Scale, mode: Mode, percent: u32, fresh_values: bool) -> Setup {
     let rows: usize = pick(scale, [50, 500, 5000, 27_000]);
     let ratio = f64::from(percent) / 100.0;
-    let late = if mode == "poisson" {
-        Late::Poisson {
-            ratio,
-            lambda: (rows as f64 / 5.0).min(2200.0),
+    let (mode, late, times) = match mode {
+        Mode::Poisson => {
+            let lambda = (rows as f64 / 10.0).min(2200.0);
+            // Late rows bring no new time; a tenth less because chance decides.
+            let times = (1.0 - ratio) * rows as f64 * 0.9;
+            ("poisson", Late::Poisson { ratio, lambda }, times as usize)
         }
-    } else {
-        Late::Batch { ratio }
+        Mode::Batch => ("batch", Late::Batch { ratio }, rows),
     };
     let spec = IotSpec {
         late,
@@ -80,14 +100,19 @@ fn setup(scale: Scale, mode: &str, percent: u32, fresh_values: bool) -> Setup {
         step(varied("size"), Act::Size),
     ];
     if !fresh_values {
+        // As many rows are in the range whatever the part of late ones is.
         let extent = Extent {
             devices: QUERY_DEVICES,
             sensors: SENSORS,
-            range_s: range_s(scale),
+            range_s: pick(scale, [2, 36, 360, 1800]),
+        };
+        let known = IotSpec {
+            rows: times,
+            ..spec.clone()
         };
         let asked = AskStep {
             clients: askers(scale),
-            ..ask(scale, questions(&spec, extent, &USUAL))
+            ..ask(scale, questions(&known, extent, &USUAL))
         };
         steps.push(step(varied("ask"), Act::Ask(asked)));
     }
@@ -119,8 +144,13 @@ fn views() -> Vec<View> {
         },
         View {
             split: Some("values".to_owned()),
-            only: only("size", "mode", "poisson"),
-            ..view("Size", "bytes_per_point", "bytes a point", "late_pct")
+            only: only("size", "mode", "batch"),
+            ..view(
+                "Size, rows late within a batch",
+                "bytes_per_point",
+                "bytes a point",
+                "late_pct",
+            )
         },
         View {
             only: only("ask", "mode", "poisson"),

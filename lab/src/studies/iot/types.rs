@@ -23,7 +23,8 @@ pub fn study() -> Study {
         title: "Types of values",
         about: "Writing, size, and questions for six types of sensors. IoT-Benchmark cycles through \
                 100 values a sensor, which compresses better than anything real: so sizes are also \
-                taken on values that do not repeat, of three types below paper scale.",
+                taken on values that do not repeat, of three types below paper scale. Of BOOLEAN and TEXT \
+                values are counted only, there being no mean.",
         source: SOURCE,
         plan,
     }
