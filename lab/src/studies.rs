@@ -1,5 +1,7 @@
 //! The studies.
 
+mod trucks;
+
 use crate::study::Study;
 
 /// Every study, in the order in which they are listed.
