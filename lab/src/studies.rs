@@ -14,6 +14,8 @@ mod set_s;
 #[cfg(test)]
 mod tests;
 
+mod trucks;
+
 use crate::study::Study;
 
 /// Every study, in the order in which they are listed.
