@@ -13,7 +13,6 @@ mod published;
 mod set_s;
 #[cfg(test)]
 mod tests;
-
 mod trucks;
 
 use crate::study::Study;
@@ -24,6 +23,7 @@ pub fn all() -> Vec<Study> {
     let mut studies = vec![set_s::study()];
     studies.extend(iot::studies());
     studies.extend(fleet::studies());
+    studies.extend([trucks::load(), trucks::query()]);
     studies.push(cardinality::study());
     studies.push(mixed::study());
     studies

@@ -67,7 +67,8 @@ pub trait Session: Send {
 
 /// A database under test.
 pub trait Target: Send + Sync {
-    /// Starts it on the empty folder `dir`, and waits until it answers.
+    /// Starts it on the empty folder `dir`, and waits until it answers. After `stop` it may be
+    /// started again, on another folder.
     fn start(&mut self, dir: &Path) -> Result<()>;
 
     /// What it is; called after `start`.

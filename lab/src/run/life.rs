@@ -11,6 +11,7 @@ use crate::study::{Act, AskStep, Knobs, Setup};
 use crate::target::{Session, Target};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -19,6 +20,8 @@ use std::time::Instant;
 pub(super) struct Life<'a> {
     pub(super) source: &'a dyn Source,
     pub(super) setup: &'a Setup,
+    /// The target's own folder.
+    pub(super) dir: &'a Path,
     pub(super) target: Box<dyn Target>,
     pub(super) monitor: Monitor,
     pub(super) expected: &'a mut Expected,
@@ -154,7 +157,7 @@ impl Life<'_> {
         match self.target.restart(&tables)? {
             Some(time) => {
                 put(&mut result, "restart_ms", time.as_secs_f64() * 1e3);
-                self.monitor.follow(self.target.processes());
+                self.monitor.follow(&self.target.processes());
             }
             None => {
                 let why = "it is no process of the laboratory's";

@@ -102,6 +102,23 @@ impl Unit<'_> {
         result
     }
 
+    /// The target's settings, with the limits that a search on the clock sets.
+    fn settings(&self) -> Settings {
+        let clock = |step: &Step| match &step.act {
+            Act::Clock(clock) => Some((clock.cores, clock.memory_bytes)),
+            _ => None,
+        };
+        let settings = self.target.1.clone();
+        match self.setup.steps.iter().find_map(clock) {
+            Some((cores, memory_bytes)) => Settings {
+                cores,
+                memory_bytes,
+                ..settings
+            },
+            None => settings,
+        }
+    }
+
     fn act(
         &self,
         expected: &mut Expected,
@@ -110,8 +127,8 @@ impl Unit<'_> {
     ) -> Result<()> {
         // Before the target, so that after a panic the target is dropped first.
         let fresh = Fresh::new(self.data)?;
-        let (kind, settings) = self.target;
-        let mut target = (kind.make)(settings).context("making the target")?;
+        let kind = self.target.0;
+        let mut target = (kind.make)(&self.settings()).context("making the target")?;
         target.start(&fresh.0).context("starting")?;
         result.facts = Some(target.facts());
         let every = match self.scale {
@@ -121,6 +138,7 @@ impl Unit<'_> {
         let mut life = Life {
             source: self.source,
             setup: self.setup,
+            dir: &fresh.0,
             monitor: Monitor::start(target.processes(), every)?,
             target,
             expected,
@@ -182,9 +200,16 @@ fn act<'a>(life: &mut Life<'a>, at: At<'_>, step: &'a Step) -> Result<()> {
     }
 }
 
-/// The search on the clock: its trials are results of this step.
+/// The search on the clock: its trials are results of this step. It starts lives of its own.
 fn search(life: &mut Life<'_>, at: At<'_>, plan: &ClockStep) -> Result<()> {
-    let trials = clock::search(life.target.as_mut(), plan, life.seed)?;
+    life.monitor.follow(&[]);
+    life.target.stop().context("stopping before the search")?;
+    let place = clock::Place {
+        dir: &life.dir.join("clock"),
+        monitor: &life.monitor,
+        seed: life.seed,
+    };
+    let trials = clock::search(life.target.as_mut(), plan, &place)?;
     let placed = trials.into_iter().map(|mut trial| {
         let StepResult { step, knobs, .. } = at.result(None);
         trial.step = step;
@@ -194,8 +219,6 @@ fn search(life: &mut Life<'_>, at: At<'_>, plan: &ClockStep) -> Result<()> {
         trial
     });
     life.steps.extend(placed);
-    // A trial may have started the server anew.
-    life.monitor.follow(life.target.processes());
     Ok(())
 }
 

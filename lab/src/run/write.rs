@@ -196,7 +196,11 @@ impl<'a> Writers<'a> {
             life.operations.append(result.step, &["write"], samples)?;
             latencies.push(writer.tally.latencies);
         }
-        result.latency = Some(Latencies::summary(&latencies));
+        let latency = Latencies::summary(&latencies);
+        if latency.count > 0 {
+            put(result, "latency_ms", latency.p50);
+        }
+        result.latency = Some(latency);
         Ok(())
     }
 }
