@@ -2,6 +2,7 @@
 //!
 //! To add one: a file here with a `KIND`, and a line in [`kinds`].
 
+pub mod arrow;
 pub mod conformance;
 pub mod http;
 pub mod line_protocol;
