@@ -6,6 +6,9 @@ pub mod arrow;
 pub mod conformance;
 pub mod http;
 pub mod line_protocol;
+pub mod marigram;
+pub mod pg;
+pub mod postgresql;
 pub mod sql;
 
 use crate::target::Kind;
@@ -13,5 +16,10 @@ use crate::target::Kind;
 /// Every kind of target that the laboratory brings along.
 #[must_use]
 pub fn kinds() -> Vec<Kind> {
-    Vec::new()
+    vec![
+        marigram::HTTP,
+        marigram::POSTGRES,
+        postgresql::POSTGRESQL,
+        postgresql::TIMESCALEDB,
+    ]
 }

@@ -18,12 +18,13 @@ fn every_available_driver_answers_rightly() {
         peers: var("MARIGRAM_LAB_PEERS").unwrap_or_default().into(),
         ..Settings::default()
     };
-    let mut wrong = Vec::new();
+    let (mut checked_kinds, mut wrong) = (0, Vec::new());
     for kind in kinds() {
         if wanted != "all" && !wanted.split(',').any(|name| name == kind.name) {
             continue;
         }
         eprintln!("== {}", kind.name);
+        checked_kinds += 1;
         let folder = tempfile::tempdir().expect("a temporary folder");
         let checked = (kind.make)(&settings)
             .and_then(|mut target| conformance::check(target.as_mut(), folder.path()));
@@ -31,5 +32,9 @@ fn every_available_driver_answers_rightly() {
             wrong.push(format!("{}: {error:#}", kind.name));
         }
     }
+    assert!(
+        checked_kinds > 0,
+        "there is no kind of target in {wanted:?}"
+    );
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }

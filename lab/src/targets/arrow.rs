@@ -60,12 +60,18 @@ fn column_cells(array: &dyn Array) -> Result<Vec<Cell>> {
     let Some(dictionary) = array.as_any_dictionary_opt() else {
         return (0..array.len()).map(|row| cell(array, row)).collect();
     };
+    if dictionary.values().is_empty() {
+        return Ok(vec![Cell::Null; array.len()]);
+    }
     let values = column_cells(dictionary.values().as_ref())?;
     // Keys of null rows say nothing.
     let keys = dictionary.normalized_keys().into_iter().enumerate();
-    let value = |(row, key): (usize, usize)| match array.is_null(row) {
-        true => Cell::Null,
-        false => values[key].clone(),
+    let value = |(row, key): (usize, usize)| {
+        if array.is_null(row) {
+            Cell::Null
+        } else {
+            values[key].clone()
+        }
     };
     Ok(keys.map(value).collect())
 }

@@ -119,3 +119,6 @@ fn in_order(select: &Select, rows: &[Vec<Cell>]) -> Result<()> {
     );
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

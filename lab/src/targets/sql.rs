@@ -2,7 +2,7 @@
 
 mod time;
 
-pub use time::rfc3339;
+pub use time::{parse_rfc3339, rfc3339};
 
 use crate::data::{Field, FieldKind, Table, TagKind};
 use crate::question::{Aggregate, Devices, Select, What};

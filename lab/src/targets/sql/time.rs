@@ -20,6 +20,38 @@ pub fn rfc3339(ns: i64, decimals: usize) -> String {
     text
 }
 
+/// Nanoseconds since the Unix epoch of `2024-01-01T00:00:30.5Z`: up to nine decimals, `T` or a
+/// space between date and time, UTC whether it ends with `Z` or not. `None` for anything else.
+#[must_use]
+pub fn parse_rfc3339(text: &str) -> Option<i64> {
+    let text = text.strip_suffix('Z').unwrap_or(text);
+    let (date, time) = text.split_once(['T', ' '])?;
+    let mut date = date.splitn(3, '-').map(str::parse::<i64>);
+    let day = day(date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?)?;
+    let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let mut time = time.splitn(3, ':').map(str::parse::<i64>);
+    let (hour, minute) = (time.next()?.ok()?, time.next()?.ok()?);
+    let second = day * DAY_S + hour * 3600 + minute * 60 + time.next()?.ok()?;
+    let ns: i64 = match fraction.len() {
+        0..=9 => format!("{fraction:0<9}").parse().ok()?,
+        _ => return None,
+    };
+    second.checked_mul(SECOND_NS)?.checked_add(ns)
+}
+
+/// The inverse of [`date`]; `None` for a month or day that there is not.
+fn day(year: i64, month: i64, day: i64) -> Option<i64> {
+    if !(0..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let year = year - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    Some(era * 146_097 + day_of_era - 719_468)
+}
+
 /// Year, month and day of a day counted from the Unix epoch, in the Gregorian calendar: H. Hinnant,
 /// "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.
 fn date(day: i64) -> (i64, i64, i64) {
@@ -51,5 +83,23 @@ mod tests {
             rfc3339(1_704_067_199 * SECOND_NS, 3),
             "2023-12-31T23:59:59.000"
         );
+    }
+
+    #[test]
+    fn times_come_back_from_their_text() {
+        for ns in [0, -1, 1_709_164_800_123_456_789, -9_000_000_000_000_000_000] {
+            assert_eq!(parse_rfc3339(&rfc3339(ns, 9)), Some(ns));
+            assert_eq!(parse_rfc3339(&format!("{}Z", rfc3339(ns, 9))), Some(ns));
+        }
+        assert_eq!(parse_rfc3339("1970-01-01 00:01:00"), Some(60 * SECOND_NS));
+        assert_eq!(parse_rfc3339("1970-01-01T00:00:00.5Z"), Some(500_000_000));
+        let wrong = [
+            "",
+            "1970-01-01",
+            "1970-13-01T00:00:00",
+            "1970-01-01T00:00:xxZ",
+        ];
+        assert!(wrong.iter().all(|text| parse_rfc3339(text).is_none()));
+        assert_eq!(parse_rfc3339("1970-01-01T00:00:00.0000000001Z"), None);
     }
 }
