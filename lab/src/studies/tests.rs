@@ -289,7 +289,6 @@ fn questions_are_about_what_there_is() {
     for (study, scale, plan) in plans() {
         for setup in &plan.setups {
             let source = short(&setup.source).build(1);
-            // A source that has no tables is not written yet.
             let asked = setup.steps.iter().filter_map(|step| asks(&step.act));
             for question in asked.flat_map(|ask| &ask.questions) {
                 if let Ask::Select(select) = &question.ask {

@@ -1,6 +1,10 @@
 //! [`Select`] in SQL: one writer for the databases that speak it, told apart by a [`Dialect`].
 
-use crate::data::{Table, TagKind};
+mod time;
+
+pub use time::{parse_rfc3339, rfc3339};
+
+use crate::data::{Field, FieldKind, Table, TagKind};
 use crate::question::{Aggregate, Devices, Select, What};
 
 /// Where the SQL of a database is its own.
@@ -27,8 +31,11 @@ pub enum Last {
     DistinctOn,
     /// `… LATEST ON time PARTITION BY key` (QuestDB).
     LatestOn,
-    /// `argMax(field, time) … GROUP BY key` with this function, `arg_max`.
+    /// `argMax(field, time) … GROUP BY key` with this function, which must not pass over nulls:
+    /// `arg_max_null`.
     ArgMax(&'static str),
+    /// The same for a function that passes over nulls: `argMax(tuple(field), time).1`.
+    ArgMaxTuple(&'static str),
 }
 
 /// `GROUP BY a, b`.
@@ -41,9 +48,35 @@ pub fn group_by_expressions(expressions: &[String], _bucket_ns: Option<i64>) -> 
     }
 }
 
+/// Why no SQL can be written for `select`; `None` when it can.
+#[must_use]
+pub fn cannot(table: &Table, select: &Select) -> Option<String> {
+    let is_text = |index: usize| table.fields[index].kind == FieldKind::Text;
+    let aggregates = match &select.what {
+        What::Aggregates(aggregates) => aggregates.as_slice(),
+        What::Rows(_) | What::Last(_) => &[],
+    };
+    let arithmetic = aggregates
+        .iter()
+        .any(|(function, index)| *function != Aggregate::Count && is_text(*index));
+    let above = select.above.is_some_and(|(index, _)| is_text(index));
+    (arithmetic || above).then(|| "text is no number to SQL".to_owned())
+}
+
 /// A statement for `select` on `table`.
 #[must_use]
 pub fn statement(dialect: &Dialect, table: &Table, select: &Select) -> String {
+    statement_with(dialect, table, select, aggregate)
+}
+
+/// A statement for `select` on `table`, its aggregates written by `aggregate`.
+#[must_use]
+pub fn statement_with(
+    dialect: &Dialect,
+    table: &Table,
+    select: &Select,
+    aggregate: fn(Aggregate, &Field) -> String,
+) -> String {
     let field = |index: &usize| table.fields[*index].name.clone();
     let key = &table.tags[table.key].name;
     let time = dialect.time;
@@ -72,11 +105,11 @@ pub fn statement(dialect: &Dialect, table: &Table, select: &Select) -> String {
             ),
             Last::ArgMax(function) => {
                 let last = |index| format!("{function}({}, {time})", field(index));
-                format!(
-                    "SELECT {} FROM {}{filter} GROUP BY {key}",
-                    columns(key, &format!("max({time})"), fields.iter().map(last)),
-                    table.name
-                )
+                newest(dialect, table, &filter, fields.iter().map(last))
+            }
+            Last::ArgMaxTuple(function) => {
+                let last = |index| format!("{function}(tuple({}), {time}).1", field(index));
+                newest(dialect, table, &filter, fields.iter().map(last))
             }
         },
         What::Aggregates(aggregates) => {
@@ -88,7 +121,7 @@ pub fn statement(dialect: &Dialect, table: &Table, select: &Select) -> String {
             groups.extend(select.bucket_ns.map(dialect.bucket));
             let values = aggregates
                 .iter()
-                .map(|(function, index)| aggregate(*function, &table.fields[*index].name));
+                .map(|(function, index)| aggregate(*function, &table.fields[*index]));
             let columns: Vec<String> = groups.iter().cloned().chain(values).collect();
             let order = match (select.descending, select.bucket_ns) {
                 (true, Some(window)) => {
@@ -114,14 +147,40 @@ fn columns(key: &str, time: &str, fields: impl Iterator<Item = String>) -> Strin
         .join(", ")
 }
 
-fn aggregate(function: Aggregate, field: &str) -> String {
+/// The newest rows as one group a device.
+fn newest(
+    dialect: &Dialect,
+    table: &Table,
+    filter: &str,
+    fields: impl Iterator<Item = String>,
+) -> String {
+    let key = &table.tags[table.key].name;
+    let columns = columns(key, &format!("max({})", dialect.time), fields);
+    format!(
+        "SELECT {columns} FROM {}{filter} GROUP BY {key}",
+        table.name
+    )
+}
+
+/// A field as a number: SQL does not count with truth values.
+fn number(field: &Field) -> String {
+    match field.kind {
+        FieldKind::Bool => format!("CAST({} AS INT)", field.name),
+        _ => field.name.clone(),
+    }
+}
+
+/// An aggregate as most databases write it.
+#[must_use]
+pub fn aggregate(function: Aggregate, field: &Field) -> String {
+    let value = number(field);
     match function {
-        Aggregate::Count => format!("count({field})"),
-        Aggregate::Sum => format!("sum({field})"),
-        Aggregate::Avg => format!("avg({field})"),
-        Aggregate::Min => format!("min({field})"),
-        Aggregate::Max => format!("max({field})"),
-        Aggregate::Spread => format!("max({field}) - min({field})"),
+        Aggregate::Count => format!("count({})", field.name),
+        Aggregate::Sum => format!("sum({value})"),
+        Aggregate::Avg => format!("avg({value})"),
+        Aggregate::Min => format!("min({value})"),
+        Aggregate::Max => format!("max({value})"),
+        Aggregate::Spread => format!("max({value}) - min({value})"),
     }
 }
 
@@ -165,7 +224,7 @@ fn conditions(dialect: &Dialect, table: &Table, select: &Select) -> String {
     all.extend(
         select
             .above
-            .map(|(field, limit)| format!("{} > {limit:?}", table.fields[field].name)),
+            .map(|(field, limit)| format!("{} > {limit:?}", number(&table.fields[field]))),
     );
     if all.is_empty() {
         String::new()
@@ -173,3 +232,6 @@ fn conditions(dialect: &Dialect, table: &Table, select: &Select) -> String {
         format!(" WHERE {}", all.join(" AND "))
     }
 }
+
+#[cfg(test)]
+mod tests;
