@@ -2,7 +2,6 @@
 
 mod http;
 pub mod schema;
-mod seconds;
 
 use crate::data::Table;
 use crate::peers::process::{Process, Program, folder_bytes, free_port};
@@ -11,6 +10,7 @@ use crate::target::{Facts, Kind, Session, Settings, Target};
 use crate::targets::pg::{Connection, Manner, PgSession};
 use crate::targets::sql;
 use anyhow::{Context, Result, ensure};
+use arrow_array::RecordBatch;
 use http::{Client, HttpSession};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,10 @@ struct Server {
 /// Runs a statement at `address`, and gives the number of rows of its answer.
 fn run(face: Face, address: &str, statement: &str) -> Result<usize> {
     match face {
-        Face::Http => Ok(Client::new(address).ask(statement)?.rows.len()),
+        Face::Http => {
+            let batches = Client::new(address).ask(statement)?;
+            Ok(batches.iter().map(RecordBatch::num_rows).sum())
+        }
         Face::Postgres => Ok(Connection::open(address)?.rows(statement)?.len()),
     }
 }
@@ -146,7 +149,7 @@ impl Target for Server {
 
     fn facts(&self) -> Facts {
         let path = match self.face {
-            Face::Http => "line protocol over HTTP; SQL over HTTP, answers in JSON",
+            Face::Http => "line protocol over HTTP; SQL over HTTP, answers in Arrow",
             Face::Postgres => "binary COPY; SQL, answers in PostgreSQL's binary form",
         };
         let tags = match self.face {
