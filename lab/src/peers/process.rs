@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -38,7 +39,8 @@ pub struct Process {
 }
 
 impl Program {
-    fn spawn(&self) -> Result<Child> {
+    /// The command, ready to be started.
+    fn command(&self) -> Result<Command> {
         let mut line: Vec<String> = Vec::new();
         if let Some(cores) = self.cores {
             let list = format!("0-{}", cores.max(1) - 1);
@@ -48,15 +50,30 @@ impl Program {
         let (program, arguments) = line.split_first().context("a program to start")?;
         let log = File::options().create(true).append(true).open(&self.log);
         let log = log.with_context(|| format!("the log {}", self.log.display()))?;
-        Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .envs(self.environment.iter().cloned())
             .current_dir(&self.folder)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("starting {program}"))
+            .stderr(log);
+        Ok(command)
+    }
+
+    fn spawn(&self) -> Result<Child> {
+        let mut command = self.command()?;
+        let child = command.spawn();
+        child.with_context(|| format!("starting {}", command.get_program().display()))
+    }
+
+    /// Starts it apart from this process, which it outlives, and gives its process id. Ctrl-C in
+    /// the terminal does not reach it.
+    pub fn detach(&self) -> Result<u32> {
+        let mut command = self.command()?;
+        let child = command.process_group(0).spawn();
+        let child = child.with_context(|| format!("starting {}", command.get_program().display()));
+        Ok(child?.id())
     }
 }
 
@@ -92,9 +109,7 @@ impl Process {
 
     /// The last lines of the log, for an error message.
     fn log_end(&self) -> String {
-        let text = std::fs::read_to_string(&self.program.log).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(5)..].join("\n")
+        end_of(&self.program.log)
     }
 
     /// Its process id.
@@ -120,6 +135,15 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The last lines of the file `log`, for an error message; empty when there is no such file.
+#[must_use]
+pub fn end_of(log: &Path) -> String {
+    let text = std::fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
 }
 
 /// Bytes of all files under `dir`; files that vanish meanwhile count nothing.
