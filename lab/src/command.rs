@@ -183,9 +183,7 @@ fn default_peers() -> Result<PathBuf> {
 fn peers(peers: &Peers, action: Option<Action>) -> Result<()> {
     match action {
         None => {
-            for peer in peers.list() {
-                println!("{peer}");
-            }
+            print!("{}", list::peers(&peers.list()));
         }
         Some(Action::Install { name }) => {
             peers.install(&name)?;
@@ -193,7 +191,10 @@ fn peers(peers: &Peers, action: Option<Action>) -> Result<()> {
         }
         Some(Action::Up { name }) => {
             let running = peers.up(&name)?;
-            println!("{name} answers at {} (process {})", running.address, running.pid);
+            match running.pid {
+                Some(pid) => println!("{name} answers at {} (process {pid})", running.address),
+                None => println!("{name} is installed; it runs in its client's process"),
+            }
         }
         Some(Action::Down { name }) => {
             let stopped = peers.down(&name)?;

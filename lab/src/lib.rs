@@ -17,7 +17,7 @@
     reason = "a laboratory reads the machine's clock and disk, as a client of a database does"
 )]
 
-//pub mod command;
+pub mod command;
 pub mod data;
 pub mod expect;
 pub mod generate;

@@ -1,5 +1,6 @@
 //! The list of studies and targets.
 
+use crate::peers::PeerState;
 use crate::study::Study;
 use crate::target::Kind;
 use std::fmt::Write;
@@ -20,6 +21,20 @@ pub fn text(studies: &[Study], kinds: &[Kind]) -> String {
     out.push_str("\nPeers (--peer)\n");
     for kind in kinds.iter().filter(|kind| kind.peer) {
         entry(&mut out, kind.name, kind.about);
+    }
+    out
+}
+
+/// What `marigram lab peers` prints.
+pub fn peers(peers: &[PeerState]) -> String {
+    let mut out = String::new();
+    for peer in peers {
+        let state = match (&peer.version, &peer.running) {
+            (None, _) => "not installed".to_owned(),
+            (Some(version), None) => format!("{version}, installed"),
+            (Some(version), Some(running)) => format!("{version}, runs at {}", running.address),
+        };
+        entry(&mut out, peer.name, &format!("{} ({state})", peer.about));
     }
     out
 }
