@@ -190,8 +190,9 @@ pub fn reading() -> Block {
             ),
             line(
                 "Client’s own cost",
-                "is what the null target reaches, which takes requests and does nothing. A figure \
-                 within 70 % of it says more about the client than about the target.",
+                "is what the null target reaches, which takes requests and does nothing. A rate \
+                 beyond 70 % of it, or a time of which it is more than 70 %, says more about the \
+                 client than about the target.",
             ),
         ])],
     }

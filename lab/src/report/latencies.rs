@@ -122,7 +122,11 @@ fn stages(configuration: &Configuration, study: &StudyRuns) -> Vec<Stage> {
         if many {
             name.push(setup.to_owned());
         }
-        name.extend(knobs.iter().map(|(knob, value)| format!("{knob} {value}")));
+        name.extend(
+            knobs
+                .iter()
+                .map(|(knob, value)| format!("{} {value}", knob.replace('_', " "))),
+        );
         stages.push(Stage {
             kind: match act(study, setup, step) {
                 Some(Act::Ask(_)) => "asking",

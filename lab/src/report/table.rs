@@ -63,12 +63,12 @@ pub fn best<'a>(view: &View, panel: &'a Panel, at: usize) -> Option<&'a Summary>
 fn caption(view: &View, panel: &Panel) -> String {
     let rows = panel.rows.iter().chain(&panel.null);
     let summaries = rows.flat_map(|row| row.cells.iter().filter_map(Cell::value));
-    let mut fewest: Option<&Summary> = None;
-    let mut most = 0;
+    let (mut fewest, mut most, mut coverage) = (usize::MAX, 0, 1.0_f64);
     for summary in summaries {
+        fewest = fewest.min(summary.n());
         most = most.max(summary.n());
-        if fewest.is_none_or(|fewest| summary.n() < fewest.n()) {
-            fewest = Some(summary);
+        if summary.n() > 1 {
+            coverage = coverage.min(summary.coverage);
         }
     }
     let second = view
@@ -87,19 +87,19 @@ fn caption(view: &View, panel: &Panel) -> String {
     } else {
         "less is better"
     };
-    let measured = match fewest {
-        None => "Nothing was measured.".to_owned(),
-        Some(_) if most == 1 => "Measured once, so there is no interval.".to_owned(),
-        Some(fewest) => {
-            let n = if fewest.n() == most {
-                format!("{most}")
+    let measured = match most {
+        0 => "Nothing was measured.".to_owned(),
+        1 => "Measured once, so there is no interval.".to_owned(),
+        _ => {
+            let n = if fewest == most {
+                most.to_string()
             } else {
-                format!("{} to {most}", fewest.n())
+                format!("{fewest} to {most}")
             };
             format!(
                 "Median of {n} repetitions; in brackets the interval that holds the true median \
                  with a probability of at least {:.1} %.",
-                fewest.coverage * 100.0
+                coverage * 100.0
             )
         }
     };
@@ -148,10 +148,12 @@ fn show(
         ));
     }
     if null.is_some_and(|null| client_limits(view, summary, null)) {
-        why.push(
-            "The client limits this figure: it is within 70 % of the client’s own cost, below."
-                .to_owned(),
-        );
+        let why_so = if view.more_is_better {
+            "it is more than 70 % of what the client reaches without a server (last row of ours)"
+        } else {
+            "more than 70 % of it is the client’s own cost (last row of ours)"
+        };
+        why.push(format!("The client limits this figure: {why_so}."));
     }
     TableCell {
         text: plain(summary.median),

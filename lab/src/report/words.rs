@@ -39,9 +39,11 @@ pub fn ratio(view: &View, ours: &Summary, theirs: &Summary) -> Option<f64> {
 /// A figure with its unit.
 #[must_use]
 pub fn with_unit(view: &View, value: f64) -> String {
-    format!("{} {}", plain(value), view.unit)
-        .trim_end()
-        .to_owned()
+    // A unit like `1000 rows/s` would run into the figure.
+    let counts = view.unit.starts_with(|first: char| first.is_ascii_digit());
+    let by = if counts { "× " } else { "" };
+    let text = format!("{} {by}{}", plain(value), view.unit);
+    text.trim_end().to_owned()
 }
 
 /// What the table of `panel` says.
@@ -115,7 +117,8 @@ fn leaders(view: &View, ranked: &[(&str, Vec<(&Row, &Summary)>)]) -> Option<Stri
         format!("{label} at {at}")
     };
     let said: Vec<String> = leaders.iter().map(said).collect();
-    Some(format!("Best median by {}: {}.", view.x, said.join("; ")))
+    let knob = view.x.replace('_', " ");
+    Some(format!("Best median by {knob}: {}.", said.join("; ")))
 }
 
 fn first_and_second(view: &View, ranking: &[(&Row, &Summary)]) -> String {
