@@ -3,13 +3,17 @@
 //! To add one: a file here with a `KIND`, and a line in [`kinds`].
 
 pub mod http;
+pub mod influxdb;
 pub mod line_protocol;
+mod seen;
 pub mod sql;
+mod text_tags;
+pub mod victoriametrics;
 
 use crate::target::Kind;
 
 /// Every kind of target that the laboratory brings along.
 #[must_use]
 pub fn kinds() -> Vec<Kind> {
-    Vec::new()
+    vec![influxdb::KIND, victoriametrics::KIND]
 }

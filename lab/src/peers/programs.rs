@@ -58,7 +58,7 @@ pub fn influxdb(
 
 /// Settings that differ from InfluxDB's defaults: folders and loopback; no bounds on series, bodies
 /// and the write cache, which would refuse rows; no logging of requests; and a shard that has not been
-/// written to for five seconds (instead of ten minutes and four hours) is flushed and compacted,
+/// written to for two seconds (instead of ten minutes and four hours) is flushed and compacted,
 /// since there is no command for it.
 fn influxdb_conf(data: &Path, port: u16, memory_bytes: Option<u64>) -> String {
     let data = data.display();
@@ -76,8 +76,8 @@ dir = "{data}/data"
 wal-dir = "{data}/wal"
 query-log-enabled = false
 cache-max-memory-size = {cache_bytes}
-cache-snapshot-write-cold-duration = "5s"
-compact-full-write-cold-duration = "5s"
+cache-snapshot-write-cold-duration = "2s"
+compact-full-write-cold-duration = "2s"
 max-series-per-database = 0
 max-values-per-tag = 0
 
