@@ -2,6 +2,7 @@
 
 mod answer;
 mod influxql;
+mod msgpack;
 
 use crate::data::{Rows, Table};
 use crate::peers;
@@ -55,17 +56,27 @@ fn make(settings: &Settings) -> Result<Box<dyn Target>> {
     }))
 }
 
-/// Asks; an error of the database comes with status 200.
+/// Asks, and takes the answer as `MessagePack`, which comes sooner than JSON. An error of the
+/// database has status 200.
 fn query(http: &Http, text: &str) -> Result<Vec<u8>> {
     let body = format!("db={DATABASE}&epoch=ns&q={}", percent(text));
-    let form = ("Content-Type", "application/x-www-form-urlencoded");
-    let reply = http.post("/query", &[form], body.as_bytes())?;
-    let error = br#"{"results":[{"statement_id":0,"error":"#;
-    if reply.starts_with(error) {
-        bail!("{text}: {}", String::from_utf8_lossy(&reply));
+    let headers = [
+        ("Content-Type", "application/x-www-form-urlencoded"),
+        ("Accept", "application/x-msgpack"),
+    ];
+    let reply = http.post("/query", &headers, body.as_bytes())?;
+    if ERRORS.iter().any(|start| reply.starts_with(start)) {
+        bail!("{text}: {}", msgpack::decode(&reply)?);
     }
     Ok(reply)
 }
+
+/// How answers that are errors begin: `{"results":[{"error":` and `{"results":[{"statement_id":0,
+/// "error":`.
+const ERRORS: [&[u8]; 2] = [
+    b"\x81\xa7results\x91\x81\xa5error",
+    b"\x81\xa7results\x91\x82\xacstatement_id\x00\xa5error",
+];
 
 /// Asks for one row of the first table that has any: an answer that depends on the data.
 fn probe(seen: &Seen, tables: &[Table]) -> Option<String> {
@@ -100,7 +111,7 @@ impl Target for InfluxDb {
         };
         Facts {
             version: format!("InfluxDB {version}"),
-            path: "line protocol over HTTP; InfluxQL over HTTP, answers as JSON".to_owned(),
+            path: "line protocol over HTTP; InfluxQL over HTTP, answers as MessagePack".to_owned(),
             durability: "fsync of the write-ahead log before acknowledgement (wal-fsync-delay = 0s, \
                          the default)"
                 .to_owned(),
@@ -228,7 +239,8 @@ impl Session for Connection {
     fn decode(&mut self, question: &Question, reply: Reply) -> Result<Answer> {
         match (&question.ask, reply) {
             (Ask::Select(select), Reply::Bytes(body)) => {
-                answer::decode(&self.tables[select.table], select, &body)
+                let document = msgpack::decode(&body)?;
+                answer::decode(&self.tables[select.table], select, document)
             }
             _ => bail!("an answer of another target"),
         }

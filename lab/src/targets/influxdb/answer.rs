@@ -1,4 +1,4 @@
-//! What InfluxDB sends back: answers to `InfluxQL` as JSON, and its counters.
+//! What InfluxDB sends back: answers to `InfluxQL`, and its counters.
 
 use crate::data::Table;
 use crate::question::{Aggregate, Answer, Cell, Select, What};
@@ -32,9 +32,9 @@ struct Series {
     partial: bool,
 }
 
-/// The answer to `select` in `body`.
-pub(super) fn decode(table: &Table, select: &Select, body: &[u8]) -> Result<Answer> {
-    let document: Document = serde_json::from_slice(body).context("the answer's JSON")?;
+/// The answer to `select` in a document that came.
+pub(super) fn decode(table: &Table, select: &Select, document: Value) -> Result<Answer> {
+    let document: Document = serde_json::from_value(document).context("the answer's form")?;
     let mut rows = Vec::new();
     if let Some(error) = document.error {
         bail!("{error}");
@@ -190,7 +190,8 @@ pub(super) mod tests {
     }
 
     fn rows(select: &Select, body: &str) -> Vec<Vec<Cell>> {
-        let answer = decode(&table(), select, body.as_bytes()).expect("an answer");
+        let document = serde_json::from_str(body).expect("JSON");
+        let answer = decode(&table(), select, document).expect("an answer");
         answer.rows
     }
 
@@ -256,9 +257,10 @@ pub(super) mod tests {
             r#"{"error":"error parsing query"}"#,
             r#"{"results":[{"statement_id":0,"series":[{"name":"t","columns":["time"],"values":[[0]],"partial":true}]}]}"#,
             r#"{"results":[{"statement_id":0,"series":[{"name":"t","columns":["time"],"values":[[0]]}]}]}"#,
-            "not found",
+            r#""not found""#,
         ] {
-            decode(&table(), &select, body.as_bytes()).expect_err(body);
+            let document = serde_json::from_str(body).expect("JSON");
+            decode(&table(), &select, document).expect_err(body);
         }
     }
 

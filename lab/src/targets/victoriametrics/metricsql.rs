@@ -20,6 +20,10 @@ use std::collections::BTreeSet;
 /// Nanoseconds of a millisecond.
 pub(super) const MILLISECOND_NS: i64 = 1_000_000;
 
+/// How far back the newest values are looked for at first, milliseconds: as far as `MetricsQL` looks
+/// back for them by itself.
+const RECENT_MS: i64 = 300_000;
+
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Request {
@@ -160,16 +164,48 @@ pub(super) fn requests(table: &Table, select: &Select, seen: Option<TableSeen>) 
         What::Last(wanted) => vec![Pass::last(fields_of_rows(table, wanted, seen))],
         What::Aggregates(aggregates) => passes::passes(table, select, aggregates),
     };
-    let query = |pass: &Pass, windows: &Windows| Request::Query {
-        expression: pass.expression(table, select, windows.length_ms),
-        windows: *windows,
-        field: pass.only_field(),
-        rollup: pass.only_rollup(),
-    };
+    let query = |pass: &Pass, windows: &Windows| pass.query(table, select, windows);
     let all = passes
         .iter()
         .flat_map(|pass| pieces.iter().map(move |windows| query(pass, windows)));
     all.collect()
+}
+
+/// For the newest rows: the same question about the last [`RECENT_MS`] only, and how many numbers
+/// there must be in its answer for it to be whole. If a device or field is missing there, the whole
+/// time must be searched ([`requests`]), which takes far longer.
+pub(super) fn recent(
+    table: &Table,
+    select: &Select,
+    seen: Option<TableSeen>,
+) -> Option<(Request, usize)> {
+    let What::Last(wanted) = &select.what else {
+        return None;
+    };
+    let [mut windows] = pieces(select, seen)[..] else {
+        return None;
+    };
+    if windows.length_ms <= RECENT_MS {
+        return None;
+    }
+    windows.from_ms += windows.length_ms - RECENT_MS;
+    windows.length_ms = RECENT_MS;
+    let devices = match text_tags::chosen(table, &select.devices) {
+        None => table.series.len(),
+        Some((tag, values)) => {
+            let values: BTreeSet<String> = values.into_iter().collect();
+            let series = table.series.iter();
+            let chosen = |tags: &&Vec<Option<String>>| {
+                tags[tag]
+                    .as_ref()
+                    .is_some_and(|value| values.contains(value))
+            };
+            series.filter(chosen).count()
+        }
+    };
+    let pass = Pass::last(fields_of_rows(table, wanted, seen));
+    let numbers = devices * pass.numbers();
+    Some((pass.query(table, select, &windows), numbers))
 }
 
 /// A value of the first device, at the newest time: an answer from the data that costs next to

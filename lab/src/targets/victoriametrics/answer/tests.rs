@@ -115,6 +115,7 @@ fn a_field_that_is_older_than_the_row_is_null_in_it() {
         Cell::Null,
     ]];
     assert_eq!(answer(&select, &[&body]), expected);
+    assert_eq!(numbers(body.as_bytes()), 4);
 }
 
 #[test]

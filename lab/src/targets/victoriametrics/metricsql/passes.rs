@@ -1,6 +1,6 @@
 //! Passes over values: which functions fold them, and the expression of each.
 
-use super::{quoted, selector};
+use super::{Request, Windows, quoted, selector};
 use crate::data::Table;
 use crate::question::{Aggregate, Select};
 use std::collections::BTreeSet;
@@ -86,24 +86,25 @@ impl Pass {
         }
     }
 
-    /// Its field, if it has only one: then the answer does not name it.
-    pub(super) fn only_field(&self) -> Option<usize> {
-        self.fields
-            .first()
-            .copied()
-            .filter(|_| self.fields.len() == 1)
+    /// Numbers in an answer for each group and window, if no field is without values.
+    pub(super) fn numbers(&self) -> usize {
+        self.fields.len() * self.rollups.len()
     }
 
-    /// What folds the values, if it is one function: then the answer does not name it.
-    pub(super) fn only_rollup(&self) -> Option<&'static str> {
-        self.rollups
-            .first()
-            .copied()
-            .filter(|_| self.rollups.len() == 1)
+    /// The request that makes it over `windows`.
+    pub(super) fn query(&self, table: &Table, select: &Select, windows: &Windows) -> Request {
+        let only_field = self.fields.first().filter(|_| self.fields.len() == 1);
+        let only_rollup = self.rollups.first().filter(|_| self.rollups.len() == 1);
+        Request::Query {
+            expression: self.expression(table, select, windows.length_ms),
+            windows: *windows,
+            field: only_field.copied(),
+            rollup: only_rollup.copied(),
+        }
     }
 
     /// Its expression, over windows of `length_ms`.
-    pub(super) fn expression(&self, table: &Table, select: &Select, length_ms: i64) -> String {
+    fn expression(&self, table: &Table, select: &Select, length_ms: i64) -> String {
         let values = format!("{}[{length_ms}ms]", selector(table, select, &self.fields));
         let rollups: Vec<&str> = self.rollups.iter().copied().collect();
         let mut text = match (rollups.as_slice(), select.above) {

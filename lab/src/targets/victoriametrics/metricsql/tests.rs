@@ -84,6 +84,32 @@ fn the_last_row_is_values_and_their_times() {
 }
 
 #[test]
+fn the_last_row_is_looked_for_in_the_last_minutes_first() {
+    let long = TableSeen {
+        first_ns: SEEN.first_ns - 600_000 * MILLISECOND_NS,
+        ..SEEN
+    };
+    let mut select = Select {
+        devices: Devices::In(0, vec!["b".to_owned(), "z".to_owned()]),
+        ..Select::all(0, What::Last(vec![0]))
+    };
+    let (request, numbers) = recent(&table(), &select, Some(long)).expect("a first try");
+    assert_eq!(numbers, 2);
+    let expression = percent(
+        r#"aggr_over_time(("last_over_time","tlast_over_time"),t:celsius{dev=~"b|z"}[300000ms])"#,
+    );
+    let form = format!("query={expression}&time=1609459319.0005&nocache=1");
+    assert_eq!(request.form(), form);
+    select.devices = Devices::All;
+    select.what = What::Last(vec![0, 1]);
+    let (_, numbers) = recent(&table(), &select, Some(long)).expect("a first try");
+    assert_eq!(numbers, 2 * 2 * 2);
+    assert_eq!(recent(&table(), &select, Some(SEEN)), None);
+    select.what = What::Rows(vec![0]);
+    assert_eq!(recent(&table(), &select, Some(long)), None);
+}
+
+#[test]
 fn groups_of_devices_take_one_pass_for_each_way_to_fold() {
     let sum = Select {
         by: vec![1],
