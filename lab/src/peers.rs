@@ -12,10 +12,12 @@
 
 mod background;
 mod install;
+mod postgres;
 pub mod process;
 mod programs;
 
-pub use programs::{QuestDbPorts, influxdb, postgresql, python, questdb, victoria_metrics};
+pub use postgres::postgresql;
+pub use programs::{QuestDbPorts, influxdb, python, questdb, victoria_metrics};
 
 use anyhow::{Context, Result, bail, ensure};
 use process::Program;
