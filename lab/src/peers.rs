@@ -12,10 +12,12 @@
 
 mod background;
 mod install;
+mod postgres;
 pub mod process;
 mod programs;
 
-pub use programs::{QuestDbPorts, influxdb, postgresql, python, questdb, victoria_metrics};
+pub use postgres::postgresql;
+pub use programs::{QuestDbPorts, influxdb, python, questdb, victoria_metrics};
 
 use anyhow::{Context, Result, bail, ensure};
 use process::Program;
@@ -111,8 +113,8 @@ pub fn version(folder: &Path, name: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// Fails, saying what to do, unless `name` is installed in `folder`.
-fn installed(folder: &Path, name: &str) -> Result<PathBuf> {
+/// The folder of the peer `name`; fails, saying what to do, unless it is installed in `folder`.
+pub fn installed(folder: &Path, name: &str) -> Result<PathBuf> {
     ensure!(
         version(folder, name).is_some(),
         "{name} is not installed in {}: run `marigram lab peers up {name}`",

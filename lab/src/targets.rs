@@ -5,12 +5,16 @@
 pub mod arrow;
 pub mod conformance;
 pub mod http;
+pub mod influxdb;
 pub mod line_protocol;
 pub mod marigram;
 pub mod null;
 pub mod pg;
 pub mod postgresql;
+mod seen;
 pub mod sql;
+mod text_tags;
+pub mod victoriametrics;
 
 use crate::target::Kind;
 
@@ -21,6 +25,8 @@ pub fn kinds() -> Vec<Kind> {
         null::KIND,
         marigram::HTTP,
         marigram::POSTGRES,
+        influxdb::KIND,
+        victoriametrics::KIND,
         postgresql::POSTGRESQL,
         postgresql::TIMESCALEDB,
     ]

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to end by itself.
-const END_MAX: Duration = Duration::from_secs(30);
+/// How long a server may take to end, for each way of telling it to.
+const END_MAX: Duration = Duration::from_secs(15);
 
 fn file(home: &Path) -> PathBuf {
     home.join("pid")
@@ -61,14 +61,16 @@ pub(super) fn stop(home: &Path) -> Result<bool> {
     let Some(Running { pid: Some(pid), .. }) = running(home) else {
         return Ok(false);
     };
-    signal(pid, "-TERM")?;
-    let deadline = Instant::now() + END_MAX;
-    while running(home).is_some() {
-        if Instant::now() > deadline {
-            signal(pid, "-KILL")?;
+    // Told to end, PostgreSQL waits for its clients; interrupted, it does not.
+    for name in ["-TERM", "-INT", "-KILL"] {
+        signal(pid, name)?;
+        let deadline = Instant::now() + END_MAX;
+        while running(home).is_some() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if running(home).is_none() {
             break;
         }
-        std::thread::sleep(Duration::from_millis(20));
     }
     std::fs::remove_file(file(home)).context("forgetting its process id")?;
     Ok(true)

@@ -1,7 +1,8 @@
 //! How each peer gets into its folder: by the tools of its package registry, told to go there.
 
+use super::postgres;
 use anyhow::{Context, Result, bail, ensure};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// Version of QuestDB that is installed.
@@ -34,7 +35,7 @@ pub(super) fn install(name: &str, home: &Path) -> Result<String> {
         "duckdb" => python(home, "duckdb", &["duckdb", "pyarrow"]),
         "chdb" => python(home, "chdb", &["chdb"]),
         "postgresql" => {
-            let version = run(Command::new(postgres("postgres")?).arg("--version"))?;
+            let version = run(Command::new(postgres::program_of("postgres")?).arg("--version"))?;
             Ok(version
                 .trim()
                 .trim_start_matches("postgres (PostgreSQL) ")
@@ -85,33 +86,6 @@ fn python(home: &Path, module: &str, packages: &[&str]) -> Result<String> {
     let print = format!("import {module}; print({module}.__version__)");
     let version = run(Command::new(home.join("bin/python")).args(["-c", &print]))?;
     Ok(version.trim().to_owned())
-}
-
-/// A program of PostgreSQL's: on the path, or of the newest version that Debian put aside.
-pub(super) fn postgres(program: &str) -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let mut versions: Vec<(u32, PathBuf)> = Vec::new();
-    for entry in std::fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten()
-    {
-        let entry = entry?;
-        if let Some(version) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        {
-            versions.push((version, entry.path().join("bin")));
-        }
-    }
-    versions.sort();
-    places.extend(versions.into_iter().rev().map(|(_, place)| place));
-    let found = places.iter().map(|place| place.join(program));
-    found
-        .into_iter()
-        .find(|file| file.is_file())
-        .with_context(|| format!("there is no {program} here: run `apt-get install postgresql-15`"))
 }
 
 /// Runs `command` to its end and gives what it printed.

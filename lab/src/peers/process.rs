@@ -146,7 +146,7 @@ pub fn end_of(log: &Path) -> String {
     lines[lines.len().saturating_sub(5)..].join("\n")
 }
 
-/// Bytes of all files under `dir`; files that vanish meanwhile count nothing.
+/// Bytes of all files under `dir`; files and folders that vanish meanwhile count nothing.
 pub fn folder_bytes(dir: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(dir).with_context(|| format!("listing {}", dir.display()))? {
@@ -155,7 +155,10 @@ pub fn folder_bytes(dir: &Path) -> Result<u64> {
             continue;
         };
         bytes += if metadata.is_dir() {
-            folder_bytes(&entry.path())?
+            match folder_bytes(&entry.path()) {
+                Err(_) if !entry.path().exists() => 0,
+                counted => counted?,
+            }
         } else {
             metadata.len()
         };

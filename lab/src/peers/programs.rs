@@ -6,7 +6,6 @@ use super::installed;
 use super::process::Program;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Ports of a QuestDB instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +57,7 @@ pub fn influxdb(
 
 /// Settings that differ from InfluxDB's defaults: folders and loopback; no bounds on series, bodies
 /// and the write cache, which would refuse rows; no logging of requests; and a shard that has not been
-/// written to for five seconds (instead of ten minutes and four hours) is flushed and compacted,
+/// written to for two seconds (instead of ten minutes and four hours) is flushed and compacted,
 /// since there is no command for it.
 fn influxdb_conf(data: &Path, port: u16, memory_bytes: Option<u64>) -> String {
     let data = data.display();
@@ -76,8 +75,8 @@ dir = "{data}/data"
 wal-dir = "{data}/wal"
 query-log-enabled = false
 cache-max-memory-size = {cache_bytes}
-cache-snapshot-write-cold-duration = "5s"
-compact-full-write-cold-duration = "5s"
+cache-snapshot-write-cold-duration = "2s"
+compact-full-write-cold-duration = "2s"
 max-series-per-database = 0
 max-values-per-tag = 0
 
@@ -183,41 +182,13 @@ fn questdb_conf(ports: QuestDbPorts) -> String {
     )
 }
 
-/// An instance of PostgreSQL on `port`; its cluster is made under `data` if it is not there. The
-/// user is `postgres`, without a password.
-pub fn postgresql(folder: &Path, data: &Path, port: u16) -> Result<Program> {
-    installed(folder, "postgresql")?;
-    let data = std::path::absolute(data)?;
-    let cluster = data.join("cluster");
-    if !cluster.join("PG_VERSION").exists() {
-        let mut command = Command::new(install::postgres("initdb")?);
-        command
-            .args(["-U", "postgres", "-A", "trust", "-D"])
-            .arg(&cluster);
-        install::run(&mut command)
-            .context("PostgreSQL refuses to run as root: use another user")?;
-    }
-    let line = [
-        install::postgres("postgres")?.display().to_string(),
-        "-D".to_owned(),
-        cluster.display().to_string(),
-        "-p".to_owned(),
-        port.to_string(),
-        "-h".to_owned(),
-        "127.0.0.1".to_owned(),
-        // Its socket files would go to a folder that may not be there, or not be writable.
-        "-k".to_owned(),
-        String::new(),
-    ];
-    Ok(program(line, &data))
-}
-
 /// The interpreter of the virtual environment in which `package` (`duckdb`, `chdb`) is installed.
 pub fn python(folder: &Path, package: &str) -> Result<PathBuf> {
     Ok(installed(folder, package)?.join("bin/python"))
 }
 
-fn program(line: impl Into<Vec<String>>, data: &Path) -> Program {
+/// `line`, run in `data`, with its log there.
+pub(super) fn program(line: impl Into<Vec<String>>, data: &Path) -> Program {
     Program {
         line: line.into(),
         environment: Vec::new(),
@@ -286,12 +257,5 @@ mod tests {
         assert_eq!(text.matches("=127.0.0.1:").count(), 4, "{text}");
         assert!(text.contains("telemetry.enabled=false\n"), "{text}");
         QuestDbPorts::around(100).expect_err("no room below");
-    }
-
-    #[test]
-    fn what_is_not_installed_is_refused() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let error = postgresql(folder.path(), folder.path(), 1).expect_err("not installed");
-        assert!(error.to_string().contains("peers up postgresql"), "{error}");
     }
 }
