@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -146,7 +147,8 @@ pub fn end_of(log: &Path) -> String {
     lines[lines.len().saturating_sub(5)..].join("\n")
 }
 
-/// Bytes of all files under `dir`; files and folders that vanish meanwhile count nothing.
+/// Bytes of all files under `dir`, without holes in them; files and folders that vanish meanwhile
+/// count nothing.
 pub fn folder_bytes(dir: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(dir).with_context(|| format!("listing {}", dir.display()))? {
@@ -160,8 +162,26 @@ pub fn folder_bytes(dir: &Path) -> Result<u64> {
                 counted => counted?,
             }
         } else {
-            metadata.len()
+            // Files that are set aside at a size to grow into have holes, which take no room.
+            metadata.len().min(metadata.blocks() * 512)
         };
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_as_large_as_what_was_written() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let inner = dir.path().join("inner");
+        std::fs::create_dir(&inner).expect("a folder");
+        std::fs::write(inner.join("three"), b"abc").expect("a file");
+        let hole = File::create(dir.path().join("hole")).expect("a file");
+        hole.set_len(1 << 20).expect("a length");
+        assert_eq!(folder_bytes(dir.path()).expect("a size"), 3);
+        folder_bytes(&dir.path().join("nothing")).expect_err("no folder");
+    }
 }
