@@ -3,7 +3,11 @@
 //! To add one: a file here with a `KIND`, and a line in [`kinds`].
 
 pub mod arrow;
+pub mod cells;
+pub mod chdb;
+pub mod clickhouse;
 pub mod conformance;
+pub mod duckdb;
 pub mod http;
 pub mod influxdb;
 pub mod line_protocol;
@@ -11,6 +15,8 @@ pub mod marigram;
 pub mod null;
 pub mod pg;
 pub mod postgresql;
+mod python;
+pub mod questdb;
 mod seen;
 pub mod sql;
 mod text_tags;
@@ -27,7 +33,11 @@ pub fn kinds() -> Vec<Kind> {
         marigram::POSTGRES,
         influxdb::KIND,
         victoriametrics::KIND,
+        questdb::KIND,
+        duckdb::KIND,
         postgresql::POSTGRESQL,
         postgresql::TIMESCALEDB,
+        chdb::KIND,
+        clickhouse::KIND,
     ]
 }
