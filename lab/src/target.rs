@@ -15,10 +15,23 @@ pub struct Facts {
     pub version: String,
     /// How rows go in and questions come out, `line protocol over HTTP; InfluxQL`.
     pub path: String,
-    /// What an acknowledged row survives, `fsync before acknowledgement`.
+    /// What comes before an acknowledgement; begins with `fsync` where a row is safe from power loss
+    /// then, with `written` where it is with the operating system, with `none` where it is not.
     pub durability: String,
     /// What a reader must know to be fair: settings that differ from the defaults, and why.
     pub notes: String,
+}
+
+impl Facts {
+    /// What comes before an acknowledgement, in a word or two for tables.
+    #[must_use]
+    pub fn acknowledged_after(&self) -> &'static str {
+        match self.durability.split_whitespace().next() {
+            Some("fsync") => "fsync",
+            Some("written" | "written,") => "write, no sync",
+            _ => "memory only",
+        }
+    }
 }
 
 /// A batch in a target's own form, ready to be sent.

@@ -11,16 +11,16 @@ const NOT_ASKED: u32 = u32::MAX;
 pub struct Evaluation<'a> {
     select: &'a Select,
     table: &'a Table,
-    /// By series: the group that it belongs to, or [`NOT_ASKED`]. Rows and latest rows have one
-    /// group a series.
+    /// By series: the group that it belongs to, or [`NOT_ASKED`]. Latest rows have one group a
+    /// device, which is a value of the key.
     group_of: Vec<u32>,
     state: State,
 }
 
 enum State {
     Rows(Vec<Vec<Cell>>),
-    /// By series: the newest row's time and fields.
-    Last(Vec<Option<(i64, Vec<Cell>)>>),
+    /// By device: its key, the newest row's time and fields.
+    Last(Vec<(Cell, Option<(i64, Vec<Cell>)>)>),
     Groups(Groups),
 }
 
@@ -144,27 +144,30 @@ impl<'a> Evaluation<'a> {
         let series = table.series.len();
         let mut group_of = vec![NOT_ASKED; series];
         let mut numbers: HashMap<Vec<Option<&String>>, u32> = HashMap::new();
-        let mut tags = Vec::new();
-        let by_tags = matches!(select.what, What::Aggregates(_));
+        let mut tags: Vec<Vec<Cell>> = Vec::new();
+        let key = [table.key];
+        let by_tags: &[usize] = match select.what {
+            What::Rows(_) => &[],
+            What::Last(_) => &key,
+            What::Aggregates(_) => &select.by,
+        };
         for (number, values) in table.series.iter().enumerate() {
             if !is_asked(&select.devices, values) {
                 continue;
             }
-            group_of[number] = if by_tags {
-                let by = select.by.iter().map(|index| values[*index].as_ref());
-                let by: Vec<Option<&String>> = by.collect();
-                let next = numbers.len() as u32;
-                *numbers.entry(by).or_insert_with_key(|by| {
-                    tags.push(by.iter().map(|value| tag(*value)).collect());
-                    next
-                })
-            } else {
-                number as u32
-            };
+            let by = by_tags.iter().map(|index| values[*index].as_ref());
+            let next = numbers.len() as u32;
+            group_of[number] = *numbers.entry(by.collect()).or_insert_with_key(|by| {
+                tags.push(by.iter().map(|value| tag(*value)).collect());
+                next
+            });
         }
         let state = match select.what {
             What::Rows(_) => State::Rows(Vec::new()),
-            What::Last(_) => State::Last(vec![None; series]),
+            What::Last(_) => {
+                let keys = tags.into_iter().map(|mut tags| tags.remove(0));
+                State::Last(keys.map(|key| (key, None)).collect())
+            }
             What::Aggregates(_) => State::Groups(Groups::new(tags)),
         };
         Self {
@@ -207,7 +210,7 @@ impl<'a> Evaluation<'a> {
                     }
                 }
                 (State::Last(newest), What::Last(fields)) => {
-                    let newest = &mut newest[series];
+                    let (_, newest) = &mut newest[group as usize];
                     if newest.as_ref().is_none_or(|(newest, _)| *newest < time) {
                         let (newest, cells) = newest.get_or_insert_default();
                         *newest = time;
@@ -233,10 +236,8 @@ impl<'a> Evaluation<'a> {
         let rows = match (self.state, &self.select.what) {
             (State::Rows(rows), _) => rows,
             (State::Last(newest), _) => {
-                let series = self.table.series.iter();
-                let found = series.zip(newest).filter_map(|(tags, newest)| {
+                let found = newest.into_iter().filter_map(|(key, newest)| {
                     let (time, cells) = newest?;
-                    let key = tag(tags[self.table.key].as_ref());
                     Some([key, Cell::Time(time)].into_iter().chain(cells).collect())
                 });
                 found.collect()

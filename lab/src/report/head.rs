@@ -87,8 +87,8 @@ pub fn tally(count: Count) -> String {
     };
     format!(
         "Of {}, Marigram is ahead beyond noise in {}, behind in {}, not different in {}{untold}. \
-         Each is the best of Marigram’s ways in (http, postgres, embedded) against one peer, at \
-         one setting.",
+         Each is one setting against one peer: with a server, the better of Marigram’s server’s two \
+         ways in (http, postgres), with a library the best of all three (and embedded).",
         counted(all, "comparison", "comparisons"),
         count.ahead,
         count.behind,

@@ -9,6 +9,13 @@ pub fn is_marigram(target: &str) -> bool {
     MARIGRAM.contains(&target)
 }
 
+/// Whether `target` is a library: it pays for no connection, neither when it is written to nor when
+/// it answers.
+#[must_use]
+pub fn is_library(target: &str) -> bool {
+    ["embedded", "duckdb", "chdb"].contains(&target)
+}
+
 /// Whether `target` is the one that does nothing, which shows what the client itself costs.
 #[must_use]
 pub fn is_null(target: &str) -> bool {

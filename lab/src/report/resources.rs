@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 /// Longer runs are thinned out to so many points.
 const POINTS_MAX: usize = 240;
 
+/// Processor time comes in ticks of 10 ms: over less than this, seconds, a rate says nothing.
+const WINDOW_MIN_S: f64 = 0.08;
+
 /// The blocks about resources; none when none were measured.
 pub fn blocks(
     prefix: &str,
@@ -121,18 +124,18 @@ fn at((x, y): (f64, f64)) -> Point {
 
 /// Processor time as percent of one core: (seconds, %), a mean for each window of samples.
 fn processor(samples: &Samples) -> Vec<(f64, f64)> {
-    let step = samples.len().div_ceil(POINTS_MAX).max(1);
-    let last = samples.len() - 1;
-    let ends: Vec<usize> = (0..last).step_by(step).chain([last]).collect();
-    let mut points = Vec::new();
-    for window in ends.windows(2) {
-        let (from, to) = (window[0], window[1]);
+    let length_s = samples.at_s.last().copied().unwrap_or(0.0);
+    let window_s = (length_s / POINTS_MAX as f64).max(WINDOW_MIN_S);
+    let (mut points, mut from) = (Vec::new(), 0);
+    for to in 1..samples.len() {
         let seconds = samples.at_s[to] - samples.at_s[from];
+        if seconds < window_s {
+            continue;
+        }
         // A server that was started again counts from nothing.
         let used = (samples.cpu_s(to) - samples.cpu_s(from)).max(0.0);
-        if seconds > 0.0 {
-            points.push((samples.at_s[to], used / seconds * 100.0));
-        }
+        points.push((samples.at_s[to], used / seconds * 100.0));
+        from = to;
     }
     points
 }

@@ -7,6 +7,7 @@ use super::load::{StudyRuns, figure};
 use super::names;
 use crate::record::{Configuration, StepResult};
 use crate::study::{Act, Knobs, View};
+use crate::target::Facts;
 pub use cell::{Cell, State};
 use cell::{Lost, cell, lost};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,8 @@ pub struct Row {
     pub variant: String,
     /// The target and such settings.
     pub label: String,
+    /// What comes before an acknowledgement, as the target said; empty when it did not.
+    pub acknowledged_after: &'static str,
     /// One a value of the x knob.
     pub cells: Vec<Cell>,
 }
@@ -97,6 +100,7 @@ pub fn arrange<'a>(
             target: target.to_owned(),
             variant: variant.clone(),
             label: format!("{}{variant}", names::label(target)),
+            acknowledged_after: acknowledged_after(study, target),
             cells: xs
                 .iter()
                 .map(|x| {
@@ -140,6 +144,16 @@ pub fn arrange<'a>(
         view,
         panels: splits.into_iter().map(panel).collect(),
     }
+}
+
+/// What comes before an acknowledgement of `target`.
+fn acknowledged_after(study: &StudyRuns, target: &str) -> &'static str {
+    let mut runs = study.runs.iter();
+    let facts = runs.find_map(|run| {
+        let facts = run.result.facts.as_ref()?;
+        (run.result.target == target).then_some(facts)
+    });
+    facts.map_or("", Facts::acknowledged_after)
 }
 
 /// The published series that belong to the panel of `split`.

@@ -84,16 +84,21 @@ pub fn line(arranged: &Arranged) -> Option<(Line, Count)> {
     } else {
         format!("Marigram ({})", ways.join(", "))
     };
-    let lead = format!("{} — {ways} is", view.title);
+    let lead = format!("{} — {ways}", view.title);
     Some((Line { lead, phrases }, count))
 }
 
 /// Compares in every cell of `panel`.
 fn fight<'a>(view: &View, panel: &'a Panel, peer: &str, duel: &mut Duel, ways: &mut Vec<&'a str>) {
     for theirs in panel.rows.iter().filter(|row| row.target == peer) {
+        let mut rows = panel.rows.iter();
+        let over_a_wire =
+            rows.any(|row| names::is_marigram(&row.target) && !names::is_library(&row.target));
+        // A library against a server would compare wires, not databases.
+        let fair = |way: &str| names::is_library(peer) || !over_a_wire || !names::is_library(way);
         let ours = |row: &&Row| {
             // Rows of the same further knobs are compared with each other.
-            names::is_marigram(&row.target) && row.variant == theirs.variant
+            names::is_marigram(&row.target) && row.variant == theirs.variant && fair(&row.target)
         };
         for (at, cell) in theirs.cells.iter().enumerate() {
             let rows = panel.rows.iter().filter(ours);
@@ -190,7 +195,7 @@ fn phrase(view: &View, peer: &str, duel: &Duel) -> Option<(Tone, String)> {
     };
     let usual = |of: usize| {
         if cells == 1 {
-            format!("{} than {label}", by(view, mean(&duel.all)))
+            format!("is {} than {label}", by(view, mean(&duel.all)))
         } else {
             let of = if of == cells {
                 "all".to_owned()
@@ -198,20 +203,20 @@ fn phrase(view: &View, peer: &str, duel: &Duel) -> Option<(Tone, String)> {
                 of.to_string()
             };
             format!(
-                "{} than {label} (geometric mean of {cells}, {of} beyond noise)",
+                "is {} than {label} (geometric mean of {cells}, {of} beyond noise)",
                 by(view, mean(&duel.all))
             )
         }
     };
     let mean = mean(&duel.all);
     let (tone, mut text) = if cells == 0 {
-        (Tone::Plain, format!("not comparable with {label}"))
+        (Tone::Plain, format!("is not comparable with {label}"))
     } else if count.untold == cells {
         let n = super::words::too_few(duel.n);
         (
             Tone::Plain,
             format!(
-                "{} than {label}{}",
+                "is {} than {label}{}",
                 by(view, mean),
                 n.replacen(';', ", but", 1)
             ),
@@ -219,7 +224,7 @@ fn phrase(view: &View, peer: &str, duel: &Duel) -> Option<(Tone, String)> {
     } else if count.ahead == 0 && count.behind == 0 {
         (
             Tone::Plain,
-            format!("not different from {label} beyond noise"),
+            format!("is not different from {label} beyond noise"),
         )
     } else if count.behind == 0 && count.ahead * 2 > cells && mean > 1.0 {
         (Tone::Good, usual(count.ahead))

@@ -20,13 +20,14 @@ pub fn table(name: &str, arranged: &Arranged, panel: &Panel) -> Table {
         ..Table::default()
     };
     table.head.push(view.x.replace('_', " "));
+    table.head.push("acknowledged after".to_owned());
     table.head.extend(panel.xs.iter().cloned());
 
     let best: Vec<Option<&Summary>> = (0..panel.xs.len())
         .map(|at| best(view, panel, at))
         .collect();
     for row in &panel.rows {
-        let mut cells = Vec::new();
+        let mut cells = vec![TableCell::plain(row.acknowledged_after)];
         for (at, cell) in row.cells.iter().enumerate() {
             let null = panel.null.as_ref().and_then(|null| null.cells[at].value());
             cells.push(show(&mut table, view, cell, best[at], null));
@@ -47,7 +48,9 @@ pub fn table(name: &str, arranged: &Arranged, panel: &Panel) -> Table {
         table.rows.push(TableRow {
             kind: RowKind::Published,
             heading: (format!("{} (published)", published.system), Some(note)),
-            cells: panel.xs.iter().map(figure).collect(),
+            cells: std::iter::once(TableCell::default())
+                .chain(panel.xs.iter().map(figure))
+                .collect(),
         });
     }
     table
@@ -211,6 +214,6 @@ fn client_row(table: &mut Table, view: &View, null: &Row) -> TableRow {
     TableRow {
         kind: RowKind::Client,
         heading: ("client’s own cost".to_owned(), Some(note)),
-        cells: cells.collect(),
+        cells: std::iter::once(TableCell::default()).chain(cells).collect(),
     }
 }

@@ -118,7 +118,7 @@ impl Target for Server {
         self.durability = if (fsync.as_str(), commit.as_str()) == ("on", "on") {
             "fsync before acknowledgement".to_owned()
         } else {
-            format!("fsync = {fsync}, synchronous_commit = {commit}")
+            format!("written, not always synced: fsync = {fsync}, synchronous_commit = {commit}")
         };
         Ok(())
     }

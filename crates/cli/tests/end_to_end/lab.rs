@@ -53,16 +53,20 @@ fn every_study_runs_and_is_in_the_report() {
     let markdown = std::fs::read_to_string(out.join("report/report.md")).expect("the text");
     for study in &studies {
         let section = html
-            .split(&format!("id=\"{study}\""))
-            .nth(1)
+            .split("id=\"study-")
+            .find(|section| section.starts_with(&format!("{study}\"")))
             .unwrap_or_else(|| panic!("{study} is not in the report"));
-        let section = section.split("<section").next().expect("a section");
         assert!(section.contains("<svg"), "{study} has no plot");
         assert!(section.contains("<table"), "{study} has no table");
         assert!(
             markdown.contains(study.as_str()),
             "{study} is not in the text"
         );
+    }
+
+    for result in results(&out.join("runs")) {
+        let text = std::fs::read_to_string(&result).expect("a result");
+        assert!(!text.contains("\"Wrong\""), "{}", result.display());
     }
 
     // What stands is not run again; a lost result is.

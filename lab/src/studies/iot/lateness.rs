@@ -69,7 +69,7 @@ fn plan(scale: Scale) -> Plan {
 }
 
 fn setup(scale: Scale, mode: Mode, percent: u32, fresh_values: bool) -> Setup {
-    let rows: usize = pick(scale, [50, 500, 5000, 27_000]);
+    let rows: usize = pick(scale, [50, 500, 2500, 27_000]);
     let ratio = f64::from(percent) / 100.0;
     let (mode, late, times) = match mode {
         Mode::Poisson => {
@@ -104,7 +104,7 @@ fn setup(scale: Scale, mode: Mode, percent: u32, fresh_values: bool) -> Setup {
         let extent = Extent {
             devices: QUERY_DEVICES,
             sensors: SENSORS,
-            range_s: pick(scale, [2, 36, 360, 1800]),
+            range_s: pick(scale, [2, 36, 180, 1800]),
         };
         let known = IotSpec {
             rows: times,

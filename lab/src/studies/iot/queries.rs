@@ -32,8 +32,8 @@ pub fn time_range() -> Study {
                 range_s,
             });
             let spec = data(
-                pick(scale, DEVICES),
-                pick(scale, [50, 2000, 20_000, 27_000]),
+                pick(scale, [20, 20, 10, 100]),
+                pick(scale, [50, 2000, 18_500, 27_000]),
             );
             let kinds = &[Kind::Range, Kind::Aggregate, Kind::ByTime];
             plan(scale, spec, kinds, "range_s", extents.collect())
@@ -54,7 +54,7 @@ pub fn devices() -> Study {
                 sensors: SENSORS,
                 range_s: range_s(scale),
             });
-            let spec = data(pick(scale, DEVICES), pick(scale, [50, 1000, 6000, 27_000]));
+            let spec = data(pick(scale, DEVICES), pick(scale, [50, 1000, 5000, 27_000]));
             plan(scale, spec, &USUAL, "devices", extents.to_vec())
         },
     }

@@ -23,6 +23,9 @@ struct Statement {
     partial: bool,
 }
 
+/// Rows of a chunk, `DefaultChunkSize` of the server.
+const CHUNK_ROWS: usize = 10_000;
+
 #[derive(Deserialize)]
 struct Series {
     #[serde(default)]
@@ -43,9 +46,12 @@ pub(super) fn decode(table: &Table, select: &Select, document: Value) -> Result<
         if let Some(error) = statement.error {
             bail!("{error}");
         }
-        ensure!(!statement.partial, "the answer is cut off");
         for series in statement.series {
-            ensure!(!series.partial, "the answer is cut off");
+            // The server puts an answer together from chunks of so many rows, and calls one whose
+            // last chunk is full partial as well.
+            let full = series.values.len().is_multiple_of(CHUNK_ROWS);
+            let partial = series.partial || statement.partial;
+            ensure!(!partial || full, "the answer is cut off");
             for row in &series.values {
                 rows.push(cells(table, select, &series.tags, row)?);
             }
@@ -262,6 +268,17 @@ pub(super) mod tests {
             let document = serde_json::from_str(body).expect("JSON");
             decode(&table(), &select, document).expect_err(body);
         }
+    }
+
+    #[test]
+    fn an_answer_that_ends_with_a_full_chunk_is_whole_though_it_is_called_partial() {
+        let select = Select::all(0, What::Rows(vec![0]));
+        let row = r#"[1609459200000000001,"a",1.5,true]"#;
+        let values = vec![row; CHUNK_ROWS].join(",");
+        let body = format!(
+            r#"{{"results":[{{"statement_id":0,"series":[{{"name":"t","tags":{{"dev":"a"}},"columns":["time","dev","celsius","ok"],"values":[{values}],"partial":true}}],"partial":true}}]}}"#
+        );
+        assert_eq!(rows(&select, &body).len(), CHUNK_ROWS);
     }
 
     #[test]
