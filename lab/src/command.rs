@@ -68,7 +68,11 @@ struct Run {
     #[arg(long, value_enum, default_value = "small")]
     scale: Scale,
     /// Marigram's ways in, and `null`, which measures the client alone
-    #[arg(long, value_delimiter = ',', default_value = "null,embedded,http,postgres")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "null,embedded,http,postgres"
+    )]
     target: Vec<String>,
     /// Peers to measure beside it; NAME, or NAME=URL for an instance that runs already
     #[arg(long, value_delimiter = ',')]
@@ -146,7 +150,9 @@ impl Run {
 /// The command line as it was typed, without the path of the program.
 fn command_line() -> String {
     let arguments = std::env::args().skip(1);
-    let words: Vec<String> = std::iter::once("marigram".to_owned()).chain(arguments).collect();
+    let words: Vec<String> = std::iter::once("marigram".to_owned())
+        .chain(arguments)
+        .collect();
     words.join(" ")
 }
 
@@ -198,7 +204,14 @@ fn peers(peers: &Peers, action: Option<Action>) -> Result<()> {
         }
         Some(Action::Down { name }) => {
             let stopped = peers.down(&name)?;
-            println!("{name} {}", if stopped { "is stopped" } else { "was not running" });
+            println!(
+                "{name} {}",
+                if stopped {
+                    "is stopped"
+                } else {
+                    "was not running"
+                }
+            );
         }
     }
     Ok(())

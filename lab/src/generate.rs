@@ -10,6 +10,7 @@ mod draw;
 mod fleet;
 mod iot;
 mod set_s;
+mod thermometers;
 mod time_major;
 mod trucks;
 
@@ -86,9 +87,9 @@ impl SourceSpec {
     #[must_use]
     pub fn build(&self, seed: u64) -> Arc<dyn Source> {
         match self {
-            Self::SetS { devices, rows } => Arc::new(set_s::SetS::new(*devices, *rows, seed)),
+            Self::SetS { devices, rows } => Arc::new(set_s::set_s(*devices, *rows, seed)),
             Self::Iot(spec) => Arc::new(iot::Iot::new(spec, seed)),
-            Self::Fleet { devices, rows } => Arc::new(fleet::Fleet::new(*devices, *rows, seed)),
+            Self::Fleet { devices, rows } => Arc::new(fleet::fleet(*devices, *rows, seed)),
             Self::Trucks {
                 trucks,
                 steps,

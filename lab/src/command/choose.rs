@@ -58,7 +58,10 @@ pub fn targets(
         };
         chosen.push((*kind, settings));
     }
-    ensure!(!chosen.is_empty(), "no target: name one with --target or --peer");
+    ensure!(
+        !chosen.is_empty(),
+        "no target: name one with --target or --peer"
+    );
     Ok(chosen)
 }
 

@@ -17,10 +17,13 @@ pub struct Evaluation<'a> {
     state: State,
 }
 
+/// Time and fields of a row.
+type Newest = (i64, Vec<Cell>);
+
 enum State {
     Rows(Vec<Vec<Cell>>),
-    /// By device: its key, the newest row's time and fields.
-    Last(Vec<(Cell, Option<(i64, Vec<Cell>)>)>),
+    /// By device: its key, and its newest row.
+    Last(Vec<(Cell, Option<Newest>)>),
     Groups(Groups),
 }
 

@@ -8,108 +8,78 @@
 //! apart and begin at 1563249700000 ms.
 
 use super::draw::Key;
-use super::set_s::{readings, thermometers};
-use super::time_major::TimeMajor;
-use crate::data::{SECOND_NS, Source, Stream, Table};
+use super::thermometers::{Thermometer, Thermometers};
+use crate::data::SECOND_NS;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
 /// Time of the first row: 2019-07-16T04:01:40Z.
 const START_NS: i64 = 1_563_249_700 * SECOND_NS;
 
-struct Device {
+/// A device of the comparison.
+pub struct Device {
     key: Key,
     centres: (f64, f64),
 }
 
-/// The thermometers.
-pub struct Fleet {
-    tables: Vec<Table>,
-    devices: Vec<Device>,
-    rows: usize,
-}
-
-impl Fleet {
-    /// `devices` thermometers with `rows` rows each.
-    pub fn new(devices: usize, rows: usize, seed: u64) -> Self {
-        let names = (1..=devices).map(|number| (number, format!("dev_{number}")));
-        let device = |device: usize| {
-            let key = Key::new(seed).with(device as u64);
-            let mut draw = key.draw();
-            let first = (draw.random::<f64>() * 100.0).floor().clamp(35.0, 65.0);
-            let second = (draw.random::<f64>() * 22.0).floor();
-            Device {
-                key,
-                centres: (first, second),
-            }
-        };
+impl Device {
+    fn new(key: Key) -> Self {
+        let mut draw = key.draw();
+        let first = (draw.random::<f64>() * 100.0).floor().clamp(35.0, 65.0);
+        let second = (draw.random::<f64>() * 22.0).floor();
         Self {
-            tables: vec![thermometers("devices", names)],
-            devices: (0..devices).map(device).collect(),
-            rows,
+            key,
+            centres: (first, second),
         }
     }
+}
 
-    fn reading(&self, device: u32, step: u64) -> (i32, f32) {
-        let device = &self.devices[device as usize];
-        let mut draw = device.key.with(step).draw();
+impl Thermometer for Device {
+    fn reading(&self, step: u64) -> (i32, f32) {
+        let mut draw = self.key.with(step).draw();
         let mut around = |centre: f64, radius: f64| -> f64 {
             let standard: f64 = StandardNormal.sample(&mut draw);
             (radius / 3.0 * standard.clamp(-3.0, 3.0) + centre).trunc()
         };
-        let temperature = around(device.centres.0, 35.0);
+        let temperature = around(self.centres.0, 35.0);
         // Zero has one sign, as it has in the comparison's files.
-        let humidity = around(device.centres.1, 17.0) + 0.0;
+        let humidity = around(self.centres.1, 17.0) + 0.0;
         (temperature as i32, humidity as f32)
     }
 }
 
-impl Source for Fleet {
-    fn tables(&self) -> &[Table] {
-        &self.tables
-    }
-
-    fn rows(&self) -> u64 {
-        self.devices.len() as u64 * self.rows as u64
-    }
-
-    fn span_ns(&self) -> (i64, i64) {
-        (START_NS, START_NS + self.rows as i64 * SECOND_NS)
-    }
-
-    fn stream(&self, client: usize, clients: usize, batch_rows: usize) -> Stream<'_> {
-        let order = TimeMajor::new(self.devices.len(), self.rows, client, clients, batch_rows);
-        Box::new(order.map(|(devices, steps)| {
-            let values = devices.iter().zip(&steps);
-            let values = values.map(|(device, step)| self.reading(*device, *step));
-            let values = values.unzip();
-            let times = steps.iter().map(|step| START_NS + *step as i64 * SECOND_NS);
-            readings(devices, times.collect(), values)
-        }))
-    }
+/// `devices` thermometers with `rows` rows each.
+pub fn fleet(devices: usize, rows: usize, seed: u64) -> Thermometers<Device> {
+    let device = |device: usize| {
+        let number = device + 1;
+        let name = (number, format!("dev_{number}"));
+        (name, Device::new(Key::new(seed).with(device as u64)))
+    };
+    Thermometers::new("devices", (0..devices).map(device), rows, START_NS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Source;
     use crate::generate::check;
 
     #[test]
     fn any_number_of_clients_sends_the_same() {
-        check::same_for_any_clients(&Fleet::new(10, 33, 1));
+        check::same_for_any_clients(&fleet(10, 33, 1));
     }
 
     #[test]
     fn the_rows_of_a_seed_are_pinned() {
         assert_eq!(
-            check::checksum(&Fleet::new(20, 50, 7)),
+            check::checksum(&fleet(20, 50, 7)),
             10_670_669_967_787_841_961
         );
     }
 
     #[test]
     fn devices_are_numbered_from_one_and_grouped() {
-        let fleet = Fleet::new(200, 1, 0);
+        let fleet = fleet(200, 1, 0);
         let table = &fleet.tables()[0];
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(table.name, "devices");
@@ -120,7 +90,7 @@ mod tests {
 
     #[test]
     fn values_stay_within_the_radius_of_their_centre() {
-        let fleet = Fleet::new(500, 200, 5);
+        let fleet = fleet(500, 200, 5);
         let (mut centres, mut clamped) = (Vec::new(), 0);
         for (device, values) in check::numbers(&fleet, 0).iter().enumerate() {
             let centre = fleet.devices[device].centres.0;
@@ -146,7 +116,7 @@ mod tests {
 
     #[test]
     fn values_are_distributed_as_the_model_says() {
-        let fleet = Fleet::new(500, 200, 6);
+        let fleet = fleet(500, 200, 6);
         for (field, radius) in [(0, 35.0_f64), (1, 17.0)] {
             let rests: Vec<f64> = check::numbers(&fleet, field)
                 .iter()
