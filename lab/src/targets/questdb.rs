@@ -35,7 +35,7 @@ pub const KIND: Kind = Kind {
 const APPLY_MAX: Duration = Duration::from_mins(10);
 
 /// How long an idle writer keeps the space that it allocated ahead, milliseconds.
-const WRITER_IDLE_MS: u32 = 2_000;
+const WRITER_IDLE_MS: u32 = 500;
 
 /// Longest wait for the writers to give that space back, and for applied logs to be removed.
 const SHRINK_MAX: Duration = Duration::from_secs(30);
@@ -92,10 +92,10 @@ impl QuestDb {
         program.cores = self.settings.cores;
         let idle = WRITER_IDLE_MS.to_string();
         for (name, value) in [
-            ("QDB_CAIRO_IDLE_CHECK_INTERVAL", "1000"),
+            ("QDB_CAIRO_IDLE_CHECK_INTERVAL", "250"),
             ("QDB_CAIRO_INACTIVE_WRITER_TTL", &idle),
             ("QDB_CAIRO_WAL_INACTIVE_WRITER_TTL", &idle),
-            ("QDB_CAIRO_WAL_PURGE_INTERVAL", "1000"),
+            ("QDB_CAIRO_WAL_PURGE_INTERVAL", "250"),
             // Questions about many devices are long.
             ("QDB_HTTP_REQUEST_HEADER_BUFFER_SIZE", "4m"),
         ] {
@@ -228,9 +228,9 @@ impl Target for QuestDb {
                  visible when the log has been applied, a moment after acknowledgement. Sums of \
                  FLOAT are asked as sum(x::double): the type's own sum is off by a thousandth over \
                  millions of rows. A null BOOLEAN is false. Idle writers give back space allocated \
-                 ahead after {} s, so that the size is that of the rows; system tables are not \
+                 ahead after {} ms, so that the size is that of the rows; system tables are not \
                  counted.",
-                WRITER_IDLE_MS / 1000
+                WRITER_IDLE_MS
             ),
         }
     }
@@ -264,7 +264,7 @@ impl Target for QuestDb {
         let deadline = Instant::now() + SHRINK_MAX;
         let (mut before, _) = running.table_bytes()?;
         loop {
-            std::thread::sleep(Duration::from_millis(u64::from(WRITER_IDLE_MS) + 1_500));
+            std::thread::sleep(Duration::from_millis(u64::from(WRITER_IDLE_MS) + 500));
             let (bytes, has_log) = running.table_bytes()?;
             if (bytes == before && !has_log) || Instant::now() > deadline {
                 return Ok(bytes);

@@ -121,7 +121,8 @@ fn cell(value: &Value) -> Result<Cell> {
 pub(super) struct Work {
     /// Bytes that are not in a file yet.
     cached_bytes: u64,
-    /// Flushes and compactions that run or wait.
+    /// Flushes and compactions that run. Those that wait are not counted: the server may let one
+    /// wait for ever.
     compactions: u64,
     /// Data files of the shard that has most of them.
     files: u64,
@@ -150,9 +151,8 @@ pub(super) fn work(body: &[u8]) -> Result<Work> {
             Some("tsm1_filestore") => work.files = work.files.max(number("numFiles")),
             Some("tsm1_engine") => {
                 let values = module["values"].as_object().into_iter().flatten();
-                let left =
-                    values.filter(|(name, _)| name.ends_with("Active") || name.ends_with("Queue"));
-                work.compactions += left.filter_map(|(_, value)| value.as_u64()).sum::<u64>();
+                let active = values.filter(|(name, _)| name.ends_with("Active"));
+                work.compactions += active.filter_map(|(_, value)| value.as_u64()).sum::<u64>();
             }
             _ => {}
         }
@@ -283,15 +283,16 @@ pub(super) mod tests {
 
     #[test]
     fn counters_say_what_is_left_to_do() {
-        let vars = |bytes: u64, queue: u64, files: u64| {
+        let vars = |bytes: u64, active: u64, files: u64| {
             format!(
                 r#"{{"cmdline":["influxd"],"system":{{"uptime":39}},
                 "tsm1_cache:/d/1:1":{{"name":"tsm1_cache","tags":{{}},"values":{{"memBytes":{bytes},"diskBytes":0}}}},
                 "tsm1_filestore:/d/1:1":{{"name":"tsm1_filestore","tags":{{}},"values":{{"numFiles":{files}}}}},
-                "tsm1_engine:/d/1:1":{{"name":"tsm1_engine","tags":{{}},"values":{{"cacheCompactionsActive":0,"tsmFullCompactionQueue":{queue},"tsmFullCompactions":9}}}}}}"#
+                "tsm1_engine:/d/1:1":{{"name":"tsm1_engine","tags":{{}},"values":{{"cacheCompactionsActive":0,"tsmOptimizeCompactionQueue":1,"tsmFullCompactionsActive":{active},"tsmFullCompactions":9}}}}}}"#
             )
         };
-        let work = |bytes, queue, files| work(vars(bytes, queue, files).as_bytes()).expect("JSON");
+        let work =
+            |bytes, active, files| work(vars(bytes, active, files).as_bytes()).expect("JSON");
         assert!(work(1, 0, 1).is_busy());
         assert!(work(0, 1, 2).is_busy());
         assert!(!work(0, 0, 2).is_busy() && !work(0, 0, 2).is_done());
