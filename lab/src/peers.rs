@@ -72,7 +72,7 @@ const PEERS: [Peer; 6] = [
         port: Some(8086),
     },
     Peer {
-        name: "victoria-metrics",
+        name: "victoriametrics",
         about: "VictoriaMetrics, from Debian; port 8428",
         port: Some(8428),
     },
@@ -117,7 +117,7 @@ pub fn version(folder: &Path, name: &str) -> Option<String> {
 pub fn installed(folder: &Path, name: &str) -> Result<PathBuf> {
     ensure!(
         version(folder, name).is_some(),
-        "{name} is not installed in {}: run `marigram lab peers up {name}`",
+        "{name} is not installed in {}: run `marigram lab peers install {name}`",
         folder.display()
     );
     // Programs run in folders of their own, where a relative path would lead nowhere.
@@ -217,7 +217,7 @@ impl Peers {
     fn program(&self, name: &str, data: &Path, port: u16) -> Result<Program> {
         match name {
             "influxdb" => influxdb(&self.folder, data, port, None),
-            "victoria-metrics" => victoria_metrics(&self.folder, data, port, None),
+            "victoriametrics" => victoria_metrics(&self.folder, data, port, None),
             "questdb" => questdb(&self.folder, data, QuestDbPorts::around(port)?),
             "postgresql" => postgresql(&self.folder, data, port),
             _ => bail!("{name} is not a server"),
@@ -249,7 +249,7 @@ mod tests {
         let error = python(folder.path(), "duckdb").expect_err("not installed");
         let error = error.to_string();
         assert!(
-            error.contains("run `marigram lab peers up duckdb`"),
+            error.contains("run `marigram lab peers install duckdb`"),
             "{error}"
         );
     }

@@ -223,7 +223,7 @@ fn victoriametrics_answers_rightly() {
 fn a_peer_goes_up_is_found_and_goes_down() {
     let Some(folder) = peers() else { return };
     let peers = Peers::new(folder);
-    let name = "victoria-metrics";
+    let name = "victoriametrics";
     let state = |peers: &Peers| {
         let found = peers.list().into_iter().find(|peer| peer.name == name);
         found.expect("a peer")

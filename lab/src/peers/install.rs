@@ -16,7 +16,7 @@ pub(super) fn install(name: &str, home: &Path) -> Result<String> {
             run(Command::new(home.join("usr/bin/influxd")).arg("version"))?;
             Ok(version)
         }
-        "victoria-metrics" => {
+        "victoriametrics" => {
             let version = debian(home, "victoria-metrics")?;
             run(Command::new(home.join("usr/bin/victoria-metrics")).arg("-version"))?;
             Ok(version)

@@ -92,7 +92,10 @@ mod tests {
     fn what_is_not_installed_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let error = postgresql(folder.path(), folder.path(), 1).expect_err("not installed");
-        assert!(error.to_string().contains("peers up postgresql"), "{error}");
+        assert!(
+            error.to_string().contains("peers install postgresql"),
+            "{error}"
+        );
         let error = program_of("no-such-program").expect_err("there is none");
         assert!(
             error.to_string().contains("apt-get install postgresql-15"),

@@ -108,7 +108,7 @@ pub fn victoria_metrics(
     port: u16,
     memory_bytes: Option<u64>,
 ) -> Result<Program> {
-    let home = installed(folder, "victoria-metrics")?;
+    let home = installed(folder, "victoriametrics")?;
     let data = std::path::absolute(data)?;
     let mut line = vec![
         home.join("usr/bin/victoria-metrics").display().to_string(),
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn victoria_metrics_takes_its_settings_as_arguments() {
-        let folder = folder_with("victoria-metrics");
+        let folder = folder_with("victoriametrics");
         let data = Path::new("/nowhere");
         let program = victoria_metrics(folder.path(), data, 8002, Some(1000)).expect("installed");
         let has = |argument: &str| program.line.iter().any(|part| part == argument);

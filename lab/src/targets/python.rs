@@ -89,6 +89,7 @@ impl Embedded {
             "{} runs in a process of the laboratory's: it takes no address",
             backend.package
         );
+        peers::installed(&settings.peers, backend.package)?;
         Ok(Box::new(Self {
             backend,
             settings: settings.clone(),

@@ -7,6 +7,7 @@ mod session;
 use super::cells;
 use super::http::{Http, percent};
 use crate::data::Table;
+use crate::peers;
 use crate::peers::process::{Process, Program, folder_bytes, free_port};
 use crate::peers::{QuestDbPorts, questdb};
 use crate::question::Question;
@@ -27,6 +28,7 @@ pub const KIND: Kind = Kind {
             settings.url.is_none(),
             "questdb is started by the laboratory: it takes no address"
         );
+        peers::installed(&settings.peers, "questdb")?;
         Ok(Box::new(QuestDb::new(settings)))
     },
 };
@@ -228,9 +230,8 @@ impl Target for QuestDb {
                  visible when the log has been applied, a moment after acknowledgement. Sums of \
                  FLOAT are asked as sum(x::double): the type's own sum is off by a thousandth over \
                  millions of rows. A null BOOLEAN is false. Idle writers give back space allocated \
-                 ahead after {} ms, so that the size is that of the rows; system tables are not \
-                 counted.",
-                WRITER_IDLE_MS
+                 ahead after {WRITER_IDLE_MS} ms, so that the size is that of the rows; system tables are not \
+                 counted."
             ),
         }
     }

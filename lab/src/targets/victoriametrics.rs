@@ -44,7 +44,7 @@ struct VictoriaMetrics {
 
 fn make(settings: &Settings) -> Result<Box<dyn Target>> {
     if settings.url.is_none() {
-        peers::installed(&settings.peers, "victoria-metrics")?;
+        peers::installed(&settings.peers, "victoriametrics")?;
     }
     Ok(Box::new(VictoriaMetrics {
         settings: settings.clone(),
@@ -90,7 +90,7 @@ impl Target for VictoriaMetrics {
     fn facts(&self) -> Facts {
         let version = match &self.settings.url {
             Some(url) => format!("at {url}"),
-            None => peers::version(&self.settings.peers, "victoria-metrics").unwrap_or_default(),
+            None => peers::version(&self.settings.peers, "victoriametrics").unwrap_or_default(),
         };
         Facts {
             version: format!("VictoriaMetrics {version}"),
