@@ -25,10 +25,9 @@ check:
 crash seeds="20000":
     MARIGRAM_CRASH_SEEDS={{seeds}} cargo test --release -p marigram-testing --test crash -- --nocapture
 
-# The benchmark whose results stand in docs/benchmarks: `just bench 10000000`.
-bench rows="10000000":
-    cargo build --release --bin marigram --bin marigram-bench
-    target/release/marigram-bench --rows {{rows}}
+# Studies of the laboratory: `just lab set-s --scale medium`.
+lab +arguments="all":
+    cargo run --release --bin marigram -- lab run {{arguments}}
 
 # Licences and advisories (needs cargo-deny).
 deny:

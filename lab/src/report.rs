@@ -1,103 +1,185 @@
-//! What was measured, and the table that is printed.
+//! Makes a report of what [`crate::run`] stored: one HTML page, Markdown with its plots, and CSV.
+//!
+//! From below to above: [`statistics`], [`number`] and [`names`] (leaves), [`document`] (blocks of
+//! text, tables, plots), [`load`] (reads the folder), [`crosscheck`] (answers compared between
+//! targets), [`series`] (figures arranged by view), [`words`] and [`standing`] (sentences),
+//! [`table`], [`plot`] and [`picture`], [`latencies`], [`resources`], [`problems`], [`head`],
+//! [`section`], and [`html`], [`markdown`], [`csv`], which write. Everything between reading and
+//! writing is a pure function of what was read.
 
-use marigram_lab::set_s::SetS;
-use std::fmt;
-use std::time::Duration;
+mod crosscheck;
+mod csv;
+mod document;
+mod head;
+mod html;
+mod latencies;
+mod load;
+mod markdown;
+mod names;
+mod number;
+mod picture;
+mod plot;
+mod problems;
+mod resources;
+mod section;
+mod series;
+mod standing;
+mod statistics;
+mod table;
+#[cfg(test)]
+mod tests;
+mod words;
 
-/// One repetition of one way in.
-#[derive(Clone, Copy, Debug)]
-pub struct Measured {
-    /// From the first row sent to the last one acknowledged.
-    pub ingest: Duration,
-    /// From the first row sent until everything is in segments.
-    pub flushed: Duration,
-    /// Size of the data directory after flush and compaction, bytes.
-    pub disk_bytes: u64,
-    /// From the start of a process that follows a `kill -9` right after the last row to its first
-    /// answer; for the embedded way, the time that opening takes.
-    pub restart: Duration,
-    /// WAL that the restart replayed, bytes.
-    pub restart_wal_bytes: u64,
-    /// Rows.
-    pub rows: usize,
+use crate::study::Study;
+use anyhow::{Context, Result};
+use document::{Block, Plot, Table};
+use load::{Lab, StudyRuns};
+use series::Arranged;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What was written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The page.
+    pub html: PathBuf,
+    /// The Markdown document; its plots are in `svg` beside it.
+    pub markdown: PathBuf,
+    /// Folder of the CSV files.
+    pub csv: PathBuf,
+    /// Where Marigram stands, in plain words: the tally, then a line a view.
+    pub sentences: Vec<String>,
 }
 
-impl fmt::Display for Measured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:.2} M rows/s acknowledged, {:.2} M rows/s flushed, {:.3} bytes a row, \
-             restart {:.0} ms over {:.0} MB of WAL",
-            self.rows as f64 / self.ingest.as_secs_f64() / 1e6,
-            self.rows as f64 / self.flushed.as_secs_f64() / 1e6,
-            self.disk_bytes as f64 / self.rows as f64,
-            self.restart.as_secs_f64() * 1e3,
-            self.restart_wal_bytes as f64 / 1e6,
-        )
-    }
+/// Reads the runs in `folder`, and writes `folder/report`: `index.html`, `report.md`, `svg/`,
+/// `csv/`. A report that is there is replaced. Fails when `folder` holds no finished run, or when a
+/// file cannot be read or written.
+pub fn write(folder: &Path) -> Result<Written> {
+    write_of(folder, &crate::studies::all())
 }
 
-/// All ways in.
-#[derive(Debug)]
-pub struct Report {
-    devices: usize,
-    rows: usize,
-    repeat: usize,
-    lines: Vec<String>,
-}
+fn write_of(folder: &Path, known: &[Study]) -> Result<Written> {
+    let mut lab = load::load(folder, known)?;
+    crosscheck::check(&mut lab);
+    let views = |study| -> Vec<Arranged> { arranged(&lab, study) };
+    let views: Vec<Vec<Arranged>> = lab.studies.iter().map(views).collect();
 
-/// The median of a figure, and its extremes.
-fn spread(runs: &[Measured], digits: usize, figure: impl Fn(&Measured) -> f64) -> String {
-    let mut values: Vec<f64> = runs.iter().map(figure).collect();
-    values.sort_by(f64::total_cmp);
-    let Some((first, last)) = values.first().zip(values.last()) else {
-        return String::new();
-    };
-    format!(
-        "{:.digits$} ({first:.digits$} – {last:.digits$})",
-        values[values.len() / 2]
-    )
-}
+    let report = folder.join("report");
+    let csv = empty(&report.join("csv"))?;
+    let svg = empty(&report.join("svg"))?;
 
-impl Report {
-    /// An empty report on `set`.
-    #[must_use]
-    pub fn new(set: &SetS, repeat: usize) -> Self {
-        Self {
-            devices: set.devices(),
-            rows: set.len(),
-            repeat,
-            lines: Vec::new(),
+    let (standing, sentences) = standing(&lab, &views);
+    let mut blocks = head::opening(&lab);
+    blocks.extend(standing);
+    blocks.extend(problems::blocks(&lab));
+    blocks.push(head::reading());
+    blocks.extend(head::setting(&lab));
+    for (study, views) in lab.studies.iter().zip(&views) {
+        blocks.extend(section::blocks(&lab, study, views)?);
+        for (index, view) in views.iter().enumerate() {
+            let name = section::view_name(study, index);
+            csv::view(&csv.join(format!("{name}.csv")), view)?;
         }
     }
-
-    /// Adds the repetitions of one way in.
-    pub fn add(&mut self, path: &str, runs: Vec<Measured>) {
-        let rate = |time: Duration, rows: usize| rows as f64 / time.as_secs_f64() / 1e6;
-        self.lines.push(format!(
-            "| {path} | {} | {} | {} | {} | {} |",
-            spread(&runs, 2, |run| rate(run.ingest, run.rows)),
-            spread(&runs, 2, |run| rate(run.flushed, run.rows)),
-            spread(&runs, 3, |run| run.disk_bytes as f64 / run.rows as f64),
-            spread(&runs, 0, |run| run.restart.as_secs_f64() * 1e3),
-            spread(&runs, 0, |run| run.restart_wal_bytes as f64 / 1e6),
-        ));
+    csv::results(&csv.join("results.csv"), &lab)?;
+    let (tables, plots) = parts(&blocks);
+    for table in tables.iter().filter(|table| !of_view(&lab, table)) {
+        csv::table(&csv.join(format!("{}.csv", table.name)), table)?;
     }
+    for plot in plots {
+        let path = svg.join(format!("{}.svg", plot.name));
+        store(&path, &plot::standalone(&plot.svg))?;
+    }
+    let html = report.join("index.html");
+    store(&html, &html::page(head::TITLE, &blocks))?;
+    let markdown = report.join("report.md");
+    store(&markdown, &markdown::document(&blocks, "svg"))?;
+    Ok(Written {
+        html,
+        markdown,
+        csv,
+        sentences,
+    })
 }
 
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "Standard set S, {} devices, {} rows; median of {} (least – most)\n",
-            self.devices, self.rows, self.repeat
-        )?;
-        writeln!(
-            f,
-            "| way in | M rows/s acknowledged | M rows/s until flushed | bytes a row on disk | \
-             restart, ms | of WAL, MB |"
-        )?;
-        writeln!(f, "|---|---|---|---|---|---|")?;
-        self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
+fn arranged<'a>(lab: &Lab, study: &'a StudyRuns) -> Vec<Arranged<'a>> {
+    let views = study.plan.views.iter();
+    views
+        .map(|view| series::arrange(&lab.configuration, study, view))
+        .collect()
+}
+
+/// Where Marigram stands: blocks, and the same as sentences.
+fn standing(lab: &Lab, views: &[Vec<Arranged>]) -> (Vec<Block>, Vec<String>) {
+    let mut count = standing::Count::default();
+    let mut lists = Vec::new();
+    let mut sentences = Vec::new();
+    for (study, views) in lab.studies.iter().zip(views) {
+        let mut lines = Vec::new();
+        for (line, own) in views.iter().filter_map(standing::line) {
+            count.add(own);
+            let phrases: Vec<&str> = line.phrases.iter().map(|(_, text)| text.as_str()).collect();
+            let said = format!("{}: {} {}.", study.title, line.lead, phrases.join("; "));
+            sentences.push(said);
+            lines.push(line);
+        }
+        if !lines.is_empty() {
+            lists.push(Block::heading(
+                3,
+                &study.title,
+                &format!("stands-{}", study.name),
+            ));
+            lists.push(Block::List(lines));
+        }
     }
+    sentences.insert(0, head::tally(count));
+    let mut blocks = vec![
+        Block::heading(2, "Where Marigram stands", "where-marigram-stands"),
+        Block::Finding(sentences[0].clone()),
+    ];
+    blocks.extend(lists);
+    blocks.push(Block::heading(3, "Wrong, failed, not possible", "problems"));
+    (blocks, sentences)
+}
+
+/// All tables and plots of `blocks`.
+fn parts(blocks: &[Block]) -> (Vec<&Table>, Vec<&Plot>) {
+    let mut tables = Vec::new();
+    let mut plots = Vec::new();
+    for block in blocks {
+        match block {
+            Block::Table(table) => tables.push(table),
+            Block::Plot(plot) => plots.push(plot),
+            Block::Folded { blocks, .. } => {
+                let (own_tables, own_plots) = parts(blocks);
+                tables.extend(own_tables);
+                plots.extend(own_plots);
+            }
+            _ => {}
+        }
+    }
+    (tables, plots)
+}
+
+/// Whether `table` shows a view, whose CSV has all its panels in one file.
+fn of_view(lab: &Lab, table: &Table) -> bool {
+    lab.studies.iter().any(|study| {
+        let views = 0..study.plan.views.len();
+        views
+            .into_iter()
+            .any(|index| table.name.starts_with(&section::view_name(study, index)))
+    })
+}
+
+/// The folder `path`, without the files of an older report.
+fn empty(path: &Path) -> Result<PathBuf> {
+    if path.exists() {
+        fs::remove_dir_all(path).with_context(|| format!("remove {}", path.display()))?;
+    }
+    fs::create_dir_all(path).with_context(|| format!("create {}", path.display()))?;
+    Ok(path.to_owned())
+}
+
+fn store(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("write {}", path.display()))
 }

@@ -20,8 +20,8 @@ const LAYERS: &[(&str, u32)] = &[
     ("marigram-server", 2),
     ("marigram-sql", 3),
     ("marigram", 4),
+    ("marigram-lab", 4),
     ("marigram-cli", 5),
-    ("marigram-lab", 5),
     ("marigram-testing", 5),
 ];
 
@@ -39,6 +39,25 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         &["tokio", "datafusion", "async-trait", "futures"],
     ),
     ("marigram-service", &["marigram-engine", "marigram-sql"]),
+    // The laboratory is an outside observer.
+    (
+        "marigram-lab",
+        &[
+            "marigram",
+            "marigram-codec",
+            "marigram-engine",
+            "marigram-env",
+            "marigram-manifest",
+            "marigram-model",
+            "marigram-protocol",
+            "marigram-segment",
+            "marigram-series-index",
+            "marigram-server",
+            "marigram-service",
+            "marigram-sql",
+            "marigram-wal",
+        ],
+    ),
 ];
 
 fn root() -> PathBuf {

@@ -27,6 +27,7 @@ mod demo;
 mod export;
 mod import;
 mod inspect;
+mod lab;
 mod line_text;
 mod remote;
 mod reply;
@@ -74,6 +75,8 @@ enum Command {
     Verify(verify::Verify),
     /// See Marigram at work on real sensor data and a small fleet of trucks
     Demo(demo::Demo),
+    /// Measure Marigram and its peers: the laboratory
+    Lab(Box<lab::Lab>),
 }
 
 fn main() -> ExitCode {
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Command::Inspect(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Demo(command) => command.run(),
+        Command::Lab(command) => command.run(),
     };
     match done {
         Ok(code) => code,

@@ -10,5 +10,6 @@ mod bad_input;
 mod clients;
 mod crash;
 mod http;
+mod lab;
 mod postgres;
 mod server;

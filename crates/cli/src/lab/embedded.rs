@@ -1,0 +1,216 @@
+//! The library in the laboratory's own process: columnar batches in, Arrow out.
+
+mod batch;
+
+use anyhow::{Context, Result, bail, ensure};
+use arrow_array::RecordBatch;
+use marigram::{DEFAULT_DATABASE, Marigram, WriteBatch};
+use marigram_lab::data::{Rows, Table};
+use marigram_lab::peers::process::folder_bytes;
+use marigram_lab::question::{Answer, Ask, Question};
+use marigram_lab::target::{Body, Facts, Kind, Payload, Reply, Session, Settings, Target};
+use marigram_lab::targets::{arrow, marigram::schema, sql};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Marigram as a library.
+pub const KIND: Kind = Kind {
+    name: "embedded",
+    about: "Marigram as a library in this process: columnar batches, answers in Arrow",
+    peer: false,
+    make: |settings| Ok(Box::new(Embedded::new(settings))),
+};
+
+struct Embedded {
+    settings: Settings,
+    data: PathBuf,
+    db: Option<Marigram>,
+}
+
+impl Embedded {
+    fn new(settings: &Settings) -> Self {
+        Self {
+            settings: settings.clone(),
+            data: PathBuf::new(),
+            db: None,
+        }
+    }
+
+    fn open(&self) -> Result<Marigram> {
+        let mut options = Marigram::options();
+        if let Some(bytes) = self.settings.memory_bytes {
+            options = options.memory_limit(usize::try_from(bytes)?);
+        }
+        if let Some(cores) = self.settings.cores {
+            options = options.shards(cores).query_threads(cores);
+        }
+        Ok(options.open(&self.data)?)
+    }
+
+    fn db(&self) -> Result<&Marigram> {
+        self.db.as_ref().context("the database is not open")
+    }
+}
+
+/// Those of `tables` that show a row.
+fn filled<'a>(db: &Marigram, tables: &'a [Table]) -> Result<Vec<&'a str>> {
+    let mut filled = Vec::new();
+    for table in tables {
+        let answer = db.sql(&format!("SELECT time FROM {} LIMIT 1", table.name))?;
+        if answer.iter().any(|batch| batch.num_rows() > 0) {
+            filled.push(table.name.as_str());
+        }
+    }
+    Ok(filled)
+}
+
+impl Target for Embedded {
+    fn start(&mut self, dir: &Path) -> Result<()> {
+        ensure!(
+            self.settings.url.is_none(),
+            "the embedded library has no address"
+        );
+        self.data = dir.join("data");
+        self.db = Some(self.open()?);
+        Ok(())
+    }
+
+    fn facts(&self) -> Facts {
+        Facts {
+            version: concat!("Marigram ", env!("CARGO_PKG_VERSION")).to_owned(),
+            path: "columnar batches in the client's process; SQL, answers in Arrow".to_owned(),
+            durability: "fsync before acknowledgement".to_owned(),
+            notes: "Default settings. Client and database share a process: their processor time \
+                    and memory are one. A restart drops the database without closing it, so that \
+                    the log is replayed as after a crash, and opens it again. Settling is FLUSH \
+                    and COMPACT."
+                .to_owned(),
+        }
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn create(&self, tables: &[Table]) -> Result<()> {
+        for table in tables {
+            self.db()?.sql(&schema::create(table, true))?;
+        }
+        Ok(())
+    }
+
+    fn connect(&self, tables: &Arc<[Table]>) -> Result<Box<dyn Session>> {
+        Ok(Box::new(EmbeddedSession {
+            db: self.db()?.clone(),
+            tables: Arc::clone(tables),
+        }))
+    }
+
+    fn settle(&self, _tables: &[Table]) -> Result<()> {
+        self.db()?.sql("FLUSH; COMPACT")?;
+        Ok(())
+    }
+
+    fn disk_bytes(&self) -> Result<u64> {
+        folder_bytes(&self.data)
+    }
+
+    fn restart(&mut self, tables: &[Table]) -> Result<Option<Duration>> {
+        let db = self.db.take().context("the database is not open")?;
+        let before = filled(&db, tables)?;
+        // The last clone ends the threads and lets go of the folder, without a flush.
+        drop(db);
+        let start = Instant::now();
+        let db = self
+            .open()
+            .context("opening again, which needs all sessions ended")?;
+        let after = filled(&db, tables)?;
+        let elapsed = start.elapsed();
+        ensure!(after == before, "{after:?} have rows instead of {before:?}");
+        self.db = Some(db);
+        Ok(Some(elapsed))
+    }
+
+    fn cannot(&self, tables: &[Table], question: &Question) -> Option<String> {
+        match &question.ask {
+            Ask::Sql(_) => None,
+            Ask::Select(select) => sql::cannot(tables.get(select.table)?, select),
+        }
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        if let Some(db) = self.db.take() {
+            db.close()?;
+        }
+        Ok(())
+    }
+}
+
+struct EmbeddedSession {
+    db: Marigram,
+    tables: Arc<[Table]>,
+}
+
+impl Session for EmbeddedSession {
+    fn encode(&mut self, rows: &Rows) -> Result<Payload> {
+        let table = self.tables.get(rows.table).context("no such table")?;
+        Ok(Payload {
+            rows: rows.len(),
+            points: rows.points(),
+            body: Body::Own(Box::new(batch::encode(table, rows)?)),
+        })
+    }
+
+    fn write(&mut self, payload: &Payload) -> Result<()> {
+        let batch = match &payload.body {
+            Body::Own(own) => own.downcast_ref::<WriteBatch>(),
+            Body::Bytes(_) => None,
+        };
+        let batch = batch.context("a batch that this session did not encode")?;
+        let report = self.db.write(DEFAULT_DATABASE, batch)?;
+        if let Some(row) = report.rejected.first() {
+            bail!(
+                "{} rows refused, the first: {}",
+                report.rejected.len(),
+                row.reason
+            );
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, question: &Question) -> Result<Reply> {
+        let statement = match &question.ask {
+            Ask::Sql(text) => text.clone(),
+            Ask::Select(select) => {
+                let table = self.tables.get(select.table).context("no such table")?;
+                sql::statement(&schema::DIALECT, table, select)
+            }
+        };
+        let batches = self.db.sql(&statement).with_context(|| statement)?;
+        Ok(Reply::Own(Box::new(batches)))
+    }
+
+    fn decode(&mut self, question: &Question, reply: Reply) -> Result<Answer> {
+        let Reply::Own(own) = reply else {
+            bail!("an answer that this session did not get");
+        };
+        let Ok(batches) = own.downcast::<Vec<RecordBatch>>() else {
+            bail!("an answer that this session did not get");
+        };
+        arrow::answer(question, &batches)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marigram_lab::targets::conformance;
+
+    #[test]
+    fn the_library_answers_the_laboratory_rightly() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut target = Embedded::new(&Settings::default());
+        conformance::check(&mut target, folder.path()).expect("every answer right");
+    }
+}

@@ -1,0 +1,222 @@
+//! The command line of the laboratory: `marigram lab list | run | report | peers`.
+
+mod choose;
+mod list;
+
+use crate::peers::Peers;
+use crate::run::{Order, Outcome};
+use crate::study::Scale;
+use crate::target::{Kind, Settings};
+use crate::{report, run};
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use std::path::{Path, PathBuf};
+
+/// Measures Marigram and its peers.
+#[derive(Debug, Args)]
+pub struct Lab {
+    /// Folder that peers are installed in [default: ~/.local/share/marigram/peers]
+    #[arg(long, global = true, env = "MARIGRAM_PEERS")]
+    peers: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show the studies, and the targets that they can be run on
+    List,
+    /// Run studies, and write the report
+    Run(Box<Run>),
+    /// Write the report of a folder again
+    Report {
+        /// The folder that `run` wrote into
+        folder: PathBuf,
+    },
+    /// Show the peers, install and start one, or stop it
+    Peers {
+        #[command(subcommand)]
+        action: Option<Action>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Install a peer from its package registry, and start it on loopback
+    Up {
+        /// Its name
+        name: String,
+    },
+    /// Install a peer from its package registry; `run` starts instances of its own
+    Install {
+        /// Its name
+        name: String,
+    },
+    /// Stop a peer that `up` started
+    Down {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    /// Studies by name, a beginning of their names with `*`, or `all`
+    #[arg(required = true)]
+    names: Vec<String>,
+    /// How large: `small` ends within a quarter of an hour, `paper` is the published size
+    #[arg(long, value_enum, default_value = "small")]
+    scale: Scale,
+    /// Marigram's ways in, and `null`, which measures the client alone
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "null,embedded,http,postgres"
+    )]
+    target: Vec<String>,
+    /// Peers to measure beside it; NAME, or NAME=URL for an instance that runs already
+    #[arg(long, value_delimiter = ',')]
+    peer: Vec<String>,
+    /// Repetitions
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+    /// Folder for results and report; what stands there already is not run again
+    /// [default: marigram-lab-SCALE]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Folder for the databases' data [default: a folder inside --out]
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Seed of all data
+    #[arg(long, default_value_t = 20_240_101)]
+    seed: u64,
+    /// No progress bar
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Lab {
+    /// Does what the command line says. `extra` are targets that the laboratory cannot make itself.
+    pub fn run(self, extra: &[Kind]) -> Result<()> {
+        let folder = match self.peers {
+            Some(folder) => std::path::absolute(folder)?,
+            None => default_peers()?,
+        };
+        let kinds = choose::kinds(extra);
+        match self.command {
+            Command::List => {
+                print!("{}", list::text(&crate::studies::all(), &kinds));
+                Ok(())
+            }
+            Command::Run(command) => command.run(&kinds, &folder),
+            Command::Report { folder } => write_report(&folder),
+            Command::Peers { action } => peers(&Peers::new(folder), action),
+        }
+    }
+}
+
+impl Run {
+    fn run(self, kinds: &[Kind], peers: &Path) -> Result<()> {
+        let settings = Settings {
+            peers: peers.to_owned(),
+            marigram: std::env::current_exe().context("the path of this program")?,
+            ..Settings::default()
+        };
+        let studies = choose::studies(&crate::studies::all(), &self.names)?;
+        let targets = choose::targets(kinds, &self.target, &self.peer, &settings)?;
+        for (kind, settings) in &targets {
+            // What is not installed is said now, not after an hour of runs.
+            (kind.make)(settings).with_context(|| format!("target {}", kind.name))?;
+        }
+        let scale = clap::ValueEnum::to_possible_value(&self.scale);
+        let scale = scale.map_or_else(String::new, |value| value.get_name().to_owned());
+        let out = match self.out {
+            Some(out) => out,
+            None => PathBuf::from(format!("marigram-lab-{scale}")),
+        };
+        let order = Order {
+            studies,
+            targets,
+            scale: self.scale,
+            repeat: usize::from(self.repeat),
+            seed: self.seed,
+            out: std::path::absolute(out)?,
+            data: self.data.map(std::path::absolute).transpose()?,
+            command: command_line(),
+            quiet: self.quiet,
+        };
+        let outcome = run::run(&order)?;
+        write_report(&order.out)?;
+        judge(&outcome)
+    }
+}
+
+/// The command line as it was typed, without the path of the program.
+fn command_line() -> String {
+    let arguments = std::env::args().skip(1);
+    let words: Vec<String> = std::iter::once("marigram".to_owned())
+        .chain(arguments)
+        .collect();
+    words.join(" ")
+}
+
+fn judge(outcome: &Outcome) -> Result<()> {
+    if outcome.failed > 0 {
+        bail!(
+            "{} of {} runs failed; the report says why, and the same command runs them again",
+            outcome.failed,
+            outcome.done + outcome.failed
+        );
+    }
+    Ok(())
+}
+
+fn write_report(folder: &Path) -> Result<()> {
+    let written = report::write(folder)?;
+    for sentence in &written.sentences {
+        println!("{sentence}");
+    }
+    println!("\nThe report: {}", written.html.display());
+    Ok(())
+}
+
+fn default_peers() -> Result<PathBuf> {
+    let data = match std::env::var_os("XDG_DATA_HOME").filter(|value| !value.is_empty()) {
+        Some(data) => PathBuf::from(data),
+        None => std::env::home_dir()
+            .context("there is no home directory: say where peers go with --peers")?
+            .join(".local/share"),
+    };
+    Ok(data.join("marigram/peers"))
+}
+
+fn peers(peers: &Peers, action: Option<Action>) -> Result<()> {
+    match action {
+        None => {
+            print!("{}", list::peers(&peers.list()));
+        }
+        Some(Action::Install { name }) => {
+            peers.install(&name)?;
+            println!("{name} is installed");
+        }
+        Some(Action::Up { name }) => {
+            let running = peers.up(&name)?;
+            match running.pid {
+                Some(pid) => println!("{name} answers at {} (process {pid})", running.address),
+                None => println!("{name} is installed; it runs in its client's process"),
+            }
+        }
+        Some(Action::Down { name }) => {
+            let stopped = peers.down(&name)?;
+            println!(
+                "{name} {}",
+                if stopped {
+                    "is stopped"
+                } else {
+                    "was not running"
+                }
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! Which (series, time) were there already.
+
+use crate::data::{Rows, Table};
+
+/// The times of each series of each table, in order.
+///
+/// Rows of a series come in the order of time but for the late ones, so most are appended; a set of
+/// hashes would need four times the memory.
+pub struct Seen(Vec<Vec<Vec<i64>>>);
+
+impl Seen {
+    /// Nothing of `tables` yet.
+    pub fn new(tables: &[Table]) -> Self {
+        let series = |table: &Table| vec![Vec::new(); table.series.len()];
+        Self(tables.iter().map(series).collect())
+    }
+
+    /// Notes row `row` of `batch`; whether it is the first one of its series and time.
+    pub fn insert(&mut self, batch: &Rows, row: usize) -> bool {
+        let times = &mut self.0[batch.table][batch.series[row] as usize];
+        let time = batch.times[row];
+        if times.last().is_none_or(|newest| *newest < time) {
+            times.push(time);
+            return true;
+        }
+        match times.binary_search(&time) {
+            Ok(_) => false,
+            Err(place) => {
+                times.insert(place, time);
+                true
+            }
+        }
+    }
+}

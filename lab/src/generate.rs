@@ -1,0 +1,100 @@
+//! Sources of rows: deterministic in their seed, each a copy of a published model.
+
+use crate::data::{FieldKind, Source};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+#[cfg(test)]
+mod check;
+mod draw;
+mod fleet;
+mod iot;
+mod set_s;
+mod thermometers;
+mod time_major;
+mod trucks;
+
+/// Which data, and how much.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum SourceSpec {
+    /// Standard set S: thermometers, one row a second.
+    SetS {
+        /// Devices.
+        devices: usize,
+        /// Rows of each.
+        rows: usize,
+    },
+    /// IoT-Benchmark's model.
+    Iot(IotSpec),
+    /// TDengine's comparison: thermometers in groups.
+    Fleet {
+        /// Devices.
+        devices: usize,
+        /// Rows of each.
+        rows: usize,
+    },
+    /// TSBS's trucks: readings and diagnostics.
+    Trucks {
+        /// Trucks.
+        trucks: usize,
+        /// Steps of time.
+        steps: usize,
+        /// Length of a step, seconds.
+        step_s: u32,
+    },
+}
+
+/// IoT-Benchmark's settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IotSpec {
+    /// Devices.
+    pub devices: usize,
+    /// Sensors of a device: fields.
+    pub sensors: usize,
+    /// Rows of each device.
+    pub rows: usize,
+    /// Distance of two rows of a device, milliseconds.
+    pub step_ms: u32,
+    /// Type of every sensor.
+    pub kind: FieldKind,
+    /// How rows come late.
+    pub late: Late,
+    /// Values that do not repeat, instead of cycling through 100 of them as IoT-Benchmark does.
+    pub fresh_values: bool,
+}
+
+/// How rows come late.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Late {
+    /// Never.
+    Never,
+    /// With this probability a row is δ steps late, δ ~ Poisson(λ).
+    Poisson {
+        /// Probability.
+        ratio: f64,
+        /// Mean lateness, steps.
+        lambda: f64,
+    },
+    /// This part of the rows of a batch change places at random.
+    Batch {
+        /// Part of the rows.
+        ratio: f64,
+    },
+}
+
+impl SourceSpec {
+    /// The source that this describes.
+    #[must_use]
+    pub fn build(&self, seed: u64) -> Arc<dyn Source> {
+        match self {
+            Self::SetS { devices, rows } => Arc::new(set_s::set_s(*devices, *rows, seed)),
+            Self::Iot(spec) => Arc::new(iot::Iot::new(spec, seed)),
+            Self::Fleet { devices, rows } => Arc::new(fleet::fleet(*devices, *rows, seed)),
+            Self::Trucks {
+                trucks,
+                steps,
+                step_s,
+            } => Arc::new(trucks::Trucks::new(*trucks, *steps, *step_s, seed)),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What is asked, in terms that every database's language can say; and answers in one form, so
+//! that they can be compared.
+
+mod answer;
+
+pub use answer::{Answer, Cell, Difference};
+
+use serde::{Deserialize, Serialize};
+
+/// A question with a name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// Short name, as tables of the report show it: `Q3`, `avg`.
+    pub name: String,
+    /// What is asked.
+    pub ask: Ask,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Ask {
+    /// Something that the laboratory can work out itself from the rows.
+    Select(Select),
+    /// SQL of Marigram's, for what [`Select`] cannot say. Its answers are compared between targets.
+    /// A driver for another dialect says that it cannot.
+    Sql(String),
+}
+
+/// Rows, aggregates or latest rows of one table.
+///
+/// The columns of the answer, in this order: for [`What::Rows`] and [`What::Last`] the table's key
+/// tag, the time, the fields; for [`What::Aggregates`] the tags of `by`, the start of the bucket if
+/// there is one, the aggregates. Groups without rows are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Select {
+    /// Index of the table among the source's tables.
+    pub table: usize,
+    /// What of it.
+    pub what: What,
+    /// Of which devices.
+    pub devices: Devices,
+    /// From this time on, nanoseconds; `None`: from the beginning.
+    pub from_ns: Option<i64>,
+    /// Before this time, nanoseconds; `None`: to the end.
+    pub to_ns: Option<i64>,
+    /// Only rows whose field (an index) is greater than this.
+    pub above: Option<(usize, f64)>,
+    /// One group for each combination of these tags (indices).
+    pub by: Vec<usize>,
+    /// One group for each window of this length, nanoseconds; windows begin at multiples of it.
+    pub bucket_ns: Option<i64>,
+    /// Newest first.
+    pub descending: bool,
+}
+
+/// What is wanted of the rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum What {
+    /// The rows themselves, these fields (indices).
+    Rows(Vec<usize>),
+    /// Aggregates over fields (indices); the field of `Count` is the one whose values are counted.
+    Aggregates(Vec<(Aggregate, usize)>),
+    /// The newest row of each device, these fields (indices).
+    Last(Vec<usize>),
+}
+
+/// An aggregate function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Aggregate {
+    /// Number of values that are not null.
+    Count,
+    /// Sum.
+    Sum,
+    /// Mean.
+    Avg,
+    /// Least.
+    Min,
+    /// Greatest.
+    Max,
+    /// Greatest less least.
+    Spread,
+}
+
+/// Which devices.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Devices {
+    /// All.
+    All,
+    /// Those whose tag (an index) has one of these values.
+    In(usize, Vec<String>),
+    /// Those whose tag (an index, of [`crate::data::TagKind::Integer`]) is less than this.
+    Below(usize, i64),
+}
+
+impl Select {
+    /// Everything of `what` in `table`.
+    #[must_use]
+    pub fn all(table: usize, what: What) -> Self {
+        Self {
+            table,
+            what,
+            devices: Devices::All,
+            from_ns: None,
+            to_ns: None,
+            above: None,
+            by: Vec::new(),
+            bucket_ns: None,
+            descending: false,
+        }
+    }
+}

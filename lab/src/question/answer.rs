@@ -1,0 +1,133 @@
+//! Answers in one form, and whether two of them say the same.
+
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::fmt;
+
+/// Numbers that differ by less than this part of the greater are the same: single precision and
+/// the order of summation make no answer wrong.
+const TOLERANCE: f64 = 1e-5;
+
+/// A value of an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Cell {
+    /// No value.
+    Null,
+    /// Text; also every tag, whatever its type.
+    Text(String),
+    /// A number; true is 1.
+    Number(f64),
+    /// A time, nanoseconds since the Unix epoch.
+    Time(i64),
+}
+
+impl Cell {
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Null => 0,
+            Self::Text(_) => 1,
+            Self::Number(_) => 2,
+            Self::Time(_) => 3,
+        }
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Number(a), Self::Number(b)) => a.total_cmp(b),
+            (Self::Time(a), Self::Time(b)) => a.cmp(b),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+
+    fn agrees(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Number(a), Self::Number(b)) => {
+                (a - b).abs() <= TOLERANCE * a.abs().max(b.abs()).max(1e-9)
+            }
+            _ => self == other,
+        }
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Time(ns) => write!(f, "@{ns}"),
+        }
+    }
+}
+
+/// The rows of an answer, columns as [`super::Select`] says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Rows of cells.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// Where two answers differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference(pub String);
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn order(a: &[Cell], b: &[Cell]) -> Ordering {
+    // Texts and times first: they are exact, and pair the rows up before a rounded number counts.
+    let exact = |cell: &&Cell| matches!(cell, Cell::Text(_) | Cell::Time(_));
+    let keys = a.iter().filter(exact).zip(b.iter().filter(exact));
+    let all = a.iter().zip(b);
+    keys.chain(all)
+        .map(|(a, b)| a.order(b))
+        .find(|order| order.is_ne())
+        .unwrap_or(a.len().cmp(&b.len()))
+}
+
+fn show(row: &[Cell]) -> String {
+    row.iter()
+        .map(Cell::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+impl Answer {
+    /// Puts the rows into one order, so that answers without `ORDER BY` can be compared.
+    #[must_use]
+    pub fn sorted(mut self) -> Self {
+        self.rows.sort_by(|a, b| order(a, b));
+        self
+    }
+
+    /// Where `self`, the answer of a target, differs from the `expected` one; both are
+    /// [`Answer::sorted`]. Numbers are compared to a relative 1e-5.
+    pub fn compare(&self, expected: &Self) -> Result<(), Difference> {
+        if self.rows.len() != expected.rows.len() {
+            return Err(Difference(format!(
+                "{} rows instead of {}",
+                self.rows.len(),
+                expected.rows.len()
+            )));
+        }
+        for (row, (ours, theirs)) in self.rows.iter().zip(&expected.rows).enumerate() {
+            let same = ours.len() == theirs.len()
+                && ours
+                    .iter()
+                    .zip(theirs)
+                    .all(|(ours, theirs)| ours.agrees(theirs));
+            if !same {
+                return Err(Difference(format!(
+                    "row {row} is ({}) instead of ({})",
+                    show(ours),
+                    show(theirs)
+                )));
+            }
+        }
+        Ok(())
+    }
+}

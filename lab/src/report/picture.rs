@@ -1,0 +1,95 @@
+//! The plot of a panel.
+
+use super::document::Plot;
+use super::names::look;
+use super::plot::{self, Chart, Point, Series, X};
+use super::series::{Arranged, Panel, State, numbers};
+use anyhow::Result;
+
+/// The plot of `panel`: lines when the x knob is a number with several values, else bars. `None`
+/// when nothing was measured. `name` is that of its file; `targets` are all of the report.
+pub fn picture(
+    name: &str,
+    arranged: &Arranged,
+    panel: &Panel,
+    targets: &[String],
+) -> Result<Option<Plot>> {
+    let view = arranged.view;
+    // Values of x that only publications have are left to the table.
+    let measured = |at: &usize| {
+        panel
+            .rows
+            .iter()
+            .any(|row| row.cells[*at].value().is_some())
+    };
+    let shown: Vec<usize> = (0..panel.xs.len()).filter(measured).collect();
+    if shown.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<String> = shown.iter().map(|at| panel.xs[*at].clone()).collect();
+    let settings = numbers(names.iter().map(String::as_str)).filter(|numbers| numbers.len() > 1);
+    let place = |index: usize| {
+        settings
+            .as_ref()
+            .map_or(index as f64, |numbers| numbers[index])
+    };
+
+    let mut series = Vec::new();
+    for row in &panel.rows {
+        let mut line = Series {
+            label: row.label.clone(),
+            look: look(targets, &row.target),
+            points: Vec::new(),
+            second: Vec::new(),
+            wrong: Vec::new(),
+        };
+        for (index, at) in shown.iter().enumerate() {
+            let cell = &row.cells[*at];
+            let x = place(index);
+            if let Some(summary) = cell.value() {
+                line.points.push(Point {
+                    x,
+                    y: summary.median,
+                    low: summary.low,
+                    high: summary.high,
+                });
+            }
+            line.second.extend(cell.second.map(|second| (x, second)));
+            if matches!(cell.state, State::Wrong(_) | State::Failed(_)) {
+                line.wrong.push(x);
+            }
+        }
+        if !line.points.is_empty() || !line.wrong.is_empty() {
+            series.push(line);
+        }
+    }
+    let chart = Chart {
+        x_label: view.x.replace('_', " "),
+        y_label: view.unit.clone(),
+        second_label: view.second.as_ref().map(|(_, unit)| unit.clone()),
+        log: view.log,
+        x: match &settings {
+            Some(numbers) => X::Settings(numbers.iter().copied().zip(names).collect()),
+            None => X::Names(names),
+        },
+        series,
+        marks: true,
+    };
+    let svg = if settings.is_some() {
+        plot::lines(&chart)?
+    } else {
+        plot::bars(&chart)?
+    };
+    let of = panel.split.as_deref();
+    Ok(Some(Plot {
+        name: name.to_owned(),
+        alt: format!(
+            "{}{}: {} by {}",
+            view.title,
+            of.map_or(String::new(), |split| format!(", {split}")),
+            view.figure.replace('_', " "),
+            view.x
+        ),
+        svg,
+    }))
+}

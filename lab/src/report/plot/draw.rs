@@ -1,0 +1,271 @@
+//! Draws a chart with the elements of `plotters`, placed in pixels: only so can labels be kept from
+//! overlapping, and all charts share one kind of axis.
+
+use super::legend::{cut, labels};
+use super::scale::Scale;
+use super::{Axes, Chart};
+use crate::report::names::{Colour, Mark};
+use anyhow::{Result, anyhow};
+use plotters::coord::Shift;
+use plotters::element::DashedPathElement;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// Grey of texts, of axes and of the mesh; nothing else has these colours.
+pub const GREYS: [&str; 3] = ["#57606A", "#8C959F", "#D8DEE4"];
+const TEXT: RGBColor = RGBColor(0x57, 0x60, 0x6a);
+const AXIS: RGBColor = RGBColor(0x8c, 0x95, 0x9f);
+const MESH: RGBColor = RGBColor(0xd8, 0xde, 0xe4);
+
+/// Height of a plot, pixels.
+pub(super) const HEIGHT: i32 = 360;
+/// Width of a plot, pixels; bars may need more.
+const WIDTH: i32 = 860;
+const WIDTH_MAX: i32 = 2400;
+const TOP: i32 = 14;
+const BOTTOM: i32 = 52;
+const LEFT: i32 = 74;
+/// Room for a right axis.
+pub(super) const RIGHT: i32 = 66;
+/// Size that `plotters` makes 12 px of in SVG.
+const FONT: f64 = 12.0 * 1.24;
+/// Estimated width of a letter, pixels.
+const LETTER: i32 = 7;
+
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// Where the plot is among its labels, pixels.
+pub(super) struct Frame {
+    width: i32,
+    left: i32,
+    pub(super) right: i32,
+    pub(super) top: i32,
+    bottom: i32,
+}
+
+impl Frame {
+    fn new(chart: &Chart, axes: &Axes, bars: bool) -> Self {
+        let longest = chart
+            .series
+            .iter()
+            .map(|series| cut(&series.label).chars().count())
+            .max();
+        let legend = 38 + LETTER * longest.unwrap_or(0) as i32;
+        let right = legend + if axes.second.is_some() { RIGHT } else { 12 };
+        let group = chart.series.len() as i32 * 11 + 14;
+        let names = axes
+            .x
+            .ticks
+            .iter()
+            .map(|(_, name)| cut(name).chars().count() as i32 * LETTER);
+        let group = group.max(names.max().unwrap_or(0) + 10);
+        let inner = if bars {
+            group * axes.x.ticks.len() as i32
+        } else {
+            0
+        };
+        let width = (LEFT + inner + right).clamp(WIDTH, WIDTH_MAX);
+        Self {
+            width,
+            left: LEFT,
+            right: width - right,
+            top: TOP,
+            bottom: HEIGHT - BOTTOM,
+        }
+    }
+
+    fn x(&self, scale: &Scale, x: f64) -> Option<i32> {
+        let part = scale.part(x)?;
+        Some(self.left + (part * f64::from(self.right - self.left)).round() as i32)
+    }
+
+    pub(super) fn y(&self, scale: &Scale, y: f64) -> Option<i32> {
+        let part = scale.part(y)?;
+        Some(self.bottom - (part * f64::from(self.bottom - self.top)).round() as i32)
+    }
+}
+
+/// The drawing.
+pub fn draw(chart: &Chart, axes: &Axes, bars: bool) -> Result<String> {
+    let frame = Frame::new(chart, axes, bars);
+    let mut svg = String::new();
+    {
+        let size = (frame.width as u32, HEIGHT as u32);
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        // An error of the backend names nothing that a reader could act on.
+        let failed = |error: DrawingAreaErrorKind<_>| anyhow!("draw a plot: {error:?}");
+        mesh(&area, chart, axes, &frame).map_err(failed)?;
+        if bars {
+            draw_bars(&area, chart, axes, &frame).map_err(failed)?;
+        } else {
+            draw_lines(&area, chart, axes, &frame).map_err(failed)?;
+        }
+        labels(&area, chart, axes, &frame, bars).map_err(failed)?;
+        area.present().map_err(failed)?;
+    }
+    Ok(svg)
+}
+
+pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+
+pub(super) fn style(h: HPos, v: VPos) -> TextStyle<'static> {
+    ("sans-serif", FONT)
+        .into_font()
+        .color(&TEXT)
+        .pos(Pos::new(h, v))
+}
+
+fn mesh(area: &Area, chart: &Chart, axes: &Axes, frame: &Frame) -> Drawn {
+    for (place, text) in &axes.y.ticks {
+        let y = pixel(*place, &axes.y, frame.bottom, frame.top);
+        let line = [(frame.left, y), (frame.right, y)];
+        area.draw(&PathElement::new(line, MESH))?;
+        area.draw_text(text, &style(HPos::Right, VPos::Center), (frame.left - 8, y))?;
+    }
+    let bottom = [(frame.left, frame.bottom), (frame.right, frame.bottom)];
+    area.draw(&PathElement::new(bottom, AXIS))?;
+    let mut free = i32::MIN;
+    for (place, text) in &axes.x.ticks {
+        let x = pixel(*place, &axes.x, frame.left, frame.right);
+        let text = cut(text);
+        let half = text.chars().count() as i32 * LETTER / 2;
+        area.draw(&PathElement::new(
+            [(x, frame.bottom), (x, frame.bottom + 4)],
+            AXIS,
+        ))?;
+        if x - half < free {
+            continue;
+        }
+        free = x + half + 6;
+        area.draw_text(
+            &text,
+            &style(HPos::Center, VPos::Top),
+            (x, frame.bottom + 9),
+        )?;
+    }
+    let middle = i32::midpoint(frame.left, frame.right);
+    let text = style(HPos::Center, VPos::Bottom);
+    area.draw_text(&chart.x_label, &text, (middle, HEIGHT - 4))?;
+    let upright = style(HPos::Center, VPos::Top).transform(FontTransform::Rotate270);
+    let centre = i32::midpoint(frame.top, frame.bottom);
+    area.draw_text(&chart.y_label, &upright, (4, centre))?;
+    if let (Some(second), Some(label)) = (&axes.second, &chart.second_label) {
+        for (place, text) in &second.ticks {
+            let y = pixel(*place, second, frame.bottom, frame.top);
+            let text_style = style(HPos::Left, VPos::Center);
+            area.draw_text(text, &text_style, (frame.right + 8, y))?;
+        }
+        let upright = style(HPos::Center, VPos::Bottom).transform(FontTransform::Rotate270);
+        area.draw_text(
+            &format!("{label} (dashed)"),
+            &upright,
+            (frame.right + RIGHT - 8, centre),
+        )?;
+    }
+    Ok(())
+}
+
+/// The pixel of a tick's place.
+fn pixel(place: f64, scale: &Scale, from: i32, to: i32) -> i32 {
+    let part = (place - scale.low) / (scale.high - scale.low);
+    from + (part * f64::from(to - from)).round() as i32
+}
+
+pub(super) fn colour(colour: Colour) -> RGBColor {
+    RGBColor(colour.0, colour.1, colour.2)
+}
+
+fn draw_lines(area: &Area, chart: &Chart, axes: &Axes, frame: &Frame) -> Drawn {
+    for series in &chart.series {
+        let ink = colour(series.look.colour);
+        let mut path = Vec::new();
+        for point in &series.points {
+            let (Some(x), Some(y)) = (frame.x(&axes.x, point.x), frame.y(&axes.y, point.y)) else {
+                continue;
+            };
+            path.push((x, y));
+            if point.low < point.high {
+                interval(area, frame, &axes.y, (x, point.low, point.high), ink)?;
+            }
+            if chart.marks {
+                mark(area, (x, y), series.look.mark, ink)?;
+            }
+        }
+        area.draw(&PathElement::new(path, ink.stroke_width(2)))?;
+        let Some(second) = &axes.second else { continue };
+        let placed = |(x, y): &(f64, f64)| Some((frame.x(&axes.x, *x)?, frame.y(second, *y)?));
+        let path: Vec<(i32, i32)> = series.second.iter().filter_map(placed).collect();
+        for place in &path {
+            area.draw(&Circle::new(*place, 3, ink))?;
+        }
+        area.draw(&DashedPathElement::new(path, 5, 4, ink.stroke_width(1)))?;
+    }
+    Ok(())
+}
+
+/// The interval from `low` to `high` at pixel `x`.
+fn interval(
+    area: &Area,
+    frame: &Frame,
+    scale: &Scale,
+    (x, low, high): (i32, f64, f64),
+    ink: RGBColor,
+) -> Drawn {
+    // An interval that goes below a logarithmic axis ends at its foot.
+    let bottom = frame.y(scale, low).unwrap_or(frame.bottom);
+    let Some(top) = frame.y(scale, high) else {
+        return Ok(());
+    };
+    area.draw(&PathElement::new([(x, bottom), (x, top)], ink))?;
+    for y in [bottom, top] {
+        area.draw(&PathElement::new([(x - 3, y), (x + 3, y)], ink))?;
+    }
+    Ok(())
+}
+
+pub(super) fn mark(area: &Area, (x, y): (i32, i32), mark: Mark, ink: RGBColor) -> Drawn {
+    let corners = match mark {
+        Mark::Circle => return area.draw(&Circle::new((x, y), 4, ink.filled())),
+        Mark::Square => vec![
+            (x - 4, y - 4),
+            (x + 4, y - 4),
+            (x + 4, y + 4),
+            (x - 4, y + 4),
+        ],
+        Mark::Triangle => vec![(x - 5, y + 4), (x, y - 5), (x + 5, y + 4)],
+        Mark::Diamond => vec![(x - 5, y), (x, y - 5), (x + 5, y), (x, y + 5)],
+        Mark::Wedge => vec![(x - 5, y - 4), (x, y + 5), (x + 5, y - 4)],
+    };
+    area.draw(&Polygon::new(corners, ink.filled()))
+}
+
+fn draw_bars(area: &Area, chart: &Chart, axes: &Axes, frame: &Frame) -> Drawn {
+    let group = f64::from(frame.right - frame.left) / axes.x.ticks.len().max(1) as f64;
+    // A bar that is as wide as its group would look like a wall.
+    let width = ((group - 12.0) / chart.series.len().max(1) as f64).clamp(3.0, 46.0);
+    let offset = |at: usize| (at as f64 - chart.series.len() as f64 / 2.0) * width;
+    for (at, series) in chart.series.iter().enumerate() {
+        let ink = colour(series.look.colour);
+        for point in &series.points {
+            let (Some(x), Some(y)) = (frame.x(&axes.x, point.x), frame.y(&axes.y, point.y)) else {
+                continue;
+            };
+            let left = x + offset(at).round() as i32;
+            let right = x + offset(at + 1).round() as i32 - 1;
+            area.draw(&Rectangle::new(
+                [(left, y), (right, frame.bottom)],
+                ink.filled(),
+            ))?;
+            if point.low < point.high {
+                let middle = i32::midpoint(left, right);
+                interval(area, frame, &axes.y, (middle, point.low, point.high), TEXT)?;
+            }
+        }
+        for x in series.wrong.iter().filter_map(|x| frame.x(&axes.x, *x)) {
+            let middle = x + (offset(at) + width / 2.0).round() as i32;
+            let cross = style(HPos::Center, VPos::Bottom).color(&ink);
+            area.draw_text("✗", &cross, (middle, frame.bottom - 2))?;
+        }
+    }
+    Ok(())
+}

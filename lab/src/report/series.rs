@@ -1,0 +1,284 @@
+//! Figures arranged as a view wants them: a panel for each value of the split knob, a row for each
+//! target, a cell for each value of the x knob.
+
+mod cell;
+
+use super::load::{StudyRuns, figure};
+use super::names;
+use crate::record::{Configuration, StepResult};
+use crate::study::{Act, Knobs, View};
+use crate::target::Facts;
+pub use cell::{Cell, State};
+use cell::{Lost, cell, lost};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A view with its figures.
+pub struct Arranged<'a> {
+    /// What was to be shown.
+    pub view: &'a View,
+    /// One for each value of the split knob; one when there is none. Empty when nothing was
+    /// measured.
+    pub panels: Vec<Panel>,
+}
+
+/// A plot and a table.
+pub struct Panel {
+    /// Value of the split knob.
+    pub split: Option<String>,
+    /// Values of the x knob: in order when they are numbers, else as the study has them.
+    pub xs: Vec<String>,
+    /// Rows by target, in order; those with nothing to show are left out.
+    pub rows: Vec<Row>,
+    /// The client's own cost.
+    pub null: Option<Row>,
+}
+
+/// One target, at one setting of the knobs that the view does not name.
+pub struct Row {
+    /// The target.
+    pub target: String,
+    /// Such settings, as they follow the target's name.
+    pub variant: String,
+    /// The target and such settings.
+    pub label: String,
+    /// What comes before an acknowledgement, as the target said; empty when it did not.
+    pub acknowledged_after: &'static str,
+    /// One a value of the x knob.
+    pub cells: Vec<Cell>,
+}
+
+/// A step's result that a view shows, and where it belongs.
+struct Entry<'a> {
+    target: &'a str,
+    repeat: usize,
+    setup: &'a str,
+    step: &'a StepResult,
+    x: &'a str,
+    split: Option<&'a str>,
+}
+
+/// A cell's place: split, x, and the knobs that the view does not name.
+type Spot<'a> = (Option<&'a str>, &'a str, String);
+
+/// Arranges what `study` measured for `view`.
+#[must_use]
+pub fn arrange<'a>(
+    configuration: &Configuration,
+    study: &'a StudyRuns,
+    view: &'a View,
+) -> Arranged<'a> {
+    let entries = entries(study, view);
+    let other = varying(&entries, view);
+    let label = |entry: &Entry| variant(&entry.step.knobs, &other);
+
+    let mut splits: Vec<Option<&str>> = Vec::new();
+    let mut variants: Vec<String> = Vec::new();
+    let mut spots: BTreeMap<Spot, BTreeSet<(&str, usize)>> = BTreeMap::new();
+    let mut filled: BTreeMap<(Spot, &str), Vec<&Entry>> = BTreeMap::new();
+    for entry in &entries {
+        let spot = (entry.split, entry.x, label(entry));
+        push_new(&mut splits, entry.split);
+        push_new(&mut variants, spot.2.clone());
+        let places = spots.entry(spot.clone()).or_default();
+        places.insert((entry.setup, entry.step.step));
+        filled.entry((spot, entry.target)).or_default().push(entry);
+    }
+    sort_numbers(&mut splits, |split| split.unwrap_or(""));
+
+    let panel = |split: Option<&str>| {
+        let mut xs: Vec<&str> = Vec::new();
+        let here = entries.iter().filter(|entry| entry.split == split);
+        here.for_each(|entry| push_new(&mut xs, entry.x));
+        for published in published(view, split) {
+            published
+                .points
+                .iter()
+                .for_each(|(x, _)| push_new(&mut xs, x));
+        }
+        sort_numbers(&mut xs, |x| x);
+        let row = |target: &str, variant: &String| Row {
+            target: target.to_owned(),
+            variant: variant.clone(),
+            label: format!("{}{variant}", names::label(target)),
+            acknowledged_after: acknowledged_after(study, target),
+            cells: xs
+                .iter()
+                .map(|x| {
+                    let spot = (split, *x, variant.clone());
+                    let places = spots.get(&spot);
+                    let found = filled.get(&(spot, target)).map_or(&[][..], Vec::as_slice);
+                    let lost = places.map_or_else(Lost::default, |places| {
+                        lost(configuration, study, target, places, found)
+                    });
+                    cell(view, found, lost)
+                })
+                .collect(),
+        };
+        let shown = |row: &Row| row.cells.iter().any(|cell| cell.state != State::Empty);
+        let mut rows = Vec::new();
+        for target in configuration
+            .targets
+            .iter()
+            .filter(|target| !names::is_null(target))
+        {
+            rows.extend(
+                variants
+                    .iter()
+                    .map(|variant| row(target, variant))
+                    .filter(shown),
+            );
+        }
+        let has_value = |row: &Row| row.cells.iter().any(|cell| cell.value().is_some());
+        let mut null = variants
+            .iter()
+            .map(|variant| row("null", variant))
+            .filter(has_value);
+        Panel {
+            split: split.map(str::to_owned),
+            null: null.next(),
+            rows,
+            xs: xs.iter().map(|x| (*x).to_owned()).collect(),
+        }
+    };
+    Arranged {
+        view,
+        panels: splits.into_iter().map(panel).collect(),
+    }
+}
+
+/// What comes before an acknowledgement of `target`.
+fn acknowledged_after(study: &StudyRuns, target: &str) -> &'static str {
+    let mut runs = study.runs.iter();
+    let facts = runs.find_map(|run| {
+        let facts = run.result.facts.as_ref()?;
+        (run.result.target == target).then_some(facts)
+    });
+    facts.map_or("", Facts::acknowledged_after)
+}
+
+/// The published series that belong to the panel of `split`.
+pub fn published<'a>(
+    view: &'a View,
+    split: Option<&str>,
+) -> impl Iterator<Item = &'a crate::study::Published> {
+    let split = split.map(str::to_owned);
+    let belongs = move |of: &Option<String>| of.is_none() || *of == split;
+    view.published
+        .iter()
+        .filter(move |published| belongs(&published.split))
+}
+
+/// The results that `view` shows.
+fn entries<'a>(study: &'a StudyRuns, view: &View) -> Vec<Entry<'a>> {
+    let mut entries = Vec::new();
+    for run in &study.runs {
+        for step in &run.result.steps {
+            let chosen = view
+                .only
+                .iter()
+                .all(|(knob, value)| step.knobs.get(knob) == Some(value));
+            let Some(x) = step.knobs.get(&view.x).filter(|_| chosen) else {
+                continue;
+            };
+            let split = view.split.as_ref().map(|knob| step.knobs.get(knob));
+            if split == Some(None) {
+                continue;
+            }
+            entries.push(Entry {
+                target: &run.result.target,
+                repeat: run.result.repeat,
+                setup: &run.result.setup,
+                step,
+                x,
+                split: split.flatten().map(String::as_str),
+            });
+        }
+    }
+    // A step that did not succeed has no figures: it belongs to this view when another target has
+    // the figure from the same step, or when such steps always give it.
+    let gives: BTreeSet<(&str, usize)> = entries
+        .iter()
+        .filter(|entry| figure(entry.step, &view.figure).is_some())
+        .map(|entry| (entry.setup, entry.step.step))
+        .collect();
+    entries.retain(|entry| {
+        gives.contains(&(entry.setup, entry.step.step))
+            || act(study, entry.setup, entry.step.step).is_some_and(|act| yields(act, &view.figure))
+    });
+    entries
+}
+
+/// What is done in a step.
+#[must_use]
+pub fn act<'a>(study: &'a StudyRuns, setup: &str, step: usize) -> Option<&'a Act> {
+    let setup = study.plan.setups.iter().find(|own| own.name == setup)?;
+    setup.steps.get(step).map(|step| &step.act)
+}
+
+/// Whether [`Act`] promises `figure`.
+fn yields(act: &Act, figure: &str) -> bool {
+    match act {
+        Act::Write(_) => matches!(figure, "rows_per_s" | "points_per_s"),
+        Act::Settle => figure == "settle_s",
+        Act::Size => matches!(figure, "bytes_per_row" | "bytes_per_point" | "disk_bytes"),
+        Act::Restart => figure == "restart_ms",
+        Act::Ask(_) => figure.starts_with("latency_"),
+        Act::Mixed { .. } | Act::Clock(_) => false,
+    }
+}
+
+/// Knobs that the view does not name, but that tell steps of one run and one cell apart.
+fn varying(entries: &[Entry], view: &View) -> Vec<String> {
+    type Place<'a> = (&'a str, usize, Option<&'a str>, &'a str);
+    let mut seen: BTreeMap<(Place, &str), &str> = BTreeMap::new();
+    let mut varying = BTreeSet::new();
+    for entry in entries {
+        for (knob, value) in &entry.step.knobs {
+            if *knob == view.x || Some(knob) == view.split.as_ref() {
+                continue;
+            }
+            let place = (entry.target, entry.repeat, entry.split, entry.x);
+            let first = seen.entry((place, knob)).or_insert(value);
+            if first != value {
+                varying.insert(knob.clone());
+            }
+        }
+    }
+    varying.into_iter().collect()
+}
+
+fn variant(knobs: &Knobs, other: &[String]) -> String {
+    let known = other
+        .iter()
+        .filter_map(|knob| Some((knob, knobs.get(knob)?)));
+    let parts = known.map(|(knob, value)| format!(" · {knob} {value}"));
+    parts.collect::<Vec<_>>().concat()
+}
+
+fn push_new<T: PartialEq>(all: &mut Vec<T>, value: T) {
+    if !all.contains(&value) {
+        all.push(value);
+    }
+}
+
+/// The numbers that `values` are, if all are.
+#[must_use]
+pub fn numbers<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<Vec<f64>> {
+    let number = |value: &str| {
+        value
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+    };
+    values.into_iter().map(number).collect()
+}
+
+fn sort_numbers<T>(values: &mut [T], text: impl Fn(&T) -> &str) {
+    if numbers(values.iter().map(&text)).is_some() {
+        let number = |value: &T| text(value).parse::<f64>().unwrap_or(f64::INFINITY);
+        values.sort_by(|a, b| number(a).total_cmp(&number(b)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

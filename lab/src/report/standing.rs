@@ -1,0 +1,279 @@
+//! Where Marigram stands: its best way in against each peer, view by view, good or bad.
+
+use super::document::{Line, Tone, put};
+use super::names;
+use super::number::times;
+use super::series::{Arranged, Cell, Panel, Row, State};
+use super::statistics::{Judgement, Summary, judge};
+use super::words::{comparatives, ratio};
+use crate::study::View;
+
+/// How comparisons came out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Marigram is better, beyond noise.
+    pub ahead: usize,
+    /// Marigram is worse, beyond noise.
+    pub behind: usize,
+    /// Noise would explain the difference.
+    pub noise: usize,
+    /// Too few repetitions to tell.
+    pub untold: usize,
+}
+
+impl Count {
+    /// Adds another count.
+    pub fn add(&mut self, other: Self) {
+        self.ahead += other.ahead;
+        self.behind += other.behind;
+        self.noise += other.noise;
+        self.untold += other.untold;
+    }
+
+    fn all(self) -> usize {
+        self.ahead + self.behind + self.noise + self.untold
+    }
+}
+
+/// Marigram against one peer in one view.
+#[derive(Default)]
+struct Duel {
+    count: Count,
+    /// Ratios beyond noise, and all of them; more than 1 is better.
+    ahead: Vec<f64>,
+    behind: Vec<f64>,
+    all: Vec<f64>,
+    /// Least repetitions.
+    n: usize,
+    /// Cells where only the peer, or only Marigram, has a figure.
+    ours_absent: usize,
+    theirs_absent: usize,
+}
+
+/// The line of one view, and how its comparisons came out; `None` when Marigram or every peer is
+/// not in it.
+#[must_use]
+pub fn line(arranged: &Arranged) -> Option<(Line, Count)> {
+    let view = arranged.view;
+    let rows = || arranged.panels.iter().flat_map(|panel| &panel.rows);
+    if !rows().any(|row| names::is_marigram(&row.target)) {
+        return None;
+    }
+    let mut peers: Vec<&str> = Vec::new();
+    for row in rows().filter(|row| !names::is_marigram(&row.target)) {
+        if !peers.contains(&row.target.as_str()) {
+            peers.push(&row.target);
+        }
+    }
+    let mut ways: Vec<&str> = Vec::new();
+    let mut count = Count::default();
+    let mut phrases = Vec::new();
+    for peer in peers {
+        let mut duel = Duel::default();
+        for panel in &arranged.panels {
+            fight(view, panel, peer, &mut duel, &mut ways);
+        }
+        count.add(duel.count);
+        phrases.extend(phrase(view, peer, &duel));
+    }
+    if phrases.is_empty() {
+        return None;
+    }
+    let ways = if ways.is_empty() {
+        "Marigram".to_owned()
+    } else {
+        format!("Marigram ({})", ways.join(", "))
+    };
+    let lead = format!("{} — {ways}", view.title);
+    Some((Line { lead, phrases }, count))
+}
+
+/// Compares in every cell of `panel`.
+fn fight<'a>(view: &View, panel: &'a Panel, peer: &str, duel: &mut Duel, ways: &mut Vec<&'a str>) {
+    for theirs in panel.rows.iter().filter(|row| row.target == peer) {
+        let mut rows = panel.rows.iter();
+        let over_a_wire =
+            rows.any(|row| names::is_marigram(&row.target) && !names::is_library(&row.target));
+        // A library against a server would compare wires, not databases.
+        let fair = |way: &str| names::is_library(peer) || !over_a_wire || !names::is_library(way);
+        let ours = |row: &&Row| {
+            // Rows of the same further knobs are compared with each other.
+            names::is_marigram(&row.target) && row.variant == theirs.variant && fair(&row.target)
+        };
+        for (at, cell) in theirs.cells.iter().enumerate() {
+            let rows = panel.rows.iter().filter(ours);
+            let values = rows
+                .clone()
+                .filter_map(|row| Some((row, row.cells[at].value()?)));
+            let best = values.reduce(|best, other| {
+                if better(view, other.1, best.1) {
+                    other
+                } else {
+                    best
+                }
+            });
+            match (best, cell.value()) {
+                (Some((way, ours)), Some(theirs)) => {
+                    let way = way.target.as_str();
+                    if !ways.contains(&way) {
+                        ways.push(way);
+                    }
+                    compare(view, ours, theirs, duel);
+                }
+                (None, Some(_)) => {
+                    duel.ours_absent += usize::from(rows.clone().any(|row| gone(&row.cells[at])));
+                }
+                (Some(_), None) => duel.theirs_absent += usize::from(gone(cell)),
+                (None, None) => {}
+            }
+        }
+    }
+}
+
+/// Whether a figure should be there, but is not.
+fn gone(cell: &Cell) -> bool {
+    matches!(
+        cell.state,
+        State::Wrong(_) | State::Failed(_) | State::Cannot(_)
+    )
+}
+
+fn better(view: &View, a: &Summary, b: &Summary) -> bool {
+    (a.median > b.median) == view.more_is_better && a.median != b.median
+}
+
+fn compare(view: &View, ours: &Summary, theirs: &Summary, duel: &mut Duel) {
+    let ratio = ratio(view, ours, theirs);
+    duel.all.extend(ratio);
+    duel.n = ours.n().min(theirs.n());
+    match judge(ours, theirs) {
+        Judgement::More(_) | Judgement::Less(_) if better(view, ours, theirs) => {
+            duel.count.ahead += 1;
+            duel.ahead.extend(ratio);
+        }
+        Judgement::More(_) | Judgement::Less(_) => {
+            duel.count.behind += 1;
+            duel.behind.extend(ratio);
+        }
+        Judgement::Noise => duel.count.noise += 1,
+        Judgement::Untold(_) => duel.count.untold += 1,
+    }
+}
+
+/// `ratio` with the word that fits: `2.31× faster`, `12.0 % slower`.
+fn by(view: &View, ratio: f64) -> String {
+    let (better, worse) = comparatives(view);
+    if ratio >= 1.0 {
+        format!("{} {better}", times(ratio))
+    } else {
+        format!("{} {worse}", times(1.0 / ratio))
+    }
+}
+
+/// Geometric mean: halves and doubles cancel out.
+fn mean(ratios: &[f64]) -> f64 {
+    let logarithms = ratios.iter().map(|ratio| ratio.ln());
+    (logarithms.sum::<f64>() / ratios.len().max(1) as f64).exp()
+}
+
+fn phrase(view: &View, peer: &str, duel: &Duel) -> Option<(Tone, String)> {
+    let count = duel.count;
+    let cells = count.all();
+    let label = names::label(peer);
+    let (better, worse) = comparatives(view);
+    let extreme = |ratios: &[f64], word: &str, count: usize| {
+        let most = ratios
+            .iter()
+            .map(|ratio| ratio.max(1.0 / ratio))
+            .fold(1.0, f64::max);
+        let most = if ratios.is_empty() {
+            String::new()
+        } else {
+            format!(" (up to {})", times(most))
+        };
+        format!("{word} in {count}{most}")
+    };
+    let usual = |of: usize| {
+        if cells == 1 {
+            format!("is {} than {label}", by(view, mean(&duel.all)))
+        } else {
+            let of = if of == cells {
+                "all".to_owned()
+            } else {
+                of.to_string()
+            };
+            format!(
+                "is {} than {label} (geometric mean of {cells}, {of} beyond noise)",
+                by(view, mean(&duel.all))
+            )
+        }
+    };
+    let mean = mean(&duel.all);
+    let (tone, mut text) = if cells == 0 {
+        (Tone::Plain, format!("is not comparable with {label}"))
+    } else if count.untold == cells {
+        let n = super::words::too_few(duel.n);
+        (
+            Tone::Plain,
+            format!(
+                "is {} than {label}{}",
+                by(view, mean),
+                n.replacen(';', ", but", 1)
+            ),
+        )
+    } else if count.ahead == 0 && count.behind == 0 {
+        (
+            Tone::Plain,
+            format!("is not different from {label} beyond noise"),
+        )
+    } else if count.behind == 0 && count.ahead * 2 > cells && mean > 1.0 {
+        (Tone::Good, usual(count.ahead))
+    } else if count.ahead == 0 && count.behind * 2 > cells && mean < 1.0 {
+        (Tone::Bad, usual(count.behind))
+    } else {
+        let mut parts = Vec::new();
+        if count.ahead > 0 {
+            parts.push(extreme(&duel.ahead, better, count.ahead));
+        }
+        if count.behind > 0 {
+            parts.push(extreme(&duel.behind, worse, count.behind));
+        }
+        if count.noise + count.untold > 0 {
+            parts.push(format!(
+                "not different beyond noise in {}",
+                count.noise + count.untold
+            ));
+        }
+        let tone = match count.ahead.cmp(&count.behind) {
+            std::cmp::Ordering::Greater if count.behind == 0 => Tone::Good,
+            std::cmp::Ordering::Less if count.ahead == 0 => Tone::Bad,
+            _ => Tone::Plain,
+        };
+        (
+            tone,
+            format!("against {label}, of {cells}: {}", parts.join(", ")),
+        )
+    };
+    let mut tone = tone;
+    if duel.ours_absent > 0 {
+        put(
+            &mut text,
+            format_args!(
+                "; Marigram has no right answer in {} more",
+                duel.ours_absent
+            ),
+        );
+        tone = Tone::Bad;
+    }
+    if duel.theirs_absent > 0 {
+        put(
+            &mut text,
+            format_args!(
+                "; {label} has no right answer in {} more",
+                duel.theirs_absent
+            ),
+        );
+    }
+    let said = cells + duel.ours_absent + duel.theirs_absent > 0;
+    said.then_some((tone, text))
+}

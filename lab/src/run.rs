@@ -1,0 +1,220 @@
+//! Executes studies: every target goes through every setup, as often as asked, in a fair order,
+//! and everything that was measured is left in a folder ([`crate::record`]).
+//!
+//! For each study, for each setup, for each repeat, the targets take turns; repeat *r* begins with
+//! target *r*, so that none is always first. The source of a setup is made once and shared. A
+//! target that fails is recorded, and the next one goes on. A run that has a result without
+//! `failed` is not made again, so that the same command continues what was interrupted.
+//!
+//! From below to above: `client` (threads, tallies), `samples` (the Parquet files), `store` (the
+//! folder), `expected` (right answers, kept), `progress`, `life` (one target in one setup), the
+//! steps `write`, `ask`, `mixed`, `clock`, and `unit` (one run from start to stop).
+
+mod ask;
+mod client;
+mod clock;
+mod expected;
+mod interrupt;
+mod life;
+mod mixed;
+mod progress;
+mod samples;
+mod store;
+#[cfg(test)]
+mod tests;
+mod unit;
+mod write;
+
+use crate::data::Source;
+use crate::generate::SourceSpec;
+use crate::study::{Plan, Scale, Study};
+use crate::target::{Kind, Settings};
+use anyhow::{Context, Result, ensure};
+use expected::{Expect, Expected};
+use progress::{Job, Progress};
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use store::Store;
+use unit::Unit;
+
+/// What to run.
+#[derive(Clone)]
+pub struct Order {
+    /// Studies, in order.
+    pub studies: Vec<Study>,
+    /// Targets, in order.
+    pub targets: Vec<(Kind, Settings)>,
+    /// How large.
+    pub scale: Scale,
+    /// How often each target goes through each setup.
+    pub repeat: usize,
+    /// Seed of all data.
+    pub seed: u64,
+    /// Folder of the results.
+    pub out: PathBuf,
+    /// Folder in which the databases get theirs (a killed laboratory leaves the last of them
+    /// there); `None`: a temporary one inside `out`.
+    pub data: Option<PathBuf>,
+    /// The command line, for the record.
+    pub command: String,
+    /// Say nothing on the way.
+    pub quiet: bool,
+}
+
+/// How many runs came to which end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Made now, to their end.
+    pub done: usize,
+    /// Finished by an earlier command.
+    pub skipped: usize,
+    /// Made now, and ended early.
+    pub failed: usize,
+    /// Made now or earlier, with an answer that is wrong.
+    pub wrong: usize,
+}
+
+/// What tests replace: where data and right answers come from, and how much is encoded at once.
+struct Means<'a> {
+    build: &'a dyn Fn(&SourceSpec, u64) -> Arc<dyn Source>,
+    expect: Arc<Expect>,
+    /// Payloads that are encoded before the clock starts, bytes; what is beyond goes in rounds.
+    round_bytes: usize,
+}
+
+/// What the runs of one setup share.
+struct Shared {
+    /// Study and setup, indices.
+    place: (usize, usize),
+    source: Arc<dyn Source>,
+    expected: Expected,
+}
+
+/// Encoded payloads that may be in memory at once, bytes, all clients together.
+const ROUND_BYTES: usize = 512 << 20;
+
+/// Runs `order`. Interrupted by ctrl-C, it ends the run that it is at, stops what it started, and
+/// fails; the same order continues later. (Servers that it started share the terminal's process
+/// group and get the same signal.) Fails as well when the folder holds something else, or cannot be
+/// written; not when a target fails.
+pub fn run(order: &Order) -> Result<Outcome> {
+    let means = Means {
+        build: &|spec, seed| spec.build(seed),
+        expect: Arc::new(crate::expect::answers),
+        round_bytes: ROUND_BYTES,
+    };
+    run_with(order, &means, &*interrupt::watch()?)
+}
+
+fn run_with(order: &Order, means: &Means<'_>, stop: &AtomicBool) -> Result<Outcome> {
+    let plan = |study: &Study| (study.name, (study.plan)(order.scale));
+    let plans: Vec<(&str, Plan)> = order.studies.iter().map(plan).collect();
+    check_names(order, &plans)?;
+    let store = Store::open(order, &plans)?;
+    let mut outcome = Outcome::default();
+    let mut progress = Progress::new(order.quiet);
+    let mut due: Vec<(Job, PathBuf)> = Vec::new();
+    for job in jobs(order, &plans) {
+        let (study, plan) = &plans[job.study];
+        let target = order.targets[job.target].0.name;
+        let folder = store.folder(study, &plan.setups[job.setup].name, target, job.repeat);
+        match store::finished(&folder) {
+            Some(result) => {
+                outcome.skipped += 1;
+                outcome.wrong += usize::from(store::is_wrong(&result));
+                progress.learn(&job, result.seconds);
+            }
+            None => due.push((job, folder)),
+        }
+    }
+    progress.begin(due.iter().map(|(job, _)| *job).collect());
+    let mut shared: Option<Shared> = None;
+    for (job, folder) in due {
+        let (study, plan) = &plans[job.study];
+        let setup = &plan.setups[job.setup];
+        // The old data go before the new ones come: a source may fill much of the memory.
+        shared = shared.filter(|shared| shared.place == (job.study, job.setup));
+        let shared = shared.get_or_insert_with(|| Shared {
+            place: (job.study, job.setup),
+            source: (means.build)(&setup.source, order.seed),
+            expected: Expected::new(Arc::clone(&means.expect)),
+        });
+        let unit = Unit {
+            study,
+            setup,
+            target: &order.targets[job.target],
+            repeat: job.repeat,
+            scale: order.scale,
+            seed: order.seed,
+            source: &*shared.source,
+            data: store.data(),
+            folder: &folder,
+            round_bytes: means.round_bytes,
+        };
+        store::empty(&folder)?;
+        progress.unit(&job, &unit.title());
+        let result = unit.live(&mut shared.expected, stop);
+        // A target that dies with the laboratory is not to blame: its run is made again.
+        ensure!(
+            !stop.load(Ordering::Relaxed),
+            "interrupted; the same command continues with {}",
+            unit.title()
+        );
+        store::save(&folder, &result)?;
+        outcome.wrong += usize::from(store::is_wrong(&result));
+        match result.failed {
+            None => outcome.done += 1,
+            Some(_) => outcome.failed += 1,
+        }
+        progress.ended(&job, &unit.title(), &result);
+    }
+    progress.finish();
+    store.close()?;
+    Ok(outcome)
+}
+
+/// All runs in their order.
+fn jobs(order: &Order, plans: &[(&str, Plan)]) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for (study, (_, plan)) in plans.iter().enumerate() {
+        for (setup, contents) in plan.setups.iter().enumerate() {
+            for repeat in 0..order.repeat {
+                let count = order.targets.len();
+                jobs.extend((0..count).map(|place| Job {
+                    study,
+                    setup,
+                    repeat,
+                    target: (place + repeat) % count,
+                    steps: contents.steps.len(),
+                }));
+            }
+        }
+    }
+    jobs
+}
+
+/// Names become folders: each must be one, and its own.
+fn check_names(order: &Order, plans: &[(&str, Plan)]) -> Result<()> {
+    unique(plans.iter().map(|(study, _)| *study)).context("studies")?;
+    unique(order.targets.iter().map(|(kind, _)| kind.name)).context("targets")?;
+    for (study, plan) in plans {
+        let names = plan.setups.iter().map(|setup| setup.name.as_str());
+        unique(names).with_context(|| format!("setups of {study}"))?;
+    }
+    Ok(())
+}
+
+fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = HashSet::new();
+    for name in names {
+        let letter = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        ensure!(
+            !name.is_empty() && !name.starts_with('.') && name.chars().all(letter),
+            "{name:?} cannot be the name of a folder: letters, digits, '-', '_', '.' only"
+        );
+        ensure!(seen.insert(name), "{name} is named twice");
+    }
+    Ok(())
+}

@@ -1,0 +1,378 @@
+//! The runner against targets that behave in known ways.
+
+mod fakes;
+
+use super::Outcome;
+use crate::record::{Configuration, StepResult, Verdict};
+use crate::study::{Act, Plan, Scale, Write};
+use fakes::{DEVICES, Lab, ROWS, asking, plan, writing};
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+const ALL_ROWS: usize = DEVICES * ROWS;
+
+/// Everything but the clock.
+fn full(_scale: Scale) -> Plan {
+    plan(vec![(
+        "main",
+        vec![
+            Act::Write(writing()),
+            Act::Settle,
+            Act::Size,
+            Act::Restart,
+            Act::Ask(asking(&["easy", "sql", "hard"])),
+        ],
+    )])
+}
+
+fn outcome(done: usize, skipped: usize, failed: usize, wrong: usize) -> Outcome {
+    Outcome {
+        done,
+        skipped,
+        failed,
+        wrong,
+    }
+}
+
+fn figure(step: &StepResult, name: &str) -> f64 {
+    let figure = step.figures.get(name).copied();
+    figure.unwrap_or_else(|| panic!("no figure {name} among {:?}", step.figures))
+}
+
+/// The result of a question.
+fn asked<'a>(steps: &'a [StepResult], name: &str) -> &'a StepResult {
+    let of = |step: &&StepResult| step.knobs.get("question").is_some_and(|q| q == name);
+    steps.iter().find(of).expect("a question")
+}
+
+#[test]
+fn a_right_target_is_measured_and_right() {
+    let lab = Lab::new(full, &["right"]);
+    assert_eq!(lab.run().expect("a run"), outcome(1, 0, 0, 0));
+    let result = lab.result("main", "right", 0);
+    assert_eq!(result.failed, None);
+    assert_eq!(result.facts.expect("facts").version, "Right");
+    let steps = &result.steps;
+    assert_eq!(steps.len(), 7);
+    assert!(figure(&steps[0], "rows_per_s") > 0.0);
+    assert!(figure(&steps[0], "points_per_s") > 0.0);
+    assert!(!steps[0].figures.contains_key("mib_per_s"), "own payloads");
+    assert!(figure(&steps[1], "settle_s") >= 0.0);
+    assert_eq!(figure(&steps[2], "disk_bytes"), 400.0);
+    assert_eq!(figure(&steps[2], "bytes_per_row"), 400.0 / ALL_ROWS as f64);
+    assert_eq!(figure(&steps[3], "restart_ms"), 7.0);
+    assert_eq!(asked(steps, "easy").verdict, Verdict::Right);
+    assert_eq!(asked(steps, "easy").step, 4);
+    assert_eq!(asked(steps, "easy").knobs["knob"], "1");
+    assert_eq!(asked(steps, "sql").verdict, Verdict::Unchecked);
+    assert_eq!(asked(steps, "sql").answers.len(), 2, "one an instance");
+    let hard = Verdict::Cannot("too hard".to_owned());
+    assert_eq!(asked(steps, "hard").verdict, hard);
+    let writes = lab.latencies_ms("main", "right", "write");
+    assert_eq!(writes.len(), ALL_ROWS / 10);
+    assert_eq!(lab.latencies_ms("main", "right", "easy").len(), 2 * 3);
+    assert!(
+        lab.folder("main", "right", 0)
+            .join("resources.parquet")
+            .exists()
+    );
+    assert!(lab.order.out.join("plans/study.json").exists());
+    assert!(!lab.order.out.join("data").exists(), "the data are removed");
+}
+
+#[test]
+fn the_null_target_shows_the_cost_of_the_client() {
+    let lab = Lab::new(full, &["null"]);
+    assert_eq!(lab.run().expect("a run"), outcome(1, 0, 0, 0));
+    let steps = lab.result("main", "null", 0).steps;
+    assert!(figure(&steps[0], "mib_per_s") > 0.0);
+    let cannot = |step: &StepResult| matches!(step.verdict, Verdict::Cannot(_));
+    assert!(steps[2..].iter().all(cannot), "{steps:?}");
+}
+
+#[test]
+fn a_slow_target_shows_in_its_latencies() {
+    let lab = Lab::new(full, &["right", "slow"]);
+    lab.run().expect("a run");
+    let slow = lab.latencies_ms("main", "slow", "write");
+    assert!(slow.iter().all(|ms| *ms >= 10.0), "{slow:?}");
+    let rate = |target| figure(&lab.result("main", target, 0).steps[0], "rows_per_s");
+    // Two clients, ten rows in ten milliseconds.
+    assert!(rate("slow") <= 2_000.0 && rate("right") > rate("slow"));
+}
+
+#[test]
+fn a_failure_is_recorded_and_only_it_is_repeated() {
+    let lab = Lab::new(full, &["halfway", "panics", "no-start", "right"]);
+    assert_eq!(lab.run().expect("a run"), outcome(1, 0, 3, 0));
+    let failed = |target| {
+        let result = lab.result("main", target, 0);
+        (result.failed.clone().expect("a failure"), result)
+    };
+    let (why, result) = failed("halfway");
+    assert!(
+        why.contains("step 1 (write)") && why.contains("disk is full"),
+        "{why}"
+    );
+    assert!(matches!(result.steps[0].verdict, Verdict::Failed(_)));
+    assert!(
+        figure(&result.steps[0], "rows_per_s") > 0.0,
+        "what was measured stays"
+    );
+    let (why, result) = failed("panics");
+    assert!(why.contains("a bug of the driver"), "{why}");
+    assert_eq!(result.steps.len(), 1);
+    let (why, result) = failed("no-start");
+    assert!(why.contains("it is not installed"), "{why}");
+    assert_eq!(result.facts, None);
+    lab.started();
+    assert_eq!(lab.run().expect("a run"), outcome(0, 1, 3, 0));
+    assert_eq!(lab.started(), ["Halfway", "Panics"]);
+}
+
+#[test]
+fn a_wrong_answer_is_recorded_as_wrong() {
+    let lab = Lab::new(full, &["wrong", "right"]);
+    assert_eq!(lab.run().expect("a run"), outcome(2, 0, 0, 1));
+    let steps = lab.result("main", "wrong", 0).steps;
+    let wrong = Verdict::Wrong("instance 0: 3 rows instead of 4".to_owned());
+    assert_eq!(asked(&steps, "easy").verdict, wrong);
+    assert_eq!(lab.run().expect("a run"), outcome(0, 2, 0, 1));
+}
+
+#[test]
+fn a_question_that_fails_leaves_the_others_measured() {
+    let lab = Lab::new(full, &["mute"]);
+    assert_eq!(lab.run().expect("a run"), outcome(0, 0, 1, 0));
+    let result = lab.result("main", "mute", 0);
+    let failed = |name| matches!(asked(&result.steps, name).verdict, Verdict::Failed(_));
+    assert!(failed("easy") && failed("sql"));
+    let why = result.failed.expect("a failure");
+    assert!(
+        why.contains("question easy") && why.contains("no answer"),
+        "{why}"
+    );
+}
+
+fn paced(_scale: Scale) -> Plan {
+    let write = Write {
+        clients: 1,
+        rows_per_s: Some(1_000.0),
+        ..writing()
+    };
+    plan(vec![("main", vec![Act::Write(write)])])
+}
+
+#[test]
+fn a_stall_delays_the_requests_that_were_due_meanwhile() {
+    let lab = Lab::new(paced, &["stalls", "right"]);
+    lab.run().expect("a run");
+    // Requests are due every 10 ms; the first takes 150 ms, and those behind it no time at all.
+    let stalled = lab.latencies_ms("main", "stalls", "write");
+    assert_eq!(stalled.len(), ALL_ROWS / 10);
+    for (place, ms) in stalled.iter().take(10).enumerate() {
+        assert!(*ms >= 149.0 - 10.0 * place as f64, "{stalled:?}");
+    }
+    let right = lab.result("main", "right", 0);
+    let rate = figure(&right.steps[0], "rows_per_s");
+    assert!(rate <= 1_060.0, "{rate} rows/s");
+}
+
+fn bounded(_scale: Scale) -> Plan {
+    let time = Write {
+        time_max: Some(Duration::from_millis(50)),
+        rows_per_s: Some(1_000.0),
+        ..writing()
+    };
+    let rows = Write {
+        rows_max: Some(70),
+        ..writing()
+    };
+    let ask = || Act::Ask(asking(&["easy"]));
+    plan(vec![
+        ("time", vec![Act::Write(time), ask()]),
+        // The second step goes on where the first stopped.
+        (
+            "rows",
+            vec![Act::Write(rows.clone()), ask(), Act::Write(rows), ask()],
+        ),
+    ])
+}
+
+#[test]
+fn writing_ends_when_it_should_and_the_answers_fit() {
+    let lab = Lab::new(bounded, &["right"]);
+    assert_eq!(lab.run().expect("a run"), outcome(2, 0, 0, 0));
+    // Two clients take turns, every 10 ms.
+    let batches = lab.latencies_ms("time", "right", "write").len();
+    assert!(batches <= 6, "{batches} batches");
+    assert_eq!(lab.latencies_ms("rows", "right", "write").len(), 14);
+    for setup in ["time", "rows"] {
+        let steps = lab.result(setup, "right", 0).steps;
+        let asked = steps
+            .iter()
+            .filter(|step| step.knobs.contains_key("question"));
+        assert!(asked.clone().all(|step| step.verdict == Verdict::Right));
+        assert!(asked.count() > 0);
+    }
+}
+
+#[test]
+fn what_is_larger_than_memory_goes_in_rounds() {
+    let mut lab = Lab::new(full, &["right"]);
+    // Each client has room for one batch.
+    lab.round_bytes = 2;
+    assert_eq!(lab.run().expect("a run"), outcome(1, 0, 0, 0));
+    assert_eq!(
+        lab.latencies_ms("main", "right", "write").len(),
+        ALL_ROWS / 10
+    );
+    let steps = lab.result("main", "right", 0).steps;
+    assert_eq!(asked(&steps, "easy").verdict, Verdict::Right);
+}
+
+fn both(_scale: Scale) -> Plan {
+    let load = Write {
+        rows_max: Some(60),
+        ..writing()
+    };
+    let more = Write {
+        rows_per_s: Some(2_000.0),
+        ..writing()
+    };
+    let mixed = |names: &[&str]| Act::Mixed {
+        write: more.clone(),
+        ask: asking(names),
+    };
+    let load = || Act::Write(load.clone());
+    plan(vec![
+        (
+            "easy",
+            vec![load(), mixed(&["easy"]), Act::Ask(asking(&["easy"]))],
+        ),
+        ("hard", vec![load(), mixed(&["easy", "hard"])]),
+    ])
+}
+
+#[test]
+fn writers_and_askers_work_at_once() {
+    let lab = Lab::new(both, &["right", "halfway", "mute"]);
+    assert_eq!(
+        lab.run().expect("a run").done,
+        3,
+        "mute writes what is too hard"
+    );
+    let steps = lab.result("easy", "right", 0).steps;
+    let side = |name: &str| {
+        let of = |step: &&StepResult| step.knobs.get("side").is_some_and(|side| side == name);
+        steps.iter().find(of).expect("a side")
+    };
+    assert!(figure(side("write"), "rows_per_s") <= 2_200.0);
+    assert!(side("ask").resources.is_some());
+    assert!(lab.latencies_ms("easy", "right", "easy").len() > 6);
+    assert_eq!(
+        asked(&steps, "easy").verdict,
+        Verdict::Right,
+        "after both writes"
+    );
+    assert!(lab.result("easy", "mute", 0).failed.is_some());
+    let steps = lab.result("hard", "right", 0).steps;
+    assert!(matches!(steps[2].verdict, Verdict::Cannot(_)), "{steps:?}");
+    assert!(figure(&steps[1], "rows_per_s") > 0.0);
+}
+
+fn two_setups(_scale: Scale) -> Plan {
+    plan(vec![
+        ("one", vec![Act::Write(writing())]),
+        ("two", vec![Act::Write(writing())]),
+    ])
+}
+
+#[test]
+fn targets_take_turns_in_being_first() {
+    let mut lab = Lab::new(two_setups, &["right", "wrong", "mute"]);
+    lab.order.repeat = 3;
+    lab.run().expect("a run");
+    let rounds = [
+        ["Right", "Wrong", "Mute"],
+        ["Wrong", "Mute", "Right"],
+        ["Mute", "Right", "Wrong"],
+    ];
+    assert_eq!(lab.started(), [rounds, rounds].concat().concat());
+}
+
+#[test]
+fn what_was_interrupted_is_continued() {
+    let mut lab = Lab::new(two_setups, &["right", "wrong"]);
+    lab.stop.store(true, Ordering::Relaxed);
+    let error = lab.run().expect_err("interrupted");
+    assert!(
+        error.to_string().contains("the same command continues"),
+        "{error}"
+    );
+    assert!(!lab.folder("one", "right", 0).join("result.json").exists());
+    lab.stop.store(false, Ordering::Relaxed);
+    assert_eq!(lab.run().expect("a run"), outcome(4, 0, 0, 0));
+    lab.started();
+    let folder = lab.folder("two", "wrong", 0);
+    std::fs::remove_file(folder.join("result.json")).expect("a result");
+    std::fs::write(folder.join("half"), "").expect("a file");
+    assert_eq!(lab.run().expect("a run"), outcome(1, 3, 0, 0));
+    assert_eq!(lab.started(), ["Wrong"]);
+    assert!(!folder.join("half").exists(), "it begins anew");
+    lab.order.repeat = 2;
+    lab.order
+        .targets
+        .push((fakes::kind("mute"), crate::target::Settings::default()));
+    assert_eq!(lab.run().expect("a run"), outcome(8, 4, 0, 0));
+    let text = std::fs::read(lab.order.out.join("lab.json")).expect("a configuration");
+    let all: Configuration = serde_json::from_slice(&text).expect("a configuration");
+    assert_eq!((all.repeat, all.targets.len()), (2, 3));
+}
+
+#[test]
+fn a_folder_of_something_else_is_refused() {
+    let mut lab = Lab::new(two_setups, &["null"]);
+    lab.run().expect("a run");
+    lab.order.seed = 2;
+    lab.order.scale = Scale::Small;
+    let error = lab.run().expect_err("another seed").to_string();
+    for part in ["scale tiny, not small", "seed 1, not 2", "another --out"] {
+        assert!(error.contains(part), "{error}");
+    }
+    lab.order.seed = 1;
+    lab.order.scale = Scale::Tiny;
+    lab.order.studies[0].plan = full;
+    let error = lab.run().expect_err("another plan").to_string();
+    assert!(error.contains("another plan of study study"), "{error}");
+    lab.order.targets.push(lab.order.targets[0].clone());
+    assert!(lab.run().is_err(), "a target twice");
+}
+
+fn again(_scale: Scale) -> Plan {
+    let other = Write {
+        clients: 1,
+        ..writing()
+    };
+    plan(vec![
+        ("all", vec![Act::Write(writing()), Act::Write(writing())]),
+        ("other", vec![Act::Write(writing()), Act::Write(other)]),
+        ("unwritten", vec![Act::Ask(asking(&["easy"]))]),
+    ])
+}
+
+#[test]
+fn steps_that_cannot_be_are_refused_with_their_reason() {
+    let lab = Lab::new(again, &["right"]);
+    assert_eq!(lab.run().expect("a run"), outcome(0, 0, 3, 0));
+    let why = |setup| lab.result(setup, "right", 0).failed.expect("a failure");
+    let reasons: BTreeSet<String> = ["all", "other", "unwritten"].into_iter().map(why).collect();
+    for part in [
+        "wrote them all",
+        "another suffix",
+        "no step before this one",
+    ] {
+        assert!(reasons.iter().any(|why| why.contains(part)), "{reasons:?}");
+    }
+}

@@ -1,0 +1,445 @@
+//! A small source, targets that behave in known ways, and a laboratory made of them.
+
+use super::super::{Means, Order, Outcome, run_with};
+use crate::data::{
+    Column, Field, FieldKind, Rows, SECOND_NS, Source, Stream, Table, Tag, TagKind, Values,
+};
+use crate::expect::Written;
+use crate::generate::SourceSpec;
+use crate::question::{Aggregate, Answer, Ask, Cell, Question, Select, What};
+use crate::record::RunResult;
+use crate::study::{Act, AskStep, Knobs, Plan, Scale, Setup, Step, Study, Write};
+use crate::target::{Body, Facts, Kind, Make, Payload, Reply, Session, Settings, Target};
+use anyhow::{Result, bail, ensure};
+use arrow_array::RecordBatch;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Devices and rows of the source.
+pub(super) const DEVICES: usize = 4;
+pub(super) const ROWS: usize = 50;
+
+/// Four devices, fifty rows each, a second apart.
+pub(super) struct Small(Vec<Table>);
+
+impl Small {
+    fn new() -> Self {
+        let name = |device| vec![Some(format!("d{device}"))];
+        Self(vec![Table {
+            name: "t".to_owned(),
+            tags: vec![Tag {
+                name: "d".to_owned(),
+                kind: TagKind::Text,
+            }],
+            key: 0,
+            fields: vec![Field {
+                name: "v".to_owned(),
+                kind: FieldKind::I64,
+            }],
+            series: Arc::new((0..DEVICES).map(name).collect()),
+        }])
+    }
+}
+
+impl Source for Small {
+    fn tables(&self) -> &[Table] {
+        &self.0
+    }
+
+    fn rows(&self) -> u64 {
+        (DEVICES * ROWS) as u64
+    }
+
+    fn span_ns(&self) -> (i64, i64) {
+        (0, ROWS as i64 * SECOND_NS)
+    }
+
+    fn stream(&self, client: usize, clients: usize, batch_rows: usize) -> Stream<'_> {
+        let mine = move |at: &usize| at % DEVICES % clients == client;
+        let rows: Vec<usize> = (0..DEVICES * ROWS).filter(mine).collect();
+        let batch = |rows: &[usize]| Rows {
+            table: 0,
+            series: rows.iter().map(|at| (at % DEVICES) as u32).collect(),
+            times: rows
+                .iter()
+                .map(|at| (at / DEVICES) as i64 * SECOND_NS)
+                .collect(),
+            columns: vec![Column {
+                values: Values::I64(rows.iter().map(|at| *at as i64).collect()),
+                present: None,
+            }],
+        };
+        let batches: Vec<Rows> = rows.chunks(batch_rows).map(batch).collect();
+        Box::new(batches.into_iter())
+    }
+}
+
+/// Rows of each device, whatever was asked.
+fn count(rows: &[Rows]) -> Answer {
+    let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
+    for series in rows.iter().flat_map(|rows| &rows.series) {
+        *counts.entry(*series).or_default() += 1;
+    }
+    let row = |(series, count)| {
+        vec![
+            Cell::Text(format!("d{series}")),
+            Cell::Number(f64::from(count)),
+        ]
+    };
+    Answer {
+        rows: counts.into_iter().map(row).collect(),
+    }
+}
+
+/// The right answers, made anew from the source.
+fn expect(source: &dyn Source, written: &Written, selects: &[&Select]) -> Vec<Answer> {
+    let mut rows = Vec::new();
+    for (client, batches) in written.batches.iter().enumerate() {
+        let stream = source.stream(client, written.clients, written.batch_rows);
+        rows.extend(stream.take(*batches));
+    }
+    selects.iter().map(|_| count(&rows).sorted()).collect()
+}
+
+/// How a target behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    Right,
+    Slow,
+    /// Its first request takes 150 ms.
+    Stalls,
+    /// Takes three batches.
+    Halfway,
+    Panics,
+    Wrong,
+    NoStart,
+    /// Fails when asked.
+    Mute,
+}
+
+struct Fake {
+    manner: Manner,
+    /// File that takes a line when it starts.
+    log: Option<String>,
+    dir: PathBuf,
+    kept: Arc<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// By name of the table.
+    rows: Mutex<BTreeMap<String, Vec<Rows>>>,
+    writes: AtomicUsize,
+}
+
+struct Client {
+    manner: Manner,
+    kept: Arc<Kept>,
+    tables: Arc<[Table]>,
+}
+
+fn fake(manner: Manner, settings: &Settings) -> Box<dyn Target> {
+    Box::new(Fake {
+        manner,
+        log: settings.url.clone(),
+        dir: PathBuf::new(),
+        kept: Arc::default(),
+    })
+}
+
+/// Kinds by name.
+pub(super) fn kind(name: &'static str) -> Kind {
+    let make: Make = match name {
+        "right" => |settings| Ok(fake(Manner::Right, settings)),
+        "slow" => |settings| Ok(fake(Manner::Slow, settings)),
+        "stalls" => |settings| Ok(fake(Manner::Stalls, settings)),
+        "halfway" => |settings| Ok(fake(Manner::Halfway, settings)),
+        "panics" => |settings| Ok(fake(Manner::Panics, settings)),
+        "wrong" => |settings| Ok(fake(Manner::Wrong, settings)),
+        "no-start" => |settings| Ok(fake(Manner::NoStart, settings)),
+        "mute" => |settings| Ok(fake(Manner::Mute, settings)),
+        _ => return crate::targets::null::KIND,
+    };
+    Kind {
+        name,
+        about: "a fake",
+        peer: false,
+        make,
+    }
+}
+
+impl Target for Fake {
+    fn start(&mut self, dir: &Path) -> Result<()> {
+        ensure!(self.manner != Manner::NoStart, "it is not installed");
+        ensure!(dir.read_dir()?.next().is_none(), "the folder is not empty");
+        std::fs::write(dir.join("file"), [0; 400])?;
+        dir.clone_into(&mut self.dir);
+        if let Some(log) = &self.log {
+            let mut log = std::fs::File::options()
+                .create(true)
+                .append(true)
+                .open(log)?;
+            writeln!(log, "{:?}", self.manner)?;
+        }
+        Ok(())
+    }
+
+    fn facts(&self) -> Facts {
+        Facts {
+            version: format!("{:?}", self.manner),
+            path: String::new(),
+            durability: String::new(),
+            notes: String::new(),
+        }
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn create(&self, tables: &[Table]) -> Result<()> {
+        let mut rows = self.kept.rows.lock().expect("a lock");
+        for table in tables {
+            let before = rows.insert(table.name.clone(), Vec::new());
+            ensure!(before.is_none(), "{} was made twice", table.name);
+        }
+        Ok(())
+    }
+
+    fn connect(&self, tables: &Arc<[Table]>) -> Result<Box<dyn Session>> {
+        Ok(Box::new(Client {
+            manner: self.manner,
+            kept: Arc::clone(&self.kept),
+            tables: Arc::clone(tables),
+        }))
+    }
+
+    fn settle(&self, _tables: &[Table]) -> Result<()> {
+        Ok(())
+    }
+
+    fn disk_bytes(&self) -> Result<u64> {
+        crate::peers::process::folder_bytes(&self.dir)
+    }
+
+    fn restart(&mut self, _tables: &[Table]) -> Result<Option<Duration>> {
+        Ok(Some(Duration::from_millis(7)))
+    }
+
+    fn cannot(&self, _tables: &[Table], question: &Question) -> Option<String> {
+        (question.name == "hard").then(|| "too hard".to_owned())
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Session for Client {
+    fn encode(&mut self, rows: &Rows) -> Result<Payload> {
+        Ok(Payload {
+            rows: rows.len(),
+            points: rows.points(),
+            body: Body::Own(Box::new(rows.clone())),
+        })
+    }
+
+    fn write(&mut self, payload: &Payload) -> Result<()> {
+        let number = self.kept.writes.fetch_add(1, Ordering::Relaxed);
+        match self.manner {
+            Manner::Slow => std::thread::sleep(Duration::from_millis(10)),
+            Manner::Stalls if number == 0 => std::thread::sleep(Duration::from_millis(150)),
+            Manner::Halfway if number >= 3 => bail!("the disk is full"),
+            Manner::Panics if number >= 3 => panic!("a bug of the driver"),
+            _ => {}
+        }
+        let Body::Own(rows) = &payload.body else {
+            bail!("not a payload of this session");
+        };
+        let rows: &Rows = rows.downcast_ref().expect("rows");
+        let mut kept = self.kept.rows.lock().expect("a lock");
+        let table = kept.get_mut(&self.tables[rows.table].name);
+        table.expect("a table").push(rows.clone());
+        Ok(())
+    }
+
+    fn ask(&mut self, _question: &Question) -> Result<Reply> {
+        ensure!(self.manner != Manner::Mute, "no answer");
+        std::thread::sleep(Duration::from_micros(200));
+        let kept = self.kept.rows.lock().expect("a lock");
+        let mut answer = count(&kept[&self.tables[0].name]);
+        if self.manner == Manner::Wrong {
+            answer.rows.pop();
+        }
+        Ok(Reply::Own(Box::new(answer)))
+    }
+
+    fn decode(&mut self, _question: &Question, reply: Reply) -> Result<Answer> {
+        let Reply::Own(answer) = reply else {
+            bail!("not a reply of this session");
+        };
+        Ok(*answer.downcast().expect("an answer"))
+    }
+}
+
+/// A question by name; `sql` is one that only targets can answer.
+pub(super) fn question(name: &str, instance: i64) -> Question {
+    let mut select = Select::all(0, What::Aggregates(vec![(Aggregate::Count, 0)]));
+    select.from_ns = Some(-instance);
+    Question {
+        name: name.to_owned(),
+        ask: match name {
+            "sql" => Ask::Sql("SELECT 1".to_owned()),
+            _ => Ask::Select(select),
+        },
+    }
+}
+
+/// Two clients, batches of ten rows, as fast as they can.
+pub(super) fn writing() -> Write {
+    Write {
+        clients: 2,
+        batch_rows: 10,
+        rows_max: None,
+        time_max: None,
+        rows_per_s: None,
+        suffix: String::new(),
+    }
+}
+
+/// Two clients that ask these questions three times each.
+pub(super) fn asking(names: &[&str]) -> AskStep {
+    let instances = |name: &&str| [question(name, 0), question(name, 1)];
+    AskStep {
+        clients: 2,
+        questions: names.iter().flat_map(instances).collect(),
+        times: 3,
+        time_max: None,
+        suffix: String::new(),
+    }
+}
+
+/// A plan of setups of steps.
+pub(super) fn plan(setups: Vec<(&str, Vec<Act>)>) -> Plan {
+    let step = |act| Step {
+        knobs: Knobs::from([("knob".to_owned(), "1".to_owned())]),
+        act,
+    };
+    let setup = |(name, acts): (&str, Vec<Act>)| Setup {
+        name: name.to_owned(),
+        source: SourceSpec::SetS {
+            devices: DEVICES,
+            rows: ROWS,
+        },
+        steps: acts.into_iter().map(step).collect(),
+    };
+    Plan {
+        setups: setups.into_iter().map(setup).collect(),
+        views: Vec::new(),
+    }
+}
+
+/// A laboratory in a temporary folder.
+pub(super) struct Lab {
+    folder: tempfile::TempDir,
+    pub(super) order: Order,
+    pub(super) round_bytes: usize,
+    pub(super) stop: AtomicBool,
+}
+
+impl Lab {
+    pub(super) fn new(plan: fn(Scale) -> Plan, targets: &[&'static str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let study = Study {
+            name: "study",
+            title: "",
+            about: "",
+            source: "",
+            plan,
+        };
+        let target = |name: &&'static str| {
+            let log = folder.path().join("log").display().to_string();
+            let settings = Settings {
+                url: Some(log),
+                ..Settings::default()
+            };
+            (kind(name), settings)
+        };
+        let order = Order {
+            studies: vec![study],
+            targets: targets.iter().map(target).collect(),
+            scale: Scale::Tiny,
+            repeat: 1,
+            seed: 1,
+            out: folder.path().join("out"),
+            data: None,
+            command: "lab run study".to_owned(),
+            quiet: true,
+        };
+        Self {
+            folder,
+            order,
+            round_bytes: 1 << 20,
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn run(&self) -> Result<Outcome> {
+        let means = Means {
+            build: &|_, _| Arc::new(Small::new()),
+            expect: Arc::new(expect),
+            round_bytes: self.round_bytes,
+        };
+        run_with(&self.order, &means, &self.stop)
+    }
+
+    /// Targets in the order in which they started; forgotten after that.
+    pub(super) fn started(&self) -> Vec<String> {
+        let log = self.folder.path().join("log");
+        let lines = std::fs::read_to_string(&log).unwrap_or_default();
+        let _ = std::fs::remove_file(&log);
+        lines.lines().map(str::to_owned).collect()
+    }
+
+    pub(super) fn folder(&self, setup: &str, target: &str, repeat: usize) -> PathBuf {
+        let runs = self.order.out.join("runs/study");
+        runs.join(setup).join(target).join(repeat.to_string())
+    }
+
+    pub(super) fn result(&self, setup: &str, target: &str, repeat: usize) -> RunResult {
+        let file = self.folder(setup, target, repeat).join("result.json");
+        let text = std::fs::read(file).expect("a result");
+        serde_json::from_slice(&text).expect("a result")
+    }
+
+    /// All of `operations.parquet`, in one batch a row group.
+    pub(super) fn operations(&self, setup: &str, target: &str) -> Vec<RecordBatch> {
+        let file = self.folder(setup, target, 0).join("operations.parquet");
+        let file = std::fs::File::open(file).expect("samples");
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet");
+        let batches = reader.build().expect("a reader");
+        batches.map(|batch| batch.expect("a batch")).collect()
+    }
+
+    /// Latencies of the requests of one kind, milliseconds, in the order of their starts.
+    pub(super) fn latencies_ms(&self, setup: &str, target: &str, kind: &str) -> Vec<f64> {
+        use arrow_array::cast::AsArray;
+        use arrow_array::types::{Float64Type, Int64Type};
+        let mut all: Vec<(i64, f64)> = Vec::new();
+        for batch in self.operations(setup, target) {
+            let of = |name| batch.column_by_name(name).expect("a column");
+            let (kinds, starts) = (of("kind").as_string::<i32>(), of("start_us"));
+            let starts = starts.as_primitive::<Int64Type>();
+            let latencies = of("latency_us").as_primitive::<Float64Type>();
+            let rows = (0..batch.num_rows()).filter(|row| kinds.value(*row) == kind);
+            all.extend(rows.map(|row| (starts.value(row), latencies.value(row) / 1e3)));
+        }
+        all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
+        all.into_iter().map(|(_, latency)| latency).collect()
+    }
+}

@@ -1,0 +1,30 @@
+//! The studies.
+//!
+//! To add one: a file here with `pub fn study() -> Study`, and a line in [`all`]. A plan is data:
+//! it opens nothing and builds no source, so every scale of it can be looked at at once. Figures
+//! that others published are in `lab/published/*.toml`, each with its source.
+
+mod cardinality;
+mod fleet;
+mod iot;
+mod mixed;
+mod parts;
+mod published;
+mod set_s;
+#[cfg(test)]
+mod tests;
+mod trucks;
+
+use crate::study::Study;
+
+/// Every study, in the order in which they are listed.
+#[must_use]
+pub fn all() -> Vec<Study> {
+    let mut studies = vec![set_s::study()];
+    studies.extend(iot::studies());
+    studies.extend(fleet::studies());
+    studies.extend([trucks::load(), trucks::query()]);
+    studies.push(cardinality::study());
+    studies.push(mixed::study());
+    studies
+}

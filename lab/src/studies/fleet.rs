@@ -1,0 +1,95 @@
+//! The studies on fleets of thermometers: TDengine's comparison with Cassandra, OpenTSDB and
+//! InfluxDB, one study a table of it.
+
+mod compression;
+mod read;
+mod write;
+
+use super::parts::{knobs, latencies, pick, step, write};
+use crate::generate::SourceSpec;
+use crate::question::{Devices, Question};
+use crate::study::{Act, Plan, Scale, Setup, Step, Study, View};
+
+/// Columns of the table `devices`.
+const DEVGROUP: usize = 2;
+const TEMPERATURE: usize = 0;
+const HUMIDITY: usize = 1;
+
+/// Values of the tag `devgroup`: a part of them is a part of the devices, in percent.
+const GROUPS: i64 = 100;
+
+/// Where the studies come from.
+const SOURCE: &str = "TDengine's comparisons with Cassandra, OpenTSDB and InfluxDB (tdengine.com, \
+                      2019; program and queries in tests/comparisonTest of taosdata/TDengine): \
+                      10,000 devices with 10,000 rows each.";
+
+/// The studies.
+pub fn studies() -> Vec<Study> {
+    vec![
+        write::study(),
+        read::rows(),
+        read::aggregates(),
+        read::by_tag(),
+        read::by_time(),
+        compression::study(),
+    ]
+}
+
+/// Devices and rows of each, in the studies that ask.
+fn fleet(scale: Scale) -> (usize, usize) {
+    pick(
+        scale,
+        [(100, 20), (200, 200), (500, 1000), (10_000, 10_000)],
+    )
+}
+
+/// Loads everything, then takes `steps`.
+fn loaded(name: &str, (devices, rows): (usize, usize), steps: Vec<Step>) -> Setup {
+    let phase = |phase: &str| knobs([("phase", phase.to_owned())]);
+    let load = [
+        step(phase("load"), Act::Write(write(2, 1000))),
+        step(phase("settle"), Act::Settle),
+    ];
+    Setup {
+        name: name.to_owned(),
+        source: SourceSpec::Fleet { devices, rows },
+        steps: load.into_iter().chain(steps).collect(),
+    }
+}
+
+/// Ten parts of the groups: percent of all, and how to ask for their devices.
+fn parts() -> impl Iterator<Item = (i64, Devices)> {
+    (1..=10).map(|tenth| {
+        let devices = match tenth {
+            10 => Devices::All,
+            tenth => Devices::Below(DEVGROUP, tenth * GROUPS / 10),
+        };
+        (tenth * 10, devices)
+    })
+}
+
+/// A plan that asks questions about 10 % to 100 % of the groups.
+fn over_parts(
+    scale: Scale,
+    name: &str,
+    fleet: (usize, usize),
+    questions: impl Fn(&Devices) -> Vec<Question>,
+) -> Plan {
+    let ask = |(percent, devices): (i64, Devices)| {
+        let varied = knobs([
+            ("phase", "ask".to_owned()),
+            ("groups_pct", percent.to_string()),
+        ]);
+        step(
+            varied,
+            Act::Ask(super::parts::ask(scale, questions(&devices))),
+        )
+    };
+    Plan {
+        setups: vec![loaded(name, fleet, parts().map(ask).collect())],
+        views: vec![View {
+            only: knobs([("phase", "ask".to_owned())]),
+            ..latencies("Response time by part of the groups", "groups_pct")
+        }],
+    }
+}

@@ -1,0 +1,72 @@
+//! The studies on IoT-Benchmark's model: how speed and size depend on clients, ranges of time,
+//! devices, sensors, lateness, and types.
+//!
+//! All of them share defaults, and each varies one of them: 16 clients, a row every 400 ms, 100
+//! rows a request, DOUBLE; questions over 10 sensors of 5 devices and 1800 seconds. Smaller scales
+//! shorten the ranges.
+
+mod clients;
+mod lateness;
+mod queries;
+mod questions;
+mod types;
+
+use super::parts::{pick, write};
+use crate::data::FieldKind;
+use crate::generate::{IotSpec, Late};
+use crate::study::{Scale, Study, Write};
+
+/// Distance of two rows of a device, milliseconds.
+const STEP_MS: u32 = 400;
+/// Rows a request.
+const BATCH_ROWS: usize = 100;
+/// Clients that write.
+const CLIENTS: usize = 16;
+/// Sensors of a device.
+const SENSORS: usize = 10;
+/// Devices of a question.
+const QUERY_DEVICES: usize = 5;
+
+/// Where the studies come from.
+const SOURCE: &str = "Parameter studies of time-series databases with IoT-Benchmark (Tsinghua \
+                      University; Liu and Yuan, arXiv 1901.08304), with its data and its questions.";
+
+/// The studies.
+pub fn studies() -> Vec<Study> {
+    vec![
+        clients::study(),
+        queries::time_range(),
+        queries::devices(),
+        queries::sensors(),
+        lateness::study(),
+        types::study(),
+    ]
+}
+
+/// Data with the defaults.
+fn data(devices: usize, rows: usize) -> IotSpec {
+    IotSpec {
+        devices,
+        sensors: SENSORS,
+        rows,
+        step_ms: STEP_MS,
+        kind: FieldKind::F64,
+        late: Late::Never,
+        fresh_values: false,
+    }
+}
+
+/// Range of a question, seconds.
+fn range_s(scale: Scale) -> u32 {
+    pick(scale, [8, 180, 1800, 1800])
+}
+
+/// Clients that ask: as many as write, where there is time for it.
+fn askers(scale: Scale) -> usize {
+    pick(scale, [1, 1, 2, CLIENTS])
+}
+
+/// Writes everything as the defaults say.
+fn load() -> Write {
+    write(CLIENTS, BATCH_ROWS)
+}

@@ -1,0 +1,130 @@
+//! The parts that plans are put together from, with their usual settings.
+
+use crate::data::SECOND_NS;
+use crate::question::{Aggregate, Question, Select, What};
+use crate::study::{Act, AskStep, Knobs, Scale, Step, View, Write};
+use std::time::Duration;
+
+/// First time of standard set S, 2024-01-01T00:00:00Z, nanoseconds.
+pub const SET_S_START_NS: i64 = 1_704_067_200 * SECOND_NS;
+/// First time of IoT-Benchmark's data, 2022-01-01T00:00:00Z, nanoseconds.
+pub const IOT_START_NS: i64 = 1_640_995_200 * SECOND_NS;
+/// One minute, nanoseconds.
+pub const MINUTE_NS: i64 = 60 * SECOND_NS;
+
+/// The setting for `scale` out of those for tiny, small, medium, paper.
+pub fn pick<T>(scale: Scale, settings: [T; 4]) -> T {
+    let [tiny, small, medium, paper] = settings;
+    match scale {
+        Scale::Tiny => tiny,
+        Scale::Small => small,
+        Scale::Medium => medium,
+        Scale::Paper => paper,
+    }
+}
+
+/// A limit on the time of a step, milliseconds by scale; 0 means no limit.
+pub fn limit(scale: Scale, milliseconds: [u64; 4]) -> Option<Duration> {
+    match pick(scale, milliseconds) {
+        0 => None,
+        some => Some(Duration::from_millis(some)),
+    }
+}
+
+/// Knobs out of names and values.
+pub fn knobs<const N: usize>(pairs: [(&str, String); N]) -> Knobs {
+    let owned = |(name, value): (&str, String)| (name.to_owned(), value);
+    pairs.into_iter().map(owned).collect()
+}
+
+/// A step.
+pub fn step(knobs: Knobs, act: Act) -> Step {
+    Step { knobs, act }
+}
+
+/// Writes the whole source, as fast as it goes.
+pub fn write(clients: usize, batch_rows: usize) -> Write {
+    Write {
+        clients,
+        batch_rows,
+        rows_max: None,
+        time_max: None,
+        rows_per_s: None,
+        suffix: String::new(),
+    }
+}
+
+/// Asks `questions`: as often as the scale allows, for at most as long as it allows.
+pub fn ask(scale: Scale, questions: Vec<Question>) -> AskStep {
+    AskStep {
+        clients: 1,
+        questions,
+        times: pick(scale, [1, 5, 5, 20]),
+        time_max: limit(scale, [10, 40, 300, 0]),
+        suffix: String::new(),
+    }
+}
+
+/// A question out of its name and what it selects.
+pub fn question(name: &str, select: Select) -> Question {
+    Question {
+        name: name.to_owned(),
+        ask: crate::question::Ask::Select(select),
+    }
+}
+
+/// These aggregates of one field.
+pub fn aggregates(functions: &[Aggregate], field: usize) -> What {
+    What::Aggregates(
+        functions
+            .iter()
+            .map(|function| (*function, field))
+            .collect(),
+    )
+}
+
+/// A view of `figure` over the knob `x`, less being better.
+pub fn view(title: &str, figure: &str, unit: &str, x: &str) -> View {
+    View {
+        title: title.to_owned(),
+        figure: figure.to_owned(),
+        unit: unit.to_owned(),
+        scale: 1.0,
+        more_is_better: false,
+        x: x.to_owned(),
+        split: None,
+        only: Knobs::new(),
+        second: None,
+        log: false,
+        published: Vec::new(),
+    }
+}
+
+/// A view of rows a second over the knob `x`, in millions.
+pub fn speed(title: &str, x: &str) -> View {
+    View {
+        scale: 1e-6,
+        more_is_better: true,
+        ..view(title, "rows_per_s", "M rows/s", x)
+    }
+}
+
+/// A view of the median latency of questions over the knob `x`, one plot a question.
+pub fn latencies(title: &str, x: &str) -> View {
+    View {
+        split: Some("question".to_owned()),
+        ..view(title, "latency_ms", "ms", x)
+    }
+}
+
+/// The size of a data set, for a knob: `1,000 × 10,000`.
+pub fn size(devices: usize, rows: usize) -> String {
+    format!("{} × {}", thousands(devices), thousands(rows))
+}
+
+fn thousands(number: usize) -> String {
+    match number / 1000 {
+        0 => number.to_string(),
+        rest => format!("{},{:03}", thousands(rest), number % 1000),
+    }
+}

@@ -1,0 +1,431 @@
+//! Every plan at every scale is one that can be run and shown.
+
+use super::parts::{IOT_START_NS, SET_S_START_NS};
+use crate::data::{SECOND_NS, Table};
+use crate::expect::{self, Written};
+use crate::generate::SourceSpec;
+use crate::question::{Ask, Devices, Question, Select, What};
+use crate::study::{Act, AskStep, Knobs, Plan, Scale, Setup, Step, View};
+use std::collections::BTreeSet;
+
+const SCALES: [Scale; 4] = [Scale::Tiny, Scale::Small, Scale::Medium, Scale::Paper];
+
+/// Figures that the acts promise.
+const FIGURES: [&str; 14] = [
+    "rows_per_s",
+    "points_per_s",
+    "latency_ms",
+    "settle_s",
+    "bytes_per_row",
+    "bytes_per_point",
+    "disk_bytes",
+    "restart_ms",
+    "series",
+    "mean_ms",
+    "p999_ms",
+    "cpu_share",
+    "rss_bytes",
+    "behind_s",
+];
+
+fn plans() -> impl Iterator<Item = (&'static str, Scale, Plan)> {
+    let studies = super::all().into_iter();
+    studies.flat_map(|study| SCALES.map(|scale| (study.name, scale, (study.plan)(scale))))
+}
+
+fn asks(act: &Act) -> Option<&AskStep> {
+    match act {
+        Act::Ask(ask) | Act::Mixed { ask, .. } => Some(ask),
+        _ => None,
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !name.is_empty() && name.chars().all(plain)
+}
+
+#[test]
+fn studies_and_setups_have_names_of_their_own() {
+    let studies = super::all();
+    let names: BTreeSet<_> = studies.iter().map(|study| study.name).collect();
+    assert_eq!(names.len(), studies.len());
+    assert!(names.iter().all(|name| is_plain(name)));
+    for (study, scale, plan) in plans() {
+        let names: BTreeSet<_> = plan.setups.iter().map(|setup| &setup.name).collect();
+        assert_eq!(names.len(), plan.setups.len(), "{study} {scale:?}");
+        assert!(
+            names.iter().all(|name| is_plain(name)),
+            "{study}: {names:?}"
+        );
+        assert!(!plan.views.is_empty(), "{study} {scale:?}");
+    }
+}
+
+#[test]
+fn plans_survive_being_stored() {
+    for (study, scale, plan) in plans() {
+        let stored = serde_json::to_string(&plan).expect("to JSON");
+        let read: Plan = serde_json::from_str(&stored).expect("from JSON");
+        let again = serde_json::to_string(&read).expect("to JSON");
+        assert_eq!(stored, again, "{study} {scale:?}");
+    }
+}
+
+/// The names of questions, each once.
+fn names(questions: &[Question]) -> Vec<&str> {
+    let names = questions.iter().map(|question| question.name.as_str());
+    names.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Knobs of the results of a step: its own, and those that the runner adds.
+fn results(step: &Step) -> Vec<Knobs> {
+    let with = |name: &str, values: &[&str]| {
+        let each = values.iter().map(|value| {
+            let mut knobs = step.knobs.clone();
+            knobs.insert(name.to_owned(), (*value).to_owned());
+            knobs
+        });
+        each.collect::<Vec<_>>()
+    };
+    match &step.act {
+        Act::Ask(ask) => with("question", &names(&ask.questions)),
+        Act::Mixed { ask, .. } => {
+            let mut all = with("side", &["write"]);
+            for mut knobs in with("question", &names(&ask.questions)) {
+                knobs.insert("side".to_owned(), "ask".to_owned());
+                all.push(knobs);
+            }
+            all
+        }
+        Act::Clock(_) => {
+            let mut all = with("series", &["10"]);
+            all.extend(with("trial", &["largest"]));
+            all
+        }
+        _ => vec![step.knobs.clone()],
+    }
+}
+
+fn promises(act: &Act, figure: &str) -> bool {
+    let write = ["rows_per_s", "points_per_s", "latency_ms"];
+    match act {
+        Act::Write(_) | Act::Mixed { .. } => write.contains(&figure),
+        Act::Ask(_) => figure == "latency_ms",
+        Act::Settle => figure == "settle_s",
+        Act::Size => ["bytes_per_row", "bytes_per_point", "disk_bytes"].contains(&figure),
+        Act::Restart => figure == "restart_ms",
+        Act::Clock(_) => FIGURES[8..].contains(&figure) || figure == "bytes_per_point",
+    }
+}
+
+fn is_shown(view: &View, knobs: &Knobs) -> bool {
+    let only = |(name, value): (&String, &String)| knobs.get(name) == Some(value);
+    view.only.iter().all(only)
+        && knobs.contains_key(&view.x)
+        && view
+            .split
+            .as_ref()
+            .is_none_or(|split| knobs.contains_key(split))
+}
+
+#[test]
+fn every_view_has_something_to_show() {
+    for (study, scale, plan) in plans() {
+        let steps: Vec<&Step> = plan.setups.iter().flat_map(|setup| &setup.steps).collect();
+        for view in &plan.views {
+            let title = format!("{study} {scale:?}: {}", view.title);
+            let figures = view.second.iter().map(|(figure, _)| figure);
+            for figure in figures.chain([&view.figure]) {
+                assert!(FIGURES.contains(&figure.as_str()), "{title}: {figure}");
+                let shown = steps.iter().any(|step| {
+                    let results = results(step);
+                    promises(&step.act, figure) && results.iter().any(|knobs| is_shown(view, knobs))
+                });
+                assert!(shown, "{title}: {figure}");
+            }
+            let results: Vec<Knobs> = steps.iter().flat_map(|step| results(step)).collect();
+            for published in &view.published {
+                let Some(split) = &published.split else {
+                    continue;
+                };
+                let name = view.split.as_ref().expect("a split view");
+                let known = results.iter().any(|knobs| knobs.get(name) == Some(split));
+                assert!(known, "{title}: {split}");
+            }
+        }
+    }
+}
+
+/// Every result belongs to at most one point of a plot: two steps do not fall together.
+#[test]
+fn no_two_results_are_shown_as_one() {
+    for (study, scale, plan) in plans() {
+        for view in plan.views.iter().filter(|view| view.x != "series") {
+            let mut places = BTreeSet::new();
+            for step in plan.setups.iter().flat_map(|setup| &setup.steps) {
+                let knobs = results(step).into_iter();
+                for knobs in knobs.filter(|knobs| is_shown(view, knobs)) {
+                    if !promises(&step.act, &view.figure) {
+                        continue;
+                    }
+                    let split = view.split.as_ref().map(|split| knobs[split].clone());
+                    let place = (knobs[&view.x].clone(), split);
+                    let twice = format!("{study} {scale:?}: {} {place:?}", view.title);
+                    assert!(places.insert(place), "{twice}");
+                }
+            }
+        }
+    }
+}
+
+/// Devices, rows a device, first time and distance of rows (ns) of a source of these studies.
+fn extent(source: &SourceSpec) -> Option<(usize, usize, i64, i64)> {
+    match source {
+        SourceSpec::SetS { devices, rows } => Some((*devices, *rows, SET_S_START_NS, SECOND_NS)),
+        SourceSpec::Iot(spec) => {
+            let step_ns = i64::from(spec.step_ms) * 1_000_000;
+            Some((spec.devices, spec.rows, IOT_START_NS, step_ns))
+        }
+        SourceSpec::Fleet { devices, rows } => {
+            let start_ns = 1_563_249_700 * SECOND_NS;
+            Some((*devices, *rows, start_ns, SECOND_NS))
+        }
+        SourceSpec::Trucks { .. } => None,
+    }
+}
+
+#[test]
+fn sources_are_as_large_as_their_scale_allows() {
+    for (study, scale, plan) in plans() {
+        let rows_max = match scale {
+            Scale::Tiny => 5_000,
+            Scale::Small => 110_000,
+            Scale::Medium => 1_000_000,
+            Scale::Paper => 100_000_000,
+        };
+        for setup in &plan.setups {
+            let Some((devices, rows, _, _)) = extent(&setup.source) else {
+                continue;
+            };
+            assert!(
+                devices * rows <= rows_max,
+                "{study} {scale:?} {}",
+                setup.name
+            );
+        }
+    }
+}
+
+#[test]
+fn ranges_of_time_lie_within_the_data() {
+    for (study, scale, plan) in plans() {
+        for setup in &plan.setups {
+            let Some((_, rows, start_ns, step_ns)) = extent(&setup.source) else {
+                continue;
+            };
+            let end_ns = start_ns + rows as i64 * step_ns;
+            let asked = setup.steps.iter().filter_map(|step| asks(&step.act));
+            for question in asked.flat_map(|ask| &ask.questions) {
+                let Ask::Select(select) = &question.ask else {
+                    continue;
+                };
+                let (from_ns, to_ns) = (
+                    select.from_ns.unwrap_or(start_ns),
+                    select.to_ns.unwrap_or(end_ns),
+                );
+                assert!(
+                    start_ns <= from_ns && from_ns < to_ns && to_ns <= end_ns,
+                    "{study} {scale:?} {}: {question:?}",
+                    setup.name
+                );
+            }
+        }
+    }
+}
+
+/// The same source with few rows, so that it is built at once: its tables are the same.
+fn short(source: &SourceSpec) -> SourceSpec {
+    let mut short = source.clone();
+    match &mut short {
+        SourceSpec::SetS { rows, .. } | SourceSpec::Fleet { rows, .. } => *rows = 2,
+        SourceSpec::Iot(spec) => spec.rows = 2,
+        SourceSpec::Trucks { steps, .. } => *steps = 2,
+    }
+    short
+}
+
+fn check(select: &Select, tables: &[Table]) -> Result<(), String> {
+    let table = tables.get(select.table).ok_or("no such table")?;
+    let mut fields: Vec<usize> = match &select.what {
+        What::Rows(fields) | What::Last(fields) => fields.clone(),
+        What::Aggregates(aggregates) => aggregates.iter().map(|(_, field)| *field).collect(),
+    };
+    fields.extend(select.above.iter().map(|(field, _)| *field));
+    if fields.is_empty() || fields.iter().any(|field| *field >= table.fields.len()) {
+        return Err(format!("fields {fields:?} of {}", table.fields.len()));
+    }
+    let mut tags = select.by.clone();
+    match &select.devices {
+        Devices::All => {}
+        Devices::In(tag, values) => {
+            tags.push(*tag);
+            let of = |series: &Vec<Option<String>>| series.get(*tag).cloned().flatten();
+            let known: BTreeSet<String> = table.series.iter().filter_map(of).collect();
+            if let Some(unknown) = values.iter().find(|value| !known.contains(*value)) {
+                return Err(format!("no device with {unknown}"));
+            }
+        }
+        Devices::Below(tag, _) => tags.push(*tag),
+    }
+    match tags.iter().find(|tag| **tag >= table.tags.len()) {
+        Some(tag) => Err(format!("no tag {tag}")),
+        None => Ok(()),
+    }
+}
+
+#[test]
+fn questions_are_about_what_there_is() {
+    for (study, scale, plan) in plans() {
+        for setup in &plan.setups {
+            let source = short(&setup.source).build(1);
+            let asked = setup.steps.iter().filter_map(|step| asks(&step.act));
+            for question in asked.flat_map(|ask| &ask.questions) {
+                if let Ask::Select(select) = &question.ask {
+                    let known = check(select, source.tables());
+                    assert_eq!(
+                        known,
+                        Ok(()),
+                        "{study} {scale:?} {}: {question:?}",
+                        setup.name
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// An empty answer would be right on a target that lost everything.
+#[test]
+fn questions_have_answers() {
+    for (study, scale, plan) in plans().filter(|(_, scale, _)| *scale == Scale::Tiny) {
+        for setup in &plan.setups {
+            let source = setup.source.build(1);
+            if let Some((_, rows, start_ns, step_ns)) = extent(&setup.source) {
+                let (from_ns, to_ns) = source.span_ns();
+                assert_eq!(from_ns, start_ns, "{study} {}", setup.name);
+                // Rows that repeat earlier ones bring no new time.
+                let length_ns = (rows as i64 - 1) * step_ns;
+                let reaches = source.repeats() || to_ns >= start_ns + length_ns;
+                assert!(reaches, "{study} {}", setup.name);
+            }
+            let everything = Written {
+                clients: 1,
+                batch_rows: 1000,
+                batches: vec![source.stream(0, 1, 1000).count()],
+            };
+            let asked = setup.steps.iter().filter_map(|step| asks(&step.act));
+            for questions in asked.map(|ask| &ask.questions) {
+                let select = |question: &Question| match &question.ask {
+                    Ask::Select(select) => Some(select.clone()),
+                    Ask::Sql(_) => None,
+                };
+                let selects: Vec<Select> = questions.iter().filter_map(select).collect();
+                let selects: Vec<&Select> = selects.iter().collect();
+                let answers = expect::answers(source.as_ref(), &everything, &selects);
+                for (select, answer) in selects.iter().zip(answers) {
+                    let name = format!("{study} {scale:?} {}: {select:?}", setup.name);
+                    assert!(!answer.rows.is_empty(), "{name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_step_writes_where_another_has_written() {
+    for (study, scale, plan) in plans() {
+        for setup in &plan.setups {
+            let mut written = BTreeSet::new();
+            for step in &setup.steps {
+                if let Act::Write(write) | Act::Mixed { write, .. } = &step.act {
+                    assert!(write.clients > 0 && write.batch_rows > 0);
+                    let name = &write.suffix;
+                    assert!(name.is_empty() || is_plain(name), "{study}: {name}");
+                    assert!(
+                        written.insert(name),
+                        "{study} {scale:?} {}: {name}",
+                        setup.name
+                    );
+                }
+                if let Some(ask) = asks(&step.act) {
+                    assert!(ask.clients > 0 && ask.times > 0 && !ask.questions.is_empty());
+                    assert!(written.contains(&ask.suffix), "{study}: {}", ask.suffix);
+                }
+            }
+        }
+    }
+}
+
+/// Seconds that a setup takes about, on a target that takes `points_per_s`, answers a question of
+/// any size in `ask_s`, and starts in `start_s`.
+fn seconds(setup: &Setup, points_per_s: f64, ask_s: f64, start_s: f64) -> f64 {
+    let (devices, rows, fields) = match &setup.source {
+        SourceSpec::SetS { devices, rows } | SourceSpec::Fleet { devices, rows } => {
+            (*devices, *rows, 2)
+        }
+        SourceSpec::Iot(spec) => (spec.devices, spec.rows, spec.sensors),
+        SourceSpec::Trucks { trucks, steps, .. } => (*trucks, *steps, 10),
+    };
+    let all = (devices * rows * fields) as f64 / points_per_s;
+    let of = |step: &Step| match &step.act {
+        Act::Write(write) | Act::Mixed { write, .. } => {
+            let limit = write.time_max.map_or(f64::MAX, |limit| limit.as_secs_f64());
+            let cap = write
+                .rows_max
+                .map_or(f64::MAX, |rows| rows as f64 * fields as f64 / points_per_s);
+            let paced = write
+                .rows_per_s
+                .map_or(0.0, |pace| (devices * rows) as f64 / pace);
+            all.max(paced).min(limit).min(cap)
+        }
+        Act::Ask(ask) => {
+            let limit = ask.time_max.map_or(f64::MAX, |limit| limit.as_secs_f64());
+            let once = ask_s * (ask.clients as f64 / 2.0).max(1.0);
+            names(&ask.questions).len() as f64
+                * (once + (once * ask.times as f64).min(limit.max(once)))
+        }
+        Act::Settle | Act::Restart => start_s,
+        Act::Size => 0.0,
+        Act::Clock(clock) => {
+            let trials = (clock.devices_max as f64 / clock.devices_min as f64).log2() + 3.0;
+            // Without waiting, the trials before the last ones end early.
+            let waits = if clock.virtual_time { 0.5 } else { 1.0 };
+            waits * trials * clock.period.as_secs_f64() * f64::from(clock.periods)
+        }
+    };
+    start_s + setup.steps.iter().map(of).sum::<f64>()
+}
+
+#[test]
+fn scales_keep_to_their_time() {
+    // A fast target at small scale, one of middling speed at medium scale.
+    let cases = [
+        (Scale::Small, 2e6, 0.002, 0.1, 2.5),
+        (Scale::Medium, 1e6, 0.02, 0.5, 30.0),
+    ];
+    for (scale, points_per_s, ask_s, start_s, limit) in cases {
+        let mut total = 0.0;
+        for study in super::all() {
+            let plan = (study.plan)(scale);
+            let each = plan.setups.iter();
+            let seconds: f64 = each
+                .map(|setup| seconds(setup, points_per_s, ask_s, start_s))
+                .sum();
+            eprintln!("{scale:?} {:20} {seconds:5.1} s", study.name);
+            assert!(seconds <= limit, "{} takes {seconds} s", study.name);
+            total += seconds;
+        }
+        eprintln!("{scale:?} {total:.1} s");
+    }
+}

@@ -1,0 +1,203 @@
+//! What a study is: data, and steps that a target goes through with it.
+//!
+//! A study is a plan and nothing else: it decides, [`crate::run`] acts. A *setup* is one life of a
+//! target, from an empty folder to its end; its *steps* write, ask, and measure. Every step carries
+//! *knobs*, the settings that the study varies, by which a report arranges its tables and plots.
+
+use crate::generate::SourceSpec;
+use crate::question::Question;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How large a study is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// A rehearsal of seconds, whose figures mean nothing.
+    Tiny,
+    /// Everything within a quarter of an hour on two cores.
+    Small,
+    /// For a report.
+    Medium,
+    /// The published size.
+    Paper,
+}
+
+/// Settings that a study varies, name → value: `clients` → `16`.
+pub type Knobs = BTreeMap<String, String>;
+
+/// A study.
+#[derive(Clone, Copy)]
+pub struct Study {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// A title.
+    pub title: &'static str,
+    /// What it finds out, in a sentence or two.
+    pub about: &'static str,
+    /// The publication that it repeats, or why it exists.
+    pub source: &'static str,
+    /// Its plan at a scale.
+    pub plan: fn(Scale) -> Plan,
+}
+
+/// What to do, and what to show.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// Each life of a target.
+    pub setups: Vec<Setup>,
+    /// Plots and tables of the report, in order.
+    pub views: Vec<View>,
+}
+
+/// One life of a target.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Setup {
+    /// Unique within the study; letters, digits, `-`, `_`, `.`.
+    pub name: String,
+    /// The data.
+    pub source: SourceSpec,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Step {
+    /// What the study varies here.
+    pub knobs: Knobs,
+    /// What is done.
+    pub act: Act,
+}
+
+/// What is done in a step. Durations are wall-clock time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Act {
+    /// Clients write as fast as they can. Figures: `rows_per_s`, `points_per_s`, latencies of a
+    /// request.
+    Write(Write),
+    /// Flush and merge. Figure: `settle_s`.
+    Settle,
+    /// Figures: `bytes_per_row`, `bytes_per_point`, `disk_bytes`.
+    Size,
+    /// Kill and start. Figure: `restart_ms`.
+    Restart,
+    /// Clients ask. Each question gets its own figures (`latency_ms` is the median) under the knob
+    /// `question`.
+    Ask(AskStep),
+    /// Writers and askers together. Figures of both, under the knob `side` = `write` or `ask`.
+    Mixed {
+        /// The writers, at a given pace.
+        write: Write,
+        /// The askers, until the writers have ended.
+        ask: AskStep,
+    },
+    /// Devices on the clock: each writes a row a period, and some questions are asked.
+    Clock(ClockStep),
+}
+
+/// Writing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Write {
+    /// Clients, each with a connection.
+    pub clients: usize,
+    /// Rows a request.
+    pub batch_rows: usize,
+    /// At most so many rows by all clients together; `None`: the whole source.
+    pub rows_max: Option<u64>,
+    /// Stop after this time.
+    pub time_max: Option<Duration>,
+    /// Rows a second that all clients together aim at; `None`: as fast as they can.
+    pub rows_per_s: Option<f64>,
+    /// Put behind the names of the tables, so that a setup can write more than once.
+    pub suffix: String,
+}
+
+/// Asking.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AskStep {
+    /// Clients, each with a connection.
+    pub clients: usize,
+    /// The questions; those of the same name are instances of one question, asked in turn.
+    pub questions: Vec<Question>,
+    /// Times that each client asks each name (round robin over its instances) after one warm-up.
+    pub times: usize,
+    /// Stop asking one name after this time; it is asked at least once.
+    pub time_max: Option<Duration>,
+    /// As in [`Write::suffix`].
+    pub suffix: String,
+}
+
+/// Devices on the clock: the search for the largest number of series that a target keeps up with.
+///
+/// The data are made by the step itself: `devices` × `fields` series. Each device writes one row
+/// every `period`, devices spread evenly over it; `ask_share` of all requests are questions. The
+/// clock is *kept* when the last row of every period is acknowledged before the next one ends, and
+/// neither limit is passed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ClockStep {
+    /// Number of devices to begin with; doubled while the clock is kept, then narrowed down.
+    pub devices_min: u64,
+    /// At most so many.
+    pub devices_max: u64,
+    /// Fields of a device: series are devices × fields.
+    pub fields: usize,
+    /// Every device writes so often.
+    pub period: Duration,
+    /// Periods of a trial.
+    pub periods: u32,
+    /// Rows a request.
+    pub batch_rows: usize,
+    /// Clients.
+    pub clients: usize,
+    /// Part of the requests that are questions.
+    pub ask_share: f64,
+    /// Cores that the target may use.
+    pub cores: Option<usize>,
+    /// Resident memory that the target may use, bytes.
+    pub memory_bytes: Option<u64>,
+    /// A rehearsal: periods follow each other without waiting, and the clock counts as kept when
+    /// the work of a period took less time than the period.
+    pub virtual_time: bool,
+}
+
+/// A table or plot of a report.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct View {
+    /// Its heading.
+    pub title: String,
+    /// What is shown.
+    pub figure: String,
+    /// Its unit, `ms`, `M rows/s`, `bytes`; the report scales by [`View::scale`].
+    pub unit: String,
+    /// Measured value × scale is shown.
+    pub scale: f64,
+    /// Whether more is better.
+    pub more_is_better: bool,
+    /// Knob on the x axis (bars when it is not a number).
+    pub x: String,
+    /// Knob that splits the view into several plots, one a value (`question`, `batch_rows`).
+    pub split: Option<String>,
+    /// Only steps whose knobs have these values.
+    pub only: Knobs,
+    /// A second figure (and its unit) on the right axis.
+    pub second: Option<(String, String)>,
+    /// Logarithmic y axis.
+    pub log: bool,
+    /// Figures that others published for this view, from other hardware.
+    pub published: Vec<Published>,
+}
+
+/// A series of published figures.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Published {
+    /// The system, `TDengine 1.6`.
+    pub system: String,
+    /// Where it was published, and on what hardware.
+    pub source: String,
+    /// Value of the split knob that it belongs to.
+    pub split: Option<String>,
+    /// Value of the x knob, and the figure in the view's unit.
+    pub points: Vec<(String, f64)>,
+}

@@ -1,0 +1,146 @@
+//! What a database under test must do: one small trait for the server, one for a connection.
+
+use crate::data::{Rows, Table};
+use crate::question::{Answer, Question};
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a report says about a target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The product with its version, `InfluxDB 1.6.7`.
+    pub version: String,
+    /// How rows go in and questions come out, `line protocol over HTTP; InfluxQL`.
+    pub path: String,
+    /// What comes before an acknowledgement; begins with `fsync` where a row is safe from power loss
+    /// then, with `written` where it is with the operating system, with `none` where it is not.
+    pub durability: String,
+    /// What a reader must know to be fair: settings that differ from the defaults, and why.
+    pub notes: String,
+}
+
+impl Facts {
+    /// What comes before an acknowledgement, in a word or two for tables.
+    #[must_use]
+    pub fn acknowledged_after(&self) -> &'static str {
+        match self.durability.split_whitespace().next() {
+            Some("fsync") => "fsync",
+            Some("written" | "written,") => "write, no sync",
+            _ => "memory only",
+        }
+    }
+}
+
+/// A batch in a target's own form, ready to be sent.
+pub struct Payload {
+    /// Rows.
+    pub rows: usize,
+    /// Values that are not null.
+    pub points: u64,
+    /// The batch, as the session that encoded it wants it back.
+    pub body: Body,
+}
+
+/// The form of a batch.
+pub enum Body {
+    /// Bytes for the wire.
+    Bytes(Vec<u8>),
+    /// A value of the driver's own, for targets without a wire.
+    Own(Box<dyn std::any::Any + Send>),
+}
+
+/// An answer as it came, not decoded yet.
+pub enum Reply {
+    /// Bytes from the wire.
+    Bytes(Vec<u8>),
+    /// A value of the driver's own.
+    Own(Box<dyn std::any::Any + Send>),
+}
+
+/// A connection, used by one client thread.
+///
+/// The clock runs over `write` and `ask` only: a batch is encoded before, and an answer is decoded
+/// after. `ask` returns when the last byte of the answer is with the client.
+pub trait Session: Send {
+    /// Puts a batch into the target's own form.
+    fn encode(&mut self, rows: &Rows) -> Result<Payload>;
+
+    /// Sends a batch and waits until it is acknowledged. Fails unless every row was taken.
+    fn write(&mut self, payload: &Payload) -> Result<()>;
+
+    /// Asks, and takes the whole answer.
+    fn ask(&mut self, question: &Question) -> Result<Reply>;
+
+    /// The answer in the laboratory's form.
+    fn decode(&mut self, question: &Question, reply: Reply) -> Result<Answer>;
+}
+
+/// A database under test.
+pub trait Target: Send + Sync {
+    /// Starts it on the empty folder `dir`, and waits until it answers. After `stop` it may be
+    /// started again, on another folder.
+    fn start(&mut self, dir: &Path) -> Result<()>;
+
+    /// What it is; called after `start`.
+    fn facts(&self) -> Facts;
+
+    /// Processes of the server (their children are found); none when it runs in the client's own.
+    fn processes(&self) -> Vec<u32>;
+
+    /// Makes the tables where the target wants them made; called again for further tables.
+    fn create(&self, tables: &[Table]) -> Result<()>;
+
+    /// A connection for one client that will use these tables.
+    fn connect(&self, tables: &Arc<[Table]>) -> Result<Box<dyn Session>>;
+
+    /// Waits until what was written is visible to every question, and asks for flush and merge as
+    /// far as the target has commands for it.
+    fn settle(&self, tables: &[Table]) -> Result<()>;
+
+    /// Bytes on disk.
+    fn disk_bytes(&self) -> Result<u64>;
+
+    /// Kills it (SIGKILL), starts it again, and gives the time from the start of the process to the
+    /// first right answer; `None` for a target that is not a process of the laboratory's.
+    fn restart(&mut self, tables: &[Table]) -> Result<Option<Duration>>;
+
+    /// Why the target cannot answer `question`; `None` when it can.
+    fn cannot(&self, tables: &[Table], question: &Question) -> Option<String>;
+
+    /// Stops it. Dropping stops it as well.
+    fn stop(&mut self) -> Result<()>;
+}
+
+/// How a target is to be run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Folder of the installed peers ([`crate::peers`]).
+    pub peers: PathBuf,
+    /// Marigram's own binary, for the targets that are its server.
+    pub marigram: PathBuf,
+    /// An instance that somebody else runs, instead of starting one: its address.
+    pub url: Option<String>,
+    /// Cores that its process may use (the first ones of the machine); `None`: all.
+    pub cores: Option<usize>,
+    /// Memory that it is told to stay within, bytes, where it has such a setting.
+    pub memory_bytes: Option<u64>,
+}
+
+/// Makes a target that is not started yet.
+pub type Make = fn(&Settings) -> Result<Box<dyn Target>>;
+
+/// A kind of target.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// Whether it is another product, chosen with `--peer`.
+    pub peer: bool,
+    /// Makes one.
+    pub make: Make,
+}

@@ -1,0 +1,186 @@
+//! PostgreSQL's wire protocol, for the databases that speak it: binary COPY in, binary rows out.
+//!
+//! A connection has a runtime of its own on its client's thread, so that clients share nothing.
+
+mod cell;
+mod copy;
+
+use crate::data::{Field, Rows, Table};
+use crate::question::{Aggregate, Answer, Ask, Question};
+use crate::target::{Body, Payload, Reply, Session};
+use crate::targets::arrow::{as_tag, leading_tags};
+use crate::targets::sql::{self, Dialect};
+use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
+use cell::AnyCell;
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::{Client, NoTls, Row, Statement};
+
+/// Longest wait for an answer.
+const ANSWER_MAX: Duration = Duration::from_mins(10);
+
+/// A connection.
+pub struct Connection {
+    client: Client,
+    runtime: Runtime,
+}
+
+/// A database's own way of saying the same.
+#[derive(Clone, Copy)]
+pub struct Manner {
+    /// Its SQL.
+    pub dialect: &'static Dialect,
+    /// Its aggregates.
+    pub aggregate: fn(Aggregate, &Field) -> String,
+}
+
+impl Connection {
+    /// Connects by `config`, `host=… port=… user=… dbname=…` or a `postgresql://` address.
+    pub fn open(config: &str) -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let client = runtime.block_on(async {
+            let (client, connection) = tokio_postgres::connect(config, NoTls).await?;
+            // Its error comes back from the request that meets it.
+            tokio::spawn(connection);
+            anyhow::Ok(client)
+        })?;
+        Ok(Self { client, runtime })
+    }
+
+    fn wait<T, E>(&self, answer: impl Future<Output = Result<T, E>>) -> Result<T>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let timed = async { tokio::time::timeout(ANSWER_MAX, answer).await };
+        let answer = self.runtime.block_on(timed).context("no answer in time")?;
+        answer.map_err(|error| {
+            // The driver's own text is "db error"; what the server said is below it.
+            let said = std::error::Error::source(&error).map(ToString::to_string);
+            let error = anyhow::Error::new(error);
+            said.map_or_else(|| error.context("PostgreSQL"), |said| anyhow::anyhow!(said))
+        })
+    }
+
+    /// Runs statements that answer nothing.
+    pub fn run(&self, script: &str) -> Result<()> {
+        self.wait(self.client.batch_execute(script))
+            .with_context(|| script.chars().take(200).collect::<String>())
+    }
+
+    /// Asks, and takes all rows.
+    pub fn rows(&self, statement: &str) -> Result<Vec<Row>> {
+        self.wait(self.client.query_typed(statement, &[]))
+            .with_context(|| statement.chars().take(200).collect::<String>())
+    }
+}
+
+/// A client's connection.
+pub struct PgSession {
+    connection: Connection,
+    tables: Arc<[Table]>,
+    manner: Manner,
+    /// The prepared COPY of each table that was written.
+    copies: HashMap<usize, Statement>,
+}
+
+/// A batch in COPY's binary form.
+struct Copy {
+    table: usize,
+    bytes: Bytes,
+}
+
+impl PgSession {
+    /// A session for clients of `tables`.
+    pub fn new(connection: Connection, tables: &Arc<[Table]>, manner: Manner) -> Self {
+        Self {
+            connection,
+            tables: Arc::clone(tables),
+            manner,
+            copies: HashMap::new(),
+        }
+    }
+
+    fn statement(&self, question: &Question) -> Result<String> {
+        match &question.ask {
+            Ask::Sql(text) => Ok(text.clone()),
+            Ask::Select(select) => {
+                let table = self.tables.get(select.table).context("no such table")?;
+                let Manner { dialect, aggregate } = self.manner;
+                Ok(sql::statement_with(dialect, table, select, aggregate))
+            }
+        }
+    }
+}
+
+impl Session for PgSession {
+    fn encode(&mut self, rows: &Rows) -> Result<Payload> {
+        let table = self.tables.get(rows.table).context("no such table")?;
+        if !self.copies.contains_key(&rows.table) {
+            let statement = copy::statement(table);
+            let copy = self.connection.client.prepare(&statement);
+            let copy = self.connection.wait(copy).context("preparing COPY")?;
+            self.copies.insert(rows.table, copy);
+        }
+        Ok(Payload {
+            rows: rows.len(),
+            points: rows.points(),
+            body: Body::Own(Box::new(Copy {
+                table: rows.table,
+                bytes: copy::encode(table, rows)?.into(),
+            })),
+        })
+    }
+
+    fn write(&mut self, payload: &Payload) -> Result<()> {
+        let copy = match &payload.body {
+            Body::Own(own) => own.downcast_ref::<Copy>(),
+            Body::Bytes(_) => None,
+        };
+        let copy = copy.context("a batch that this session did not encode")?;
+        let statement = self
+            .copies
+            .get(&copy.table)
+            .context("a COPY not prepared")?;
+        let client = &self.connection.client;
+        let stored = self.connection.wait(async {
+            let sink = client.copy_in(statement).await?;
+            let mut sink = std::pin::pin!(sink);
+            futures::SinkExt::send(&mut sink, copy.bytes.clone()).await?;
+            sink.finish().await
+        })?;
+        ensure!(
+            stored == payload.rows as u64,
+            "{stored} rows taken of {}",
+            payload.rows
+        );
+        Ok(())
+    }
+
+    fn ask(&mut self, question: &Question) -> Result<Reply> {
+        let rows = self.connection.rows(&self.statement(question)?)?;
+        Ok(Reply::Own(Box::new(rows)))
+    }
+
+    fn decode(&mut self, question: &Question, reply: Reply) -> Result<Answer> {
+        let Reply::Own(own) = reply else {
+            bail!("an answer that this session did not get");
+        };
+        let Ok(rows) = own.downcast::<Vec<Row>>() else {
+            bail!("an answer that this session did not get");
+        };
+        let tags = leading_tags(question);
+        let cells = |row: &Row| {
+            let cell = |at| {
+                let AnyCell(cell) = row.try_get(at)?;
+                Ok(if at < tags { as_tag(cell) } else { cell })
+            };
+            (0..row.len()).map(cell).collect::<Result<Vec<_>>>()
+        };
+        let rows = rows.iter().map(cells).collect::<Result<_>>()?;
+        Ok(Answer { rows })
+    }
+}
