@@ -43,8 +43,6 @@ struct Duel {
     ahead: Vec<f64>,
     behind: Vec<f64>,
     all: Vec<f64>,
-    /// Least repetitions.
-    n: usize,
     /// Cells where only the peer, or only Marigram, has a figure.
     ours_absent: usize,
     theirs_absent: usize,
@@ -145,7 +143,6 @@ fn better(view: &View, a: &Summary, b: &Summary) -> bool {
 fn compare(view: &View, ours: &Summary, theirs: &Summary, duel: &mut Duel) {
     let ratio = ratio(view, ours, theirs);
     duel.all.extend(ratio);
-    duel.n = ours.n().min(theirs.n());
     match judge(ours, theirs) {
         Judgement::More(_) | Judgement::Less(_) if better(view, ours, theirs) => {
             duel.count.ahead += 1;
@@ -212,15 +209,11 @@ fn phrase(view: &View, peer: &str, duel: &Duel) -> Option<(Tone, String)> {
     let (tone, mut text) = if cells == 0 {
         (Tone::Plain, format!("is not comparable with {label}"))
     } else if count.untold == cells {
-        let n = super::words::too_few(duel.n);
-        (
-            Tone::Plain,
-            format!(
-                "is {} than {label}{}",
-                by(view, mean),
-                n.replacen(';', ", but", 1)
-            ),
-        )
+        let text = format!(
+            "is {} than {label} (too few repetitions to tell)",
+            by(view, mean)
+        );
+        (Tone::Plain, text)
     } else if count.ahead == 0 && count.behind == 0 {
         (
             Tone::Plain,

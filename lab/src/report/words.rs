@@ -149,8 +149,7 @@ fn first_and_second(view: &View, ranking: &[(&Row, &Summary)]) -> String {
 }
 
 /// What is said when `n` repetitions cannot tell a difference from noise.
-#[must_use]
-pub fn too_few(n: usize) -> String {
+fn too_few(n: usize) -> String {
     let times = match n {
         1 => "one repetition".to_owned(),
         n => format!("{n} repetitions"),

@@ -38,14 +38,14 @@ fn a_package_that_is_missing_is_said_and_an_address_refused() {
             peers: folder.path().to_owned(),
             ..Settings::default()
         };
-        let mut target = (kind.make)(&settings).expect("made");
-        let error = target.start(folder.path()).expect_err("not installed");
-        assert!(error.to_string().contains(kind.name), "{error}");
-        assert!(target.processes().is_empty() && target.create(&[]).is_err());
+        let error = (kind.make)(&settings).err().expect("not installed");
+        let advice = format!("lab peers install {}", kind.name);
+        assert!(error.to_string().contains(&advice), "{error}");
         let settings = Settings {
             url: Some("http://127.0.0.1:1".to_owned()),
             ..settings
         };
-        assert!((kind.make)(&settings).is_err());
+        let error = (kind.make)(&settings).err().expect("refused");
+        assert!(error.to_string().contains("no address"), "{error}");
     }
 }
