@@ -15,6 +15,7 @@ mod install;
 mod postgres;
 pub mod process;
 mod programs;
+mod tool;
 
 pub use postgres::postgresql;
 pub use programs::{QuestDbPorts, influxdb, python, questdb, victoria_metrics};

@@ -1,10 +1,10 @@
 //! Makes a report of what [`crate::run`] stored: one HTML page, Markdown with its plots, and CSV.
 //!
-//! From below to above: [`statistics`], [`number`] and [`names`] (leaves), [`document`] (blocks of
-//! text, tables, plots), [`load`] (reads the folder), [`crosscheck`] (answers compared between
-//! targets), [`series`] (figures arranged by view), [`words`] and [`standing`] (sentences),
-//! [`table`], [`plot`] and [`picture`], [`latencies`], [`resources`], [`problems`], [`head`],
-//! [`section`], and [`html`], [`markdown`], [`csv`], which write. Everything between reading and
+//! From below to above: `statistics`, `number` and `names` (leaves), `document` (blocks of
+//! text, tables, plots), `load` (reads the folder), `crosscheck` (answers compared between
+//! targets), `series` (figures arranged by view), `words` and `standing` (sentences),
+//! `table`, `plot` and `picture`, `latencies`, `resources`, `problems`, `head`,
+//! `section`, and `html`, `markdown`, `csv`, which write. Everything between reading and
 //! writing is a pure function of what was read.
 
 mod crosscheck;

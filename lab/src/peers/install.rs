@@ -1,12 +1,11 @@
 //! How each peer gets into its folder: by the tools of its package registry, told to go there.
 
 use super::postgres;
+use super::programs::{QUESTDB, jar};
+use super::tool::run;
 use anyhow::{Context, Result, bail, ensure};
 use std::path::Path;
 use std::process::Command;
-
-/// Version of QuestDB that is installed.
-pub(super) const QUESTDB: &str = "9.3.4";
 
 /// Puts `name` into `home`, tries it, and gives its version.
 pub(super) fn install(name: &str, home: &Path) -> Result<String> {
@@ -43,11 +42,6 @@ pub(super) fn install(name: &str, home: &Path) -> Result<String> {
         }
         _ => bail!("no way to install {name} is known"),
     }
-}
-
-/// Name of QuestDB's jar.
-pub(super) fn jar() -> String {
-    format!("questdb-{QUESTDB}.jar")
 }
 
 /// Fetches a Debian package and unpacks it: neither root nor an installation is needed. Its version,
@@ -88,23 +82,6 @@ fn python(home: &Path, module: &str, packages: &[&str]) -> Result<String> {
     Ok(version.trim().to_owned())
 }
 
-/// Runs `command` to its end and gives what it printed.
-pub(super) fn run(command: &mut Command) -> Result<String> {
-    let line = std::iter::once(command.get_program()).chain(command.get_args());
-    let line: Vec<_> = line.map(|part| part.to_string_lossy()).collect();
-    let line = line.join(" ");
-    eprintln!("{line}");
-    let output = command
-        .output()
-        .with_context(|| format!("running {line}"))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        bail!("{line} ended with {}: {text}{errors}", output.status);
-    }
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,17 +91,5 @@ mod tests {
         assert_eq!(upstream("1.6.7~rc0-1+b13"), "1.6.7");
         assert_eq!(upstream("1.79.5+ds1-2+b5"), "1.79.5");
         assert_eq!(upstream("2"), "2");
-    }
-
-    #[test]
-    fn a_failing_command_says_what_it_was() {
-        let error = run(Command::new("sh").args(["-c", "echo no >&2; exit 3"]));
-        let error = error.expect_err("it fails").to_string();
-        assert!(
-            error.starts_with("sh -c") && error.ends_with("no\n"),
-            "{error}"
-        );
-        let text = run(Command::new("sh").args(["-c", "echo yes"])).expect("it works");
-        assert_eq!(text, "yes\n");
     }
 }

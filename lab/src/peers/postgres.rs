@@ -1,9 +1,9 @@
 //! PostgreSQL, as the system has it: found, given a cluster, started.
 
-use super::install::run;
 use super::installed;
 use super::process::Program;
 use super::programs::program;
+use super::tool::run;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;

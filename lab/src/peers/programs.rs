@@ -1,11 +1,18 @@
 //! How each peer is started: its command and its configuration. Everything listens on loopback
 //! only, and reports to nobody.
 
-use super::install;
 use super::installed;
 use super::process::Program;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
+
+/// Version of QuestDB that is installed.
+pub(super) const QUESTDB: &str = "9.3.4";
+
+/// Name of QuestDB's jar.
+pub(super) fn jar() -> String {
+    format!("questdb-{QUESTDB}.jar")
+}
 
 /// Ports of a QuestDB instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +162,7 @@ pub fn questdb(folder: &Path, data: &Path, ports: QuestDbPorts) -> Result<Progra
         "java".to_owned(),
         "-Xmx4g".to_owned(),
         "-cp".to_owned(),
-        home.join(install::jar()).display().to_string(),
+        home.join(jar()).display().to_string(),
         "io.questdb.ServerMain".to_owned(),
         "-d".to_owned(),
         data.display().to_string(),

@@ -4,13 +4,14 @@
 //! The drawing has no background and only a few greys, so that a page can give it its own colours
 //! ([`GREYS`]); [`standalone`] makes a file of it.
 
+mod canvas;
 mod draw;
 mod legend;
 mod scale;
 
 use super::names::Look;
 use anyhow::Result;
-pub use draw::GREYS;
+pub use canvas::GREYS;
 use scale::Scale;
 
 /// What is plotted.

@@ -1,89 +1,16 @@
 //! Draws a chart with the elements of `plotters`, placed in pixels: only so can labels be kept from
 //! overlapping, and all charts share one kind of axis.
 
-use super::legend::{cut, labels};
+use super::canvas::{
+    AXIS, Area, Drawn, Frame, HEIGHT, LETTER, MESH, RIGHT, TEXT, colour, cut, mark, style,
+};
+use super::legend::labels;
 use super::scale::Scale;
 use super::{Axes, Chart};
-use crate::report::names::{Colour, Mark};
 use anyhow::{Result, anyhow};
-use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-
-/// Grey of texts, of axes and of the mesh; nothing else has these colours.
-pub const GREYS: [&str; 3] = ["#57606A", "#8C959F", "#D8DEE4"];
-const TEXT: RGBColor = RGBColor(0x57, 0x60, 0x6a);
-const AXIS: RGBColor = RGBColor(0x8c, 0x95, 0x9f);
-const MESH: RGBColor = RGBColor(0xd8, 0xde, 0xe4);
-
-/// Height of a plot, pixels.
-pub(super) const HEIGHT: i32 = 360;
-/// Width of a plot, pixels; bars may need more.
-const WIDTH: i32 = 860;
-const WIDTH_MAX: i32 = 2400;
-const TOP: i32 = 14;
-const BOTTOM: i32 = 52;
-const LEFT: i32 = 74;
-/// Room for a right axis.
-pub(super) const RIGHT: i32 = 66;
-/// Size that `plotters` makes 12 px of in SVG.
-const FONT: f64 = 12.0 * 1.24;
-/// Estimated width of a letter, pixels.
-const LETTER: i32 = 7;
-
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-/// Where the plot is among its labels, pixels.
-pub(super) struct Frame {
-    width: i32,
-    left: i32,
-    pub(super) right: i32,
-    pub(super) top: i32,
-    bottom: i32,
-}
-
-impl Frame {
-    fn new(chart: &Chart, axes: &Axes, bars: bool) -> Self {
-        let longest = chart
-            .series
-            .iter()
-            .map(|series| cut(&series.label).chars().count())
-            .max();
-        let legend = 38 + LETTER * longest.unwrap_or(0) as i32;
-        let right = legend + if axes.second.is_some() { RIGHT } else { 12 };
-        let group = chart.series.len() as i32 * 11 + 14;
-        let names = axes
-            .x
-            .ticks
-            .iter()
-            .map(|(_, name)| cut(name).chars().count() as i32 * LETTER);
-        let group = group.max(names.max().unwrap_or(0) + 10);
-        let inner = if bars {
-            group * axes.x.ticks.len() as i32
-        } else {
-            0
-        };
-        let width = (LEFT + inner + right).clamp(WIDTH, WIDTH_MAX);
-        Self {
-            width,
-            left: LEFT,
-            right: width - right,
-            top: TOP,
-            bottom: HEIGHT - BOTTOM,
-        }
-    }
-
-    fn x(&self, scale: &Scale, x: f64) -> Option<i32> {
-        let part = scale.part(x)?;
-        Some(self.left + (part * f64::from(self.right - self.left)).round() as i32)
-    }
-
-    pub(super) fn y(&self, scale: &Scale, y: f64) -> Option<i32> {
-        let part = scale.part(y)?;
-        Some(self.bottom - (part * f64::from(self.bottom - self.top)).round() as i32)
-    }
-}
+use plotters::style::text_anchor::{HPos, VPos};
 
 /// The drawing.
 pub fn draw(chart: &Chart, axes: &Axes, bars: bool) -> Result<String> {
@@ -104,15 +31,6 @@ pub fn draw(chart: &Chart, axes: &Axes, bars: bool) -> Result<String> {
         area.present().map_err(failed)?;
     }
     Ok(svg)
-}
-
-pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
-
-pub(super) fn style(h: HPos, v: VPos) -> TextStyle<'static> {
-    ("sans-serif", FONT)
-        .into_font()
-        .color(&TEXT)
-        .pos(Pos::new(h, v))
 }
 
 fn mesh(area: &Area, chart: &Chart, axes: &Axes, frame: &Frame) -> Drawn {
@@ -171,10 +89,6 @@ fn pixel(place: f64, scale: &Scale, from: i32, to: i32) -> i32 {
     from + (part * f64::from(to - from)).round() as i32
 }
 
-pub(super) fn colour(colour: Colour) -> RGBColor {
-    RGBColor(colour.0, colour.1, colour.2)
-}
-
 fn draw_lines(area: &Area, chart: &Chart, axes: &Axes, frame: &Frame) -> Drawn {
     for series in &chart.series {
         let ink = colour(series.look.colour);
@@ -221,22 +135,6 @@ fn interval(
         area.draw(&PathElement::new([(x - 3, y), (x + 3, y)], ink))?;
     }
     Ok(())
-}
-
-pub(super) fn mark(area: &Area, (x, y): (i32, i32), mark: Mark, ink: RGBColor) -> Drawn {
-    let corners = match mark {
-        Mark::Circle => return area.draw(&Circle::new((x, y), 4, ink.filled())),
-        Mark::Square => vec![
-            (x - 4, y - 4),
-            (x + 4, y - 4),
-            (x + 4, y + 4),
-            (x - 4, y + 4),
-        ],
-        Mark::Triangle => vec![(x - 5, y + 4), (x, y - 5), (x + 5, y + 4)],
-        Mark::Diamond => vec![(x - 5, y), (x, y - 5), (x + 5, y), (x, y + 5)],
-        Mark::Wedge => vec![(x - 5, y - 4), (x, y + 5), (x + 5, y - 4)],
-    };
-    area.draw(&Polygon::new(corners, ink.filled()))
 }
 
 fn draw_bars(area: &Area, chart: &Chart, axes: &Axes, frame: &Frame) -> Drawn {

@@ -1,14 +1,12 @@
 //! The names of series, beside the ends of their lines.
 
-use super::draw::{Area, Drawn, Frame, HEIGHT, RIGHT, colour, mark, style};
+use super::canvas::{Area, Drawn, Frame, HEIGHT, RIGHT, colour, cut, mark, style};
 use super::{Axes, Chart, Series};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 /// Distance of labels, pixels.
 const LINE_HEIGHT: i32 = 17;
-/// Letters of a label before it is cut.
-const LABEL_MAX: usize = 30;
 
 /// The names of the series: beside the ends of lines as far as there is room, else one below the
 /// other.
@@ -67,15 +65,6 @@ fn spread<T>(places: &mut [(i32, T)], top: i32, bottom: i32) {
     }
 }
 
-/// `text`, not longer than a plot has room for.
-pub fn cut(text: &str) -> String {
-    if text.chars().count() <= LABEL_MAX {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(LABEL_MAX - 1).collect();
-    format!("{kept}…")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,11 +78,5 @@ mod tests {
         let mut low = vec![(300, 'a'), (304, 'b')];
         spread(&mut low, 10, 305);
         assert_eq!((low[0].0, low[1].0), (288, 305));
-    }
-
-    #[test]
-    fn long_labels_are_cut() {
-        assert_eq!(cut("short"), "short");
-        assert_eq!(cut(&"x".repeat(40)).chars().count(), LABEL_MAX);
     }
 }

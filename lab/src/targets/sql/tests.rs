@@ -1,3 +1,5 @@
+//! Tests of the statements.
+
 use super::*;
 use crate::data::Tag;
 use std::sync::Arc;
