@@ -90,6 +90,12 @@ pub trait Target: Send + Sync {
     /// Processes of the server (their children are found); none when it runs in the client's own.
     fn processes(&self) -> Vec<u32>;
 
+    /// Why the target cannot keep such tables; `None` when it can. It is not asked to make them then,
+    /// and every step about them counts as something that it cannot do.
+    fn cannot_keep(&self, _tables: &[Table]) -> Option<String> {
+        None
+    }
+
     /// Makes the tables where the target wants them made; called again for further tables.
     fn create(&self, tables: &[Table]) -> Result<()>;
 

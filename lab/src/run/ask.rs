@@ -68,7 +68,7 @@ pub(super) fn ask<'a>(life: &mut Life<'a>, at: At<'_>, plan: &'a AskStep) -> Res
 }
 
 /// Questions by name, in the order in which names first come.
-fn by_name(questions: &[Question]) -> Vec<(&str, Vec<&Question>)> {
+pub(super) fn by_name(questions: &[Question]) -> Vec<(&str, Vec<&Question>)> {
     let mut groups: Vec<(&str, Vec<&Question>)> = Vec::new();
     for question in questions {
         match groups.iter_mut().find(|(name, _)| *name == question.name) {

@@ -92,6 +92,21 @@ fn the_null_target_shows_the_cost_of_the_client() {
 }
 
 #[test]
+fn a_target_that_cannot_keep_the_tables_says_so_in_every_step() {
+    let lab = Lab::new(full, &["unfit", "right"]);
+    assert_eq!(lab.run().expect("a run"), outcome(2, 0, 0, 0));
+    let result = lab.result("main", "unfit", 0);
+    assert_eq!(result.failed, None);
+    assert_eq!(
+        result.steps.len(),
+        lab.result("main", "right", 0).steps.len()
+    );
+    let refused = |step: &StepResult| step.verdict == Verdict::Cannot("too wide".to_owned());
+    assert!(result.steps.iter().all(refused), "{:?}", result.steps);
+    assert_eq!(asked(&result.steps, "sql").step, 4);
+}
+
+#[test]
 fn a_slow_target_shows_in_its_latencies() {
     let lab = Lab::new(full, &["right", "slow"]);
     lab.run().expect("a run");

@@ -7,7 +7,7 @@ use super::samples::{self, Operations};
 use super::{ask, clock, mixed, store};
 use crate::data::Source;
 use crate::monitor::Monitor;
-use crate::record::{RunResult, StepResult};
+use crate::record::{RunResult, StepResult, Verdict};
 use crate::study::{Act, ClockStep, Scale, Setup, Step};
 use crate::target::{Kind, Settings};
 use anyhow::{Context, Result, bail};
@@ -177,12 +177,17 @@ impl Unit<'_> {
 
 fn steps(life: &mut Life<'_>) -> Result<()> {
     let setup = life.setup;
+    let cannot = life.target.cannot_keep(life.source.tables());
     for (index, step) in setup.steps.iter().enumerate() {
         life.go_on()?;
         let at = At {
             index,
             knobs: &step.knobs,
         };
+        if let Some(why) = &cannot {
+            life.steps.extend(refusals(at, &step.act, why));
+            continue;
+        }
         act(life, at, step).with_context(|| format!("step {} ({})", index + 1, name(&step.act)))?;
     }
     Ok(())
@@ -197,6 +202,22 @@ fn act<'a>(life: &mut Life<'a>, at: At<'_>, step: &'a Step) -> Result<()> {
         Act::Ask(plan) => ask::ask(life, at, plan),
         Act::Mixed { write, ask } => mixed::mixed(life, at, write, ask),
         Act::Clock(plan) => search(life, at, plan),
+    }
+}
+
+/// The results of a step about tables that the target cannot keep.
+fn refusals(at: At<'_>, act: &Act, why: &str) -> Vec<StepResult> {
+    let of = |knob: Option<(&str, &str)>| StepResult {
+        verdict: Verdict::Cannot(why.to_owned()),
+        ..at.result(knob)
+    };
+    match act {
+        Act::Ask(plan) => ask::by_name(&plan.questions)
+            .into_iter()
+            .map(|(name, _)| of(Some(("question", name))))
+            .collect(),
+        Act::Mixed { .. } => ["write", "ask"].map(|side| of(Some(("side", side)))).into(),
+        _ => vec![of(None)],
     }
 }
 

@@ -117,21 +117,27 @@ impl Target for VictoriaMetrics {
         self.process.iter().map(Process::id).collect()
     }
 
-    fn create(&self, tables: &[Table]) -> Result<()> {
+    fn cannot_keep(&self, tables: &[Table]) -> Option<String> {
         // Metrics come into being with their first value; what it could only lose is refused here.
-        for table in tables {
-            ensure!(
-                table.fields.iter().any(metricsql::is_number),
-                "VictoriaMetrics keeps numbers only, and {} has none",
-                table.name
-            );
-            ensure!(
-                table.tags.len() < LABELS_MAX,
-                "VictoriaMetrics keeps fewer than {LABELS_MAX} tags, and {} has {}",
-                table.name,
-                table.tags.len()
-            );
-        }
+        tables.iter().find_map(|table| {
+            if !table.fields.iter().any(metricsql::is_number) {
+                Some(format!(
+                    "it keeps numbers only, and {} has none",
+                    table.name
+                ))
+            } else if table.tags.len() >= LABELS_MAX {
+                Some(format!(
+                    "it keeps fewer than {LABELS_MAX} tags, and {} has {}",
+                    table.name,
+                    table.tags.len()
+                ))
+            } else {
+                None
+            }
+        })
+    }
+
+    fn create(&self, _tables: &[Table]) -> Result<()> {
         Ok(())
     }
 

@@ -120,6 +120,8 @@ enum Manner {
     NoStart,
     /// Fails when asked.
     Mute,
+    /// Cannot keep such tables.
+    Unfit,
 }
 
 struct Fake {
@@ -162,6 +164,7 @@ pub(super) fn kind(name: &'static str) -> Kind {
         "panics" => |settings| Ok(fake(Manner::Panics, settings)),
         "wrong" => |settings| Ok(fake(Manner::Wrong, settings)),
         "no-start" => |settings| Ok(fake(Manner::NoStart, settings)),
+        "unfit" => |settings| Ok(fake(Manner::Unfit, settings)),
         "mute" => |settings| Ok(fake(Manner::Mute, settings)),
         _ => return crate::targets::null::KIND,
     };
@@ -202,7 +205,12 @@ impl Target for Fake {
         Vec::new()
     }
 
+    fn cannot_keep(&self, _tables: &[Table]) -> Option<String> {
+        (self.manner == Manner::Unfit).then(|| "too wide".to_owned())
+    }
+
     fn create(&self, tables: &[Table]) -> Result<()> {
+        ensure!(self.manner != Manner::Unfit, "asked to make what it cannot");
         let mut rows = self.kept.rows.lock().expect("a lock");
         for table in tables {
             let before = rows.insert(table.name.clone(), Vec::new());

@@ -46,12 +46,15 @@ pub(super) fn decode(table: &Table, select: &Select, document: Value) -> Result<
         if let Some(error) = statement.error {
             bail!("{error}");
         }
+        // The server puts an answer together from chunks of so many rows, over all series, and calls
+        // one whose last chunk is full partial as well.
+        let count: usize = statement.series.iter().map(|s| s.values.len()).sum();
+        let partial = statement.partial || statement.series.iter().any(|s| s.partial);
+        ensure!(
+            !partial || count.is_multiple_of(CHUNK_ROWS),
+            "the answer is cut off"
+        );
         for series in statement.series {
-            // The server puts an answer together from chunks of so many rows, and calls one whose
-            // last chunk is full partial as well.
-            let full = series.values.len().is_multiple_of(CHUNK_ROWS);
-            let partial = series.partial || statement.partial;
-            ensure!(!partial || full, "the answer is cut off");
             for row in &series.values {
                 rows.push(cells(table, select, &series.tags, row)?);
             }
@@ -274,10 +277,15 @@ pub(super) mod tests {
     fn an_answer_that_ends_with_a_full_chunk_is_whole_though_it_is_called_partial() {
         let select = Select::all(0, What::Rows(vec![0]));
         let row = r#"[1609459200000000001,"a",1.5,true]"#;
-        let values = vec![row; CHUNK_ROWS].join(",");
-        let body = format!(
-            r#"{{"results":[{{"statement_id":0,"series":[{{"name":"t","tags":{{"dev":"a"}},"columns":["time","dev","celsius","ok"],"values":[{values}],"partial":true}}],"partial":true}}]}}"#
-        );
+        let values = vec![row; CHUNK_ROWS / 2].join(",");
+        let series = |partial: &str| {
+            format!(
+                r#"{{"name":"t","tags":{{"dev":"a"}},"columns":["time","dev","celsius","ok"],"values":[{values}]{partial}}}"#
+            )
+        };
+        let all = [series(""), series(r#","partial":true"#)].join(",");
+        let body =
+            format!(r#"{{"results":[{{"statement_id":0,"series":[{all}],"partial":true}}]}}"#);
         assert_eq!(rows(&select, &body).len(), CHUNK_ROWS);
     }
 
