@@ -41,18 +41,14 @@ impl Demo {
     /// Runs the command.
     pub fn run(self) -> Result<ExitCode> {
         let begin = Instant::now();
-        let temporary = match &self.data {
-            Some(_) => None,
-            None => Some(
-                tempfile::Builder::new()
+        let (dir, temporary) = match &self.data {
+            Some(dir) => (dir.clone(), None),
+            None => {
+                let temporary = tempfile::Builder::new()
                     .prefix("marigram-demo-")
-                    .tempdir()?,
-            ),
-        };
-        let dir = match (&self.data, &temporary) {
-            (Some(dir), _) => dir.clone(),
-            (None, Some(temporary)) => temporary.path().to_path_buf(),
-            (None, None) => unreachable!("one of the two is there"),
+                    .tempdir()?;
+                (temporary.path().to_path_buf(), Some(temporary))
+            }
         };
         heading(&format!(
             "Marigram {}: real sensors and a fleet of trucks",

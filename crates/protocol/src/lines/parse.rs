@@ -47,6 +47,14 @@ pub fn parse(
     }
 }
 
+/// Where a line's rows go within its batch.
+enum Place<'a> {
+    /// To this slot.
+    Known(u32),
+    /// To a slot that is made when the whole line was read.
+    New(Series<'a>),
+}
+
 struct Parser<'a> {
     precision: Precision,
     default_time_ns: i64,
@@ -166,26 +174,27 @@ impl<'a> Parser<'a> {
         let key = &text[start..key_end];
         let is_open = |(batch, _): &(u32, u32)| !self.batches[*batch as usize].is_closed;
         let known = self.places.get(key).copied().filter(is_open);
-        let new = match known {
-            Some(_) => None,
-            None => Some(parse_series(key, start)?),
+        let (batch_number, place) = match known {
+            Some((batch, slot)) => (batch, Place::Known(slot)),
+            None => {
+                let series = parse_series(key, start)?;
+                (self.batch_of(&series), Place::New(series))
+            }
         };
-        let batch_number = match (&known, &new) {
-            (Some((batch, _)), _) => *batch,
-            (None, Some(series)) => self.batch_of(series),
-            (None, None) => unreachable!("what is not known was read"),
+        let new = match &place {
+            Place::Known(_) => None,
+            Place::New(series) => Some(series),
         };
-        let fields_end = self.fields(text, key_end, batch_number, new.as_ref())?;
+        let fields_end = self.fields(text, key_end, batch_number, new)?;
         let (time, end) = self.time(text, fields_end)?;
         let batch = &mut self.batches[batch_number as usize];
-        let slot = match (known, new) {
-            (Some((_, slot)), _) => slot,
-            (None, Some(series)) => {
+        let slot = match place {
+            Place::Known(slot) => slot,
+            Place::New(series) => {
                 let slot = batch.slot(&series);
                 self.places.insert(key, (batch_number, slot));
                 slot
             }
-            (None, None) => unreachable!("what is not known was read"),
         };
         batch.row(slot, time, line, &self.fields, &mut self.scratch);
         if batch.is_sparse() {
