@@ -1,0 +1,1 @@
+//! Apache TsFile, read and written.
