@@ -89,11 +89,19 @@ fn order(a: &[Cell], b: &[Cell]) -> Ordering {
         .unwrap_or(a.len().cmp(&b.len()))
 }
 
-fn show(row: &[Cell]) -> String {
-    row.iter()
+/// What a row is about: its texts and times up to a cell, as ` (a, b)`; nothing where it has none.
+fn about(row: &[Cell], until: usize) -> String {
+    let exact = |cell: &&Cell| matches!(cell, Cell::Text(_) | Cell::Time(_));
+    let keys: Vec<String> = row[..until]
+        .iter()
+        .filter(exact)
         .map(Cell::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
+        .collect();
+    if keys.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", keys.join(", "))
+    }
 }
 
 impl Answer {
@@ -115,19 +123,46 @@ impl Answer {
             )));
         }
         for (row, (ours, theirs)) in self.rows.iter().zip(&expected.rows).enumerate() {
-            let same = ours.len() == theirs.len()
-                && ours
-                    .iter()
-                    .zip(theirs)
-                    .all(|(ours, theirs)| ours.agrees(theirs));
-            if !same {
+            if ours.len() != theirs.len() {
+                let (has, wants) = (ours.len(), theirs.len());
+                let difference = format!("row {row} has {has} cells instead of {wants}");
+                return Err(Difference(difference));
+            }
+            let differing = (0..ours.len()).find(|at| !ours[*at].agrees(&theirs[*at]));
+            if let Some(at) = differing {
                 return Err(Difference(format!(
-                    "row {row} is ({}) instead of ({})",
-                    show(ours),
-                    show(theirs)
+                    "row {row}{}, cell {at}: {} instead of {}",
+                    about(ours, at),
+                    ours[at],
+                    theirs[at]
                 )));
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_names_the_row_and_the_first_cell_that_differs() {
+        let row = |value: f64| {
+            let cells = [Cell::Text("a".into()), Cell::Time(5), Cell::Number(value)];
+            Answer {
+                rows: vec![cells.to_vec()],
+            }
+        };
+        assert!(row(1.0).compare(&row(1.000_001)).is_ok());
+        let difference = row(1.0).compare(&row(2.0)).unwrap_err().to_string();
+        assert_eq!(difference, "row 0 (a, @5), cell 2: 1 instead of 2");
+        let mut short = row(1.0);
+        short.rows[0].pop();
+        let difference = short.compare(&row(1.0)).unwrap_err().to_string();
+        assert_eq!(difference, "row 0 has 2 cells instead of 3");
+        let none = Answer::default();
+        let difference = none.compare(&row(1.0)).unwrap_err().to_string();
+        assert_eq!(difference, "0 rows instead of 1");
     }
 }

@@ -101,3 +101,15 @@ pub fn look(targets: &[String], target: &str) -> Look {
     let (colour, mark) = PEERS[place % PEERS.len()];
     Look { colour, mark }
 }
+
+/// Characters of a reason that a report shows; the record of the run has the whole of it.
+const REASON_CHARACTERS: usize = 180;
+
+/// A reason, as a report shows it.
+#[must_use]
+pub fn short(reason: &str) -> String {
+    match reason.char_indices().nth(REASON_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &reason[..end]),
+        None => reason.to_owned(),
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::document::{Block, Line, Table, TableCell, Tone};
 use super::load::{Lab, StudyRuns};
-use super::names::{is_null, label};
+use super::names::{is_null, label, short};
 use crate::record::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,7 +96,7 @@ fn problems(lab: &Lab, target: &str) -> Problems {
             }
             if let Some(reason) = &run.failed {
                 let place = (study.name.clone(), format!("{} ended early", run.setup));
-                problems.failed.insert(place, reason.clone());
+                problems.failed.insert(place, short(reason));
             }
             for step in &run.steps {
                 let knobs = step
@@ -113,13 +113,13 @@ fn problems(lab: &Lab, target: &str) -> Problems {
                     }
                     Verdict::Wrong(why) => {
                         problems.checked.insert(place.clone());
-                        problems.wrong.insert(place, why.clone());
+                        problems.wrong.insert(place, short(why));
                     }
                     Verdict::Cannot(why) => {
                         problems.cannot.insert(place, why.clone());
                     }
                     Verdict::Failed(why) => {
-                        problems.failed.insert(place, why.clone());
+                        problems.failed.insert(place, short(why));
                     }
                 }
             }

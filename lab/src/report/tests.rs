@@ -190,7 +190,7 @@ fn differing_answers_become_wrong_and_are_not_ranked() {
         step.verdict = Verdict::Wrong("1 rows instead of 2".to_owned());
     });
     let (_folder, written, html, markdown) = report(&fixture);
-    let note = "Wrong answer: instance 1: row 0 is (4) instead of (3), the answer of Marigram http, \
+    let note = "Wrong answer: instance 1: row 0, cell 0: 4 instead of 3, the answer of Marigram http, \
                 Marigram embedded, questdb, influxdb.";
     assert!(html.contains(note), "no note on the difference");
     assert!(html.contains("<td class=\"wrong\">wrong<sup>"));

@@ -3,6 +3,7 @@
 use super::{Entry, figure};
 use crate::record::{Configuration, StepResult, Verdict};
 use crate::report::load::StudyRuns;
+use crate::report::names::short;
 use crate::report::statistics::{Summary, median};
 use crate::study::View;
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,7 +101,7 @@ pub(super) fn cell(view: &View, found: &[&Entry], lost: Lost) -> Cell {
     for entry in found {
         match &entry.step.verdict {
             Verdict::Wrong(difference) => {
-                state.get_or_insert_with(|| State::Wrong(difference.clone()));
+                state.get_or_insert_with(|| State::Wrong(short(difference)));
             }
             Verdict::Cannot(why) => {
                 state.get_or_insert_with(|| State::Cannot(why.clone()));
