@@ -4,7 +4,7 @@
 //! that decodes faster wins.
 
 use crate::alp::{self, Float};
-use crate::entries::distinct_share;
+use crate::entries::strings::distinct_share;
 use crate::integer::{self, Integer};
 use crate::kinds::Encoding;
 use crate::values::Values;

@@ -9,6 +9,7 @@
 //! allocate more than the caller's [`Limits`] allow.
 
 mod alp;
+mod alp_rd;
 mod bitpack;
 mod block;
 mod body;
@@ -18,10 +19,13 @@ mod compress;
 mod entries;
 mod error;
 pub mod frame;
+mod fsst;
 mod integer;
 mod kinds;
+mod pco;
 mod plain;
 mod runs;
+pub mod tsfile_forms;
 mod values;
 
 pub use body::{Header, decode, encode, encode_as};

@@ -1,6 +1,8 @@
 //! Round trips of every encoding and type, and decoding of arbitrary and damaged bytes.
 
 use super::*;
+use crate::error::CodecError;
+use crate::plain::put_bits;
 use proptest::prelude::*;
 
 const LIMITS: Limits = Limits {
@@ -141,7 +143,7 @@ proptest! {
         let values = owned.values();
         let mut taken = 0;
         for encoding in Encoding::ALL {
-            for compressor in [Compressor::Uncompressed, Compressor::Lz4, Compressor::Zstd] {
+            for compressor in Compressor::ALL {
                 let mut out = Vec::new();
                 let Ok(header) = encode_as(values, encoding, compressor, &mut out) else {
                     continue;
