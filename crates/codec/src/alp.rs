@@ -77,7 +77,13 @@ pub(crate) trait Float: Plain + Default + Send + Sync + 'static {
     fn scale(self, up: f64) -> Self::Lane;
     fn multiplied(integer: Self::Lane, inverse: f64) -> Self;
     fn divided(integer: Self::Lane, up: f64) -> Self;
-    fn same(self, other: Self) -> bool;
+    #[inline]
+    fn same(self, other: Self) -> bool {
+        self.lane() == other.lane()
+    }
+    /// The bits.
+    fn lane(self) -> Self::Lane;
+    fn from_lane(lane: Self::Lane) -> Self;
     /// Whether the integer may stand for a value.
     fn allowed(integer: Self::Lane) -> bool;
 }
@@ -104,8 +110,12 @@ impl Float for f64 {
         float_of(integer) / up
     }
     #[inline]
-    fn same(self, other: f64) -> bool {
-        self.to_bits() == other.to_bits()
+    fn lane(self) -> Self::Lane {
+        self.to_bits()
+    }
+    #[inline]
+    fn from_lane(lane: Self::Lane) -> Self {
+        Self::from_bits(lane)
     }
     #[inline]
     fn allowed(integer: u64) -> bool {
@@ -130,8 +140,12 @@ impl Float for f32 {
         (f64::from(integer as i32) / up) as f32
     }
     #[inline]
-    fn same(self, other: f32) -> bool {
-        self.to_bits() == other.to_bits()
+    fn lane(self) -> Self::Lane {
+        self.to_bits()
+    }
+    #[inline]
+    fn from_lane(lane: Self::Lane) -> Self {
+        Self::from_bits(lane)
     }
     #[inline]
     fn allowed(_: u32) -> bool {
@@ -252,7 +266,7 @@ fn put_one<F: Float>(values: &[F], power: Power, scaled: &Scaled<F>, out: &mut V
     put_block(integers, out);
 }
 
-fn gaps(places: &[u16]) -> Vec<u64> {
+pub(crate) fn gaps(places: &[u16]) -> Vec<u64> {
     let mut next = 0;
     let gap = |at: &u16| {
         let gap = u64::from(*at - next);

@@ -1,24 +1,55 @@
 //! Compressors of encoded bytes, and the decision whether one earns its cost.
 
 use crate::error::{CodecError, Result};
-use crate::kinds::Compressor;
+use crate::kinds::{Compressor, Goal};
+use std::io::{Read, Write};
 
-/// Level of Zstandard: higher ones cost far more time than they save space on pages.
-const ZSTD_LEVEL: i32 = 1;
 /// Bytes that are compressed to see what that would save.
 const SAMPLE_BYTES: usize = 16 << 10;
 
+/// Level of Zstandard.
+fn zstd_level(goal: Goal) -> i32 {
+    match goal {
+        Goal::Fast => 1,
+        Goal::Small => 9,
+    }
+}
+
+/// Level of Gzip.
+fn gzip_level(goal: Goal) -> flate2::Compression {
+    match goal {
+        Goal::Fast => flate2::Compression::new(6),
+        Goal::Small => flate2::Compression::new(9),
+    }
+}
+
 /// Appends `body`, compressed.
-pub(crate) fn compress(compressor: Compressor, body: &[u8], out: &mut Vec<u8>) -> Result<()> {
+///
+/// # Errors
+/// If the compressor takes no body of this size; `out` may then hold a part.
+pub(crate) fn compress(
+    compressor: Compressor,
+    goal: Goal,
+    body: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let refused = || CodecError::Unsupported(compressor.name(), "a body of this size");
     match compressor {
         Compressor::Uncompressed => out.extend_from_slice(body),
-        Compressor::Lz4 => out.extend_from_slice(&lz4_flex::block::compress(body)),
-        Compressor::Zstd => {
-            let packed = zstd::bulk::compress(body, ZSTD_LEVEL)
-                .map_err(|_| CodecError::Unsupported("ZSTD", "a body of this size"))?;
-            out.extend_from_slice(&packed);
+        Compressor::Snappy => {
+            let packed = snap::raw::Encoder::new().compress_vec(body);
+            out.extend_from_slice(&packed.map_err(|_| refused())?);
         }
-        other => return Err(CodecError::Unsupported(other.name(), "writing")),
+        Compressor::Lz4 => out.extend_from_slice(&lz4_flex::block::compress(body)),
+        Compressor::Gzip => {
+            let mut encoder = flate2::write::GzEncoder::new(out, gzip_level(goal));
+            encoder.write_all(body).map_err(|_| refused())?;
+            encoder.finish().map_err(|_| refused())?;
+        }
+        Compressor::Zstd => {
+            let packed = zstd::bulk::compress(body, zstd_level(goal));
+            out.extend_from_slice(&packed.map_err(|_| refused())?);
+        }
     }
     Ok(())
 }
@@ -28,14 +59,40 @@ pub(crate) fn decompress(compressor: Compressor, packed: &[u8], len: usize) -> R
     const WRONG: CodecError = CodecError::Damaged("its compressed bytes are damaged");
     let body = match compressor {
         Compressor::Uncompressed => packed.to_vec(),
+        Compressor::Snappy => {
+            // The length that stands in the bytes is compared before it is believed.
+            if snap::raw::decompress_len(packed).map_err(|_| WRONG)? != len {
+                return Err(WRONG);
+            }
+            let mut body = vec![0; len];
+            let done = snap::raw::Decoder::new().decompress(packed, &mut body);
+            body.truncate(done.map_err(|_| WRONG)?);
+            body
+        }
         Compressor::Lz4 => lz4_flex::block::decompress(packed, len).map_err(|_| WRONG)?,
+        Compressor::Gzip => gunzip(packed, len).map_err(|_| WRONG)?,
         Compressor::Zstd => zstd::bulk::decompress(packed, len).map_err(|_| WRONG)?,
-        other => return Err(CodecError::Unsupported(other.name(), "reading")),
     };
     if body.len() == len {
         Ok(body)
     } else {
         Err(WRONG)
+    }
+}
+
+/// The bytes of one member that takes all of `packed`: up to `len` and one more, which tells that
+/// there are too many.
+fn gunzip(packed: &[u8], len: usize) -> std::io::Result<Vec<u8>> {
+    let mut decoder = flate2::bufread::GzDecoder::new(packed);
+    let mut body = Vec::with_capacity(len + 1);
+    decoder
+        .by_ref()
+        .take(len as u64 + 1)
+        .read_to_end(&mut body)?;
+    if decoder.into_inner().is_empty() {
+        Ok(body)
+    } else {
+        Err(std::io::ErrorKind::InvalidData.into())
     }
 }
 
@@ -48,7 +105,8 @@ pub(crate) fn choose_compressor(body: &[u8]) -> Compressor {
     let from = body.len().saturating_sub(SAMPLE_BYTES) / 2;
     let sample = &body[from..(from + SAMPLE_BYTES).min(body.len())];
     let lz4 = lz4_flex::block::compress(sample).len();
-    let zstd = zstd::bulk::compress(sample, ZSTD_LEVEL).map_or(usize::MAX, |packed| packed.len());
+    let zstd = zstd::bulk::compress(sample, zstd_level(Goal::Fast));
+    let zstd = zstd.map_or(usize::MAX, |packed| packed.len());
     let fast = if lz4 + sample.len() / 12 < sample.len() {
         (Compressor::Lz4, lz4)
     } else {
@@ -80,16 +138,23 @@ mod tests {
     #[test]
     fn compressed_bytes_come_back_and_damage_is_an_error() {
         let body: Vec<u8> = (0..5000u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
-        for compressor in [Compressor::Uncompressed, Compressor::Lz4, Compressor::Zstd] {
+        for compressor in Compressor::ALL {
+            for goal in [Goal::Fast, Goal::Small] {
+                let mut packed = Vec::new();
+                compress(compressor, goal, &body, &mut packed).unwrap();
+                assert_eq!(decompress(compressor, &packed, body.len()).unwrap(), body);
+                assert!(decompress(compressor, &packed, body.len() - 1).is_err());
+                assert!(decompress(compressor, &packed, body.len() + 1).is_err());
+                let cut = &packed[..packed.len() - 1];
+                assert!(decompress(compressor, cut, body.len()).is_err());
+                packed.push(0);
+                let more = decompress(compressor, &packed, body.len());
+                assert!(more.is_err(), "{} with a byte more", compressor.name());
+            }
             let mut packed = Vec::new();
-            compress(compressor, &body, &mut packed).unwrap();
-            assert_eq!(decompress(compressor, &packed, body.len()).unwrap(), body);
-            assert!(decompress(compressor, &packed, body.len() - 1).is_err());
-            assert!(decompress(compressor, &packed, body.len() + 1).is_err());
-            assert!(decompress(compressor, &packed[..packed.len() - 1], body.len()).is_err());
+            compress(compressor, Goal::Fast, &[], &mut packed).unwrap();
+            assert_eq!(decompress(compressor, &packed, 0).unwrap(), []);
         }
-        assert!(compress(Compressor::Gzip, &body, &mut Vec::new()).is_err());
-        assert!(decompress(Compressor::Snappy, &body, 1).is_err());
     }
 
     #[test]

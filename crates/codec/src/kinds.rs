@@ -1,8 +1,11 @@
-//! Numbers and names of encodings, compressors and value types; borrowed and owned values.
+//! Numbers and names of encodings, compressors and value types; what a caller asks for.
 //!
 //! Invariant: a number, once given, keeps its meaning for ever (`docs/formats/encodings.md`).
 
-/// How the values of a page stand in bytes. Numbers without an implementation are reserved.
+/// How the values of a page stand in bytes.
+///
+/// `TS_2DIFF`, `GORILLA`, `RLE` and `DICTIONARY` are the bytes of Apache `TsFile`; the others are
+/// Marigram's own, or those of the crates that are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -10,13 +13,13 @@ pub enum Encoding {
     /// Values one after the other.
     Plain = 0,
     /// Runs of equal values; a constant page is one run.
-    Rle = 1,
-    /// Reserved: delta-of-delta with bit packing in the form of IoTDB.
+    Runs = 1,
+    /// Differences of neighbours in blocks of 128, bit-packed.
     Ts2Diff = 2,
-    /// Reserved: XOR of floats (Pelkonen et al. 2015).
+    /// XOR of neighbours (Pelkonen et al. 2015).
     Gorilla = 3,
     /// Distinct values once, and the number of each value's entry.
-    Dictionary = 4,
+    Entries = 4,
     /// Frame of reference with `FastLanes` bit packing and patched exceptions.
     For = 5,
     /// Differences of neighbours, packed as `For`.
@@ -25,26 +28,32 @@ pub enum Encoding {
     Alp = 7,
     /// Floats cut into a left part from a small dictionary and packed right bits (same paper).
     AlpRd = 8,
-    /// Reserved: Pcodec.
+    /// Pcodec: numbers in latent bins (Loncaric, Jeppesen, Zinberg 2025).
     Pco = 9,
-    /// Reserved: fast static symbol table for strings (Boncz, Neumann, Leis 2020).
+    /// Fast static symbol table for strings (Boncz, Neumann, Leis 2020).
     Fsst = 10,
+    /// Runs and bit-packed groups of eight, mixed.
+    Rle = 11,
+    /// Distinct strings once, and their numbers as `Rle`.
+    Dictionary = 12,
 }
 
 impl Encoding {
-    /// Every encoding that has a number, reserved ones too.
-    pub const ALL: [Self; 11] = [
+    /// Every encoding, by its number.
+    pub const ALL: [Self; 13] = [
         Self::Plain,
-        Self::Rle,
+        Self::Runs,
         Self::Ts2Diff,
         Self::Gorilla,
-        Self::Dictionary,
+        Self::Entries,
         Self::For,
         Self::Delta,
         Self::Alp,
         Self::AlpRd,
         Self::Pco,
         Self::Fsst,
+        Self::Rle,
+        Self::Dictionary,
     ];
 
     /// The encoding with this number on disk; `None` for a number that none has.
@@ -52,43 +61,65 @@ impl Encoding {
         Self::ALL.get(usize::from(number)).copied()
     }
 
+    /// The encoding of this name, in letters of any case.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let is_named = |encoding: &Self| encoding.name().eq_ignore_ascii_case(name);
+        Self::ALL.into_iter().find(is_named)
+    }
+
     /// Name, as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "PLAIN",
-            Self::Rle => "RLE",
+            Self::Runs => "RUNS",
             Self::Ts2Diff => "TS_2DIFF",
             Self::Gorilla => "GORILLA",
-            Self::Dictionary => "DICTIONARY",
+            Self::Entries => "ENTRIES",
             Self::For => "FOR",
             Self::Delta => "DELTA",
             Self::Alp => "ALP",
             Self::AlpRd => "ALP_RD",
             Self::Pco => "PCO",
             Self::Fsst => "FSST",
+            Self::Rle => "RLE",
+            Self::Dictionary => "DICTIONARY",
+        }
+    }
+
+    /// Whether values of this type can be encoded so. (`RLE` and `TS_2DIFF` hold some floats only;
+    /// a page that they cannot hold exactly becomes `PLAIN`.)
+    pub fn suits(self, kind: ValueType) -> bool {
+        use ValueType::{Bool, Bytes, F32, F64, I32, I64, U64};
+        match self {
+            Self::Plain | Self::Runs | Self::Entries => true,
+            Self::Ts2Diff | Self::Gorilla | Self::Pco => !matches!(kind, Bool | Bytes),
+            Self::For | Self::Delta => matches!(kind, I32 | I64 | U64),
+            Self::Alp | Self::AlpRd => matches!(kind, F32 | F64),
+            Self::Rle => kind != Bytes,
+            Self::Fsst | Self::Dictionary => kind == Bytes,
         }
     }
 }
 
-/// What is done to the encoded bytes as a whole. Numbers without an implementation are reserved.
+/// What is done to the encoded bytes as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Compressor {
     /// Nothing.
     Uncompressed = 0,
-    /// Reserved.
+    /// Snappy, raw format (its length first, without frames).
     Snappy = 1,
     /// LZ4, block format without a length.
     Lz4 = 2,
-    /// Reserved.
+    /// One gzip member (RFC 1952).
     Gzip = 3,
     /// Zstandard, one frame.
     Zstd = 4,
 }
 
 impl Compressor {
-    /// Every compressor that has a number, reserved ones too.
+    /// Every compressor, by its number.
     pub const ALL: [Self; 5] = [
         Self::Uncompressed,
         Self::Snappy,
@@ -100,6 +131,12 @@ impl Compressor {
     /// The compressor with this number on disk; `None` for a number that none has.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The compressor of this name, in letters of any case.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let is_named = |compressor: &Self| compressor.name().eq_ignore_ascii_case(name);
+        Self::ALL.into_iter().find(is_named)
     }
 
     /// Name, as users write it.
@@ -134,6 +171,17 @@ pub enum ValueType {
 }
 
 impl ValueType {
+    /// Every type.
+    pub const ALL: [Self; 7] = [
+        Self::Bool,
+        Self::I32,
+        Self::I64,
+        Self::U64,
+        Self::F32,
+        Self::F64,
+        Self::Bytes,
+    ];
+
     /// Name, for messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -148,130 +196,24 @@ impl ValueType {
     }
 }
 
-/// Values of one page without nulls, borrowed.
-#[derive(Clone, Copy, Debug)]
-pub enum Values<'a> {
-    /// Truth values.
-    Bool(&'a [bool]),
-    /// 32-bit integers.
-    I32(&'a [i32]),
-    /// 64-bit integers; also times and timestamps.
-    I64(&'a [i64]),
-    /// 64-bit unsigned integers.
-    U64(&'a [u64]),
-    /// 32-bit floats.
-    F32(&'a [f32]),
-    /// 64-bit floats.
-    F64(&'a [f64]),
-    /// Strings and bytes.
-    Bytes {
-        /// One more entry than there are values, ascending, starting at any position of `data`.
-        offsets: &'a [i32],
-        /// The values' bytes.
-        data: &'a [u8],
-    },
+/// What the automatic choice is to look for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Goal {
+    /// Small and fast to write and to read: data that arrives and is asked for.
+    #[default]
+    Fast,
+    /// As small as can be: data that is written once more and seldom read. Pcodec and stronger
+    /// compression may be used.
+    Small,
 }
 
-impl Values<'_> {
-    /// Number of values.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Bool(values) => values.len(),
-            Self::I32(values) => values.len(),
-            Self::I64(values) => values.len(),
-            Self::U64(values) => values.len(),
-            Self::F32(values) => values.len(),
-            Self::F64(values) => values.len(),
-            Self::Bytes { offsets, .. } => offsets.len().saturating_sub(1),
-        }
-    }
-
-    /// Whether there are no values.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Type of the values.
-    pub fn value_type(&self) -> ValueType {
-        match self {
-            Self::Bool(_) => ValueType::Bool,
-            Self::I32(_) => ValueType::I32,
-            Self::I64(_) => ValueType::I64,
-            Self::U64(_) => ValueType::U64,
-            Self::F32(_) => ValueType::F32,
-            Self::F64(_) => ValueType::F64,
-            Self::Bytes { .. } => ValueType::Bytes,
-        }
-    }
-
-    /// Bytes that the values take in memory.
-    pub fn raw_bytes(&self) -> usize {
-        match self {
-            Self::Bool(values) => values.len().div_ceil(8),
-            Self::I32(values) => size_of_val(*values),
-            Self::I64(values) => size_of_val(*values),
-            Self::U64(values) => size_of_val(*values),
-            Self::F32(values) => size_of_val(*values),
-            Self::F64(values) => size_of_val(*values),
-            Self::Bytes { offsets, .. } => {
-                let bytes = match (offsets.first(), offsets.last()) {
-                    (Some(first), Some(last)) => (last - first) as usize,
-                    _ => 0,
-                };
-                bytes + size_of_val(*offsets)
-            }
-        }
-    }
-}
-
-/// Decoded values of one page.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OwnedValues {
-    /// Truth values, one bit each, lowest bit first.
-    Bool {
-        /// The bits; those past `len` are 0.
-        bits: Vec<u8>,
-        /// Number of values.
-        len: usize,
-    },
-    /// 32-bit integers.
-    I32(Vec<i32>),
-    /// 64-bit integers; also times and timestamps.
-    I64(Vec<i64>),
-    /// 64-bit unsigned integers.
-    U64(Vec<u64>),
-    /// 32-bit floats.
-    F32(Vec<f32>),
-    /// 64-bit floats.
-    F64(Vec<f64>),
-    /// Strings and bytes.
-    Bytes {
-        /// One more entry than there are values, ascending from 0 to the length of `data`.
-        offsets: Vec<i32>,
-        /// The values' bytes.
-        data: Vec<u8>,
-    },
-}
-
-/// What a caller lets a page hold, so that damaged bytes cannot ask for memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Values, at most.
-    pub values: usize,
-    /// Bytes of a body after decompression, and of strings after decoding, at most.
-    pub bytes: usize,
-}
-
-impl Limits {
-    pub(crate) fn check_bytes(self, claimed: u64) -> crate::error::Result<usize> {
-        if claimed > self.bytes as u64 {
-            let limit = self.bytes as u64;
-            return Err(crate::error::CodecError::Limit {
-                what: "bytes",
-                claimed,
-                limit,
-            });
-        }
-        Ok(claimed as usize)
-    }
+/// What is asked of [`encode`](crate::encode): an encoding and a compressor, or a choice by the values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Choice {
+    /// The encoding; `None`: what suits the values.
+    pub encoding: Option<Encoding>,
+    /// The compressor; `None`: what suits the encoded bytes.
+    pub compressor: Option<Compressor>,
+    /// What the automatic choice looks for.
+    pub goal: Goal,
 }

@@ -9,21 +9,27 @@
 //! allocate more than the caller's [`Limits`] allow.
 
 mod alp;
+mod alp_rd;
 mod bitpack;
 mod block;
 mod body;
 pub mod bytes;
 mod choose;
 mod compress;
-mod dictionary;
+mod entries;
 mod error;
 pub mod frame;
+mod fsst;
 mod integer;
 mod kinds;
+mod pco;
 mod plain;
 mod runs;
+pub mod tsfile_forms;
+mod values;
 
 pub use body::{Header, decode, encode, encode_as};
 pub use choose::choose;
 pub use error::{CodecError, Result};
-pub use kinds::{Compressor, Encoding, Limits, OwnedValues, ValueType, Values};
+pub use kinds::{Choice, Compressor, Encoding, Goal, ValueType};
+pub use values::{Limits, OwnedValues, Values};

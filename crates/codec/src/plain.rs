@@ -4,7 +4,7 @@
 use crate::bytes::Reader;
 use crate::error::{CodecError, Result};
 use crate::integer::{put_for, read_for};
-use crate::kinds::Limits;
+use crate::values::Limits;
 
 /// A number as it stands in memory and on disk.
 pub(crate) trait Plain: Copy {
@@ -60,13 +60,30 @@ pub(crate) fn read_bits(reader: &mut Reader<'_>, count: usize) -> Result<Vec<u8>
     Ok(bits)
 }
 
+/// Lengths of strings.
+pub(crate) fn lengths(offsets: &[i32]) -> Vec<u32> {
+    let length = |pair: &[i32]| (pair[1] - pair[0]) as u32;
+    offsets.windows(2).map(length).collect()
+}
+
+/// Offsets of strings of these lengths, and their bytes in all, if the caller allows so many.
+pub(crate) fn offsets_of(lengths: &[u32], limits: Limits) -> Result<(Vec<i32>, usize)> {
+    let mut offsets = Vec::with_capacity(lengths.len() + 1);
+    offsets.push(0);
+    let mut end = 0u64;
+    for length in lengths {
+        end += u64::from(*length);
+        offsets.push(end as i32);
+    }
+    if end > i32::MAX as u64 {
+        return Err(CodecError::Damaged("strings take 2 GiB or more"));
+    }
+    Ok((offsets, limits.check_bytes(end)?))
+}
+
 /// Appends strings: lengths in frames of reference, then all bytes.
 pub(crate) fn put_strings(offsets: &[i32], data: &[u8], out: &mut Vec<u8>) {
-    let lengths: Vec<u32> = offsets
-        .windows(2)
-        .map(|pair| (pair[1] - pair[0]) as u32)
-        .collect();
-    put_for(&lengths, out);
+    put_for(&lengths(offsets), out);
     if let (Some(first), Some(last)) = (offsets.first(), offsets.last()) {
         out.extend_from_slice(&data[*first as usize..*last as usize]);
     }
@@ -79,16 +96,6 @@ pub(crate) fn read_strings(
     limits: Limits,
 ) -> Result<(Vec<i32>, Vec<u8>)> {
     let lengths = read_for::<u32>(reader, count)?;
-    let mut offsets = Vec::with_capacity(count + 1);
-    offsets.push(0);
-    let mut end = 0u64;
-    for length in lengths {
-        end += u64::from(length);
-        offsets.push(end as i32);
-    }
-    if end > i32::MAX as u64 {
-        return Err(CodecError::Damaged("strings take 2 GiB or more"));
-    }
-    let len = limits.check_bytes(end)?;
-    Ok((offsets, reader.take(len)?.to_vec()))
+    let (offsets, total) = offsets_of(&lengths, limits)?;
+    Ok((offsets, reader.take(total)?.to_vec()))
 }

@@ -10,7 +10,9 @@ use arrow_array::{
     new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use marigram_codec::{Compressor, Encoding, Header, Limits, OwnedValues, ValueType, Values};
+use marigram_codec::{
+    Choice, Compressor, Encoding, Header, Limits, OwnedValues, ValueType, Values,
+};
 use marigram_model::FieldType;
 use std::sync::Arc;
 
@@ -83,7 +85,7 @@ pub(crate) fn encode_page(values: &ArrayRef, out: &mut Vec<u8>) -> Result<(), Da
         }
     }
     let dense = dense(kind, values, nulls);
-    let header = marigram_codec::encode(dense.values(), out);
+    let header = marigram_codec::encode(dense.values(), Choice::default(), out);
     let body_bytes = (out.len() - start - HEADER_BYTES) as u32;
     out[start] = header.encoding as u8;
     out[start + 1] = header.compressor as u8;

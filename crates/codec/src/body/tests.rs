@@ -1,6 +1,8 @@
 //! Round trips of every encoding and type, and decoding of arbitrary and damaged bytes.
 
 use super::*;
+use crate::error::CodecError;
+use crate::plain::put_bits;
 use proptest::prelude::*;
 
 const LIMITS: Limits = Limits {
@@ -131,7 +133,7 @@ proptest! {
     fn chosen_encodings_give_back_every_value(owned in any_values()) {
         let values = owned.values();
         let mut out = Vec::new();
-        let header = encode(values, &mut out);
+        let header = encode(values, Choice::default(), &mut out);
         let back = decode(values.value_type(), header, values.len(), &out, LIMITS).unwrap();
         assert_same(values, &back);
     }
@@ -141,7 +143,7 @@ proptest! {
         let values = owned.values();
         let mut taken = 0;
         for encoding in Encoding::ALL {
-            for compressor in [Compressor::Uncompressed, Compressor::Lz4, Compressor::Zstd] {
+            for compressor in Compressor::ALL {
                 let mut out = Vec::new();
                 let Ok(header) = encode_as(values, encoding, compressor, &mut out) else {
                     continue;
@@ -151,7 +153,7 @@ proptest! {
                 assert_same(values, &back);
             }
         }
-        assert!(taken >= 6, "at least PLAIN and RLE take every type");
+        assert!(taken >= 6, "at least PLAIN and RUNS take every type");
     }
 
     #[test]
@@ -205,7 +207,7 @@ proptest! {
 fn limits_are_kept() {
     let values = [5i64; 1000];
     let mut out = Vec::new();
-    let header = encode(Values::I64(&values), &mut out);
+    let header = encode(Values::I64(&values), Choice::default(), &mut out);
     let tight = Limits {
         values: 999,
         bytes: 1 << 20,
@@ -222,7 +224,7 @@ fn limits_are_kept() {
 
     let owned = strings(&vec![b"0123456789".to_vec(); 1000]);
     let mut out = Vec::new();
-    let header = encode(owned.values(), &mut out);
+    let header = encode(owned.values(), Choice::default(), &mut out);
     assert!(out.len() < 100);
     let tight = Limits {
         values: 1000,

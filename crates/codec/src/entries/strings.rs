@@ -1,4 +1,4 @@
-//! Distinct strings once, in the order of their first appearance, and the entry of each value.
+//! Distinct strings.
 //!
 //! ```text
 //! varint  number of entries
@@ -9,12 +9,12 @@
 use crate::bytes::{Reader, put_varint};
 use crate::error::{CodecError, Result};
 use crate::integer::{put_for, read_for};
-use crate::kinds::Limits;
 use crate::plain::{put_strings, read_strings};
+use crate::values::Limits;
 use std::collections::HashMap;
 
 /// Appends strings with a dictionary.
-pub(crate) fn put_dictionary(offsets: &[i32], data: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn put_entries(offsets: &[i32], data: &[u8], out: &mut Vec<u8>) {
     let mut entries: HashMap<&[u8], u32> = HashMap::new();
     let mut entry_offsets = vec![0];
     let mut entry_data = Vec::new();
@@ -40,8 +40,8 @@ pub(crate) fn put_dictionary(offsets: &[i32], data: &[u8], out: &mut Vec<u8>) {
     put_for(&indices, out);
 }
 
-/// Reads `count` strings written by [`put_dictionary`].
-pub(crate) fn read_dictionary(
+/// Reads `count` strings written by [`put_entries`].
+pub(crate) fn read_entries(
     reader: &mut Reader<'_>,
     count: usize,
     limits: Limits,

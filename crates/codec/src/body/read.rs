@@ -1,0 +1,175 @@
+//! Encoded bytes to values: which encoding reads which type.
+
+use crate::alp::{Float, read_alp};
+use crate::alp_rd::read_alp_rd;
+use crate::bytes::Reader;
+use crate::entries::numbers::{self, Entry};
+use crate::entries::strings;
+use crate::error::{CodecError, Result};
+use crate::fsst::read_fsst;
+use crate::integer::{Integer, read_delta, read_for};
+use crate::kinds::{Encoding, ValueType};
+use crate::pco::{Number, read_pco};
+use crate::plain::{Plain, put_bits, read_bits, read_numbers, read_strings};
+use crate::runs::{expand, read_lengths};
+use crate::tsfile_forms;
+use crate::values::{Limits, OwnedValues};
+
+/// Reads `count` values.
+pub(super) fn read(
+    kind: ValueType,
+    encoding: Encoding,
+    count: usize,
+    reader: &mut Reader<'_>,
+    limits: Limits,
+) -> Result<OwnedValues> {
+    if matches!(
+        encoding,
+        Encoding::Rle | Encoding::Ts2Diff | Encoding::Gorilla | Encoding::Dictionary
+    ) {
+        return tsfile_forms::read(kind, encoding, count, reader, limits);
+    }
+    Ok(match kind {
+        ValueType::Bool => {
+            let bits = read_truths(encoding, count, reader)?;
+            OwnedValues::Bool { bits, len: count }
+        }
+        ValueType::I32 => OwnedValues::I32(read_integers(kind, encoding, count, reader)?),
+        ValueType::I64 => OwnedValues::I64(read_integers(kind, encoding, count, reader)?),
+        ValueType::U64 => OwnedValues::U64(read_integers(kind, encoding, count, reader)?),
+        ValueType::F32 => OwnedValues::F32(read_floats(kind, encoding, count, reader)?),
+        ValueType::F64 => OwnedValues::F64(read_floats(kind, encoding, count, reader)?),
+        ValueType::Bytes => {
+            let (offsets, data) = match encoding {
+                Encoding::Plain => read_strings(reader, count, limits)?,
+                Encoding::Entries => strings::read_entries(reader, count, limits)?,
+                Encoding::Runs => read_string_runs(reader, count, limits)?,
+                Encoding::Fsst => read_fsst(reader, count, limits)?,
+                _ => return Err(unsupported(encoding, kind)),
+            };
+            OwnedValues::Bytes { offsets, data }
+        }
+    })
+}
+
+fn unsupported(encoding: Encoding, kind: ValueType) -> CodecError {
+    CodecError::Unsupported(encoding.name(), kind.name())
+}
+
+fn read_truths(encoding: Encoding, count: usize, reader: &mut Reader<'_>) -> Result<Vec<u8>> {
+    match encoding {
+        Encoding::Plain => read_bits(reader, count),
+        Encoding::Runs => {
+            let lengths = read_lengths(reader, count)?;
+            let bits = read_bits(reader, lengths.len())?;
+            Ok(spread_bits(&bits, &lengths, count))
+        }
+        Encoding::Entries => {
+            let numbers = numbers::read_entries::<i32>(reader, count)?;
+            if numbers.iter().any(|number| number & !1 != 0) {
+                return Err(CodecError::Damaged("a truth value is neither 0 nor 1"));
+            }
+            let truths: Vec<bool> = numbers.iter().map(|number| *number == 1).collect();
+            let mut bits = Vec::with_capacity(count.div_ceil(8));
+            put_bits(&truths, &mut bits);
+            Ok(bits)
+        }
+        _ => Err(unsupported(encoding, ValueType::Bool)),
+    }
+}
+
+fn read_integers<T: Integer + Plain + Entry + Number>(
+    kind: ValueType,
+    encoding: Encoding,
+    count: usize,
+    reader: &mut Reader<'_>,
+) -> Result<Vec<T>> {
+    match encoding {
+        Encoding::Plain => read_numbers(reader, count),
+        Encoding::For => read_for(reader, count),
+        Encoding::Delta => read_delta(reader, count),
+        Encoding::Runs => {
+            let lengths = read_lengths(reader, count)?;
+            let values = read_for(reader, lengths.len())?;
+            Ok(expand(&values, &lengths, count))
+        }
+        Encoding::Entries => numbers::read_entries(reader, count),
+        Encoding::Pco => read_pco(reader.take(reader.remaining())?, count),
+        _ => Err(unsupported(encoding, kind)),
+    }
+}
+
+fn read_floats<T: Float + Entry + Number>(
+    kind: ValueType,
+    encoding: Encoding,
+    count: usize,
+    reader: &mut Reader<'_>,
+) -> Result<Vec<T>> {
+    match encoding {
+        Encoding::Plain => read_numbers(reader, count),
+        Encoding::Alp => read_alp(reader, count),
+        Encoding::AlpRd => read_alp_rd(reader, count),
+        Encoding::Runs => {
+            let lengths = read_lengths(reader, count)?;
+            let values = read_numbers(reader, lengths.len())?;
+            Ok(expand(&values, &lengths, count))
+        }
+        Encoding::Entries => numbers::read_entries(reader, count),
+        Encoding::Pco => read_pco(reader.take(reader.remaining())?, count),
+        _ => Err(unsupported(encoding, kind)),
+    }
+}
+
+fn read_string_runs(
+    reader: &mut Reader<'_>,
+    count: usize,
+    limits: Limits,
+) -> Result<(Vec<i32>, Vec<u8>)> {
+    let lengths = read_lengths(reader, count)?;
+    let (run_offsets, run_data) = read_strings(reader, lengths.len(), limits)?;
+    let widths = run_offsets
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) as u64);
+    let bytes: u64 = widths
+        .zip(&lengths)
+        .map(|(width, rows)| width * u64::from(*rows))
+        .sum();
+    if bytes > i32::MAX as u64 {
+        return Err(CodecError::Damaged("strings take 2 GiB or more"));
+    }
+    let mut data = Vec::with_capacity(limits.check_bytes(bytes)?);
+    let mut offsets = Vec::with_capacity(count + 1);
+    offsets.push(0);
+    for (pair, rows) in run_offsets.windows(2).zip(lengths) {
+        let value = &run_data[pair[0] as usize..pair[1] as usize];
+        for _ in 0..rows {
+            data.extend_from_slice(value);
+            offsets.push(data.len() as i32);
+        }
+    }
+    Ok((offsets, data))
+}
+
+/// Each bit as often as its run is long.
+fn spread_bits(bits: &[u8], lengths: &[u32], count: usize) -> Vec<u8> {
+    let mut out = vec![0; count.div_ceil(8)];
+    let mut row = 0;
+    for (run, length) in lengths.iter().enumerate() {
+        let end = row + *length as usize;
+        if bits[run / 8] >> (run % 8) & 1 == 1 {
+            while row < end && row % 8 != 0 {
+                out[row / 8] |= 1 << (row % 8);
+                row += 1;
+            }
+            let bytes = (end - row) / 8;
+            out[row / 8..row / 8 + bytes].fill(0xff);
+            row += bytes * 8;
+            while row < end {
+                out[row / 8] |= 1 << (row % 8);
+                row += 1;
+            }
+        }
+        row = end;
+    }
+    out
+}

@@ -1,0 +1,145 @@
+//! Pcodec (crate `pco`; Loncaric, Jeppesen, Zinberg: Pcodec, 2025): numbers as bins and offsets,
+//! after a mode and a delta that are found for each page. Smallest of all, and slower than packing.
+//!
+//! ```text
+//! [u8; 2]  version of Pcodec's format
+//! ...      one chunk's metadata, and its one page
+//! ```
+//!
+//! Invariant: nothing that a damaged page claims is allocated before it was compared with the number
+//! of values. The crate itself refuses most damage; two sizes that it would believe are checked here.
+
+use crate::error::{CodecError, Result};
+pub(crate) use ::pco::data_types::Number;
+use ::pco::metadata::DeltaEncoding;
+use ::pco::wrapped::{FileCompressor, FileDecompressor};
+use ::pco::{ChunkConfig, PagingSpec};
+
+/// Level of compression: the crate's own middle. Higher ones gain next to nothing on pages.
+const LEVEL: usize = 8;
+/// Latents that a page may look back on, whatever its number of values.
+const WINDOW_MIN: usize = 1 << 15;
+/// Number of the mode in which a dictionary of distinct values stands before all else.
+const MODE_DICTIONARY: u8 = 4;
+
+const REFUSED: CodecError = CodecError::Unsupported("PCO", "these values");
+
+/// Appends `values`.
+///
+/// # Errors
+/// If the crate refuses them, such as more than 2^24.
+pub(crate) fn put_pco<T: Number>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
+    if values.is_empty() {
+        return Ok(());
+    }
+    let config = ChunkConfig::default()
+        .with_compression_level(LEVEL)
+        .with_paging_spec(PagingSpec::Exact(vec![values.len()]));
+    let start = out.len();
+    let mut put = || {
+        let file = FileCompressor::default();
+        file.write_header(&mut *out)?;
+        let mut chunk = file.chunk_compressor(values, &config)?;
+        chunk.write_meta(&mut *out)?;
+        chunk.write_page(0, &mut *out).map(drop)
+    };
+    let done = put();
+    done.map_err(|_: ::pco::errors::PcoError| {
+        out.truncate(start);
+        REFUSED
+    })
+}
+
+/// Reads `count` values from all of `bytes`.
+pub(crate) fn read_pco<T: Number>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
+    const DAMAGED: CodecError = CodecError::Damaged("Pcodec cannot read it");
+    if count == 0 {
+        return match bytes {
+            [] => Ok(Vec::new()),
+            _ => Err(CodecError::Damaged("bytes are left over at its end")),
+        };
+    }
+    check_dictionary(bytes, count)?;
+    let (file, rest) = FileDecompressor::new(bytes).map_err(|_| DAMAGED)?;
+    let (mut chunk, rest) = file.chunk_decompressor::<T, _>(rest).map_err(|_| DAMAGED)?;
+    if let DeltaEncoding::Lookback { config, .. } = &chunk.meta().delta_encoding {
+        let window = 1usize << config.window_n_log;
+        if window > WINDOW_MIN.max(count.next_power_of_two()) {
+            return Err(CodecError::Damaged("it looks back further than it is long"));
+        }
+    }
+    let mut values = vec![T::default(); count];
+    let mut page = chunk.page_decompressor(rest, count).map_err(|_| DAMAGED)?;
+    let progress = page.read(&mut values).map_err(|_| DAMAGED)?;
+    if progress.n_processed != count || !progress.finished || !page.into_src().is_empty() {
+        return Err(DAMAGED);
+    }
+    Ok(values)
+}
+
+/// The crate makes room for a dictionary before it looks whether one can be there: it stands behind
+/// the two bytes of the version as four bits of mode and 25 of length, lowest first.
+fn check_dictionary(bytes: &[u8], count: usize) -> Result<()> {
+    let Some((head, _)) = bytes.split_first_chunk::<6>() else {
+        return Err(CodecError::Damaged("it ends early"));
+    };
+    if head[0] < 4 {
+        return Err(CodecError::Damaged(
+            "its version of Pcodec was never written",
+        ));
+    }
+    let word = u32::from_le_bytes([head[2], head[3], head[4], head[5]]);
+    let entries = word >> 4 & ((1 << 25) - 1);
+    if word as u8 & 0xf == MODE_DICTIONARY && entries as usize > count {
+        return Err(CodecError::Damaged("a dictionary has too many entries"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn page(count: u32) -> Vec<u8> {
+        let values: Vec<i64> = (0..i64::from(count)).map(|n| n * n % 977).collect();
+        let mut out = Vec::new();
+        put_pco(&values, &mut out).unwrap();
+        assert_eq!(read_pco::<i64>(&out, values.len()).unwrap(), values);
+        out
+    }
+
+    #[test]
+    fn the_number_of_values_is_checked() {
+        let bytes = page(1000);
+        assert!(read_pco::<i64>(&bytes, 1001).is_err() || read_pco::<i64>(&bytes, 999).is_err());
+        assert!(read_pco::<i64>(&bytes[..bytes.len() - 1], 1000).is_err());
+        assert!(read_pco::<i64>(&[&bytes[..], &[0]].concat(), 1000).is_err());
+        assert!(read_pco::<i64>(&[0], 0).is_err());
+    }
+
+    #[test]
+    fn a_claimed_dictionary_is_not_believed() {
+        let mut bytes = page(1000);
+        bytes[2..6].copy_from_slice(&(4u32 | ((1 << 25) - 1) << 4).to_le_bytes());
+        let wrong = CodecError::Damaged("a dictionary has too many entries");
+        assert_eq!(read_pco::<i64>(&bytes, 1000), Err(wrong));
+    }
+
+    proptest! {
+        #[test]
+        fn damage_never_panics(
+            count in 1u32..3000,
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            let mut bytes = page(count);
+            for (at, byte) in changes {
+                let at = at.index(bytes.len().min(80));
+                bytes[at] = byte;
+            }
+            let _ = read_pco::<i64>(&bytes, count as usize);
+            let _ = read_pco::<f32>(&bytes, count as usize);
+            let _ = read_pco::<f64>(&bytes, count as usize / 2 + 1);
+        }
+    }
+}

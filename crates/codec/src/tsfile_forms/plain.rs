@@ -1,0 +1,86 @@
+//! `PLAIN` of `TsFile`: one byte a truth value, 32-bit integers as signed varints, everything else
+//! highest byte first, strings behind their length as a signed varint.
+
+use crate::bytes::{Reader, put_signed};
+use crate::error::{CodecError, Result};
+use crate::values::Limits;
+
+/// Appends 32-bit integers.
+pub(super) fn put_varints(values: &[i32], out: &mut Vec<u8>) {
+    for value in values {
+        put_signed(i64::from(*value), out);
+    }
+}
+
+/// Reads `count` 32-bit integers.
+pub(super) fn read_varints(reader: &mut Reader<'_>, count: usize) -> Result<Vec<i32>> {
+    let too_wide = CodecError::Damaged("a number takes more than 32 bits");
+    let mut values = Vec::with_capacity(count);
+    for _ in 0..count {
+        values.push(i32::try_from(reader.signed()?).map_err(|_| too_wide)?);
+    }
+    Ok(values)
+}
+
+/// The next `count` pieces of `N` bytes.
+pub(super) fn read_pieces<'a, const N: usize>(
+    reader: &mut Reader<'a>,
+    count: usize,
+) -> Result<&'a [[u8; N]]> {
+    let len = count
+        .checked_mul(N)
+        .ok_or(CodecError::Damaged("too many values"))?;
+    Ok(reader.take(len)?.as_chunks::<N>().0)
+}
+
+/// Reads `count` truth values, one byte each.
+pub(super) fn read_truths(reader: &mut Reader<'_>, count: usize) -> Result<Vec<bool>> {
+    let truth = |byte: &u8| match byte {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(CodecError::Damaged("a truth value is neither 0 nor 1")),
+    };
+    reader.take(count)?.iter().map(truth).collect()
+}
+
+/// Appends one string.
+pub(super) fn put_string(text: &[u8], out: &mut Vec<u8>) {
+    put_signed(text.len() as i64, out);
+    out.extend_from_slice(text);
+}
+
+/// Reads one string.
+pub(super) fn read_string<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
+    let len = usize::try_from(reader.signed()?);
+    let len = len.map_err(|_| CodecError::Damaged("a string's length is out of range"))?;
+    reader.take(len)
+}
+
+/// Reads `count` strings.
+pub(super) fn read_strings(
+    reader: &mut Reader<'_>,
+    count: usize,
+    limits: Limits,
+) -> Result<(Vec<i32>, Vec<u8>)> {
+    let mut ahead = *reader;
+    let mut total = 0u64;
+    for _ in 0..count {
+        total += read_string(&mut ahead)?.len() as u64;
+    }
+    let mut data = Vec::with_capacity(check_total(total, limits)?);
+    let mut offsets = Vec::with_capacity(count + 1);
+    offsets.push(0);
+    for _ in 0..count {
+        data.extend_from_slice(read_string(reader)?);
+        offsets.push(data.len() as i32);
+    }
+    Ok((offsets, data))
+}
+
+/// The bytes of all strings of a page, if the caller allows so many.
+pub(super) fn check_total(bytes: u64, limits: Limits) -> Result<usize> {
+    if bytes > i32::MAX as u64 {
+        return Err(CodecError::Damaged("strings take 2 GiB or more"));
+    }
+    limits.check_bytes(bytes)
+}

@@ -1,0 +1,77 @@
+//! The integers that `TsFile` packs: 32 and 64 bits wide, with arithmetic that wraps.
+
+/// A signed integer of 32 or 64 bits.
+pub(super) trait Word: Copy + PartialEq + PartialOrd {
+    const BITS: u32;
+    const MAX: Self;
+    /// What ends a page of `GORILLA` integers.
+    const GORILLA_END: Self;
+    /// The bits, without sign.
+    fn wide(self) -> u64;
+    /// The low bits of `value`.
+    fn narrow(value: u64) -> Self;
+    fn plus(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    /// Appends all bytes, highest first.
+    fn put(self, out: &mut Vec<u8>);
+    /// Appends the low `bytes` bytes, in the order that a run's value has.
+    fn put_short(self, bytes: usize, out: &mut Vec<u8>);
+    /// Reads what [`Word::put_short`] appends.
+    fn read_short(bytes: &[u8]) -> Self;
+}
+
+impl Word for i32 {
+    const BITS: u32 = 32;
+    const MAX: Self = i32::MAX;
+    const GORILLA_END: Self = i32::MIN;
+    fn wide(self) -> u64 {
+        u64::from(self as u32)
+    }
+    fn narrow(value: u64) -> Self {
+        value as Self
+    }
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+    fn minus(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
+    fn put(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+    fn put_short(self, bytes: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_le_bytes()[..bytes]);
+    }
+    fn read_short(bytes: &[u8]) -> Self {
+        let fold = |value, byte: &u8| value << 8 | i32::from(*byte);
+        bytes.iter().rev().fold(0, fold)
+    }
+}
+
+impl Word for i64 {
+    const BITS: u32 = 64;
+    const MAX: Self = i64::MAX;
+    const GORILLA_END: Self = i64::MIN;
+    fn wide(self) -> u64 {
+        self as u64
+    }
+    fn narrow(value: u64) -> Self {
+        value as Self
+    }
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+    fn minus(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
+    fn put(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+    fn put_short(self, bytes: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes()[8 - bytes..]);
+    }
+    fn read_short(bytes: &[u8]) -> Self {
+        let fold = |value, byte: &u8| value << 8 | i64::from(*byte);
+        bytes.iter().fold(0, fold)
+    }
+}
