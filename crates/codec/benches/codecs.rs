@@ -8,8 +8,8 @@
     reason = "a benchmark reads the machine's clock"
 )]
 
+use marigram_codec::{Choice, Encoding, Header, Limits, Values, decode, encode, encode_as};
 use marigram_codec::{Compressor, ValueType};
-use marigram_codec::{Encoding, Header, Limits, Values, decode, encode, encode_as};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -52,7 +52,7 @@ fn report<T>(name: &str, kind: ValueType, pages: &[Vec<T>], view: impl Fn(&[T]) 
         let start = Instant::now();
         for page in pages {
             let mut out = Vec::new();
-            let header = encode(view(page), &mut out);
+            let header = encode(view(page), Choice::default(), &mut out);
             encoded.push((header, out));
         }
         encode_ns = encode_ns.min(start.elapsed().as_nanos());
@@ -156,6 +156,7 @@ fn main() {
             offsets: &offsets,
             data: &data,
         },
+        Choice::default(),
         &mut out,
     );
     println!(

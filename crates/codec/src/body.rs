@@ -10,7 +10,7 @@ use crate::compress::{choose_compressor, compress, decompress};
 use crate::dictionary::{put_dictionary, read_dictionary};
 use crate::error::{CodecError, Result};
 use crate::integer::{Integer, put_delta, put_for, read_delta, read_for};
-use crate::kinds::{Compressor, Encoding, Limits, OwnedValues, ValueType, Values};
+use crate::kinds::{Choice, Compressor, Encoding, Limits, OwnedValues, ValueType, Values};
 use crate::plain::{Plain, put_bits, put_strings, read_bits, read_numbers, read_strings};
 use crate::runs::{cut, expand, put_lengths, read_lengths};
 
@@ -25,25 +25,32 @@ pub struct Header {
     pub body_bytes: u32,
 }
 
-/// Appends `values` in the encoding and with the compressor that suit them.
+/// Appends `values` as `choice` says, and as suits them where it leaves that open. An encoding that
+/// cannot hold them gives PLAIN.
 ///
 /// # Panics
 /// If the encoded values take 4 GiB or more: callers bound their pages far below that.
-pub fn encode(values: Values<'_>, out: &mut Vec<u8>) -> Header {
-    let encoding = choose(values);
+pub fn encode(values: Values<'_>, choice: Choice, out: &mut Vec<u8>) -> Header {
     let start = out.len();
-    put(values, encoding, out).expect("the chosen encoding is one for these values");
+    let mut encoding = choice.encoding.unwrap_or_else(|| choose(values));
+    if put(values, encoding, out).is_err() {
+        out.truncate(start);
+        encoding = Encoding::Plain;
+        put(values, encoding, out).expect("PLAIN takes every type");
+    }
     let body_bytes = u32::try_from(out.len() - start).expect("a page is far smaller than 4 GiB");
-    let mut compressor = Compressor::Uncompressed;
     // Packed bits do not compress; bytes and raw floats may.
     let is_packed = matches!(encoding, Encoding::For | Encoding::Delta | Encoding::Alp);
-    if !is_packed {
-        compressor = choose_compressor(&out[start..]);
-    }
+    let mut compressor = match choice.compressor {
+        Some(compressor) => compressor,
+        None if is_packed => Compressor::Uncompressed,
+        None => choose_compressor(&out[start..]),
+    };
     if compressor != Compressor::Uncompressed {
         let mut packed = Vec::new();
-        let done = compress(compressor, &out[start..], &mut packed);
-        if done.is_ok() && packed.len() + packed.len() / 16 < out.len() - start {
+        let done = compress(compressor, &out[start..], &mut packed).is_ok();
+        let pays = packed.len() + packed.len() / 16 < out.len() - start;
+        if done && (pays || choice.compressor.is_some()) {
             out.truncate(start);
             out.extend_from_slice(&packed);
         } else {
@@ -126,10 +133,10 @@ fn put(values: Values<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> 
         (Encoding::Delta, Values::U64(values)) => put_delta(values, out),
         (Encoding::Alp, Values::F32(values)) => put_alp(values, out),
         (Encoding::Alp, Values::F64(values)) => put_alp(values, out),
-        (Encoding::Dictionary, Values::Bytes { offsets, data }) => {
+        (Encoding::Entries, Values::Bytes { offsets, data }) => {
             put_dictionary(offsets, data, out);
         }
-        (Encoding::Rle, values) => put_runs(values, out),
+        (Encoding::Runs, values) => put_runs(values, out),
         (encoding, values) => {
             return Err(CodecError::Unsupported(
                 encoding.name(),
@@ -212,7 +219,7 @@ fn read_values(
         ValueType::Bool => {
             let bits = match encoding {
                 Encoding::Plain => read_bits(reader, count)?,
-                Encoding::Rle => {
+                Encoding::Runs => {
                     let lengths = read_lengths(reader, count)?;
                     let bits = read_bits(reader, lengths.len())?;
                     spread_bits(&bits, &lengths, count)
@@ -227,20 +234,20 @@ fn read_values(
         ValueType::F32 => OwnedValues::F32(match encoding {
             Encoding::Plain => read_numbers(reader, count)?,
             Encoding::Alp => read_alp(reader, count)?,
-            Encoding::Rle => read_float_runs(reader, count)?,
+            Encoding::Runs => read_float_runs(reader, count)?,
             _ => return Err(unsupported()),
         }),
         ValueType::F64 => OwnedValues::F64(match encoding {
             Encoding::Plain => read_numbers(reader, count)?,
             Encoding::Alp => read_alp(reader, count)?,
-            Encoding::Rle => read_float_runs(reader, count)?,
+            Encoding::Runs => read_float_runs(reader, count)?,
             _ => return Err(unsupported()),
         }),
         ValueType::Bytes => {
             let (offsets, data) = match encoding {
                 Encoding::Plain => read_strings(reader, count, limits)?,
-                Encoding::Dictionary => read_dictionary(reader, count, limits)?,
-                Encoding::Rle => read_string_runs(reader, count, limits)?,
+                Encoding::Entries => read_dictionary(reader, count, limits)?,
+                Encoding::Runs => read_string_runs(reader, count, limits)?,
                 _ => return Err(unsupported()),
             };
             OwnedValues::Bytes { offsets, data }
@@ -258,7 +265,7 @@ fn read_integers<T: Integer + Plain>(
         Encoding::Plain => read_numbers(reader, count),
         Encoding::For => read_for(reader, count),
         Encoding::Delta => read_delta(reader, count),
-        Encoding::Rle => {
+        Encoding::Runs => {
             let lengths = read_lengths(reader, count)?;
             let values = read_for(reader, lengths.len())?;
             Ok(expand(&values, &lengths, count))

@@ -15,7 +15,7 @@ pub fn choose(values: Values<'_>) -> Encoding {
             let runs = count_runs(values.len(), |a, b| values[a] == values[b]);
             // A run takes about ten bits, a value one.
             if runs * 12 < values.len() {
-                Encoding::Rle
+                Encoding::Runs
             } else {
                 Encoding::Plain
             }
@@ -44,7 +44,7 @@ fn choose_integer<T: Integer>(values: &[T]) -> Encoding {
     let plain = size_of_val(values);
     let runs = count_runs(count, |a, b| values[a] == values[b]);
     if runs == 1 {
-        return Encoding::Rle;
+        return Encoding::Runs;
     }
     let (frame, delta) = integer::estimate(values);
     // Prefix sums take time; a difference of a twentieth does not pay for it.
@@ -56,7 +56,7 @@ fn choose_integer<T: Integer>(values: &[T]) -> Encoding {
     // A run's value takes what a value takes in a frame, or more; its length another ten bits.
     let rle = 12 + runs * 2 + (frame * runs).div_ceil(count);
     if runs * 4 < count && rle < size - size / 5 {
-        return Encoding::Rle;
+        return Encoding::Runs;
     }
     if size < plain {
         packed
@@ -72,13 +72,13 @@ fn choose_float<F: Float>(values: &[F]) -> Encoding {
     }
     let runs = count_runs(count, |a, b| values[a].same(values[b]));
     if runs == 1 {
-        return Encoding::Rle;
+        return Encoding::Runs;
     }
     let plain = count * F::BYTES;
     let alp = alp::estimate(values);
     let rle = 12 + runs * (F::BYTES + 2);
     if runs * 4 < count && rle < alp - alp / 5 {
-        return Encoding::Rle;
+        return Encoding::Runs;
     }
     if alp < plain - plain / 10 {
         Encoding::Alp
@@ -92,10 +92,10 @@ fn choose_strings(offsets: &[i32], data: &[u8]) -> Encoding {
     let value = |at: usize| &data[offsets[at] as usize..offsets[at + 1] as usize];
     let runs = count_runs(count, |a, b| value(a) == value(b));
     if runs == 1 || (count > 0 && runs * 64 < count) {
-        return Encoding::Rle;
+        return Encoding::Runs;
     }
     if count >= 2 && distinct_share(offsets, data) <= 128 {
-        return Encoding::Dictionary;
+        return Encoding::Entries;
     }
     Encoding::Plain
 }
@@ -112,9 +112,9 @@ mod tests {
         assert_eq!(choose(Values::I64(&times)), Encoding::Delta);
         let small: Vec<i32> = (0..8192).map(|i| i * 7919 % 64).collect();
         assert_eq!(choose(Values::I32(&small)), Encoding::For);
-        assert_eq!(choose(Values::U64(&[7; 100])), Encoding::Rle);
+        assert_eq!(choose(Values::U64(&[7; 100])), Encoding::Runs);
         let steps: Vec<i64> = (0..8192).map(|i| i / 512 * 7919 % 101).collect();
-        assert_eq!(choose(Values::I64(&steps)), Encoding::Rle);
+        assert_eq!(choose(Values::I64(&steps)), Encoding::Runs);
         let decimals: Vec<f64> = (0..8192)
             .map(|i| f64::from(i * 7919 % 1000) / 10.0)
             .collect();
@@ -128,7 +128,7 @@ mod tests {
         };
         let noise: Vec<f64> = (0..8192).map(|_| random()).collect();
         assert_eq!(choose(Values::F64(&noise)), Encoding::Plain);
-        assert_eq!(choose(Values::Bool(&[true; 64])), Encoding::Rle);
+        assert_eq!(choose(Values::Bool(&[true; 64])), Encoding::Runs);
         assert_eq!(
             choose(Values::Bool(&[true, false, false, true])),
             Encoding::Plain
@@ -140,9 +140,9 @@ mod tests {
                 data,
             })
         };
-        assert_eq!(choose_text(b"abab"), Encoding::Dictionary);
+        assert_eq!(choose_text(b"abab"), Encoding::Entries);
         assert_eq!(choose_text(b"abcd"), Encoding::Plain);
-        assert_eq!(choose_text(b"aaaa"), Encoding::Rle);
+        assert_eq!(choose_text(b"aaaa"), Encoding::Runs);
         assert_eq!(choose(Values::F32(&[])), Encoding::Plain);
     }
 }

@@ -9,14 +9,14 @@
 pub enum Encoding {
     /// Values one after the other.
     Plain = 0,
-    /// Runs of equal values; a constant page is one run.
-    Rle = 1,
+    /// Runs of equal values, Marigram's own form; a constant page is one run.
+    Runs = 1,
     /// Reserved: delta-of-delta with bit packing in the form of IoTDB.
     Ts2Diff = 2,
     /// Reserved: XOR of floats (Pelkonen et al. 2015).
     Gorilla = 3,
-    /// Distinct values once, and the number of each value's entry.
-    Dictionary = 4,
+    /// Distinct values once, and the number of each value's entry; Marigram's own form.
+    Entries = 4,
     /// Frame of reference with `FastLanes` bit packing and patched exceptions.
     For = 5,
     /// Differences of neighbours, packed as `For`.
@@ -29,22 +29,28 @@ pub enum Encoding {
     Pco = 9,
     /// Reserved: fast static symbol table for strings (Boncz, Neumann, Leis 2020).
     Fsst = 10,
+    /// Reserved: runs and bit packing, as in Apache `TsFile`.
+    Rle = 11,
+    /// Reserved: distinct values and their numbers, as in Apache `TsFile`.
+    Dictionary = 12,
 }
 
 impl Encoding {
     /// Every encoding that has a number, reserved ones too.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Plain,
-        Self::Rle,
+        Self::Runs,
         Self::Ts2Diff,
         Self::Gorilla,
-        Self::Dictionary,
+        Self::Entries,
         Self::For,
         Self::Delta,
         Self::Alp,
         Self::AlpRd,
         Self::Pco,
         Self::Fsst,
+        Self::Rle,
+        Self::Dictionary,
     ];
 
     /// The encoding with this number on disk; `None` for a number that none has.
@@ -56,16 +62,40 @@ impl Encoding {
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "PLAIN",
-            Self::Rle => "RLE",
+            Self::Runs => "RUNS",
             Self::Ts2Diff => "TS_2DIFF",
             Self::Gorilla => "GORILLA",
-            Self::Dictionary => "DICTIONARY",
+            Self::Entries => "ENTRIES",
             Self::For => "FOR",
             Self::Delta => "DELTA",
             Self::Alp => "ALP",
             Self::AlpRd => "ALP_RD",
             Self::Pco => "PCO",
             Self::Fsst => "FSST",
+            Self::Rle => "RLE",
+            Self::Dictionary => "DICTIONARY",
+        }
+    }
+
+    /// The encoding of this name; case does not matter.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|encoding| encoding.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether values of this type may stand in this encoding.
+    pub fn suits(self, kind: ValueType) -> bool {
+        let integer = matches!(kind, ValueType::I32 | ValueType::I64 | ValueType::U64);
+        let float = matches!(kind, ValueType::F32 | ValueType::F64);
+        match self {
+            Self::Plain | Self::Runs => true,
+            Self::For | Self::Delta => integer,
+            Self::Alp | Self::AlpRd => float,
+            Self::Pco => integer || float,
+            Self::Entries | Self::Fsst | Self::Dictionary => kind == ValueType::Bytes,
+            Self::Ts2Diff | Self::Gorilla => (integer || float) && kind != ValueType::U64,
+            Self::Rle => kind != ValueType::U64 && kind != ValueType::Bytes,
         }
     }
 }
@@ -112,6 +142,34 @@ impl Compressor {
             Self::Zstd => "ZSTD",
         }
     }
+
+    /// The compressor of this name; case does not matter.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|compressor| compressor.name().eq_ignore_ascii_case(name))
+    }
+}
+
+/// What an automatic choice is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Goal {
+    /// Data that is written and read often: fast encodings.
+    #[default]
+    Fast,
+    /// Data that has gone cold: small ones.
+    Small,
+}
+
+/// How values are to be stored; `None` leaves it to their content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Choice {
+    /// Encoding.
+    pub encoding: Option<Encoding>,
+    /// Compressor.
+    pub compressor: Option<Compressor>,
+    /// What is wanted of an encoding that is chosen.
+    pub goal: Goal,
 }
 
 /// Type of a page's values, as far as encodings care.

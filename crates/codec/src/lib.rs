@@ -26,4 +26,4 @@ mod runs;
 pub use body::{Header, decode, encode, encode_as};
 pub use choose::choose;
 pub use error::{CodecError, Result};
-pub use kinds::{Compressor, Encoding, Limits, OwnedValues, ValueType, Values};
+pub use kinds::{Choice, Compressor, Encoding, Goal, Limits, OwnedValues, ValueType, Values};

@@ -8,7 +8,7 @@
     reason = "a test reads files that a person names; the crate itself does no I/O"
 )]
 
-use marigram_codec::{Limits, OwnedValues, ValueType, Values, decode, encode};
+use marigram_codec::{Choice, Limits, OwnedValues, ValueType, Values, decode, encode};
 use std::path::Path;
 
 const PAGE: usize = 8192;
@@ -90,7 +90,7 @@ fn real_columns_come_back_and_do_not_grow() {
         let (mut bytes, mut bytes_32) = (0, 0);
         for page in values.chunks(PAGE) {
             let mut out = Vec::new();
-            let header = encode(Values::F64(page), &mut out);
+            let header = encode(Values::F64(page), Choice::default(), &mut out);
             let back = decode(ValueType::F64, header, page.len(), &out, LIMITS).unwrap();
             let OwnedValues::F64(back) = back else {
                 panic!("{name}: another type came back")
@@ -104,7 +104,7 @@ fn real_columns_come_back_and_do_not_grow() {
 
             let page: Vec<f32> = page.iter().map(|value| *value as f32).collect();
             let mut out = Vec::new();
-            let header = encode(Values::F32(&page), &mut out);
+            let header = encode(Values::F32(&page), Choice::default(), &mut out);
             let back = decode(ValueType::F32, header, page.len(), &out, LIMITS).unwrap();
             let OwnedValues::F32(back) = back else {
                 panic!("{name}: another type came back")

@@ -131,7 +131,7 @@ proptest! {
     fn chosen_encodings_give_back_every_value(owned in any_values()) {
         let values = owned.values();
         let mut out = Vec::new();
-        let header = encode(values, &mut out);
+        let header = encode(values, Choice::default(), &mut out);
         let back = decode(values.value_type(), header, values.len(), &out, LIMITS).unwrap();
         assert_same(values, &back);
     }
@@ -205,7 +205,7 @@ proptest! {
 fn limits_are_kept() {
     let values = [5i64; 1000];
     let mut out = Vec::new();
-    let header = encode(Values::I64(&values), &mut out);
+    let header = encode(Values::I64(&values), Choice::default(), &mut out);
     let tight = Limits {
         values: 999,
         bytes: 1 << 20,
@@ -222,7 +222,7 @@ fn limits_are_kept() {
 
     let owned = strings(&vec![b"0123456789".to_vec(); 1000]);
     let mut out = Vec::new();
-    let header = encode(owned.values(), &mut out);
+    let header = encode(owned.values(), Choice::default(), &mut out);
     assert!(out.len() < 100);
     let tight = Limits {
         values: 1000,
