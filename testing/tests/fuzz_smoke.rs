@@ -182,7 +182,7 @@ fn wal_records() {
 /// An input of the page target.
 fn page(kind: u8, values: Values<'_>) -> Vec<u8> {
     let mut body = Vec::new();
-    let header = marigram_codec::encode(values, &mut body);
+    let header = marigram_codec::encode(values, marigram_codec::Choice::default(), &mut body);
     let mut input = vec![kind, header.encoding as u8, header.compressor as u8];
     input.extend_from_slice(&(values.len() as u16).to_le_bytes());
     input.extend_from_slice(&header.body_bytes.to_le_bytes());
