@@ -27,11 +27,7 @@ fn options() -> EngineOptions {
         shards: 1,
         flush_age_max: None,
         background_threads: 0,
-        segment: SegmentOptions {
-            page_rows: 16,
-            page_bytes: 4096,
-            row_group_rows: 64,
-        },
+        segment: SegmentOptions { row_group_rows: 64 },
         ..EngineOptions::default()
     }
 }

@@ -9,7 +9,8 @@ use crate::names::nearest;
 use marigram_env::FileSystem;
 use marigram_manifest::{Catalog, CatalogEdit, ManifestError};
 use marigram_model::{
-    FieldColumn, FieldType, Limits, TableId, TableOptions, TableSchema, TagColumn, TagType,
+    ColumnCodec, FieldColumn, FieldType, Limits, TableId, TableOptions, TableSchema, TagColumn,
+    TagType,
 };
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -27,6 +28,8 @@ pub struct TableSpec {
     pub tags: Vec<(String, TagType)>,
     /// Fields.
     pub fields: Vec<(String, FieldType)>,
+    /// How values of fields are stored, by the field's name; as suits them where none is named.
+    pub codecs: BTreeMap<String, ColumnCodec>,
     /// Settings.
     pub options: TableOptions,
 }
@@ -38,7 +41,10 @@ pub enum TableChange {
     AddTag(String, TagType),
     /// A field more. Rows that exist carry none.
     AddField(String, FieldType),
-    /// Other settings. Rows that are in segments keep their partitions.
+    /// Another codec for a field. Pages that are written keep theirs until they are compacted.
+    SetCodec(String, ColumnCodec),
+    /// Other settings, from the next flush on. Rows that are in segments keep their partitions,
+    /// and their pages until they are compacted. The identity of series stays as it is.
     SetOptions(TableOptions),
 }
 
@@ -175,6 +181,9 @@ impl Schemas {
         for (name, kind) in &spec.fields {
             push_field(&mut schema, name, *kind);
         }
+        for (name, codec) in &spec.codecs {
+            field_mut(&mut schema, name)?.codec = *codec;
+        }
         self.put(&mut catalog, schema)
     }
 
@@ -203,7 +212,17 @@ impl Schemas {
                 });
             }
             TableChange::AddField(column, kind) => push_field(&mut schema, column, *kind),
-            TableChange::SetOptions(options) => schema.options = options.clone(),
+            TableChange::SetCodec(column, codec) => {
+                field_mut(&mut schema, column)?.codec = *codec;
+            }
+            TableChange::SetOptions(options) => {
+                if options.identity != schema.options.identity {
+                    return Err(EngineError::Invalid(format!(
+                        "table '{name}': series_identity is fixed when a table is created"
+                    )));
+                }
+                schema.options = options.clone();
+            }
         }
         self.put(&mut catalog, schema)
     }
@@ -354,5 +373,17 @@ fn push_field(schema: &mut TableSchema, name: &str, kind: FieldType) {
         id,
         name: name.to_owned(),
         kind,
+        codec: ColumnCodec::default(),
     });
+}
+
+fn field_mut<'a>(schema: &'a mut TableSchema, name: &str) -> Result<&'a mut FieldColumn> {
+    let Some(at) = schema.fields.iter().position(|field| field.name == name) else {
+        return Err(EngineError::NotFound {
+            kind: "field",
+            name: name.to_owned(),
+            nearest: nearest(name, schema.fields.iter().map(|field| field.name.as_str())),
+        });
+    };
+    Ok(&mut schema.fields[at])
 }

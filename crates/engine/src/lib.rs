@@ -10,7 +10,8 @@
 //! scan merges its chunks and segments (`merge`, `scan`).
 //!
 //! Modules stand in an order, and none imports one that stands later:
-//! error, options, names, memory, chunk, view; merge, filter, scan, last, snapshot, compaction;
+//! error, options, names, memory, layout, chunk, view, pages; merge, filter, scan, last, snapshot,
+//! compaction;
 //! catalog, resolve, marks, memtable, commit, route, health, stats, shard, flush, maintain,
 //! recovery, status, directory, verify, background, admission, engine.
 
@@ -27,6 +28,7 @@ mod filter;
 mod flush;
 mod health;
 mod last;
+mod layout;
 mod maintain;
 mod marks;
 mod memory;
@@ -34,6 +36,7 @@ mod memtable;
 mod merge;
 mod names;
 mod options;
+mod pages;
 mod recovery;
 mod resolve;
 mod route;
@@ -52,7 +55,10 @@ pub use error::{EngineError, Result};
 pub use filter::{SeriesSelection, TagFilter};
 pub use memory::{Holder, MemoryAccountant};
 pub use options::{Durability, EngineOptions};
+pub use pages::{PageDetail, SegmentDetail};
 pub use scan::{ColumnBounds, ScanMetrics, ScanPartition, ScanRequest};
 pub use snapshot::TableSnapshot;
 pub use status::{EngineStatus, SegmentInfo};
 pub use view::{OpenSegment, ShardView};
+
+pub use marigram_segment::{PageInfo, PageStats};

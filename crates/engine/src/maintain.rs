@@ -51,6 +51,8 @@ impl Shard {
             fs: self.context.env.fs.clone(),
             options: self.context.options.segment.clone(),
             memory: self.context.memory.clone(),
+            schemas: live,
+            cold: false,
             new_file: &|| self.new_segment(),
             stop,
         };

@@ -3,8 +3,10 @@
 use crate::memory::Holder;
 use crate::shard::{Context, Shard, segment_path};
 use crate::stats::read;
+use crate::view::OpenSegment;
 use marigram_manifest::SegmentMeta;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Figures of an engine, since it was opened where they count events.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +58,8 @@ pub struct SegmentInfo {
     pub path: PathBuf,
     /// Its entry in the manifest.
     pub meta: SegmentMeta,
+    /// The open file, for a look inside.
+    pub open: Arc<OpenSegment>,
 }
 
 /// The figures that shards and their context know.
@@ -91,14 +95,11 @@ pub(crate) fn status(context: &Context, shards: &[Shard]) -> EngineStatus {
 pub(crate) fn segments(shard: &Shard) -> Vec<SegmentInfo> {
     let dir = shard.segment_dir();
     let state = shard.state.read();
-    let info = |meta: &SegmentMeta| SegmentInfo {
+    let info = |open: &Arc<OpenSegment>| SegmentInfo {
         shard: shard.number,
-        path: segment_path(&dir, meta.id),
-        meta: meta.clone(),
+        path: segment_path(&dir, open.meta.id),
+        meta: open.meta.clone(),
+        open: Arc::clone(open),
     };
-    state
-        .segments
-        .iter()
-        .map(|segment| info(&segment.meta))
-        .collect()
+    state.segments.iter().map(info).collect()
 }

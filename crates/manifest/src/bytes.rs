@@ -88,11 +88,16 @@ impl<'a> Reader<'a> {
         Ok(count)
     }
 
-    pub(crate) fn text(&mut self) -> Result<String, Malformed> {
+    /// Bytes with their length before them, to be read on their own.
+    pub(crate) fn part(&mut self) -> Result<Reader<'a>, Malformed> {
         let len = self.count(1)?;
-        let (text, rest) = self.rest.split_at(len);
+        let (part, rest) = self.rest.split_at(len);
         self.rest = rest;
-        match str::from_utf8(text) {
+        Ok(Reader { rest: part })
+    }
+
+    pub(crate) fn text(&mut self) -> Result<String, Malformed> {
+        match str::from_utf8(self.part()?.rest) {
             Ok(text) => Ok(text.to_owned()),
             Err(_) => malformed("a text is not UTF-8"),
         }

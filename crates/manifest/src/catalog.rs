@@ -22,8 +22,8 @@ pub enum CatalogEdit {
     CreateDatabase(String),
     /// With all its tables.
     DropDatabase(String),
-    /// A new table, or a new form of a table with the same id (columns only ever added; names
-    /// and settings may change).
+    /// A new table, or a new form of a table with the same id (columns only ever added; names and
+    /// settings may change, but for the identity of series).
     PutTable(Arc<TableSchema>),
     /// A table.
     DropTable(TableId),
@@ -223,9 +223,13 @@ impl CatalogState {
     }
 }
 
-/// Segments and series keys name columns by number: what a number means must stay.
+/// Segments and series keys name columns by number: what a number means must stay, and so must the
+/// kind of the keys.
 fn check_growth(old: &TableSchema, new: &TableSchema) -> Result<(), String> {
     let name = &new.name;
+    if new.options.identity != old.options.identity {
+        return Err(format!("table '{name}' would change its series identity"));
+    }
     let same =
         |(at, tag): (usize, &TagColumn)| new.tags.get(at).is_some_and(|new| new.kind == tag.kind);
     if !old.tags.iter().enumerate().all(same) {

@@ -1,9 +1,12 @@
 //! State and edits of the catalog as bytes: `docs/formats/catalog.md`.
 //!
-//! Tables and columns end in a list of attributes (key u16, length u32, bytes), which is empty so
-//! far: the place for units, descriptions and valid ranges. A reader refuses keys it does not
-//! know, since it would lose them on the next rewrite.
+//! Tables and columns end in a list of attributes (`attributes`): settings that are not their
+//! defaults, and the place for units, descriptions and valid ranges.
 
+use crate::attributes::{
+    no_attributes, put_field_attributes, put_no_attributes, put_table_attributes,
+    read_field_attributes, read_table_attributes,
+};
 use crate::bytes::{Malformed, Reader, malformed, put_count, put_text};
 use crate::catalog::{CatalogEdit, CatalogState};
 use crate::record::Logged;
@@ -29,7 +32,7 @@ const TABLE_BYTES_MIN: usize = 4 + 3 * 4 + 8 + 1 + 4 + 4 + 2;
 impl Logged for CatalogState {
     const FILE: &'static str = "CATALOG";
     const MAGIC: [u8; 8] = *b"MARICATA";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     type Edit = CatalogEdit;
 
     fn encode(&self, out: &mut Vec<u8>) {
@@ -129,9 +132,9 @@ fn put_table(table: &TableSchema, out: &mut Vec<u8>) {
         out.extend_from_slice(&field.id.0.to_le_bytes());
         put_text(&field.name, out);
         out.push(field.kind as u8);
-        put_no_attributes(out);
+        put_field_attributes(field.codec, out);
     }
-    put_no_attributes(out);
+    put_table_attributes(&table.options, out);
 }
 
 fn table(reader: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
@@ -161,13 +164,18 @@ fn table(reader: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
         let Some(kind) = FieldType::from_number(number) else {
             return malformed(format!("no field type has the number {number}"));
         };
-        no_attributes(reader)?;
-        fields.push(FieldColumn { id, name, kind });
+        let codec = read_field_attributes(reader)?;
+        fields.push(FieldColumn {
+            id,
+            name,
+            kind,
+            codec,
+        });
     }
-    no_attributes(reader)?;
     let options = TableOptions {
         partition_ns,
         ttl_ns,
+        ..read_table_attributes(reader)?
     };
     Ok(TableSchema {
         id,
@@ -178,18 +186,4 @@ fn table(reader: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
         fields,
         options,
     })
-}
-
-fn put_no_attributes(out: &mut Vec<u8>) {
-    out.extend_from_slice(&0_u16.to_le_bytes());
-}
-
-fn no_attributes(reader: &mut Reader<'_>) -> Result<(), Malformed> {
-    if reader.u16()? == 0 {
-        return Ok(());
-    }
-    let key = reader.u16()?;
-    malformed(format!(
-        "a column has an attribute ({key}) that this Marigram does not know"
-    ))
 }

@@ -7,6 +7,7 @@
 //! Invariant: a reader sees the state after some whole number of edits, and at least all those
 //! whose commit returned.
 
+mod attributes;
 mod bytes;
 mod catalog;
 mod catalog_bytes;

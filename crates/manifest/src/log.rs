@@ -19,6 +19,7 @@
 //! - What a new process reads may be in the page cache only, and may stay there even if a sync now
 //!   succeeds, because the kernel gave up writing it when an earlier sync failed. So a log that
 //!   does not end in a seal is written anew on opening, before anybody acts on what was read.
+//!   So is one of an older format version: a file never holds edits of a version but its own.
 
 use crate::error::ManifestError;
 use crate::record::{EDIT, Logged, SEAL, new_log, put_record};
@@ -97,7 +98,8 @@ impl<S: Logged> EditLog<S> {
             torn: replayed.torn,
             poisoned: None,
         };
-        if !replayed.is_sealed {
+        // An old version's reader would take new edits for damage.
+        if !replayed.is_sealed || replayed.version < S::VERSION {
             log.rewrite()?;
         }
         Ok(log)

@@ -19,6 +19,8 @@ pub struct TornTail {
 #[derive(Debug)]
 pub(crate) struct Replayed<S> {
     pub(crate) state: S,
+    /// Version of the format that the file has.
+    pub(crate) version: u32,
     /// Number of the last edit.
     pub(crate) number: u64,
     /// Bytes of header and snapshot.
@@ -42,7 +44,7 @@ pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>
         .and_then(|version| version.try_into().ok())
         .map(u32::from_le_bytes)
         .ok_or_else(|| corrupt(0, format!("this is no {} of Marigram", S::FILE)))?;
-    if version != S::VERSION {
+    if version == 0 || version > S::VERSION {
         let (path, found, supported) = (path.to_owned(), version, S::VERSION);
         return Err(ManifestError::Version {
             path,
@@ -86,6 +88,7 @@ pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>
     }
     Ok(Replayed {
         state,
+        version,
         number,
         snapshot_bytes: snapshot.end as u64,
         is_sealed,

@@ -6,6 +6,7 @@
 mod batch;
 mod builder;
 mod ids;
+mod options;
 mod rows;
 mod schema;
 mod tags;
@@ -15,8 +16,11 @@ mod types;
 pub use batch::{BatchError, BatchField, BatchTag, WriteBatch};
 pub use builder::{BatchBuilder, FieldValueRef};
 pub use ids::{ColumnId, SeriesId, TableId};
+pub use options::{ColdCodec, ColumnCodec, SeriesIdentity, TableOptions};
 pub use rows::{SeriesRun, SortedRows};
-pub use schema::{FieldColumn, Limits, SchemaError, TableOptions, TableSchema, TagColumn};
+pub use schema::{FieldColumn, Limits, SchemaError, TableSchema, TagColumn};
 pub use tags::{TagKey, TagKeyError, TagValue, TagValueRef, tag_key_entries};
 pub use time::{DAY_NS, TimeRange, partition_start};
 pub use types::{FieldType, FieldValue, TagType};
+
+pub use marigram_codec::{Compressor, Encoding};

@@ -1,7 +1,7 @@
 //! Schemas: what columns a table has, and what its settings are.
 
 use crate::ids::{ColumnId, TableId};
-use crate::time::DAY_NS;
+use crate::options::{ColumnCodec, TableOptions};
 use crate::types::{FieldType, TagType};
 
 /// Limits on names and values that come from outside.
@@ -21,6 +21,10 @@ impl Limits {
     pub const FIELDS_MAX: usize = 16 * 1024;
     /// Narrowest partition, ns (one minute).
     pub const PARTITION_NS_MIN: i64 = 60_000_000_000;
+    /// Smallest page of a table, bytes.
+    pub const PAGE_BYTES_MIN: u32 = 1 << 10;
+    /// Largest page of a table, bytes.
+    pub const PAGE_BYTES_MAX: u32 = 256 << 10;
 
     /// Whether a name of a database, table or column is fit to be one.
     ///
@@ -96,6 +100,14 @@ pub enum SchemaError {
         /// The limit.
         max: usize,
     },
+    /// An encoding for values of another type.
+    #[error("column '{name}': {reason}")]
+    BadCodec {
+        /// The column.
+        name: String,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
     /// A setting out of its range.
     #[error("table '{table}': {reason}")]
     BadOption {
@@ -125,24 +137,8 @@ pub struct FieldColumn {
     pub name: String,
     /// Type.
     pub kind: FieldType,
-}
-
-/// A table's settings.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TableOptions {
-    /// Width of a partition, ns.
-    pub partition_ns: i64,
-    /// How long rows are kept, ns; `None` keeps them for ever.
-    pub ttl_ns: Option<i64>,
-}
-
-impl Default for TableOptions {
-    fn default() -> Self {
-        Self {
-            partition_ns: DAY_NS,
-            ttl_ns: None,
-        }
-    }
+    /// How its values are stored.
+    pub codec: ColumnCodec,
 }
 
 /// A table: `name ( time, tags…, fields… )`. Immutable: a change makes a new one.
@@ -237,6 +233,15 @@ impl TableSchema {
         }
         if self.options.ttl_ns.is_some_and(|ttl_ns| ttl_ns <= 0) {
             return Err(bad("ttl is a positive time, or none"));
+        }
+        if !(Limits::PAGE_BYTES_MIN..=Limits::PAGE_BYTES_MAX).contains(&self.options.page_bytes) {
+            return Err(bad("page_size is a size from 1KiB to 256KiB"));
+        }
+        for field in &self.fields {
+            if let Some(reason) = field.codec.objection(field.kind) {
+                let name = field.name.clone();
+                return Err(SchemaError::BadCodec { name, reason });
+            }
         }
         Ok(())
     }

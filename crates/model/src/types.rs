@@ -4,6 +4,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, new_null_array};
 use arrow_array::{BinaryArray, Float32Array, Float64Array, Int32Array, Int64Array, StringArray};
 use arrow_array::{TimestampNanosecondArray, UInt64Array};
 use arrow_schema::{DataType, TimeUnit};
+use marigram_codec::ValueType;
 use std::fmt;
 use std::sync::Arc;
 
@@ -106,6 +107,20 @@ impl FieldType {
             Self::String => DataType::Utf8,
             Self::Bytes => DataType::Binary,
             Self::Timestamp => DataType::Timestamp(TimeUnit::Nanosecond, None),
+        }
+    }
+
+    /// What encodings see of the field's values.
+    #[must_use]
+    pub fn value_type(self) -> ValueType {
+        match self {
+            Self::Bool => ValueType::Bool,
+            Self::I32 => ValueType::I32,
+            Self::I64 | Self::Timestamp => ValueType::I64,
+            Self::U64 => ValueType::U64,
+            Self::F32 => ValueType::F32,
+            Self::F64 => ValueType::F64,
+            Self::String | Self::Bytes => ValueType::Bytes,
         }
     }
 

@@ -10,6 +10,7 @@
 mod bytes;
 mod error;
 mod layout;
+mod options;
 mod page;
 mod segment;
 mod stats;
@@ -18,10 +19,11 @@ mod writer;
 
 pub use error::SegmentError;
 pub use layout::{FORMAT_VERSION, PageMeta, RowGroup, SegmentColumn, SegmentSummary};
+pub use options::{SegmentOptions, TableLayout};
 pub use page::PageInfo;
 pub use segment::Segment;
 pub use stats::PageStats;
-pub use writer::{SegmentOptions, SegmentWriter};
+pub use writer::SegmentWriter;
 
 #[cfg(test)]
 mod tests;

@@ -10,9 +10,7 @@ use arrow_array::{
     new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use marigram_codec::{
-    Choice, Compressor, Encoding, Header, Limits, OwnedValues, ValueType, Values,
-};
+use marigram_codec::{Choice, Compressor, Encoding, Header, Limits, OwnedValues, Values};
 use marigram_model::FieldType;
 use std::sync::Arc;
 
@@ -26,14 +24,27 @@ const DECODED_BYTES_MAX: usize = 1 << 26;
 /// How a page stands in its file, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageInfo {
-    /// Name of the encoding.
-    pub encoding: String,
-    /// Name of the compressor.
-    pub compressor: String,
+    /// Encoding of the values.
+    pub encoding: Encoding,
+    /// Compressor of the encoded bytes.
+    pub compressor: Compressor,
     /// Bytes in the file, header included.
     pub encoded_bytes: u32,
-    /// Bytes that the values take in memory.
+    /// Bytes that the values take in memory, those of nulls included; of strings and bytes, with
+    /// offsets of four bytes.
     pub raw_bytes: u32,
+}
+
+impl PageInfo {
+    /// Encoding and, where there is one, compressor: `FOR`, `PLAIN+LZ4`.
+    #[must_use]
+    pub fn form(&self) -> String {
+        let encoding = self.encoding.name();
+        if self.compressor == Compressor::Uncompressed {
+            return encoding.to_owned();
+        }
+        format!("{encoding}+{}", self.compressor.name())
+    }
 }
 
 /// Values without nulls, in memory of their own where nulls had to be left out.
@@ -66,8 +77,12 @@ impl Dense<'_> {
     }
 }
 
-/// Appends a page of `values`.
-pub(crate) fn encode_page(values: &ArrayRef, out: &mut Vec<u8>) -> Result<(), Damage> {
+/// Appends a page of `values`, stored as `choice` says.
+pub(crate) fn encode_page(
+    values: &ArrayRef,
+    choice: Choice,
+    out: &mut Vec<u8>,
+) -> Result<(), Damage> {
     let kind = FieldType::of(values.data_type()).ok_or_else(|| {
         Damage(format!(
             "values of type {} have no place in a segment",
@@ -85,7 +100,7 @@ pub(crate) fn encode_page(values: &ArrayRef, out: &mut Vec<u8>) -> Result<(), Da
         }
     }
     let dense = dense(kind, values, nulls);
-    let header = marigram_codec::encode(dense.values(), Choice::default(), out);
+    let header = marigram_codec::encode(dense.values(), choice, out);
     let body_bytes = (out.len() - start - HEADER_BYTES) as u32;
     out[start] = header.encoding as u8;
     out[start + 1] = header.compressor as u8;
@@ -190,6 +205,10 @@ fn open_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<Page<'_>, Dam
             "the page's type or rows are not what its index says",
         ));
     }
+    if !encoding.suits(kind.value_type()) {
+        let name = encoding.name();
+        return Err(Damage(format!("values of type {kind} cannot be {name}")));
+    }
     let header = Header {
         encoding,
         compressor,
@@ -224,34 +243,30 @@ pub(crate) fn decode_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<
         values: rows,
         bytes: DECODED_BYTES_MAX,
     };
-    let values = marigram_codec::decode(value_type(kind), page.header, count, page.body, limits)
+    let values = marigram_codec::decode(kind.value_type(), page.header, count, page.body, limits)
         .map_err(|error| Damage(error.to_string()))?;
     to_array(kind, values, page.nulls, rows)
 }
 
-/// How a page stands in its file.
+/// How a page stands in its file; only strings and bytes must be decoded for that.
 pub(crate) fn page_info(bytes: &[u8], kind: FieldType, rows: usize) -> Result<PageInfo, Damage> {
     let page = open_page(bytes, kind, rows)?;
-    let values = decode_page(bytes, kind, rows)?;
-    let raw: usize = values.to_data().buffers().iter().map(Buffer::len).sum();
+    let raw_bytes = match kind {
+        FieldType::Bool => rows.div_ceil(8),
+        FieldType::I32 | FieldType::F32 => rows * 4,
+        FieldType::I64 | FieldType::U64 | FieldType::F64 | FieldType::Timestamp => rows * 8,
+        FieldType::String | FieldType::Bytes => {
+            let values = decode_page(bytes, kind, rows)?;
+            let buffers = values.to_data();
+            buffers.buffers().iter().map(Buffer::len).sum()
+        }
+    };
     Ok(PageInfo {
-        encoding: page.header.encoding.name().to_owned(),
-        compressor: page.header.compressor.name().to_owned(),
+        encoding: page.header.encoding,
+        compressor: page.header.compressor,
         encoded_bytes: bytes.len() as u32,
-        raw_bytes: raw as u32,
+        raw_bytes: raw_bytes as u32,
     })
-}
-
-fn value_type(kind: FieldType) -> ValueType {
-    match kind {
-        FieldType::Bool => ValueType::Bool,
-        FieldType::I32 => ValueType::I32,
-        FieldType::I64 | FieldType::Timestamp => ValueType::I64,
-        FieldType::U64 => ValueType::U64,
-        FieldType::F32 => ValueType::F32,
-        FieldType::F64 => ValueType::F64,
-        FieldType::String | FieldType::Bytes => ValueType::Bytes,
-    }
 }
 
 fn to_array(

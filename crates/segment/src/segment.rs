@@ -36,6 +36,16 @@ struct GroupBlocks {
     indexes: Vec<OnceLock<Arc<[PageMeta]>>>,
 }
 
+impl GroupBlocks {
+    fn unread(places: GroupPlaces) -> Self {
+        Self {
+            indexes: places.indexes.iter().map(|_| OnceLock::new()).collect(),
+            directory: OnceLock::new(),
+            places,
+        }
+    }
+}
+
 impl Segment {
     /// Opens the file `path`.
     ///
@@ -66,12 +76,7 @@ impl Segment {
         let at_footer = |damage: Damage| damage.at(path, end);
         check_footer(&trailer, &footer).map_err(at_footer)?;
         let (groups, places) = read_footer(&footer, end).map_err(at_footer)?;
-        let blocks = places.into_iter().map(|places| GroupBlocks {
-            indexes: places.indexes.iter().map(|_| OnceLock::new()).collect(),
-            directory: OnceLock::new(),
-            places,
-        });
-        let blocks = blocks.collect();
+        let blocks = places.into_iter().map(GroupBlocks::unread).collect();
         let summary = summary_of(groups.iter(), bytes);
         Ok(Self {
             path: path.to_owned(),
@@ -81,6 +86,21 @@ impl Segment {
             groups,
             blocks,
         })
+    }
+
+    /// The same open file, with nothing read of directories and page indexes: for a look at
+    /// everything that is to leave no memory behind.
+    #[must_use]
+    pub fn uncached(&self) -> Self {
+        let places = self.blocks.iter().map(|blocks| blocks.places.clone());
+        Self {
+            path: self.path.clone(),
+            file: Arc::clone(&self.file),
+            end: self.end,
+            summary: self.summary.clone(),
+            groups: self.groups.clone(),
+            blocks: places.map(GroupBlocks::unread).collect(),
+        }
     }
 
     /// The file.

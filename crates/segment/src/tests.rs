@@ -9,6 +9,7 @@ use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
     StringArray, TimestampNanosecondArray, UInt64Array,
 };
+use marigram_codec::{Choice, Compressor, Encoding, Goal};
 use marigram_env::{Env, FileSystem};
 use marigram_model::{
     ColumnId, FieldType, FieldValue, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
@@ -24,11 +25,12 @@ fn disk() -> (tempfile::TempDir, Arc<dyn FileSystem>, PathBuf) {
 }
 
 fn options() -> SegmentOptions {
-    SegmentOptions {
-        page_rows: 16,
-        page_bytes: 200,
-        row_group_rows: 64,
-    }
+    SegmentOptions { row_group_rows: 64 }
+}
+
+/// Pages of 16 rows.
+fn layout() -> TableLayout {
+    TableLayout::auto(16 * 8, columns().len())
 }
 
 /// Every type, ids 1 to 9.
@@ -97,8 +99,17 @@ fn rows(series: &[u32], numbers: impl Fn(u32, u32) -> Option<u64>) -> SortedRows
 }
 
 fn write(fs: &Arc<dyn FileSystem>, path: &Path, parts: &[SortedRows]) -> SegmentSummary {
+    write_as(fs, path, parts, &layout())
+}
+
+fn write_as(
+    fs: &Arc<dyn FileSystem>,
+    path: &Path,
+    parts: &[SortedRows],
+    layout: &TableLayout,
+) -> SegmentSummary {
     let mut writer = SegmentWriter::create(Arc::clone(fs), path, options()).unwrap();
-    writer.table(TableId(7), &columns()).unwrap();
+    writer.table(TableId(7), &columns(), layout).unwrap();
     for part in parts {
         writer.append(part).unwrap();
     }
@@ -198,10 +209,10 @@ fn tables_stand_one_after_the_other() {
     let mut writer = SegmentWriter::create(Arc::clone(&fs), &path, options()).unwrap();
     let part = rows(&[3, 0, 5], |_, row| Some(u64::from(row)));
     for table in [1, 5] {
-        writer.table(TableId(table), &columns()).unwrap();
+        writer.table(TableId(table), &columns(), &layout()).unwrap();
         writer.append(&part).unwrap();
     }
-    assert!(writer.table(TableId(5), &columns()).is_err());
+    assert!(writer.table(TableId(5), &columns(), &layout()).is_err());
     let summary = writer.finish().unwrap();
     assert_eq!(summary.tables, [TableId(1), TableId(5)]);
     assert_eq!(
@@ -227,7 +238,7 @@ fn rows_out_of_order_are_refused() {
     let part = rows(&[3], |_, row| Some(u64::from(row)));
     let mut writer = SegmentWriter::create(Arc::clone(&fs), &path, options()).unwrap();
     assert!(writer.append(&part).is_err());
-    writer.table(TableId(1), &columns()).unwrap();
+    writer.table(TableId(1), &columns(), &layout()).unwrap();
     writer.append(&part).unwrap();
     assert!(writer.append(&part).is_err());
 }
@@ -289,34 +300,133 @@ proptest! {
             let number = numbers[(id as usize * 7 + row as usize) % numbers.len()];
             number.map(|number| if narrow { number % 100 } else { number })
         });
-        // Handed over in pieces, as a merge does.
         let all = expected(&part);
-        let mut pieces = Vec::new();
-        let (mut from, mut runs) = (0, part.runs.clone().into_iter().peekable());
-        while from < part.len() {
-            let len = cut.min(part.len() - from);
-            let (mut left, mut piece_runs) = (len as u32, Vec::new());
-            while left > 0 {
-                let run = runs.peek_mut().unwrap();
-                let rows = run.rows.min(left);
-                piece_runs.push(SeriesRun { series: run.series, rows });
-                left -= rows;
-                run.rows -= rows;
-                if run.rows == 0 {
-                    runs.next();
-                }
-            }
-            pieces.push(SortedRows {
-                runs: piece_runs,
-                times: part.times.slice(from, len),
-                columns: part.columns.iter().map(|column| column.slice(from, len)).collect(),
-            });
-            from += len;
-        }
-        let summary = write(&fs, &path, &pieces);
+        let summary = write(&fs, &path, &cut_into(&part, cut));
         prop_assert_eq!(summary.rows as usize, part.len());
         let segment = Segment::open(&fs, &path).unwrap();
         prop_assert_eq!(read(&segment).unwrap(), all);
         prop_assert_eq!(damage(&fs, &path), Vec::<String>::new());
     }
+    /// Every size of pages, and every encoding and compressor for every column.
+    #[test]
+    fn rows_come_back_from_any_layout(
+        counts in prop::collection::vec(0u32..90, 1..8),
+        numbers in prop::collection::vec(prop::option::weighted(0.9, any::<u64>()), 1..50),
+        narrow in any::<bool>(),
+        page_bytes in prop_oneof![8u32..600, Just(262_144)],
+        cut in 1usize..100,
+        choices in prop::collection::vec(any_choice(), 10),
+    ) {
+        let (_dir, fs, path) = disk();
+        let part = rows(&counts, |id, row| {
+            let number = numbers[(id as usize * 7 + row as usize) % numbers.len()];
+            number.map(|number| if narrow { number % 100 } else { number })
+        });
+        let layout = TableLayout { page_bytes, time: choices[9], columns: choices[..9].to_vec() };
+        write_as(&fs, &path, &cut_into(&part, cut), &layout);
+        let segment = Segment::open(&fs, &path).unwrap();
+        prop_assert_eq!(read(&segment).unwrap(), expected(&part));
+        prop_assert_eq!(damage(&fs, &path), Vec::<String>::new());
+        for group in 0..segment.row_groups().len() {
+            for page in segment.pages(group, ColumnId::TIME).unwrap().unwrap().iter() {
+                prop_assert!(page.rows <= (page_bytes / 8).max(1));
+            }
+        }
+    }
+}
+
+/// Any encoding, whether it suits or not, and any compressor.
+fn any_choice() -> impl Strategy<Value = Choice> {
+    let encoding = prop::option::of(prop::sample::select(&Encoding::ALL[..]));
+    let compressor = prop::option::of(prop::sample::select(&Compressor::ALL[..]));
+    let goal = prop::sample::select(&[Goal::Fast, Goal::Small][..]);
+    (encoding, compressor, goal).prop_map(|(encoding, compressor, goal)| Choice {
+        encoding,
+        compressor,
+        goal,
+    })
+}
+
+/// Rows in pieces of at most `cut`, as a merge hands them over.
+fn cut_into(part: &SortedRows, cut: usize) -> Vec<SortedRows> {
+    let mut pieces = Vec::new();
+    let (mut from, mut runs) = (0, part.runs.clone().into_iter().peekable());
+    while from < part.len() {
+        let len = cut.min(part.len() - from);
+        let (mut left, mut piece_runs) = (len as u32, Vec::new());
+        while left > 0 {
+            let run = runs.peek_mut().unwrap();
+            let rows = run.rows.min(left);
+            piece_runs.push(SeriesRun {
+                series: run.series,
+                rows,
+            });
+            left -= rows;
+            run.rows -= rows;
+            if run.rows == 0 {
+                runs.next();
+            }
+        }
+        pieces.push(SortedRows {
+            runs: piece_runs,
+            times: part.times.slice(from, len),
+            columns: part
+                .columns
+                .iter()
+                .map(|column| column.slice(from, len))
+                .collect(),
+        });
+        from += len;
+    }
+    pieces
+}
+
+#[test]
+fn pages_are_stored_as_the_layout_says() {
+    let (_dir, fs, path) = disk();
+    let part = rows(&[64], |_, row| Some(u64::from(row % 3)));
+    let mut layout = layout();
+    layout.columns[2] = Choice {
+        encoding: Some(Encoding::Plain),
+        compressor: Some(Compressor::Zstd),
+        goal: Goal::Fast,
+    };
+    write_as(&fs, &path, std::slice::from_ref(&part), &layout);
+    let segment = Segment::open(&fs, &path).unwrap();
+    assert_eq!(segment.pages(0, ColumnId(3)).unwrap().unwrap().len(), 4);
+    let info = segment.page_info(0, ColumnId(3), 1).unwrap();
+    assert_eq!(
+        (info.encoding, info.compressor, info.raw_bytes),
+        (Encoding::Plain, Compressor::Zstd, 128)
+    );
+    let info = segment.page_info(0, ColumnId(7), 1).unwrap();
+    // Sixteen texts of one to three characters, and their offsets.
+    assert_eq!(info.raw_bytes, 32 + 17 * 4);
+    let mut writer = SegmentWriter::create(fs, &path, options()).unwrap();
+    layout.columns.pop();
+    assert!(writer.table(TableId(7), &columns(), &layout).is_err());
+}
+
+/// A page whose bytes are whole and whose encoding is one for other values is damage.
+#[test]
+fn an_encoding_of_another_type_is_damage() {
+    let (_dir, fs, path) = disk();
+    let part = rows(&[3], |_, row| Some(u64::from(row)));
+    write(&fs, &path, std::slice::from_ref(&part));
+    let segment = Segment::open(&fs, &path).unwrap();
+    let page = segment.pages(0, ColumnId(2)).unwrap().unwrap()[0].clone();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = page.offset as usize;
+    let end = at + page.bytes as usize;
+    bytes[at] = Encoding::Alp as u8;
+    let checksum = crc32c::crc32c(&bytes[at..at + 16]);
+    let checksum = crc32c::crc32c_append(checksum, &bytes[at + 20..end]);
+    bytes[at + 16..at + 20].copy_from_slice(&checksum.to_le_bytes());
+    std::fs::write(&path, &bytes).unwrap();
+    let found = damage(&fs, &path);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains("values of type INT cannot be ALP"),
+        "{found:?}"
+    );
 }

@@ -9,6 +9,7 @@ use crate::layout::{
     GroupPlaces, PageMeta, Place, RowGroup, SegmentColumn, SegmentSummary, TRAILER_BYTES, header,
     trailer, write_directory, write_footer, write_index,
 };
+use crate::options::{PageLimits, SegmentOptions, TableLayout};
 use crate::page::encode_page;
 use crate::stats::PageStats;
 use arrow_array::cast::AsArray;
@@ -16,7 +17,7 @@ use arrow_array::{Array, ArrayRef, Int64Array};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
-use marigram_codec::frame;
+use marigram_codec::{Choice, frame};
 use marigram_env::{File, FileSystem};
 use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
 use std::path::{Path, PathBuf};
@@ -24,28 +25,6 @@ use std::sync::Arc;
 
 /// Written to the file at once, bytes.
 const BUFFER_BYTES: usize = 1 << 20;
-
-/// How a segment is cut.
-#[derive(Clone, Debug)]
-pub struct SegmentOptions {
-    /// Rows of a page, at most; 8,192 are 64 KiB of 8-byte values. The pages of all columns of a
-    /// row group share their boundaries.
-    pub page_rows: usize,
-    /// Bytes of a page of strings, about at most: pages of long strings have fewer rows.
-    pub page_bytes: usize,
-    /// Rows of a row group, about at most.
-    pub row_group_rows: usize,
-}
-
-impl Default for SegmentOptions {
-    fn default() -> Self {
-        Self {
-            page_rows: 8192,
-            page_bytes: 1 << 18,
-            row_group_rows: 1 << 20,
-        }
-    }
-}
 
 /// Writes a segment: tables ascending, and in each table rows sorted by (series, time).
 #[derive(Debug)]
@@ -59,6 +38,9 @@ pub struct SegmentWriter {
     groups: Vec<(RowGroup, GroupPlaces)>,
     table: Option<TableId>,
     columns: Vec<SegmentColumn>,
+    /// How time, then each column is stored.
+    choices: Vec<Choice>,
+    limits: PageLimits,
     page: PendingPage,
     group: PendingGroup,
     /// Last row that was appended.
@@ -106,7 +88,9 @@ impl SegmentWriter {
         Ok(Self {
             path: path.to_owned(),
             file,
+            limits: PageLimits::of(0, &options),
             options,
+            choices: Vec::new(),
             bytes: buffer.len() as u64,
             buffer,
             groups: Vec::new(),
@@ -118,11 +102,17 @@ impl SegmentWriter {
         })
     }
 
-    /// Begins the rows of a table; `columns` ascending by id.
+    /// Begins the rows of a table; `columns` ascending by id, each with its choice in `layout`.
     ///
     /// # Errors
-    /// If the table is not after the one before, the columns are out of order, or the disk fails.
-    pub fn table(&mut self, table: TableId, columns: &[SegmentColumn]) -> Result<(), SegmentError> {
+    /// If the table is not after the one before, the columns are out of order, the layout is not
+    /// for them, or the disk fails.
+    pub fn table(
+        &mut self,
+        table: TableId,
+        columns: &[SegmentColumn],
+        layout: &TableLayout,
+    ) -> Result<(), SegmentError> {
         self.end_group()?;
         if self.table.is_some_and(|last| last >= table) {
             return Err(SegmentError::misuse(&self.path, "tables are out of order"));
@@ -130,8 +120,16 @@ impl SegmentWriter {
         if !columns.windows(2).all(|pair| pair[0].id < pair[1].id) {
             return Err(SegmentError::misuse(&self.path, "columns are out of order"));
         }
+        if layout.columns.len() != columns.len() {
+            let reason = "a layout of another number of columns";
+            return Err(SegmentError::misuse(&self.path, reason));
+        }
         self.table = Some(table);
         self.columns = columns.to_vec();
+        self.choices = std::iter::once(layout.time)
+            .chain(layout.columns.iter().copied())
+            .collect();
+        self.limits = PageLimits::of(layout.page_bytes, &self.options);
         self.last = None;
         self.page.columns = vec![Vec::new(); columns.len()];
         self.group.pages = vec![Vec::new(); columns.len() + 1];
@@ -147,7 +145,7 @@ impl SegmentWriter {
         self.check(rows)?;
         let mut row = 0;
         for run in &rows.runs {
-            let long = self.options.page_rows / 2;
+            let long = self.limits.rows / 2;
             if self.starts(run.series) && self.page.rows > 0 {
                 // A long series has pages to itself; short ones share them.
                 let before = self.group.runs.last().map_or(0, |run| run.rows as usize);
@@ -199,12 +197,12 @@ impl SegmentWriter {
     ) -> Result<(), SegmentError> {
         let (mut from, end) = (first, first + run.rows as usize);
         while from < end {
-            if self.page.rows >= self.options.page_rows
-                || (self.page.rows > 0 && self.page.text_bytes >= self.options.page_bytes)
+            if self.page.rows >= self.limits.rows
+                || (self.page.rows > 0 && self.page.text_bytes >= self.limits.text_bytes)
             {
                 self.end_page()?;
             }
-            let space = self.options.page_rows.max(1) - self.page.rows;
+            let space = self.limits.rows - self.page.rows;
             let take = self.rows_that_fit(rows, from, space.min(end - from));
             self.page.take(rows, from, take);
             self.group.take(run.series, &rows.times[from..from + take]);
@@ -215,7 +213,7 @@ impl SegmentWriter {
 
     /// How many of `most` rows from `from` on the page has space for: at least one.
     fn rows_that_fit(&self, rows: &SortedRows, from: usize, most: usize) -> usize {
-        let budget = self.options.page_bytes.saturating_sub(self.page.text_bytes);
+        let budget = self.limits.text_bytes.saturating_sub(self.page.text_bytes);
         let fits = |column: &ArrayRef| match text_offsets(column) {
             Some(offsets) => {
                 let start = offsets[from];
@@ -242,7 +240,7 @@ impl SegmentWriter {
             .map_err(|error| SegmentError::misuse(&self.path, error.to_string()))?;
         for (at, values) in columns.iter().enumerate() {
             let start = self.buffer.len();
-            encode_page(values, &mut self.buffer)
+            encode_page(values, self.choices[at], &mut self.buffer)
                 .map_err(|reason| SegmentError::misuse(&self.path, reason.0))?;
             let bytes = (self.buffer.len() - start) as u32;
             let stats = PageStats::of(values, &times);

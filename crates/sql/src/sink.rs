@@ -229,6 +229,7 @@ mod tests {
                     id: ColumnId(id),
                     name: name.into(),
                     kind: FieldType::F64,
+                    codec: marigram_model::ColumnCodec::default(),
                 })
                 .collect(),
             options: TableOptions::default(),

@@ -82,7 +82,8 @@ impl Machine {
         } else {
             rng.random_range(2..4)
         };
-        let page_rows = [1, 4, 30, 200][rng.random_range(0..4)];
+        // Pages are no larger than row groups, and tables choose their size below that.
+        let row_group_rows = [1, 4, 30, 200, 1 << 20][rng.random_range(0..5)];
         let options = EngineOptions {
             shards,
             durability: Durability::Fsync,
@@ -90,11 +91,7 @@ impl Machine {
             flush_bytes_max: [4 << 10, 32 << 10, 1 << 20][rng.random_range(0..3)],
             flush_age_max: rng.random_bool(0.5).then_some(Duration::from_mins(5)),
             background_threads: 0,
-            segment: marigram_segment::SegmentOptions {
-                page_rows,
-                page_bytes: [256, 4096, 1 << 18][rng.random_range(0..3)],
-                row_group_rows: page_rows * rng.random_range(1..20),
-            },
+            segment: marigram_segment::SegmentOptions { row_group_rows },
         };
         let actions_max = [8, 25, 60][rng.random_range(0..3)];
         let work = Workload::new(Xoshiro256PlusPlus::seed_from_u64(rng.random()));

@@ -2,8 +2,8 @@
 
 use crate::oracle::{Change, Filter, Oracle, Row, Tags, WrittenRow};
 use marigram_model::{
-    BatchBuilder, FieldType, FieldValue, FieldValueRef, TableOptions, TagValue, TimeRange,
-    WriteBatch,
+    BatchBuilder, ColdCodec, Compressor, Encoding, FieldType, FieldValue, FieldValueRef,
+    TableOptions, TagValue, TimeRange, WriteBatch,
 };
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom as _;
@@ -96,6 +96,13 @@ impl Workload {
             options: TableOptions {
                 partition_ns,
                 ttl_ns,
+                page_bytes: [1 << 10, 64 << 10, 256 << 10][rng.random_range(0..3)],
+                encoding: (rng.random_bool(0.3))
+                    .then(|| Encoding::ALL[rng.random_range(0..Encoding::ALL.len())]),
+                compressor: (rng.random_bool(0.3))
+                    .then(|| Compressor::ALL[rng.random_range(0..Compressor::ALL.len())]),
+                cold_codec: ColdCodec::ALL[rng.random_range(0..2)],
+                ..TableOptions::default()
             },
         }
     }

@@ -349,6 +349,7 @@ mod tests {
                 id: ColumnId(1),
                 name: "x".into(),
                 kind: FieldType::I64,
+                codec: marigram_model::ColumnCodec::default(),
             };
             let schema = TableSchema {
                 id: TableId(1),

@@ -5,14 +5,15 @@
 
 use super::plan::Plan;
 use crate::error::{EngineError, Result};
+use crate::layout::layout_of;
 use crate::memory::{Holder, MemoryAccountant};
 use crate::merge::{Merge, MergeOptions, Source, columns_of};
 use crate::view::OpenSegment;
 use marigram_env::FileSystem;
 use marigram_manifest::{Edit, Partition, SegmentId, SegmentMeta, Tombstone};
-use marigram_model::{TableId, TableOptions};
-use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter};
-use std::collections::{BTreeMap, BTreeSet};
+use marigram_model::{TableId, TableOptions, TableSchema};
+use marigram_segment::{SegmentOptions, SegmentWriter, TableLayout};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +25,10 @@ pub(crate) struct RunContext<'a> {
     pub fs: Arc<dyn FileSystem>,
     pub options: SegmentOptions,
     pub memory: Arc<MemoryAccountant>,
+    /// Schemas of the tables that exist, for the layout of what is written.
+    pub schemas: &'a HashMap<TableId, Arc<TableSchema>>,
+    /// Whether the rows have gone cold: tables that ask for it store them as small as can be.
+    pub cold: bool,
     /// Id and path of the next new segment.
     pub new_file: &'a dyn Fn() -> (SegmentId, PathBuf),
     /// Asked between batches: whether to give up.
@@ -106,6 +111,11 @@ fn write_all(
             memory: Some((output.context.memory.clone(), Holder::Compaction)),
             ..MergeOptions::all(columns.clone(), BATCH_ROWS)
         };
+        let layout = match output.context.schemas.get(&table) {
+            Some(schema) => layout_of(schema, &columns, output.context.cold),
+            // Dropped a moment ago: its rows go with the next compaction.
+            None => TableLayout::auto(TableOptions::PAGE_BYTES, columns.len()),
+        };
         let mut rows = Merge::new(sources, options);
         let mut begun = None;
         while let Some(rows) = rows.next_rows()? {
@@ -113,8 +123,11 @@ fn write_all(
                 return Ok(false);
             }
             let file = output.added.len();
-            let writer = output.writer(table, &columns, begun != Some(file))?;
-            begun = Some(file);
+            let writer = output.writer()?;
+            if begun != Some(file) {
+                writer.table(table, &columns, &layout)?;
+                begun = Some(file);
+            }
             writer.append(&rows)?;
             output.split_if_large()?;
         }
@@ -137,13 +150,8 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// The writer of the current segment, a new one if need be; `begin` begins the table in it.
-    fn writer(
-        &mut self,
-        table: TableId,
-        columns: &[SegmentColumn],
-        begin: bool,
-    ) -> Result<&mut SegmentWriter> {
+    /// The writer of the current segment, a new one if need be.
+    fn writer(&mut self) -> Result<&mut SegmentWriter> {
         if self.writer.is_none() {
             let (id, path) = (self.context.new_file)();
             self.paths.push(path.clone());
@@ -152,9 +160,6 @@ impl Output<'_> {
             self.writer = Some((id, writer));
         }
         let (_, writer) = self.writer.as_mut().expect("made above");
-        if begin {
-            writer.table(table, columns)?;
-        }
         Ok(writer)
     }
 

@@ -76,10 +76,14 @@ impl Files {
             (SegmentId(id), PathBuf::from(format!("/{id:010}.seg")))
         };
         let memory = Arc::new(MemoryAccountant::new(1 << 30));
+        let mut schema = crate::catalog::blank("d", "t", TABLE);
+        schema.options.page_bytes = 64;
         let context = RunContext {
             fs: self.fs.clone(),
             options: options(),
             memory: memory.clone(),
+            schemas: &[(TABLE, Arc::new(schema))].into(),
+            cold: false,
             new_file: &new_file,
             stop: &|| stop,
         };
@@ -124,11 +128,7 @@ impl Files {
 }
 
 fn options() -> SegmentOptions {
-    SegmentOptions {
-        page_rows: 8,
-        row_group_rows: 32,
-        ..SegmentOptions::default()
-    }
+    SegmentOptions { row_group_rows: 32 }
 }
 
 /// Settings under which everything is due at once.

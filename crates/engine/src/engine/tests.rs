@@ -4,5 +4,6 @@ mod faults;
 mod growth;
 mod limits;
 mod model;
+mod settings;
 mod support;
 mod threads;

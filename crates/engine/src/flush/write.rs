@@ -6,14 +6,15 @@ use crate::chunk::part::{self, Part, concat_parts};
 use crate::chunk::sort::{Order, PARTS_MAX};
 use crate::chunk::{CHUNK_ROWS, Chunk};
 use crate::error::{EngineError, Result};
+use crate::layout::layout_of;
 use crate::memory::Holder;
 use crate::memtable::Memtable;
 use crate::shard::Shard;
 use arrow_array::BooleanArray;
 use arrow_select::filter::filter;
 use marigram_manifest::{Partition, SegmentMeta, Space, Tombstone};
-use marigram_model::{SeriesId, SortedRows, TableId, TableOptions, TimeRange};
-use marigram_segment::{SegmentColumn, SegmentWriter};
+use marigram_model::{SeriesId, SortedRows, TableId, TableSchema, TimeRange};
+use marigram_segment::{SegmentColumn, SegmentWriter, TableLayout};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ struct TableRows {
     parts: Vec<Part>,
     order: Order,
     columns: Vec<SegmentColumn>,
+    layout: TableLayout,
     pieces: BTreeMap<i64, Vec<Piece>>,
 }
 
@@ -40,12 +42,9 @@ pub(super) fn write_segments(
     let mut groups: BTreeMap<(i64, Option<i64>), Vec<TableId>> = BTreeMap::new();
     for (table, _) in memtable.tables() {
         if let Some(schema) = live.get(&table) {
-            let TableOptions {
-                partition_ns,
-                ttl_ns,
-            } = schema.options;
+            let options = &schema.options;
             groups
-                .entry((partition_ns, ttl_ns))
+                .entry((options.partition_ns, options.ttl_ns))
                 .or_default()
                 .push(table);
         }
@@ -55,6 +54,10 @@ pub(super) fn write_segments(
         for ((width_ns, _), tables) in &groups {
             for space in [Space::Sequence, Space::Unsequence] {
                 let chunks = of_space(memtable, tables, space);
+                let chunks = chunks
+                    .into_iter()
+                    .filter_map(|(table, chunks)| Some((live.get(&table)?, chunks)));
+                let chunks: Vec<_> = chunks.collect();
                 write_group(shard, *width_ns, space, &chunks, tombstones, &mut written)?;
             }
         }
@@ -102,7 +105,7 @@ fn write_group(
     shard: &Shard,
     width_ns: i64,
     space: Space,
-    tables: &[(TableId, Vec<Arc<Chunk>>)],
+    tables: &[(&Arc<TableSchema>, Vec<Arc<Chunk>>)],
     tombstones: &[Arc<Tombstone>],
     written: &mut Vec<SegmentMeta>,
 ) -> Result<()> {
@@ -117,7 +120,7 @@ fn write_group(
     memory.grow(Holder::Memtable, order_bytes);
     let sorted = tables
         .iter()
-        .filter_map(|(table, chunks)| sort(*table, chunks, tombstones, width_ns))
+        .filter_map(|(schema, chunks)| sort(schema, chunks, tombstones, width_ns))
         .collect::<Vec<_>>();
     let mut starts: Vec<i64> = sorted
         .iter()
@@ -139,7 +142,7 @@ fn write_group(
 
 /// Sorts the rows of a table, without those deleted; `None` where none is left.
 fn sort(
-    table: TableId,
+    schema: &TableSchema,
     chunks: &[Arc<Chunk>],
     tombstones: &[Arc<Tombstone>],
     width_ns: i64,
@@ -149,7 +152,7 @@ fn sort(
         let later: Vec<&Tombstone> = tombstones
             .iter()
             .map(AsRef::as_ref)
-            .filter(|t| t.table == table && t.sequence > chunk.sequence_max())
+            .filter(|t| t.table == schema.id && t.sequence > chunk.sequence_max())
             .collect();
         for part in chunk.parts().iter() {
             match undeleted(part, &later) {
@@ -169,9 +172,10 @@ fn sort(
     let pieces = cut(&order, range, width_ns);
     let columns = part::columns_of(&parts);
     Some(TableRows {
-        table,
+        table: schema.id,
         parts,
         order,
+        layout: layout_of(schema, &columns, false),
         columns,
         pieces,
     })
@@ -231,7 +235,7 @@ fn write_segment(
             let Some(pieces) = rows.pieces.get(&partition.start_ns) else {
                 continue;
             };
-            writer.table(rows.table, &rows.columns)?;
+            writer.table(rows.table, &rows.columns, &rows.layout)?;
             for portion in portions(pieces, CHUNK_ROWS) {
                 let (runs, ranges) = runs_and_ranges(&portion);
                 let times = ranges

@@ -32,6 +32,7 @@ fn live(tables: &[(u32, Option<i64>)]) -> LiveTables {
         schema.options = TableOptions {
             partition_ns: 100,
             ttl_ns: *ttl_ns,
+            ..TableOptions::default()
         };
         (TableId(*id), Arc::new(schema))
     };

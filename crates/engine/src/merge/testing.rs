@@ -12,7 +12,7 @@ use marigram_manifest::{Partition, SegmentId, SegmentMeta, Space, Tombstone};
 use marigram_model::{
     ColumnId, DAY_NS, FieldType, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
 };
-use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter};
+use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter, TableLayout};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -158,6 +158,9 @@ pub(crate) fn tombstone(sequence: u64, series: &[u32], min: i64, max: i64) -> Ar
     })
 }
 
+/// Rows of a page of the segments made here: few, so that few rows make many pages.
+const PAGE_ROWS: u32 = 8;
+
 /// Writes the rows of `given` (not empty) as a segment and opens it.
 pub(crate) fn open_segment(
     fs: &Arc<dyn FileSystem>,
@@ -167,7 +170,8 @@ pub(crate) fn open_segment(
 ) -> Arc<OpenSegment> {
     let path = PathBuf::from(format!("/{id:010}.seg"));
     let mut writer = SegmentWriter::create(fs.clone(), &path, options.clone()).unwrap();
-    writer.table(TABLE, &COLUMNS).unwrap();
+    let layout = TableLayout::auto(8 * PAGE_ROWS, COLUMNS.len());
+    writer.table(TABLE, &COLUMNS, &layout).unwrap();
     writer.append(&sorted_rows(&given.rows)).unwrap();
     let summary = writer.finish().unwrap();
     let meta = SegmentMeta {

@@ -17,6 +17,7 @@ fn schema() -> TableSchema {
         id: ColumnId(1),
         name: "x".to_owned(),
         kind: FieldType::F64,
+        codec: marigram_model::ColumnCodec::default(),
     });
     schema
 }
@@ -45,6 +46,7 @@ fn columns_come_in_the_order_of_their_ids() {
         id: ColumnId(2),
         name: "y".to_owned(),
         kind: FieldType::I64,
+        codec: marigram_model::ColumnCodec::default(),
     });
     let resolved = done(&schema, &batch(&[("y", V::I64(1)), ("x", V::F64(1.0))]));
     let ids: Vec<u32> = resolved.columns.iter().map(|(id, _)| id.0).collect();
@@ -87,6 +89,7 @@ fn a_full_table_takes_no_more_fields() {
             id: ColumnId(id),
             name: format!("f{id}"),
             kind: FieldType::F64,
+            codec: marigram_model::ColumnCodec::default(),
         })
         .collect();
     let resolved = done(
@@ -107,6 +110,7 @@ fn values_over_the_limit_are_rejected() {
         id: ColumnId(2),
         name: "s".to_owned(),
         kind: FieldType::String,
+        codec: marigram_model::ColumnCodec::default(),
     });
     let long = "x".repeat(Limits::VALUE_BYTES_MAX + 1);
     let resolved = done(&schema, &batch(&[("s", V::String(&long))]));

@@ -10,7 +10,7 @@ use crate::merge::testing::{
 use crate::snapshot::TableSnapshot;
 use marigram_env::{FileSystem, SimFs};
 use marigram_manifest::Tombstone;
-use marigram_model::{FieldColumn, FieldType, FieldValue, TableOptions, TableSchema};
+use marigram_model::{ColumnCodec, FieldColumn, FieldType, FieldValue, TableOptions, TableSchema};
 use marigram_segment::SegmentOptions;
 use marigram_series_index::SeriesIndex;
 use parking_lot::{Mutex, RwLock};
@@ -26,13 +26,9 @@ struct Disk {
     memory: Arc<MemoryAccountant>,
 }
 
-/// Small pages and row groups, so that few rows make many of them.
+/// Small row groups, so that few rows make many of them.
 fn small() -> SegmentOptions {
-    SegmentOptions {
-        page_rows: 8,
-        row_group_rows: 32,
-        ..SegmentOptions::default()
-    }
+    SegmentOptions { row_group_rows: 32 }
 }
 
 fn disk(given: &[Given], tombstones: &[Arc<Tombstone>], options: &SegmentOptions) -> Disk {
@@ -68,6 +64,7 @@ fn schema() -> Arc<TableSchema> {
         id: ColumnId(id),
         name: name.into(),
         kind,
+        codec: ColumnCodec::default(),
     };
     Arc::new(TableSchema {
         id: TABLE,

@@ -2,8 +2,10 @@
 
 use super::disk;
 use crate::{Catalog, CatalogEdit, CatalogState, LogOptions, ManifestError};
+use marigram_codec::{Compressor, Encoding};
 use marigram_model::{
-    ColumnId, FieldColumn, FieldType, TableId, TableOptions, TableSchema, TagColumn, TagType,
+    ColdCodec, ColumnCodec, ColumnId, FieldColumn, FieldType, SeriesIdentity, TableId,
+    TableOptions, TableSchema, TagColumn, TagType,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -17,6 +19,7 @@ pub(super) fn table(id: u32, name: &str) -> TableSchema {
             id: ColumnId(id),
             name: format!("field {kind}"),
             kind,
+            codec: ColumnCodec::default(),
         });
     let tags = [TagType::String, TagType::I64, TagType::Bool];
     TableSchema {
@@ -34,6 +37,7 @@ pub(super) fn table(id: u32, name: &str) -> TableSchema {
         options: TableOptions {
             partition_ns: 3_600_000_000_000,
             ttl_ns: Some(i64::MAX),
+            ..TableOptions::default()
         },
     }
 }
@@ -42,6 +46,33 @@ fn put(table: TableSchema) -> CatalogEdit {
     CatalogEdit::PutTable(Arc::new(table))
 }
 
+/// [`edits`], and tables with every setting.
+pub(super) fn edits_with_settings() -> Vec<CatalogEdit> {
+    let mut tuned = table(4, "tuned");
+    tuned.options = TableOptions {
+        page_bytes: 4096,
+        encoding: Some(Encoding::Plain),
+        compressor: Some(Compressor::Zstd),
+        cold_codec: ColdCodec::Auto,
+        identity: SeriesIdentity::Sha256,
+        ..tuned.options
+    };
+    for field in &mut tuned.fields {
+        field.codec = ColumnCodec {
+            encoding: (field.id.0 % 2 == 0).then_some(Encoding::Runs),
+            compressor: (field.id.0 % 3 == 0).then_some(Compressor::Lz4),
+        };
+    }
+    let mut changed = tuned.clone();
+    changed.options.page_bytes = 256 << 10;
+    changed.options.encoding = None;
+    changed.fields[0].codec.compressor = Some(Compressor::Uncompressed);
+    let mut edits = edits();
+    edits.extend([put(tuned), put(changed)]);
+    edits
+}
+
+/// A history without settings: what version 1 could hold.
 pub(super) fn edits() -> Vec<CatalogEdit> {
     let mut grown = table(1, "pump");
     grown.tags.push(TagColumn {
@@ -52,6 +83,7 @@ pub(super) fn edits() -> Vec<CatalogEdit> {
         id: grown.next_column(),
         name: "new field".to_owned(),
         kind: FieldType::F32,
+        codec: ColumnCodec::default(),
     });
     let plain = TableSchema {
         options: TableOptions::default(),
@@ -82,7 +114,7 @@ fn databases_and_tables_are_found_again() {
         let options = LogOptions { rewrite_bytes_min };
         let mut catalog = Catalog::open_with(Arc::clone(&fs), &dir, options).unwrap();
         assert_eq!(catalog.next_table(), TableId(1));
-        for edit in edits() {
+        for edit in edits_with_settings() {
             catalog.commit(&edit).unwrap();
             let state = catalog.state().clone();
             sim.crash();
@@ -92,13 +124,13 @@ fn databases_and_tables_are_found_again() {
         }
         assert_eq!(catalog.databases().collect::<Vec<_>>(), ["plant"]);
         let names: Vec<_> = catalog.tables().map(|table| table.name.as_str()).collect();
-        assert_eq!(names, ["pump 2", "ventil-größe"]);
+        assert_eq!(names, ["pump 2", "ventil-größe", "tuned"]);
         assert_eq!(
             catalog.state().table("plant", "pump 2").unwrap().id,
             TableId(1)
         );
         assert_eq!(catalog.state().table("plant", "pump"), None);
-        assert_eq!(catalog.next_table(), TableId(4));
+        assert_eq!(catalog.next_table(), TableId(5));
         fs.remove(&dir.join("CATALOG")).unwrap();
     }
 }
@@ -153,6 +185,9 @@ fn contradictions_are_refused() {
         changed(&|table| table.fields[0].id = ColumnId(0)),
         changed(&|table| table.fields.swap(0, 1)),
         changed(&|table| table.options.partition_ns = 1),
+        changed(&|table| table.options.page_bytes = 8),
+        changed(&|table| table.options.identity = SeriesIdentity::Sha256),
+        changed(&|table| table.fields[0].codec.encoding = Some(Encoding::Alp)),
     ];
     for edit in bad {
         let error = catalog.commit(&edit).unwrap_err();
@@ -171,11 +206,11 @@ proptest! {
     /// Records whose checksum is right and whose contents are not.
     #[test]
     fn any_contents_of_records_are_a_state_or_an_error(
-        (record, at, byte, cut) in (0..12_usize, any::<usize>(), any::<u8>(), 0..10_usize)
+        (record, at, byte, cut) in (0..14_usize, any::<usize>(), any::<u8>(), 0..10_usize)
     ) {
         let (_, fs, dir) = disk(1);
         let mut catalog = Catalog::open(Arc::clone(&fs), &dir).unwrap();
-        for edit in &edits() {
+        for edit in &edits_with_settings() {
  catalog.commit(edit).unwrap();
  }
         let good = crate::log::read_file(&*fs.open(&dir.join("CATALOG")).unwrap()).unwrap();

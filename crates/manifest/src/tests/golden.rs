@@ -6,19 +6,19 @@
     reason = "golden files are on the real disk"
 )]
 
-use super::catalog::edits;
+use super::catalog::{edits, edits_with_settings};
 use super::{disk, edit};
-use crate::{Catalog, CatalogState, LogOptions, Manifest, State};
+use crate::{Catalog, CatalogEdit, CatalogState, LogOptions, Manifest, State};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-fn path(format: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join(format!("../../testing/golden/{format}/v1-log.bin"))
+fn path(file: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../testing/golden/{file}"))
 }
 
-fn golden(format: &str, current: &[u8]) -> Vec<u8> {
-    let path = path(format);
+/// The file of the version that is written, which must be `current`.
+fn golden(file: &str, current: &[u8]) -> Vec<u8> {
+    let path = path(file);
     if std::env::var_os("MARIGRAM_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, current).unwrap();
@@ -40,27 +40,58 @@ fn version_1_of_the_manifest_is_read() {
     let (mut manifest, _) = Manifest::open_with(Arc::clone(&fs), &dir, options).unwrap();
     (1..=12).for_each(|nth| manifest.commit(&edit(nth)).unwrap());
     let bytes = crate::log::read_file(&*fs.open(&dir.join("MANIFEST")).unwrap()).unwrap();
-    let bytes = golden("manifest", &bytes);
+    let file = "manifest/v1-log.bin";
+    let bytes = golden(file, &bytes);
     assert_eq!(
-        &State::from_log(&path("manifest"), &bytes).unwrap(),
+        &State::from_log(&path(file), &bytes).unwrap(),
         manifest.state()
     );
 }
 
-#[test]
-fn version_1_of_the_catalog_is_read() {
+/// The catalog after `edits`, and its file.
+fn catalog(edits: &[CatalogEdit]) -> (CatalogState, Vec<u8>) {
     let (_, fs, dir) = disk(1);
     let options = LogOptions {
         rewrite_bytes_min: 600,
     };
     let mut catalog = Catalog::open_with(Arc::clone(&fs), &dir, options).unwrap();
-    for edit in &edits() {
+    for edit in edits {
         catalog.commit(edit).unwrap();
     }
     let bytes = crate::log::read_file(&*fs.open(&dir.join("CATALOG")).unwrap()).unwrap();
-    let bytes = golden("catalog", &bytes);
-    assert_eq!(
-        &CatalogState::from_log(&path("catalog"), &bytes).unwrap(),
-        catalog.state()
-    );
+    (catalog.state().clone(), bytes)
+}
+
+#[test]
+fn version_1_of_the_catalog_is_read() {
+    let file = "catalog/v1-log.bin";
+    let bytes = std::fs::read(path(file)).unwrap();
+    let state = CatalogState::from_log(&path(file), &bytes).unwrap();
+    assert_eq!(state, catalog(&edits()).0);
+}
+
+#[test]
+fn version_2_of_the_catalog_is_read() {
+    let (state, bytes) = catalog(&edits_with_settings());
+    let file = "catalog/v2-log.bin";
+    let bytes = golden(file, &bytes);
+    assert_eq!(CatalogState::from_log(&path(file), &bytes).unwrap(), state);
+}
+
+/// Edits of this version never stand in a file of an older one.
+#[test]
+fn a_file_of_version_1_is_written_anew_when_it_is_opened() {
+    let (_, fs, dir) = disk(1);
+    let old = std::fs::read(path("catalog/v1-log.bin")).unwrap();
+    let file = fs.create(&dir.join("CATALOG")).unwrap();
+    file.append(&old).unwrap();
+    file.sync().unwrap();
+    let state = catalog(&edits()).0;
+    assert_eq!(Catalog::read(&*fs, &dir).unwrap(), state);
+    let opened = Catalog::open(Arc::clone(&fs), &dir).unwrap();
+    assert_eq!(opened.state(), &state);
+    let bytes = crate::log::read_file(&*fs.open(&dir.join("CATALOG")).unwrap()).unwrap();
+    let version = marigram_codec::frame::HEADER_BYTES + 8;
+    assert_eq!(bytes[version..version + 4], 2_u32.to_le_bytes());
+    assert_eq!(Catalog::read(&*fs, &dir).unwrap(), state);
 }

@@ -36,6 +36,7 @@ fn pumps() -> TableSchema {
             id: marigram_model::ColumnId(1),
             name: "rpm".into(),
             kind: FieldType::I64,
+            codec: marigram_model::ColumnCodec::default(),
         }],
         options: TableOptions::default(),
     }

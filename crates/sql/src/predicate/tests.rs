@@ -25,11 +25,13 @@ fn schema() -> TableSchema {
                 id: ColumnId(1),
                 name: "x".into(),
                 kind: FieldType::F64,
+                codec: marigram_model::ColumnCodec::default(),
             },
             FieldColumn {
                 id: ColumnId(2),
                 name: "y".into(),
                 kind: FieldType::F32,
+                codec: marigram_model::ColumnCodec::default(),
             },
         ],
         options: TableOptions::default(),

@@ -233,6 +233,7 @@ fn rows_older_than_the_ttl_are_rejected_and_outlived_partitions_are_dropped() {
     let options = TableOptions {
         partition_ns: MINUTE,
         ttl_ns: Some(10 * MINUTE),
+        ..TableOptions::default()
     };
     let spec = TableSpec {
         name: "t".to_owned(),
@@ -304,7 +305,7 @@ fn columns_are_added_and_settings_changed_by_alter() {
     assert_eq!(engine.alter_table("db", "t", &tag).unwrap().tags.len(), 2);
     let bad = TableOptions {
         partition_ns: 1,
-        ttl_ns: None,
+        ..TableOptions::default()
     };
     assert!(
         engine

@@ -142,6 +142,7 @@ fn run(seed: u64, options: &EngineOptions, steps: u64) {
         options: marigram_model::TableOptions {
             partition_ns: 3 * STEP_NS,
             ttl_ns: None,
+            ..marigram_model::TableOptions::default()
         },
         ..crate::TableSpec::default()
     };

@@ -1,0 +1,29 @@
+//! How a table's rows are laid out in new segments: from its settings, those of its fields, and
+//! whether the rows have gone cold.
+
+use marigram_codec::Choice;
+use marigram_model::{ColumnCodec, TableSchema};
+use marigram_segment::{SegmentColumn, TableLayout};
+
+/// The layout of `columns` of a table; `cold` for rows that are rewritten when they have gone cold.
+pub(crate) fn layout_of(
+    schema: &TableSchema,
+    columns: &[SegmentColumn],
+    cold: bool,
+) -> TableLayout {
+    let options = &schema.options;
+    let choice = |column: &SegmentColumn| {
+        let field = schema.field_by_id(column.id);
+        // A field that another version of the schema added has no codec of its own yet.
+        let own = field.map_or_else(ColumnCodec::default, |field| field.codec);
+        options.choice_of(column.kind, own, cold)
+    };
+    TableLayout {
+        page_bytes: options.page_bytes,
+        time: Choice {
+            goal: options.goal(cold),
+            ..Choice::default()
+        },
+        columns: columns.iter().map(choice).collect(),
+    }
+}

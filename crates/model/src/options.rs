@@ -1,0 +1,204 @@
+//! Settings of tables and columns: how long rows are kept, and how they stand in segments.
+//!
+//! Invariant: a setting decides how new pages are written and never how old ones are read.
+
+use crate::time::DAY_NS;
+use crate::types::FieldType;
+use marigram_codec::{Choice, Compressor, Encoding, Goal};
+
+/// How a field's values are to be stored; `None` leaves it to the table, and there to the values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ColumnCodec {
+    /// Encoding; one that suits the field's type.
+    pub encoding: Option<Encoding>,
+    /// Compressor.
+    pub compressor: Option<Compressor>,
+}
+
+impl ColumnCodec {
+    /// Why a field of this type cannot have the codec, if it cannot.
+    #[must_use]
+    pub fn objection(self, kind: FieldType) -> Option<String> {
+        let encoding = self.encoding?;
+        let suits = |encoding: &Encoding| encoding.suits(kind.value_type());
+        if suits(&encoding) {
+            return None;
+        }
+        let fit: Vec<&str> = Encoding::ALL
+            .into_iter()
+            .filter(suits)
+            .map(Encoding::name)
+            .collect();
+        Some(format!(
+            "encoding {} does not suit {kind}; these do: AUTO, {}",
+            encoding.name(),
+            fit.join(", ")
+        ))
+    }
+}
+
+/// How what has gone cold is stored anew by compaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ColdCodec {
+    /// As before.
+    #[default]
+    Same,
+    /// Where nothing else is asked for: as small as can be.
+    Auto,
+}
+
+impl ColdCodec {
+    /// Every form.
+    pub const ALL: [Self; 2] = [Self::Same, Self::Auto];
+
+    /// Name, as users write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+/// By what a series is found in the index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SeriesIdentity {
+    /// Its tags themselves.
+    #[default]
+    Plain,
+    /// Their SHA-256 digest.
+    Sha256,
+}
+
+impl SeriesIdentity {
+    /// Every form.
+    pub const ALL: [Self; 2] = [Self::Plain, Self::Sha256];
+
+    /// Name, as users write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Sha256 => "sha256",
+        }
+    }
+}
+
+/// A table's settings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TableOptions {
+    /// Width of a partition, ns.
+    pub partition_ns: i64,
+    /// How long rows are kept, ns; `None` keeps them for ever.
+    pub ttl_ns: Option<i64>,
+    /// Size of a page: bytes of values of 8 bytes each. A page of any column has this number of
+    /// bytes / 8 rows at most, since pages of all columns share their boundaries.
+    pub page_bytes: u32,
+    /// Encoding of the fields that it suits and that have none of their own; `None`: by content.
+    pub encoding: Option<Encoding>,
+    /// Compressor of the fields that have none of their own; `None`: by content.
+    pub compressor: Option<Compressor>,
+    /// How what has gone cold is stored.
+    pub cold_codec: ColdCodec,
+    /// By what series are found; fixed when the table is created.
+    pub identity: SeriesIdentity,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            partition_ns: DAY_NS,
+            ttl_ns: None,
+            page_bytes: Self::PAGE_BYTES,
+            encoding: None,
+            compressor: None,
+            cold_codec: ColdCodec::default(),
+            identity: SeriesIdentity::default(),
+        }
+    }
+}
+
+impl TableOptions {
+    /// Size of a page where nothing else is asked for, bytes.
+    pub const PAGE_BYTES: u32 = 64 << 10;
+
+    /// How the values of a field are stored: the field's own codec, or else the table's where that
+    /// suits the type.
+    #[must_use]
+    pub fn codec_of(&self, kind: FieldType, own: ColumnCodec) -> ColumnCodec {
+        let default = self
+            .encoding
+            .filter(|encoding| encoding.suits(kind.value_type()));
+        ColumnCodec {
+            encoding: own.encoding.or(default),
+            compressor: own.compressor.or(self.compressor),
+        }
+    }
+
+    /// What is wanted of encodings that are chosen by content.
+    #[must_use]
+    pub fn goal(&self, cold: bool) -> Goal {
+        if cold && self.cold_codec == ColdCodec::Auto {
+            Goal::Small
+        } else {
+            Goal::Fast
+        }
+    }
+
+    /// The choice for a field's pages; `cold` for data that is rewritten when it has gone cold.
+    #[must_use]
+    pub fn choice_of(&self, kind: FieldType, own: ColumnCodec, cold: bool) -> Choice {
+        let codec = self.codec_of(kind, own);
+        Choice {
+            encoding: codec.encoding,
+            compressor: codec.compressor,
+            goal: self.goal(cold),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tables_encoding_goes_for_the_fields_that_it_suits() {
+        let options = TableOptions {
+            encoding: Some(Encoding::Delta),
+            compressor: Some(Compressor::Zstd),
+            cold_codec: ColdCodec::Auto,
+            ..TableOptions::default()
+        };
+        let codec = |kind, own| options.codec_of(kind, own);
+        let none = ColumnCodec::default();
+        assert_eq!(codec(FieldType::I64, none).encoding, Some(Encoding::Delta));
+        assert_eq!(codec(FieldType::F64, none).encoding, None);
+        assert_eq!(
+            codec(FieldType::F64, none).compressor,
+            Some(Compressor::Zstd)
+        );
+        let own = ColumnCodec {
+            encoding: Some(Encoding::Plain),
+            compressor: Some(Compressor::Lz4),
+        };
+        assert_eq!(codec(FieldType::I64, own), own);
+        assert_eq!(options.goal(false), Goal::Fast);
+        assert_eq!(options.goal(true), Goal::Small);
+        assert_eq!(TableOptions::default().goal(true), Goal::Fast);
+    }
+
+    #[test]
+    fn an_encoding_that_does_not_suit_names_those_that_do() {
+        let alp = ColumnCodec {
+            encoding: Some(Encoding::Alp),
+            compressor: None,
+        };
+        assert_eq!(alp.objection(FieldType::F32), None);
+        let reason = alp.objection(FieldType::I32).unwrap();
+        assert!(
+            reason.starts_with("encoding ALP does not suit INT; these do: AUTO, PLAIN"),
+            "{reason}"
+        );
+    }
+}
