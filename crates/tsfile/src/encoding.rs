@@ -1,0 +1,313 @@
+//! Encodings of the values of a page.
+//!
+//! Everything here is exact. Decoding never panics, and allocates no more than the number of values
+//! that the page's times allow and [`BYTES_MAX`].
+
+mod bits;
+mod gorilla;
+mod rle;
+mod ts2diff;
+mod word;
+
+use crate::bytes::{Cursor, put_i64, put_ivar, put_var_bytes};
+use crate::error::{Part, PartResult};
+use crate::kinds::{DataType, Encoding, Shape};
+use crate::values::{ByteValues, Values};
+
+/// Most bytes of texts that a page may hold: a dictionary can name a long text many times.
+const BYTES_MAX: usize = 64 << 20;
+
+/// The `count` values of a page.
+pub(crate) fn decode(
+    encoding: Encoding,
+    data_type: DataType,
+    bytes: &[u8],
+    count: usize,
+) -> PartResult<Values> {
+    use Encoding::{Dictionary, Gorilla, GorillaV1, Plain, Rle, Ts2Diff, Zigzag};
+    if count == 0 {
+        return Ok(Values::empty(data_type.shape()));
+    }
+    let mut cursor = Cursor::new(bytes);
+    let floats32 = |values: Vec<i32>| values.into_iter().map(|v| f32::from_bits(v as u32));
+    let floats64 = |values: Vec<i64>| values.into_iter().map(|v| f64::from_bits(v as u64));
+    let values = match (encoding, data_type.shape()) {
+        (Plain, shape) => plain(shape, &mut cursor, count)?,
+        (Rle, Shape::Bool) => {
+            let values: Vec<i32> = rle::decode(&mut cursor, count)?;
+            Values::Bool(values.into_iter().map(|value| value != 0).collect())
+        }
+        (Rle, Shape::I32) => Values::I32(rle::decode(&mut cursor, count)?),
+        (Rle, Shape::I64) => Values::I64(rle::decode(&mut cursor, count)?),
+        (Rle, Shape::F32) => {
+            let scale = Scale::read(&mut cursor, count)?;
+            Values::F32(scale.floats32(&rle::decode(&mut cursor, count)?))
+        }
+        (Rle, Shape::F64) => {
+            let scale = Scale::read(&mut cursor, count)?;
+            Values::F64(scale.floats64(&rle::decode(&mut cursor, count)?))
+        }
+        (Ts2Diff, Shape::I32) => Values::I32(ts2diff::decode(bytes, count)?),
+        (Ts2Diff, Shape::I64) => Values::I64(ts2diff::decode(bytes, count)?),
+        (Ts2Diff, Shape::F32) => {
+            let scale = Scale::read(&mut cursor, count)?;
+            Values::F32(scale.floats32(&ts2diff::decode(cursor.rest(), count)?))
+        }
+        (Ts2Diff, Shape::F64) => {
+            let scale = Scale::read(&mut cursor, count)?;
+            Values::F64(scale.floats64(&ts2diff::decode(cursor.rest(), count)?))
+        }
+        (Gorilla, Shape::I32) => Values::I32(gorilla::decode(bytes, count)?),
+        (Gorilla, Shape::I64) => Values::I64(gorilla::decode(bytes, count)?),
+        (Gorilla, Shape::F32) => Values::F32(floats32(gorilla::decode(bytes, count)?).collect()),
+        (Gorilla, Shape::F64) => Values::F64(floats64(gorilla::decode(bytes, count)?).collect()),
+        (GorillaV1, Shape::F32) => {
+            Values::F32(floats32(gorilla::decode_v1(bytes, count)?).collect())
+        }
+        (GorillaV1, Shape::F64) => {
+            Values::F64(floats64(gorilla::decode_v1(bytes, count)?).collect())
+        }
+        (Zigzag, Shape::I32) => {
+            let values = zigzag(&mut cursor, count)?;
+            Values::I32(values.into_iter().map(|value| value as i32).collect())
+        }
+        (Zigzag, Shape::I64) => Values::I64(zigzag(&mut cursor, count)?),
+        (Dictionary, Shape::Bytes) => Values::Bytes(dictionary(&mut cursor, count)?),
+        (encoding, _) => {
+            let what = format!("the encoding {encoding:?} of {data_type:?} values");
+            return Err(Part::Unsupported(what));
+        }
+    };
+    if values.len() == count {
+        return Ok(values);
+    }
+    Err(Part::Wrong("a page has fewer values than times"))
+}
+
+/// The times of a page, as many as its bytes hold, at most `count_max`.
+pub(crate) fn decode_times(
+    encoding: Encoding,
+    bytes: &[u8],
+    count_max: usize,
+) -> PartResult<Vec<i64>> {
+    let times = match encoding {
+        Encoding::Ts2Diff => ts2diff::decode(bytes, count_max)?,
+        Encoding::Plain => {
+            let words = bytes.chunks_exact(8);
+            if !words.remainder().is_empty() {
+                return Err(Part::Short);
+            }
+            words
+                .map(|word| Cursor::new(word).i64())
+                .collect::<PartResult<_>>()?
+        }
+        other => {
+            return Err(Part::Unsupported(format!(
+                "the encoding {other:?} of times"
+            )));
+        }
+    };
+    if times.len() > count_max {
+        return Err(Part::Wrong("a page holds too many rows"));
+    }
+    Ok(times)
+}
+
+fn plain(shape: Shape, cursor: &mut Cursor<'_>, count: usize) -> PartResult<Values> {
+    // No value takes less than a byte.
+    if count > cursor.rest().len() {
+        return Err(Part::Short);
+    }
+    let each = 0..count;
+    Ok(match shape {
+        Shape::Bool => Values::Bool(
+            each.map(|_| Ok(cursor.byte()? != 0))
+                .collect::<PartResult<_>>()?,
+        ),
+        Shape::I32 => Values::I32(each.map(|_| cursor.ivar()).collect::<PartResult<_>>()?),
+        Shape::I64 => Values::I64(each.map(|_| cursor.i64()).collect::<PartResult<_>>()?),
+        Shape::F32 => Values::F32(
+            each.map(|_| Ok(f32::from_bits(cursor.i32()? as u32)))
+                .collect::<PartResult<_>>()?,
+        ),
+        Shape::F64 => Values::F64(
+            each.map(|_| Ok(f64::from_bits(cursor.i64()? as u64)))
+                .collect::<PartResult<_>>()?,
+        ),
+        Shape::Bytes => {
+            let mut values = ByteValues::default();
+            for _ in each {
+                values.push(cursor.var_bytes()?.unwrap_or_default());
+            }
+            Values::Bytes(values)
+        }
+    })
+}
+
+/// `ZIGZAG`: the length in bytes, the number of values, the values.
+fn zigzag(cursor: &mut Cursor<'_>, count: usize) -> PartResult<Vec<i64>> {
+    let len = cursor.uvar()? as usize;
+    let _ = cursor.uvar()?;
+    let mut packed = Cursor::new(cursor.take(len)?);
+    if count > len {
+        return Err(Part::Short);
+    }
+    let value = |_| {
+        let value = packed.uvar64()?;
+        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+    };
+    (0..count).map(value).collect()
+}
+
+fn dictionary(cursor: &mut Cursor<'_>, count: usize) -> PartResult<ByteValues> {
+    let entries = usize::try_from(cursor.ivar()?);
+    let entries = entries.map_err(|_| Part::Wrong("a dictionary's size is negative"))?;
+    if entries > cursor.rest().len() {
+        return Err(Part::Short);
+    }
+    let entries = (0..entries).map(|_| Ok(cursor.var_bytes()?.unwrap_or_default()));
+    let entries = entries.collect::<PartResult<Vec<_>>>()?;
+    let codes: Vec<i32> = rle::decode(cursor, count)?;
+    let mut values = ByteValues::default();
+    for code in codes {
+        let entry = usize::try_from(code)
+            .ok()
+            .and_then(|code| entries.get(code));
+        values.push(entry.ok_or(Part::Wrong("a code is in no dictionary"))?);
+        if values.bytes_total() > BYTES_MAX {
+            return Err(Part::Wrong("a page's texts take too many bytes"));
+        }
+    }
+    Ok(values)
+}
+
+/// How the floats of `RLE` and `TS_2DIFF`, which hold integers, are made of these: divided by a
+/// power of ten, but for those that would not fit so, which are the integer or the bits themselves.
+struct Scale<'a> {
+    divisor: f64,
+    scaled: Option<&'a [u8]>,
+    raw: Option<&'a [u8]>,
+}
+
+impl<'a> Scale<'a> {
+    const SOME_RAW: u32 = i32::MAX as u32 - 1;
+    const SOME_UNSCALED: u32 = i32::MAX as u32;
+
+    fn read(cursor: &mut Cursor<'a>, count: usize) -> PartResult<Self> {
+        let mut first = cursor.uvar()?;
+        let (mut scaled, mut raw) = (None, None);
+        if first == Self::SOME_RAW || first == Self::SOME_UNSCALED {
+            let marks = cursor.uvar()? as usize;
+            if marks < count {
+                return Err(Part::Wrong("there are fewer marks than values"));
+            }
+            let len = marks / 8 + 1;
+            scaled = Some(cursor.take(len)?);
+            if first == Self::SOME_RAW {
+                raw = Some(cursor.take(len)?);
+            }
+            first = cursor.uvar()?;
+        }
+        Ok(Self {
+            divisor: 10f64.powf(f64::from(first)),
+            scaled,
+            raw,
+        })
+    }
+
+    fn marked(marks: Option<&[u8]>, at: usize) -> Option<bool> {
+        marks.map(|marks| marks[at / 8] & (1 << (at % 8)) != 0)
+    }
+
+    fn divisor(&self, at: usize) -> f64 {
+        match Self::marked(self.scaled, at) {
+            Some(false) => 1.0,
+            _ => self.divisor,
+        }
+    }
+
+    fn floats32(&self, values: &[i32]) -> Vec<f32> {
+        let float = |(at, value): (usize, &i32)| match Self::marked(self.raw, at) {
+            Some(true) => f32::from_bits(*value as u32),
+            _ => (f64::from(*value) / self.divisor(at)) as f32,
+        };
+        values.iter().enumerate().map(float).collect()
+    }
+
+    fn floats64(&self, values: &[i64]) -> Vec<f64> {
+        let float = |(at, value): (usize, &i64)| match Self::marked(self.raw, at) {
+            Some(true) => f64::from_bits(*value as u64),
+            _ => *value as f64 / self.divisor(at),
+        };
+        values.iter().enumerate().map(float).collect()
+    }
+}
+
+/// The encoding in which a page is written: exact, and read alike by every reader.
+pub(crate) fn choose(values: &Values) -> Encoding {
+    let fits = match values {
+        Values::I32(values) => ts2diff::fits(values),
+        Values::I64(values) => ts2diff::fits(values),
+        // The not-a-number that ends a page of GORILLA would end it early.
+        Values::F32(values) => {
+            return gorilla_unless(values.iter().any(|v| v.to_bits() == gorilla::END_32));
+        }
+        Values::F64(values) => {
+            return gorilla_unless(values.iter().any(|v| v.to_bits() == gorilla::END_64));
+        }
+        Values::Bool(_) | Values::Bytes(_) => false,
+    };
+    if fits {
+        Encoding::Ts2Diff
+    } else {
+        Encoding::Plain
+    }
+}
+
+fn gorilla_unless(ends_early: bool) -> Encoding {
+    if ends_early {
+        Encoding::Plain
+    } else {
+        Encoding::Gorilla
+    }
+}
+
+/// Appends values in an encoding that [`choose`] gives, for them or for others of their type.
+pub(crate) fn encode(encoding: Encoding, values: &Values, out: &mut Vec<u8>) {
+    match (encoding, values) {
+        (Encoding::Ts2Diff, Values::I32(values)) => ts2diff::encode(values, out),
+        (Encoding::Ts2Diff, Values::I64(values)) => ts2diff::encode(values, out),
+        (Encoding::Gorilla, Values::F32(values)) => {
+            gorilla::encode_floats32(values, out);
+        }
+        (Encoding::Gorilla, Values::F64(values)) => {
+            gorilla::encode_floats64(values, out);
+        }
+        (_, Values::Bool(values)) => out.extend(values.iter().map(|value| u8::from(*value))),
+        (_, Values::I32(values)) => values.iter().for_each(|value| put_ivar(*value, out)),
+        (_, Values::I64(values)) => values.iter().for_each(|value| put_i64(*value, out)),
+        (_, Values::F32(values)) => {
+            out.extend(
+                values
+                    .iter()
+                    .flat_map(|value| value.to_bits().to_be_bytes()),
+            );
+        }
+        (_, Values::F64(values)) => {
+            out.extend(
+                values
+                    .iter()
+                    .flat_map(|value| value.to_bits().to_be_bytes()),
+            );
+        }
+        (_, Values::Bytes(values)) => values.iter().for_each(|v| put_var_bytes(Some(v), out)),
+    }
+}
+
+/// Appends times as `TS_2DIFF`.
+pub(crate) fn encode_times(times: &[i64], out: &mut Vec<u8>) {
+    ts2diff::encode(times, out);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! The two widths of integers that the encodings know.
+
+use crate::bytes::Cursor;
+use crate::error::PartResult;
+
+/// A 32-bit or 64-bit integer.
+pub(super) trait Word: Copy + Default + Eq + Ord {
+    /// Its width.
+    const BITS: u32;
+    /// Bits in which a number of leading zeros stands.
+    const LEADING_BITS: u32;
+    /// Its bits, the upper ones of 64 clear.
+    fn to_bits(self) -> u64;
+    /// From the lower bits.
+    fn from_bits(bits: u64) -> Self;
+    /// The difference to the value before, or nothing where it does not fit.
+    fn delta(self, before: Self) -> Option<Self>;
+    /// Reads it, big-endian.
+    fn read(cursor: &mut Cursor<'_>) -> PartResult<Self>;
+    /// Appends it, big-endian.
+    fn put(self, out: &mut Vec<u8>);
+}
+
+impl Word for i32 {
+    const BITS: u32 = 32;
+    const LEADING_BITS: u32 = 5;
+
+    fn to_bits(self) -> u64 {
+        u64::from(self as u32)
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        bits as u32 as i32
+    }
+
+    fn delta(self, before: Self) -> Option<Self> {
+        self.checked_sub(before)
+    }
+
+    fn read(cursor: &mut Cursor<'_>) -> PartResult<Self> {
+        cursor.i32()
+    }
+
+    fn put(self, out: &mut Vec<u8>) {
+        crate::bytes::put_i32(self, out);
+    }
+}
+
+impl Word for i64 {
+    const BITS: u32 = 64;
+    const LEADING_BITS: u32 = 6;
+
+    fn to_bits(self) -> u64 {
+        self as u64
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        bits as i64
+    }
+
+    fn delta(self, before: Self) -> Option<Self> {
+        self.checked_sub(before)
+    }
+
+    fn read(cursor: &mut Cursor<'_>) -> PartResult<Self> {
+        cursor.i64()
+    }
+
+    fn put(self, out: &mut Vec<u8>) {
+        crate::bytes::put_i64(self, out);
+    }
+}

@@ -1,0 +1,375 @@
+//! Reading: the index is walked from device to device, and the pages of each are given as rows.
+//!
+//! What is held at once is a path through the index, the places of one device's chunks, and one
+//! page of each of its columns.
+
+mod chunk;
+mod input;
+mod metadata;
+
+pub use metadata::Version;
+
+use crate::bytes::Cursor;
+use crate::error::{Part, Result, TsFileError};
+use crate::values::{Block, Column, DeviceId, TableSchema};
+use chunk::Chunk;
+use input::Input;
+use metadata::{FileMetadata, Node, NodeKind, Series};
+use std::collections::VecDeque;
+use std::io::{Read, Seek};
+use std::sync::Arc;
+
+pub(crate) const MAGIC: &[u8; 6] = b"TsFile";
+
+/// Levels that an index can have; 256 entries a node make more than four impossible.
+const DEPTH_MAX: usize = 16;
+/// Most bytes of a node of the index, or of the series metadata that one entry leads to.
+const NODE_BYTES_MAX: u64 = 64 << 20;
+/// Series that are not aligned and whose pages are read side by side.
+const SIDE_BY_SIDE: usize = 64;
+
+/// A file being read.
+pub struct TsFileReader<R> {
+    input: Input<R>,
+    version: Version,
+    tables: Vec<TableSchema>,
+    roots: VecDeque<Node<DeviceId>>,
+    /// The nodes that lead to the current device, with the child that is next.
+    path: Vec<(Node<DeviceId>, usize)>,
+    device: Option<Device>,
+}
+
+/// The device whose rows are being read.
+struct Device {
+    id: Arc<DeviceId>,
+    /// Chunks that are read side by side, group after group.
+    groups: VecDeque<Group>,
+    open: Option<Open>,
+    /// Rows that were decoded and not yet given.
+    ready: VecDeque<Block>,
+}
+
+enum Group {
+    Aligned {
+        time: u64,
+        values: Vec<(Arc<str>, u64)>,
+    },
+    Single(Vec<(Arc<str>, u64)>),
+}
+
+enum Open {
+    Aligned(Chunk, Vec<(Arc<str>, Chunk)>),
+    Single(Vec<(Arc<str>, Chunk)>),
+}
+
+impl<R: Read + Seek> TsFileReader<R> {
+    /// Reads the end of a file.
+    ///
+    /// # Errors
+    /// If it is no whole TsFile of version 3 or 4, is damaged, or is encrypted.
+    pub fn open(input: R) -> Result<Self> {
+        const NOT: TsFileError = TsFileError::NotTsFile("it does not begin as one");
+        const CUT: TsFileError =
+            TsFileError::NotTsFile("its end is missing; perhaps its writer did not close it");
+        let mut input = Input::new(input)?;
+        let len = input.len();
+        let head_len = MAGIC.len() as u64 + 1;
+        let tail_len = MAGIC.len() as u64 + 4;
+        if len < head_len {
+            return Err(NOT);
+        }
+        let head = input.read(0, head_len)?;
+        let version = match head.strip_prefix(MAGIC) {
+            Some([3]) => Version::V3,
+            Some([4]) => Version::V4,
+            Some(other) => {
+                let version = String::from_utf8_lossy(other).into_owned();
+                let what = format!("version {version:?} of TsFile (3 and 4 are known)");
+                return Err(TsFileError::Unsupported(what));
+            }
+            None => return Err(NOT),
+        };
+        if len < head_len + tail_len {
+            return Err(CUT);
+        }
+        let tail = input.read(len - tail_len, tail_len)?;
+        let Some((size, MAGIC)) = tail.split_first_chunk::<4>().and_then(|(size, magic)| {
+            Some((u64::from(u32::from_be_bytes(*size)), magic.first_chunk()?))
+        }) else {
+            return Err(CUT);
+        };
+        let begin = (len - tail_len)
+            .checked_sub(size)
+            .filter(|begin| *begin >= head_len);
+        let begin = begin.ok_or_else(|| {
+            Part::Wrong("the size of the metadata is impossible").at(len - tail_len)
+        })?;
+        let bytes = input.read(begin, size)?;
+        let metadata = FileMetadata::parse(&bytes, version).map_err(|part| part.at(begin))?;
+        Ok(Self {
+            input,
+            version,
+            tables: metadata.tables,
+            roots: metadata.roots.into(),
+            path: Vec::new(),
+            device: None,
+        })
+    }
+
+    /// The file's version.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The tables that have a schema; none in files that hold paths.
+    pub fn tables(&self) -> &[TableSchema] {
+        &self.tables
+    }
+
+    /// The next rows; `None` after the last. Rows of a device follow each other; those of a series
+    /// whose device is not aligned come by themselves where their times are not those of others.
+    ///
+    /// # Errors
+    /// Where the file is damaged or uses what is not known. What was given before is right; after
+    /// an error nothing more is given.
+    pub fn next_block(&mut self) -> Result<Option<Block>> {
+        let block = self.try_next_block();
+        if block.is_err() {
+            self.device = None;
+            self.path.clear();
+            self.roots.clear();
+        }
+        block
+    }
+
+    fn try_next_block(&mut self) -> Result<Option<Block>> {
+        loop {
+            if let Some(device) = &mut self.device {
+                if let Some(block) = device.next_block(&mut self.input)? {
+                    return Ok(Some(block));
+                }
+                self.device = None;
+            }
+            let Some(device) = self.next_device()? else {
+                return Ok(None);
+            };
+            self.device = Some(device);
+        }
+    }
+
+    fn next_device(&mut self) -> Result<Option<Device>> {
+        loop {
+            let Some((node, next)) = self.path.last_mut() else {
+                let Some(root) = self.roots.pop_front() else {
+                    return Ok(None);
+                };
+                self.path.push((root, 0));
+                continue;
+            };
+            if *next == node.children.len() {
+                self.path.pop();
+                continue;
+            }
+            let at = *next;
+            *next += 1;
+            let (offset, len) = node.child(at).map_err(|part| part.at(node.end))?;
+            match node.kind {
+                NodeKind::InternalDevice => {
+                    let bytes = read_node(&mut self.input, offset, len)?;
+                    let child = metadata::device_node(&mut Cursor::new(&bytes), self.version);
+                    let child = child.map_err(|part| part.at(offset))?;
+                    if self.path.len() >= DEPTH_MAX {
+                        return Err(Part::Wrong("the index has too many levels").at(offset));
+                    }
+                    self.path.push((child, 0));
+                }
+                NodeKind::LeafDevice => {
+                    let id = Arc::new(std::mem::replace(
+                        &mut node.children[at].0,
+                        DeviceId {
+                            segments: Vec::new(),
+                        },
+                    ));
+                    let mut series = Vec::new();
+                    collect_series(&mut self.input, offset, len, 0, &mut series)?;
+                    return Ok(Some(Device::new(id, series)));
+                }
+                _ => return Err(Part::Wrong("the index leads to no device").at(offset)),
+            }
+        }
+    }
+}
+
+fn read_node<R: Read + Seek>(input: &mut Input<R>, offset: u64, len: u64) -> Result<Vec<u8>> {
+    if len > NODE_BYTES_MAX {
+        return Err(Part::Wrong("a part of the index is larger than 64 MiB").at(offset));
+    }
+    input.read(offset, len)
+}
+
+/// The series under the node of measurements at `offset`.
+fn collect_series<R: Read + Seek>(
+    input: &mut Input<R>,
+    offset: u64,
+    len: u64,
+    depth: usize,
+    series: &mut Vec<Series>,
+) -> Result<()> {
+    let bytes = read_node(input, offset, len)?;
+    let node = metadata::measurement_node(&mut Cursor::new(&bytes));
+    let node = node.map_err(|part| part.at(offset))?;
+    for at in 0..node.children.len() {
+        let (begin, len) = node.child(at).map_err(|part| part.at(offset))?;
+        match node.kind {
+            NodeKind::InternalMeasurement if depth < DEPTH_MAX => {
+                collect_series(input, begin, len, depth + 1, series)?;
+            }
+            NodeKind::LeafMeasurement => {
+                let bytes = read_node(input, begin, len)?;
+                let mut cursor = Cursor::new(&bytes);
+                while !cursor.is_empty() {
+                    let at = begin + cursor.position() as u64;
+                    series.push(Series::parse(&mut cursor).map_err(|part| part.at(at))?);
+                }
+            }
+            _ => return Err(Part::Wrong("the index leads to no series").at(offset)),
+        }
+    }
+    Ok(())
+}
+
+impl Device {
+    fn new(id: Arc<DeviceId>, mut series: Vec<Series>) -> Self {
+        let time = series.iter().position(|series| series.is_time);
+        let groups = match time {
+            Some(time) => {
+                let times = series.swap_remove(time).chunks;
+                aligned_groups(&times, &series)
+            }
+            None => single_groups(&series),
+        };
+        Self {
+            id,
+            groups,
+            open: None,
+            ready: VecDeque::new(),
+        }
+    }
+
+    fn next_block<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<Option<Block>> {
+        loop {
+            if let Some(block) = self.ready.pop_front() {
+                return Ok(Some(block));
+            }
+            if let Some(open) = &mut self.open {
+                let blocks = match open {
+                    Open::Aligned(time, values) => aligned_rows(input, time, values)?,
+                    Open::Single(series) => single_rows(input, series)?,
+                };
+                match blocks {
+                    Some(blocks) => {
+                        let blocks = blocks.into_iter().filter(|(times, _)| !times.is_empty());
+                        self.ready.extend(blocks.map(|(times, columns)| Block {
+                            device: self.id.clone(),
+                            times,
+                            columns,
+                        }));
+                    }
+                    None => self.open = None,
+                }
+                continue;
+            }
+            let Some(group) = self.groups.pop_front() else {
+                return Ok(None);
+            };
+            let mut open = |chunks: Vec<(Arc<str>, u64)>| {
+                let chunks = chunks.into_iter();
+                let chunks = chunks.map(|(name, at)| Ok((name, Chunk::open(input, at)?)));
+                chunks.collect::<Result<Vec<_>>>()
+            };
+            self.open = Some(match group {
+                Group::Aligned { time, values } => {
+                    let values = open(values)?;
+                    Open::Aligned(Chunk::open(input, time)?, values)
+                }
+                Group::Single(series) => Open::Single(open(series)?),
+            });
+        }
+    }
+}
+
+/// Each chunk of times with the chunks of values that stand between it and the next.
+fn aligned_groups(times: &[u64], series: &[Series]) -> VecDeque<Group> {
+    let mut groups = VecDeque::new();
+    for (at, time) in times.iter().enumerate() {
+        let end = times.get(at + 1).copied().unwrap_or(u64::MAX);
+        let within = |series: &Series| {
+            let first = series.chunks.partition_point(|chunk| chunk < time);
+            let chunk = series.chunks.get(first).filter(|chunk| **chunk < end)?;
+            Some((series.name.clone(), *chunk))
+        };
+        groups.push_back(Group::Aligned {
+            time: *time,
+            values: series.iter().filter_map(within).collect(),
+        });
+    }
+    groups
+}
+
+/// The first chunks of all series, then the second ones, and so on.
+fn single_groups(series: &[Series]) -> VecDeque<Group> {
+    let mut groups = VecDeque::new();
+    for some in series.chunks(SIDE_BY_SIDE) {
+        let most = some
+            .iter()
+            .map(|series| series.chunks.len())
+            .max()
+            .unwrap_or(0);
+        for at in 0..most {
+            let chunk = |series: &Series| Some((series.name.clone(), *series.chunks.get(at)?));
+            groups.push_back(Group::Single(some.iter().filter_map(chunk).collect()));
+        }
+    }
+    groups
+}
+
+type Rows = (Vec<i64>, Vec<Column>);
+
+fn aligned_rows<R: Read + Seek>(
+    input: &mut Input<R>,
+    time: &mut Chunk,
+    values: &mut [(Arc<str>, Chunk)],
+) -> Result<Option<Vec<Rows>>> {
+    let Some(page) = time.page(input)? else {
+        return Ok(None);
+    };
+    let times = time.times(&page)?;
+    let mut columns = Vec::new();
+    for (name, chunk) in values {
+        if let Some(page) = chunk.page(input)? {
+            columns.extend(chunk.column(&page, name, times.len())?);
+        }
+    }
+    Ok(Some(vec![(times, columns)]))
+}
+
+/// The next page of each series; those with the same times together.
+fn single_rows<R: Read + Seek>(
+    input: &mut Input<R>,
+    series: &mut [(Arc<str>, Chunk)],
+) -> Result<Option<Vec<Rows>>> {
+    let mut rows: Vec<Rows> = Vec::new();
+    let mut any = false;
+    for (name, chunk) in series {
+        let Some(page) = chunk.page(input)? else {
+            continue;
+        };
+        any = true;
+        let (times, column) = chunk.series(&page, name)?;
+        match rows.iter_mut().find(|(others, _)| *others == times) {
+            Some((_, columns)) => columns.push(column),
+            None => rows.push((times, vec![column])),
+        }
+    }
+    Ok(any.then_some(rows))
+}

@@ -1,0 +1,222 @@
+//! What stands behind the rows of a file: schemas, and the index from devices to their chunks.
+
+use crate::bytes::Cursor;
+use crate::error::{Part, PartResult};
+use crate::kinds::DataType;
+use crate::statistics;
+use crate::values::{Category, ColumnSchema, DeviceId, TableSchema};
+use std::sync::Arc;
+
+/// The versions that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// Devices are paths.
+    V3,
+    /// Devices are segments; tables have schemas.
+    V4,
+}
+
+/// What the node of an index leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NodeKind {
+    /// To nodes of devices.
+    InternalDevice,
+    /// To a device's node of measurements.
+    LeafDevice,
+    /// To nodes of measurements.
+    InternalMeasurement,
+    /// To the metadata of series.
+    LeafMeasurement,
+}
+
+/// A node of the index: where its children begin, and where the last of them ends.
+#[derive(Debug)]
+pub(super) struct Node<K> {
+    pub(super) children: Vec<(K, u64)>,
+    pub(super) end: u64,
+    pub(super) kind: NodeKind,
+}
+
+impl<K> Node<K> {
+    fn parse(
+        cursor: &mut Cursor<'_>,
+        key: impl Fn(&mut Cursor<'_>) -> PartResult<K>,
+    ) -> PartResult<Self> {
+        let count = cursor.count()?;
+        let mut children = Vec::new();
+        for _ in 0..count {
+            children.push((key(cursor)?, offset(cursor)?));
+        }
+        let end = offset(cursor)?;
+        let kind = match cursor.byte()? {
+            0 => NodeKind::InternalDevice,
+            1 => NodeKind::LeafDevice,
+            2 => NodeKind::InternalMeasurement,
+            3 => NodeKind::LeafMeasurement,
+            _ => return Err(Part::Wrong("a node of the index is of no known kind")),
+        };
+        Ok(Self {
+            children,
+            end,
+            kind,
+        })
+    }
+
+    /// The bytes that child `at` takes: its offset and its length.
+    pub(super) fn child(&self, at: usize) -> PartResult<(u64, u64)> {
+        const ORDER: Part = Part::Wrong("the children of a node of the index are in no order");
+        let begin = self.children.get(at).ok_or(ORDER)?.1;
+        let end = self.children.get(at + 1).map_or(self.end, |next| next.1);
+        match end.checked_sub(begin) {
+            Some(len) if len > 0 => Ok((begin, len)),
+            _ => Err(ORDER),
+        }
+    }
+}
+
+pub(super) fn device_node(cursor: &mut Cursor<'_>, version: Version) -> PartResult<Node<DeviceId>> {
+    Node::parse(cursor, |cursor| device(cursor, version))
+}
+
+/// A node of measurements; their names stand again in their metadata.
+pub(super) fn measurement_node(cursor: &mut Cursor<'_>) -> PartResult<Node<()>> {
+    Node::parse(cursor, |cursor| cursor.var_bytes().map(drop))
+}
+
+fn offset(cursor: &mut Cursor<'_>) -> PartResult<u64> {
+    u64::try_from(cursor.i64()?).map_err(|_| Part::Wrong("an offset is negative"))
+}
+
+fn device(cursor: &mut Cursor<'_>, version: Version) -> PartResult<DeviceId> {
+    let segments = match version {
+        Version::V3 => vec![Some(cursor.var_name()?)],
+        Version::V4 => {
+            let count = cursor.count()?;
+            (0..count)
+                .map(|_| cursor.var_text())
+                .collect::<PartResult<_>>()?
+        }
+    };
+    Ok(DeviceId { segments })
+}
+
+/// The end of a file.
+pub(super) struct FileMetadata {
+    /// The roots of the index.
+    pub(super) roots: Vec<Node<DeviceId>>,
+    /// The tables that have a schema.
+    pub(super) tables: Vec<TableSchema>,
+}
+
+impl FileMetadata {
+    pub(super) fn parse(bytes: &[u8], version: Version) -> PartResult<Self> {
+        let mut cursor = Cursor::new(bytes);
+        let (mut roots, mut tables) = (Vec::new(), Vec::new());
+        match version {
+            Version::V3 => roots.push(device_node(&mut cursor, version)?),
+            Version::V4 => {
+                for _ in 0..cursor.count()? {
+                    cursor.var_bytes()?;
+                    roots.push(device_node(&mut cursor, version)?);
+                }
+                for _ in 0..cursor.count()? {
+                    tables.push(table(&mut cursor)?);
+                }
+            }
+        }
+        offset(&mut cursor)?;
+        if version == Version::V4 {
+            refuse_encrypted(&mut cursor)?;
+        }
+        Ok(Self { roots, tables })
+    }
+}
+
+/// The filter of series and the properties: of these only one is looked at.
+fn refuse_encrypted(cursor: &mut Cursor<'_>) -> PartResult<()> {
+    if cursor.is_empty() {
+        return Ok(());
+    }
+    let filter = cursor.uvar()? as usize;
+    if filter > 0 {
+        cursor.take(filter)?;
+        cursor.uvar()?;
+        cursor.uvar()?;
+    }
+    if cursor.is_empty() {
+        return Ok(());
+    }
+    // Libraries disagree about the form of the count, so the end of the bytes ends the properties.
+    cursor.uvar()?;
+    while !cursor.is_empty() {
+        let (key, value) = (cursor.var_bytes()?, cursor.var_bytes()?);
+        if key == Some(b"encryptLevel") && value.is_some_and(|level| level != b"0") {
+            return Err(Part::Unsupported("an encrypted file".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+fn table(cursor: &mut Cursor<'_>) -> PartResult<TableSchema> {
+    let name = cursor.var_name()?;
+    let mut columns = Vec::new();
+    for _ in 0..cursor.count()? {
+        let name = cursor.long_text()?;
+        let data_type = DataType::from_number(cursor.byte()?)?;
+        // Encoding and compressor: each chunk says its own.
+        cursor.take(2)?;
+        for _ in 0..cursor.i32()?.max(0) {
+            cursor.long_bytes()?;
+            cursor.long_bytes()?;
+        }
+        let category = match cursor.i32()? {
+            0 => Category::Tag,
+            1 => Category::Field,
+            2 => Category::Attribute,
+            3 => Category::Time,
+            _ => return Err(Part::Wrong("a column is of no known category")),
+        };
+        columns.push(ColumnSchema {
+            name,
+            data_type,
+            category,
+        });
+    }
+    Ok(TableSchema { name, columns })
+}
+
+/// A series of a device: where its chunks begin.
+#[derive(Debug)]
+pub(super) struct Series {
+    pub(super) name: Arc<str>,
+    pub(super) is_time: bool,
+    pub(super) chunks: Vec<u64>,
+}
+
+impl Series {
+    /// The bit that tells the time column of an aligned device.
+    const TIME: u8 = 0x80;
+
+    pub(super) fn parse(cursor: &mut Cursor<'_>) -> PartResult<Self> {
+        let mask = cursor.byte()?;
+        let name = cursor.var_text()?.unwrap_or_default();
+        let number = cursor.byte()?;
+        let len = cursor.uvar()? as usize;
+        statistics::skip(cursor, number)?;
+        let mut list = Cursor::new(cursor.take(len)?);
+        let has_statistics = mask & 0x3f != 0;
+        let mut chunks = Vec::new();
+        while !list.is_empty() {
+            chunks.push(offset(&mut list)?);
+            if has_statistics {
+                statistics::skip(&mut list, number)?;
+            }
+        }
+        chunks.sort_unstable();
+        Ok(Self {
+            name: name.into(),
+            is_time: mask & Self::TIME != 0,
+            chunks,
+        })
+    }
+}

@@ -1,0 +1,73 @@
+//! Rows as lines of text, as `testing/tsfile/oracle.py` prints them.
+
+use marigram_tsfile::{Block, Column, Result, TsFileReader, Values};
+use std::collections::BTreeMap;
+use std::io::{Read, Seek};
+use std::path::PathBuf;
+
+/// A file of `testing/golden/tsfile/`.
+#[allow(dead_code, reason = "not every test reads golden files")]
+pub fn golden(name: &str) -> PathBuf {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    root.join("../../testing/golden/tsfile").join(name)
+}
+
+/// All rows of a file, those of one device and time together, sorted.
+pub fn dump(input: impl Read + Seek) -> Result<Vec<String>> {
+    let mut rows: BTreeMap<(String, i64), BTreeMap<String, String>> = BTreeMap::new();
+    let mut reader = TsFileReader::open(input)?;
+    while let Some(block) = reader.next_block()? {
+        let device = device(&block);
+        for (row, time) in block.times.iter().enumerate() {
+            let values = rows.entry((device.clone(), *time)).or_default();
+            for column in block.columns.iter().filter(|column| column.is_valid(row)) {
+                values.insert(column.name.to_string(), text(column, row));
+            }
+        }
+    }
+    let mut lines: Vec<String> = rows
+        .into_iter()
+        .map(|((device, time), values)| {
+            let values = values
+                .into_iter()
+                .map(|(name, value)| format!(" {name}={value}"));
+            format!("{device} {time}{}", values.collect::<String>())
+        })
+        .collect();
+    lines.sort();
+    Ok(lines)
+}
+
+fn device(block: &Block) -> String {
+    let segments = &block.device.segments;
+    let texts: Vec<&str> = segments
+        .iter()
+        .map(|s| s.as_deref().unwrap_or("null"))
+        .collect();
+    // Paths are one word here, however a version cuts them into segments.
+    texts.join(if texts[0].starts_with("root") {
+        "."
+    } else {
+        ","
+    })
+}
+
+/// The value of a column in a row.
+pub fn text(column: &Column, row: usize) -> String {
+    match &column.values {
+        Values::Bool(values) => values[row].to_string(),
+        Values::I32(values) => values[row].to_string(),
+        Values::I64(values) => values[row].to_string(),
+        Values::F32(values) if values[row].is_nan() => "nan".to_owned(),
+        Values::F32(values) => format!("{:08x}", values[row].to_bits()),
+        Values::F64(values) if values[row].is_nan() => "nan".to_owned(),
+        Values::F64(values) => format!("{:016x}", values[row].to_bits()),
+        Values::Bytes(values) => {
+            let bytes = values.get(row).unwrap_or_default().iter();
+            format!(
+                "x{}",
+                bytes.map(|byte| format!("{byte:02x}")).collect::<String>()
+            )
+        }
+    }
+}
