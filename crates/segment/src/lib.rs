@@ -21,7 +21,7 @@ pub use layout::{FORMAT_VERSION, PageMeta, RowGroup, SegmentColumn, SegmentSumma
 pub use page::PageInfo;
 pub use segment::Segment;
 pub use stats::PageStats;
-pub use writer::{SegmentOptions, SegmentWriter};
+pub use writer::{PageSource, SegmentOptions, SegmentWriter};
 
 #[cfg(test)]
 mod tests;

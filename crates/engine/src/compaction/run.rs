@@ -1,20 +1,26 @@
 //! Does a planned compaction: merges the rows of its inputs into new segments.
 //!
 //! Nothing but new files is touched; when something fails they are removed. Rows that tombstones
-//! cover and rows of dropped tables do not come along.
+//! cover and rows of dropped tables do not come along. Pages whose rows come one after the other,
+//! with nothing of another input among them, are copied undecoded; segments that only change their
+//! space are not touched at all.
 
-use super::plan::Plan;
+use super::history::Progress;
+use super::plan::{Kind, Plan};
 use crate::error::{EngineError, Result};
 use crate::memory::{Holder, MemoryAccountant};
-use crate::merge::{Merge, MergeOptions, Source, columns_of};
+use crate::merge::{
+    CopyRule, Merge, MergeOptions, Piece, ScanMetrics, Source, WholePage, columns_of,
+};
 use crate::view::OpenSegment;
 use marigram_env::FileSystem;
 use marigram_manifest::{Edit, Partition, SegmentId, SegmentMeta, Tombstone};
-use marigram_model::{TableId, TableOptions};
+use marigram_model::{SortedRows, TableId, TableOptions};
 use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Rows of a batch on their way from the merge to the writer.
 const BATCH_ROWS: usize = 8192;
@@ -26,8 +32,10 @@ pub(crate) struct RunContext<'a> {
     pub memory: Arc<MemoryAccountant>,
     /// Id and path of the next new segment.
     pub new_file: &'a dyn Fn() -> (SegmentId, PathBuf),
-    /// Asked between batches: whether to give up.
+    /// Asked between batches: whether to give up. May pause.
     pub stop: &'a dyn Fn() -> bool,
+    /// What to count.
+    pub progress: &'a Progress,
 }
 
 /// Compacts the segments `inputs` of `plan`. The edit removes them and adds what was written;
@@ -45,6 +53,9 @@ pub(crate) fn run(
     let Some(first) = inputs.first() else {
         return Ok(None);
     };
+    if plan.kind == Kind::Move {
+        return Ok(Some(moved(plan, inputs)));
+    }
     let newest = inputs
         .iter()
         .map(|input| input.meta.sequence_max)
@@ -67,6 +78,7 @@ pub(crate) fn run(
             .unwrap_or(0)
             .saturating_add(1),
         writer: None,
+        counted_bytes: 0,
         paths: Vec::new(),
         added: Vec::new(),
     };
@@ -81,6 +93,19 @@ pub(crate) fn run(
     }
     output.remove_files();
     written.map(|_| None)
+}
+
+/// The segments as they are, under other entries of the manifest.
+fn moved(plan: &Plan, inputs: &[Arc<OpenSegment>]) -> Edit {
+    let added = inputs.iter().map(|input| SegmentMeta {
+        space: plan.space,
+        ..input.meta.clone()
+    });
+    Edit {
+        removed: inputs.iter().map(|input| input.meta.id).collect(),
+        added: added.collect(),
+        ..Edit::default()
+    }
 }
 
 /// Writes the rows of all live tables; `false` where it was stopped.
@@ -101,27 +126,57 @@ fn write_all(
         let sources: Vec<Source> = holding
             .map(|input| Source::segment(input, table, tombstones))
             .collect::<Result<_>>()?;
-        let columns = columns_of(&sources);
-        let options = MergeOptions {
-            memory: Some((output.context.memory.clone(), Holder::Compaction)),
-            ..MergeOptions::all(columns.clone(), BATCH_ROWS)
-        };
-        let mut rows = Merge::new(sources, options);
-        let mut begun = None;
-        while let Some(rows) = rows.next_rows()? {
-            if (output.context.stop)() {
-                return Ok(false);
-            }
-            let file = output.added.len();
-            let writer = output.writer(table, &columns, begun != Some(file))?;
-            begun = Some(file);
-            writer.append(&rows)?;
-            output.split_if_large()?;
+        if !write_table(table, sources, output)? {
+            return Ok(false);
         }
     }
     output.finish()?;
     output.sync_names()?;
     Ok(true)
+}
+
+/// Writes the rows of one table; `false` where it was stopped.
+fn write_table(table: TableId, sources: Vec<Source>, output: &mut Output<'_>) -> Result<bool> {
+    let context = output.context;
+    let columns = columns_of(&sources);
+    let metrics = Arc::new(ScanMetrics::default());
+    let options = MergeOptions {
+        memory: Some((context.memory.clone(), Holder::Compaction)),
+        metrics: Some(metrics.clone()),
+        ..MergeOptions::all(columns.clone(), BATCH_ROWS)
+    };
+    let rule = copy_rule(&context.options, output.plan.cold);
+    let mut merge = Merge::new(sources, options);
+    let (mut begun, mut read) = (None, 0);
+    while let Some(piece) = merge.next_piece(&rule)? {
+        if (context.stop)() {
+            return Ok(false);
+        }
+        let file = output.added.len();
+        output.begin(table, &columns, begun != Some(file))?;
+        begun = Some(file);
+        match piece {
+            Piece::Rows(rows) => output.append(&rows)?,
+            Piece::Page(page) => output.copy(&page)?,
+        }
+        let now = metrics.bytes_read.load(Ordering::Relaxed);
+        Progress::add(&context.progress.bytes_read, now - read);
+        read = now;
+        output.split_if_large()?;
+    }
+    Ok(true)
+}
+
+/// Which pages are copied. Half-full ones are, so that a page of which each compaction changed a
+/// neighbour is not encoded again and again; in a cold result, which stays, only full ones.
+fn copy_rule(options: &SegmentOptions, cold: bool) -> CopyRule {
+    let full = u32::try_from(options.page_rows.max(1)).unwrap_or(u32::MAX);
+    let least = if cold { full } else { full.div_ceil(2) };
+    CopyRule {
+        rows: least..=full,
+        // Text is encoded to a fraction of its size.
+        bytes_min: u32::try_from((options.page_bytes / 4).max(1)).unwrap_or(u32::MAX),
+    }
 }
 
 /// The segments being written.
@@ -132,30 +187,70 @@ struct Output<'a> {
     sequence_max: u64,
     level: u32,
     writer: Option<(SegmentId, SegmentWriter)>,
+    /// Bytes of the current segment that are counted already.
+    counted_bytes: u64,
     paths: Vec<PathBuf>,
     added: Vec<SegmentMeta>,
 }
 
 impl Output<'_> {
-    /// The writer of the current segment, a new one if need be; `begin` begins the table in it.
-    fn writer(
-        &mut self,
-        table: TableId,
-        columns: &[SegmentColumn],
-        begin: bool,
-    ) -> Result<&mut SegmentWriter> {
+    /// Makes a segment, if none is begun, and begins the table in it, if `begin` says so.
+    fn begin(&mut self, table: TableId, columns: &[SegmentColumn], begin: bool) -> Result<()> {
         if self.writer.is_none() {
             let (id, path) = (self.context.new_file)();
             self.paths.push(path.clone());
             let fs = self.context.fs.clone();
             let writer = SegmentWriter::create(fs, &path, self.context.options.clone())?;
             self.writer = Some((id, writer));
+            self.counted_bytes = 0;
         }
-        let (_, writer) = self.writer.as_mut().expect("made above");
         if begin {
-            writer.table(table, columns)?;
+            self.writer().table(table, columns)?;
         }
-        Ok(writer)
+        Ok(())
+    }
+
+    fn writer(&mut self) -> &mut SegmentWriter {
+        let (_, writer) = self
+            .writer
+            .as_mut()
+            .expect("begun before anything is written");
+        writer
+    }
+
+    fn append(&mut self, rows: &SortedRows) -> Result<()> {
+        self.writer().append(rows)?;
+        Progress::add(&self.context.progress.rows, rows.len() as u64);
+        self.count_written();
+        Ok(())
+    }
+
+    /// Copies a page. Into a cold result its rows go decoded where a page of the same series would
+    /// else end before it is half full.
+    fn copy(&mut self, page: &WholePage) -> Result<()> {
+        let progress = self.context.progress;
+        let half = self.context.options.page_rows / 2;
+        let first = page.runs.first().map(|run| run.series);
+        let cuts = |(series, rows)| Some(series) == first && rows < half;
+        if self.plan.cold && self.writer().pending().is_some_and(cuts) {
+            let (rows, bytes) = page.read()?;
+            Progress::add(&progress.bytes_read, bytes);
+            return self.append(&rows);
+        }
+        let copied = self.writer().copy_page(page.source(), &page.runs)?;
+        Progress::add(&progress.rows, u64::from(page.rows()));
+        Progress::add(&progress.bytes_read, copied);
+        Progress::add(&progress.bytes_copied, copied);
+        self.count_written();
+        Ok(())
+    }
+
+    /// Counts what the writer has written since this was called last.
+    fn count_written(&mut self) {
+        let bytes = self.writer().bytes();
+        let more = bytes - self.counted_bytes;
+        self.counted_bytes = bytes;
+        Progress::add(&self.context.progress.bytes_written, more);
     }
 
     fn split_if_large(&mut self) -> Result<()> {
@@ -176,6 +271,8 @@ impl Output<'_> {
             return Ok(());
         };
         let summary = writer.finish()?;
+        let rest = summary.bytes.saturating_sub(self.counted_bytes);
+        Progress::add(&self.context.progress.bytes_written, rest);
         self.added.push(SegmentMeta {
             id,
             space: self.plan.space,
