@@ -46,6 +46,14 @@ impl Bell {
         self.stopping.load(Ordering::Acquire)
     }
 
+    /// Waits until somebody rings, at most `timeout` and never longer than an idle thread does.
+    pub fn rest(&self, timeout: Duration) {
+        let mut rung = self.rung.lock();
+        if !self.is_stopping() {
+            self.work.wait_for(&mut rung, timeout.min(IDLE));
+        }
+    }
+
     /// Waits for work since `seen`, at most `timeout`; gives what to wait from next.
     fn wait(&self, seen: u64, timeout: Duration) -> u64 {
         let mut rung = self.rung.lock();

@@ -7,8 +7,10 @@ mod write;
 use crate::background::Threads;
 use crate::catalog::{TableChange, TableSpec};
 use crate::commit::Change;
+use crate::compaction::CompactionInfo;
 use crate::error::{EngineError, Result};
 use crate::filter::TagFilter;
+use crate::maintain::TableCompaction;
 use crate::memory::MemoryAccountant;
 use crate::options::EngineOptions;
 use crate::snapshot::TableSnapshot;
@@ -263,12 +265,34 @@ impl Engine {
         self.opened()?.flush()
     }
 
-    /// Compacts until no policy asks for more.
+    /// Compacts until nothing is left to merge and all late rows are in their place.
     ///
     /// # Errors
     /// If the disk refuses, or a segment is damaged.
     pub fn compact(&self) -> Result<()> {
         self.opened()?.compact()
+    }
+
+    /// Flushes, then makes one segment of each partition of a table (of the largest size, where
+    /// one cannot hold it): late rows in their place, deletes spent. Partitions that are so already
+    /// are left alone. Waits until it is done, and is not held back by a budget.
+    ///
+    /// # Errors
+    /// If there is no such table, the disk refuses, or a segment is damaged. What was done until
+    /// then stays done.
+    pub fn compact_table(&self, database: &str, table: &str) -> Result<TableCompaction> {
+        let inner = self.writable()?;
+        let table = inner.schemas.table(database, table)?.id;
+        inner.flush()?;
+        inner.compact_table(table)
+    }
+
+    /// Compactions that run, and the last hundred that ended, oldest first.
+    pub fn compactions(&self) -> Vec<CompactionInfo> {
+        let context = &self.inner().context;
+        let clock = &context.env.clock;
+        let now = (clock.now_ns(), clock.monotonic_ns());
+        context.compactions.list(now)
     }
 
     /// One round of what background threads do: flushes that are due, one compaction a shard,

@@ -64,6 +64,7 @@ impl Shard {
             .tombstones
             .iter()
             .filter(|t| live.contains_key(&t.table));
+        let bytes: u64 = added.iter().map(|meta| meta.bytes).sum();
         let edit = Edit {
             added,
             tombstones_added: kept.map(|tombstone| Tombstone::clone(tombstone)).collect(),
@@ -72,7 +73,9 @@ impl Shard {
             series_log_bytes: Some(series_log_bytes),
             ..Edit::default()
         };
-        self.install(edit, true)
+        self.install(edit, true)?;
+        crate::stats::add(&self.context.stats.flushed_bytes, bytes as usize);
+        Ok(())
     }
 
     /// Logs the series that the memtable's rows may name; gives the log's valid length.

@@ -50,11 +50,13 @@ mod view;
 
 pub use catalog::{TableChange, TableSpec};
 pub use chunk::Chunk;
+pub use compaction::{CompactionInfo, CompactionState};
 pub use engine::{Engine, RejectedRow, WriteOptions, WriteReport};
 pub use error::{EngineError, Result};
 pub use filter::{SeriesSelection, TagFilter};
+pub use maintain::TableCompaction;
 pub use memory::{Holder, MemoryAccountant};
-pub use options::{Durability, EngineOptions};
+pub use options::{CompactionPolicy, Durability, EngineOptions};
 pub use pages::{PageDetail, SegmentDetail};
 pub use scan::{ColumnBounds, ScanMetrics, ScanPartition, ScanRequest};
 pub use snapshot::TableSnapshot;

@@ -3,37 +3,134 @@
 //! What to do is decided by pure functions of the manifest's state (`compaction::pick`,
 //! [`outlived`]); this module does it: runs, commits, and makes it visible.
 
-use crate::compaction::{PickInput, PickOptions, RunContext, pick, run};
+use crate::compaction::{
+    CompactionState, PickInput, PickOptions, Plan, RunContext, pick, pick_table, run,
+};
 use crate::error::{EngineError, Result};
 use crate::flush::LiveTables;
-use crate::shard::Shard;
+use crate::shard::{Maintenance, Shard};
 use crate::stats::add;
 use crate::view::OpenSegment;
-use marigram_manifest::{Edit, SegmentId, SegmentMeta};
+use marigram_manifest::{Edit, Partition, SegmentId, SegmentMeta, State};
 use marigram_model::{TableId, TableOptions, TimeRange};
+use parking_lot::MutexGuard;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// How compactions are picked and done.
+pub(crate) struct Manner<'a> {
+    /// When they are due.
+    pub options: PickOptions,
+    /// Called between batches with the bytes read and written since the last call; may pause.
+    /// Whether to give up.
+    pub stop: &'a dyn Fn(u64) -> bool,
+    /// Whether to wait while the shard is under maintenance, or to leave it at that.
+    pub wait: bool,
+}
+
+/// What the compaction of a table did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableCompaction {
+    /// Partitions that were compacted, over all shards; those that had nothing to gain are not
+    /// among them.
+    pub partitions: usize,
+    /// Segments that were read.
+    pub segments_read: usize,
+    /// Segments that were written.
+    pub segments_written: usize,
+    /// Encoded bytes read.
+    pub bytes_read: u64,
+    /// Bytes written, those copied included.
+    pub bytes_written: u64,
+    /// Bytes of pages that were copied undecoded.
+    pub bytes_copied: u64,
+    /// Rows written.
+    pub rows: u64,
+}
+
+impl std::ops::AddAssign for TableCompaction {
+    fn add_assign(&mut self, other: Self) {
+        self.partitions += other.partitions;
+        self.segments_read += other.segments_read;
+        self.segments_written += other.segments_written;
+        self.bytes_read += other.bytes_read;
+        self.bytes_written += other.bytes_written;
+        self.bytes_copied += other.bytes_copied;
+        self.rows += other.rows;
+    }
+}
+
+/// Options of the tables that are there.
+type Tables = BTreeMap<TableId, TableOptions>;
+
 impl Shard {
-    /// Does one compaction, if one is due; says whether it did. `stop` ends a running one early.
-    pub fn compact_once(&self, live: &LiveTables, stop: &dyn Fn() -> bool) -> Result<bool> {
-        let mut maintenance = self.maintenance.lock();
-        self.check_lasting()?;
-        let tables: BTreeMap<TableId, TableOptions> = live
-            .iter()
-            .map(|(table, schema)| (*table, schema.options.clone()))
-            .collect();
-        let manifest = self.durable.lock().manifest.state().clone();
-        let input = PickInput {
-            segments: &manifest.segments,
-            tombstones: &manifest.tombstones,
-            tables: &tables,
-            unreadable: &maintenance.unreadable,
-            flushed_sequence: manifest.flushed_sequence,
-        };
-        let Some(plan) = pick(&input, &PickOptions::default(), maintenance.turn) else {
+    /// Does one compaction, if one is due; says whether it did.
+    pub fn compact_once(&self, live: &LiveTables, manner: &Manner<'_>) -> Result<bool> {
+        let Some(mut maintenance) = self.maintain(manner.wait) else {
             return Ok(false);
         };
+        self.check_lasting()?;
+        let tables = options_of(live);
+        let manifest = self.durable.lock().manifest.state().clone();
+        let input = input(&manifest, &tables, &maintenance);
+        let Some(plan) = pick(&input, &manner.options, maintenance.turn) else {
+            return Ok(false);
+        };
+        let done = self.compact(&plan, &mut maintenance, live, &tables, manner)?;
+        Ok(done.is_some())
+    }
+
+    /// Makes one segment in order, as far as that goes, of each partition of a table.
+    pub fn compact_table(
+        &self,
+        table: TableId,
+        live: &LiveTables,
+        manner: &Manner<'_>,
+    ) -> Result<TableCompaction> {
+        let tables = options_of(live);
+        let partitions: BTreeSet<Partition> = {
+            let durable = self.durable.lock();
+            let segments = durable.manifest.state().segments.values();
+            let holding = segments.filter(|segment| segment.tables.contains(&table));
+            holding.map(|segment| segment.partition).collect()
+        };
+        let mut all = TableCompaction::default();
+        for partition in partitions {
+            let mut maintenance = self.maintenance.lock();
+            self.check_lasting()?;
+            let manifest = self.durable.lock().manifest.state().clone();
+            let input = input(&manifest, &tables, &maintenance);
+            let Some(plan) = pick_table(&input, &manner.options, table, partition) else {
+                continue;
+            };
+            match self.compact(&plan, &mut maintenance, live, &tables, manner)? {
+                Some(done) => all += done,
+                None => return Err(EngineError::Closed),
+            }
+        }
+        Ok(all)
+    }
+
+    /// The right to change what segments there are; `None` where somebody has it and `wait` is
+    /// not given.
+    fn maintain(&self, wait: bool) -> Option<MutexGuard<'_, Maintenance>> {
+        if wait {
+            Some(self.maintenance.lock())
+        } else {
+            self.maintenance.try_lock()
+        }
+    }
+
+    /// Does what was planned; `None` where it was stopped.
+    fn compact(
+        &self,
+        plan: &Plan,
+        maintenance: &mut Maintenance,
+        live: &LiveTables,
+        tables: &Tables,
+        manner: &Manner<'_>,
+    ) -> Result<Option<TableCompaction>> {
         let (inputs, tombstones) = {
             let state = self.state.read();
             let named: BTreeMap<SegmentId, &Arc<OpenSegment>> = state
@@ -47,31 +144,60 @@ impl Shard {
                 .filter_map(|id| named.get(id).copied().cloned());
             (inputs.collect::<Vec<_>>(), state.tombstones.clone())
         };
+        let clock = &self.context.env.clock;
+        let now = || (clock.now_ns(), clock.monotonic_ns());
+        let (history, policy) = (&self.context.compactions, self.context.options.compaction);
+        let metas = inputs.iter().map(|input| &input.meta);
+        let progress = history.begin(self.number, policy, plan, metas, now());
+        let told = Cell::new(0);
+        let stop = || {
+            let bytes = progress.bytes();
+            (manner.stop)(bytes - told.replace(bytes))
+        };
         let context = RunContext {
             fs: self.context.env.fs.clone(),
             options: self.context.options.segment.clone(),
             memory: self.context.memory.clone(),
             schemas: live,
-            cold: false,
             new_file: &|| self.new_segment(),
-            stop,
+            stop: &stop,
+            progress: &progress,
         };
-        let edit = match run(&plan, &inputs, &tombstones, &tables, &context) {
-            Ok(Some(edit)) => edit,
-            Ok(None) => return Ok(false),
-            Err(error) => {
-                if matches!(error, EngineError::Corrupt { .. }) {
-                    maintenance.unreadable.extend(&plan.inputs);
-                }
-                return Err(error);
-            }
+        let done = run(plan, &inputs, &tombstones, tables, &context).and_then(|edit| {
+            let written = edit.as_ref().map(|edit| edit.added.len());
+            edit.map_or(Ok(()), |edit| self.install(edit, false))
+                .map(|()| written)
+        });
+        let state = match &done {
+            Ok(Some(_)) => CompactionState::Done,
+            Ok(None) => CompactionState::Stopped,
+            Err(_) => CompactionState::Failed,
+        };
+        let info = history.end(&progress, state, now());
+        if matches!(done, Err(EngineError::Corrupt { .. })) {
+            maintenance.unreadable.extend(&plan.inputs);
+        }
+        let Some(segments_written) = done? else {
+            return Ok(None);
         };
         maintenance.turn += 1;
-        let bytes: u64 = edit.added.iter().map(|meta| meta.bytes).sum();
-        self.install(edit, false)?;
-        add(&self.context.stats.compactions, 1);
-        add(&self.context.stats.compacted_bytes, bytes as usize);
-        Ok(true)
+        let stats = &self.context.stats;
+        add(&stats.compactions, 1);
+        add(&stats.compacted_bytes, info.bytes_written as usize);
+        add(&stats.compaction_copied_bytes, info.bytes_copied as usize);
+        add(&stats.compaction_read_bytes, info.bytes_read as usize);
+        if info.bytes_written == 0 && segments_written > 0 {
+            add(&stats.compaction_moved_bytes, info.input_bytes as usize);
+        }
+        Ok(Some(TableCompaction {
+            partitions: 1,
+            segments_read: inputs.len(),
+            segments_written,
+            bytes_read: info.bytes_read,
+            bytes_written: info.bytes_written,
+            bytes_copied: info.bytes_copied,
+            rows: info.rows,
+        }))
     }
 
     /// `ReadOnly` where nothing can be committed any more: work would only leave files behind.
@@ -84,8 +210,11 @@ impl Shard {
     }
 
     /// Drops the partitions that every table in them has outlived; says whether there were any.
-    pub fn retain(&self, live: &LiveTables) -> Result<bool> {
-        let _maintenance = self.maintenance.lock();
+    /// Where the shard is under maintenance, it waits for its end if `wait` says so.
+    pub fn retain(&self, live: &LiveTables, wait: bool) -> Result<bool> {
+        let Some(_maintenance) = self.maintain(wait) else {
+            return Ok(false);
+        };
         self.check_lasting()?;
         let now_ns = self.context.env.clock.now_ns();
         let segments = self.durable.lock().manifest.state().segments.clone();
@@ -107,6 +236,27 @@ impl Shard {
             }
         }
         Ok(true)
+    }
+}
+
+fn options_of(live: &LiveTables) -> Tables {
+    live.iter()
+        .map(|(table, schema)| (*table, schema.options.clone()))
+        .collect()
+}
+
+/// A version, as the picker sees it.
+fn input<'a>(
+    manifest: &'a State,
+    tables: &'a Tables,
+    maintenance: &'a Maintenance,
+) -> PickInput<'a> {
+    PickInput {
+        segments: &manifest.segments,
+        tombstones: &manifest.tombstones,
+        tables,
+        unreadable: &maintenance.unreadable,
+        flushed_sequence: manifest.flushed_sequence,
     }
 }
 

@@ -16,6 +16,7 @@
 mod assemble;
 mod block;
 mod bounds;
+mod copy;
 mod cursor;
 mod gather;
 mod heap;
@@ -31,6 +32,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub use bounds::ColumnBounds;
+pub(crate) use copy::{CopyRule, Piece, WholePage};
 pub use metrics::ScanMetrics;
 pub(crate) use page_plan::selected_runs;
 pub(crate) use source::{Source, columns_of};
@@ -149,26 +151,34 @@ impl Merge {
             if let Some(rows) = self.assembler.ready() {
                 return Ok(Some(rows));
             }
-            let Some((head, at)) = self.heap.first() else {
+            if !self.step()? {
                 return Ok(self.assembler.finish());
-            };
-            let cursor = &mut self.cursors[at as usize];
-            if !head.exact {
-                cursor.open(&self.scope)?;
-                self.heap.replace_first(cursor.head());
-                continue;
             }
-            let bound = self.heap.second_key().unwrap_or(Key::END);
-            if bound == head.key {
-                self.merge_equal(head.key)?;
-                continue;
-            }
-            let batch_rows = self.assembler.batch_rows();
-            let (block, start, len) =
-                cursor.take(bound, batch_rows, &self.scope, &mut self.runs)?;
-            self.heap.replace_first(cursor.head());
-            self.assembler.push_slice(&block, start, len, &self.runs);
         }
+    }
+
+    /// Hands rows of the source that comes first to the assembler, or makes its head exact;
+    /// `false` at the end.
+    fn step(&mut self) -> Result<bool> {
+        let Some((head, at)) = self.heap.first() else {
+            return Ok(false);
+        };
+        let cursor = &mut self.cursors[at as usize];
+        if !head.exact {
+            cursor.open(&self.scope)?;
+            self.heap.replace_first(cursor.head());
+            return Ok(true);
+        }
+        let bound = self.heap.second_key().unwrap_or(Key::END);
+        if bound == head.key {
+            self.merge_equal(head.key)?;
+            return Ok(true);
+        }
+        let batch_rows = self.assembler.batch_rows();
+        let (block, start, len) = cursor.take(bound, batch_rows, &self.scope, &mut self.runs)?;
+        self.heap.replace_first(cursor.head());
+        self.assembler.push_slice(&block, start, len, &self.runs);
+        Ok(true)
     }
 
     /// Takes the row `key` out of all sources that have it.

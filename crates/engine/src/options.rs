@@ -14,6 +14,35 @@ pub enum Durability {
     Os,
 }
 
+/// Which kind of compaction goes first where several are due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CompactionPolicy {
+    /// All kinds alike, in turn (`balance`).
+    #[default]
+    Balance,
+    /// Sequence with sequence and unsequence with unsequence before anything across
+    /// (`inner_cross`): least is written, and late rows wait longest for their place.
+    InnerCross,
+    /// Unsequence into sequence before anything else (`cross_inner`): late rows come to their
+    /// place soonest, and most is written.
+    CrossInner,
+}
+
+impl CompactionPolicy {
+    /// Every policy.
+    pub const ALL: [Self; 3] = [Self::Balance, Self::InnerCross, Self::CrossInner];
+
+    /// Its name in settings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Balance => "balance",
+            Self::InnerCross => "inner_cross",
+            Self::CrossInner => "cross_inner",
+        }
+    }
+}
+
 /// Settings of an engine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
@@ -30,6 +59,11 @@ pub struct EngineOptions {
     /// Threads for flush, compaction and retention. 0: none; the owner calls
     /// [`Engine::maintain`](crate::Engine::maintain).
     pub background_threads: usize,
+    /// Which kind of compaction goes first.
+    pub compaction: CompactionPolicy,
+    /// What compaction in the background may read and write together, bytes a second (`None`: as
+    /// much as it can). Compaction that was asked for is not held back.
+    pub compaction_bytes_per_second: Option<u64>,
     /// Settings of new segments.
     pub segment: marigram_segment::SegmentOptions,
 }
@@ -44,6 +78,8 @@ impl Default for EngineOptions {
             flush_bytes_max: 64 << 20,
             flush_age_max: Some(Duration::from_mins(10)),
             background_threads: 2,
+            compaction: CompactionPolicy::default(),
+            compaction_bytes_per_second: None,
             segment: marigram_segment::SegmentOptions::default(),
         }
     }

@@ -7,6 +7,7 @@
 mod lead;
 
 use crate::commit::{Change, Queue, Ticket};
+use crate::compaction::History;
 use crate::error::{EngineError, Result};
 use crate::health::Health;
 use crate::last::LastValues;
@@ -35,6 +36,7 @@ pub(crate) struct Context {
     pub memory: Arc<MemoryAccountant>,
     pub health: Arc<Health>,
     pub stats: Stats,
+    pub compactions: History,
 }
 
 /// A memtable is flushed when it holds this part of the memory ceiling, whatever the settings say:

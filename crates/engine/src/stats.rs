@@ -10,8 +10,13 @@ pub(crate) struct Stats {
     pub rows_rejected: AtomicU64,
     pub wal_syncs: AtomicU64,
     pub flushes: AtomicU64,
+    pub flushed_bytes: AtomicU64,
     pub compactions: AtomicU64,
+    /// Written, those copied included.
     pub compacted_bytes: AtomicU64,
+    pub compaction_copied_bytes: AtomicU64,
+    pub compaction_read_bytes: AtomicU64,
+    pub compaction_moved_bytes: AtomicU64,
 }
 
 /// Adds to a counter.

@@ -19,6 +19,8 @@ pub struct EngineStatus {
     pub series: u64,
     /// Rows stored.
     pub rows_written: u64,
+    /// Of these, rows that came in order.
+    pub rows_in_order: u64,
     /// Of these, rows that came late.
     pub rows_late: u64,
     /// Rows refused.
@@ -35,10 +37,21 @@ pub struct EngineStatus {
     pub segment_bytes: u64,
     /// Memtables flushed.
     pub flushes: u64,
-    /// Compactions done.
+    /// Bytes of the segments that they became: what was ingested, encoded.
+    pub flushed_bytes: u64,
+    /// Compactions done, moves included.
     pub compactions: u64,
-    /// Bytes that they wrote.
+    /// Bytes that they wrote: rows encoded anew, and pages copied.
     pub compacted_bytes: u64,
+    /// Of these, bytes of pages that were copied undecoded.
+    pub compaction_copied_bytes: u64,
+    /// Encoded bytes that they read.
+    pub compaction_read_bytes: u64,
+    /// Bytes of segments that only changed their space.
+    pub compaction_moved_bytes: u64,
+    /// Bytes that flushes and compactions wrote, for each byte that flushes wrote; 1 before the
+    /// first flush.
+    pub write_amplification: f64,
     /// Memory in use by holder, bytes.
     pub memory: Vec<(&'static str, usize)>,
     /// Why writes are refused, if they are.
@@ -65,14 +78,22 @@ pub struct SegmentInfo {
 /// The figures that shards and their context know.
 pub(crate) fn status(context: &Context, shards: &[Shard]) -> EngineStatus {
     let stats = &context.stats;
+    let (written, late) = (read(&stats.rows_written), read(&stats.rows_late));
+    let (flushed, compacted) = (read(&stats.flushed_bytes), read(&stats.compacted_bytes));
     let mut status = EngineStatus {
-        rows_written: read(&stats.rows_written),
-        rows_late: read(&stats.rows_late),
+        rows_written: written,
+        rows_in_order: written.saturating_sub(late),
+        rows_late: late,
         rows_rejected: read(&stats.rows_rejected),
         wal_syncs: read(&stats.wal_syncs),
         flushes: read(&stats.flushes),
+        flushed_bytes: flushed,
         compactions: read(&stats.compactions),
-        compacted_bytes: read(&stats.compacted_bytes),
+        compacted_bytes: compacted,
+        compaction_copied_bytes: read(&stats.compaction_copied_bytes),
+        compaction_read_bytes: read(&stats.compaction_read_bytes),
+        compaction_moved_bytes: read(&stats.compaction_moved_bytes),
+        write_amplification: 1.0 + compacted as f64 / flushed.max(1) as f64,
         memtable_bytes: context.memory.used_by(Holder::Memtable) as u64,
         read_only: context.health.reason(),
         ..EngineStatus::default()

@@ -23,7 +23,7 @@ pub use options::{SegmentOptions, TableLayout};
 pub use page::PageInfo;
 pub use segment::Segment;
 pub use stats::PageStats;
-pub use writer::SegmentWriter;
+pub use writer::{PageSource, SegmentWriter};
 
 #[cfg(test)]
 mod tests;

@@ -232,6 +232,11 @@ fn open_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<Page<'_>, Dam
     })
 }
 
+/// Checks a page of `rows` rows as far as that goes without decoding it.
+pub(crate) fn check_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<(), Damage> {
+    open_page(bytes, kind, rows).map(drop)
+}
+
 /// Decodes a page of `rows` rows.
 pub(crate) fn decode_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<ArrayRef, Damage> {
     let page = open_page(bytes, kind, rows)?;

@@ -5,7 +5,7 @@ use crate::layout::{
     GroupPlaces, HEADER_BYTES, PageMeta, Place, RowGroup, SegmentSummary, TRAILER_BYTES,
     check_footer, check_header, footer_bytes, read_directory, read_footer, read_index,
 };
-use crate::page::{PageInfo, decode_page, page_info};
+use crate::page::{PageInfo, check_page, decode_page, page_info};
 use crate::writer::summary_of;
 use arrow_array::ArrayRef;
 use marigram_codec::frame;
@@ -229,6 +229,19 @@ impl Segment {
         let meta = pages[page].clone();
         let bytes = self.read(meta.offset, meta.bytes)?;
         Ok((meta, kind, bytes))
+    }
+
+    /// Reads a page and checks it, without decoding it.
+    pub(crate) fn checked_page(
+        &self,
+        row_group: usize,
+        column: ColumnId,
+        page: usize,
+    ) -> Result<(PageMeta, Vec<u8>), SegmentError> {
+        let (meta, kind, bytes) = self.page_bytes(row_group, column, page)?;
+        check_page(&bytes, kind, meta.rows as usize)
+            .map_err(|damage| damage.at(&self.path, meta.offset))?;
+        Ok((meta, bytes))
     }
 
     /// Reads, checks and decodes a page: an array of [`FieldType::data_type`], and of `Int64` for

@@ -4,6 +4,8 @@
 //! Memory is bounded by one page of each column and the indexes of one row group; the footer grows
 //! with the number of row groups.
 
+mod copy;
+
 use crate::error::SegmentError;
 use crate::layout::{
     GroupPlaces, PageMeta, Place, RowGroup, SegmentColumn, SegmentSummary, TRAILER_BYTES, header,
@@ -17,6 +19,7 @@ use arrow_array::{Array, ArrayRef, Int64Array};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
+pub use copy::PageSource;
 use marigram_codec::{Choice, frame};
 use marigram_env::{File, FileSystem};
 use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
@@ -310,6 +313,13 @@ impl SegmentWriter {
             self.buffer.clear();
         }
         Ok(())
+    }
+
+    /// Last series and number of rows of the page in the making, if there are any.
+    #[must_use]
+    pub fn pending(&self) -> Option<(SeriesId, usize)> {
+        let last = self.group.runs.last().filter(|_| self.page.rows > 0)?;
+        Some((last.series, self.page.rows))
     }
 
     /// Bytes written so far.

@@ -3,6 +3,7 @@
 use super::plan::{Kind, PickInput, PickOptions, Plan};
 use super::spent::covers;
 use marigram_manifest::{Partition, SegmentId, SegmentMeta, Space};
+use marigram_model::TableId;
 use std::collections::BTreeMap;
 
 /// A version with the settings to judge it by.
@@ -11,21 +12,31 @@ pub(super) struct Candidates<'a> {
     pub(super) options: &'a PickOptions,
 }
 
+/// How long rows are kept; for ever is longest.
+type Kept = (bool, i64);
+
 /// Segments that may become one: of one partition, and of tables that are kept equally long, so
-/// that retention can drop them together. Order of time to live: for ever is longest.
-type Group = (Partition, (bool, i64));
+/// that retention can drop them together.
+type Group = (Partition, Kept);
 
 impl<'a> Candidates<'a> {
     /// A segment with rows of a table that was dropped.
     pub(super) fn dropped_tables(&self) -> Option<Plan> {
-        let dropped = |segment: &&SegmentMeta| {
-            segment
-                .tables
-                .iter()
-                .any(|table| !self.input.tables.contains_key(table))
-        };
-        let segment = self.readable().find(dropped)?;
+        let segment = self
+            .readable()
+            .find(|segment| self.holds_dropped(segment))?;
         Some(self.plan(Kind::Rewrite, segment.space, &[segment]))
+    }
+
+    fn holds_dropped(&self, segment: &SegmentMeta) -> bool {
+        let mut tables = segment.tables.iter();
+        tables.any(|table| !self.input.tables.contains_key(table))
+    }
+
+    /// How long a table is kept.
+    fn kept(&self, table: TableId) -> Option<Kept> {
+        let options = self.input.tables.get(&table)?;
+        Some((options.ttl_ns.is_none(), options.ttl_ns.unwrap_or(0)))
     }
 
     /// The segment to which most tombstones apply, among those whose rewriting spends them.
@@ -40,45 +51,56 @@ impl<'a> Candidates<'a> {
         Some(self.plan(Kind::Rewrite, segment.space, &[segment]))
     }
 
-    /// Neighbours of about one size in a space: the smallest size first.
+    /// Late segments that hold rows which no other segment can hold.
+    pub(super) fn movable(&self) -> Option<Plan> {
+        let late = |segment: &&SegmentMeta| segment.space == Space::Unsequence;
+        let alone = |segment: &&SegmentMeta| {
+            let mut others = self.input.segments.values();
+            !others.any(|other| other.id != segment.id && self.share_rows(other, segment))
+        };
+        let segments: Vec<_> = self.readable().filter(late).filter(alone).collect();
+        (!segments.is_empty()).then(|| self.plan(Kind::Move, Space::Sequence, &segments))
+    }
+
+    /// Neighbours in age that make a segment several times as large as each of them, so that a byte
+    /// is rewritten a logarithmic number of times: the smallest ones first.
     pub(super) fn inner(&self, space: Space) -> Option<Plan> {
-        let mut best: Option<(u32, Vec<&SegmentMeta>)> = None;
+        let mut best: Option<(u64, Vec<&SegmentMeta>)> = None;
         for mut segments in self.groups(space).into_values() {
+            segments.retain(|segment| segment.bytes < self.options.segment_bytes_max);
             segments.sort_by_key(|segment| (segment.sequence_max, segment.id));
-            let small = |segment: &&SegmentMeta| segment.bytes < self.options.segment_bytes_max;
-            for neighbours in segments.split(|segment| !small(segment)) {
-                let Some((tier, window)) = self.window(space, neighbours) else {
-                    continue;
-                };
-                if best.as_ref().is_none_or(|(least, _)| tier < *least) {
-                    best = Some((tier, window.to_vec()));
-                }
+            let Some((largest, window)) = self.window(space, &segments) else {
+                continue;
+            };
+            if best.as_ref().is_none_or(|(least, _)| largest < *least) {
+                best = Some((largest, window.to_vec()));
             }
         }
         let (_, window) = best?;
         Some(self.plan(Kind::Inner(space), space, &window))
     }
 
-    /// The window of enough neighbours whose largest one is of the smallest size.
+    /// The window that is worth merging and whose largest segment is the smallest; of several, the
+    /// longest.
     fn window<'s>(
         &self,
         space: Space,
         segments: &'s [&'a SegmentMeta],
-    ) -> Option<(u32, &'s [&'a SegmentMeta])> {
-        let min = self.options.inner_segments_min.max(2);
-        let max = self.options.inner_segments_max.max(min);
-        let mut best: Option<(u32, &[&SegmentMeta])> = None;
+    ) -> Option<(u64, &'s [&'a SegmentMeta])> {
+        let growth = self.options.inner_growth.max(2);
+        let mut best: Option<(u64, &[&SegmentMeta])> = None;
         for start in 0..segments.len() {
-            let mut tier = 0;
-            let longest = segments.len().min(start + max);
+            let (mut largest, mut total) = (0u64, 0u64);
+            let longest = segments.len().min(start + self.options.inner_segments_max);
             for end in start + 1..=longest {
-                tier = tier.max(self.tier(segments[end - 1]));
+                let bytes = segments[end - 1].bytes.max(self.options.small_bytes);
+                (largest, total) = (largest.max(bytes), total.saturating_add(bytes));
                 let window = &segments[start..end];
                 let better = best.is_none_or(|(least, longest)| {
-                    tier < least || (tier == least && window.len() > longest.len())
+                    largest < least || (largest == least && window.len() > longest.len())
                 });
-                if window.len() >= min && better && self.neighbours(space, window) {
-                    best = Some((tier, window));
+                if total / growth >= largest && better && self.neighbours(space, window) {
+                    best = Some((largest, window));
                 }
             }
         }
@@ -88,8 +110,8 @@ impl<'a> Candidates<'a> {
     /// Unsequence segments of a partition with the sequence segments that they overlap.
     pub(super) fn cross(&self) -> Option<Plan> {
         let mut best: Option<(u64, Vec<&SegmentMeta>)> = None;
-        for mut late in self.groups(Space::Unsequence).into_values() {
-            late.sort_by_key(|segment| (segment.sequence_max, segment.id));
+        let groups = self.groups(Space::Unsequence);
+        for late in groups.into_values().flat_map(|late| self.entangled(late)) {
             // As many of the oldest as may be read at once.
             let prefixes = (1..=late.len()).rev();
             let chosen = prefixes.into_iter().find_map(|len| {
@@ -102,8 +124,7 @@ impl<'a> Candidates<'a> {
             };
             let bytes = |segments: &[&SegmentMeta]| segments.iter().map(|s| s.bytes).sum::<u64>();
             let (late_bytes, old_bytes) = (bytes(&late[..len]), bytes(&inputs[len..]));
-            let many = late.len() >= self.options.unsequence_segments_max;
-            if !many && late_bytes.saturating_mul(self.options.cross_ratio) < old_bytes {
+            if late_bytes.saturating_mul(self.options.cross_ratio) < old_bytes {
                 continue;
             }
             // The most late bytes for each byte that must be rewritten.
@@ -114,6 +135,80 @@ impl<'a> Candidates<'a> {
         }
         let (_, inputs) = best?;
         Some(self.plan(Kind::Cross, Space::Sequence, &inputs))
+    }
+
+    /// Late segments in the parts that can go across by themselves, each oldest first: two are in
+    /// one part that may hold the same rows, or rows of the same sequence segment.
+    fn entangled(&self, mut late: Vec<&'a SegmentMeta>) -> Vec<Vec<&'a SegmentMeta>> {
+        late.sort_by_key(|segment| (segment.sequence_max, segment.id));
+        let mut parts = Vec::new();
+        while !late.is_empty() {
+            let mut outside: Vec<&SegmentMeta> = late.clone();
+            let sequence = |segment: &&SegmentMeta| segment.space == Space::Sequence;
+            outside.extend(self.input.segments.values().filter(sequence));
+            let mut part = vec![outside.remove(0)];
+            let mut at = 0;
+            while at < part.len() {
+                let member = part[at];
+                let linked = |other: &&SegmentMeta| {
+                    // Sequence segments are linked only through late ones.
+                    (member.space, other.space) != (Space::Sequence, Space::Sequence)
+                        && self.share_rows(member, other)
+                };
+                let (found, rest) = outside.into_iter().partition(linked);
+                part.extend::<Vec<_>>(found);
+                outside = rest;
+                at += 1;
+            }
+            let is_in = |segment: &&SegmentMeta| part.iter().any(|member| member.id == segment.id);
+            let (of_part, rest) = late.into_iter().partition(is_in);
+            parts.push(of_part);
+            late = rest;
+        }
+        parts
+    }
+
+    /// Everything that a table has in a partition, if it is not one segment in order already: late
+    /// segments as far as they can go across, and sequence segments.
+    pub(super) fn table(&self, table: TableId, partition: Partition) -> Option<Plan> {
+        let holds = |segment: &&SegmentMeta| {
+            segment.partition == partition && segment.tables.contains(&table)
+        };
+        let mut late = Vec::new();
+        let mut ordered = Vec::new();
+        for segment in self.readable().filter(holds) {
+            match segment.space {
+                Space::Unsequence => late.push(segment),
+                Space::Sequence => ordered.push(segment),
+            }
+        }
+        late.sort_by_key(|segment| (segment.sequence_max, segment.id));
+        let mut prefixes = (1..=late.len()).rev();
+        let across = prefixes.find_map(|len| self.cross_inputs(&late[..len]));
+        let mut inputs = across.unwrap_or_default();
+        let kept = self.kept(table);
+        for segment in ordered {
+            let longest = segment.tables.iter().filter_map(|table| self.kept(*table));
+            let known = inputs.iter().any(|input| input.id == segment.id);
+            if !known && longest.max() == kept {
+                inputs.push(segment);
+            }
+        }
+        let bytes: u64 = inputs.iter().map(|segment| segment.bytes).sum();
+        let fewest = bytes.div_ceil(self.options.segment_bytes_max.max(1)).max(1);
+        let due = inputs.len() as u64 > fewest
+            || inputs.iter().any(|segment| {
+                let tombstones = &self.input.tombstones;
+                segment.space == Space::Unsequence
+                    || self.holds_dropped(segment)
+                    || tombstones
+                        .iter()
+                        .any(|tombstone| covers(tombstone, segment))
+            });
+        due.then(|| {
+            let plan = self.plan(Kind::Table, Space::Sequence, &inputs);
+            Plan { cold: true, ..plan }
+        })
     }
 
     /// `late` and the sequence segments that may hold the same rows; `None` where that is not
@@ -195,11 +290,11 @@ impl<'a> Candidates<'a> {
     fn groups(&self, space: Space) -> BTreeMap<Group, Vec<&'a SegmentMeta>> {
         let mut groups: BTreeMap<Group, Vec<&SegmentMeta>> = BTreeMap::new();
         for segment in self.readable().filter(|segment| segment.space == space) {
-            let kept = |table| {
-                let options = self.input.tables.get(table)?;
-                Some((options.ttl_ns.is_none(), options.ttl_ns.unwrap_or(0)))
-            };
-            let longest = segment.tables.iter().filter_map(kept).max();
+            let longest = segment
+                .tables
+                .iter()
+                .filter_map(|table| self.kept(*table))
+                .max();
             let group = (segment.partition, longest.unwrap_or_default());
             groups.entry(group).or_default().push(segment);
         }
@@ -217,18 +312,15 @@ impl<'a> Candidates<'a> {
         !self.input.unreadable.contains(&segment.id)
     }
 
-    /// Size class: 0 up to `tier_bytes`, 1 up to four times as much, and so on.
-    fn tier(&self, segment: &SegmentMeta) -> u32 {
-        (segment.bytes / self.options.tier_bytes.max(1))
-            .checked_ilog(4)
-            .map_or(0, |tier| tier + 1)
-    }
-
     fn plan(&self, kind: Kind, space: Space, inputs: &[&SegmentMeta]) -> Plan {
         let mut ids: Vec<SegmentId> = inputs.iter().map(|segment| segment.id).collect();
         ids.sort_unstable();
+        let segments = self.input.segments.values();
+        let newest = segments.map(|segment| segment.partition.start_ns).max();
+        let cold = |input: &&SegmentMeta| Some(input.partition.start_ns) < newest;
         Plan {
             kind,
+            cold: inputs.iter().all(cold),
             inputs: ids,
             space,
             spends_up_to: self.spends_up_to(space, inputs),

@@ -1,18 +1,24 @@
 //! Which compaction comes next: a pure function of a version.
 //!
 //! Kinds, and what each must keep to:
+//! - *Move* late segments that overlap nothing into the sequence space: an entry of the manifest.
+//!   What is late is not after what was flushed of its series, so that no row in order will ever
+//!   overlap it.
 //! - *Rewrite* one segment, without the tables that were dropped and the rows that were deleted.
-//! - *Inner*: segments of one space and partition become one. Size-tiered: of small segments there
-//!   are never more than a few, so that the number of segments of a partition grows with the
-//!   logarithm of its size, up to segments of the largest size. In the unsequence space only
-//!   neighbours in the order of age are merged: between two of them there must be no third that
-//!   could hold the same rows.
-//! - *Cross*: unsequence segments go into the sequence segments that they overlap. Their rows are
-//!   then older than all that stays in the unsequence space, so the oldest go first.
+//! - *Inner*: segments of one space and partition become one. Size-tiered: the result is at least
+//!   four times the largest input, so that both the number of times that a byte is rewritten and
+//!   the number of segments grow with the logarithm of a partition's size, up to segments of the
+//!   largest size. In the unsequence space only neighbours in the order of age are merged: between
+//!   two of them there must be no third that could hold the same rows.
+//! - *Cross*: unsequence segments go into the sequence segments that they overlap, when they are
+//!   worth it: each late byte pays for a fixed number of bytes at most, once. Their rows are then
+//!   older than all that stays in the unsequence space, so the oldest go first.
 
 use super::candidates::Candidates;
-use super::plan::{PickInput, PickOptions, Plan, Policy};
-use marigram_manifest::Space;
+use super::plan::{PickInput, PickOptions, Plan};
+use crate::options::CompactionPolicy as Policy;
+use marigram_manifest::{Partition, Space};
+use marigram_model::TableId;
 
 /// The next compaction; `None` where none is due. `turn` counts the compactions that were picked
 /// before, for policies that take turns.
@@ -20,10 +26,22 @@ pub(crate) fn pick(input: &PickInput<'_>, options: &PickOptions, turn: u64) -> O
     let candidates = Candidates { input, options };
     candidates
         .dropped_tables()
+        .or_else(|| candidates.movable())
         .or_else(|| by_policy(&candidates, turn))
         .or_else(|| {
             (input.tombstones.len() > options.tombstones_max).then(|| candidates.tombstones())?
         })
+}
+
+/// What makes one segment in order of all that a table has in a partition; `None` where it is that
+/// already.
+pub(crate) fn pick_table(
+    input: &PickInput<'_>,
+    options: &PickOptions,
+    table: TableId,
+    partition: Partition,
+) -> Option<Plan> {
+    Candidates { input, options }.table(table, partition)
 }
 
 fn by_policy(candidates: &Candidates<'_>, turn: u64) -> Option<Plan> {
@@ -38,6 +56,9 @@ fn by_policy(candidates: &Candidates<'_>, turn: u64) -> Option<Plan> {
     kinds.into_iter().find_map(|kind| kind())
 }
 
+#[cfg(test)]
+#[path = "simulation_tests.rs"]
+mod simulation;
 #[cfg(test)]
 #[path = "pick_tests.rs"]
 mod tests;

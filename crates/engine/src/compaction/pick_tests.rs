@@ -61,14 +61,28 @@ impl Version {
             unreadable: &self.unreadable,
             flushed_sequence: 1000,
         };
-        pick(
+        pick(&input, &PickOptions::of(policy), turn)
+    }
+
+    fn table(&self, table: u32) -> Option<(Kind, Vec<u64>)> {
+        let input = PickInput {
+            segments: &self.segments,
+            tombstones: &self.tombstones,
+            tables: &self.tables,
+            unreadable: &self.unreadable,
+            flushed_sequence: 1000,
+        };
+        let partition = Partition {
+            start_ns: 0,
+            width_ns: DAY_NS,
+        };
+        let plan = pick_table(
             &input,
-            &PickOptions {
-                policy,
-                ..PickOptions::default()
-            },
-            turn,
-        )
+            &PickOptions::of(Policy::Balance),
+            TableId(table),
+            partition,
+        )?;
+        Some((plan.kind, plan.inputs.iter().map(|id| id.0).collect()))
     }
 }
 
@@ -91,28 +105,28 @@ fn few_segments_are_left_alone() {
 }
 
 #[test]
-fn segments_of_one_size_are_merged_the_small_ones_first() {
+fn segments_are_merged_when_the_result_is_several_times_the_largest() {
     let mut version = Version::new();
-    for (at, bytes) in [
-        40 * MIB,
-        40 * MIB,
-        40 * MIB,
-        40 * MIB,
-        KIB,
-        KIB,
-        2 * KIB,
-        KIB,
-    ]
-    .iter()
-    .enumerate()
-    {
-        version.add(Space::Sequence, *bytes, at as i64 * 10, at as i64 * 10 + 9);
+    for (at, bytes) in [40, 40, 40, 40, 1, 1, 2, 1].iter().enumerate() {
+        let at = at as i64 * 10;
+        version.add(Space::Sequence, *bytes * MIB, at, at + 9);
     }
+    // The small ones are not enough for the one of 2 MiB among them.
+    assert_eq!(
+        version.pick(Policy::Balance, 0),
+        inner(&[0, 1, 2, 3, 4, 5, 6, 7])
+    );
+    version.segments.get_mut(&SegmentId(6)).unwrap().bytes = MIB;
     assert_eq!(version.pick(Policy::Balance, 0), inner(&[4, 5, 6, 7]));
-    for id in 5..8 {
+    for id in 4..8 {
         version.segments.remove(&SegmentId(id));
     }
-    assert_eq!(version.pick(Policy::Balance, 0), inner(&[0, 1, 2, 3, 4]));
+    version.segments.get_mut(&SegmentId(3)).unwrap().bytes = 30 * MIB;
+    assert_eq!(
+        version.pick(Policy::Balance, 0),
+        None,
+        "less than four times 40 MiB"
+    );
 }
 
 #[test]
@@ -156,29 +170,53 @@ fn late_rows_go_where_they_belong_when_they_are_worth_it() {
         None,
         "too few bytes for the rewriting"
     );
-    version.add(Space::Unsequence, 20 * MIB, 7, 8);
+    version.add(Space::Unsequence, 20 * MIB, 4, 8);
+    let crossed = |ids: &[u64]| Some((Kind::Cross, ids.to_vec()));
+    assert_eq!(version.pick(Policy::CrossInner, 0), crossed(&[0, 2, 3]));
     assert_eq!(
         version.pick(Policy::Balance, 0),
-        Some((Kind::Cross, vec![0, 2, 3]))
+        None,
+        "it waits for a quarter"
+    );
+    version.segments.get_mut(&SegmentId(3)).unwrap().bytes = 22 * MIB;
+    assert_eq!(version.pick(Policy::Balance, 0), crossed(&[0, 2, 3]));
+    assert_eq!(
+        version.pick(Policy::InnerCross, 0),
+        None,
+        "it waits for a half"
     );
     version.segments.get_mut(&SegmentId(3)).unwrap().range.max = 12;
-    version.segments.get_mut(&SegmentId(3)).unwrap().bytes = 30 * MIB;
-    assert_eq!(
-        version.pick(Policy::Balance, 0),
-        Some((Kind::Cross, vec![0, 1, 2, 3]))
-    );
+    version.segments.get_mut(&SegmentId(3)).unwrap().bytes = 90 * MIB;
+    for policy in Policy::ALL {
+        assert_eq!(version.pick(policy, 0), crossed(&[0, 1, 2, 3]));
+    }
 }
 
 #[test]
-fn many_late_segments_are_worth_any_rewriting() {
+fn late_rows_go_across_apart_where_they_overlap_different_segments() {
     let mut version = Version::new();
-    version.add(Space::Sequence, 400 * MIB, 0, 99);
-    for at in 0..8 {
-        // Sizes that no four neighbours have in common would still be merged: cross goes first.
-        version.add(Space::Unsequence, KIB, at, at);
-    }
-    let picked = version.pick(Policy::CrossInner, 0).unwrap();
-    assert_eq!(picked, (Kind::Cross, (0..9).collect()));
+    version.add(Space::Sequence, 90 * MIB, 0, 9);
+    version.add(Space::Sequence, MIB, 10, 19);
+    version.add(Space::Unsequence, MIB, 5, 6);
+    version.add(Space::Unsequence, MIB, 15, 16);
+    let picked = version.pick(Policy::Balance, 0);
+    assert_eq!(picked, Some((Kind::Cross, vec![1, 3])));
+}
+
+#[test]
+fn late_segments_that_overlap_nothing_are_moved() {
+    let mut version = Version::new();
+    version.add(Space::Sequence, 90 * MIB, 0, 9);
+    version.add(Space::Unsequence, MIB, 5, 6);
+    version.add(Space::Unsequence, MIB, 10, 16);
+    version.add(Space::Unsequence, MIB, 20, 30);
+    version.add(Space::Unsequence, MIB, 25, 35);
+    version.add(Space::Unsequence, MIB, 5, 6).series_min = SeriesId(8);
+    version.segments.get_mut(&SegmentId(0)).unwrap().series_max = SeriesId(7);
+    version.segments.get_mut(&SegmentId(1)).unwrap().series_max = SeriesId(7);
+    let plan = version.plan(Policy::Balance, 0).unwrap();
+    assert_eq!((plan.kind, plan.space), (Kind::Move, Space::Sequence));
+    assert_eq!(plan.inputs, [SegmentId(2), SegmentId(5)]);
 }
 
 #[test]
@@ -225,6 +263,57 @@ fn late_segments_are_merged_only_with_their_neighbours_in_age() {
         .width_ns = DAY_NS;
     let all = Some((Kind::Inner(Space::Unsequence), (0..6).collect()));
     assert_eq!(version.pick(Policy::InnerCross, 0), all);
+}
+
+#[test]
+fn a_table_becomes_one_segment_in_order() {
+    let mut version = Version::new();
+    version.tables.insert(TableId(2), TableOptions::default());
+    version.add(Space::Sequence, 90 * MIB, 0, 9);
+    assert_eq!(version.table(1), None, "it is that already");
+    version.tombstones.push(Tombstone {
+        sequence: 500,
+        table: TableId(1),
+        series: None,
+        range: TimeRange { min: 3, max: 4 },
+    });
+    assert_eq!(
+        version.table(1),
+        Some((Kind::Table, vec![0])),
+        "but for a delete"
+    );
+    version.add(Space::Sequence, KIB, 10, 19);
+    version.add(Space::Unsequence, KIB, 5, 6);
+    version.add(Space::Sequence, KIB, 10, 19).tables = vec![TableId(2)];
+    version.add(Space::Sequence, KIB, 10, 19).partition.start_ns = DAY_NS;
+    version.add(Space::Sequence, KIB, 20, 29).tables = vec![TableId(1), TableId(2)];
+    version.unreadable.insert(SegmentId(1));
+    assert_eq!(version.table(1), Some((Kind::Table, vec![0, 2, 5])));
+    assert_eq!(version.table(2), Some((Kind::Table, vec![3, 5])));
+    assert_eq!(version.table(7), None);
+}
+
+#[test]
+fn a_table_of_the_largest_segments_is_left_alone_unless_there_are_late_rows() {
+    let mut version = Version::new();
+    for at in 0..3 {
+        version.add(Space::Sequence, 512 * MIB, at * 10, at * 10 + 9);
+    }
+    version.add(Space::Sequence, MIB, 30, 39);
+    assert_eq!(version.table(1), None);
+    version.add(Space::Unsequence, MIB, 30, 39);
+    assert_eq!(version.table(1), Some((Kind::Table, (0..5).collect())));
+}
+
+#[test]
+fn older_partitions_are_cold() {
+    let mut version = Version::new();
+    for at in 0..4 {
+        version.add(Space::Sequence, KIB, at * 10, at * 10 + 9);
+    }
+    assert!(!version.plan(Policy::Balance, 0).unwrap().cold);
+    version.add(Space::Sequence, KIB, 0, 9).partition.start_ns = DAY_NS;
+    assert!(version.plan(Policy::Balance, 0).unwrap().cold);
 }
 
 #[test]

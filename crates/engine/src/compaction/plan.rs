@@ -1,64 +1,58 @@
 //! The words of picking: what it looks at, its settings, and what it gives.
 
+use crate::options::CompactionPolicy;
 use marigram_manifest::{SegmentId, SegmentMeta, Space, Tombstone};
 use marigram_model::{TableId, TableOptions};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Which kind of compaction goes first where several are due.
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "shards take turns; the other orders wait for a setting"
-    )
-)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Policy {
-    /// All kinds alike, in turn (`BALANCE`).
-    #[default]
-    Balance,
-    /// Sequence with sequence and unsequence with unsequence before anything across
-    /// (`INNER_CROSS`).
-    InnerCross,
-    /// Unsequence into sequence before anything else (`CROSS_INNER`).
-    CrossInner,
-}
 
 /// When compactions are due.
 #[derive(Clone, Debug)]
 pub(crate) struct PickOptions {
     /// Which kind goes first.
-    pub policy: Policy,
-    /// So many segments of a size are merged.
-    pub inner_segments_min: usize,
+    pub policy: CompactionPolicy,
+    /// Segments are merged when all of them together have so many times the bytes of the largest.
+    pub inner_growth: u64,
     /// So many segments are merged at once, at most.
     pub inner_segments_max: usize,
-    /// Segments below this size count as of one size; each next size is four times the one before.
-    pub tier_bytes: u64,
+    /// Segments below this size count as of this size.
+    pub small_bytes: u64,
     /// Segments of this size are not merged among themselves, and none is written much larger.
     pub segment_bytes_max: u64,
-    /// Unsequence segments go into the sequence ones when they have this part of their bytes.
+    /// Unsequence segments go into the sequence ones when so many times their bytes are as many as
+    /// those that must be rewritten.
     pub cross_ratio: u64,
-    /// Or when there are so many of them.
-    pub unsequence_segments_max: usize,
     /// A cross compaction reads so many bytes at most, if it can.
     pub cross_bytes_max: u64,
     /// With more tombstones, segments are rewritten to spend them.
     pub tombstones_max: usize,
 }
 
-impl Default for PickOptions {
-    fn default() -> Self {
+impl PickOptions {
+    /// The settings of a policy. What a policy puts first it also does sooner: a late byte costs
+    /// `cross_ratio` bytes of rewriting at most, and waits the shorter the larger it is.
+    pub(crate) fn of(policy: CompactionPolicy) -> Self {
         Self {
-            policy: Policy::default(),
-            inner_segments_min: 4,
-            inner_segments_max: 16,
-            tier_bytes: 1 << 20,
+            policy,
+            inner_growth: 4,
+            inner_segments_max: 32,
+            small_bytes: 64 << 10,
             segment_bytes_max: 512 << 20,
-            cross_ratio: 8,
-            unsequence_segments_max: 8,
+            cross_ratio: match policy {
+                CompactionPolicy::InnerCross => 2,
+                CompactionPolicy::Balance => 4,
+                CompactionPolicy::CrossInner => 8,
+            },
             cross_bytes_max: 8 << 30,
             tombstones_max: 64,
+        }
+    }
+
+    /// Settings under which no late row is left where it is: for compaction on demand. Across goes
+    /// first, since it merges what inner compactions would merge before.
+    pub(crate) fn thorough() -> Self {
+        Self {
+            cross_ratio: u64::MAX,
+            ..Self::of(CompactionPolicy::CrossInner)
         }
     }
 }
@@ -79,9 +73,30 @@ pub(crate) struct PickInput<'a> {
 /// Kinds of compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// Late segments that overlap nothing go to the sequence space as they are.
+    Move,
+    /// One segment without what was dropped and deleted.
     Rewrite,
+    /// Segments of one space become one.
     Inner(Space),
+    /// Late segments go into the sequence segments that they overlap.
     Cross,
+    /// All that a table has in a partition becomes one.
+    Table,
+}
+
+impl Kind {
+    /// Its name for people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Move => "move",
+            Self::Rewrite => "rewrite",
+            Self::Inner(Space::Sequence) => "inner sequence",
+            Self::Inner(Space::Unsequence) => "inner unsequence",
+            Self::Cross => "cross",
+            Self::Table => "table",
+        }
+    }
 }
 
 /// What to compact.
@@ -97,4 +112,7 @@ pub(crate) struct Plan {
     pub spends_up_to: u64,
     /// The result is split into segments of about this size.
     pub segment_bytes_max: u64,
+    /// Whether the result will be read rather than merged again: a partition older than the newest
+    /// one, or compaction on demand. Its pages are filled, not only copied.
+    pub cold: bool,
 }

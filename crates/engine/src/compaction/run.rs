@@ -1,21 +1,27 @@
 //! Does a planned compaction: merges the rows of its inputs into new segments.
 //!
 //! Nothing but new files is touched; when something fails they are removed. Rows that tombstones
-//! cover and rows of dropped tables do not come along.
+//! cover and rows of dropped tables do not come along. Pages whose rows come one after the other,
+//! with nothing of another input among them, are copied undecoded; segments that only change their
+//! space are not touched at all.
 
-use super::plan::Plan;
+use super::history::Progress;
+use super::plan::{Kind, Plan};
 use crate::error::{EngineError, Result};
 use crate::layout::layout_of;
 use crate::memory::{Holder, MemoryAccountant};
-use crate::merge::{Merge, MergeOptions, Source, columns_of};
+use crate::merge::{
+    CopyRule, Merge, MergeOptions, Piece, ScanMetrics, Source, WholePage, columns_of,
+};
 use crate::view::OpenSegment;
 use marigram_env::FileSystem;
 use marigram_manifest::{Edit, Partition, SegmentId, SegmentMeta, Tombstone};
-use marigram_model::{TableId, TableOptions, TableSchema};
-use marigram_segment::{SegmentOptions, SegmentWriter, TableLayout};
+use marigram_model::{SortedRows, TableId, TableOptions, TableSchema};
+use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter, TableLayout};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Rows of a batch on their way from the merge to the writer.
 const BATCH_ROWS: usize = 8192;
@@ -27,12 +33,12 @@ pub(crate) struct RunContext<'a> {
     pub memory: Arc<MemoryAccountant>,
     /// Schemas of the tables that exist, for the layout of what is written.
     pub schemas: &'a HashMap<TableId, Arc<TableSchema>>,
-    /// Whether the rows have gone cold: tables that ask for it store them as small as can be.
-    pub cold: bool,
     /// Id and path of the next new segment.
     pub new_file: &'a dyn Fn() -> (SegmentId, PathBuf),
-    /// Asked between batches: whether to give up.
+    /// Asked between batches: whether to give up. May pause.
     pub stop: &'a dyn Fn() -> bool,
+    /// What to count.
+    pub progress: &'a Progress,
 }
 
 /// Compacts the segments `inputs` of `plan`. The edit removes them and adds what was written;
@@ -50,6 +56,9 @@ pub(crate) fn run(
     let Some(first) = inputs.first() else {
         return Ok(None);
     };
+    if plan.kind == Kind::Move {
+        return Ok(Some(moved(plan, inputs)));
+    }
     let newest = inputs
         .iter()
         .map(|input| input.meta.sequence_max)
@@ -72,6 +81,8 @@ pub(crate) fn run(
             .unwrap_or(0)
             .saturating_add(1),
         writer: None,
+        page_rows: 0,
+        counted_bytes: 0,
         paths: Vec::new(),
         added: Vec::new(),
     };
@@ -86,6 +97,19 @@ pub(crate) fn run(
     }
     output.remove_files();
     written.map(|_| None)
+}
+
+/// The segments as they are, under other entries of the manifest.
+fn moved(plan: &Plan, inputs: &[Arc<OpenSegment>]) -> Edit {
+    let added = inputs.iter().map(|input| SegmentMeta {
+        space: plan.space,
+        ..input.meta.clone()
+    });
+    Edit {
+        removed: inputs.iter().map(|input| input.meta.id).collect(),
+        added: added.collect(),
+        ..Edit::default()
+    }
 }
 
 /// Writes the rows of all live tables; `false` where it was stopped.
@@ -106,35 +130,65 @@ fn write_all(
         let sources: Vec<Source> = holding
             .map(|input| Source::segment(input, table, tombstones))
             .collect::<Result<_>>()?;
-        let columns = columns_of(&sources);
-        let options = MergeOptions {
-            memory: Some((output.context.memory.clone(), Holder::Compaction)),
-            ..MergeOptions::all(columns.clone(), BATCH_ROWS)
-        };
-        let layout = match output.context.schemas.get(&table) {
-            Some(schema) => layout_of(schema, &columns, output.context.cold),
-            // Dropped a moment ago: its rows go with the next compaction.
-            None => TableLayout::auto(TableOptions::PAGE_BYTES, columns.len()),
-        };
-        let mut rows = Merge::new(sources, options);
-        let mut begun = None;
-        while let Some(rows) = rows.next_rows()? {
-            if (output.context.stop)() {
-                return Ok(false);
-            }
-            let file = output.added.len();
-            let writer = output.writer()?;
-            if begun != Some(file) {
-                writer.table(table, &columns, &layout)?;
-                begun = Some(file);
-            }
-            writer.append(&rows)?;
-            output.split_if_large()?;
+        if !write_table(table, sources, output)? {
+            return Ok(false);
         }
     }
     output.finish()?;
     output.sync_names()?;
     Ok(true)
+}
+
+/// Writes the rows of one table; `false` where it was stopped.
+fn write_table(table: TableId, sources: Vec<Source>, output: &mut Output<'_>) -> Result<bool> {
+    let context = output.context;
+    let columns = columns_of(&sources);
+    let metrics = Arc::new(ScanMetrics::default());
+    let options = MergeOptions {
+        memory: Some((context.memory.clone(), Holder::Compaction)),
+        metrics: Some(metrics.clone()),
+        ..MergeOptions::all(columns.clone(), BATCH_ROWS)
+    };
+    let layout = match context.schemas.get(&table) {
+        Some(schema) => layout_of(schema, &columns, output.plan.cold),
+        // Dropped a moment ago: its rows go with the next compaction.
+        None => TableLayout::auto(TableOptions::PAGE_BYTES, columns.len()),
+    };
+    let rule = copy_rule(&layout, output.plan.cold);
+    let mut merge = Merge::new(sources, options);
+    let (mut begun, mut read) = (None, 0);
+    while let Some(piece) = merge.next_piece(&rule)? {
+        if (context.stop)() {
+            return Ok(false);
+        }
+        let file = output.added.len();
+        output.begin(table, &columns, &layout, begun != Some(file))?;
+        begun = Some(file);
+        match piece {
+            Piece::Rows(rows) => output.append(&rows)?,
+            Piece::Page(page) => output.copy(&page)?,
+        }
+        let now = metrics.bytes_read.load(Ordering::Relaxed);
+        Progress::add(&context.progress.bytes_read, now - read);
+        read = now;
+        output.split_if_large()?;
+    }
+    Ok(true)
+}
+
+/// Which pages are copied. Half-full ones are, so that a page of which each compaction changed a
+/// neighbour is not encoded again and again; in a cold result, which stays, only full ones, and
+/// none where the table's settings ask for more than what a flush writes by default.
+fn copy_rule(layout: &TableLayout, cold: bool) -> CopyRule {
+    let full = (layout.page_bytes / 8).max(1);
+    let least = if cold { full } else { full.div_ceil(2) };
+    let plain = TableLayout::auto(TableOptions::PAGE_BYTES, layout.columns.len());
+    let anew = cold && *layout != plain;
+    CopyRule {
+        rows: if anew { 1..=0 } else { least..=full },
+        // Text is encoded to a fraction of its size.
+        bytes_min: if anew { u32::MAX } else { layout.page_bytes.max(1) },
+    }
 }
 
 /// The segments being written.
@@ -145,22 +199,79 @@ struct Output<'a> {
     sequence_max: u64,
     level: u32,
     writer: Option<(SegmentId, SegmentWriter)>,
+    /// Rows of a full page of the current table.
+    page_rows: usize,
+    /// Bytes of the current segment that are counted already.
+    counted_bytes: u64,
     paths: Vec<PathBuf>,
     added: Vec<SegmentMeta>,
 }
 
 impl Output<'_> {
-    /// The writer of the current segment, a new one if need be.
-    fn writer(&mut self) -> Result<&mut SegmentWriter> {
+    /// Makes a segment, if none is begun, and begins the table in it, if `begin` says so.
+    fn begin(
+        &mut self,
+        table: TableId,
+        columns: &[SegmentColumn],
+        layout: &TableLayout,
+        begin: bool,
+    ) -> Result<()> {
+        self.page_rows = layout.page_bytes as usize / 8;
         if self.writer.is_none() {
             let (id, path) = (self.context.new_file)();
             self.paths.push(path.clone());
             let fs = self.context.fs.clone();
             let writer = SegmentWriter::create(fs, &path, self.context.options.clone())?;
             self.writer = Some((id, writer));
+            self.counted_bytes = 0;
         }
-        let (_, writer) = self.writer.as_mut().expect("made above");
-        Ok(writer)
+        if begin {
+            self.writer().table(table, columns, layout)?;
+        }
+        Ok(())
+    }
+
+    fn writer(&mut self) -> &mut SegmentWriter {
+        let (_, writer) = self
+            .writer
+            .as_mut()
+            .expect("begun before anything is written");
+        writer
+    }
+
+    fn append(&mut self, rows: &SortedRows) -> Result<()> {
+        self.writer().append(rows)?;
+        Progress::add(&self.context.progress.rows, rows.len() as u64);
+        self.count_written();
+        Ok(())
+    }
+
+    /// Copies a page. Into a cold result its rows go decoded where a page of the same series would
+    /// else end before it is half full.
+    fn copy(&mut self, page: &WholePage) -> Result<()> {
+        let progress = self.context.progress;
+        let half = self.page_rows / 2;
+        let first = page.runs.first().map(|run| run.series);
+        let cuts = |(series, rows)| Some(series) == first && rows < half;
+        if self.plan.cold && self.writer().pending().is_some_and(cuts) {
+            let (rows, bytes) = page.read()?;
+            Progress::add(&progress.bytes_read, bytes);
+            return self.append(&rows);
+        }
+        let copied = self.writer().copy_page(page.source(), &page.runs)?;
+        Progress::add(&progress.rows, u64::from(page.rows()));
+        Progress::add(&progress.bytes_read, copied);
+        Progress::add(&progress.bytes_copied, copied);
+        self.count_written();
+        Ok(())
+    }
+
+    /// Counts what the writer has written since this was called last.
+    fn count_written(&mut self) {
+        let bytes = self.writer().bytes();
+        let more = bytes - self.counted_bytes;
+        self.counted_bytes = bytes;
+        Progress::add(&self.context.progress.bytes_written, more);
     }
 
     fn split_if_large(&mut self) -> Result<()> {
@@ -181,6 +292,8 @@ impl Output<'_> {
             return Ok(());
         };
         let summary = writer.finish()?;
+        let rest = summary.bytes.saturating_sub(self.counted_bytes);
+        Progress::add(&self.context.progress.bytes_written, rest);
         self.added.push(SegmentMeta {
             id,
             space: self.plan.space,

@@ -1,12 +1,14 @@
 //! Compactions on a simulated disk: whatever is picked, the rows stay the same.
 
 use super::*;
-use crate::compaction::plan::{Kind, PickInput, PickOptions, Policy};
-use crate::compaction::{pick, spent_tombstones};
+use crate::compaction::history::History;
+use crate::compaction::plan::{Kind, PickInput, PickOptions};
+use crate::compaction::{pick, pick_table, spent_tombstones};
 use crate::merge::testing::{
     COLUMNS, Fields, Given, Rows, TABLE, merged, naive, open_segment, tombstone,
     without_sequence_duplicates,
 };
+use crate::options::CompactionPolicy as Policy;
 use marigram_env::SimFs;
 use marigram_manifest::{Space, State};
 use proptest::prelude::*;
@@ -16,6 +18,8 @@ use std::cell::Cell;
 struct Files {
     fs: Arc<dyn FileSystem>,
     next: Cell<u64>,
+    /// Bytes of pages that were copied.
+    copied: Cell<u64>,
     state: State,
     open: BTreeMap<SegmentId, Arc<OpenSegment>>,
     tables: BTreeMap<TableId, TableOptions>,
@@ -43,6 +47,7 @@ impl Files {
         Self {
             fs,
             next: Cell::new(100),
+            copied: Cell::new(0),
             state,
             open,
             tables,
@@ -78,30 +83,45 @@ impl Files {
         let memory = Arc::new(MemoryAccountant::new(1 << 30));
         let mut schema = crate::catalog::blank("d", "t", TABLE);
         schema.options.page_bytes = 64;
+        let metas = inputs.iter().map(|input| &input.meta);
+        let progress = History::default().begin(0, Policy::Balance, plan, metas, (0, 0));
         let context = RunContext {
             fs: self.fs.clone(),
             options: options(),
             memory: memory.clone(),
             schemas: &[(TABLE, Arc::new(schema))].into(),
-            cold: false,
             new_file: &new_file,
             stop: &|| stop,
+            progress: &progress,
         };
         let edit = run(plan, &inputs, &self.tombstones(), &self.tables, &context);
         assert_eq!(memory.used(), 0);
+        if let Ok(Some(edit)) = &edit
+            && plan.kind != Kind::Move
+        {
+            let written: u64 = edit.added.iter().map(|meta| meta.bytes).sum();
+            assert_eq!(progress.bytes_written.load(Ordering::Relaxed), written);
+            let rows: u64 = edit.added.iter().map(|meta| meta.rows).sum();
+            assert_eq!(progress.rows.load(Ordering::Relaxed), rows);
+            let copied = progress.bytes_copied.load(Ordering::Relaxed);
+            self.copied.set(self.copied.get() + copied);
+        }
         edit
     }
 
     /// What committing the edit does.
     fn install(&mut self, mut edit: Edit) {
-        for meta in &edit.added {
-            let path = PathBuf::from(format!("/{:010}.seg", meta.id.0));
-            let segment = OpenSegment::open(Arc::clone(&self.fs), path, meta.clone());
-            assert!(segment.segment().is_ok());
-            self.open.insert(meta.id, Arc::new(segment));
-        }
         for id in &edit.removed {
             self.open.remove(id);
+        }
+        for meta in &edit.added {
+            let path = PathBuf::from(format!("/{:010}.seg", meta.id.0));
+            let segment = OpenSegment::open(Arc::clone(&self.fs), path.clone(), meta.clone());
+            assert!(segment.segment().is_ok());
+            let mut damage = Vec::new();
+            marigram_segment::Segment::verify(&self.fs, &path, &mut |place| damage.push(place));
+            assert!(damage.is_empty(), "{damage:?}");
+            self.open.insert(meta.id, Arc::new(segment));
         }
         let mut after = self.state.clone();
         after.apply(&edit);
@@ -134,12 +154,12 @@ fn options() -> SegmentOptions {
 /// Settings under which everything is due at once.
 fn eager(policy: Policy) -> PickOptions {
     PickOptions {
-        policy,
-        inner_segments_min: 2,
+        inner_growth: 2,
+        small_bytes: 1 << 20,
         segment_bytes_max: 3000,
         cross_ratio: u64::MAX,
         tombstones_max: 0,
-        ..PickOptions::default()
+        ..PickOptions::of(policy)
     }
 }
 
@@ -210,6 +230,37 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn a_table_is_compacted_in_one_go(given in given(), tombstones in tombstones()) {
+        let expected = naive(&given, &tombstones);
+        let mut files = Files::new(&given, &tombstones);
+        let partition = files.state.segments.values().next().unwrap().partition;
+        let picked = |files: &Files| {
+            let input = PickInput {
+                segments: &files.state.segments,
+                tombstones: &files.state.tombstones,
+                tables: &files.tables,
+                unreadable: &BTreeSet::new(),
+                flushed_sequence: files.state.flushed_sequence,
+            };
+            pick_table(&input, &PickOptions::of(Policy::Balance), TABLE, partition)
+        };
+        if let Some(plan) = picked(&files) {
+            let edit = files.run(&plan, false).unwrap().unwrap();
+            files.install(edit);
+        }
+        prop_assert_eq!(&files.rows(), &expected);
+        prop_assert_eq!(picked(&files), None, "nothing is left to do");
+        prop_assert!(files.state.segments.len() <= 1);
+        prop_assert!(files.state.segments.values().all(|meta| meta.space == Space::Sequence));
+        let spent = spent_tombstones(&files.state);
+        prop_assert_eq!(files.state.tombstones.len(), spent.len(), "deletes are spent");
+    }
+}
+
 fn numbers(times: impl Iterator<Item = i64>) -> Rows {
     let fields = |time: i64| -> Fields { (Some(time), None) };
     times.map(|time| ((1, time), fields(time))).collect()
@@ -222,6 +273,7 @@ fn plan(kind: Kind, inputs: &[u64]) -> Plan {
         space: Space::Sequence,
         spends_up_to: u64::MAX,
         segment_bytes_max: 1 << 30,
+        cold: false,
     }
 }
 
@@ -271,7 +323,7 @@ fn segments_of_dropped_tables_go_without_a_successor() {
     }];
     let mut files = Files::new(&given, &[]);
     files.tables.clear();
-    let plan = files.pick(&PickOptions::default(), 0).unwrap();
+    let plan = files.pick(&PickOptions::of(Policy::Balance), 0).unwrap();
     let edit = files.run(&plan, false).unwrap().unwrap();
     assert_eq!((edit.removed.len(), edit.added.len()), (1, 0));
 }
@@ -297,4 +349,70 @@ fn what_was_stopped_or_failed_leaves_no_files() {
         .unwrap();
     assert!(stopped.is_none());
     assert_eq!(files.fs.list(Path::new("/")).unwrap(), before);
+}
+
+#[test]
+fn pages_that_nothing_overlaps_are_copied_and_others_are_not() {
+    let given = |late, sequence_max, rows| Given {
+        late,
+        sequence_max,
+        rows,
+    };
+    let even = |times: std::ops::Range<i64>| numbers(times.filter(|time| time % 2 == 0));
+    // Pages of eight rows: 0..16, 16..32, …; late rows make one of them longer.
+    let sources = [
+        given(false, 10, even(0..80)),
+        given(false, 20, even(80..128)),
+        given(true, 30, numbers([33, 37].into_iter())),
+    ];
+    // Of which segment which pages: in a cold result all that follows the page that grew is
+    // written anew, so that pages are full.
+    let hot = [(0, 0), (0, 1), (0, 3), (0, 4), (1, 0), (1, 1)];
+    for (cold, pages) in [(false, &hot[..]), (true, &hot[..2])] {
+        let mut files = Files::new(&sources, &[tombstone(40, &[], 120, 122)]);
+        let plan = Plan {
+            cold,
+            ..plan(Kind::Cross, &[0, 1, 2])
+        };
+        let page_bytes = |(id, page): &(u64, usize)| -> u64 {
+            let segment = files.open[&SegmentId(*id)].segment().unwrap().clone();
+            let ids = [marigram_model::ColumnId::TIME, COLUMNS[0].id, COLUMNS[1].id];
+            let bytes = ids.map(|column| {
+                // A row group has four pages.
+                let metas = segment.pages(page / 4, column).unwrap().unwrap();
+                u64::from(metas[page % 4].bytes)
+            });
+            bytes.iter().sum()
+        };
+        let copied: u64 = pages.iter().map(page_bytes).sum();
+        let expected = files.rows();
+        let edit = files.run(&plan, false).unwrap().unwrap();
+        files.install(edit);
+        assert_eq!(files.rows(), expected);
+        assert_eq!(files.copied.get(), copied, "cold: {cold}");
+    }
+}
+
+#[test]
+fn a_moved_segment_keeps_its_file_and_its_age() {
+    let given = [Given {
+        late: true,
+        sequence_max: 10,
+        rows: numbers(0..50),
+    }];
+    let mut files = Files::new(&given, &[tombstone(20, &[], 0, 9)]);
+    let before = files.fs.list(Path::new("/")).unwrap();
+    let (options, expected) = (PickOptions::of(Policy::InnerCross), files.rows());
+    let plan = files.pick(&options, 0).unwrap();
+    assert_eq!(plan.kind, Kind::Move);
+    let edit = files.run(&plan, false).unwrap().unwrap();
+    let [meta] = &edit.added[..] else {
+        panic!("{:?}", edit.added)
+    };
+    assert_eq!((meta.space, meta.sequence_max), (Space::Sequence, 10));
+    files.install(edit);
+    assert_eq!(files.fs.list(Path::new("/")).unwrap(), before);
+    assert_eq!(files.rows(), expected);
+    assert_eq!(files.state.tombstones.len(), 1, "the delete still applies");
+    assert_eq!(files.pick(&options, 1), None);
 }

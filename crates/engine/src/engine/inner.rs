@@ -2,6 +2,7 @@
 
 use crate::background::Bell;
 use crate::catalog::Schemas;
+use crate::compaction::{Budget, History};
 use crate::directory;
 use crate::error::{EngineError, Result};
 use crate::health::Health;
@@ -29,6 +30,8 @@ pub(super) struct Inner {
     pub bell: Arc<Bell>,
     /// When the log was last synced in the background, monotonic ns.
     pub synced_ns: AtomicU64,
+    /// What compaction in the background may read and write.
+    pub budget: Option<Mutex<Budget>>,
     closed: AtomicBool,
     lock: Mutex<Option<Box<dyn Lock>>>,
     recovery_ms: u64,
@@ -51,7 +54,9 @@ impl Inner {
             memory,
             health,
             stats,
+            compactions: History::default(),
         });
+        let rate = context.options.compaction_bytes_per_second;
         let mut shards = Vec::with_capacity(count);
         let mut recovery_wal_bytes = 0;
         for number in 0..count {
@@ -67,6 +72,7 @@ impl Inner {
             shards,
             bell: Arc::new(Bell::default()),
             synced_ns: AtomicU64::new(now_ns),
+            budget: rate.map(|rate| Mutex::new(Budget::new(rate))),
             closed: AtomicBool::new(false),
             lock: Mutex::new(Some(lock)),
             recovery_ms: now_ns.saturating_sub(started_ns) / 1_000_000,

@@ -3,10 +3,13 @@
 
 use super::inner::Inner;
 use crate::background::Threads;
+use crate::compaction::PickOptions;
 use crate::error::{EngineError, Result};
 use crate::flush::LiveTables;
+use crate::maintain::{Manner, TableCompaction};
 use crate::options::Durability;
 use crate::shard::Shard;
+use marigram_model::TableId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -30,22 +33,45 @@ impl Inner {
         outcome
     }
 
-    /// Compacts until nothing asks for more.
+    /// Compacts until nothing asks for more and all late rows are in their place.
     pub fn compact(&self) -> Result<()> {
+        let manner = Manner {
+            options: PickOptions::thorough(),
+            ..self.on_demand()
+        };
         for shard in &self.shards {
-            while shard.compact_once(&self.schemas.all(), &|| false)? {}
+            while shard.compact_once(&self.schemas.all(), &manner)? {}
         }
         Ok(())
+    }
+
+    /// Makes one segment in order of each partition of a table.
+    pub fn compact_table(&self, table: TableId) -> Result<TableCompaction> {
+        let mut all = TableCompaction::default();
+        for shard in &self.shards {
+            all += shard.compact_table(table, &self.schemas.all(), &self.on_demand())?;
+        }
+        Ok(all)
+    }
+
+    /// Compaction that somebody waits for: not held back, but given up when the engine closes.
+    fn on_demand(&self) -> Manner<'_> {
+        Manner {
+            options: PickOptions::of(self.context.options.compaction),
+            stop: &|_| false,
+            wait: true,
+        }
     }
 
     /// One round of upkeep.
     pub fn maintain(&self) -> Result<bool> {
         let mut did = self.sync_if_due();
+        let manner = self.on_demand();
         for shard in &self.shards {
             let rounds: [&dyn Fn() -> Result<bool>; 3] = [
                 &|| self.flush_due(shard),
-                &|| shard.compact_once(&self.schemas.all(), &|| false),
-                &|| shard.retain(&self.schemas.all()),
+                &|| shard.compact_once(&self.schemas.all(), &manner),
+                &|| shard.retain(&self.schemas.all(), true),
             ];
             for round in rounds {
                 did = match (did, round()) {
@@ -62,7 +88,7 @@ impl Inner {
         let live = self.schemas.all();
         let mut did = false;
         for shard in &self.shards {
-            did |= shard.retain(&live)?;
+            did |= shard.retain(&live, true)?;
         }
         Ok(did)
     }
@@ -137,7 +163,8 @@ impl Inner {
 }
 
 /// Starts the background threads that the settings ask for. The first flushes before all else;
-/// the others compact and retain, and flush too, so that one long compaction holds up nobody.
+/// the others compact and retain, and flush too, so that one long compaction holds up nobody. One
+/// thread alone flushes between the batches of a compaction.
 pub(super) fn start(inner: &Arc<Inner>, threads: &Threads) -> std::io::Result<()> {
     let count = inner.context.options.background_threads;
     let pause = match inner.context.options.durability {
@@ -146,30 +173,76 @@ pub(super) fn start(inner: &Arc<Inner>, threads: &Threads) -> std::io::Result<()
     };
     for number in 0..count {
         let (inner, bell) = (inner.clone(), inner.bell.clone());
-        let compacts = number > 0 || count == 1;
+        let role = Role {
+            compacts: number > 0 || count == 1,
+            alone: count == 1,
+        };
         threads.start(&format!("marigram-{number}"), &bell, pause, move || {
-            background_round(&inner, compacts)
+            background_round(&inner, role)
         })?;
     }
     Ok(())
 }
 
+/// What a background thread does.
+#[derive(Clone, Copy, Debug)]
+struct Role {
+    /// Whether it compacts and retains.
+    compacts: bool,
+    /// Whether no other thread flushes.
+    alone: bool,
+}
+
 /// One round of a background thread; says whether it did anything.
-fn background_round(inner: &Inner, compacts: bool) -> bool {
+fn background_round(inner: &Inner, role: Role) -> bool {
     let live: LiveTables = inner.schemas.all();
-    let stop = || inner.bell.is_stopping();
+    let mut did = flush_round(inner);
+    let manner = Manner {
+        options: PickOptions::of(inner.context.options.compaction),
+        stop: &|bytes| inner.pause_compaction(bytes, role),
+        wait: false,
+    };
+    for shard in inner.shards.iter().filter(|_| role.compacts) {
+        if inner.bell.is_stopping() {
+            break;
+        }
+        did |= told("compaction", shard.compact_once(&live, &manner));
+        did |= told("retention", shard.retain(&live, false));
+    }
+    did
+}
+
+/// The part of a round that writers wait for.
+fn flush_round(inner: &Inner) -> bool {
     let mut did = told("sync", inner.sync_if_due());
     for shard in &inner.shards {
         did |= told("flush", inner.flush_due(shard));
     }
-    for shard in inner.shards.iter().filter(|_| compacts) {
-        if stop() {
-            break;
-        }
-        did |= told("compaction", shard.compact_once(&live, &stop));
-        did |= told("retention", shard.retain(&live));
-    }
     did
+}
+
+impl Inner {
+    /// Holds a compaction in the background back as the budget says, which has read and written
+    /// `bytes` more; says whether it is to be given up.
+    fn pause_compaction(&self, bytes: u64, role: Role) -> bool {
+        let clock = &self.context.env.clock;
+        let now_ns = clock.monotonic_ns();
+        let pause = match &self.budget {
+            Some(budget) => budget.lock().pay(bytes, now_ns),
+            None => Duration::ZERO,
+        };
+        let until_ns = now_ns.saturating_add(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX));
+        loop {
+            if role.alone {
+                flush_round(self);
+            }
+            let now_ns = clock.monotonic_ns();
+            if self.bell.is_stopping() || now_ns >= until_ns {
+                return self.bell.is_stopping();
+            }
+            self.bell.rest(Duration::from_nanos(until_ns - now_ns));
+        }
+    }
 }
 
 /// Whether work was done; that writes are refused was told before; any other error is logged, and work waits for the next round.

@@ -36,6 +36,32 @@ impl Heap {
         )
     }
 
+    /// The second smallest head and its cursor.
+    pub(super) fn second(&self) -> Option<(Head, u32)> {
+        self.entries.get(self.second_place()).copied()
+    }
+
+    fn second_place(&self) -> usize {
+        match (self.entries.get(1), self.entries.get(2)) {
+            (Some(left), Some(right)) if right.0.before(left.0) => 2,
+            _ => 1,
+        }
+    }
+
+    /// Gives the second cursor a head that is not before its old one, or removes it.
+    pub(super) fn replace_second(&mut self, head: Option<Head>) {
+        let at = self.second_place();
+        let Some(second) = self.entries.get_mut(at) else {
+            return;
+        };
+        match head {
+            Some(head) => second.0 = head,
+            // What comes here from the end has the first above it still: it can only sink.
+            None => drop(self.entries.swap_remove(at)),
+        }
+        self.sink(at);
+    }
+
     /// Gives the first cursor a new head, or removes it.
     pub(super) fn replace_first(&mut self, head: Option<Head>) {
         match head {
@@ -116,6 +142,28 @@ mod tests {
             heap.replace_first(None);
         }
         assert!(heap.first().is_none());
+    }
+
+    #[test]
+    fn the_second_is_replaced_in_its_place() {
+        let head = |time: i64| Head {
+            key: Key::new(SeriesId(1), time),
+            exact: true,
+        };
+        let times = [1, 2, 3, 10, 11, 4, 5];
+        let heads = times.iter().enumerate();
+        let mut heap = Heap::new(heads.map(|(at, time)| (head(*time), at as u32)));
+        let mut expected: Vec<i64> = vec![1, 3, 4, 5, 10, 11, 20];
+        assert_eq!(heap.second(), Some((head(2), 1)));
+        heap.replace_second(Some(head(20)));
+        assert_eq!(heap.second(), Some((head(3), 2)));
+        heap.replace_second(None);
+        expected.retain(|time| *time != 3);
+        for time in expected {
+            assert_eq!(heap.first().map(|first| first.0), Some(head(time)));
+            heap.replace_first(None);
+        }
+        heap.replace_second(None);
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub fn options() -> EngineOptions {
         flush_bytes_max: 8 << 20,
         flush_age_max: Some(Duration::from_mins(1)),
         background_threads: 0,
+        compaction: crate::CompactionPolicy::default(),
+        compaction_bytes_per_second: None,
         segment: marigram_segment::SegmentOptions::default(),
     }
 }

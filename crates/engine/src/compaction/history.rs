@@ -1,0 +1,242 @@
+//! What runs and what ran: for `SHOW COMPACTIONS`.
+//!
+//! Those that run count into atomics; of those that ended, the last hundred are kept.
+
+use super::plan::Plan;
+use crate::options::CompactionPolicy;
+use marigram_manifest::{SegmentId, SegmentMeta};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// So many of those that ended are kept.
+const RECENT_MAX: usize = 100;
+
+/// How far a compaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompactionState {
+    /// It runs.
+    Running,
+    /// Its result is part of the shard.
+    Done,
+    /// It was given up because the engine closes; nothing has changed.
+    Stopped,
+    /// It failed; nothing has changed.
+    Failed,
+}
+
+impl CompactionState {
+    /// Its name for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A compaction that runs, or one that ended a short while ago.
+#[derive(Clone, Debug)]
+pub struct CompactionInfo {
+    /// Its number since the engine was opened, from 1.
+    pub id: u64,
+    /// Number of its shard.
+    pub shard: usize,
+    /// `move`, `rewrite`, `inner sequence`, `inner unsequence`, `cross` or `table`.
+    pub kind: &'static str,
+    /// The policy by which it was picked.
+    pub policy: CompactionPolicy,
+    /// How far it is.
+    pub state: CompactionState,
+    /// Its inputs.
+    pub inputs: Vec<SegmentId>,
+    /// Their bytes.
+    pub input_bytes: u64,
+    /// Encoded bytes read so far.
+    pub bytes_read: u64,
+    /// Bytes written so far, those copied included.
+    pub bytes_written: u64,
+    /// Bytes of pages that were copied undecoded.
+    pub bytes_copied: u64,
+    /// Rows read so far, each (series, time) once.
+    pub rows: u64,
+    /// How much of the rows has been read, percent.
+    pub percent: u8,
+    /// When it began, ns since the Unix epoch.
+    pub started_ns: i64,
+    /// How long it has taken, ns.
+    pub duration_ns: u64,
+}
+
+/// What a running compaction counts.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    begun: CompactionInfo,
+    input_rows: u64,
+    monotonic_ns: u64,
+    pub rows: AtomicU64,
+    pub bytes_read: AtomicU64,
+    pub bytes_written: AtomicU64,
+    pub bytes_copied: AtomicU64,
+}
+
+impl Progress {
+    /// Adds to a counter: they are read for display alone.
+    pub(crate) fn add(counter: &AtomicU64, count: u64) {
+        counter.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Bytes read and written so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed) + self.bytes_written.load(Ordering::Relaxed)
+    }
+
+    fn info(&self, state: CompactionState, monotonic_ns: u64) -> CompactionInfo {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let rows = load(&self.rows);
+        let percent = match state {
+            CompactionState::Done => 100,
+            _ => (rows.saturating_mul(100) / self.input_rows.max(1)).min(99) as u8,
+        };
+        CompactionInfo {
+            state,
+            rows,
+            percent,
+            bytes_read: load(&self.bytes_read),
+            bytes_written: load(&self.bytes_written),
+            bytes_copied: load(&self.bytes_copied),
+            duration_ns: monotonic_ns.saturating_sub(self.monotonic_ns),
+            ..self.begun.clone()
+        }
+    }
+}
+
+/// The two clocks: ns since the Unix epoch, monotonic ns.
+pub(crate) type Now = (i64, u64);
+
+/// Compactions of an engine.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    lists: Mutex<Lists>,
+}
+
+#[derive(Debug, Default)]
+struct Lists {
+    begun: u64,
+    running: Vec<Arc<Progress>>,
+    /// Oldest first.
+    recent: VecDeque<CompactionInfo>,
+}
+
+impl History {
+    /// A compaction begins.
+    pub(crate) fn begin<'a>(
+        &self,
+        shard: usize,
+        policy: CompactionPolicy,
+        plan: &Plan,
+        inputs: impl Iterator<Item = &'a SegmentMeta>,
+        now: Now,
+    ) -> Arc<Progress> {
+        let (mut input_bytes, mut input_rows) = (0, 0);
+        for meta in inputs {
+            input_bytes += meta.bytes;
+            input_rows += meta.rows;
+        }
+        let mut lists = self.lists.lock();
+        lists.begun += 1;
+        let begun = CompactionInfo {
+            id: lists.begun,
+            shard,
+            kind: plan.kind.name(),
+            policy,
+            state: CompactionState::Running,
+            inputs: plan.inputs.clone(),
+            input_bytes,
+            bytes_read: 0,
+            bytes_written: 0,
+            bytes_copied: 0,
+            rows: 0,
+            percent: 0,
+            started_ns: now.0,
+            duration_ns: 0,
+        };
+        let progress = Arc::new(Progress {
+            begun,
+            input_rows,
+            monotonic_ns: now.1,
+            rows: AtomicU64::new(0),
+            bytes_read: AtomicU64::new(0),
+            bytes_written: AtomicU64::new(0),
+            bytes_copied: AtomicU64::new(0),
+        });
+        lists.running.push(progress.clone());
+        progress
+    }
+
+    /// A compaction ended; gives what it did.
+    pub(crate) fn end(
+        &self,
+        progress: &Arc<Progress>,
+        state: CompactionState,
+        now: Now,
+    ) -> CompactionInfo {
+        let info = progress.info(state, now.1);
+        let mut lists = self.lists.lock();
+        lists
+            .running
+            .retain(|running| !Arc::ptr_eq(running, progress));
+        if lists.recent.len() == RECENT_MAX {
+            lists.recent.pop_front();
+        }
+        lists.recent.push_back(info.clone());
+        info
+    }
+
+    /// Those that ended, oldest first, and those that run.
+    pub(crate) fn list(&self, now: Now) -> Vec<CompactionInfo> {
+        let lists = self.lists.lock();
+        let running = lists.running.iter();
+        let running = running.map(|progress| progress.info(CompactionState::Running, now.1));
+        lists.recent.iter().cloned().chain(running).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::Kind;
+    use super::*;
+    use marigram_manifest::Space;
+
+    #[test]
+    fn what_runs_is_shown_and_only_the_last_that_ended_are_kept() {
+        let history = History::default();
+        let plan = Plan {
+            kind: Kind::Cross,
+            inputs: vec![SegmentId(3)],
+            space: Space::Sequence,
+            spends_up_to: 0,
+            segment_bytes_max: 1,
+            cold: false,
+        };
+        let policy = CompactionPolicy::Balance;
+        let begin = || history.begin(1, policy, &plan, std::iter::empty(), (5, 100));
+        let running = begin();
+        Progress::add(&running.bytes_written, 10);
+        for _ in 0..150 {
+            history.end(&begin(), CompactionState::Failed, (6, 107));
+        }
+        let all = history.list((7, 200));
+        assert_eq!(all.len(), 101);
+        assert_eq!((all[0].id, all[0].duration_ns), (52, 7));
+        let last = &all[100];
+        assert_eq!((last.id, last.state), (1, CompactionState::Running));
+        assert_eq!((last.bytes_written, last.duration_ns), (10, 100));
+        let done = history.end(&running, CompactionState::Done, (8, 201));
+        assert_eq!((done.kind, done.percent), ("cross", 100));
+    }
+}
