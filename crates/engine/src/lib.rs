@@ -10,7 +10,7 @@
 //! scan merges its chunks and segments (`merge`, `scan`).
 //!
 //! Modules stand in an order, and none imports one that stands later:
-//! error, options, names, memory, chunk, view; merge, filter, scan, last, snapshot, compaction;
+//! error, options, names, memory, text, chunk, view; merge, filter, scan, last, snapshot, compaction;
 //! catalog, resolve, marks, memtable, commit, route, health, stats, shard, flush, maintain,
 //! recovery, status, directory, verify, background, admission, engine.
 
@@ -42,6 +42,7 @@ mod shard;
 mod snapshot;
 mod stats;
 mod status;
+mod text;
 mod verify;
 mod view;
 
@@ -50,7 +51,7 @@ pub use chunk::Chunk;
 pub use engine::{Engine, RejectedRow, WriteOptions, WriteReport};
 pub use error::{EngineError, Result};
 pub use filter::{SeriesSelection, TagFilter};
-pub use memory::{Holder, MemoryAccountant};
+pub use memory::{Held, Holder, MemoryAccountant, Usage};
 pub use options::{Durability, EngineOptions};
 pub use scan::{ColumnBounds, ScanMetrics, ScanPartition, ScanRequest};
 pub use snapshot::TableSnapshot;

@@ -5,14 +5,16 @@ use super::inner::Inner;
 use crate::background::Threads;
 use crate::error::{EngineError, Result};
 use crate::flush::LiveTables;
+use crate::memory::Holder;
 use crate::options::Durability;
 use crate::shard::Shard;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Above this part of the memory ceiling (in percent) memtables are flushed before they are full.
-const PRESSURE_PERCENT: usize = 75;
+/// Where memory runs short, memtables are flushed at this part of the size at which they are full:
+/// smaller ones would free little and leave many small segments.
+const PRESSED_PART: usize = 8;
 
 impl Inner {
     /// Everything acknowledged so far is in segments when it returns.
@@ -67,16 +69,25 @@ impl Inner {
         Ok(did)
     }
 
-    /// Freezes memtables that are full, all of them when memory runs short.
+    /// Freezes memtables that are full, and smaller ones where half of what they may have is used.
     pub fn freeze_full(&self) -> Result<()> {
         let memory = &self.context.memory;
-        let pressed = memory.used() > memory.limit() / 100 * PRESSURE_PERCENT;
-        let flush_bytes_max = self.context.flush_bytes_max();
-        let max = if pressed {
-            flush_bytes_max / 8
-        } else {
-            flush_bytes_max
-        };
+        let used = memory.used_by(Holder::Memtable);
+        let pressed = used > memory.available(Holder::Memtable) / 4 * 3;
+        self.freeze_from(if pressed { PRESSED_PART } else { 1 })
+    }
+
+    /// Makes room for those to whom memory was refused: cold last values go, and memtables are
+    /// frozen before they are full.
+    pub fn relieve(&self) -> Result<()> {
+        for shard in &self.shards {
+            shard.last.lock().evict_cold();
+        }
+        self.freeze_from(PRESSED_PART)
+    }
+
+    fn freeze_from(&self, part: usize) -> Result<()> {
+        let max = self.context.flush_bytes_max() / part;
         let mut frozen = false;
         for shard in &self.shards {
             if shard.state.read().active.bytes >= max.max(1) {
@@ -158,6 +169,9 @@ pub(super) fn start(inner: &Arc<Inner>, threads: &Threads) -> std::io::Result<()
 fn background_round(inner: &Inner, compacts: bool) -> bool {
     let live: LiveTables = inner.schemas.all();
     let stop = || inner.bell.is_stopping();
+    if inner.bell.take_pressed() {
+        told("making room in memory", inner.relieve().map(|()| false));
+    }
     let mut did = told("sync", inner.sync_if_due());
     for shard in &inner.shards {
         did |= told("flush", inner.flush_due(shard));
