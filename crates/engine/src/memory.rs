@@ -197,8 +197,12 @@ impl MemoryAccountant {
         taken
     }
 
-    /// As [`try_grow`](Self::try_grow), but waits until `timeout` for others to give something
+    /// As [`try_grow`](Self::try_grow), but waits up to `timeout` for others to give something
     /// back. Blocks the thread.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a wait on a condition has a deadline of the machine's; no data depends on it"
+    )]
     pub fn wait_grow(&self, holder: Holder, bytes: usize, timeout: Duration) -> bool {
         let mut state = self.state.lock();
         if self.take(&mut state, holder, bytes) {

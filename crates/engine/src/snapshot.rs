@@ -108,6 +108,11 @@ impl TableSnapshot {
         (rows, range)
     }
 
+    /// The accountant on which scans of the snapshot draw.
+    pub fn memory(&self) -> &Arc<MemoryAccountant> {
+        &self.0.memory
+    }
+
     /// Starts a scan.
     ///
     /// # Errors
