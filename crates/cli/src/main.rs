@@ -21,6 +21,7 @@
 
 #[macro_use]
 mod terminal;
+mod allocator;
 mod answer;
 mod client;
 mod demo;
@@ -41,9 +42,6 @@ mod verify;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A time-series database for fleets of devices.
 #[derive(Parser)]
@@ -80,6 +78,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    allocator::give_back_soon();
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Serve(command) => command.run(),

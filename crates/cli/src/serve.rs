@@ -45,6 +45,7 @@ impl Serve {
         start_log(settings.log.as_deref().unwrap_or("info"))?;
         let db = settings
             .open_options()
+            .whole_process(true)
             .open(&dir)
             .with_context(|| format!("cannot open the data directory {}", dir.display()))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()

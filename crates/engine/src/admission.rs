@@ -10,13 +10,11 @@ use crate::memory::{Holder, MemoryAccountant};
 use crate::shard::{Context, Shard};
 use std::time::Duration;
 
-/// Rows that are not in segments take at most one in so many parts of the ceiling: queries and
-/// compaction need the rest.
-const MEMTABLE_PART: usize = 2;
-
 /// How long a writer waits for room at most, and how often it looks.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// After so many looks in vain even what the last-value cache needs is let go of.
+const LOOKS_BEFORE_CACHES: u128 = 25;
 /// When a refused writer may try again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -59,7 +57,7 @@ pub(crate) fn admit<'a>(
     bytes: usize,
 ) -> Result<Reservation<'a>> {
     let memory = &*context.memory;
-    if bytes > memory.limit() / MEMTABLE_PART {
+    if bytes > memory.share(Holder::Memtable) {
         return Err(EngineError::Invalid(format!(
             "the batch takes {bytes} bytes, over half of the memory ceiling of {} bytes; \
              send smaller batches",
@@ -69,13 +67,16 @@ pub(crate) fn admit<'a>(
     let started_ns = context.env.clock.monotonic_ns();
     let looks_max = WAIT_MAX.as_millis() / LOOK_EVERY.as_millis();
     for look in 0..=looks_max {
-        let within_part =
-            memory.used_by(Holder::Memtable) + bytes <= memory.limit() / MEMTABLE_PART;
-        if within_part && memory.try_grow(Holder::Memtable, bytes) {
+        if memory.try_grow(Holder::Memtable, bytes) {
             return Ok(Reservation { memory, bytes });
         }
         if look == 0 {
+            memory.note_wait(Holder::Memtable);
             make_room(context, shards, live, bell)?;
+            continue;
+        }
+        if look == LOOKS_BEFORE_CACHES {
+            empty_caches(shards);
             continue;
         }
         let waited_ns = context.env.clock.monotonic_ns().saturating_sub(started_ns);
@@ -96,8 +97,8 @@ pub(crate) fn admit<'a>(
     })
 }
 
-/// Empties caches and has memtables flushed: by the background threads, or here where there are
-/// none.
+/// Has memtables flushed: by the background threads, or, where there are none, here; then caches
+/// are emptied at once, because nobody else makes room later.
 fn make_room(
     context: &Context,
     shards: &[Shard],
@@ -105,16 +106,23 @@ fn make_room(
     bell: &Bell,
 ) -> Result<()> {
     for shard in shards {
-        let sequence = shard.state.read().sequence;
-        shard.last.lock().evict_all(sequence);
+        shard.last.lock().evict_cold();
         shard.freeze()?;
     }
     bell.ring();
     if context.options.background_threads == 0 {
+        empty_caches(shards);
         let live = live();
         for shard in shards {
             while shard.flush_oldest(&live)? {}
         }
     }
     Ok(())
+}
+
+fn empty_caches(shards: &[Shard]) {
+    for shard in shards {
+        let sequence = shard.state.read().sequence;
+        shard.last.lock().evict_all(sequence);
+    }
 }

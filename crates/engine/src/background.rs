@@ -12,6 +12,8 @@ const IDLE: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     stopping: AtomicBool,
+    /// Memory was refused to somebody since this was last asked.
+    pressed: AtomicBool,
     rung: Mutex<u64>,
     work: Condvar,
     room: Condvar,
@@ -22,6 +24,18 @@ impl Bell {
     pub fn ring(&self) {
         *self.rung.lock() += 1;
         self.work.notify_all();
+    }
+
+    /// Memory was refused to somebody: there is work. Cheap while nobody has taken notice of it.
+    pub fn press(&self) {
+        if !self.pressed.swap(true, Ordering::AcqRel) {
+            self.ring();
+        }
+    }
+
+    /// Whether memory was refused to somebody since the last call.
+    pub fn take_pressed(&self) -> bool {
+        self.pressed.swap(false, Ordering::AcqRel)
     }
 
     /// There may be room in memory.

@@ -25,6 +25,7 @@ pub struct Chunk {
     late: bool,
     sequence_max: u64,
     rows: usize,
+    text_bytes: usize,
     range: TimeRange,
     columns: Vec<SegmentColumn>,
     /// As written, in the order of arrival; `None` once `sorted` is there.
@@ -41,6 +42,7 @@ impl Chunk {
             late,
             sequence_max,
             rows: parts.iter().map(Part::len).sum(),
+            text_bytes: parts.iter().map(Part::text_bytes).sum(),
             range: range.expect("a chunk has rows"),
             columns: part::columns_of(&parts),
             parts: Mutex::new(Some(parts.into())),
@@ -53,7 +55,7 @@ impl Chunk {
         debug_assert!(self.table == newer.table && self.late == newer.late);
         let mut parts: Vec<Part> = self.parts().iter().cloned().collect();
         for part in newer.parts().iter() {
-            part::push(&mut parts, part.clone());
+            part::push(&mut parts, part.clone(), part::SMALL_TEXT_BYTES);
         }
         Self::new(
             self.table,
@@ -76,7 +78,7 @@ impl Chunk {
     /// The rows in storage order. The first call sorts; callers at the same time wait for it.
     ///
     /// # Panics
-    /// Never: parts stay until they are sorted.
+    /// Never: parts stay until they are sorted, and have less text than an array can hold.
     pub fn sorted(&self) -> &SortedRows {
         let rows = self.sorted.get_or_init(|| {
             let parts = self
@@ -113,6 +115,11 @@ impl Chunk {
     /// How many rows were written to it (duplicates counted each).
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// Bytes of text that were written to it.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text_bytes
     }
 
     /// The times of its rows.

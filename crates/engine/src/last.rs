@@ -4,7 +4,8 @@
 //! all), *unseen* (it may have rows in storage, and nothing was written to it since the shard was
 //! opened) or *unknown* (looked up in storage when it is asked for, and then known). Known rows
 //! follow every commit; a row that is after all that was ever frozen or flushed makes an unseen
-//! series known without a look.
+//! series known without a look. Where the cache's share of memory is full, series whose rows nobody
+//! asked for of late become unknown, and others take their places.
 //!
 //! Invariants: commits come in the order of their sequences, before they are visible; what is known
 //! is the newest row as of the last commit. A reader of an older version gets a row only if it has
@@ -12,17 +13,22 @@
 //! happened to the series since.
 
 mod columns;
+mod place;
+mod table;
 #[cfg(test)]
 mod tests;
 
 use crate::memory::{Holder, MemoryAccountant};
-use arrow_array::{Array, ArrayRef};
-use columns::{Action, LastColumn};
-use marigram_model::{ColumnId, FieldType, SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
+use crate::text::BATCH_TEXT_BYTES;
+use arrow_array::ArrayRef;
+use columns::Action;
+use marigram_model::{ColumnId, SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
 use marigram_segment::SegmentColumn;
+use place::Place;
 use roaring::RoaringBitmap;
 use std::collections::HashMap;
 use std::sync::Arc;
+use table::{LastTable, row_text_bytes};
 
 /// Committed rows of one table.
 #[derive(Clone, Copy, Debug)]
@@ -49,58 +55,22 @@ pub struct LastValues {
     bytes_max: usize,
     /// Bytes taken from the accountant.
     bytes: usize,
+    /// Rows that found no room since the last sweep.
+    refused: usize,
     first_new: u32,
     /// Of each series.
     places: Vec<Place>,
     tables: HashMap<TableId, LastTable>,
 }
 
-/// State of a series in 4 bytes: a slot of its table, or a state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place(u32);
-
-impl Place {
-    const EMPTY: Self = Self(0xC000_0000);
-    const UNSEEN: Self = Self(0xC000_0001);
-    const SEQUENCE_MASK: u32 = 0x3FFF_FFFF;
-
-    /// Changed at `sequence` in a way that was not followed.
-    fn unknown(sequence: u64) -> Self {
-        Self(0x8000_0000 | sequence as u32 & Self::SEQUENCE_MASK)
-    }
-
-    fn slot(self) -> Option<usize> {
-        (self.0 < 0x8000_0000).then_some(self.0 as usize)
-    }
-
-    /// Whether nothing happened to the series after `sequence`, so that a row found then holds.
-    fn quiet_since(self, sequence: u64) -> bool {
-        match self.0 >> 30 {
-            // Sequences wrap after 2^30 commits; no version lives that long.
-            2 => {
-                let ahead = (self.0 & Self::SEQUENCE_MASK).wrapping_sub(sequence as u32) << 2;
-                ahead == 0 || ahead >= 1 << 31
-            }
-            3 => true,
-            _ => false,
-        }
-    }
-}
-
-#[derive(Debug, Default)]
-struct LastTable {
-    series: Vec<u32>,
-    times: Vec<i64>,
-    /// Sequence (its low half) of the last change of each slot.
-    changed: Vec<u32>,
-    columns: Vec<(ColumnId, LastColumn)>,
-    free: Vec<u32>,
-}
+/// Most rows that are gathered into one batch.
+const BATCH_ROWS: usize = 64 * 1024;
 
 /// What the cache knows of some series, and what it does not.
 #[derive(Debug)]
 pub(crate) struct LastKnown {
-    pub(crate) rows: SortedRows,
+    /// One row a series, in batches that follow each other.
+    pub(crate) rows: Vec<SortedRows>,
     pub(crate) unknown: RoaringBitmap,
 }
 
@@ -113,6 +83,7 @@ impl LastValues {
             memory,
             bytes_max,
             bytes: 0,
+            refused: 0,
             first_new: first_new.0,
             places,
             tables,
@@ -125,49 +96,46 @@ impl LastValues {
             return;
         };
         self.reach(*most);
+        let mut room = self.room();
+        let sequence = rows.sequence as u32;
         let table = self.tables.entry(rows.table).or_default();
-        let row_bytes = table.row_bytes().max(16 + 9 * rows.columns.len());
-        let budget = self.bytes_max.saturating_sub(self.bytes);
-        let free = self.memory.limit().saturating_sub(self.memory.used());
-        let mut admit = budget.min(free) / row_bytes;
+        let columns = || rows.columns.iter().map(|(id, values)| (*id, values));
+        let slot_bytes = table.slot_bytes(columns());
         let mut actions = Vec::with_capacity(rows.series.len());
         for (row, (series, time)) in rows.series.iter().zip(rows.times).enumerate() {
             let place = &mut self.places[*series as usize];
             if let Some(slot) = place.slot() {
-                let known = &mut table.times[slot];
-                if *time < *known {
+                let known = table.time(slot);
+                if *time < known {
                     continue;
                 }
-                let replaces = *time > *known;
-                *known = *time;
-                table.changed[slot] = rows.sequence as u32;
+                table.follow(slot, *time, sequence);
                 actions.push(Action {
                     slot: slot as u32,
                     row: row as u32,
-                    replaces,
+                    replaces: *time > known,
                 });
                 continue;
             }
             let late = rows.late.is_some_and(|late| late[row]);
             let newest = *place == Place::EMPTY || (*place == Place::UNSEEN && !late);
-            if !newest || admit == 0 {
-                *place = Place::unknown(rows.sequence);
+            let bytes = if table.has_free() { 0 } else { slot_bytes };
+            let bytes = bytes + row_text_bytes(columns().map(|column| column.1), row);
+            if !newest || !take(&mut room, bytes) {
+                self.refused += usize::from(newest);
+                *place = Place::unknown(sequence);
                 continue;
             }
-            admit -= 1;
-            let slot = table.add(*series, *time, rows.sequence as u32);
-            *place = Place(slot);
+            let slot = table.add(*series, *time, sequence, false);
+            *place = Place::at(slot);
             actions.push(Action {
                 slot,
                 row: row as u32,
                 replaces: true,
             });
         }
-        table.store(
-            rows.columns.iter().map(|(id, values)| (*id, values)),
-            &actions,
-        );
-        self.account();
+        table.store(columns(), &actions);
+        self.settle();
     }
 
     /// A range was deleted: series (`None`: every one of the table) whose newest row may lie in it
@@ -190,13 +158,13 @@ impl LastValues {
                     return;
                 };
                 // The newest row stays where older ones are deleted.
-                if !range.contains(table.times[slot]) {
-                    table.changed[slot] = sequence as u32;
+                if !range.contains(table.time(slot)) {
+                    table.touch(slot, sequence as u32);
                     return;
                 }
-                table.free.push(slot as u32);
+                table.release(slot);
             }
-            places[id] = Place::unknown(sequence);
+            places[id] = Place::unknown(sequence as u32);
         };
         if let Some(series) = series {
             if let Some(most) = series.iter().max() {
@@ -219,7 +187,7 @@ impl LastValues {
     /// Forgets a table that was dropped.
     pub fn remove_table(&mut self, table: TableId) {
         if let Some(table) = self.tables.remove(&table) {
-            for (slot, series) in table.series.iter().enumerate() {
+            for (slot, series) in table.series().iter().enumerate() {
                 let place = &mut self.places[*series as usize];
                 if place.slot() == Some(slot) {
                     *place = Place::UNSEEN;
@@ -233,58 +201,84 @@ impl LastValues {
     pub fn evict_all(&mut self, sequence: u64) {
         for place in &mut self.places {
             if place.slot().is_some() {
-                *place = Place::unknown(sequence);
+                *place = Place::unknown(sequence as u32);
             }
         }
         self.tables.clear();
         self.account();
     }
 
+    /// Lets go of rows that nobody asked for of late: a quarter of all, or fewer.
+    pub fn evict_cold(&mut self) {
+        for table in self.tables.values_mut() {
+            table.sweep(&mut self.places);
+        }
+        self.refused = 0;
+        self.account();
+    }
+
     /// The newest rows of `series` as of the version `sequence`, as far as they are known.
     pub(crate) fn known(
-        &self,
+        &mut self,
         table: TableId,
         sequence: u64,
         series: &RoaringBitmap,
         columns: &[SegmentColumn],
     ) -> LastKnown {
-        let none = LastTable::default();
-        let table = self.tables.get(&table).unwrap_or(&none);
-        let mut unknown = RoaringBitmap::new();
-        let (mut slots, mut runs, mut times) = (Vec::new(), Vec::new(), Vec::new());
+        let mut none = LastTable::default();
+        let table = self.tables.get_mut(&table).unwrap_or(&mut none);
+        let mut known = LastKnown {
+            rows: Vec::new(),
+            unknown: RoaringBitmap::new(),
+        };
+        let (mut slots, mut runs, mut text_bytes) = (Vec::new(), Vec::new(), 0);
+        let gather = |table: &LastTable, slots: &mut Vec<u32>, runs: &mut Vec<SeriesRun>| {
+            let times = slots
+                .iter()
+                .map(|slot| table.time(*slot as usize))
+                .collect();
+            let columns = columns.iter().map(|column| table.column(*column, slots));
+            let columns = columns.collect();
+            slots.clear();
+            SortedRows {
+                runs: std::mem::take(runs),
+                times,
+                columns,
+            }
+        };
         for id in series {
-            let place = self
-                .places
-                .get(id as usize)
-                .copied()
-                .unwrap_or(self.beyond(id));
+            let beyond = if id < self.first_new {
+                Place::UNSEEN
+            } else {
+                Place::EMPTY
+            };
+            let place = self.places.get(id as usize).copied().unwrap_or(beyond);
             match place.slot() {
                 Some(slot) if table.unchanged_since(slot, sequence) => {
+                    let bytes = table.text_bytes(slot);
+                    let full = slots.len() >= BATCH_ROWS || text_bytes + bytes > BATCH_TEXT_BYTES;
+                    if full && !slots.is_empty() {
+                        known.rows.push(gather(table, &mut slots, &mut runs));
+                        text_bytes = 0;
+                    }
+                    table.heat(slot);
+                    text_bytes += bytes;
                     slots.push(slot as u32);
                     runs.push(SeriesRun {
                         series: SeriesId(id),
                         rows: 1,
                     });
-                    times.push(table.times[slot]);
                 }
                 None if place == Place::EMPTY => {}
                 _ => {
-                    unknown.insert(id);
+                    known.unknown.insert(id);
                 }
             }
         }
-        let columns = columns
-            .iter()
-            .map(|column| table.column(*column, &slots))
-            .collect();
-        LastKnown {
-            rows: SortedRows {
-                runs,
-                times: times.into(),
-                columns,
-            },
-            unknown,
+        if !slots.is_empty() {
+            known.rows.push(gather(table, &mut slots, &mut runs));
         }
+        known
     }
 
     /// Keeps what a reader of the version `sequence` found in storage: `rows`, one a series, of
@@ -299,11 +293,10 @@ impl LastValues {
     ) {
         let Some(most) = asked.max() else { return };
         self.reach(most);
+        let mut room = self.room();
         let table = self.tables.entry(table).or_default();
-        let row_bytes = table.row_bytes().max(16 + 9 * columns.len());
-        let budget = self.bytes_max.saturating_sub(self.bytes);
-        let free = self.memory.limit().saturating_sub(self.memory.used());
-        let mut admit = budget.min(free) / row_bytes;
+        let values = || columns.iter().map(|column| column.id).zip(&rows.columns);
+        let slot_bytes = table.slot_bytes(values());
         let mut actions = Vec::new();
         let mut found = rows.runs.iter().zip(&rows.times[..]).enumerate().peekable();
         for id in asked {
@@ -312,31 +305,48 @@ impl LastValues {
             if !place.quiet_since(sequence) || *place == Place::EMPTY {
                 continue;
             }
-            match row {
-                None => *place = Place::EMPTY,
-                Some((row, (_, time))) if admit > 0 => {
-                    admit -= 1;
-                    let slot = table.add(id, *time, sequence as u32);
-                    *place = Place(slot);
-                    actions.push(Action {
-                        slot,
-                        row: row as u32,
-                        replaces: true,
-                    });
-                }
-                Some(_) => {}
+            let Some((row, (_, time))) = row else {
+                *place = Place::EMPTY;
+                continue;
+            };
+            let bytes = if table.has_free() { 0 } else { slot_bytes };
+            let bytes = bytes + row_text_bytes(rows.columns.iter(), row);
+            if !take(&mut room, bytes) {
+                self.refused += 1;
+                continue;
             }
+            let slot = table.add(id, *time, sequence as u32, true);
+            *place = Place::at(slot);
+            actions.push(Action {
+                slot,
+                row: row as u32,
+                replaces: true,
+            });
         }
-        let values = columns.iter().map(|column| column.id).zip(&rows.columns);
-        table.store(values, &actions);
-        self.account();
+        table.store(values(), &actions);
+        self.settle();
     }
 
-    fn beyond(&self, series: u32) -> Place {
-        if series < self.first_new {
-            Place::UNSEEN
-        } else {
-            Place::EMPTY
+    /// Bytes that may be added now.
+    fn room(&self) -> usize {
+        let memory = &self.memory;
+        let available = memory.available(Holder::LastValues);
+        let free = available.saturating_sub(memory.used_by(Holder::LastValues));
+        self.bytes_max.saturating_sub(self.bytes).min(free)
+    }
+
+    /// Counts what there is now, and sweeps where texts have grown over the share, or where rows
+    /// have found no room: once for as many as a sweep may let go of, so that it costs each of
+    /// them little.
+    fn settle(&mut self) {
+        self.account();
+        let slots: usize = self.tables.values().map(LastTable::slots).sum();
+        if self.refused > slots / 4 + 64 && slots > 0 {
+            self.evict_cold();
+        }
+        // A sweep cools what it passes, so that the ones after it find something to let go of.
+        while self.bytes > self.bytes_max && self.tables.values().any(|table| table.slots() > 0) {
+            self.evict_cold();
         }
     }
 
@@ -375,78 +385,9 @@ impl Drop for LastValues {
     }
 }
 
-impl LastTable {
-    fn bytes(&self) -> usize {
-        let columns = self.columns.iter().map(|(_, column)| column.bytes());
-        self.times.capacity() * 16 + self.free.capacity() * 4 + columns.sum::<usize>()
-    }
-
-    /// Bytes of a row, about.
-    fn row_bytes(&self) -> usize {
-        if self.times.is_empty() {
-            16
-        } else {
-            self.bytes().div_ceil(self.times.len())
-        }
-    }
-
-    fn holds(&self, slot: usize, series: usize) -> bool {
-        self.series
-            .get(slot)
-            .is_some_and(|own| *own as usize == series)
-    }
-
-    fn unchanged_since(&self, slot: usize, sequence: u64) -> bool {
-        let changed = self.changed.get(slot);
-        changed.is_some_and(|changed| changed.wrapping_sub(sequence as u32) as i32 <= 0)
-    }
-
-    fn add(&mut self, series: u32, time: i64, sequence: u32) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            let at = slot as usize;
-            (self.series[at], self.times[at], self.changed[at]) = (series, time, sequence);
-            return slot;
-        }
-        self.series.push(series);
-        self.times.push(time);
-        self.changed.push(sequence);
-        (self.times.len() - 1) as u32
-    }
-
-    /// Stores the values of the rows of `actions`, column by column.
-    fn store<'a>(
-        &mut self,
-        values: impl Iterator<Item = (ColumnId, &'a ArrayRef)>,
-        actions: &[Action],
-    ) {
-        let slots = self.times.len();
-        let mut carried = Vec::new();
-        for (id, array) in values {
-            let Some(kind) = FieldType::of(array.data_type()) else {
-                continue;
-            };
-            let known = self.columns.iter().position(|(own, _)| *own == id);
-            let at = known.unwrap_or_else(|| {
-                self.columns.push((id, LastColumn::new(kind)));
-                self.columns.len() - 1
-            });
-            self.columns[at].1.resize(slots);
-            self.columns[at].1.store(array, actions);
-            carried.push(id);
-        }
-        for (id, column) in &mut self.columns {
-            if !carried.contains(id) {
-                column.resize(slots);
-                column.clear(actions);
-            }
-        }
-    }
-
-    fn column(&self, wanted: SegmentColumn, slots: &[u32]) -> ArrayRef {
-        let own = self.columns.iter().find(|(id, _)| *id == wanted.id);
-        match own {
-            Some((_, column)) if column.kind() == wanted.kind => column.gather(slots),
-            _ => wanted.kind.nulls(slots.len()),
-        }
-    }
+/// Takes `bytes` out of `room`, if they are there; says whether they were.
+fn take(room: &mut usize, bytes: usize) -> bool {
+    let rest = room.checked_sub(bytes);
+    *room = rest.unwrap_or(*room);
+    rest.is_some()
 }

@@ -10,8 +10,8 @@
 //! scan merges its chunks and segments (`merge`, `scan`).
 //!
 //! Modules stand in an order, and none imports one that stands later:
-//! error, options, names, memory, layout, chunk, view, pages; merge, filter, scan, last, snapshot,
-//! compaction;
+//! error, options, names, memory, text, layout, chunk, view, pages; merge, filter, scan, last,
+//! snapshot, compaction;
 //! catalog, resolve, marks, memtable, commit, route, health, stats, shard, flush, maintain,
 //! recovery, status, directory, verify, background, admission, engine.
 
@@ -45,6 +45,7 @@ mod shard;
 mod snapshot;
 mod stats;
 mod status;
+mod text;
 mod verify;
 mod view;
 
@@ -55,7 +56,7 @@ pub use engine::{Engine, RejectedRow, WriteOptions, WriteReport};
 pub use error::{EngineError, Result};
 pub use filter::{SeriesSelection, TagFilter};
 pub use maintain::TableCompaction;
-pub use memory::{Holder, MemoryAccountant};
+pub use memory::{Held, Holder, MemoryAccountant, Usage};
 pub use options::{CompactionPolicy, Durability, EngineOptions};
 pub use pages::{PageDetail, SegmentDetail};
 pub use scan::{ColumnBounds, ScanMetrics, ScanPartition, ScanRequest};

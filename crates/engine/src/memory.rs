@@ -1,39 +1,63 @@
 //! One ceiling over all memory that grows with data: an accountant on which every holder draws.
 //!
-//! Counters only: no locks, no waiting. Who is refused decides what to do (flush, spill, wait,
-//! give up).
+//! Each holder has a *reserve*, a part of the ceiling that the others leave to it, and a *share*, the
+//! most that it gets (`docs/decisions/0012-memory.md`). So neither rows that wait to be flushed nor
+//! queries can starve the other, and what nobody uses goes to whoever asks. Who is refused decides
+//! what to do (flush, spill, wait, give up).
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod held;
+#[cfg(test)]
+mod tests;
+
+pub use held::Held;
+
+use parking_lot::{Condvar, Mutex};
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// Who holds memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
-    /// Rows that are not in segments yet.
+    /// Rows that are not in segments yet, and what flushing them takes.
     Memtable,
-    /// Tags and ids of series.
+    /// Tags and ids of series, and the time up to which each has been flushed.
     SeriesIndex,
     /// Footers, directories and page indexes of open segments.
     SegmentIndex,
     /// The last-value cache.
     LastValues,
-    /// Scans, and what queries do with their rows.
+    /// Bodies of requests, and the batches parsed from them.
+    Requests,
+    /// Pages that scans have decoded, and batches on their way to those who read them.
+    Scan,
+    /// What queries keep: sorts, groups, tables of joins.
     Query,
     /// Compaction.
     Compaction,
-    /// Recovery.
+    /// Records of the log on their way back into memory.
     Recovery,
+    /// What the process holds beyond all that: code, threads' stacks, what the allocator keeps.
+    /// Known only where it is measured: see [`MemoryAccountant::measured`].
+    Process,
 }
+
+/// Of the ceiling, in 32nds.
+const PARTS: usize = 32;
 
 impl Holder {
     /// Every holder.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Memtable,
         Self::SeriesIndex,
         Self::SegmentIndex,
         Self::LastValues,
+        Self::Requests,
+        Self::Scan,
         Self::Query,
         Self::Compaction,
         Self::Recovery,
+        Self::Process,
     ];
 
     /// The holder's name in status and metrics.
@@ -44,19 +68,66 @@ impl Holder {
             Self::SeriesIndex => "series_index",
             Self::SegmentIndex => "segment_index",
             Self::LastValues => "last_values",
+            Self::Requests => "requests",
+            Self::Scan => "scan",
             Self::Query => "query",
             Self::Compaction => "compaction",
             Self::Recovery => "recovery",
+            Self::Process => "process",
+        }
+    }
+
+    /// What the others leave to it and the most that it gets, in 32nds of the ceiling.
+    fn parts(self) -> (usize, usize) {
+        match self {
+            Self::Memtable => (4, 16),
+            Self::Requests => (1, 8),
+            Self::Scan => (2, 12),
+            Self::Query => (6, 24),
+            Self::Compaction => (1, 8),
+            Self::LastValues => (0, 4),
+            Self::SeriesIndex | Self::SegmentIndex | Self::Recovery | Self::Process => (0, PARTS),
         }
     }
 }
 
+/// What a holder has, and has had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// In use, bytes.
+    pub bytes: usize,
+    /// The most that ever was in use, bytes.
+    pub peak_bytes: usize,
+    /// How often memory was refused.
+    pub refusals: u64,
+    /// How often somebody waited for memory.
+    pub waits: u64,
+}
+
 /// One ceiling over everything; every holder draws on it.
-#[derive(Debug)]
 pub struct MemoryAccountant {
     limit: usize,
-    used: AtomicUsize,
-    by_holder: [AtomicUsize; Holder::ALL.len()],
+    state: Mutex<State>,
+    /// Something was given back.
+    room: Condvar,
+    on_refusal: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    usage: [Usage; Holder::ALL.len()],
+    used: usize,
+    peak: usize,
+    waiting: usize,
+}
+
+impl fmt::Debug for MemoryAccountant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryAccountant")
+            .field("limit", &self.limit)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
 }
 
 impl MemoryAccountant {
@@ -65,8 +136,9 @@ impl MemoryAccountant {
     pub fn new(limit_bytes: usize) -> Self {
         Self {
             limit: limit_bytes,
-            used: AtomicUsize::new(0),
-            by_holder: std::array::from_fn(|_| AtomicUsize::new(0)),
+            state: Mutex::default(),
+            room: Condvar::new(),
+            on_refusal: OnceLock::new(),
         }
     }
 
@@ -79,32 +151,86 @@ impl MemoryAccountant {
     /// Bytes in use by all holders.
     #[must_use]
     pub fn used(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
+        self.state.lock().used
+    }
+
+    /// The most bytes that ever were in use by all holders together.
+    #[must_use]
+    pub fn peak(&self) -> usize {
+        self.state.lock().peak
     }
 
     /// Bytes in use by one holder.
     #[must_use]
     pub fn used_by(&self, holder: Holder) -> usize {
-        self.by_holder[holder as usize].load(Ordering::Relaxed)
+        self.usage(holder).bytes
     }
 
-    /// Takes `bytes` if they fit below the limit; says whether they did.
+    /// What a holder has, and has had.
+    #[must_use]
+    pub fn usage(&self, holder: Holder) -> Usage {
+        self.state.lock().usage[holder as usize]
+    }
+
+    /// The most bytes that a holder gets, however little the others use.
+    #[must_use]
+    pub fn share(&self, holder: Holder) -> usize {
+        self.part(holder.parts().1)
+    }
+
+    /// Bytes that a holder could have now in all, what it has included: what the others neither
+    /// use nor have reserved, at least its own reserve, at most its share.
+    #[must_use]
+    pub fn available(&self, holder: Holder) -> usize {
+        self.available_in(&self.state.lock(), holder)
+    }
+
+    /// Takes `bytes` if they are available; says whether they were.
     pub fn try_grow(&self, holder: Holder, bytes: usize) -> bool {
-        let fits = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
-        let taken = self
-            .used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
-            .is_ok();
-        if taken {
-            self.by_holder[holder as usize].fetch_add(bytes, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let taken = self.take(&mut state, holder, bytes);
+        if !taken {
+            state.usage[holder as usize].refusals += 1;
+            drop(state);
+            self.tell_refusal();
         }
         taken
     }
 
-    /// Takes `bytes` whether they fit or not: what exists already must be counted.
+    /// As [`try_grow`](Self::try_grow), but waits up to `timeout` for others to give something
+    /// back. Blocks the thread.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a wait on a condition has a deadline of the machine's; no data depends on it"
+    )]
+    pub fn wait_grow(&self, holder: Holder, bytes: usize, timeout: Duration) -> bool {
+        let mut state = self.state.lock();
+        if self.take(&mut state, holder, bytes) {
+            return true;
+        }
+        state.usage[holder as usize].waits += 1;
+        drop(state);
+        self.tell_refusal();
+        let deadline = Instant::now() + timeout;
+        let mut state = self.state.lock();
+        loop {
+            if self.take(&mut state, holder, bytes) {
+                return true;
+            }
+            state.waiting += 1;
+            let ended = self.room.wait_until(&mut state, deadline).timed_out();
+            state.waiting -= 1;
+            if ended {
+                let taken = self.take(&mut state, holder, bytes);
+                state.usage[holder as usize].refusals += u64::from(!taken);
+                return taken;
+            }
+        }
+    }
+
+    /// Takes `bytes` whether they are available or not: what exists already must be counted.
     pub fn grow(&self, holder: Holder, bytes: usize) {
-        self.used.fetch_add(bytes, Ordering::Relaxed);
-        self.by_holder[holder as usize].fetch_add(bytes, Ordering::Relaxed);
+        self.state.lock().add(holder, bytes);
     }
 
     /// Gives back `bytes` that were taken.
@@ -112,34 +238,89 @@ impl MemoryAccountant {
     /// # Panics
     /// In debug builds, if more is given back than was taken.
     pub fn shrink(&self, holder: Holder, bytes: usize) {
-        let less = |used: usize| Some(used.saturating_sub(bytes));
-        for counter in [&self.used, &self.by_holder[holder as usize]] {
-            let before = counter
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
-                .expect("the closure always gives a value");
-            debug_assert!(
-                before >= bytes,
-                "{} gave back more than it took",
-                holder.name()
-            );
+        let mut state = self.state.lock();
+        let usage = &mut state.usage[holder as usize];
+        debug_assert!(
+            usage.bytes >= bytes,
+            "{} gave back more than it took",
+            holder.name()
+        );
+        let bytes = bytes.min(usage.bytes);
+        usage.bytes -= bytes;
+        state.used -= bytes;
+        if state.waiting > 0 && bytes > 0 {
+            self.room.notify_all();
         }
+    }
+
+    /// The process is resident with so many bytes in all: what no holder has taken of them counts
+    /// as [`Holder::Process`] from here on.
+    pub fn measured(&self, resident_bytes: usize) {
+        let mut state = self.state.lock();
+        let before = state.usage[Holder::Process as usize].bytes;
+        state.used -= before;
+        state.usage[Holder::Process as usize].bytes = 0;
+        let beyond = resident_bytes.saturating_sub(state.used);
+        state.add(Holder::Process, beyond);
+        if state.waiting > 0 && beyond < before {
+            self.room.notify_all();
+        }
+    }
+
+    /// Notes that somebody waits, where the waiting is done elsewhere.
+    pub fn note_wait(&self, holder: Holder) {
+        self.state.lock().usage[holder as usize].waits += 1;
+    }
+
+    /// `notify` is called, on the asking thread, whenever memory is refused. Set once.
+    pub(crate) fn on_refusal(&self, notify: impl Fn() + Send + Sync + 'static) {
+        // A second one would be a second engine on one accountant, which none makes.
+        let _ = self.on_refusal.set(Box::new(notify));
+    }
+
+    fn tell_refusal(&self) {
+        if let Some(notify) = self.on_refusal.get() {
+            notify();
+        }
+    }
+
+    fn part(&self, parts: usize) -> usize {
+        if parts == PARTS {
+            return self.limit;
+        }
+        self.limit / PARTS * parts
+    }
+
+    fn available_in(&self, state: &State, holder: Holder) -> usize {
+        let (reserve, share) = holder.parts();
+        let others = Holder::ALL.into_iter().filter(|other| *other != holder);
+        let taken: usize = others
+            .map(|other| {
+                state.usage[other as usize]
+                    .bytes
+                    .max(self.part(other.parts().0))
+            })
+            .sum();
+        let free = self.limit.saturating_sub(taken);
+        free.max(self.part(reserve)).min(self.part(share))
+    }
+
+    fn take(&self, state: &mut State, holder: Holder, bytes: usize) -> bool {
+        let after = state.usage[holder as usize].bytes.checked_add(bytes);
+        let fits = after.is_some_and(|after| after <= self.available_in(state, holder));
+        if fits {
+            state.add(holder, bytes);
+        }
+        fits
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_ceiling_holds_for_those_who_ask_and_counts_those_who_do_not() {
-        let memory = MemoryAccountant::new(100);
-        assert!(memory.try_grow(Holder::Memtable, 60));
-        assert!(!memory.try_grow(Holder::Query, 41));
-        assert!(memory.try_grow(Holder::Query, 40));
-        memory.grow(Holder::SeriesIndex, 5);
-        assert_eq!(memory.used(), 105);
-        memory.shrink(Holder::Memtable, 60);
-        assert_eq!((memory.used(), memory.used_by(Holder::Memtable)), (45, 0));
-        assert!(!memory.try_grow(Holder::Query, usize::MAX));
+impl State {
+    fn add(&mut self, holder: Holder, bytes: usize) {
+        let usage = &mut self.usage[holder as usize];
+        usage.bytes += bytes;
+        usage.peak_bytes = usage.peak_bytes.max(usage.bytes);
+        self.used += bytes;
+        self.peak = self.peak.max(self.used);
     }
 }

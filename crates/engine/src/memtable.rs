@@ -8,13 +8,15 @@
 use crate::chunk::part::Part;
 use crate::chunk::{CHUNK_ROWS, Chunk};
 use crate::marks::Marks;
+use crate::memory::Held;
+use crate::text::CHUNK_TEXT_BYTES;
 use arrow_array::BooleanArray;
 use arrow_select::filter::FilterBuilder;
 use marigram_manifest::Tombstone;
 use marigram_model::TableId;
 use marigram_wal::WriteEntry;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Rows of a shard that are not in segments yet.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub(crate) struct Memtable {
     pub tombstones: Vec<Arc<Tombstone>>,
     /// Memory of the rows, as it was taken from the accountant.
     pub bytes: usize,
+    /// Set when it is frozen; gives `bytes` back when neither the shard nor a view holds it.
+    pub kept: Arc<OnceLock<Held>>,
     /// Highest WAL sequence in it; 0 where there is none.
     pub sequence_max: u64,
     /// When the first entry came, on the monotonic clock.
@@ -52,11 +56,14 @@ impl ChunkStack {
         self.sealed = self.chunks.len();
     }
 
-    fn push(&mut self, chunk: Chunk) {
+    /// Adds rows; chunks at their ends are put together while they have at most [`CHUNK_ROWS`] and
+    /// `text_max` bytes of text.
+    fn push(&mut self, chunk: Chunk, text_max: usize) {
         let mut chunk = chunk;
         while self.chunks.len() > self.sealed {
             let last = &self.chunks[self.chunks.len() - 1];
-            let fits = last.rows() + chunk.rows() <= CHUNK_ROWS;
+            let fits = last.rows() + chunk.rows() <= CHUNK_ROWS
+                && last.text_bytes() + chunk.text_bytes() <= text_max;
             if !fits || last.rows() > 2 * chunk.rows() {
                 break;
             }
@@ -107,7 +114,8 @@ impl Memtable {
                 &mut table.sequence
             };
             for part in part.cut() {
-                stack.push(Chunk::new(entry.table, late, sequence, vec![part]));
+                let chunk = Chunk::new(entry.table, late, sequence, vec![part]);
+                stack.push(chunk, CHUNK_TEXT_BYTES);
             }
         };
         match late {

@@ -39,6 +39,7 @@ pub(crate) use source::{Source, columns_of};
 
 use crate::error::Result;
 use crate::memory::{Holder, MemoryAccountant};
+use crate::text::BATCH_TEXT_BYTES;
 use assemble::Assembler;
 use block::Memory;
 use bounds::{Extents, Pruning};
@@ -65,6 +66,8 @@ pub(crate) struct MergeOptions {
     pub bounds: Vec<ColumnBounds>,
     /// Rows of a batch, about.
     pub batch_rows: usize,
+    /// Bytes of text of a batch, about.
+    pub batch_text_bytes: usize,
     /// On whose account decoded pages are held.
     pub memory: Option<(Arc<MemoryAccountant>, Holder)>,
     /// What to count.
@@ -83,6 +86,7 @@ impl MergeOptions {
             series: None,
             bounds: Vec::new(),
             batch_rows,
+            batch_text_bytes: BATCH_TEXT_BYTES,
             memory: None,
             metrics: None,
             territory: 0..=u32::MAX,
@@ -111,7 +115,12 @@ impl Merge {
         let memory = options
             .memory
             .map(|(accountant, holder)| Memory::new(accountant, holder));
-        let assembler = Assembler::new(options.columns.clone(), options.batch_rows);
+        let assembler = Assembler::new(
+            options.columns.clone(),
+            options.batch_rows,
+            options.batch_text_bytes,
+            memory.clone(),
+        );
         let scope = Scope {
             columns: options.columns,
             range: options.range,

@@ -9,7 +9,7 @@ use crate::error::{EngineError, Result};
 use crate::flush::LiveTables;
 use crate::last::LastValues;
 use crate::marks::Marks;
-use crate::memory::Holder;
+use crate::memory::{Held, Holder};
 use crate::memtable::Memtable;
 use crate::route::values_bytes;
 use crate::shard::{
@@ -29,9 +29,6 @@ use std::sync::{Arc, OnceLock};
 
 /// So many segments' directories are read for exact late marks; older ones count by their range.
 const EXACT_SEGMENTS_MAX: usize = 64;
-
-/// The last-value cache takes at most this part of the memory ceiling, over all shards.
-const LAST_VALUES_PART: usize = 8;
 
 /// Opens or creates a shard; gives it with the number of bytes of log that were replayed.
 pub(crate) fn open_shard(
@@ -70,7 +67,7 @@ pub(crate) fn open_shard(
     let marks = marks_of(&segments, &index);
     let last = LastValues::new(
         context.memory.clone(),
-        context.memory.limit() / LAST_VALUES_PART / shards,
+        context.memory.share(Holder::LastValues) / shards,
         index.next_id(),
     );
     let state = State {
@@ -171,6 +168,7 @@ fn replay_entry(
     if sequence <= flushed_sequence {
         return Ok(());
     }
+    let memory = &shard.context.memory;
     let now_ns = shard.context.env.clock.monotonic_ns();
     let mut state = shard.state.write();
     state.active.note(sequence, now_ns);
@@ -181,7 +179,9 @@ fn replay_entry(
                 .iter()
                 .map(|(_, values)| values_bytes(values.as_ref()));
             let bytes = columns.sum::<usize>() + write.times.len() * 12;
-            shard.context.memory.grow(Holder::Memtable, bytes);
+            // The record stands in the log's window until it is applied.
+            let _record = Held::counted(memory, Holder::Recovery, bytes);
+            memory.grow(Holder::Memtable, bytes);
             shard.write(&mut state, sequence, write, bytes);
         }
         Entry::Write(_) => {}
@@ -189,12 +189,13 @@ fn replay_entry(
         Entry::DropTable(table) => shard.drop_table(&mut state, *table),
     }
     state.sequence = sequence;
-    let memory = &shard.context.memory;
-    let full = state.active.bytes >= shard.context.flush_bytes_max()
-        || (memory.used() > memory.limit() / 4 * 3 && state.active.bytes > 0);
+    let pressed = memory.used_by(Holder::Memtable) > memory.available(Holder::Memtable) / 2;
+    let flush_bytes_max = shard.context.flush_bytes_max();
+    let full = state.active.bytes >= flush_bytes_max
+        || (pressed && state.active.bytes >= flush_bytes_max / 8);
     if full {
         let series_end = shard.index.read().next_id();
-        state.freeze(None, series_end);
+        state.freeze(None, series_end, memory);
         drop(state);
         shard.flush_oldest(live)?;
     }

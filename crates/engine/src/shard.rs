@@ -12,7 +12,7 @@ use crate::error::{EngineError, Result};
 use crate::health::Health;
 use crate::last::LastValues;
 use crate::marks::Marks;
-use crate::memory::{Holder, MemoryAccountant};
+use crate::memory::{Held, Holder, MemoryAccountant};
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
 use crate::stats::Stats;
@@ -177,6 +177,14 @@ impl Shard {
             segments: state.segments.iter().filter(holds).cloned().collect(),
             chunks: frozen.chain(state.active.chunks(table)).cloned().collect(),
             tombstones: state.tombstones.iter().filter(applies).cloned().collect(),
+            kept: state
+                .frozen
+                .iter()
+                .map(|frozen| &frozen.memtable)
+                .chain([&state.active])
+                .filter(|memtable| memtable.chunks(table).next().is_some())
+                .map(|memtable| Arc::clone(&memtable.kept))
+                .collect(),
         }
     }
 
@@ -193,7 +201,8 @@ impl Shard {
         })?;
         log.unsynced = false;
         let series_end = self.index.read().next_id();
-        self.state.write().freeze(Some(floor), series_end);
+        let memory = &self.context.memory;
+        self.state.write().freeze(Some(floor), series_end, memory);
         Ok(true)
     }
 
@@ -237,12 +246,13 @@ impl Shard {
         state
             .tombstones
             .retain(|t| !edit.tombstones_removed.contains(&t.sequence));
-        if flushed && let Some(frozen) = state.frozen.pop_front() {
-            self.context
-                .memory
-                .shrink(Holder::Memtable, frozen.memtable.bytes);
-        }
+        let flushed = if flushed {
+            state.frozen.pop_front()
+        } else {
+            None
+        };
         drop(state);
+        drop(flushed);
         drop(durable);
         self.measure();
         let kept: HashSet<SegmentId> = edit.added.iter().map(|meta| meta.id).collect();
@@ -295,9 +305,19 @@ impl Shard {
 }
 
 impl State {
-    /// Moves the active memtable to the frozen ones and raises the late marks.
-    pub fn freeze(&mut self, wal_floor: Option<u64>, series_end: SeriesId) {
+    /// Moves the active memtable to the frozen ones and raises the late marks. From here on its
+    /// memory, taken from `memory`, is given back when nobody holds it any more.
+    pub fn freeze(
+        &mut self,
+        wal_floor: Option<u64>,
+        series_end: SeriesId,
+        memory: &Arc<MemoryAccountant>,
+    ) {
         let memtable = std::mem::take(&mut self.active);
+        let (holder, bytes) = (Holder::Memtable, memtable.bytes);
+        memtable
+            .kept
+            .get_or_init(|| Held::adopted(memory, holder, bytes));
         memtable.raise(&mut self.marks);
         self.frozen.push_back(Arc::new(Frozen {
             memtable,

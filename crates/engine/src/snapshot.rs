@@ -8,6 +8,7 @@ use crate::filter::{SeriesSelection, TagFilter};
 use crate::last::LastValues;
 use crate::memory::MemoryAccountant;
 use crate::scan::{self, ScanMetrics, ScanPartition, ScanRequest, ShardScan};
+use crate::text::BATCH_TEXT_BYTES;
 use crate::view::ShardView;
 use arrow_array::{ArrayRef, new_empty_array};
 use marigram_model::{ColumnId, SeriesId, SortedRows, TableSchema, TimeRange};
@@ -107,6 +108,11 @@ impl TableSnapshot {
         (rows, range)
     }
 
+    /// The accountant on which scans of the snapshot draw.
+    pub fn memory(&self) -> &Arc<MemoryAccountant> {
+        &self.0.memory
+    }
+
     /// Starts a scan.
     ///
     /// # Errors
@@ -136,8 +142,8 @@ impl TableSnapshot {
     }
 
     /// The latest row of each selected series (time and all fields as of that time), from the
-    /// last-value cache; series it does not know are read once and then known. Per shard: rows
-    /// sorted by series.
+    /// last-value cache; series it does not know are read once and then known, as far as the cache
+    /// has room. Per shard: rows sorted by series, in batches that follow each other.
     ///
     /// # Errors
     /// `Invalid` for a field that the table lacks; damage or I/O errors where storage is read.
@@ -154,9 +160,12 @@ impl TableSnapshot {
                 .filter(|series| !series.is_empty())?;
             Some((view, series))
         });
-        shards
-            .map(|(view, series)| Ok((view.shard, self.last_rows_of(view, series, &columns)?)))
-            .collect()
+        let mut all = Vec::new();
+        for (view, series) in shards {
+            let rows = self.last_rows_of(view, series, &columns)?;
+            all.extend(rows.into_iter().map(|rows| (view.shard, rows)));
+        }
+        Ok(all)
     }
 
     fn last_rows_of(
@@ -164,7 +173,7 @@ impl TableSnapshot {
         view: &ShardView,
         series: &RoaringBitmap,
         columns: &[SegmentColumn],
-    ) -> Result<SortedRows> {
+    ) -> Result<Vec<SortedRows>> {
         let (table, memory) = (self.0.schema.id, &self.0.memory);
         let Some(last) = self.0.last.get(view.shard) else {
             return scan::newest_rows(view, table, series, columns, memory);
@@ -182,15 +191,34 @@ impl TableSnapshot {
             })
             .collect();
         let mut read = scan::newest_rows(view, table, &known.unknown, &all, memory)?;
-        last.lock()
-            .learn(table, view.sequence, &known.unknown, &read, &all);
+        let mut asked = known.unknown;
+        for rows in &read {
+            let end = rows.runs.last().map_or(u32::MAX, |run| run.series.0);
+            let mut beyond = asked.clone();
+            beyond.remove_range(..=end);
+            asked.remove_range(end.saturating_add(1)..);
+            last.lock().learn(table, view.sequence, &asked, rows, &all);
+            asked = beyond;
+        }
+        if !asked.is_empty() {
+            let none = SortedRows {
+                runs: Vec::new(),
+                times: Vec::new().into(),
+                columns: all.iter().map(|column| column.kind.nulls(0)).collect(),
+            };
+            last.lock().learn(table, view.sequence, &asked, &none, &all);
+        }
         let place = |column: &SegmentColumn| all.iter().position(|own| own == column);
-        read.columns = columns
-            .iter()
-            .filter_map(place)
-            .map(|at| read.columns[at].clone())
-            .collect();
-        Ok(scan::combine(&[known.rows, read], columns))
+        for rows in &mut read {
+            rows.columns = columns
+                .iter()
+                .filter_map(place)
+                .map(|at| rows.columns[at].clone())
+                .collect();
+        }
+        let mut batches = known.rows;
+        batches.extend(read);
+        Ok(scan::combine(&batches, BATCH_TEXT_BYTES))
     }
 
     fn columns(&self, ids: &[ColumnId]) -> Result<Vec<SegmentColumn>> {

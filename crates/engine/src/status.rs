@@ -1,6 +1,6 @@
 //! What an engine says about itself.
 
-use crate::memory::Holder;
+use crate::memory::{Holder, Usage};
 use crate::shard::{Context, Shard, segment_path};
 use crate::stats::read;
 use crate::view::OpenSegment;
@@ -52,8 +52,10 @@ pub struct EngineStatus {
     /// Bytes that flushes and compactions wrote, for each byte that flushes wrote; 1 before the
     /// first flush.
     pub write_amplification: f64,
-    /// Memory in use by holder, bytes.
-    pub memory: Vec<(&'static str, usize)>,
+    /// What each holder has of the memory, and has had.
+    pub memory: Vec<(&'static str, Usage)>,
+    /// The most memory that ever was in use, bytes.
+    pub memory_peak_bytes: u64,
     /// Why writes are refused, if they are.
     pub read_only: Option<String>,
     /// How long opening took, ms.
@@ -107,8 +109,9 @@ pub(crate) fn status(context: &Context, shards: &[Shard]) -> EngineStatus {
         status.segment_bytes += state.segments.iter().map(|s| s.meta.bytes).sum::<u64>();
     }
     status.memory = Holder::ALL
-        .map(|holder| (holder.name(), context.memory.used_by(holder)))
+        .map(|holder| (holder.name(), context.memory.usage(holder)))
         .to_vec();
+    status.memory_peak_bytes = context.memory.peak() as u64;
     status
 }
 

@@ -4,6 +4,7 @@
 
 use crate::chunk::Chunk;
 use crate::error::{EngineError, Result};
+use crate::memory::Held;
 use marigram_env::FileSystem;
 use marigram_manifest::{SegmentMeta, Tombstone};
 use marigram_segment::Segment;
@@ -96,4 +97,6 @@ pub struct ShardView {
     pub chunks: Vec<Arc<Chunk>>,
     /// Tombstones of the table.
     pub tombstones: Vec<Arc<Tombstone>>,
+    /// Keeps the memory of the chunks' memtables counted while the view holds the chunks.
+    pub(crate) kept: Vec<Arc<OnceLock<Held>>>,
 }

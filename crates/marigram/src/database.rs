@@ -3,6 +3,7 @@
 use crate::arrow_rows::{self, Roles};
 use crate::error::{Error, Result};
 use crate::options::OpenOptions;
+use crate::resident::Watch;
 use crate::runtime::QueryRuntime;
 use arrow::record_batch::RecordBatch;
 use futures::TryStreamExt;
@@ -11,8 +12,11 @@ use marigram_env::Env;
 use marigram_model::{TableSchema, WriteBatch};
 use marigram_service::{Answer, DEFAULT_DATABASE, Query, RowStream, Session};
 use marigram_sql::{SqlOptions, SqlService};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Where in the data directory queries put what they spill. Emptied when it is opened.
+const SPILL_DIR: &str = "spill";
 
 /// Who statements of the embedded API are from.
 const USER: &str = "embedded";
@@ -27,6 +31,7 @@ pub struct Marigram {
     pub(crate) engine: Engine,
     pub(crate) sql: SqlService,
     pub(crate) runtime: Arc<QueryRuntime>,
+    _watch: Option<Arc<Watch>>,
 }
 
 impl Marigram {
@@ -49,14 +54,34 @@ impl Marigram {
     /// # Errors
     /// As [`open`](Self::open), and if a setting is out of its range.
     pub fn open_in(env: Env, dir: &Path, options: &OpenOptions) -> Result<Self> {
+        Self::open_with(env, dir, options, None)
+    }
+
+    /// Queries spill to `spill_dir`, or to the system's directory for temporary files.
+    fn open_with(
+        env: Env,
+        dir: &Path,
+        options: &OpenOptions,
+        spill_dir: Option<PathBuf>,
+    ) -> Result<Self> {
         let query_threads = options.threads_for_queries()?;
         let engine = Engine::open(env, dir, options.engine()?)?;
         engine.create_database(DEFAULT_DATABASE, true)?;
+        let watch = if options.whole_process == Some(true) {
+            Some(Arc::new(Watch::start(engine.memory())?))
+        } else {
+            None
+        };
+        // Only now is the directory known to be ours.
+        if let Some(dir) = &spill_dir {
+            empty(dir).map_err(Error::Spill)?;
+        }
         let runtime = Arc::new(QueryRuntime::new(query_threads)?);
         let sql = {
             let _entered = runtime.handle().enter();
             let settings = SqlOptions {
                 target_partitions: query_threads,
+                spill_dir,
                 ..SqlOptions::default()
             };
             SqlService::new(engine.clone(), settings)?
@@ -65,6 +90,7 @@ impl Marigram {
             engine,
             sql,
             runtime,
+            _watch: watch,
         })
     }
 
@@ -225,6 +251,17 @@ impl Marigram {
     }
 }
 
+/// Makes a directory, or removes what a process that died has left in it.
+fn empty(dir: &Path) -> std::io::Result<()> {
+    // Spilled rows are no part of the database: they are written and read by DataFusion on the
+    // real disk, and nothing of them is wanted after the query.
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    std::fs::create_dir_all(dir)
+}
+
 impl OpenOptions {
     /// Opens or creates the database in `dir`, on the machine's own disk and clock.
     ///
@@ -232,6 +269,7 @@ impl OpenOptions {
     /// If a setting is out of its range, another process has the directory open, or the directory
     /// cannot be read or is damaged.
     pub fn open(&self, dir: impl AsRef<Path>) -> Result<Marigram> {
-        Marigram::open_in(Env::real(), dir.as_ref(), self)
+        let dir = dir.as_ref();
+        Marigram::open_with(Env::real(), dir, self, Some(dir.join(SPILL_DIR)))
     }
 }

@@ -26,6 +26,9 @@ pub enum Error {
     /// The threads that answer queries could not be started.
     #[error("cannot start the threads that answer queries: {0}")]
     Runtime(std::io::Error),
+    /// The directory for what queries spill cannot be made or emptied.
+    #[error("cannot make or empty the directory for what queries spill: {0}")]
+    Spill(std::io::Error),
 }
 
 /// Result of the embedded API.

@@ -22,6 +22,7 @@ mod error;
 mod machine;
 mod metrics;
 mod options;
+mod resident;
 mod runtime;
 mod service;
 mod units;
@@ -31,15 +32,16 @@ pub use arrow_rows::{Converted, Roles, convert};
 pub use database::Marigram;
 pub use error::{Error, Result};
 pub use marigram_engine::{
-    Engine, EngineError, EngineStatus, RejectedRow, TableSpec, WriteOptions, WriteReport,
+    Engine, EngineError, EngineStatus, Holder, RejectedRow, TableSpec, WriteOptions, WriteReport,
 };
 pub use marigram_env::Env;
 pub use marigram_model::{
-    BatchBuilder, FieldType, FieldValueRef, TableOptions, TableSchema, TagType, TagValueRef,
+    BatchBuilder, BatchField, BatchTag, FieldType, FieldValueRef, TableOptions, TableSchema, TagType, TagValueRef,
     TimeRange, WriteBatch,
 };
 pub use marigram_service::{
     Answer, DEFAULT_DATABASE, Ingest, Query, RowStream, ServiceError, Session, Status,
 };
 pub use options::{Durability, OpenOptions};
+pub use resident::resident_bytes;
 pub use units::{ByteSize, Span, UnitError};

@@ -76,6 +76,11 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize) -> Vec<Metric> {
             memory_limit as f64,
         ),
         gauge(
+            "marigram_memory_used_peak_bytes",
+            "The most memory in use by all holders together since start.",
+            status.memory_peak_bytes as f64,
+        ),
+        gauge(
             "marigram_read_only",
             "1 where writes are refused.",
             f64::from(u8::from(status.read_only.is_some())),
@@ -91,14 +96,34 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize) -> Vec<Metric> {
             status.recovery_wal_bytes as f64,
         ),
     ];
-    metrics.extend(status.memory.iter().map(|(holder, bytes)| Metric {
-        labels: vec![("holder", (*holder).to_owned())],
-        ..gauge(
-            "marigram_memory_bytes",
-            "Memory in use by holder.",
-            *bytes as f64,
-        )
-    }));
+    for (holder, usage) in &status.memory {
+        let of_holder = |metric: Metric| Metric {
+            labels: vec![("holder", (*holder).to_owned())],
+            ..metric
+        };
+        metrics.extend([
+            of_holder(gauge(
+                "marigram_memory_bytes",
+                "Memory in use by holder.",
+                usage.bytes as f64,
+            )),
+            of_holder(gauge(
+                "marigram_memory_peak_bytes",
+                "The most memory in use by holder since start.",
+                usage.peak_bytes as f64,
+            )),
+            of_holder(counter(
+                "marigram_memory_refusals",
+                "Times that memory was refused to a holder since start.",
+                usage.refusals,
+            )),
+            of_holder(counter(
+                "marigram_memory_waits",
+                "Times that a holder waited for memory since start.",
+                usage.waits,
+            )),
+        ]);
+    }
     metrics
 }
 

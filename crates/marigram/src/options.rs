@@ -79,6 +79,9 @@ pub struct OpenOptions {
     pub page_size: Option<ByteSize>,
     /// Rows of a row group of a segment. Default 1,048,576.
     pub row_group_rows: Option<usize>,
+    /// Whether the memory limit covers the whole process, as a server's does: what the process
+    /// holds besides the database then counts against it. Default: the database alone.
+    pub whole_process: Option<bool>,
 }
 
 const MEMORY_WHERE_UNKNOWN: usize = 2 << 30;
@@ -127,6 +130,13 @@ impl OpenOptions {
         self
     }
 
+    /// Sets [`whole_process`](Self::whole_process).
+    #[must_use]
+    pub fn whole_process(mut self, whole: bool) -> Self {
+        self.whole_process = Some(whole);
+        self
+    }
+
     /// These settings where they are set, and those of `other` elsewhere.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
@@ -142,6 +152,7 @@ impl OpenOptions {
             page_rows: self.page_rows.or(other.page_rows),
             page_size: self.page_size.or(other.page_size),
             row_group_rows: self.row_group_rows.or(other.row_group_rows),
+            whole_process: self.whole_process.or(other.whole_process),
         }
     }
 

@@ -14,8 +14,8 @@ use std::task::{Context, Poll};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{AbortHandle, JoinHandle};
 
-/// Batches that a query may be ahead of its reader.
-const BATCHES_AHEAD: usize = 4;
+/// Batches that wait here for a slow reader.
+const BATCHES_AHEAD: usize = 1;
 
 /// A runtime that may be dropped anywhere, also in an async context.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl QueryRuntime {
         receiver.recv().map_err(|_| Error::Query(stopped()))
     }
 
-    /// The same rows, computed on the query threads a few batches ahead of the reader. The query
+    /// The same rows, computed on the query threads a batch ahead of the reader. The query
     /// stops when the stream is dropped.
     pub(crate) fn stream(&self, rows: RowStream) -> RowStream {
         let (sender, receiver) = tokio::sync::mpsc::channel(BATCHES_AHEAD);

@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use futures::StreamExt;
-use marigram_engine::EngineError;
+use marigram_engine::{EngineError, Holder};
 use marigram_model::{TableSchema, WriteBatch};
 use marigram_service::{
     Answer, Ingest, Metric, Prepared, Query, Rejected, Result, ServiceError, Session, Status,
@@ -250,6 +250,18 @@ impl Status for Marigram {
 
     fn metrics(&self) -> Vec<Metric> {
         metrics::of(&self.engine.status(), self.engine.memory().limit())
+    }
+
+    fn take_memory(&self, bytes: usize) -> bool {
+        self.engine.memory().try_grow(Holder::Requests, bytes)
+    }
+
+    fn give_memory(&self, bytes: usize) {
+        self.engine.memory().shrink(Holder::Requests, bytes);
+    }
+
+    fn memory_max(&self) -> usize {
+        self.engine.memory().share(Holder::Requests)
     }
 }
 

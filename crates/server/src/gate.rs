@@ -1,20 +1,44 @@
 //! Admission: how many requests run at once, and how many bytes of bodies are held.
 //!
-//! What is over a limit is refused at once, with a time after which to try again, because a queue
-//! would only hide the overload and hold memory meanwhile.
+//! A request over their number is refused at once, with a time after which to try again, because a
+//! queue would only hide the overload and hold memory meanwhile. Bytes come out of the database's
+//! own memory; where there is none, a body waits a little (which slows its client down) while the
+//! database makes room, and is refused after that.
 //!
 //! Invariant: what was taken is given back when the [`Ticket`] or [`Lease`] is dropped.
 
+use marigram_service::Status;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How long a body waits for memory at most, and how often it asks.
+const WAIT_MAX: Duration = Duration::from_secs(2);
+const ASK_EVERY: Duration = Duration::from_millis(20);
 
 /// The limits that all connections share. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Gate {
     requests: Arc<Semaphore>,
-    buffered: Arc<AtomicUsize>,
-    buffered_bytes_max: usize,
+    memory: Arc<Memory>,
+}
+
+/// Memory for bodies.
+struct Memory {
+    buffered: AtomicUsize,
+    bytes_max: usize,
+    database: Arc<dyn Status>,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("buffered", &self.buffered)
+            .field("bytes_max", &self.bytes_max)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The right to run one request.
@@ -26,22 +50,23 @@ pub struct Ticket {
 /// The right to hold bytes.
 #[derive(Debug)]
 pub struct Lease {
-    buffered: Arc<AtomicUsize>,
-    max: usize,
+    memory: Arc<Memory>,
     held: usize,
 }
 
 impl Gate {
-    /// A gate that lets `requests_max` requests run and `buffered_bytes_max` bytes be held.
-    pub fn new(requests_max: usize, buffered_bytes_max: usize) -> Self {
+    /// A gate that lets `requests_max` requests run and `buffered_bytes_max` bytes be held, as far
+    /// as the database has memory for them.
+    pub fn new(requests_max: usize, buffered_bytes_max: usize, database: Arc<dyn Status>) -> Self {
         let requests = Arc::new(Semaphore::new(
             requests_max.clamp(1, Semaphore::MAX_PERMITS),
         ));
-        Self {
-            requests,
-            buffered: Arc::default(),
-            buffered_bytes_max,
-        }
+        let memory = Arc::new(Memory {
+            buffered: AtomicUsize::new(0),
+            bytes_max: buffered_bytes_max.min(database.memory_max()),
+            database,
+        });
+        Self { requests, memory }
     }
 
     /// The right to run a request; `None` where as many as may be are running.
@@ -53,41 +78,124 @@ impl Gate {
     /// A lease on no bytes yet.
     pub fn lease(&self) -> Lease {
         Lease {
-            buffered: self.buffered.clone(),
-            max: self.buffered_bytes_max,
+            memory: self.memory.clone(),
             held: 0,
         }
+    }
+
+    /// The largest body that may ever be read: there must be room for the rows parsed from it too.
+    pub fn body_bytes_max(&self) -> usize {
+        self.memory.bytes_max / 2
     }
 }
 
 impl Lease {
     /// Takes `bytes` more; says whether that fitted.
     pub fn grow(&mut self, bytes: usize) -> bool {
-        let take = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= self.max);
-        let taken = self
-            .buffered
+        let Memory {
+            buffered,
+            bytes_max,
+            database,
+        } = &*self.memory;
+        let take = |held: usize| held.checked_add(bytes).filter(|sum| sum <= bytes_max);
+        if buffered
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, take)
-            .is_ok();
-        if taken {
-            self.held += bytes;
+            .is_err()
+        {
+            return false;
         }
-        taken
+        if !database.take_memory(bytes) {
+            buffered.fetch_sub(bytes, Ordering::AcqRel);
+            return false;
+        }
+        self.held += bytes;
+        true
+    }
+
+    /// As [`grow`](Self::grow), but waits a little where there is no room.
+    pub async fn grow_in_time(&mut self, bytes: usize) -> bool {
+        let mut waited = Duration::ZERO;
+        while !self.grow(bytes) {
+            if waited >= WAIT_MAX {
+                return false;
+            }
+            tokio::time::sleep(ASK_EVERY).await;
+            waited += ASK_EVERY;
+        }
+        true
+    }
+
+    /// The same, on a thread that may block.
+    pub fn grow_blocking(&mut self, bytes: usize) -> bool {
+        let mut waited = Duration::ZERO;
+        while !self.grow(bytes) {
+            if waited >= WAIT_MAX {
+                return false;
+            }
+            std::thread::sleep(ASK_EVERY);
+            waited += ASK_EVERY;
+        }
+        true
+    }
+
+    /// Bytes held.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Gives `bytes` back.
+    pub fn shrink(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.held);
+        self.held -= bytes;
+        self.memory.buffered.fetch_sub(bytes, Ordering::AcqRel);
+        self.memory.database.give_memory(bytes);
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.buffered.fetch_sub(self.held, Ordering::AcqRel);
+        self.shrink(self.held);
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use marigram_service::Metric;
+
+    /// A database with so many bytes of memory.
+    pub(crate) struct Bytes(pub(crate) AtomicUsize);
+
+    impl Status for Bytes {
+        fn health(&self) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn metrics(&self) -> Vec<Metric> {
+            Vec::new()
+        }
+
+        fn take_memory(&self, bytes: usize) -> bool {
+            let take = |left: usize| left.checked_sub(bytes);
+            let taken = self
+                .0
+                .fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
+            taken.is_ok()
+        }
+
+        fn give_memory(&self, bytes: usize) {
+            self.0.fetch_add(bytes, Ordering::AcqRel);
+        }
+    }
+
+    /// A gate for bodies of so many bytes over a database that has more.
+    pub(crate) fn gate(bytes_max: usize) -> Gate {
+        Gate::new(1, bytes_max, Arc::new(Bytes(AtomicUsize::new(1 << 40))))
+    }
 
     #[test]
     fn what_is_taken_is_given_back() {
-        let gate = Gate::new(1, 10);
+        let gate = gate(10);
         let ticket = gate.enter();
         assert!(ticket.is_some() && gate.enter().is_none());
         drop(ticket);
@@ -97,7 +205,26 @@ mod tests {
         assert!(first.grow(6) && !first.grow(5) && first.grow(4));
         let mut second = gate.lease();
         assert!(!second.grow(1));
+        first.shrink(3);
+        assert!(second.grow(3) && !second.grow(1));
         drop(first);
-        assert!(second.grow(10));
+        assert!(second.grow(7));
+        assert_eq!(second.held(), 10);
+    }
+
+    #[test]
+    fn bodies_draw_on_the_memory_of_the_database() {
+        let database = Arc::new(Bytes(AtomicUsize::new(100)));
+        let gate = Gate::new(1, 1000, database.clone());
+        let mut lease = gate.lease();
+        assert!(lease.grow(80));
+        assert!(!gate.lease().grow_blocking(30), "nobody makes room");
+        let left = database.0.load(Ordering::Acquire);
+        assert_eq!(left, 20, "what was refused is not kept");
+        let mut waiting = gate.lease();
+        let waiter = std::thread::spawn(move || waiting.grow_blocking(30));
+        drop(lease);
+        assert!(waiter.join().unwrap());
+        assert_eq!(database.0.load(Ordering::Acquire), 100);
     }
 }

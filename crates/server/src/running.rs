@@ -100,7 +100,11 @@ pub async fn start(config: ServerConfig, services: Services) -> Result<Running, 
         None => None,
     };
     let config = Arc::new(config);
-    let gate = Gate::new(config.requests_max, config.buffered_bytes_max);
+    let gate = Gate::new(
+        config.requests_max,
+        config.buffered_bytes_max,
+        services.status.clone(),
+    );
     let telemetry = Arc::new(Telemetry::default());
     let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
     let mut running = Running {

@@ -15,6 +15,24 @@ pub trait Status: Send + Sync {
 
     /// What is measured now.
     fn metrics(&self) -> Vec<Metric>;
+
+    /// Takes `bytes` of the database's memory for a request (its body, the rows parsed from it);
+    /// says whether they were there. A refusal makes the database look for memory to give up, so
+    /// that it pays to ask again a little later. To be called from anywhere: it does not wait.
+    fn take_memory(&self, bytes: usize) -> bool {
+        let _ = bytes;
+        true
+    }
+
+    /// Gives back `bytes` that were taken.
+    fn give_memory(&self, bytes: usize) {
+        let _ = bytes;
+    }
+
+    /// The most bytes that all requests together are ever given.
+    fn memory_max(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// One measured value.

@@ -2,34 +2,48 @@
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{
-    FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
+    MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 use marigram_engine::{Holder, MemoryAccountant};
+use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 
-/// Draws DataFusion's reservations on the engine's accountant. Operators that can spill share three
-/// quarters of the ceiling evenly, so that one does not starve the others; one that is refused
-/// spills where it can, and fails the query where it cannot.
+/// Draws DataFusion's reservations on the engine's accountant. What is available to queries at the
+/// moment (at least what is reserved for them) is shared evenly by the operators that can spill, so
+/// that one does not starve the others; one that is refused spills where it can, and fails the
+/// query where it cannot.
 #[derive(Debug)]
 pub struct AccountedPool {
     accountant: Arc<MemoryAccountant>,
-    shares: FairSpillPool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Operators that can spill.
+    spilling: usize,
+    /// Bytes of those that cannot.
+    unspillable: usize,
 }
 
 impl AccountedPool {
     /// A pool on an accountant.
     pub fn new(accountant: Arc<MemoryAccountant>) -> Self {
-        let shares = FairSpillPool::new(accountant.limit() / 4 * 3);
-        Self { accountant, shares }
+        Self {
+            accountant,
+            state: Mutex::default(),
+        }
     }
 
     fn refuse(&self, reservation: &MemoryReservation, additional: usize) -> DataFusionError {
         DataFusionError::ResourcesExhausted(format!(
-            "{} asked for {additional} bytes; {} of {} bytes are in use (memory_limit)",
+            "{} asked for {additional} bytes; {} of {} bytes are in use, and queries can have {} \
+             of them (memory_limit)",
             reservation.consumer().name(),
             self.accountant.used(),
             self.accountant.limit(),
+            self.accountant.available(Holder::Query),
         ))
     }
 }
@@ -51,30 +65,49 @@ impl MemoryPool for AccountedPool {
     }
 
     fn register(&self, consumer: &MemoryConsumer) {
-        self.shares.register(consumer);
+        if consumer.can_spill() {
+            self.state.lock().spilling += 1;
+        }
     }
 
     fn unregister(&self, consumer: &MemoryConsumer) {
-        self.shares.unregister(consumer);
+        if consumer.can_spill() {
+            let mut state = self.state.lock();
+            state.spilling = state.spilling.saturating_sub(1);
+        }
     }
 
     fn grow(&self, reservation: &MemoryReservation, additional: usize) {
-        self.shares.grow(reservation, additional);
+        if !reservation.consumer().can_spill() {
+            self.state.lock().unspillable += additional;
+        }
         self.accountant.grow(Holder::Query, additional);
     }
 
     fn shrink(&self, reservation: &MemoryReservation, bytes: usize) {
-        self.shares.shrink(reservation, bytes);
+        if !reservation.consumer().can_spill() {
+            let mut state = self.state.lock();
+            state.unspillable = state.unspillable.saturating_sub(bytes);
+        }
         self.accountant.shrink(Holder::Query, bytes);
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
-        if self.shares.try_grow(reservation, additional).is_err() {
-            return Err(self.refuse(reservation, additional));
+        let can_spill = reservation.consumer().can_spill();
+        let mut state = self.state.lock();
+        if can_spill {
+            let available = self.accountant.available(Holder::Query);
+            let spillable = available.saturating_sub(state.unspillable);
+            let fair = spillable / state.spilling.max(1);
+            if reservation.size().saturating_add(additional) > fair {
+                return Err(self.refuse(reservation, additional));
+            }
         }
         if !self.accountant.try_grow(Holder::Query, additional) {
-            self.shares.shrink(reservation, additional);
             return Err(self.refuse(reservation, additional));
+        }
+        if !can_spill {
+            state.unspillable += additional;
         }
         Ok(())
     }
@@ -84,6 +117,49 @@ impl MemoryPool for AccountedPool {
     }
 
     fn memory_limit(&self) -> MemoryLimit {
-        MemoryLimit::Finite(self.accountant.limit())
+        MemoryLimit::Finite(self.accountant.share(Holder::Query))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn consumer(pool: &Arc<dyn MemoryPool>, name: &str, can_spill: bool) -> MemoryReservation {
+        MemoryConsumer::new(name).with_can_spill(can_spill).register(pool)
+    }
+
+    #[test]
+    fn operators_that_can_spill_share_what_is_available_now() {
+        let memory = Arc::new(MemoryAccountant::new(3200));
+        let pool: Arc<dyn MemoryPool> = Arc::new(AccountedPool::new(memory.clone()));
+        let first = consumer(&pool, "sort", true);
+        // All but what the other holders have reserved.
+        let all = memory.available(Holder::Query);
+        first.try_grow(all).unwrap();
+        let second = consumer(&pool, "aggregate", true);
+        assert!(second.try_grow(1).is_err(), "there is nothing left");
+        first.shrink(all);
+        assert!(first.try_grow(all / 2 + 1).is_err(), "half is the other's");
+        first.try_grow(all / 2).unwrap();
+        second.try_grow(all / 2).unwrap();
+        assert_eq!(memory.used_by(Holder::Query), all / 2 * 2);
+        drop((first, second));
+        assert_eq!(memory.used_by(Holder::Query), 0);
+    }
+
+    #[test]
+    fn writes_do_not_take_what_is_reserved_for_queries() {
+        let memory = Arc::new(MemoryAccountant::new(3200));
+        let pool: Arc<dyn MemoryPool> = Arc::new(AccountedPool::new(memory.clone()));
+        memory.grow(Holder::Memtable, 3200);
+        let (join, sort) = (consumer(&pool, "join", false), consumer(&pool, "sort", true));
+        join.try_grow(100).unwrap();
+        let error = sort.try_grow(501).unwrap_err().to_string();
+        assert!(error.contains("sort asked for 501 bytes"), "{error}");
+        sort.try_grow(500).unwrap();
+        assert!(join.try_grow(1).is_err());
+        sort.free();
+        join.try_grow(500).unwrap();
     }
 }

@@ -24,7 +24,7 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions,
 };
 use futures::Stream;
-use marigram_engine::{EngineError, ScanMetrics, ScanPartition, ScanRequest, TableSnapshot};
+use marigram_engine::{EngineError, Held, Holder, ScanMetrics, ScanPartition, ScanRequest, TableSnapshot};
 use marigram_model::TimeRange;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -33,8 +33,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::task::JoinHandle;
 
-/// Most batches of one step.
+/// Most batches of one step, and bytes after which it ends before.
 const STEP_BATCHES_MAX: usize = 8;
+const STEP_BYTES_MAX: usize = 4 << 20;
 
 /// A scan of the series and times that a query asks for.
 #[derive(Debug)]
@@ -262,18 +263,25 @@ struct Reader {
 
 /// What a step gives: batches, and the reader where there may be more.
 struct Step {
-    batches: VecDeque<Result<RecordBatch>>,
+    batches: VecDeque<(Result<RecordBatch>, Held)>,
     reader: Option<Reader>,
 }
 
 impl Reader {
+    /// Bytes of a batch that waits for its reader, counted: the pages that it may share memory
+    /// with are given back already.
+    fn held(&self, bytes: usize) -> Held {
+        Held::counted(self.snapshot.memory(), Holder::Scan, bytes)
+    }
+
     /// Reads a few batches: one at first, so that the first rows come soon, then more.
     fn step(mut self) -> Step {
         let compute = self.baseline.elapsed_compute().clone();
         let _timer = compute.timer();
         let mut batches = VecDeque::with_capacity(self.batches_next);
         let shard = self.partition.shard();
-        while batches.len() < self.batches_next && self.rows_left > 0 {
+        let mut bytes = 0;
+        while batches.len() < self.batches_next && bytes < STEP_BYTES_MAX && self.rows_left > 0 {
             let rows = match self.partition.next_rows() {
                 Ok(Some(rows)) => rows,
                 Ok(None) => {
@@ -283,7 +291,7 @@ impl Reader {
                     };
                 }
                 Err(error) => {
-                    batches.push_back(Err(external(error)));
+                    batches.push_back((Err(external(error)), self.held(0)));
                     return Step {
                         batches,
                         reader: None,
@@ -301,7 +309,9 @@ impl Reader {
                 batch.slice(0, len)
             });
             let failed = batch.is_err();
-            batches.push_back(batch);
+            let batch_bytes = batch.as_ref().map_or(0, RecordBatch::get_array_memory_size);
+            bytes += batch_bytes;
+            batches.push_back((batch, self.held(batch_bytes)));
             if failed {
                 return Step {
                     batches,
@@ -316,7 +326,7 @@ impl Reader {
 }
 
 struct ReadAhead {
-    ready: VecDeque<Result<RecordBatch>>,
+    ready: VecDeque<(Result<RecordBatch>, Held)>,
     running: Option<JoinHandle<Step>>,
     first: Option<Reader>,
 }
@@ -336,13 +346,15 @@ fn read_ahead(reader: Option<Reader>) -> impl Stream<Item = Result<RecordBatch>>
             state.running = Some(start(reader));
         }
         loop {
-            if let Some(batch) = state.ready.pop_front() {
+            // From here on the batch is its reader's.
+            if let Some((batch, _)) = state.ready.pop_front() {
                 return Some((batch, state));
             }
             let step = match state.running.take()?.await {
                 Ok(step) => step,
                 Err(error) => {
-                    return Some((Err(DataFusionError::ExecutionJoin(Box::new(error))), state));
+                    let failed = DataFusionError::ExecutionJoin(Box::new(error));
+                    return Some((Err(failed), state));
                 }
             };
             state.ready = step.batches;

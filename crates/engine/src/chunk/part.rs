@@ -1,9 +1,11 @@
 //! Rows as they were written: one write's arrays, or those of several small writes put together.
 //!
 //! Invariant: a part has at least one row and at most [`PART_ROWS`], so that a row's place among
-//! the parts of a memtable fits 32 bits (16 for the part, 16 for the row; see [`super::sort`]).
+//! the parts of a memtable fits 32 bits (16 for the part, 16 for the row; see [`super::sort`]). It
+//! has at most [`CHUNK_TEXT_BYTES`] of text, or one row.
 
 use crate::chunk::kind_of;
+use crate::text::{self, CHUNK_TEXT_BYTES};
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::ScalarBuffer;
 use arrow_select::concat::concat;
@@ -16,6 +18,8 @@ pub(crate) const PART_ROWS: usize = 1 << 16;
 
 /// Neighbours that have fewer rows than this together are copied into one part.
 const SMALL_ROWS: usize = 4096;
+/// But not where they have more text than this together, bytes.
+pub(crate) const SMALL_TEXT_BYTES: usize = 4 << 20;
 
 /// Rows of one table, in the order in which they were written.
 #[derive(Clone, Debug)]
@@ -66,15 +70,38 @@ impl Part {
         }
     }
 
-    /// The rows, cut into parts of at most [`PART_ROWS`].
+    /// Bytes of text in its columns.
+    pub fn text_bytes(&self) -> usize {
+        text::bytes_of(self.columns.iter().map(|(_, values)| values))
+    }
+
+    /// The rows, cut into parts as they may be.
     pub fn cut(self) -> Vec<Self> {
-        if self.len() <= PART_ROWS {
+        self.cut_at(CHUNK_TEXT_BYTES)
+    }
+
+    /// The rows, cut into parts of at most [`PART_ROWS`] rows and `text_max` bytes of text each.
+    pub fn cut_at(self, text_max: usize) -> Vec<Self> {
+        let end_of = |start: usize| {
+            let rows = start..self.len().min(start + PART_ROWS);
+            text::end_within(
+                self.columns.iter().map(|(_, values)| values),
+                rows,
+                text_max,
+            )
+        };
+        let first = end_of(0);
+        if first == self.len() {
             return vec![self];
         }
-        (0..self.len())
-            .step_by(PART_ROWS)
-            .map(|start| self.slice(start, PART_ROWS.min(self.len() - start)))
-            .collect()
+        let mut parts = vec![self.slice(0, first)];
+        let mut start = first;
+        while start < self.len() {
+            let end = end_of(start);
+            parts.push(self.slice(start, end - start));
+            start = end;
+        }
+        parts
     }
 
     /// Sorted rows as parts.
@@ -96,16 +123,34 @@ impl Part {
     }
 }
 
-/// Adds a part; copies it together with the one before where both are small.
-pub(crate) fn push(parts: &mut Vec<Part>, part: Part) {
+/// Adds a part; copies it together with the one before where both are small: few rows, and at most
+/// `text_max` bytes of text.
+pub(crate) fn push(parts: &mut Vec<Part>, part: Part, text_max: usize) {
+    let small = |last: &Part| {
+        last.len() + part.len() <= SMALL_ROWS && last.text_bytes() + part.text_bytes() <= text_max
+    };
     match parts.last_mut() {
-        Some(last) if last.len() + part.len() <= SMALL_ROWS => *last = concat_parts(&[last, &part]),
+        Some(last) if small(last) => *last = concat_parts(&[last, &part]),
         _ => parts.push(part),
     }
 }
 
-/// One part with the rows of several.
-pub(crate) fn concat_parts(parts: &[&Part]) -> Part {
+/// The parts with neighbours put together, two and two, but for those that have more than
+/// [`CHUNK_TEXT_BYTES`] of text together.
+pub(crate) fn halve(parts: &[Part]) -> Vec<Part> {
+    let joined = parts.chunks(2).flat_map(|pair| {
+        let text_bytes: usize = pair.iter().map(Part::text_bytes).sum();
+        if text_bytes > CHUNK_TEXT_BYTES {
+            pair.to_vec()
+        } else {
+            concat_parts(&pair.iter().collect::<Vec<_>>()).cut()
+        }
+    });
+    joined.collect()
+}
+
+/// One part with the rows of several, which must have less text together than an array can hold.
+fn concat_parts(parts: &[&Part]) -> Part {
     let rows = parts.iter().map(|part| part.len()).sum();
     let (mut series, mut times) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
     for part in parts {
@@ -123,7 +168,7 @@ pub(crate) fn concat_parts(parts: &[&Part]) -> Part {
         let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
         (
             column.id,
-            concat(&arrays).expect("a column has one type and text far below 2 GiB"),
+            concat(&arrays).expect("a column has one type, and callers bound its text"),
         )
     });
     let columns = columns.collect();

@@ -8,6 +8,7 @@
 //! A place is `part << 16 | row`; places rise in the order of arrival.
 
 use crate::chunk::part::{PART_ROWS, Part};
+use crate::text;
 use arrow_array::{Array, ArrayRef};
 use arrow_select::interleave::interleave;
 use marigram_model::{SeriesId, SeriesRun};
@@ -103,7 +104,7 @@ impl Order {
     }
 
     /// The values of `columns` for the rows of the order in `ranges` (ascending), from the same
-    /// parts.
+    /// parts. The rows must have less text than an array can hold: see [`Texts`].
     pub fn gather(
         &self,
         parts: &[Part],
@@ -193,7 +194,48 @@ fn gather_one(
         .map(|array| array.unwrap_or(&null).as_ref())
         .collect();
     interleave(&arrays, patched.as_deref().unwrap_or(newest))
-        .expect("a column has one type and a slice's text is far below 2 GiB")
+        .expect("a column has one type, and callers bound its text")
+}
+
+/// How much text the rows of an order have.
+pub(crate) struct Texts<'a> {
+    order: &'a Order,
+    /// Of each part, the offsets of its columns of text.
+    offsets: Vec<Vec<&'a [i32]>>,
+}
+
+impl<'a> Texts<'a> {
+    /// Of the rows of `parts` in their order; `None` where there are no columns of text.
+    pub fn of(order: &'a Order, parts: &'a [Part]) -> Option<Self> {
+        let of_part = |part: &'a Part| -> Vec<&'a [i32]> {
+            part.columns
+                .iter()
+                .filter_map(|(_, values)| text::offsets(values))
+                .collect()
+        };
+        let offsets: Vec<Vec<&[i32]>> = parts.iter().map(of_part).collect();
+        let any = offsets.iter().any(|part| !part.is_empty());
+        any.then_some(Self { order, offsets })
+    }
+
+    /// Most bytes of text that a row of the order may have: what all that was written for it has.
+    pub fn bytes_max(&self, row: usize) -> usize {
+        let older = &self.order.older;
+        let first = older.partition_point(|(at, _)| (*at as usize) < row);
+        let older = older[first..]
+            .iter()
+            .take_while(|(at, _)| *at as usize == row);
+        let places = std::iter::once(self.order.places[row]).chain(older.map(|(_, place)| *place));
+        places.map(|place| self.bytes_at(place)).sum()
+    }
+
+    fn bytes_at(&self, place: u32) -> usize {
+        let (part, row) = split(place);
+        let texts = self.offsets[part].iter();
+        texts
+            .map(|offsets| (offsets[row + 1] - offsets[row]) as usize)
+            .sum()
+    }
 }
 
 fn split(place: u32) -> (usize, usize) {

@@ -1,8 +1,8 @@
 //! Sorting of chunks against a sort of rows and last write wins.
 
-use super::part::{PART_ROWS, Part};
+use super::part::{self, PART_ROWS, Part};
 use super::{CHUNK_ROWS, Chunk};
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, StringArray};
 use marigram_model::{ColumnId, FieldValue, TableId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -144,4 +144,37 @@ fn long_writes_are_cut_into_parts() {
     assert!(chunk.rows() > CHUNK_ROWS);
     assert_eq!(chunk.sorted().times[0], -(PART_ROWS as i64 * 2 + 4));
     assert!(chunk.sorted().is_sorted());
+}
+
+/// A part of one series with a text a row.
+fn text_part(start: i64, texts: &[&str]) -> Part {
+    let values: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+    Part {
+        series: vec![0; texts.len()].into(),
+        times: (start..start + texts.len() as i64).collect(),
+        columns: vec![(ColumnId(1), values)],
+    }
+}
+
+#[test]
+fn parts_are_cut_and_put_together_by_their_text_too() {
+    let part = text_part(0, &["aaaa", "bbbb", "c", "", "a text over the bound", "d"]);
+    assert_eq!(part.text_bytes(), 31);
+    let cut: Vec<usize> = part.clone().cut_at(8).iter().map(Part::len).collect();
+    assert_eq!(cut, [2, 2, 1, 1]);
+    assert_eq!(part.clone().cut_at(31).len(), 1);
+    let rows = |text_max| {
+        let mut parts = Vec::new();
+        for start in 0..6 {
+            part::push(&mut parts, text_part(start, &["four"]), text_max);
+        }
+        parts.iter().map(Part::len).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(100), [6]);
+    assert_eq!(rows(8), [2, 2, 2]);
+    assert_eq!(rows(0), [1; 6]);
+    let chunk = Chunk::new(TableId(1), false, 1, part.cut_at(8));
+    assert_eq!((chunk.rows(), chunk.text_bytes()), (6, 31));
+    let halved = part::halve(chunk.parts().as_ref());
+    assert_eq!(halved.iter().map(Part::len).collect::<Vec<_>>(), [4, 2]);
 }

@@ -48,6 +48,9 @@ impl Inner {
         let live = schemas.all();
         let memory = Arc::new(MemoryAccountant::new(options.memory_limit_bytes));
         let stats = Stats::default();
+        let bell = Arc::new(Bell::default());
+        let pressed = bell.clone();
+        memory.on_refusal(move || pressed.press());
         let context = Arc::new(Context {
             env,
             options,
@@ -70,7 +73,7 @@ impl Inner {
             indexes: shards.iter().map(|shard| shard.index.clone()).collect(),
             schemas,
             shards,
-            bell: Arc::new(Bell::default()),
+            bell,
             synced_ns: AtomicU64::new(now_ns),
             budget: rate.map(|rate| Mutex::new(Budget::new(rate))),
             closed: AtomicBool::new(false),

@@ -7,6 +7,7 @@ use crate::compaction::PickOptions;
 use crate::error::{EngineError, Result};
 use crate::flush::LiveTables;
 use crate::maintain::{Manner, TableCompaction};
+use crate::memory::Holder;
 use crate::options::Durability;
 use crate::shard::Shard;
 use marigram_model::TableId;
@@ -14,8 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Above this part of the memory ceiling (in percent) memtables are flushed before they are full.
-const PRESSURE_PERCENT: usize = 75;
+/// Where memory runs short, memtables are flushed at this part of the size at which they are full:
+/// smaller ones would free little and leave many small segments.
+const PRESSED_PART: usize = 8;
 
 impl Inner {
     /// Everything acknowledged so far is in segments when it returns.
@@ -93,16 +95,25 @@ impl Inner {
         Ok(did)
     }
 
-    /// Freezes memtables that are full, all of them when memory runs short.
+    /// Freezes memtables that are full, and smaller ones where half of what they may have is used.
     pub fn freeze_full(&self) -> Result<()> {
         let memory = &self.context.memory;
-        let pressed = memory.used() > memory.limit() / 100 * PRESSURE_PERCENT;
-        let flush_bytes_max = self.context.flush_bytes_max();
-        let max = if pressed {
-            flush_bytes_max / 8
-        } else {
-            flush_bytes_max
-        };
+        let used = memory.used_by(Holder::Memtable);
+        let pressed = used > memory.available(Holder::Memtable) / 4 * 3;
+        self.freeze_from(if pressed { PRESSED_PART } else { 1 })
+    }
+
+    /// Makes room for those to whom memory was refused: cold last values go, and memtables are
+    /// frozen before they are full.
+    pub fn relieve(&self) -> Result<()> {
+        for shard in &self.shards {
+            shard.last.lock().evict_cold();
+        }
+        self.freeze_from(PRESSED_PART)
+    }
+
+    fn freeze_from(&self, part: usize) -> Result<()> {
+        let max = self.context.flush_bytes_max() / part;
         let mut frozen = false;
         for shard in &self.shards {
             if shard.state.read().active.bytes >= max.max(1) {
@@ -214,6 +225,9 @@ fn background_round(inner: &Inner, role: Role) -> bool {
 
 /// The part of a round that writers wait for.
 fn flush_round(inner: &Inner) -> bool {
+    if inner.bell.take_pressed() {
+        told("making room in memory", inner.relieve().map(|()| false));
+    }
     let mut did = told("sync", inner.sync_if_due());
     for shard in &inner.shards {
         did |= told("flush", inner.flush_due(shard));

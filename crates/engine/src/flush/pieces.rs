@@ -1,6 +1,6 @@
 //! Cutting sorted rows into partitions.
 
-use crate::chunk::sort::Order;
+use crate::chunk::sort::{Order, Texts};
 use marigram_model::{SeriesId, SeriesRun, TimeRange, partition_start};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -45,23 +45,36 @@ pub(super) fn cut(order: &Order, range: TimeRange, width_ns: i64) -> BTreeMap<i6
     pieces
 }
 
-/// The pieces in portions of at most `rows_max` rows, long pieces cut.
-pub(super) fn portions(pieces: &[Piece], rows_max: usize) -> Vec<Vec<Piece>> {
+/// The pieces in portions of at most `rows_max` rows, and of at most `text_max` bytes of text or
+/// one row; long pieces cut.
+pub(super) fn portions(
+    pieces: &[Piece],
+    rows_max: usize,
+    texts: Option<&Texts<'_>>,
+    text_max: usize,
+) -> Vec<Vec<Piece>> {
     let mut portions = Vec::new();
-    let (mut portion, mut rows) = (Vec::new(), 0);
+    let (mut portion, mut rows, mut text_left) = (Vec::new(), 0, text_max);
     for piece in pieces {
         let mut left = piece.rows.clone();
         while !left.is_empty() {
-            let take = left.len().min(rows_max - rows);
-            portion.push(Piece {
-                series: piece.series,
-                rows: left.start..left.start + take,
-            });
-            left.start += take;
-            rows += take;
-            if rows == rows_max {
+            let space = left.len().min(rows_max - rows);
+            let take = match texts {
+                None => space,
+                Some(texts) => rows_within(texts, left.start, space, &mut text_left),
+            };
+            if take > 0 || rows == 0 {
+                let take = take.max(1);
+                portion.push(Piece {
+                    series: piece.series,
+                    rows: left.start..left.start + take,
+                });
+                left.start += take;
+                rows += take;
+            }
+            if rows == rows_max || take < space {
                 portions.push(std::mem::take(&mut portion));
-                rows = 0;
+                (rows, text_left) = (0, text_max);
             }
         }
     }
@@ -69,6 +82,17 @@ pub(super) fn portions(pieces: &[Piece], rows_max: usize) -> Vec<Vec<Piece>> {
         portions.push(portion);
     }
     portions
+}
+
+/// How many of `most` rows from `start` on have at most `left` bytes of text, which they use up.
+fn rows_within(texts: &Texts<'_>, start: usize, most: usize, left: &mut usize) -> usize {
+    for row in 0..most {
+        match left.checked_sub(texts.bytes_max(start + row)) {
+            Some(rest) => *left = rest,
+            None => return row,
+        }
+    }
+    most
 }
 
 /// The runs of a portion, and its rows as ranges of the order.
@@ -147,11 +171,45 @@ mod tests {
                 rows: 8..9,
             },
         ];
-        let portions = portions(&pieces, 4);
+        let portions = portions(&pieces, 4, None, 0);
         assert_eq!(portions.len(), 2);
         let (runs, ranges) = runs_and_ranges(&portions[1]);
         assert_eq!(ranges, vec![4..6, 8..9]);
         let runs: Vec<_> = runs.iter().map(|run| (run.series.0, run.rows)).collect();
         assert_eq!(runs, vec![(1, 1), (2, 1), (4, 1)]);
+    }
+
+    #[test]
+    fn portions_are_bounded_by_the_text_of_all_that_was_written() {
+        let texts = |texts: &[&str]| -> arrow_array::ArrayRef {
+            std::sync::Arc::new(arrow_array::StringArray::from(texts.to_vec()))
+        };
+        let part = |times: &[i64], values| Part {
+            series: vec![0; times.len()].into(),
+            times: times.to_vec().into(),
+            columns: vec![(marigram_model::ColumnId(1), values)],
+        };
+        // The row of time 2 was written twice: what is put out is one of both texts.
+        let parts = [
+            part(&[0, 1, 2, 3], texts(&["aa", "bb", "cc", "dd"])),
+            part(&[2, 4, 5], texts(&["ee", "a text over the bound", "ff"])),
+        ];
+        let order = Order::of(&parts);
+        let bounds = Texts::of(&order, &parts).unwrap();
+        assert_eq!((bounds.bytes_max(1), bounds.bytes_max(2)), (2, 4));
+        let pieces = cut(&order, TimeRange { min: 0, max: 5 }, 100);
+        let rows = |text_max| -> Vec<usize> {
+            let portions = portions(&pieces[&0], 100, Some(&bounds), text_max);
+            let rows = |portion: &Vec<Piece>| portion.iter().map(|piece| piece.rows.len()).sum();
+            portions.iter().map(rows).collect()
+        };
+        assert_eq!(rows(6), [2, 2, 1, 1]);
+        assert_eq!(rows(1000), [6]);
+        assert_eq!(rows(0), [1; 6]);
+        let numbers = [part(
+            &[1],
+            std::sync::Arc::new(arrow_array::Int64Array::from(vec![1])),
+        )];
+        assert!(Texts::of(&Order::of(&numbers), &numbers).is_none());
     }
 }

@@ -2,14 +2,15 @@
 
 use super::LiveTables;
 use super::pieces::{Piece, cut, portions, runs_and_ranges};
-use crate::chunk::part::{self, Part, concat_parts};
-use crate::chunk::sort::{Order, PARTS_MAX};
+use crate::chunk::part::{self, Part, SMALL_TEXT_BYTES};
+use crate::chunk::sort::{Order, PARTS_MAX, Texts};
 use crate::chunk::{CHUNK_ROWS, Chunk};
 use crate::error::{EngineError, Result};
 use crate::layout::layout_of;
 use crate::memory::Holder;
 use crate::memtable::Memtable;
 use crate::shard::Shard;
+use crate::text::BATCH_TEXT_BYTES;
 use arrow_array::BooleanArray;
 use arrow_select::filter::filter;
 use marigram_manifest::{Partition, SegmentMeta, Space, Tombstone};
@@ -156,16 +157,15 @@ fn sort(
             .collect();
         for part in chunk.parts().iter() {
             match undeleted(part, &later) {
-                Some(part) if part.len() > 0 => part::push(&mut parts, part),
+                Some(part) if part.len() > 0 => part::push(&mut parts, part, SMALL_TEXT_BYTES),
                 _ => {}
             }
         }
     }
+    // Neighbours have more than a few thousand rows or a few megabytes of text together, so that
+    // there are terabytes in memory before this does not help.
     while parts.len() > PARTS_MAX {
-        let joined = parts
-            .chunks(2)
-            .map(|pair| concat_parts(&pair.iter().collect::<Vec<_>>()));
-        parts = joined.flat_map(Part::cut).collect();
+        parts = part::halve(&parts);
     }
     let range = parts.iter().map(Part::range).reduce(TimeRange::union)?;
     let order = Order::of(&parts);
@@ -236,7 +236,8 @@ fn write_segment(
                 continue;
             };
             writer.table(rows.table, &rows.columns, &rows.layout)?;
-            for portion in portions(pieces, CHUNK_ROWS) {
+            let texts = Texts::of(&rows.order, &rows.parts);
+            for portion in portions(pieces, CHUNK_ROWS, texts.as_ref(), BATCH_TEXT_BYTES) {
                 let (runs, ranges) = runs_and_ranges(&portion);
                 let times = ranges
                     .iter()

@@ -77,16 +77,52 @@ impl LastColumn {
         values + self.valid.capacity() + self.text_bytes
     }
 
+    /// Bytes of one slot, besides its text.
+    pub(super) fn slot_bytes(&self) -> usize {
+        1 + match &self.values {
+            Values::Bool(_) => 1,
+            Values::I32(_) | Values::F32(_) => 4,
+            Values::I64(_) | Values::U64(_) | Values::F64(_) => 8,
+            Values::Bytes(_) => size_of::<Box<[u8]>>(),
+        }
+    }
+
+    /// Bytes of the text in a slot.
+    pub(super) fn text_bytes_at(&self, slot: usize) -> usize {
+        match &self.values {
+            Values::Bytes(values) => values.get(slot).map_or(0, |text| text.len()),
+            _ => 0,
+        }
+    }
+
+    /// Makes slots up to `slots`.
     pub(super) fn resize(&mut self, slots: usize) {
-        self.valid.resize(slots, false);
+        grow(&mut self.valid, slots, false);
         match &mut self.values {
-            Values::Bool(values) => values.resize(slots, false),
-            Values::I32(values) => values.resize(slots, 0),
-            Values::I64(values) => values.resize(slots, 0),
-            Values::U64(values) => values.resize(slots, 0),
-            Values::F32(values) => values.resize(slots, 0.0),
-            Values::F64(values) => values.resize(slots, 0.0),
-            Values::Bytes(values) => values.resize(slots, Box::default()),
+            Values::Bool(values) => grow(values, slots, false),
+            Values::I32(values) => grow(values, slots, 0),
+            Values::I64(values) => grow(values, slots, 0),
+            Values::U64(values) => grow(values, slots, 0),
+            Values::F32(values) => grow(values, slots, 0.0),
+            Values::F64(values) => grow(values, slots, 0.0),
+            Values::Bytes(values) => grow(values, slots, Box::default()),
+        }
+    }
+
+    /// Keeps the slots for which `keep` says so.
+    pub(super) fn retain(&mut self, keep: &[bool]) {
+        retain(&mut self.valid, keep);
+        match &mut self.values {
+            Values::Bool(values) => retain(values, keep),
+            Values::I32(values) => retain(values, keep),
+            Values::I64(values) => retain(values, keep),
+            Values::U64(values) => retain(values, keep),
+            Values::F32(values) => retain(values, keep),
+            Values::F64(values) => retain(values, keep),
+            Values::Bytes(values) => {
+                retain(values, keep);
+                self.text_bytes = values.iter().map(|text| text.len()).sum();
+            }
         }
     }
 
@@ -183,6 +219,24 @@ impl LastColumn {
             }
         }
     }
+}
+
+/// Makes a vector `len` long, with capacity for an eighth more: doubling would take the cache over
+/// its share by as much as it holds.
+pub(super) fn grow<T: Clone>(values: &mut Vec<T>, len: usize, value: T) {
+    if len > values.capacity() {
+        values.reserve_exact(len + len / 8 - values.len());
+    }
+    if len > values.len() {
+        values.resize(len, value);
+    }
+}
+
+/// Keeps the elements for which `keep` says so, and no more memory than they need.
+pub(super) fn retain<T>(values: &mut Vec<T>, keep: &[bool]) {
+    let mut kept = keep.iter();
+    values.retain(|_| kept.next().is_some_and(|kept| *kept));
+    values.shrink_to_fit();
 }
 
 fn numbers<T: ArrowPrimitiveType>(

@@ -1,8 +1,10 @@
 //! How chunks gather rows.
 
-use super::Memtable;
+use super::{ChunkStack, Memtable};
+use crate::chunk::Chunk;
+use crate::chunk::part::Part;
 use crate::marks::Marks;
-use arrow_array::Int64Array;
+use arrow_array::{ArrayRef, Int64Array, StringArray};
 use marigram_manifest::Tombstone;
 use marigram_model::{ColumnId, TableId, TimeRange};
 use marigram_wal::WriteEntry;
@@ -72,4 +74,26 @@ fn late_rows_go_to_their_own_space_and_raise_no_mark() {
     memtable.raise(&mut marks);
     let late = marks.late(&[0, 0, 1, 2], &[10, 11, 7, 1]);
     assert_eq!(late, Some(vec![true, false, true, false]));
+}
+
+#[test]
+fn chunks_take_no_more_rows_once_they_have_much_text() {
+    let mut stack = ChunkStack::default();
+    for time in 0..100 {
+        let text: ArrayRef = Arc::new(StringArray::from(vec!["ten bytes!"]));
+        let part = Part {
+            series: vec![0].into(),
+            times: vec![time].into(),
+            columns: vec![(ColumnId(1), text)],
+        };
+        stack.push(Chunk::new(TABLE, false, 1, vec![part]), 80);
+    }
+    let texts: Vec<usize> = stack
+        .chunks
+        .iter()
+        .map(|chunk| chunk.text_bytes())
+        .collect();
+    assert_eq!(texts.iter().sum::<usize>(), 1000);
+    assert!(texts.iter().all(|bytes| *bytes <= 80), "{texts:?}");
+    assert!(texts.len() <= 16, "{texts:?}");
 }

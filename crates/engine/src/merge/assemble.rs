@@ -1,31 +1,48 @@
 //! Assembles batches: collects slices of blocks until there are enough rows, then gathers them.
 //!
 //! A long slice is a batch of its own, so that whole pages are handed on without a copy.
+//!
+//! Invariant: a batch that is put together of several blocks has at most about `text_max` bytes of
+//! text, and the batch in the making keeps at most [`IDLE_BYTES_MAX`] of blocks that nobody else
+//! needs any more, beyond the bytes of its own rows.
 
-use super::block::Block;
+use super::block::{Block, Memory};
 use super::gather::{self, NO_BLOCK, Part};
-use marigram_model::{SeriesRun, SortedRows};
+use crate::text;
+use marigram_model::{FieldType, SeriesRun, SortedRows};
 use marigram_segment::SegmentColumn;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Decoded bytes that a batch in the making may hold on to; above, its rows are copied together,
-/// so that a few rows do not keep many pages in memory.
-const HELD_BYTES_MAX: usize = 4 << 20;
+/// Bytes of pages which the merge is done with that a batch in the making may hold on to; above,
+/// its rows are copied together, so that a few rows do not keep many pages in memory.
+const IDLE_BYTES_MAX: usize = 4 << 20;
+
+/// Blocks that are looked through for one before a map of all is asked.
+const LATEST: usize = 16;
 
 /// A batch in the making.
 #[derive(Debug)]
 pub(super) struct Assembler {
     columns: Vec<SegmentColumn>,
     batch_rows: usize,
+    text_max: usize,
+    /// Places of the columns of text.
+    texts: Vec<usize>,
+    memory: Option<Memory>,
     blocks: Vec<Arc<Block>>,
+    /// Place of each block by its address, once there are many.
+    places: HashMap<usize, u32>,
     held_bytes: usize,
+    /// Whether a block came since the idle ones were last counted.
+    grown: bool,
     pieces: Vec<Piece>,
     /// Of rows merged from several blocks: for each the block and row of its time, then of each
     /// column.
     picks: Vec<(u32, u32)>,
     runs: Vec<SeriesRun>,
     rows: usize,
+    text_bytes: usize,
     done: VecDeque<SortedRows>,
 }
 
@@ -37,16 +54,31 @@ enum Piece {
 }
 
 impl Assembler {
-    pub(super) fn new(columns: Vec<SegmentColumn>, batch_rows: usize) -> Self {
+    pub(super) fn new(
+        columns: Vec<SegmentColumn>,
+        batch_rows: usize,
+        text_max: usize,
+        memory: Option<Memory>,
+    ) -> Self {
+        let is_text = |kind: FieldType| matches!(kind, FieldType::String | FieldType::Bytes);
+        let texts = (0..columns.len())
+            .filter(|at| is_text(columns[*at].kind))
+            .collect();
         Self {
             columns,
             batch_rows: batch_rows.clamp(1, 1 << 24),
+            text_max,
+            texts,
+            memory,
             blocks: Vec::new(),
+            places: HashMap::new(),
             held_bytes: 0,
+            grown: false,
             pieces: Vec::new(),
             picks: Vec::new(),
             runs: Vec::new(),
             rows: 0,
+            text_bytes: 0,
             done: VecDeque::new(),
         }
     }
@@ -57,7 +89,8 @@ impl Assembler {
 
     /// A finished batch, if there is one.
     pub(super) fn ready(&mut self) -> Option<SortedRows> {
-        if self.done.is_empty() && self.rows >= self.batch_rows {
+        let full = self.rows >= self.batch_rows || self.text_bytes >= self.text_max;
+        if self.done.is_empty() && self.rows > 0 && full {
             return Some(self.build());
         }
         self.done.pop_front()
@@ -77,7 +110,16 @@ impl Assembler {
         runs: &[SeriesRun],
     ) {
         let long = len >= self.batch_rows.div_ceil(4);
-        if long && self.rows > 0 {
+        let texts = self
+            .texts
+            .iter()
+            .filter_map(|at| block.columns[*at].as_ref());
+        let bytes: usize = texts
+            .map(|values| text::bytes_in(values, start..start + len))
+            .sum();
+        // A slice that is over the bound alone is a batch without a copy.
+        let over = self.text_bytes + bytes > self.text_max;
+        if (long || over) && self.rows > 0 {
             let rows = self.build();
             self.done.push_back(rows);
         }
@@ -88,14 +130,15 @@ impl Assembler {
             len: len as u32,
         }));
         self.rows += len;
+        self.text_bytes += bytes;
         for run in runs {
             self.push_run(*run);
         }
         if long {
             let rows = self.build();
             self.done.push_back(rows);
-        } else if self.held_bytes > HELD_BYTES_MAX && self.blocks.len() > 1 {
-            self.compact();
+        } else {
+            self.compact_if_idle();
         }
     }
 
@@ -110,13 +153,24 @@ impl Assembler {
         let columns = std::iter::once(None).chain((0..self.columns.len()).map(Some));
         for column in columns {
             let picked = match pick(column) {
-                Some((block, row)) => (self.place_of(block), row as u32),
+                Some((block, row)) => {
+                    let values = column.and_then(|column| block.columns[column].as_ref());
+                    let bytes = values.map_or(0, |values| text::bytes_in(values, row..row + 1));
+                    self.text_bytes += bytes;
+                    (self.place_of(block), row as u32)
+                }
                 None => (NO_BLOCK, 0),
             };
             self.picks.push(picked);
         }
         self.rows += 1;
         self.push_run(run);
+        if self.rows >= self.batch_rows || self.text_bytes >= self.text_max {
+            let rows = self.build();
+            self.done.push_back(rows);
+        } else {
+            self.compact_if_idle();
+        }
     }
 
     fn push_run(&mut self, run: SeriesRun) {
@@ -126,24 +180,51 @@ impl Assembler {
         }
     }
 
-    /// The block's place among those of this batch. Only the latest are searched: a block that
-    /// stands twice costs nothing but a pointer.
+    /// The block's place among those of this batch.
     fn place_of(&mut self, block: &Arc<Block>) -> u32 {
-        let latest = self.blocks.len().saturating_sub(16);
+        let latest = self.blocks.len().saturating_sub(LATEST);
         let known = self.blocks[latest..]
             .iter()
             .rposition(|held| Arc::ptr_eq(held, block));
         if let Some(at) = known {
             return (latest + at) as u32;
         }
+        let address = Arc::as_ptr(block).addr();
+        if let Some(place) = self.places.get(&address).filter(|_| latest > 0) {
+            return *place;
+        }
+        let place = self.blocks.len() as u32;
         self.held_bytes += block.bytes;
+        self.grown = true;
+        self.places.insert(address, place);
         self.blocks.push(block.clone());
-        (self.blocks.len() - 1) as u32
+        place
     }
 
-    /// Copies the rows so far together and lets go of their blocks.
+    /// Copies the rows so far together and lets go of their blocks, where enough of these are held
+    /// for them alone. Pages that the merge still reads would not go away by it.
+    fn compact_if_idle(&mut self) {
+        if self.held_bytes <= IDLE_BYTES_MAX || !std::mem::take(&mut self.grown) {
+            return;
+        }
+        let idle = self
+            .blocks
+            .iter()
+            .filter(|block| Arc::strong_count(block) == 1);
+        // What is there of an earlier copy stays whole by another one.
+        let idle: usize = idle
+            .filter(|block| !block.is_copy)
+            .map(|block| block.bytes)
+            .sum();
+        if idle > IDLE_BYTES_MAX {
+            self.compact();
+        }
+    }
+
     fn compact(&mut self) {
+        let text_bytes = self.text_bytes;
         let rows = self.build();
+        self.text_bytes = text_bytes;
         self.rows = rows.len();
         self.runs = rows.runs;
         let part = Part {
@@ -153,8 +234,9 @@ impl Assembler {
         };
         self.pieces.push(Piece::Slice(part));
         let columns = rows.columns.into_iter().map(Some).collect();
-        self.blocks
-            .push(Arc::new(Block::new(rows.times, columns, None)));
+        let block = Block::copied(rows.times, columns, self.memory.as_ref());
+        self.held_bytes = block.bytes;
+        self.blocks.push(Arc::new(block));
     }
 
     fn build(&mut self) -> SortedRows {
@@ -199,7 +281,8 @@ impl Assembler {
         self.pieces.clear();
         self.picks.clear();
         self.blocks.clear();
-        self.held_bytes = 0;
+        self.places.clear();
+        (self.held_bytes, self.text_bytes, self.grown) = (0, 0, false);
         SortedRows {
             runs: std::mem::take(&mut self.runs),
             times,

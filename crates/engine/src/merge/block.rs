@@ -1,11 +1,15 @@
 //! Blocks: decoded rows that a batch in the making may hold slices of.
 
 use crate::error::{EngineError, Result};
-use crate::memory::{Holder, MemoryAccountant};
+use crate::memory::{Held, Holder, MemoryAccountant};
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::ScalarBuffer;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long a page waits for memory at most, and when who was refused may try again.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Rows of one page of a segment, or of one chunk: times, and the columns asked for (`None` where
 /// the source has no such column).
@@ -15,29 +19,74 @@ pub(super) struct Block {
     pub(super) columns: Vec<Option<ArrayRef>>,
     /// Bytes decoded for it; 0 where it shares memory that others hold anyway.
     pub(super) bytes: usize,
-    _memory: Option<Reservation>,
+    /// Whether it is a copy of rows of other blocks, which let those go.
+    pub(super) is_copy: bool,
+    _held: Option<Held>,
 }
 
 impl Block {
-    pub(super) fn new(
+    /// Rows that share memory which others hold anyway.
+    pub(super) fn shared(times: ScalarBuffer<i64>, columns: Vec<Option<ArrayRef>>) -> Self {
+        Self {
+            times,
+            columns,
+            bytes: 0,
+            is_copy: false,
+            _held: None,
+        }
+    }
+
+    /// Rows of a decoded page, for which memory is taken.
+    ///
+    /// # Errors
+    /// `Busy` where there is none below the ceiling, and none comes free in a while.
+    pub(super) fn decoded(
         times: ScalarBuffer<i64>,
         columns: Vec<Option<ArrayRef>>,
-        memory: Option<Reservation>,
+        memory: Option<&Memory>,
+    ) -> Result<Self> {
+        let bytes = bytes_of(&times, &columns);
+        let held = match memory {
+            None => None,
+            Some(memory) => {
+                let mut held = Held::none(&memory.accountant, memory.holder);
+                if !held.wait_grow(bytes, WAIT_MAX) {
+                    return Err(memory.refuse(bytes));
+                }
+                Some(held)
+            }
+        };
+        Ok(Self {
+            times,
+            columns,
+            bytes,
+            is_copy: false,
+            _held: held,
+        })
+    }
+
+    /// Rows that were copied together, so that others could be let go of: they are counted without
+    /// asking.
+    pub(super) fn copied(
+        times: ScalarBuffer<i64>,
+        columns: Vec<Option<ArrayRef>>,
+        memory: Option<&Memory>,
     ) -> Self {
-        let bytes = memory.as_ref().map_or(0, |memory| memory.bytes);
+        let bytes = bytes_of(&times, &columns);
+        let count = |memory: &Memory| Held::counted(&memory.accountant, memory.holder, bytes);
         Self {
             times,
             columns,
             bytes,
-            _memory: memory,
+            is_copy: true,
+            _held: memory.map(count),
         }
     }
+}
 
-    /// Bytes of a decoded page.
-    pub(super) fn bytes_of(times: &ScalarBuffer<i64>, columns: &[Option<ArrayRef>]) -> usize {
-        let columns = columns.iter().flatten().map(Array::get_buffer_memory_size);
-        size_of_val(&times[..]) + columns.sum::<usize>()
-    }
+fn bytes_of(times: &ScalarBuffer<i64>, columns: &[Option<ArrayRef>]) -> usize {
+    let columns = columns.iter().flatten().map(Array::get_buffer_memory_size);
+    size_of_val(&times[..]) + columns.sum::<usize>()
 }
 
 /// On whose account blocks are held.
@@ -47,47 +96,21 @@ pub(super) struct Memory {
     holder: Holder,
 }
 
-/// Bytes taken from the accountant, given back on drop.
-#[derive(Debug)]
-pub(super) struct Reservation {
-    memory: Option<Memory>,
-    bytes: usize,
-}
-
 impl Memory {
     pub(super) fn new(accountant: Arc<MemoryAccountant>, holder: Holder) -> Self {
         Self { accountant, holder }
     }
-}
 
-impl Reservation {
-    /// Takes `bytes` from `memory`; without one, only counts them.
-    ///
-    /// # Errors
-    /// `Busy` where they do not fit below the ceiling.
-    pub(super) fn take(memory: Option<&Memory>, bytes: usize) -> Result<Self> {
-        if let Some(memory) = memory
-            && !memory.accountant.try_grow(memory.holder, bytes)
-        {
-            return Err(EngineError::Busy {
-                reason: format!(
-                    "no memory for {bytes} more bytes of pages below the limit of {} bytes",
-                    memory.accountant.limit()
-                ),
-                retry_after: Duration::from_secs(1),
-            });
-        }
-        Ok(Self {
-            memory: memory.cloned(),
-            bytes,
-        })
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        if let Some(memory) = &self.memory {
-            memory.accountant.shrink(memory.holder, self.bytes);
+    fn refuse(&self, bytes: usize) -> EngineError {
+        EngineError::Busy {
+            reason: format!(
+                "no memory for {bytes} more bytes of pages: {} of {} bytes are in use, {} of them \
+                 by pages",
+                self.accountant.used(),
+                self.accountant.limit(),
+                self.accountant.used_by(self.holder),
+            ),
+            retry_after: RETRY_AFTER,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A cursor over one source: its rows in order, of the series and times asked for, without those
 //! that tombstones cover. Row groups, pages and columns are loaded when they are reached.
 
-use super::block::{Block, Reservation};
+use super::block::Block;
 use super::copy::{CopyRule, WholePage};
 use super::key::{Head, Key};
 use super::page_plan::{self, GroupPlan, PagePlan, Span, selected_runs};
@@ -184,18 +184,16 @@ impl Cursor {
         if let Some(block) = &page.block {
             return Ok(block.clone());
         }
-        let (columns, bytes) = match &self.source.data {
+        let times = page.times.clone();
+        let block = Arc::new(match &self.source.data {
             Data::Segment(segment, _) => {
                 let columns = read_columns(segment, self.group, page, scope)?;
-                let bytes = Block::bytes_of(&page.times, &columns);
-                (columns, bytes)
+                Block::decoded(times, columns, scope.memory.as_ref())?
             }
-            Data::Chunk(_) => (in_memory_columns(&self.source, &scope.columns), 0),
+            Data::Chunk(_) => Block::shared(times, in_memory_columns(&self.source, &scope.columns)),
             #[cfg(test)]
-            Data::Rows(_) => (in_memory_columns(&self.source, &scope.columns), 0),
-        };
-        let memory = Reservation::take(scope.memory.as_ref(), bytes)?;
-        let block = Arc::new(Block::new(page.times.clone(), columns, Some(memory)));
+            Data::Rows(_) => Block::shared(times, in_memory_columns(&self.source, &scope.columns)),
+        });
         page.block = Some(block.clone());
         Ok(block)
     }

@@ -77,7 +77,7 @@ proptest! {
     fn a_merge_is_sort_and_last_write_wins(
         given in given(),
         tombstones in tombstones(),
-        batch_rows in 1..50usize,
+        (batch_rows, batch_text_bytes) in (1..50usize, prop_oneof![Just(1 << 20), 0..40usize]),
         wanted in proptest::option::of(proptest::collection::btree_set(0..5u32, 0..4)),
         range in (0..30i64, 0..40i64),
     ) {
@@ -88,7 +88,7 @@ proptest! {
         });
         let sources = given.iter().map(|source| source.source(&tombstones)).collect();
         let series = wanted.map(|wanted| Arc::new(wanted.into_iter().collect()));
-        let options = MergeOptions { range, series, ..options(batch_rows) };
+        let options = MergeOptions { range, series, batch_text_bytes, ..options(batch_rows) };
         let got = merged(sources, options).unwrap();
         prop_assert_eq!(got, expected.into_iter().collect::<Vec<_>>());
     }
@@ -180,4 +180,51 @@ fn rows_that_are_rewritten_whole_come_from_the_newest_in_one_piece() {
             .load(std::sync::atomic::Ordering::Relaxed),
         500
     );
+}
+
+/// Rows of one series whose texts have a hundred bytes each, with a number in every other one.
+fn texts(times: impl Iterator<Item = i64>) -> Rows {
+    let fields = |time: i64| ((time % 2 == 0).then_some(time), Some("t".repeat(100)));
+    times.map(|time| ((1, time), fields(time))).collect()
+}
+
+/// Bytes of text of each batch of a merge whose batches have some 1,000 bytes of text.
+fn text_of_batches(given: &[Given]) -> Vec<usize> {
+    let sources = given.iter().map(|given| given.source(&[])).collect();
+    let options = MergeOptions {
+        batch_text_bytes: 1000,
+        ..options(8192)
+    };
+    let mut merge = Merge::new(sources, options);
+    let mut all = Vec::new();
+    while let Some(rows) = merge.next_rows().unwrap() {
+        all.push(crate::text::bytes_of(&rows.columns));
+    }
+    all
+}
+
+#[test]
+fn batches_that_are_put_together_are_bounded_by_their_text() {
+    let given = |late, sequence_max, rows| Given {
+        late,
+        sequence_max,
+        rows,
+    };
+    // Rows of two sources in turn, then rows that both have.
+    let turns = [
+        given(false, 1, texts((0..400).step_by(2))),
+        given(false, 2, texts((1..400).step_by(2))),
+    ];
+    let bytes = text_of_batches(&turns);
+    assert_eq!(bytes.iter().sum::<usize>(), 400 * 100);
+    assert!(bytes.iter().all(|bytes| *bytes <= 1100), "{bytes:?}");
+    let twice = [
+        given(false, 1, texts(0..400)),
+        given(true, 2, texts(0..400)),
+    ];
+    let bytes = text_of_batches(&twice);
+    assert_eq!(bytes.iter().sum::<usize>(), 400 * 100);
+    assert!(bytes.iter().all(|bytes| *bytes <= 1100), "{bytes:?}");
+    // What one source holds as one array may be handed on as one slice.
+    assert_eq!(text_of_batches(&twice[..1]), [40_000]);
 }

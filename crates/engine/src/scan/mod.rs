@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::filter::SeriesSelection;
 use crate::memory::{Holder, MemoryAccountant};
 use crate::merge::{Merge, MergeOptions, Source};
+use crate::text::BATCH_TEXT_BYTES;
 use crate::view::ShardView;
 use marigram_model::{ColumnId, SortedRows, TableId, TimeRange};
 use marigram_segment::SegmentColumn;
@@ -170,7 +171,8 @@ pub(crate) fn partitions(
                 series: Some(series.clone()),
                 bounds: request.bounds.clone(),
                 batch_rows: request.batch_rows.min(rows_left),
-                memory: Some((memory.clone(), Holder::Query)),
+                batch_text_bytes: BATCH_TEXT_BYTES,
+                memory: Some((memory.clone(), Holder::Scan)),
                 metrics: Some(metrics.clone()),
                 territory,
             };

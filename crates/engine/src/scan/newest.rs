@@ -2,31 +2,43 @@
 //! are not touched for series that have newer rows.
 
 use super::sources::{chunks_of, sources_of, truncate};
-use crate::error::Result;
-use crate::memory::{Holder, MemoryAccountant};
+use crate::error::{EngineError, Result};
+use crate::memory::{Held, Holder, MemoryAccountant};
 use crate::merge::{Merge, MergeOptions};
+use crate::text::{self, BATCH_TEXT_BYTES};
 use crate::view::ShardView;
 use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
 use marigram_segment::SegmentColumn;
 use roaring::RoaringBitmap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Of a source's times, the share at their end that is looked at first: devices that still report
 /// have their newest rows there.
 const FIRST_SHARE: u64 = 16;
 
 const BATCH_ROWS: usize = 8192;
+/// Rows of what is given back, a batch.
+const COMBINED_ROWS: usize = 64 * 1024;
 
-/// The newest row of each of `series` that has one, sorted by series.
+/// How long what was found waits for memory at most.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// The newest row of each of `series` that has one, sorted by series, in batches that follow each
+/// other. What is found is held on the scans' account until all is there.
+///
+/// # Errors
+/// Damage or I/O errors in what is read; `Busy` where there is no memory for it.
 pub(crate) fn newest_rows(
     view: &ShardView,
     table: TableId,
     series: &RoaringBitmap,
     columns: &[SegmentColumn],
     memory: &Arc<MemoryAccountant>,
-) -> Result<SortedRows> {
+) -> Result<Vec<SortedRows>> {
     let mut left = series.clone();
     let mut found = Vec::new();
+    let mut held = Held::none(memory, Holder::Scan);
     let mut newest_max = Some(i64::MAX);
     while let Some(max) = newest_max.filter(|_| !left.is_empty()) {
         let Some(window) = newest_window(view, max) else {
@@ -37,10 +49,10 @@ pub(crate) fn newest_rows(
         let options = MergeOptions {
             range: window,
             series: Some(Arc::new(left.clone())),
-            memory: Some((memory.clone(), Holder::Query)),
+            memory: Some((memory.clone(), Holder::Scan)),
             ..MergeOptions::all(columns.to_vec(), BATCH_ROWS)
         };
-        let newest = last_of_each(Merge::new(sources, options))?;
+        let newest = last_of_each(Merge::new(sources, options), &mut held)?;
         for rows in &newest {
             rows.runs.iter().for_each(|run| {
                 left.remove(run.series.0);
@@ -49,7 +61,7 @@ pub(crate) fn newest_rows(
         found.extend(newest);
         newest_max = window.min.checked_sub(1);
     }
-    Ok(combine(&found, columns))
+    Ok(combine(&found, BATCH_TEXT_BYTES))
 }
 
 /// The newest times up to `max` in which there may be rows: a share of those of the segment or
@@ -82,7 +94,7 @@ fn view_reaches(view: &ShardView, max: i64, newest: TimeRange) -> bool {
 }
 
 /// The last row of each series of a merge, in batches sorted by series.
-fn last_of_each(mut merge: Merge) -> Result<Vec<SortedRows>> {
+fn last_of_each(mut merge: Merge, held: &mut Held) -> Result<Vec<SortedRows>> {
     let mut batches: Vec<SortedRows> = Vec::new();
     while let Some(rows) = merge.next_rows()? {
         let goes_on = |earlier: &SortedRows| {
@@ -105,41 +117,70 @@ fn last_of_each(mut merge: Merge) -> Result<Vec<SortedRows>> {
             })
             .collect();
         let series = rows.runs.iter().map(|run| run.series).collect();
-        batches.push(pick(&[rows], series, &lasts));
+        let picked = pick(&[&rows], series, &lasts);
+        let bytes = bytes_of(&picked);
+        if !held.wait_grow(bytes, WAIT_MAX) {
+            return Err(EngineError::Busy {
+                reason: format!("no memory for {bytes} more bytes of newest rows"),
+                retry_after: WAIT_MAX,
+            });
+        }
+        batches.push(picked);
     }
     Ok(batches)
 }
 
-/// Batches of one row a series (no series twice) as one, sorted by series.
-pub(crate) fn combine(batches: &[SortedRows], columns: &[SegmentColumn]) -> SortedRows {
-    let mut order: Vec<(SeriesId, usize, usize)> = Vec::new();
-    for (batch, rows) in batches.iter().enumerate() {
-        order.extend(
-            rows.runs
-                .iter()
-                .enumerate()
-                .map(|(row, run)| (run.series, batch, row)),
-        );
-    }
-    if order.is_empty() {
-        let columns = columns.iter().map(|column| column.kind.nulls(0)).collect();
-        return SortedRows {
-            runs: Vec::new(),
-            times: Vec::new().into(),
-            columns,
-        };
-    }
-    if let [only] = batches {
-        return only.clone();
-    }
-    order.sort_unstable();
-    let series = order.iter().map(|(series, _, _)| *series).collect();
-    let picks: Vec<(usize, usize)> = order.iter().map(|(_, batch, row)| (*batch, *row)).collect();
-    pick(batches, series, &picks)
+fn bytes_of(rows: &SortedRows) -> usize {
+    let columns = rows
+        .columns
+        .iter()
+        .map(|values| values.get_buffer_memory_size());
+    rows.len() * size_of::<(SeriesRun, i64)>() + columns.sum::<usize>()
 }
 
-/// Rows of batches as (batch, row), each of its own series.
-fn pick(batches: &[SortedRows], series: Vec<SeriesId>, picks: &[(usize, usize)]) -> SortedRows {
+/// Batches of one row a series (no series twice), sorted by series, in batches that follow each
+/// other and have about `text_max` bytes of text at most.
+pub(crate) fn combine(batches: &[SortedRows], text_max: usize) -> Vec<SortedRows> {
+    let mut order: Vec<(SeriesId, usize, usize)> = Vec::new();
+    for (batch, rows) in batches.iter().enumerate() {
+        let runs = rows.runs.iter().enumerate();
+        order.extend(runs.map(|(row, run)| (run.series, batch, row)));
+    }
+    if let [only] = batches {
+        return vec![only.clone()];
+    }
+    order.sort_unstable();
+    let sources: Vec<&SortedRows> = batches.iter().collect();
+    let mut combined = Vec::new();
+    let mut rest = &order[..];
+    while !rest.is_empty() {
+        let mut text_bytes = 0;
+        let fits = |(_, batch, row): &&(SeriesId, usize, usize)| {
+            let columns = batches[*batch].columns.iter();
+            text_bytes += columns
+                .map(|v| text::bytes_in(v, *row..*row + 1))
+                .sum::<usize>();
+            text_bytes <= text_max
+        };
+        let rows = rest
+            .iter()
+            .take(COMBINED_ROWS)
+            .take_while(fits)
+            .count()
+            .max(1);
+        let (part, behind) = rest.split_at(rows);
+        let series = part.iter().map(|(series, _, _)| *series).collect();
+        let picks: Vec<(usize, usize)> =
+            part.iter().map(|(_, batch, row)| (*batch, *row)).collect();
+        combined.push(pick(&sources, series, &picks));
+        rest = behind;
+    }
+    combined
+}
+
+/// Rows of batches as (batch, row), each of its own series. Together they must have less text than
+/// an array can hold.
+fn pick(batches: &[&SortedRows], series: Vec<SeriesId>, picks: &[(usize, usize)]) -> SortedRows {
     let columns = (0..batches.first().map_or(0, |rows| rows.columns.len()))
         .map(|column| {
             let arrays: Vec<_> = batches
@@ -147,7 +188,7 @@ fn pick(batches: &[SortedRows], series: Vec<SeriesId>, picks: &[(usize, usize)])
                 .map(|rows| rows.columns[column].as_ref())
                 .collect();
             arrow_select::interleave::interleave(&arrays, picks)
-                .expect("batches of one table have columns of the same types")
+                .expect("batches of one table have columns of the same types, and text is bounded")
         })
         .collect();
     SortedRows {
@@ -160,5 +201,41 @@ fn pick(batches: &[SortedRows], series: Vec<SeriesId>, picks: &[(usize, usize)])
             .map(|(batch, row)| batches[*batch].times[*row])
             .collect(),
         columns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::cast::AsArray;
+    use arrow_array::{ArrayRef, StringArray};
+
+    fn batch(rows: &[(u32, &str)]) -> SortedRows {
+        let texts: ArrayRef = Arc::new(rows.iter().map(|row| Some(row.1)).collect::<StringArray>());
+        let run = |row: &(u32, &str)| SeriesRun {
+            series: SeriesId(row.0),
+            rows: 1,
+        };
+        SortedRows {
+            runs: rows.iter().map(run).collect(),
+            times: rows.iter().map(|row| i64::from(row.0)).collect(),
+            columns: vec![texts],
+        }
+    }
+
+    #[test]
+    fn combined_rows_are_cut_by_their_text() {
+        let batches = [
+            batch(&[(1, "aaa"), (5, "a text that is over the bound alone")]),
+            batch(&[(0, "bb"), (3, "c"), (9, "")]),
+        ];
+        let combined = combine(&batches, 5);
+        let series =
+            |rows: &SortedRows| rows.runs.iter().map(|run| run.series.0).collect::<Vec<_>>();
+        let cut: Vec<_> = combined.iter().map(series).collect();
+        assert_eq!(cut, [vec![0, 1], vec![3], vec![5], vec![9]]);
+        let texts = combined[0].columns[0].as_string::<i32>();
+        assert_eq!((texts.value(0), texts.value(1)), ("bb", "aaa"));
+        assert!(combine(&[], 5).is_empty());
     }
 }

@@ -76,7 +76,7 @@ pub async fn read(
             drain(stream, max).await;
             return Err(HttpError::too_large("the body", max));
         }
-        if !lease.grow(part.len()) {
+        if !lease.grow_in_time(part.len()).await {
             drain(stream, max).await;
             return Err(HttpError::buffers_full());
         }
@@ -97,7 +97,8 @@ async fn drain(mut stream: BodyDataStream, max: usize) {
     }
 }
 
-/// Unpacks a body to at most `max` bytes. CPU-bound.
+/// Unpacks a body to at most `max` bytes. CPU-bound, and waits for memory: for a thread that may
+/// block, where the body is packed.
 ///
 /// # Errors
 /// 400 where it is not gzip, 413 where it is larger, 503 where bodies fill their memory.
@@ -125,7 +126,7 @@ pub fn unpack(
         if whole.len() + length > max {
             return Err(HttpError::too_large("the decompressed body", max));
         }
-        if !lease.grow(length) {
+        if !lease.grow_blocking(length) {
             return Err(HttpError::buffers_full());
         }
         whole.extend_from_slice(&part[..length]);
@@ -135,7 +136,7 @@ pub fn unpack(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::Gate;
+    use crate::gate::tests::gate;
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use std::io::Write;
@@ -150,10 +151,10 @@ mod tests {
     fn a_bomb_stops_at_the_limit() {
         let bomb = gzip(&vec![0; 1 << 20]);
         assert!(bomb.len() < 10_000);
-        let mut lease = Gate::new(1, 1 << 30).lease();
+        let mut lease = gate(1 << 30).lease();
         let error = unpack(bomb.clone(), Packing::Gzip, 100_000, &mut lease).unwrap_err();
         assert_eq!(error.status, StatusCode::PAYLOAD_TOO_LARGE);
-        let mut lease = Gate::new(1, 100_000).lease();
+        let mut lease = gate(100_000).lease();
         let error = unpack(bomb, Packing::Gzip, 1 << 30, &mut lease).unwrap_err();
         assert_eq!(error.status, StatusCode::SERVICE_UNAVAILABLE);
     }
@@ -162,7 +163,7 @@ mod tests {
     fn members_follow_one_another_and_a_cut_is_an_error() {
         let mut two = gzip(b"ab").to_vec();
         two.extend_from_slice(&gzip(b"cd"));
-        let mut lease = Gate::new(1, 1000).lease();
+        let mut lease = gate(1000).lease();
         let whole = unpack(Bytes::from(two.clone()), Packing::Gzip, 10, &mut lease).unwrap();
         assert_eq!(&whole[..], b"abcd");
         two.truncate(two.len() - 3);

@@ -43,10 +43,16 @@ pub async fn post(
     let form = Form::of(&headers)?;
     let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
     let mut lease = shared.gate.lease();
-    let limit = shared.config.body_bytes_max;
+    let limit = shared.config.body_bytes_max.min(shared.gate.body_bytes_max());
     let body = body::read(body, &headers, limit, &mut lease).await?;
     let packing = Packing::of(&headers)?;
-    let body = body::unpack(body, packing, limit, &mut lease)?;
+    let unpack = move || body::unpack(body, packing, limit, &mut lease).map(|body| (body, lease));
+    let (body, _lease) = if packing == Packing::Plain {
+        unpack()?
+    } else {
+        let unpacked = tokio::task::spawn_blocking(unpack).await;
+        unpacked.map_err(|error| ServiceError::Internal(error.to_string()))??
+    };
     let script = String::from_utf8(body.to_vec())
         .map_err(|error| HttpError::bad_request(format!("the SQL is not UTF-8: {error}")))?;
     run(shared, parameters, &script, form, ticket).await

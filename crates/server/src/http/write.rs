@@ -116,8 +116,11 @@ async fn store(
     let packing = Packing::of(headers)?;
     let _ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
     let mut lease = shared.gate.lease();
-    let body = body::read(body, headers, shared.config.body_bytes_max, &mut lease).await?;
-    let max = shared.config.unpacked_bytes_max;
+    // What can never be held is too large, and no reason to try again.
+    let ever = shared.gate.body_bytes_max();
+    let max = shared.config.body_bytes_max.min(ever);
+    let body = body::read(body, headers, max, &mut lease).await?;
+    let max = shared.config.unpacked_bytes_max.min(ever);
     let parsed = if packing == Packing::Plain && body.len() <= BYTES_INLINE {
         parse(body, packing, precision, max, lease)
     } else {
@@ -171,12 +174,28 @@ fn parse(
     unpacked_bytes_max: usize,
     mut lease: Lease,
 ) -> Result<Parsed, HttpError> {
+    let packed_bytes = lease.held();
     let body = body::unpack(body, packing, unpacked_bytes_max, &mut lease)?;
+    if packing != Packing::Plain {
+        lease.shrink(packed_bytes);
+    }
+    // The rows take about what their lines take. A small body does without: it may be parsed on a
+    // thread that must not wait.
+    let rows_bytes = if body.len() > BYTES_INLINE {
+        body.len()
+    } else {
+        0
+    };
+    if rows_bytes > 0 && !lease.grow_blocking(rows_bytes) {
+        return Err(HttpError::buffers_full());
+    }
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let now_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
     let parsed = lines::parse(&body, precision, now_ns, LineLimits::default());
+    drop(body);
+    lease.shrink(rows_bytes);
     let bad = parsed.errors.into_iter();
     let bad = bad
         .map(|error| BadLine {

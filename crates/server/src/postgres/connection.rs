@@ -57,7 +57,11 @@ impl<'a> Connection<'a> {
     /// # Errors
     /// Why the connection ended, other than by the client's wish.
     pub async fn run(socket: TcpStream, shared: &'a Shared, place: bool) -> Result<(), Gone> {
-        let mut io = Io::new(socket, shared.config.body_bytes_max);
+        let bytes_max = shared
+            .config
+            .body_bytes_max
+            .min(shared.gate.body_bytes_max());
+        let mut io = Io::new(socket, bytes_max, shared.gate.lease());
         let open = Self::open(&mut io, shared, place);
         let opened = tokio::select! {
             opened = tokio::time::timeout(STARTUP_TIMEOUT, open) => opened,
@@ -97,6 +101,7 @@ impl<'a> Connection<'a> {
         let error = match &gone {
             Gone::Socket(_) => return Err(gone),
             Gone::Malformed(malformed) => PgError::fatal("08P01", malformed.to_string()),
+            Gone::Full(_) => PgError::fatal("53200", gone.to_string()),
             Gone::Stopping => {
                 PgError::fatal("57P01", "the server is stopping; connect again later")
             }

@@ -1,6 +1,7 @@
 //! The socket of a connection: messages in, bytes out, and a watch on the client while a query
 //! runs.
 
+use crate::gate::Lease;
 use crate::postgres::cancel::Flag;
 use crate::postgres::error::PgError;
 use crate::postgres::messages::{self, Backend, Frontend, Opening};
@@ -18,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 const FLUSH_BYTES: usize = 128 << 10;
 /// Bytes that a client may send ahead while its query runs; more wait in the socket.
 const AHEAD_BYTES: usize = 1 << 20;
+/// Bytes of a message that every connection may hold; for larger ones memory is taken.
+const INPUT_BYTES_FREE: usize = 64 << 10;
 
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +34,9 @@ pub enum Gone {
     /// The server stops.
     #[error("the server stops")]
     Stopping,
+    /// There is no memory for what the client sends.
+    #[error("there is no memory for a message of more than {0} bytes now; send it again later")]
+    Full(usize),
 }
 
 /// Why a statement ends early.
@@ -78,11 +84,14 @@ pub struct Io {
     /// Messages that are not sent yet.
     pub out: Backend,
     bytes_max: usize,
+    /// Memory taken for the message in hand and for `input`.
+    lease: Lease,
 }
 
 impl Io {
-    /// Over a connected socket; no message of the client may have more than `bytes_max` bytes.
-    pub fn new(socket: TcpStream, bytes_max: usize) -> Self {
+    /// Over a connected socket; no message of the client may have more than `bytes_max` bytes, and
+    /// large ones take memory on `lease`.
+    pub fn new(socket: TcpStream, bytes_max: usize, lease: Lease) -> Self {
         let (reader, writer) = socket.into_split();
         let input = BytesMut::with_capacity(8 << 10);
         Self {
@@ -91,10 +100,16 @@ impl Io {
             input,
             out: Backend::default(),
             bytes_max,
+            lease,
         }
     }
 
     async fn fill(&mut self) -> Result<(), Gone> {
+        let needed = self.input.len().saturating_sub(INPUT_BYTES_FREE);
+        let more = needed.saturating_sub(self.lease.held());
+        if more > 0 && !self.lease.grow_in_time(more).await {
+            return Err(Gone::Full(self.input.len()));
+        }
         if self.reader.read_buf(&mut self.input).await? == 0 {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
@@ -118,6 +133,9 @@ impl Io {
 
     /// The next message.
     pub async fn next(&mut self) -> Result<Frontend, Gone> {
+        // The message before is done with.
+        let needed = self.input.len().saturating_sub(INPUT_BYTES_FREE);
+        self.lease.shrink(self.lease.held().saturating_sub(needed));
         loop {
             if let Some(message) = messages::take(&mut self.input, self.bytes_max)? {
                 return Ok(message);

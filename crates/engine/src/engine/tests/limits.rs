@@ -47,23 +47,43 @@ fn where_no_room_can_be_made_writes_are_refused_whole() {
     let engine = small(&world);
     engine.write("db", &wide_batch(0, 10_000), GROW).unwrap();
     let memory = engine.memory().clone();
-    let rest = memory.limit() - memory.used_by(Holder::SeriesIndex) - 100_000;
-    memory.grow(Holder::Query, rest);
+    let all = memory.limit();
+    memory.grow(Holder::Query, all);
+    // Over what is reserved for writes, and there is nothing else.
     let refused = engine
-        .write("db", &wide_batch(10_000, 10_000), GROW)
+        .write("db", &wide_batch(10_000, 20_000), GROW)
         .unwrap_err();
     assert!(matches!(refused, EngineError::Busy { .. }), "{refused}");
     assert_eq!(memory.used_by(Holder::Memtable), 0);
-    memory.shrink(Holder::Query, rest);
-    assert_eq!(read(&engine, "t").len(), 10_000);
-    engine
-        .write("db", &wide_batch(10_000, 10_000), GROW)
-        .unwrap();
-    assert_eq!(read(&engine, "t").len(), 20_000);
+    let usage = memory.usage(Holder::Memtable);
+    assert!(usage.waits > 0 && usage.refusals > 0, "{usage:?}");
+    // Within it, writing goes on however much queries hold.
+    for round in 1..6 {
+        let batch = wide_batch(round * 10_000, 10_000);
+        engine.write("db", &batch, GROW).unwrap();
+    }
+    memory.shrink(Holder::Query, all);
+    assert_eq!(read(&engine, "t").len(), 60_000);
     let huge = engine
         .write("db", &wide_batch(0, 200_000), GROW)
         .unwrap_err();
     assert!(matches!(huge, EngineError::Invalid(_)), "{huge}");
+}
+
+#[test]
+fn rows_that_a_reader_still_holds_stay_counted_after_their_flush() {
+    let world = World::new(1);
+    let engine = world.open_db();
+    engine.write("db", &wide_batch(0, 1000), GROW).unwrap();
+    let snapshot = engine.snapshot("db", "t").unwrap();
+    let other = engine.snapshot("db", "t").unwrap();
+    let bytes = engine.memory().used_by(Holder::Memtable);
+    engine.flush().unwrap();
+    assert_eq!(engine.memory().used_by(Holder::Memtable), bytes);
+    drop(snapshot);
+    assert_eq!(engine.memory().used_by(Holder::Memtable), bytes);
+    drop(other);
+    assert_eq!(engine.memory().used_by(Holder::Memtable), 0);
 }
 
 #[test]

@@ -1,0 +1,93 @@
+//! What the accountant gives to whom.
+
+use super::*;
+use std::sync::Arc;
+
+/// 32 parts of 10 bytes.
+const LIMIT: usize = 320;
+
+#[test]
+fn the_ceiling_holds_for_those_who_ask_and_counts_those_who_do_not() {
+    let memory = MemoryAccountant::new(LIMIT);
+    assert!(memory.try_grow(Holder::Memtable, 160));
+    assert!(
+        !memory.try_grow(Holder::Memtable, 1),
+        "half of the ceiling is its share"
+    );
+    // 320 less 160, and less what is reserved for requests, scans and compaction.
+    assert_eq!(memory.available(Holder::Query), 120);
+    assert!(!memory.try_grow(Holder::Query, 121));
+    assert!(memory.try_grow(Holder::Query, 120));
+    memory.grow(Holder::SeriesIndex, 500);
+    assert_eq!((memory.used(), memory.peak()), (780, 780));
+    memory.shrink(Holder::Memtable, 160);
+    assert_eq!((memory.used(), memory.used_by(Holder::Memtable)), (620, 0));
+    assert!(!memory.try_grow(Holder::Query, usize::MAX));
+    let usage = memory.usage(Holder::Query);
+    assert_eq!(
+        (usage.bytes, usage.peak_bytes, usage.refusals),
+        (120, 120, 2)
+    );
+}
+
+#[test]
+fn a_reserve_is_there_whatever_the_others_hold() {
+    let memory = MemoryAccountant::new(LIMIT);
+    memory.grow(Holder::Process, 2 * LIMIT);
+    assert!(memory.try_grow(Holder::Memtable, 40) && !memory.try_grow(Holder::Memtable, 1));
+    assert!(memory.try_grow(Holder::Query, 60) && !memory.try_grow(Holder::Query, 1));
+    assert!(memory.try_grow(Holder::Scan, 20) && !memory.try_grow(Holder::Scan, 1));
+    assert!(!memory.try_grow(Holder::LastValues, 1), "a cache has none");
+}
+
+#[test]
+fn the_reserves_leave_half_of_the_ceiling_to_whoever_asks() {
+    let reserved: usize = Holder::ALL.iter().map(|holder| holder.parts().0).sum();
+    assert!(2 * reserved <= PARTS, "{reserved} of {PARTS}");
+    assert!(
+        Holder::ALL
+            .iter()
+            .all(|holder| holder.parts().0 <= holder.parts().1)
+    );
+}
+
+#[test]
+fn what_is_measured_beyond_the_holders_counts_as_the_process() {
+    let memory = MemoryAccountant::new(LIMIT);
+    memory.grow(Holder::Query, 100);
+    memory.measured(250);
+    assert_eq!((memory.used(), memory.used_by(Holder::Process)), (250, 150));
+    memory.grow(Holder::Query, 50);
+    memory.measured(250);
+    assert_eq!(memory.used_by(Holder::Process), 100);
+    memory.measured(20);
+    assert_eq!((memory.used(), memory.used_by(Holder::Process)), (150, 0));
+}
+
+#[test]
+fn who_waits_gets_what_another_gives_back_and_refusals_are_told() {
+    let memory = Arc::new(MemoryAccountant::new(LIMIT));
+    let told = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = told.clone();
+    memory.on_refusal(move || {
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    });
+    let mut first = Held::none(&memory, Holder::Scan);
+    assert!(first.try_grow(120));
+    let mut second = Held::none(&memory, Holder::Scan);
+    assert!(!second.wait_grow(1, Duration::from_millis(5)));
+    let waiting = std::thread::spawn(move || second.wait_grow(100, Duration::from_secs(60)));
+    while memory.usage(Holder::Scan).waits < 2 {
+        std::thread::yield_now();
+    }
+    drop(first);
+    assert!(waiting.join().unwrap());
+    let usage = memory.usage(Holder::Scan);
+    assert_eq!((usage.bytes, usage.waits, usage.refusals), (0, 2, 1));
+    assert_eq!(told.load(std::sync::atomic::Ordering::Relaxed), 2);
+    drop(Held::counted(&memory, Holder::Recovery, 1000));
+    assert_eq!(
+        (memory.used(), memory.usage(Holder::Recovery).peak_bytes),
+        (0, 1000)
+    );
+}

@@ -1,0 +1,46 @@
+//! The memory ceiling at a small scale: rows are written while queries run in a loop, and the
+//! process never holds more than the limit and a tenth of it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what is measured is this machine's memory over this machine's time"
+)]
+
+#[path = "ceiling/allocator.rs"]
+mod allocator;
+#[path = "ceiling/workload.rs"]
+mod workload;
+
+use marigram::{Durability, OpenOptions};
+use workload::{Plan, run};
+
+const LIMIT: usize = 64 << 20;
+
+#[test]
+fn writing_while_aggregates_run_stays_under_the_ceiling() {
+    let rows = if cfg!(debug_assertions) { 1000 } else { 8000 };
+    let plan = Plan {
+        devices: 500,
+        rows,
+        batch_rows: 5000,
+        writers: 2,
+        questions: 5,
+        options: OpenOptions::default()
+            .shards(2)
+            .query_threads(2)
+            .background_threads(2)
+            .durability(Durability::Os)
+            .memory_limit(LIMIT),
+    };
+    let dir = tempfile::tempdir().unwrap();
+    allocator::give_back_soon();
+    let outcome = run(dir.path(), &plan).unwrap();
+    assert_eq!(outcome.failures, [] as [String; 0], "{outcome:?}");
+    assert_eq!(outcome.found, outcome.sent, "nothing is lost");
+    assert!(outcome.answers[0] > 0, "{outcome:?}");
+    assert!(outcome.accounted_max <= LIMIT, "{outcome:?}");
+    let grown = outcome.resident_max.saturating_sub(outcome.resident_before);
+    assert!(grown <= LIMIT / 10 * 11, "{grown} bytes: {outcome:?}");
+    assert!(std::fs::read_dir(dir.path().join("spill")).unwrap().next().is_none());
+}
