@@ -178,12 +178,11 @@ fn write_table(table: TableId, sources: Vec<Source>, output: &mut Output<'_>) ->
 
 /// Which pages are copied. Half-full ones are, so that a page of which each compaction changed a
 /// neighbour is not encoded again and again; in a cold result, which stays, only full ones, and
-/// none where the table's settings ask for more than what a flush writes by default.
+/// none where the table's settings ask for encodings that its pages need not have.
 fn copy_rule(layout: &TableLayout, cold: bool) -> CopyRule {
     let full = (layout.page_bytes / 8).max(1);
     let least = if cold { full } else { full.div_ceil(2) };
-    let plain = TableLayout::auto(TableOptions::PAGE_BYTES, layout.columns.len());
-    let anew = cold && *layout != plain;
+    let anew = cold && *layout != TableLayout::auto(layout.page_bytes, layout.columns.len());
     CopyRule {
         rows: if anew { 1..=0 } else { least..=full },
         // Text is encoded to a fraction of its size.
