@@ -11,7 +11,7 @@ use marigram_manifest::{Catalog, CatalogEdit, ManifestError};
 use marigram_model::{
     FieldColumn, FieldType, Limits, TableId, TableOptions, TableSchema, TagColumn, TagType,
 };
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -79,6 +79,11 @@ impl Schemas {
             health,
             visible,
         })
+    }
+
+    /// Holds back every change until the guard is dropped.
+    pub fn hold(&self) -> MutexGuard<'_, Catalog> {
+        self.durable.lock()
     }
 
     /// Names of databases, ascending.

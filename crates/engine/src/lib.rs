@@ -12,10 +12,11 @@
 //! Modules stand in an order, and none imports one that stands later:
 //! error, options, names, memory, chunk, view; merge, filter, scan, last, snapshot, compaction;
 //! catalog, resolve, marks, memtable, commit, route, health, stats, shard, flush, maintain,
-//! recovery, status, directory, verify, background, admission, engine.
+//! recovery, status, directory, backup, verify, background, admission, engine.
 
 mod admission;
 mod background;
+pub mod backup;
 mod catalog;
 mod chunk;
 mod commit;
