@@ -3,8 +3,11 @@
 //! A run is a number of *lives* of one data directory. In each life the engine opens it, what it
 //! reads is compared with the model, and work goes on until the life's trouble ends it: power
 //! fails in the middle of some operation, an I/O error or a full disk turns the engine read-only,
-//! the process is killed, or nothing happens at all. Everything follows from the run's seed.
+//! the process is killed, or nothing happens at all. Between lives backups are restored, also with
+//! losses of power in the middle, and compared with what the model was when they were taken.
+//! Everything follows from the run's seed.
 
+mod backups;
 mod changes;
 mod checks;
 mod machine;
@@ -22,7 +25,14 @@ pub use workload::{Action, Workload, to_batch};
 /// What was wrong, and the steps that led there.
 pub fn run(seed: u64, verbose: bool) -> Result<Summary, String> {
     let machine = Machine::new(seed);
-    let mut machine = if verbose { machine.verbose() } else { machine };
+    run_machine(if verbose { machine.verbose() } else { machine })
+}
+
+/// Runs a machine to its end.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_machine(mut machine: Machine) -> Result<Summary, String> {
     let lives = machine.draw_lives();
     let result = (0..lives)
         .try_for_each(|_| machine.live())

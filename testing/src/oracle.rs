@@ -113,6 +113,8 @@ pub enum Change {
         /// Table.
         table: String,
     },
+    /// The end of the database with all tables, and a new, empty one of its name.
+    DropDatabase,
 }
 
 impl Change {
@@ -155,6 +157,7 @@ impl Oracle {
             Change::DropTable { table } => {
                 self.tables.remove(table);
             }
+            Change::DropDatabase => self.tables.clear(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! `MARIGRAM_CRASH_SEEDS=100000` runs more of them, `MARIGRAM_CRASH_SEED=7` runs one.
 #![allow(clippy::disallowed_methods, reason = "tests print how long they took")]
 
-use marigram_testing::crash::{Machine, Summary, Trouble, run};
+use marigram_testing::crash::{Machine, Summary, Trouble, run, run_machine};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,6 +15,8 @@ use std::time::Instant;
 const SEEDS: u64 = 2_000;
 const THREADS: usize = 2;
 const FAILURES_SHOWN: usize = 40;
+/// A machine whose second life flushes, compacts and backs up.
+const BUSY_SEED: u64 = 144;
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
@@ -114,20 +116,28 @@ fn random_work_survives_crashes_errors_and_full_disks() {
 
 #[test]
 fn a_life_survives_a_crash_at_each_of_its_operations() {
-    // The same life each time, up to the operation at which the power fails.
+    // The same life each time, up to the operation at which the power fails. Gives its operations.
     let life = |crash_at: Option<u64>| {
-        let mut machine = Machine::new(1);
+        let mut machine = Machine::new(BUSY_SEED);
+        let mut ops = 0;
         let lived = machine
             .live_with(Trouble::None, 40)
             .and_then(|()| machine.live_with(crash_at.map_or(Trouble::None, Trouble::Power), 60))
-            .and_then(|()| machine.finish());
+            .and_then(|()| {
+                ops = machine.life_ops();
+                machine.finish()
+            });
         match lived {
-            Ok(()) => Ok(machine.summary()),
+            Ok(()) => Ok(Summary {
+                ops,
+                ..machine.summary()
+            }),
             Err(reason) => Err(format!("{reason}\n{}", machine.trace())),
         }
     };
-    let ops = life(None).unwrap().ops;
-    if let Err(failures) = run_all(ops, |at| life(Some(at))) {
+    let whole = life(None).unwrap();
+    assert!(whole.backups >= 2 && whole.merges >= 10, "{whole:?}");
+    if let Err(failures) = run_all(whole.ops, |at| life(Some(at))) {
         panic!("by the operation of the second life at which the power fails: {failures}");
     }
 }
@@ -137,4 +147,21 @@ fn a_seed_runs_the_same_way_each_time() {
     for seed in 0..20 {
         assert_eq!(run(seed, false), run(seed, false));
     }
+}
+
+#[test]
+fn the_simulation_finds_rows_that_were_acknowledged_too_early() {
+    let found = (0..100).find_map(|seed| run_machine(Machine::new(seed).careless()).err());
+    let reason = found.expect("a database without fsync loses rows");
+    assert!(
+        reason.contains("missing") || reason.contains("instead of"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn the_simulation_finds_backups_that_show_another_moment() {
+    let found = (0..100).find_map(|seed| run_machine(Machine::new(seed).misremembering()).err());
+    let reason = found.expect("backups are restored and compared");
+    assert!(reason.contains("backup"), "{reason}");
 }

@@ -23,6 +23,7 @@
 mod terminal;
 mod allocator;
 mod answer;
+mod backup;
 mod client;
 mod demo;
 mod export;
@@ -32,6 +33,7 @@ mod lab;
 mod line_text;
 mod remote;
 mod reply;
+mod restore;
 mod script;
 mod serve;
 mod settings;
@@ -71,6 +73,10 @@ enum Command {
     Inspect(inspect::Inspect),
     /// Read every byte of a data directory and check every checksum
     Verify(verify::Verify),
+    /// Copy a database into a folder of backups: of a running server, or of a data directory
+    Backup(backup::Backup),
+    /// Make a data directory of a backup, or bring partitions of one into a database
+    Restore(restore::Restore),
     /// See Marigram at work on real sensor data and a small fleet of trucks
     Demo(demo::Demo),
     /// Measure Marigram and its peers: the laboratory
@@ -87,6 +93,8 @@ fn main() -> ExitCode {
         Command::Export(command) => command.run(),
         Command::Inspect(command) => command.run(),
         Command::Verify(command) => command.run(),
+        Command::Backup(command) => command.run(),
+        Command::Restore(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Lab(command) => command.run(),
     };

@@ -2,13 +2,14 @@
 
 use crate::line_text;
 use crate::reply::{Failure, Reply, Rows};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use arrow::array::{Array, AsArray};
 use arrow::ipc::reader::StreamReader;
 use marigram_model::WriteBatch;
 use marigram_service::{Rejected, WriteReport};
 use serde::Deserialize;
 use std::io::Read;
+use std::path::Path;
 use std::time::Duration;
 use ureq::http::Response;
 use ureq::{Agent, Body};
@@ -21,6 +22,25 @@ pub struct Remote {
 
 const ARROW: &str = "application/vnd.apache.arrow.stream";
 const TRIES_MAX: u32 = 20;
+
+/// What `/api/v1/backup` answers.
+#[derive(Deserialize)]
+pub struct RemoteBackup {
+    /// Its number.
+    pub number: u64,
+    /// The folder on the server's machine.
+    pub dir: String,
+    /// The moment that it shows, ns since the epoch.
+    pub taken_ns: i64,
+    /// Bytes of all its files.
+    pub bytes: u64,
+    /// Bytes that the folder did not have before.
+    pub bytes_new: u64,
+    /// Numbers of older backups that were removed.
+    pub pruned: Vec<u64>,
+    /// What did not go as it should.
+    pub warnings: Vec<String>,
+}
 
 /// What `/write` answers when lines were refused.
 #[derive(Default, Deserialize)]
@@ -99,6 +119,26 @@ impl Remote {
             "cannot reach {}: {error}; is `marigram serve` running?",
             self.url
         ))
+    }
+
+    /// Asks the server for a backup into `dir` on its machine (none: its own folder of backups).
+    pub fn backup(&self, dir: Option<&Path>, keep: Option<usize>) -> Result<RemoteBackup> {
+        let mut request = self.agent.post(format!("{}/api/v1/backup", self.url));
+        if let Some(dir) = dir {
+            request = request.query("dir", dir.to_string_lossy());
+        }
+        if let Some(keep) = keep {
+            request = request.query("keep", keep.to_string());
+        }
+        let response = request
+            .send_empty()
+            .map_err(|error| self.unreachable(&error))?;
+        if !response.status().is_success() {
+            bail!("{}", failure(response).message);
+        }
+        let text = text(response);
+        serde_json::from_str(&text)
+            .with_context(|| format!("the server's answer is not understood: {text}"))
     }
 
     /// Stores batches as line protocol; waits where the server is busy.

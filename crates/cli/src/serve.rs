@@ -57,7 +57,8 @@ impl Serve {
             let services = Services {
                 ingest: shared.clone(),
                 query: shared.clone(),
-                status: shared,
+                status: shared.clone(),
+                backup: shared,
             };
             let running = marigram_server::start(config, services).await?;
             print_banner(&dir, &db, &running);

@@ -39,6 +39,8 @@ settings! {
     "MARIGRAM_HTTP" "ADDRESS" http: String,
     /// Where PostgreSQL's protocol listens, or "off" [default: 127.0.0.1:5432]
     "MARIGRAM_POSTGRES" "ADDRESS" postgres: String,
+    /// Folder in which HTTP may ask for backups [default: backups are not taken by request]
+    "MARIGRAM_BACKUP_DIR" "DIR" backup_dir: PathBuf,
     /// What to log: error, warn, info, debug, trace, or a filter by module [default: info]
     "MARIGRAM_LOG" "LEVEL" log: String,
     /// When an acknowledged write is safe from power loss: fsync, interval, os [default: fsync]
@@ -120,6 +122,7 @@ impl Settings {
         if config.http.is_none() && config.postgres.is_none() {
             bail!("http and postgres are both off: nothing would listen");
         }
+        config.backup_dir.clone_from(&self.backup_dir);
         let size = |size: Option<ByteSize>, default| size.map_or(default, |size| size.0);
         config.body_bytes_max = size(self.body_limit, config.body_bytes_max);
         config.unpacked_bytes_max = size(self.unpacked_limit, config.unpacked_bytes_max);

@@ -1,18 +1,19 @@
-//! `marigram verify`: reads every byte of a data directory and checks every checksum.
+//! `marigram verify`: reads every byte of a data directory, or of a folder of backups, and checks
+//! every checksum.
 
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Args;
-use marigram::{Engine, Env};
+use marigram::{Engine, Env, backup};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Check a data directory.
+/// Check a data directory or a folder of backups.
 #[derive(Args)]
 pub struct Verify {
-    /// Data directory
+    /// Data directory, or folder of backups
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 }
@@ -20,39 +21,45 @@ pub struct Verify {
 impl Verify {
     /// Runs the command. Exit status 1 where something is damaged.
     pub fn run(self) -> Result<ExitCode> {
-        if !self.dir.is_dir() {
-            bail!("there is no directory {}", self.dir.display());
-        }
-        if !self.dir.join("MARIGRAM").exists() {
-            bail!(
-                "{} is no data directory of Marigram: it has no file MARIGRAM",
-                self.dir.display()
-            );
-        }
-        let begin = Instant::now();
-        let mut damaged = 0u64;
-        Engine::verify(&Env::real(), &self.dir, &mut |message| {
-            damaged += 1;
-            outln!("{message}");
-        })?;
-        let (files, bytes) = size(&self.dir);
-        let read = format!(
-            "{} in {} read in {}",
-            terminal::bytes(bytes),
-            terminal::counted(files, "file"),
-            terminal::span(begin.elapsed())
-        );
-        if damaged == 0 {
-            outln!("{read}: everything is whole");
-            return Ok(ExitCode::SUCCESS);
-        }
-        outln!("{read}: {} damaged", terminal::counted(damaged, "place"));
-        eprintln!(
-            "Rows elsewhere stay readable. Restore a damaged file from a backup, or delete the \
-             affected time range."
-        );
-        Ok(ExitCode::FAILURE)
+        run(&self.dir)
     }
+}
+
+/// Verifies a directory and tells what was found.
+pub fn run(dir: &Path) -> Result<ExitCode> {
+    if !dir.is_dir() {
+        bail!("there is no directory {}", dir.display());
+    }
+    if !dir.join("MARIGRAM").exists() && !backup::is_backup(&Env::real(), dir)? {
+        bail!(
+            "{} is no data directory of Marigram (it has no file MARIGRAM) and no folder of \
+                 backups",
+            dir.display()
+        );
+    }
+    let begin = Instant::now();
+    let mut damaged = 0u64;
+    Engine::verify(&Env::real(), dir, &mut |message| {
+        damaged += 1;
+        outln!("{message}");
+    })?;
+    let (files, bytes) = size(dir);
+    let read = format!(
+        "{} in {} read in {}",
+        terminal::bytes(bytes),
+        terminal::counted(files, "file"),
+        terminal::span(begin.elapsed())
+    );
+    if damaged == 0 {
+        outln!("{read}: everything is whole");
+        return Ok(ExitCode::SUCCESS);
+    }
+    outln!("{read}: {} damaged", terminal::counted(damaged, "place"));
+    eprintln!(
+        "Rows elsewhere stay readable. Restore a damaged file from a backup, or delete the \
+             affected time range."
+    );
+    Ok(ExitCode::FAILURE)
 }
 
 /// Files below a directory and their bytes.

@@ -12,7 +12,7 @@ use marigram_model::{
     ColumnCodec, FieldColumn, FieldType, Limits, TableId, TableOptions, TableSchema, TagColumn,
     TagType,
 };
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -85,6 +85,11 @@ impl Schemas {
             health,
             visible,
         })
+    }
+
+    /// Holds back every change until the guard is dropped.
+    pub fn hold(&self) -> MutexGuard<'_, Catalog> {
+        self.durable.lock()
     }
 
     /// Names of databases, ascending.

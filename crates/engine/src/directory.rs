@@ -1,7 +1,14 @@
 //! The data directory: its lock, and the file `MARIGRAM` that says what it is.
 //!
 //! `MARIGRAM` is written once, as text, so that a person who finds the directory can read it:
-//! a line `marigram data directory`, a line `format 1` and a line `shards N`.
+//! a line `marigram data directory`, a line `format 1`, a line `shards N`, and a line `lineage X`.
+//!
+//! The *lineage* tells directories apart that once were one: it is the time of birth, and a
+//! directory that is restored from a backup is born anew. In one lineage a shard's segment of one
+//! number is always the same file. Directories from before lineages have 0.
+//!
+//! A directory that is being restored has the file `RESTORING` from before its first file until
+//! after its last one, and is not opened.
 
 use crate::error::{EngineError, Result};
 use marigram_env::{Env, Lock};
@@ -9,8 +16,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Version of the layout of a data directory.
-const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 1;
 const TITLE: &str = "marigram data directory";
+/// The file of a directory that is not whole yet.
+pub(crate) const RESTORING: &str = "RESTORING";
 /// Most shards that a directory may have.
 const SHARDS_MAX: usize = 4096;
 
@@ -35,7 +44,7 @@ pub(crate) fn lock(env: &Env, dir: &Path) -> Result<Box<dyn Lock>> {
 
 /// Makes the names durable by which a new directory is found, as far as the process may: a name
 /// that somebody else's directory holds was there before.
-fn sync_names_of(env: &Env, dir: &Path) -> Result<()> {
+pub(crate) fn sync_names_of(env: &Env, dir: &Path) -> Result<()> {
     for parent in dir.ancestors().skip(1) {
         let parent = if parent.as_os_str().is_empty() {
             Path::new(".")
@@ -65,6 +74,33 @@ pub(crate) fn shards(env: &Env, dir: &Path, shards_new: usize) -> Result<usize> 
 
 /// The number of shards of an existing directory; `None` where the directory is new.
 pub(crate) fn read_shards(env: &Env, dir: &Path) -> Result<Option<usize>> {
+    refuse_unfinished(env, dir)?;
+    Ok(read(env, dir)?.map(|(shards, _)| shards))
+}
+
+/// The lineage of a directory; 0 for one that is older than lineages.
+pub(crate) fn lineage(env: &Env, dir: &Path) -> Result<u64> {
+    Ok(read(env, dir)?.map_or(0, |(_, lineage)| lineage))
+}
+
+/// An error where a restore was begun and did not end.
+fn refuse_unfinished(env: &Env, dir: &Path) -> Result<()> {
+    let path = dir.join(RESTORING);
+    if !env
+        .fs
+        .exists(&path)
+        .map_err(|error| EngineError::io(&path, error))?
+    {
+        return Ok(());
+    }
+    Err(EngineError::Invalid(format!(
+        "{} is only partly restored from a backup: restore into it once more",
+        dir.display()
+    )))
+}
+
+/// Shards and lineage, as `MARIGRAM` says; `None` where it is missing.
+fn read(env: &Env, dir: &Path) -> Result<Option<(usize, u64)>> {
     let path = dir.join("MARIGRAM");
     let io = |error| EngineError::io(&path, error);
     if !env.fs.exists(&path).map_err(io)? {
@@ -101,12 +137,22 @@ pub(crate) fn read_shards(env: &Env, dir: &Path) -> Result<Option<usize>> {
             "{shards} shards are not between 1 and {SHARDS_MAX}"
         )));
     }
-    Ok(Some(shards))
+    let lineage = match lines.next() {
+        None => 0,
+        Some(line) => line
+            .strip_prefix("lineage ")
+            .and_then(|text| u64::from_str_radix(text, 16).ok())
+            .ok_or_else(|| corrupt("its fourth line is not 'lineage …'".to_owned()))?,
+    };
+    Ok(Some((shards, lineage)))
 }
 
-fn write_shards(env: &Env, dir: &Path, shards: usize) -> Result<()> {
+/// Writes `MARIGRAM`, by which the directory becomes one of Marigram, of a new lineage.
+pub(crate) fn write_shards(env: &Env, dir: &Path, shards: usize) -> Result<()> {
     let (path, new) = (dir.join("MARIGRAM"), dir.join("MARIGRAM.new"));
-    let text = format!("{TITLE}\nformat {FORMAT_VERSION}\nshards {shards}\n");
+    let lineage = env.clock.now_ns();
+    let text =
+        format!("{TITLE}\nformat {FORMAT_VERSION}\nshards {shards}\nlineage {lineage:016x}\n");
     let write = || {
         let file = env.fs.create(&new)?;
         file.append(text.as_bytes())?;

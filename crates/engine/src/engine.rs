@@ -5,6 +5,7 @@ mod upkeep;
 mod write;
 
 use crate::background::Threads;
+use crate::backup::{self, BackupOptions, BackupReport};
 use crate::catalog::{TableChange, TableSpec};
 use crate::commit::Change;
 use crate::compaction::CompactionInfo;
@@ -312,6 +313,24 @@ impl Engine {
         self.opened()?.retain().map(drop)
     }
 
+    /// Copies the database, as it is at one moment after the call has begun, into a folder of
+    /// backups, which is made where it does not exist. Reads, writes and compactions go on.
+    ///
+    /// # Errors
+    /// If the folder is something else, another backup into it runs, a segment is damaged, the
+    /// disk refuses, or what this engine's disk holds is not known since an earlier failure.
+    /// Earlier backups are untouched then.
+    pub fn backup(&self, folder: &Path, options: BackupOptions) -> Result<BackupReport> {
+        let inner = self.opened()?;
+        let origin = backup::Origin {
+            env: &inner.context.env,
+            dir: &inner.dir,
+            schemas: &inner.schemas,
+            shards: &inner.shards,
+        };
+        backup::take(&origin, folder, options, || inner.flush())
+    }
+
     /// Every segment.
     pub fn segments(&self) -> Vec<SegmentInfo> {
         self.inner()
@@ -322,10 +341,11 @@ impl Engine {
     }
 
     /// Reads everything and checks every checksum; calls `damage` with one message for each
-    /// damaged place (file, offset, reason). Works on an open directory and on a closed one.
+    /// damaged place (file, offset, reason). Works on an open directory and on a closed one, and on a
+    /// folder of backups.
     ///
     /// # Errors
-    /// If `dir` is no data directory, or cannot be read at all.
+    /// If `dir` is neither, or cannot be read at all.
     pub fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> Result<()> {
         crate::verify::verify(env, dir, damage)
     }

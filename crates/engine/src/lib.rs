@@ -13,10 +13,11 @@
 //! error, options, names, memory, text, layout, chunk, view, pages; merge, filter, scan, last,
 //! snapshot, compaction;
 //! catalog, resolve, marks, memtable, commit, route, health, stats, shard, flush, maintain,
-//! recovery, status, directory, verify, background, admission, engine.
+//! recovery, status, directory, backup, verify, background, admission, engine.
 
 mod admission;
 mod background;
+pub mod backup;
 mod catalog;
 mod chunk;
 mod commit;

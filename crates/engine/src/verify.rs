@@ -5,6 +5,7 @@
 
 mod read_only;
 
+use crate::backup;
 use crate::directory::{read_shards, shard_dir};
 use crate::error::{EngineError, Result};
 use crate::shard::segment_path;
@@ -17,8 +18,12 @@ use read_only::ReadOnlyFs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Verifies a data directory; calls `damage` with one message for each damaged place.
+/// Verifies a data directory or a folder of backups; calls `damage` with one message for each
+/// damaged place.
 pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> Result<()> {
+    if backup::is_backup(env, dir)? {
+        return backup::verify(env, dir, damage);
+    }
     let shards = match read_shards(env, dir) {
         Ok(Some(shards)) => shards,
         Ok(None) => {

@@ -7,6 +7,7 @@ use crate::resident::Watch;
 use crate::runtime::QueryRuntime;
 use arrow::record_batch::RecordBatch;
 use futures::TryStreamExt;
+use marigram_engine::backup::{self, BackupOptions, BackupReport, RestoreReport};
 use marigram_engine::{Engine, EngineError, RejectedRow, TableSpec, WriteOptions, WriteReport};
 use marigram_env::Env;
 use marigram_model::{TableSchema, WriteBatch};
@@ -101,6 +102,19 @@ impl Marigram {
     /// If the last flush fails; what was acknowledged is in the log then.
     pub fn close(&self) -> Result<()> {
         Ok(self.engine.close()?)
+    }
+
+    /// Copies the database, as it is at one moment, into a folder of backups, which is made where
+    /// it does not exist; only what the folder does not have yet is copied. Keeps the newest
+    /// `keep` backups (`None`: all). Reads and writes go on. [`restore`](crate::restore) makes a
+    /// data directory of it.
+    ///
+    /// # Errors
+    /// If the folder is something else, another backup into it runs, a segment is damaged, or the
+    /// disk refuses. Earlier backups are untouched then.
+    pub fn backup(&self, folder: impl AsRef<Path>, keep: Option<usize>) -> Result<BackupReport> {
+        let options = BackupOptions { keep };
+        Ok(self.engine.backup(folder.as_ref(), options)?)
     }
 
     /// The storage engine, for tools that look inside.
@@ -260,6 +274,21 @@ fn empty(dir: &Path) -> std::io::Result<()> {
         Ok(()) | Err(_) => {}
     }
     std::fs::create_dir_all(dir)
+}
+
+/// Makes a data directory of the backup `number` (`None`: the newest one) in the folder `from`.
+/// `into` must be empty, missing, or left over from a restore that was cut short. Everything is
+/// checked on its way.
+///
+/// # Errors
+/// If there is no such backup, `into` holds something, the backup is damaged, or the disk refuses.
+pub fn restore(
+    from: impl AsRef<Path>,
+    number: Option<u64>,
+    into: impl AsRef<Path>,
+) -> Result<RestoreReport> {
+    let (env, from, into) = (Env::real(), from.as_ref(), into.as_ref());
+    Ok(backup::restore(&env, from, number, into)?)
 }
 
 impl OpenOptions {

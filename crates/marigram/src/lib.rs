@@ -29,8 +29,9 @@ mod units;
 
 pub use arrow;
 pub use arrow_rows::{Converted, Roles, convert};
-pub use database::Marigram;
+pub use database::{Marigram, restore};
 pub use error::{Error, Result};
+pub use marigram_engine::backup;
 pub use marigram_engine::{
     Engine, EngineError, EngineStatus, Holder, RejectedRow, TableSpec, WriteOptions, WriteReport,
 };
@@ -40,7 +41,7 @@ pub use marigram_model::{
     TimeRange, WriteBatch,
 };
 pub use marigram_service::{
-    Answer, DEFAULT_DATABASE, Ingest, Query, RowStream, ServiceError, Session, Status,
+    Answer, Backup, DEFAULT_DATABASE, Ingest, Query, RowStream, ServiceError, Session, Status,
 };
 pub use options::{Durability, OpenOptions};
 pub use resident::resident_bytes;

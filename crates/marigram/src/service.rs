@@ -1,4 +1,4 @@
-//! The database as servers see it: [`Ingest`], [`Query`] and [`Status`].
+//! The database as servers see it: [`Ingest`], [`Query`], [`Status`] and [`Backup`].
 //!
 //! Invariant: nothing here blocks the calling task. Writes run on threads for blocking work, and
 //! queries on the query threads, and stop when their reader goes away.
@@ -15,11 +15,12 @@ use futures::StreamExt;
 use marigram_engine::{EngineError, Holder};
 use marigram_model::{TableSchema, WriteBatch};
 use marigram_service::{
-    Answer, Ingest, Metric, Prepared, Query, Rejected, Result, ServiceError, Session, Status,
-    WriteReport,
+    Answer, Backup, BackupReport, Ingest, Metric, Prepared, Query, Rejected, Result, ServiceError,
+    Session, Status, WriteReport,
 };
 use std::any::Any;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Tables of one request that are written at the same time, so that they share a sync.
@@ -262,6 +263,28 @@ impl Status for Marigram {
 
     fn memory_max(&self) -> usize {
         self.engine.memory().share(Holder::Requests)
+    }
+}
+
+#[async_trait]
+impl Backup for Marigram {
+    async fn backup(&self, folder: &Path, keep: Option<usize>) -> Result<BackupReport> {
+        let (db, folder) = (self.clone(), folder.to_owned());
+        let taken = self
+            .runtime
+            .run_blocking(move || Self::backup(&db, &folder, keep))
+            .await?
+            .map_err(to_service)?;
+        Ok(BackupReport {
+            number: taken.info.number,
+            taken_ns: taken.info.taken_ns,
+            files: taken.info.files,
+            bytes: taken.info.bytes,
+            bytes_new: taken.info.bytes_new,
+            rows: taken.info.rows,
+            pruned: taken.pruned,
+            warnings: taken.warnings,
+        })
     }
 }
 

@@ -109,6 +109,12 @@ impl Segment {
         &self.path
     }
 
+    /// The open file, which can be read also after its name is gone.
+    #[must_use]
+    pub fn file(&self) -> &Arc<dyn File> {
+        &self.file
+    }
+
     /// What the segment holds as a whole.
     #[must_use]
     pub fn summary(&self) -> &SegmentSummary {

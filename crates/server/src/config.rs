@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Settings of the servers, as they stand in a configuration file.
@@ -15,6 +16,8 @@ pub struct ServerConfig {
     pub http: Option<SocketAddr>,
     /// Where the PostgreSQL protocol listens; not at all if absent. Port 0 takes a free one.
     pub postgres: Option<SocketAddr>,
+    /// The folder in which HTTP may ask for backups; nowhere if absent.
+    pub backup_dir: Option<PathBuf>,
     /// Largest request body as sent, and largest message of a PostgreSQL client, bytes.
     pub body_bytes_max: usize,
     /// Largest request body once decompressed, bytes.
@@ -35,6 +38,7 @@ impl Default for ServerConfig {
         Self {
             http: local(8086),
             postgres: local(5432),
+            backup_dir: None,
             body_bytes_max: 64 << 20,
             unpacked_bytes_max: 256 << 20,
             buffered_bytes_max: 512 << 20,

@@ -1,6 +1,6 @@
-//! What the servers serve: a database as three traits, so that no server knows which one.
+//! What the servers serve: a database as traits, so that no server knows which one.
 
-use marigram_service::{Ingest, Query, Status};
+use marigram_service::{Backup, Ingest, Query, Status};
 use std::sync::Arc;
 
 /// The database that is served.
@@ -12,4 +12,6 @@ pub struct Services {
     pub query: Arc<dyn Query>,
     /// Tells how the database is.
     pub status: Arc<dyn Status>,
+    /// Takes backups.
+    pub backup: Arc<dyn Backup>,
 }

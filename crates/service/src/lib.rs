@@ -1,5 +1,5 @@
-//! What servers ask of a database, as traits: take rows ([`Ingest`]), answer SQL ([`Query`]) and
-//! tell how it is ([`Status`]).
+//! What servers ask of a database, as traits: take rows ([`Ingest`]), answer SQL ([`Query`]),
+//! tell how it is ([`Status`]) and take backups ([`Backup`]).
 //!
 //! Transports stand above these traits and storage below them, so neither knows the other. No type
 //! of the engine or of the SQL planner appears here: rows come and go as Arrow or as
@@ -9,11 +9,13 @@
 //! that polls (the threads that serve connections); a future or stream that is dropped stops the
 //! work behind it, except that a write which has begun may still be stored.
 
+mod backup;
 mod error;
 mod ingest;
 mod query;
 mod status;
 
+pub use backup::{Backup, BackupReport};
 pub use error::{Result, ServiceError};
 pub use ingest::{Ingest, Rejected, WriteReport};
 pub use query::{Answer, DEFAULT_DATABASE, Prepared, Query, RowStream, Session};

@@ -137,6 +137,14 @@ impl Wal {
         Ok(())
     }
 
+    /// Name and length (bytes) of each file numbered `floor` or above, ascending. A file's first
+    /// bytes never change as long as the log takes records.
+    pub fn files_from(&self, floor: u64) -> impl Iterator<Item = (String, u64)> {
+        self.files
+            .range(floor..)
+            .map(|(number, bytes)| (file_name(*number), *bytes))
+    }
+
     /// Bytes in all files.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -33,6 +33,7 @@ impl Machine {
             Change::Delete { table, .. } | Change::DropTable { table } => {
                 exists(table) && !self.history.has_doubts()
             }
+            Change::DropDatabase => !self.history.has_doubts(),
         };
         if !sensible {
             return Ok(());
@@ -94,6 +95,9 @@ impl Machine {
                 engine.alter_table(DATABASE, table, &added).map(|_| ())
             }
             Change::DropTable { ref table } => engine.drop_table(DATABASE, table, false),
+            Change::DropDatabase => engine
+                .drop_database(DATABASE, false)
+                .and_then(|()| engine.create_database(DATABASE, false)),
         };
         Ok(match done {
             Ok(()) => Made {

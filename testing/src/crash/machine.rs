@@ -1,5 +1,6 @@
 //! A simulated machine with a data directory, and its lives.
 
+use super::backups::Backups;
 use super::checks::{check_files, check_random_read};
 use super::trouble::Trouble;
 use super::workload::{Action, START_NS, Workload};
@@ -33,6 +34,10 @@ pub struct Summary {
     pub ops: u64,
     /// Flushes and compactions that the engine counted.
     pub merges: u64,
+    /// Backups that were taken.
+    pub backups: u64,
+    /// Backups that were restored and compared.
+    pub restores: u64,
 }
 
 impl std::ops::AddAssign for Summary {
@@ -44,6 +49,8 @@ impl std::ops::AddAssign for Summary {
         self.rows += other.rows;
         self.ops += other.ops;
         self.merges += other.merges;
+        self.backups += other.backups;
+        self.restores += other.restores;
     }
 }
 
@@ -52,13 +59,16 @@ impl std::ops::AddAssign for Summary {
 pub struct Machine {
     pub(super) fs: SimFs,
     pub(super) clock: SimClock,
-    rng: Xoshiro256PlusPlus,
+    pub(super) rng: Xoshiro256PlusPlus,
     pub(super) work: Workload,
     pub(super) history: History,
-    options: EngineOptions,
+    pub(super) backups: Backups,
+    pub(super) options: EngineOptions,
     /// Things to do in a life, at most.
     actions_max: u32,
     pub(super) summary: Summary,
+    /// Operations of the file system in the last life.
+    life_ops: u64,
     trace: VecDeque<String>,
     /// Bytes of a step in the trace, at most.
     step_bytes_max: usize,
@@ -101,9 +111,11 @@ impl Machine {
             rng,
             work,
             history: History::new(shards),
+            backups: Backups::default(),
             options,
             actions_max,
             summary: Summary::default(),
+            life_ops: 0,
             trace: VecDeque::new(),
             step_bytes_max: 240,
         }
@@ -123,10 +135,30 @@ impl Machine {
         }
     }
 
+    /// Operations of the file system in the last life, before its end.
+    #[must_use]
+    pub fn life_ops(&self) -> u64 {
+        self.life_ops
+    }
+
     /// Keeps each step of the trace in full.
     #[must_use]
     pub fn verbose(mut self) -> Self {
         self.step_bytes_max = usize::MAX;
+        self
+    }
+
+    /// Acknowledges before an fsync. The simulation must find that rows are lost: a control.
+    #[must_use]
+    pub fn careless(mut self) -> Self {
+        self.options.durability = Durability::Os;
+        self
+    }
+
+    /// Expects of each backup another state than it has. The simulation must complain: a control.
+    #[must_use]
+    pub fn misremembering(mut self) -> Self {
+        self.backups.misremember = true;
         self
     }
 
@@ -156,6 +188,7 @@ impl Machine {
     /// What the engine did wrong.
     pub fn live_with(&mut self, trouble: Trouble, actions: u32) -> Checked {
         self.note(|| format!("a life with {trouble:?}"));
+        let first_op = self.fs.ops();
         trouble.plan(&self.fs);
         let engine = self.open(trouble)?;
         let lived = engine
@@ -165,6 +198,7 @@ impl Machine {
             Some(engine) if !self.fs.is_crashed() => self.end(engine, trouble),
             _ => Ok(()),
         });
+        self.life_ops = self.fs.ops() - first_op;
         let interrupted = self.fs.is_crashed();
         if self.rng.random_bool(if interrupted { 0.7 } else { 0.5 }) {
             self.note(|| format!("the power fails, in an operation: {interrupted}"));
@@ -175,7 +209,8 @@ impl Machine {
             self.fs.kill();
         }
         Trouble::end(&self.fs);
-        lived
+        lived?;
+        self.look_after_backups()
     }
 
     /// Opens a last time without trouble, closes in order and verifies every file.
@@ -192,11 +227,10 @@ impl Machine {
         let env = Env::simulated(&self.fs, &self.clock);
         let verified = Engine::verify(&env, Path::new(DIR), &mut |message| damage.push(message));
         verified.map_err(|error| format!("verify: {error}"))?;
-        if damage.is_empty() {
-            Ok(())
-        } else {
-            Err(format!("verify finds {damage:?}"))
+        if !damage.is_empty() {
+            return Err(format!("verify finds {damage:?}"));
         }
+        self.check_all_backups()
     }
 
     pub(super) fn note(&mut self, step: impl FnOnce() -> String) {
@@ -291,6 +325,7 @@ impl Machine {
                 Ok(())
             }
             Action::Read => self.read(engine, trouble),
+            Action::Backup(keep) => self.back_up(engine, trouble, keep),
         }
     }
 

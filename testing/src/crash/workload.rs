@@ -33,6 +33,21 @@ pub enum Action {
     Wait(u64),
     /// Reads something and compares it.
     Read,
+    /// Takes a backup; the folder keeps so many (`None`: all).
+    Backup(Option<usize>),
+}
+
+/// How the times of a write's rows lie to those before.
+#[derive(Clone, Copy, Debug)]
+enum Manner {
+    /// Each after its device's last one.
+    InOrder,
+    /// Mostly in order.
+    FewLate,
+    /// Mostly times that have rows already.
+    Overwriting,
+    /// Of any age.
+    Late,
 }
 
 /// Draws actions.
@@ -43,6 +58,8 @@ pub struct Workload {
     latest: BTreeMap<(usize, usize), i64>,
     /// Rows of a write, at most.
     rows_max: usize,
+    /// Share of writes whose rows all come late or overwrite.
+    late_share: f64,
 }
 
 impl Workload {
@@ -50,17 +67,24 @@ impl Workload {
     #[must_use]
     pub fn new(mut rng: Xoshiro256PlusPlus) -> Self {
         let rows_max = [3, 20, 120][rng.random_range(0..3)];
+        let late_share = [0.0, 0.3, 0.5, 0.9, 1.0][rng.random_range(0..5)];
         Self {
             rng,
             latest: BTreeMap::new(),
             rows_max,
+            late_share,
         }
     }
 
     /// The next thing to do, given what is there.
     pub fn draw(&mut self, oracle: &Oracle) -> Action {
         match self.rng.random_range(0..100) {
-            0..55 => Action::Change(self.draw_write(oracle)),
+            0..52 => Action::Change(self.draw_write(oracle)),
+            52..55 => Action::Backup(
+                self.rng
+                    .random_bool(0.3)
+                    .then(|| self.rng.random_range(1..4)),
+            ),
             55..62 => Action::Change(self.draw_delete(oracle)),
             62..70 => Action::Flush,
             70..75 => Action::Compact,
@@ -70,6 +94,7 @@ impl Workload {
             88..96 => Action::Read,
             96..98 => Action::Change(self.draw_create(oracle)),
             98 => Action::Change(self.draw_field(oracle)),
+            _ if self.rng.random_bool(0.2) => Action::Change(Change::DropDatabase),
             _ => {
                 let table = TABLES[self.rng.random_range(0..TABLES.len())].to_owned();
                 Action::Change(Change::DropTable { table })
@@ -197,7 +222,13 @@ impl Workload {
     fn draw_write(&mut self, oracle: &Oracle) -> Change {
         let table = self.rng.random_range(0..TABLES.len());
         let count = self.rng.random_range(1..=self.rows_max);
-        let manner = self.rng.random_range(0..4);
+        let late = self.rng.random_bool(self.late_share);
+        let manners = if late {
+            [Manner::Overwriting, Manner::Late]
+        } else {
+            [Manner::InOrder, Manner::FewLate]
+        };
+        let manner = manners[self.rng.random_range(0..2)];
         let devices = self.rng.random_range(1..=4);
         let first = self.rng.random_range(0..4);
         let known = oracle.tables.get(TABLES[table]);
@@ -217,7 +248,7 @@ impl Workload {
 
     fn draw_time(
         &mut self,
-        manner: u32,
+        manner: Manner,
         table: usize,
         device: usize,
         rows: Option<&BTreeMap<i64, Row>>,
@@ -233,15 +264,15 @@ impl Workload {
         };
         match manner {
             // Another time that has a row already.
-            1 if rng.random_bool(0.7) => {
+            Manner::Overwriting if rng.random_bool(0.7) => {
                 let times: Vec<_> = rows.into_iter().flat_map(BTreeMap::keys).collect();
                 match times.choose(rng) {
                     Some(time) => **time,
                     None => late(rng, *latest),
                 }
             }
-            2 => late(rng, *latest),
-            3 if rng.random_bool(0.1) => late(rng, *latest),
+            Manner::Late => late(rng, *latest),
+            Manner::FewLate if rng.random_bool(0.1) => late(rng, *latest),
             _ => {
                 *latest += rng.random_range(1..20) * SECOND_NS;
                 *latest

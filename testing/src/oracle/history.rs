@@ -44,6 +44,16 @@ impl History {
         }
     }
 
+    /// A history that begins with a state that is certain.
+    #[must_use]
+    pub fn of(state: Oracle, shards: usize) -> Self {
+        Self {
+            base: state.clone(),
+            current: state,
+            ..Self::new(shards)
+        }
+    }
+
     /// The state if no change in doubt was made.
     #[must_use]
     pub fn current(&self) -> &Oracle {

@@ -52,13 +52,17 @@ pub struct Observed {
     pub tables: BTreeMap<String, ObservedTable>,
 }
 
-/// Reads everything in a database.
+/// Reads everything in a database; one that is not there has no tables.
 ///
 /// # Errors
 /// If the engine cannot read, or answers nonsense.
 pub fn observe(engine: &Engine, database: &str) -> Result<Observed, ReadError> {
     let mut observed = Observed::default();
-    for schema in engine.tables(database)? {
+    let tables = match engine.tables(database) {
+        Err(EngineError::NotFound { .. }) => Vec::new(),
+        tables => tables?,
+    };
+    for schema in tables {
         let snapshot = engine.snapshot(database, &schema.name)?;
         let selection = snapshot.select(&Filter::All.to_engine(snapshot.schema()));
         let mut shards = BTreeMap::new();

@@ -15,13 +15,15 @@ use crate::status::EngineStatus;
 use marigram_env::{Env, Lock};
 use marigram_series_index::SeriesIndex;
 use parking_lot::{Mutex, RwLock};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// An open data directory, without its threads.
 #[derive(Debug)]
 pub(super) struct Inner {
+    /// The data directory.
+    pub dir: PathBuf,
     pub context: Arc<Context>,
     pub schemas: Schemas,
     pub shards: Vec<Shard>,
@@ -70,6 +72,7 @@ impl Inner {
         }
         let now_ns = context.env.clock.monotonic_ns();
         Ok(Self {
+            dir: dir.to_owned(),
             indexes: shards.iter().map(|shard| shard.index.clone()).collect(),
             schemas,
             shards,

@@ -1,5 +1,6 @@
 //! Behaviour of the whole engine on a simulated disk.
 
+mod backup;
 mod faults;
 mod growth;
 mod limits;

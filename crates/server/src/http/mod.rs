@@ -1,6 +1,7 @@
-//! HTTP: health, line protocol, SQL and metrics.
+//! HTTP: health, line protocol, SQL, backups and metrics.
 
 mod answer;
+mod backup;
 mod body;
 mod error;
 mod format;
@@ -38,12 +39,13 @@ struct Shared {
 }
 
 /// The paths that exist, for those who ask for another and as labels of metrics.
-const PATHS: [&str; 6] = [
+const PATHS: [&str; 7] = [
     "/health",
     "/ping",
     "/write",
     "/api/v2/write",
     "/api/v1/sql",
+    "/api/v1/backup",
     "/metrics",
 ];
 
@@ -69,6 +71,7 @@ pub async fn serve(
         .route("/write", post(write::write))
         .route("/api/v2/write", post(write::write_v2))
         .route("/api/v1/sql", get(sql::get).post(sql::post))
+        .route("/api/v1/backup", post(backup::post))
         .route("/metrics", get(status::metrics))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)

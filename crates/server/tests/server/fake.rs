@@ -11,11 +11,12 @@ use futures::StreamExt;
 use marigram_model::WriteBatch;
 use marigram_server::{Running, ServerConfig, Services, start};
 use marigram_service::{
-    Answer, Ingest, Metric, Prepared, Query, Rejected, Result, RowStream, ServiceError, Session,
-    Status, WriteReport,
+    Answer, Backup, BackupReport, Ingest, Metric, Prepared, Query, Rejected, Result, RowStream,
+    ServiceError, Session, Status, WriteReport,
 };
 use std::any::Any;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub struct Fake {
     pub copied: Mutex<Vec<RecordBatch>>,
     /// Streams of rows that are alive.
     pub alive: Arc<AtomicUsize>,
+    /// Folders into which backups were asked for, and how many to keep.
+    pub backups: Mutex<Vec<(PathBuf, Option<usize>)>>,
     /// Refuses writes.
     pub read_only: AtomicBool,
 }
@@ -40,6 +43,7 @@ pub async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (Running, Arc<Fake
         ingest: fake.clone(),
         query: fake.clone(),
         status: fake.clone(),
+        backup: fake.clone(),
     };
     let any = Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0));
     let mut config = ServerConfig {
@@ -351,5 +355,19 @@ impl Status for Fake {
             labels: vec![("shard", "0".to_owned())],
             value: 7.0,
         }]
+    }
+}
+
+#[async_trait]
+impl Backup for Fake {
+    async fn backup(&self, folder: &Path, keep: Option<usize>) -> Result<BackupReport> {
+        let mut backups = self.backups.lock().unwrap();
+        backups.push((folder.to_owned(), keep));
+        Ok(BackupReport {
+            number: backups.len() as u64,
+            taken_ns: 7,
+            bytes: 1 << 60,
+            ..BackupReport::default()
+        })
     }
 }

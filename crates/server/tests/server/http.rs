@@ -413,6 +413,7 @@ async fn an_address_in_use_is_named() {
         ingest: fake.clone(),
         query: fake.clone(),
         status: fake.clone(),
+        backup: fake.clone(),
     };
     let config = marigram_server::ServerConfig {
         http: taken,
@@ -425,4 +426,31 @@ async fn an_address_in_use_is_named() {
     let message = error.to_string();
     assert!(message.contains(&taken.unwrap().to_string()), "{message}");
     assert!(message.contains("--http"), "{message}");
+}
+
+#[tokio::test]
+async fn backups_go_where_the_operator_allows() {
+    let (running, fake) = serve(|_| {}).await;
+    let http = running.http_addr().unwrap();
+    let refused = ask(http, "POST /api/v1/backup", &[], b"").await;
+    assert_eq!(refused.status, 400);
+    let message = refused.json()["error"]["message"].to_string();
+    assert!(message.contains("--backup-dir"), "{message}");
+
+    let (running, allowed) = serve(|config| config.backup_dir = Some("/backups".into())).await;
+    let http = running.http_addr().unwrap();
+    let outside = ask(http, "POST /api/v1/backup?dir=../etc", &[], b"").await;
+    assert_eq!(outside.status, 400);
+    let taken = ask(http, "POST /api/v1/backup?dir=night&keep=7", &[], b"").await;
+    assert_eq!(taken.status, 200);
+    let told = taken.json();
+    assert_eq!(told["number"], 1);
+    assert_eq!(told["dir"], "/backups/night");
+    assert_eq!(told["bytes"], 1u64 << 60);
+    let bad = ask(http, "POST /api/v1/backup?keep=many", &[], b"").await;
+    assert_eq!(bad.status, 400);
+    assert_eq!(ask(http, "GET /api/v1/backup", &[], b"").await.status, 405);
+    assert!(fake.backups.lock().unwrap().is_empty());
+    let asked = allowed.backups.lock().unwrap().clone();
+    assert_eq!(asked, [("/backups/night".into(), Some(7))]);
 }

@@ -1,0 +1,42 @@
+//! Verification of a folder of backups: every record, and every byte that one names.
+
+use super::folder::Folder;
+use super::record::{Digest, Piece};
+use crate::error::Result;
+use marigram_env::Env;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Reads all backups of a folder; calls `damage` with one message for each damaged place. Nothing
+/// is changed.
+///
+/// # Errors
+/// If `dir` is no folder of backups, or cannot be read at all.
+pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> Result<()> {
+    let folder = Folder::open(env, dir)?;
+    // Objects are read once, however many backups name them.
+    let mut named: BTreeMap<Digest, (Piece, Vec<u64>)> = BTreeMap::new();
+    for number in folder.numbers()? {
+        match folder.record(number) {
+            Err(error) => damage(format!("backup {number} is lost: {error}")),
+            Ok(record) => {
+                for piece in record.files.iter().flat_map(|file| &file.pieces) {
+                    let (_, numbers) = named.entry(piece.digest).or_insert((*piece, Vec::new()));
+                    if numbers.last() != Some(&number) {
+                        numbers.push(number);
+                    }
+                }
+            }
+        }
+    }
+    for (piece, numbers) in named.into_values() {
+        if let Err(error) = folder.fetch(piece, |_| Ok(())) {
+            let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+            damage(format!(
+                "{error}; backups that need it: {}",
+                numbers.join(", ")
+            ));
+        }
+    }
+    Ok(())
+}

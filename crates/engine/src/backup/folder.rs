@@ -1,0 +1,265 @@
+//! The folder in which backups lie: records in `backups/`, what they name in `objects/`.
+//!
+//! A backup exists when its record does. Records come and go by name alone (written aside, renamed;
+//! removed), each step durable before the next one relies on it.
+
+use super::record::{BackupInfo, Digest, Record, Unreadable};
+use crate::directory::sync_names_of;
+use crate::error::{EngineError, Result};
+use marigram_env::{Env, FileSystem, Lock};
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The file that says that a folder is one of backups, and what it holds.
+const MARKER: &str = "MARIGRAM-BACKUP";
+const MARKER_NEW: &str = "MARIGRAM-BACKUP.new";
+const MARKER_TEXT: &str = "marigram backups\nformat 1\n";
+const LOCK: &str = "LOCK";
+/// Names that may stand in a folder that is about to become one of backups.
+const HARMLESS: [&str; 3] = [LOCK, MARKER_NEW, "lost+found"];
+
+/// A folder of backups.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    pub fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    /// Held by who changes the folder.
+    _lock: Option<Box<dyn Lock>>,
+}
+
+/// Whether a directory is a folder of backups.
+///
+/// # Errors
+/// If the disk refuses.
+pub fn is_backup(env: &Env, dir: &Path) -> Result<bool> {
+    let marker = dir.join(MARKER);
+    env.fs
+        .exists(&marker)
+        .map_err(|error| EngineError::io(&marker, error))
+}
+
+/// The backups of a folder by number, oldest first; for one whose record cannot be read, why.
+///
+/// # Errors
+/// If `dir` is no folder of backups, or the disk refuses.
+pub fn list(env: &Env, dir: &Path) -> Result<Vec<(u64, Result<BackupInfo>)>> {
+    let folder = Folder::open(env, dir)?;
+    let numbers = folder.numbers()?.into_iter();
+    let read = |number| (number, folder.record(number).map(|record| record.info));
+    Ok(numbers.map(read).collect())
+}
+
+impl Folder {
+    /// A folder to read from.
+    pub fn open(env: &Env, dir: &Path) -> Result<Self> {
+        if !is_backup(env, dir)? {
+            let reason = format!(
+                "{} is no folder of backups: it has no file {MARKER}",
+                dir.display()
+            );
+            return Err(EngineError::Invalid(reason));
+        }
+        check_version(env, dir)?;
+        Ok(Self {
+            fs: env.fs.clone(),
+            dir: dir.to_owned(),
+            _lock: None,
+        })
+    }
+
+    /// A folder to write into, made where there is none, under its lock.
+    pub fn claim(env: &Env, dir: &Path) -> Result<Self> {
+        let fs = &env.fs;
+        let io = |error| EngineError::io(dir, error);
+        fs.create_dir_all(dir).map_err(io)?;
+        let is_new = !is_backup(env, dir)?;
+        if is_new {
+            let names = fs.list(dir).map_err(io)?;
+            // Subdirectories stand before the marker does: a claim that was cut short left them.
+            let ours =
+                |name: &str| HARMLESS.contains(&name) || matches!(name, "objects" | "backups");
+            if let Some(foreign) = names.iter().find(|name| !ours(name)) {
+                let reason = format!(
+                    "{} is not empty (it has {foreign}) and no folder of backups; choose another",
+                    dir.display()
+                );
+                return Err(EngineError::Invalid(reason));
+            }
+        } else {
+            check_version(env, dir)?;
+        }
+        let path = dir.join(LOCK);
+        let lock = fs.lock(&path).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => EngineError::Busy {
+                reason: format!("another backup into {} is running", dir.display()),
+                retry_after: Duration::from_secs(60),
+            },
+            _ => EngineError::io(&path, error),
+        })?;
+        let folder = Self {
+            fs: fs.clone(),
+            dir: dir.to_owned(),
+            _lock: Some(lock),
+        };
+        folder.make().map_err(io)?;
+        if is_new {
+            sync_names_of(env, dir)?;
+        }
+        Ok(folder)
+    }
+
+    /// Makes what is missing of an empty folder, the marker last.
+    fn make(&self) -> std::io::Result<()> {
+        for made in [self.objects(), self.backups()] {
+            self.fs.create_dir_all(&made)?;
+        }
+        self.fs.sync_dir(&self.dir)?;
+        if self.fs.exists(&self.dir.join(MARKER))? {
+            return Ok(());
+        }
+        let new = self.dir.join(MARKER_NEW);
+        let file = self.fs.create(&new)?;
+        file.append(MARKER_TEXT.as_bytes())?;
+        file.sync()?;
+        self.fs.rename(&new, &self.dir.join(MARKER))?;
+        self.fs.sync_dir(&self.dir)
+    }
+
+    /// Where objects lie.
+    pub fn objects(&self) -> PathBuf {
+        self.dir.join("objects")
+    }
+
+    /// File of an object.
+    pub fn object(&self, digest: Digest) -> PathBuf {
+        self.objects().join(digest.to_string())
+    }
+
+    /// Where records lie.
+    fn backups(&self) -> PathBuf {
+        self.dir.join("backups")
+    }
+
+    fn record_path(&self, number: u64) -> PathBuf {
+        self.backups().join(format!("{number:010}.backup"))
+    }
+
+    /// Numbers of the backups, ascending.
+    pub fn numbers(&self) -> Result<Vec<u64>> {
+        let dir = self.backups();
+        let names = self
+            .fs
+            .list(&dir)
+            .map_err(|error| EngineError::io(&dir, error))?;
+        let number = |name: &String| name.strip_suffix(".backup")?.parse::<u64>().ok();
+        let mut numbers: Vec<u64> = names.iter().filter_map(number).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// The record of a backup.
+    pub fn record(&self, number: u64) -> Result<Record> {
+        let path = self.record_path(number);
+        let io = |error| EngineError::io(&path, error);
+        let file = self.fs.open(&path).map_err(io)?;
+        let mut bytes = vec![0; file.len().map_err(io)? as usize];
+        file.read_exact_at(&mut bytes, 0).map_err(io)?;
+        let corrupt = |offset: usize, reason: String| EngineError::Corrupt {
+            path: path.clone(),
+            offset: offset as u64,
+            reason,
+        };
+        let record = Record::decode(&bytes).map_err(|unreadable| match unreadable {
+            Unreadable::Newer(version) => EngineError::Invalid(format!(
+                "{} has format version {version}, which this Marigram does not read: use a newer \
+                 one",
+                path.display()
+            )),
+            Unreadable::Damaged(offset, reason) => corrupt(offset, reason),
+        })?;
+        if record.info.number != number {
+            let reason = format!("it is the record of backup {}", record.info.number);
+            return Err(corrupt(0, reason));
+        }
+        Ok(record)
+    }
+
+    /// Makes a backup exist. Its objects are durable.
+    pub fn write(&self, record: &Record) -> Result<()> {
+        let path = self.record_path(record.info.number);
+        let new = path.with_extension("new");
+        let write = || {
+            let file = self.fs.create(&new)?;
+            file.append(&record.encode())?;
+            file.sync()?;
+            self.fs.rename(&new, &path)?;
+            self.fs.sync_dir(&self.backups())
+        };
+        write().map_err(|error| EngineError::io(&path, error))
+    }
+
+    /// Makes all backups but the newest `keep` no longer exist; gives their numbers.
+    pub fn prune(&self, keep: usize) -> Result<Vec<u64>> {
+        let mut numbers = self.numbers()?;
+        numbers.truncate(numbers.len().saturating_sub(keep));
+        for number in &numbers {
+            let path = self.record_path(*number);
+            self.fs
+                .remove(&path)
+                .map_err(|error| EngineError::io(&path, error))?;
+        }
+        Ok(numbers)
+    }
+
+    /// Removes what no backup names: objects of backups that are gone or never came to be, and
+    /// unfinished files. Nothing is removed while a record cannot be read, since it may name them.
+    pub fn tidy(&self) -> Result<()> {
+        let mut named = HashSet::new();
+        for number in self.numbers()? {
+            for file in self.record(number)?.files {
+                named.extend(file.pieces.iter().map(|piece| piece.digest.to_string()));
+            }
+        }
+        // Records that were removed must stay away once their objects are.
+        let backups = self.backups();
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |error| EngineError::io(&path, error)
+        };
+        self.fs.sync_dir(&backups).map_err(io(&backups))?;
+        let unfinished = |name: &String| name.ends_with(".new");
+        for name in self.fs.list(&backups).map_err(io(&backups))? {
+            if unfinished(&name) {
+                let path = backups.join(name);
+                self.fs.remove(&path).map_err(io(&path))?;
+            }
+        }
+        let objects = self.objects();
+        for name in self.fs.list(&objects).map_err(io(&objects))? {
+            if !named.contains(&name) {
+                let path = objects.join(name);
+                self.fs.remove(&path).map_err(io(&path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_version(env: &Env, dir: &Path) -> Result<()> {
+    let path = dir.join(MARKER);
+    let io = |error| EngineError::io(&path, error);
+    let file = env.fs.open(&path).map_err(io)?;
+    let mut bytes = vec![0; file.len().map_err(io)?.min(4096) as usize];
+    file.read_exact_at(&mut bytes, 0).map_err(io)?;
+    if bytes == MARKER_TEXT.as_bytes() {
+        return Ok(());
+    }
+    let reason = format!(
+        "{} does not say 'format 1': the folder is of another Marigram, or the file is damaged",
+        path.display()
+    );
+    Err(EngineError::Invalid(reason))
+}

@@ -1,0 +1,168 @@
+//! Objects: files of a folder of backups that are named by their contents.
+//!
+//! An object is written aside, synced and renamed, so that a name stands for whole contents. What
+//! is there already is not written again.
+
+use super::folder::Folder;
+use super::record::{Digest, Piece};
+use crate::error::{EngineError, Result};
+use marigram_env::File;
+use sha2::{Digest as _, Sha256};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files other than segments are cut into pieces of so many bytes: of a log that has grown, all
+/// pieces but the last are there already.
+pub(super) const PIECE_BYTES_MAX: u64 = 4 << 20;
+/// Bytes read at a time.
+const READ_BYTES: u64 = 1 << 20;
+
+/// An open file to be read from, and its path for messages.
+pub(super) struct Readable<'a> {
+    pub file: &'a Arc<dyn File>,
+    pub path: &'a Path,
+}
+
+impl Readable<'_> {
+    /// Hands the bytes in `range` to `take`, part by part.
+    fn each(&self, range: Range<u64>, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut buffer = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            buffer.resize((range.end - at).min(READ_BYTES) as usize, 0);
+            self.file
+                .read_exact_at(&mut buffer, at)
+                .map_err(|error| EngineError::io(self.path, error))?;
+            take(&buffer)?;
+            at += buffer.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// An object that was written and has no name yet.
+pub(super) struct Unnamed {
+    pub path: PathBuf,
+    pub piece: Piece,
+}
+
+impl Folder {
+    /// Whether the object is there in its full length.
+    pub(super) fn has(&self, piece: Piece) -> Result<bool> {
+        let path = self.object(piece.digest);
+        let io = |error| EngineError::io(&path, error);
+        if !self.fs.exists(&path).map_err(io)? {
+            return Ok(false);
+        }
+        let file = self.fs.open(&path).map_err(io)?;
+        Ok(file.len().map_err(io)? == piece.bytes)
+    }
+
+    /// Stores a small range of a file as an object; says also whether it is new.
+    pub(super) fn store(&self, from: &Readable<'_>, range: Range<u64>) -> Result<(Piece, bool)> {
+        let mut hasher = Sha256::new();
+        from.each(range.clone(), |bytes| {
+            hasher.update(bytes);
+            Ok(())
+        })?;
+        let piece = Piece {
+            digest: Digest(hasher.finalize().into()),
+            bytes: range.end - range.start,
+        };
+        if self.has(piece)? {
+            return Ok((piece, false));
+        }
+        let unnamed = self.write_object(from, range)?;
+        // The file is one that is only appended to, so both passes have read the same bytes.
+        let (piece, is_new) = self.name(unnamed)?;
+        Ok((piece, is_new))
+    }
+
+    /// Writes a range of a file, without a name; durable when it returns.
+    pub(super) fn write_object(&self, from: &Readable<'_>, range: Range<u64>) -> Result<Unnamed> {
+        let path = self.objects().join("object.new");
+        let io = |error| EngineError::io(&path, error);
+        let bytes = range.end - range.start;
+        let write = || {
+            let mut hasher = Sha256::new();
+            let file = self.fs.create(&path).map_err(io)?;
+            from.each(range, |bytes| {
+                hasher.update(bytes);
+                file.append(bytes).map_err(io)
+            })?;
+            file.sync().map_err(io)?;
+            Ok(Digest(hasher.finalize().into()))
+        };
+        match write() {
+            Ok(digest) => Ok(Unnamed {
+                piece: Piece { digest, bytes },
+                path: path.clone(),
+            }),
+            Err(error) => {
+                self.discard(&path);
+                Err(error)
+            }
+        }
+    }
+
+    /// Names a written object, or removes it where one of its name is there; says whether it is
+    /// new.
+    pub(super) fn name(&self, unnamed: Unnamed) -> Result<(Piece, bool)> {
+        let piece = unnamed.piece;
+        if self.has(piece)? {
+            self.discard(&unnamed.path);
+            return Ok((piece, false));
+        }
+        let path = self.object(piece.digest);
+        self.fs
+            .rename(&unnamed.path, &path)
+            .map_err(|error| EngineError::io(&path, error))?;
+        Ok((piece, true))
+    }
+
+    /// Removes an unfinished file. One that cannot be removed now is removed by a later backup.
+    pub(super) fn discard(&self, path: &Path) {
+        if let Err(error) = self.fs.remove(path) {
+            tracing::debug!(path = %path.display(), %error, "an unfinished file stays");
+        }
+    }
+
+    /// Hands an object's bytes to `take`, part by part, and checks them: `Corrupt` after the last
+    /// part if they are not what was stored.
+    pub(super) fn fetch(
+        &self,
+        piece: Piece,
+        mut take: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let path = self.object(piece.digest);
+        let corrupt = |offset, reason: String| EngineError::Corrupt {
+            path: path.clone(),
+            offset,
+            reason,
+        };
+        let io = |error| EngineError::io(&path, error);
+        if !self.fs.exists(&path).map_err(io)? {
+            return Err(corrupt(0, "the file is missing".to_owned()));
+        }
+        let file = self.fs.open(&path).map_err(io)?;
+        let len = file.len().map_err(io)?;
+        if len != piece.bytes {
+            let reason = format!("the file has {len} bytes; it should have {}", piece.bytes);
+            return Err(corrupt(len.min(piece.bytes), reason));
+        }
+        let mut hasher = Sha256::new();
+        let readable = Readable {
+            file: &file,
+            path: &path,
+        };
+        readable.each(0..len, |bytes| {
+            hasher.update(bytes);
+            take(bytes)
+        })?;
+        if Digest(hasher.finalize().into()) == piece.digest {
+            return Ok(());
+        }
+        Err(corrupt(0, "its SHA-256 is not its name".to_owned()))
+    }
+}

@@ -1,0 +1,360 @@
+//! The record of a backup as bytes: `docs/formats/backup.md`.
+//!
+//! A record is written once and never changed. Reading never panics, and never reserves more
+//! memory than there are bytes for.
+
+use marigram_codec::frame;
+use std::fmt;
+
+/// The version that is written, and the highest that is read.
+const VERSION: u32 = 1;
+const MAGIC: [u8; 8] = *b"MARIBACK";
+/// Bytes of a digest (SHA-256).
+const DIGEST_BYTES: usize = 32;
+/// Bytes of a piece in a record.
+const PIECE_BYTES: usize = DIGEST_BYTES + 8;
+
+/// What a backup says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BackupInfo {
+    /// Its number in its folder, from 1.
+    pub number: u64,
+    /// The moment that it shows, ns since the Unix epoch.
+    pub taken_ns: i64,
+    /// Shards of the data directory.
+    pub shards: usize,
+    /// Files of the data directory.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes that this backup brought into the folder; the others were there already.
+    pub bytes_new: u64,
+    /// Rows in segments. Rows that were in the log alone are not counted.
+    pub rows: u64,
+}
+
+/// A backup: what it says about itself, and its files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub info: BackupInfo,
+    /// Version of the layout of the data directory.
+    pub format: u32,
+    /// Lineage of the data directory; see `directory`.
+    pub lineage: u64,
+    pub files: Vec<FileEntry>,
+}
+
+/// A file of the data directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileEntry {
+    /// Its path in the data directory, with `/` between the parts.
+    pub path: String,
+    pub bytes: u64,
+    /// For a segment: of the file's end, so that a later backup knows it again.
+    pub mark: Option<u64>,
+    /// What it consists of, in order.
+    pub pieces: Vec<Piece>,
+}
+
+/// Bytes in the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub digest: Digest,
+    pub bytes: u64,
+}
+
+/// SHA-256 of an object, which is also its name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Digest(pub [u8; DIGEST_BYTES]);
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Why bytes are no record.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// Written by a newer Marigram: the version.
+    Newer(u32),
+    /// At this byte, for this reason.
+    Damaged(usize, String),
+}
+
+impl Record {
+    /// The record as a file.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        frame::write(&[&MAGIC[..], &VERSION.to_le_bytes()].concat(), &mut out);
+        let info = &self.info;
+        let count = |count: usize| u32::try_from(count).expect("counts are far below 2^32");
+        frame::write_with(&mut out, |out| {
+            out.extend_from_slice(&info.number.to_le_bytes());
+            out.extend_from_slice(&info.taken_ns.to_le_bytes());
+            out.extend_from_slice(&self.format.to_le_bytes());
+            out.extend_from_slice(&self.lineage.to_le_bytes());
+            out.extend_from_slice(&count(info.shards).to_le_bytes());
+            out.extend_from_slice(&count(self.files.len()).to_le_bytes());
+            for number in [info.bytes, info.bytes_new, info.rows] {
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+        });
+        for file in &self.files {
+            frame::write_with(&mut out, |out| {
+                out.extend_from_slice(&count(file.path.len()).to_le_bytes());
+                out.extend_from_slice(file.path.as_bytes());
+                out.extend_from_slice(&file.bytes.to_le_bytes());
+                out.push(u8::from(file.mark.is_some()));
+                if let Some(mark) = file.mark {
+                    out.extend_from_slice(&mark.to_le_bytes());
+                }
+                out.extend_from_slice(&count(file.pieces.len()).to_le_bytes());
+                for piece in &file.pieces {
+                    out.extend_from_slice(&piece.digest.0);
+                    out.extend_from_slice(&piece.bytes.to_le_bytes());
+                }
+            });
+        }
+        out
+    }
+
+    /// The record that a file holds.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+        let mut at = 0;
+        let header = next(bytes, &mut at)?;
+        let version = header
+            .strip_prefix(&MAGIC)
+            .and_then(|rest| rest.first_chunk::<4>())
+            .ok_or_else(|| Unreadable::Damaged(0, "this is no record of a backup".to_owned()))?;
+        match u32::from_le_bytes(*version) {
+            VERSION => {}
+            newer => return Err(Unreadable::Newer(newer)),
+        }
+        let start = at;
+        let mut reader = Reader::new(next(bytes, &mut at)?, start);
+        let (number, taken_ns) = (reader.u64()?, reader.u64()?.cast_signed());
+        let (format, lineage) = (reader.u32()?, reader.u64()?);
+        let (shards, files) = (reader.u32()? as usize, reader.u32()? as usize);
+        let info = BackupInfo {
+            number,
+            taken_ns,
+            shards,
+            files,
+            bytes: reader.u64()?,
+            bytes_new: reader.u64()?,
+            rows: reader.u64()?,
+        };
+        reader.finish()?;
+        let mut record = Self {
+            info,
+            format,
+            lineage,
+            files: Vec::new(),
+        };
+        for _ in 0..files {
+            let start = at;
+            record
+                .files
+                .push(file(Reader::new(next(bytes, &mut at)?, start))?);
+        }
+        if at == bytes.len() {
+            return Ok(record);
+        }
+        let reason = format!("{} bytes follow the last file", bytes.len() - at);
+        Err(Unreadable::Damaged(at, reason))
+    }
+}
+
+/// The payload of the next frame.
+fn next<'a>(bytes: &'a [u8], at: &mut usize) -> Result<&'a [u8], Unreadable> {
+    let start = *at;
+    match frame::read(&bytes[start..]) {
+        frame::Read::Frame { payload, len } => {
+            *at += len;
+            Ok(payload)
+        }
+        frame::Read::End => Err(Unreadable::Damaged(start, "the file ends early".to_owned())),
+        frame::Read::Damaged(reason) => Err(Unreadable::Damaged(start, reason.to_owned())),
+    }
+}
+
+fn file(mut reader: Reader<'_>) -> Result<FileEntry, Unreadable> {
+    let len = reader.u32()? as usize;
+    let path = String::from_utf8_lossy(reader.take(len)?).into_owned();
+    if !is_plain(&path) {
+        return Err(reader.damaged(format!("'{path}' is no path in a data directory")));
+    }
+    let bytes = reader.u64()?;
+    let mark = match reader.take(1)?[0] {
+        0 => None,
+        _ => Some(reader.u64()?),
+    };
+    let count = reader.u32()? as usize;
+    if count > reader.rest.len() / PIECE_BYTES {
+        return Err(reader.damaged(format!("{count} pieces of '{path}' do not fit")));
+    }
+    let mut pieces = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mut digest = [0; DIGEST_BYTES];
+        digest.copy_from_slice(reader.take(DIGEST_BYTES)?);
+        pieces.push(Piece {
+            digest: Digest(digest),
+            bytes: reader.u64()?,
+        });
+    }
+    let sum = pieces
+        .iter()
+        .try_fold(0_u64, |sum, piece| sum.checked_add(piece.bytes));
+    if sum != Some(bytes) {
+        return Err(reader.damaged(format!("the pieces of '{path}' are not its length")));
+    }
+    reader.finish()?;
+    Ok(FileEntry {
+        path,
+        bytes,
+        mark,
+        pieces,
+    })
+}
+
+/// Whether a path stays in the directory that it is put into.
+fn is_plain(path: &str) -> bool {
+    let part = |part: &str| !part.is_empty() && part != "." && part != "..";
+    path.split('/').all(part) && !path.contains(['\\', '\0'])
+}
+
+/// Reads a frame's payload from its start.
+struct Reader<'a> {
+    rest: &'a [u8],
+    /// Where the frame begins in the file, for messages.
+    frame: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn new(payload: &'a [u8], frame: usize) -> Self {
+        Self {
+            rest: payload,
+            frame,
+        }
+    }
+
+    fn damaged(&self, reason: impl Into<String>) -> Unreadable {
+        Unreadable::Damaged(self.frame, reason.into())
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8], Unreadable> {
+        let Some((taken, rest)) = self.rest.split_at_checked(len) else {
+            return Err(self.damaged("the record ends early"));
+        };
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Unreadable> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N)?);
+        Ok(array)
+    }
+
+    fn u32(&mut self) -> Result<u32, Unreadable> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, Unreadable> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn finish(self) -> Result<(), Unreadable> {
+        if self.rest.is_empty() {
+            return Ok(());
+        }
+        Err(self.damaged(format!("{} bytes are left over", self.rest.len())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        let piece = |byte, bytes| Piece {
+            digest: Digest([byte; DIGEST_BYTES]),
+            bytes,
+        };
+        let file = |path: &str, mark, pieces: Vec<Piece>| FileEntry {
+            path: path.to_owned(),
+            bytes: pieces.iter().map(|piece| piece.bytes).sum(),
+            mark,
+            pieces,
+        };
+        let files = vec![
+            file("CATALOG", None, vec![piece(1, 70)]),
+            file("shards/0000/SERIES", None, vec![piece(2, 9), piece(3, 4)]),
+            file(
+                "shards/0000/segments/0000000001.seg",
+                Some(77),
+                vec![piece(4, 1 << 40)],
+            ),
+        ];
+        let info = BackupInfo {
+            number: 3,
+            taken_ns: -5,
+            shards: 1,
+            files: files.len(),
+            bytes: 123,
+            bytes_new: 45,
+            rows: 6,
+        };
+        Record {
+            info,
+            format: 1,
+            lineage: 0xabcd,
+            files,
+        }
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        assert_eq!(Record::decode(&record().encode()), Ok(record()));
+        let name = Digest([0xab; DIGEST_BYTES]).to_string();
+        assert_eq!(name, "ab".repeat(DIGEST_BYTES));
+    }
+
+    #[test]
+    fn cut_or_changed_records_are_refused() {
+        let whole = record().encode();
+        for len in 0..whole.len() {
+            assert!(Record::decode(&whole[..len]).is_err(), "cut at {len}");
+        }
+        for bit in 0..whole.len() * 8 {
+            let mut changed = whole.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert!(Record::decode(&changed).is_err(), "bit {bit}");
+        }
+        let longer = [&whole[..], &[0]].concat();
+        assert!(Record::decode(&longer).is_err());
+    }
+
+    #[test]
+    fn paths_stay_in_their_directory() {
+        for path in ["../x", "/etc/passwd", "a/../b", "a//b", "", "a\0b"] {
+            let mut record = record();
+            record.files[0].path = path.to_owned();
+            assert!(Record::decode(&record.encode()).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_newer_record_says_so() {
+        let mut newer = Vec::new();
+        frame::write(b"MARIBACK\x02\0\0\0", &mut newer);
+        assert_eq!(Record::decode(&newer), Err(Unreadable::Newer(2)));
+    }
+}

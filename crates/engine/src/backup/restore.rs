@@ -1,0 +1,296 @@
+//! Restore: a data directory is made of a backup.
+//!
+//! From before the first file until after the last one the file `RESTORING` stands in it, durably;
+//! a directory with it is not opened. Everything is checked on its way.
+
+use super::folder::Folder;
+use super::record::{BackupInfo, FileEntry, Record};
+use crate::directory::{self, RESTORING};
+use crate::error::{EngineError, Result};
+use marigram_env::{Env, File};
+use marigram_manifest::{CatalogState, Edit, Manifest, SegmentMeta};
+use marigram_model::{TableId, TableSchema, TimeRange};
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A backup that was restored.
+#[derive(Clone, Debug, Default)]
+pub struct RestoreReport {
+    /// The backup.
+    pub info: BackupInfo,
+    /// Files that were written.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A part of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The table.
+    pub table: TableId,
+    /// Times of rows, ns.
+    pub range: TimeRange,
+}
+
+/// Makes a data directory of the backup `number` (`None`: the newest one) in the folder `from`.
+/// `into` must be empty, missing, or left over from a restore that was cut short.
+///
+/// # Errors
+/// If there is no such backup, `into` holds something, a file of the backup is damaged, or the
+/// disk refuses. Then what was written is removed, as far as that is possible; what stays is no
+/// data directory.
+pub fn restore(env: &Env, from: &Path, number: Option<u64>, into: &Path) -> Result<RestoreReport> {
+    restore_as(env, from, number, into, None)
+}
+
+/// As [`restore()`], without the segments that hold nothing of what is wanted: a smaller directory,
+/// right for what is wanted and incomplete for everything else.
+///
+/// # Errors
+/// As [`restore()`].
+pub fn restore_part(
+    env: &Env,
+    from: &Path,
+    number: Option<u64>,
+    into: &Path,
+    wanted: &[Wanted],
+) -> Result<RestoreReport> {
+    restore_as(env, from, number, into, Some(wanted))
+}
+
+/// The tables in a backup, by id.
+///
+/// # Errors
+/// If there is no such backup, or it cannot be read.
+pub fn schemas(env: &Env, from: &Path, number: Option<u64>) -> Result<Vec<Arc<TableSchema>>> {
+    let folder = Folder::open(env, from)?;
+    let record = find(&folder, from, number)?;
+    let mut bytes = Vec::new();
+    let catalog = record.files.iter().find(|file| file.path == "CATALOG");
+    for piece in catalog.iter().flat_map(|file| &file.pieces) {
+        folder.fetch(*piece, |part| {
+            bytes.extend_from_slice(part);
+            Ok(())
+        })?;
+    }
+    let state = CatalogState::from_log(&from.join("CATALOG"), &bytes)?;
+    Ok(state.tables.into_values().collect())
+}
+
+fn restore_as(
+    env: &Env,
+    from: &Path,
+    number: Option<u64>,
+    into: &Path,
+    wanted: Option<&[Wanted]>,
+) -> Result<RestoreReport> {
+    let folder = Folder::open(env, from)?;
+    let record = find(&folder, from, number)?;
+    if record.format != directory::FORMAT_VERSION {
+        return Err(EngineError::Invalid(format!(
+            "backup {} is of a data directory of format {}; this Marigram has format {}",
+            record.info.number,
+            record.format,
+            directory::FORMAT_VERSION
+        )));
+    }
+    refuse_occupied(env, into)?;
+    let _lock = directory::lock(env, into)?;
+    clear(env, into)?;
+    let restored = fill(env, &folder, &record, into, wanted);
+    if restored.is_err()
+        && let Err(error) = clear(env, into)
+    {
+        tracing::debug!(%error, "files of a failed restore stay");
+    }
+    restored
+}
+
+/// The record of a backup, the newest where no number is given.
+fn find(folder: &Folder, dir: &Path, number: Option<u64>) -> Result<Record> {
+    let numbers = folder.numbers()?;
+    let listed = || {
+        let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
+        texts.join(", ")
+    };
+    let found = match number {
+        None => numbers.last().copied(),
+        Some(number) => numbers.contains(&number).then_some(number),
+    };
+    match (found, number) {
+        (Some(found), _) => folder.record(found),
+        (None, Some(number)) if !numbers.is_empty() => Err(EngineError::Invalid(format!(
+            "there is no backup {number} in {}; there are {}",
+            dir.display(),
+            listed()
+        ))),
+        (None, _) => Err(EngineError::Invalid(format!(
+            "there is no backup in {}",
+            dir.display()
+        ))),
+    }
+}
+
+/// What may stand in an empty directory, being no part of a database.
+fn is_nothing(name: &str) -> bool {
+    matches!(name, "LOCK" | "lost+found")
+}
+
+/// An error where the directory holds anything but the remains of a restore.
+fn refuse_occupied(env: &Env, into: &Path) -> Result<()> {
+    let io = |error| EngineError::io(into, error);
+    if !env.fs.exists(into).map_err(io)? {
+        return Ok(());
+    }
+    let names = env.fs.list(into).map_err(io)?;
+    if names.iter().any(|name| name == RESTORING) {
+        return Ok(());
+    }
+    match names.iter().find(|name| !is_nothing(name)) {
+        None => Ok(()),
+        Some(name) => Err(EngineError::Invalid(format!(
+            "{} is not empty (it has {name}); restore into a directory that is empty or not there",
+            into.display()
+        ))),
+    }
+}
+
+/// Removes the remains of a restore, what says that they are remains last.
+fn clear(env: &Env, into: &Path) -> Result<()> {
+    let io = |error| EngineError::io(into, error);
+    let names = env.fs.list(into).map_err(io)?;
+    if !names.iter().any(|name| name == RESTORING) {
+        return Ok(());
+    }
+    for name in names
+        .iter()
+        .filter(|name| !is_nothing(name) && *name != RESTORING)
+    {
+        let path = into.join(name);
+        let removed = if name == "shards" {
+            env.fs.remove_dir_all(&path)
+        } else {
+            env.fs.remove(&path)
+        };
+        removed.map_err(|error| EngineError::io(&path, error))?;
+    }
+    env.fs.sync_dir(into).map_err(io)?;
+    env.fs.remove(&into.join(RESTORING)).map_err(io)?;
+    env.fs.sync_dir(into).map_err(io)
+}
+
+/// Writes the files of a backup into an empty directory.
+fn fill(
+    env: &Env,
+    folder: &Folder,
+    record: &Record,
+    into: &Path,
+    wanted: Option<&[Wanted]>,
+) -> Result<RestoreReport> {
+    let marker = into.join(RESTORING);
+    let mark = || {
+        let file = env.fs.create(&marker)?;
+        file.append(b"a backup is being restored into this directory\n")?;
+        file.sync()?;
+        env.fs.sync_dir(into)
+    };
+    mark().map_err(|error| EngineError::io(&marker, error))?;
+    let mut report = RestoreReport {
+        info: record.info.clone(),
+        ..RestoreReport::default()
+    };
+    let mut dirs = BTreeSet::new();
+    let is_segment = |file: &&FileEntry| file.mark.is_some();
+    for file in record.files.iter().filter(|file| !is_segment(file)) {
+        write_file(env, folder, file, into, &mut dirs)?;
+        report.files += 1;
+        report.bytes += file.bytes;
+    }
+    let unwanted = match wanted {
+        Some(wanted) => leave_out(env, record, into, wanted)?,
+        None => HashSet::new(),
+    };
+    for file in record.files.iter().filter(is_segment) {
+        if unwanted.contains(&file.path) {
+            continue;
+        }
+        write_file(env, folder, file, into, &mut dirs)?;
+        report.files += 1;
+        report.bytes += file.bytes;
+    }
+    for dir in &dirs {
+        env.fs
+            .sync_dir(dir)
+            .map_err(|error| EngineError::io(dir, error))?;
+    }
+    directory::write_shards(env, into, record.info.shards)?;
+    let unmark = || {
+        env.fs.remove(&marker)?;
+        env.fs.sync_dir(into)
+    };
+    unmark().map_err(|error| EngineError::io(&marker, error))?;
+    Ok(report)
+}
+
+/// Writes a file; durable when it returns, but for its name. Collects the directories whose names
+/// are to be synced.
+fn write_file(
+    env: &Env,
+    folder: &Folder,
+    entry: &FileEntry,
+    into: &Path,
+    dirs: &mut BTreeSet<PathBuf>,
+) -> Result<()> {
+    let path = into.join(&entry.path);
+    let io = |error| EngineError::io(&path, error);
+    let parents = path.ancestors().skip(1);
+    let inside = parents.take_while(|parent| parent.starts_with(into));
+    let fresh: Vec<_> = inside.filter(|dir| !dirs.contains(*dir)).collect();
+    if let Some(parent) = fresh.first() {
+        env.fs.create_dir_all(parent).map_err(io)?;
+    }
+    let fresh: Vec<PathBuf> = fresh.into_iter().map(Path::to_owned).collect();
+    dirs.extend(fresh);
+    let file: Arc<dyn File> = env.fs.create(&path).map_err(io)?;
+    for piece in &entry.pieces {
+        folder.fetch(*piece, |bytes| file.append(bytes).map_err(io))?;
+    }
+    file.sync().map_err(io)
+}
+
+/// Takes the segments that nobody wants out of the manifests; gives their paths.
+fn leave_out(
+    env: &Env,
+    record: &Record,
+    into: &Path,
+    wanted: &[Wanted],
+) -> Result<HashSet<String>> {
+    let is_wanted = |meta: &SegmentMeta| {
+        wanted.iter().any(|part| {
+            meta.range.overlaps(part.range) && meta.tables.binary_search(&part.table).is_ok()
+        })
+    };
+    let mut unwanted = HashSet::new();
+    for shard in 0..record.info.shards {
+        let (mut manifest, state) =
+            Manifest::open(env.fs.clone(), &directory::shard_dir(into, shard))?;
+        let removed: Vec<_> = state
+            .segments
+            .values()
+            .filter(|meta| !is_wanted(meta))
+            .map(|meta| meta.id)
+            .collect();
+        for id in &removed {
+            unwanted.insert(format!("shards/{shard:04}/segments/{:010}.seg", id.0));
+        }
+        if !removed.is_empty() {
+            manifest.commit(&Edit {
+                removed,
+                ..Edit::default()
+            })?;
+        }
+    }
+    Ok(unwanted)
+}

@@ -1,0 +1,255 @@
+//! Taking a backup.
+
+use super::capture::{Contents, Moment, Source, capture};
+use super::folder::Folder;
+use super::objects::{PIECE_BYTES_MAX, Readable};
+use super::record::{BackupInfo, FileEntry, Piece, Record};
+use crate::catalog::Schemas;
+use crate::directory;
+use crate::error::{EngineError, Result};
+use crate::shard::Shard;
+use crate::view::OpenSegment;
+use marigram_env::{Env, File};
+use marigram_segment::Segment;
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes at the end of a segment, its footer among them, that tell it from others of its name.
+const MARK_BYTES: u64 = 4096;
+
+/// How a backup is taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BackupOptions {
+    /// How many backups the folder keeps, the new one among them (`None`: all). At least 1.
+    pub keep: Option<usize>,
+}
+
+/// A backup that was taken.
+#[derive(Clone, Debug, Default)]
+pub struct BackupReport {
+    /// The backup.
+    pub info: BackupInfo,
+    /// Numbers of older backups that were removed.
+    pub pruned: Vec<u64>,
+    /// What did not go as it should and does not make the backup less whole.
+    pub warnings: Vec<String>,
+}
+
+/// What is backed up.
+pub(crate) struct Origin<'a> {
+    pub env: &'a Env,
+    /// The data directory.
+    pub dir: &'a Path,
+    pub schemas: &'a Schemas,
+    pub shards: &'a [Shard],
+}
+
+/// Takes a backup into `folder`. `flush` is called before the moment that the backup shows, so
+/// that little of it is in logs.
+pub(crate) fn take(
+    origin: &Origin<'_>,
+    folder: &Path,
+    options: BackupOptions,
+    flush: impl FnOnce() -> Result<()>,
+) -> Result<BackupReport> {
+    if options.keep == Some(0) {
+        let reason = "a backup keeps itself at least: keep 1 or more";
+        return Err(EngineError::Invalid(reason.to_owned()));
+    }
+    if folder.starts_with(origin.dir) {
+        let reason = format!(
+            "{} lies in the data directory: what destroys the one destroys the other",
+            folder.display()
+        );
+        return Err(EngineError::Invalid(reason));
+    }
+    let lineage = directory::lineage(origin.env, origin.dir)?;
+    let folder = Folder::claim(origin.env, folder)?;
+    let mut warnings = Vec::new();
+    let known = known_segments(&folder, lineage, &mut warnings)?;
+    if let Err(error) = flush() {
+        warnings.push(format!(
+            "not everything could be flushed ({error}); the log was backed up in its place"
+        ));
+    }
+    let moment = capture(origin.env, origin.dir, origin.schemas, origin.shards)?;
+    let number = folder.numbers()?.last().map_or(1, |last| last + 1);
+    let record = Record {
+        info: BackupInfo {
+            number,
+            taken_ns: moment.taken_ns,
+            shards: origin.shards.len(),
+            rows: moment.rows,
+            ..BackupInfo::default()
+        },
+        format: directory::FORMAT_VERSION,
+        lineage,
+        files: Vec::new(),
+    };
+    let info = match write(&folder, &known, moment, record) {
+        Ok(info) => info,
+        Err(error) => {
+            // What was copied in vain may be what fills the disk.
+            if let Err(error) = folder.tidy() {
+                tracing::debug!(%error, "files of a failed backup stay for now");
+            }
+            return Err(error);
+        }
+    };
+    let mut pruned = Vec::new();
+    if let Some(keep) = options.keep {
+        match folder.prune(keep) {
+            Ok(numbers) => pruned = numbers,
+            Err(error) => warnings.push(format!("older backups were not removed: {error}")),
+        }
+    }
+    if let Err(error) = folder.tidy() {
+        warnings.push(format!("what no backup names was not removed: {error}"));
+    }
+    Ok(BackupReport {
+        info,
+        pruned,
+        warnings,
+    })
+}
+
+/// Pieces of segments that earlier backups of the same lineage hold, by path, length and mark.
+type Known = HashMap<(String, u64, u64), Piece>;
+
+fn known_segments(folder: &Folder, lineage: u64, warnings: &mut Vec<String>) -> Result<Known> {
+    let mut known = Known::new();
+    for number in folder.numbers()? {
+        let record = match folder.record(number) {
+            Ok(record) => record,
+            // The new backup can be taken without it, and is needed all the more.
+            Err(error) => {
+                warnings.push(format!("backup {number} cannot be read: {error}"));
+                continue;
+            }
+        };
+        if record.lineage != lineage {
+            continue;
+        }
+        for file in record.files {
+            if let (Some(mark), [piece]) = (file.mark, file.pieces.as_slice()) {
+                known.insert((file.path, file.bytes, mark), *piece);
+            }
+        }
+    }
+    Ok(known)
+}
+
+/// Stores what the moment consists of, then the record that names it.
+fn write(folder: &Folder, known: &Known, moment: Moment, mut record: Record) -> Result<BackupInfo> {
+    for source in moment.sources {
+        let stored = match &source.contents {
+            Contents::Appended(file) => store_pieces(folder, &source, file)?,
+            Contents::Segment(segment) => store_segment(folder, known, &source, segment)?,
+        };
+        record.info.files += 1;
+        record.info.bytes += source.bytes;
+        record.info.bytes_new += stored.bytes_new;
+        record.files.push(FileEntry {
+            path: source.name,
+            bytes: source.bytes,
+            mark: stored.mark,
+            pieces: stored.pieces,
+        });
+    }
+    let objects = folder.objects();
+    folder
+        .fs
+        .sync_dir(&objects)
+        .map_err(|error| EngineError::io(&objects, error))?;
+    folder.write(&record)?;
+    Ok(record.info)
+}
+
+/// What became of a source.
+struct Stored {
+    pieces: Vec<Piece>,
+    mark: Option<u64>,
+    bytes_new: u64,
+}
+
+fn store_pieces(folder: &Folder, source: &Source, file: &Arc<dyn File>) -> Result<Stored> {
+    let from = Readable {
+        file,
+        path: &source.path,
+    };
+    let mut stored = Stored {
+        pieces: Vec::new(),
+        mark: None,
+        bytes_new: 0,
+    };
+    let mut at = 0;
+    while at < source.bytes {
+        let end = source.bytes.min(at + PIECE_BYTES_MAX);
+        let (piece, is_new) = folder.store(&from, at..end)?;
+        stored.bytes_new += if is_new { piece.bytes } else { 0 };
+        stored.pieces.push(piece);
+        at = end;
+    }
+    Ok(stored)
+}
+
+/// Stores a segment, if the folder does not have it. What was copied is read once more and checked
+/// page by page: a damaged segment is no backup, and an operator should hear of it.
+fn store_segment(
+    folder: &Folder,
+    known: &Known,
+    source: &Source,
+    segment: &OpenSegment,
+) -> Result<Stored> {
+    let file = segment.segment()?.file();
+    let mark = mark(file, source)?;
+    let key = (source.name.clone(), source.bytes, mark);
+    let stored = |piece: Piece, bytes_new| Stored {
+        pieces: vec![piece],
+        mark: Some(mark),
+        bytes_new,
+    };
+    if let Some(piece) = known.get(&key)
+        && folder.has(*piece)?
+    {
+        return Ok(stored(*piece, 0));
+    }
+    let from = Readable {
+        file,
+        path: &source.path,
+    };
+    let unnamed = folder.write_object(&from, 0..source.bytes)?;
+    let mut damage = None;
+    Segment::verify(&folder.fs, &unnamed.path, &mut |error| {
+        damage.get_or_insert(EngineError::from(error));
+    });
+    if let Some(error) = damage {
+        folder.discard(&unnamed.path);
+        // It is the source that is damaged: what was written was read back.
+        return Err(match error {
+            EngineError::Corrupt { offset, reason, .. } => EngineError::Corrupt {
+                path: source.path.clone(),
+                offset,
+                reason,
+            },
+            other => other,
+        });
+    }
+    let (piece, is_new) = folder.name(unnamed)?;
+    Ok(stored(piece, if is_new { piece.bytes } else { 0 }))
+}
+
+/// The beginning of the SHA-256 of a segment's end. Path, length and lineage say already which
+/// segment it is, unless somebody has copied a data directory by hand and uses both copies.
+fn mark(file: &Arc<dyn File>, source: &Source) -> Result<u64> {
+    let bytes = source.bytes.min(MARK_BYTES);
+    let mut end = vec![0; bytes as usize];
+    file.read_exact_at(&mut end, source.bytes - bytes)
+        .map_err(|error| EngineError::io(&source.path, error))?;
+    let digest: [u8; 32] = Sha256::digest(&end).into();
+    let mut mark = [0; 8];
+    mark.copy_from_slice(&digest[..8]);
+    Ok(u64::from_le_bytes(mark))
+}

@@ -1,0 +1,266 @@
+//! Backups of the simulated machine: what each must show, and what an interrupted one may leave.
+//!
+//! A backup whose taking was acknowledged is listed for ever after, until it is pruned, and restores
+//! to exactly what the model was at that moment. One that failed or was interrupted is not listed,
+//! or, where the end of it alone was in doubt, is as good as any other.
+
+use super::machine::{Checked, DATABASE, Machine};
+use super::trouble::Trouble;
+use crate::oracle::{History, Oracle, Strictness, observe};
+use marigram_engine::backup::{self, BackupOptions};
+use marigram_engine::{Engine, EngineError, EngineOptions};
+use marigram_env::{Clock as _, Env, FileSystem as _};
+use rand::RngExt as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+const FOLDER: &str = "/backups";
+const RESTORED: &str = "/restored";
+
+/// What the backups of a machine must be.
+#[derive(Debug, Default)]
+pub(super) struct Backups {
+    /// By number.
+    moments: BTreeMap<u64, Moment>,
+    /// Whether a backup failed in this life.
+    failed: bool,
+    /// Whether moments are remembered wrongly, so that comparisons must fail.
+    pub misremember: bool,
+}
+
+/// A backup.
+#[derive(Debug)]
+struct Moment {
+    state: Oracle,
+    /// Whether it must be listed: otherwise it may have come to be or not, or be pruned or not.
+    is_sure: bool,
+}
+
+impl Machine {
+    /// Takes a backup.
+    pub(super) fn back_up(
+        &mut self,
+        engine: &Engine,
+        trouble: Trouble,
+        keep: Option<usize>,
+    ) -> Checked {
+        // Two failures in a row could leave either state under one number.
+        if self.backups.failed {
+            return Ok(());
+        }
+        let number = self.next_number();
+        let taken = engine.backup(Path::new(FOLDER), BackupOptions { keep });
+        let mut state = self.history.current().clone();
+        if self.backups.misremember {
+            state.apply(&crate::oracle::Change::DropDatabase);
+        }
+        let report = match taken {
+            Ok(report) => report,
+            Err(error) => {
+                self.note(|| format!("backup: {error}"));
+                self.backups.failed = true;
+                if !self.history.has_doubts() {
+                    let is_sure = false;
+                    self.backups
+                        .moments
+                        .insert(number, Moment { state, is_sure });
+                }
+                return Self::excuse("backup", trouble, &error);
+            }
+        };
+        if self.history.has_doubts() {
+            return Err("a backup was taken while nobody knows what the disk holds".to_owned());
+        }
+        if report.info.number != number {
+            return Err(format!("backup {} instead of {number}", report.info.number));
+        }
+        let is_clean = report.warnings.is_empty() && !self.fs.is_crashed();
+        if !is_clean && trouble == Trouble::None {
+            return Err(format!("backup: {:?}", report.warnings));
+        }
+        self.summary.backups += 1;
+        let is_sure = true;
+        self.backups
+            .moments
+            .insert(number, Moment { state, is_sure });
+        // Its record was made durable together with those that stand beside it.
+        for moment in self.backups.moments.values_mut() {
+            moment.is_sure = true;
+        }
+        let kept = keep.unwrap_or(usize::MAX).min(self.backups.moments.len());
+        let pruned = self.backups.moments.len() - kept;
+        let pruned: Vec<u64> = self.backups.moments.keys().take(pruned).copied().collect();
+        if is_clean && pruned != report.pruned {
+            return Err(format!(
+                "backups {:?} pruned, not {pruned:?}",
+                report.pruned
+            ));
+        }
+        for number in pruned {
+            if is_clean {
+                self.backups.moments.remove(&number);
+            } else if let Some(moment) = self.backups.moments.get_mut(&number) {
+                moment.is_sure = false;
+            }
+        }
+        Ok(())
+    }
+
+    /// Between two lives: compares the list of backups, and restores some of them.
+    pub(super) fn look_after_backups(&mut self) -> Checked {
+        self.backups.failed = false;
+        self.settle_backups()?;
+        let numbers: Vec<u64> = self.backups.moments.keys().copied().collect();
+        if numbers.is_empty() || self.rng.random_bool(0.5) {
+            return Ok(());
+        }
+        let number = numbers[self.rng.random_range(0..numbers.len())];
+        if self.rng.random_bool(0.6) {
+            self.interrupt_restore(number)?;
+        }
+        self.check_backup(number)
+    }
+
+    /// Restores and compares every backup, and verifies the folder.
+    pub(super) fn check_all_backups(&mut self) -> Checked {
+        self.settle_backups()?;
+        if self.backups.moments.is_empty() {
+            return Ok(());
+        }
+        let mut damage = Vec::new();
+        let folder = Path::new(FOLDER);
+        Engine::verify(&self.env(), folder, &mut |place| damage.push(place))
+            .map_err(|error| format!("verify of the backups: {error}"))?;
+        if !damage.is_empty() {
+            return Err(format!("verify of the backups finds {damage:?}"));
+        }
+        let numbers: Vec<u64> = self.backups.moments.keys().copied().collect();
+        numbers
+            .into_iter()
+            .try_for_each(|number| self.check_backup(number))
+    }
+
+    /// Looks which backups there are, and forgets those that may be missing and are.
+    fn settle_backups(&mut self) -> Checked {
+        let listed = self.listed()?;
+        let moments = &mut self.backups.moments;
+        moments.retain(|number, moment| moment.is_sure || listed.contains(number));
+        let known: BTreeSet<u64> = moments.keys().copied().collect();
+        if known == listed {
+            return Ok(());
+        }
+        Err(format!("backups {listed:?} are listed, not {known:?}"))
+    }
+
+    /// Numbers of the backups, which must all be readable.
+    fn listed(&self) -> Result<BTreeSet<u64>, String> {
+        let (env, folder) = (self.env(), Path::new(FOLDER));
+        let failed = |error: EngineError| format!("list of backups: {error}");
+        if !backup::is_backup(&env, folder).map_err(failed)? {
+            return Ok(BTreeSet::new());
+        }
+        let numbers = backup::list(&env, folder).map_err(failed)?.into_iter();
+        numbers
+            .map(|(number, info)| info.map(|_| number).map_err(failed))
+            .collect()
+    }
+
+    /// The number of the next backup.
+    fn next_number(&self) -> u64 {
+        let last = self.backups.moments.last_key_value();
+        last.map_or(1, |(number, _)| number + 1)
+    }
+
+    /// Lets the power or the disk fail while a backup is restored. What is left is whole, or no
+    /// data directory.
+    fn interrupt_restore(&mut self, number: u64) -> Checked {
+        self.clear_restored()?;
+        let (env, into) = (self.env(), Path::new(RESTORED));
+        let is_full = self.rng.random_bool(0.2);
+        if is_full {
+            self.fs.set_space(Some(self.rng.random_range(0..4_000)));
+        } else {
+            self.fs
+                .crash_at(self.fs.ops() + self.rng.random_range(0..120));
+        }
+        let restored = backup::restore(&env, Path::new(FOLDER), Some(number), into);
+        let crashed = self.fs.is_crashed();
+        self.note(|| format!("restore of {number}, interrupted: {crashed}, full: {is_full}"));
+        Trouble::end(&self.fs);
+        if crashed {
+            self.summary.crashes += 1;
+            self.fs.crash();
+        } else if let Err(error) = &restored
+            && !is_full
+        {
+            return Err(format!("restore of backup {number}: {error}"));
+        }
+        let exists = |name: &str| self.fs.exists(&into.join(name)).unwrap_or(false);
+        if exists("RESTORING") {
+            let opened = Engine::open(env, into, self.restored_options());
+            return match opened {
+                Err(EngineError::Invalid(_)) => Ok(()),
+                other => Err(format!("backup {number} half restored: {other:?}")),
+            };
+        }
+        if exists("MARIGRAM") {
+            return self.compare_restored(number);
+        }
+        if exists("CATALOG") {
+            return Err(format!("backup {number} left files that nothing marks"));
+        }
+        Ok(())
+    }
+
+    /// Restores a backup, over what an interrupted restore has left, and compares it.
+    fn check_backup(&mut self, number: u64) -> Checked {
+        let into = Path::new(RESTORED);
+        let exists = |name: &str| self.fs.exists(&into.join(name)).unwrap_or(false);
+        if exists("MARIGRAM") && !exists("RESTORING") {
+            self.clear_restored()?;
+        }
+        // Two directories are not born at once.
+        self.clock.advance(1);
+        self.note(|| format!("restore of {number}"));
+        backup::restore(&self.env(), Path::new(FOLDER), Some(number), into)
+            .map_err(|error| format!("restore of backup {number}: {error}"))?;
+        self.compare_restored(number)
+    }
+
+    fn compare_restored(&mut self, number: u64) -> Checked {
+        let wrong = |reason: String| format!("backup {number} restored: {reason}");
+        let options = self.restored_options();
+        let engine = Engine::open(self.env(), Path::new(RESTORED), options)
+            .map_err(|error| wrong(error.to_string()))?;
+        let observed = observe(&engine, DATABASE).map_err(|error| wrong(error.to_string()))?;
+        let state = self.backups.moments[&number].state.clone();
+        let history = History::of(state, self.options.shards);
+        self.summary.restores += 1;
+        history
+            .check(&observed, self.clock.now_ns(), Strictness::Either)
+            .map_err(wrong)?;
+        engine.close().map_err(|error| wrong(error.to_string()))
+    }
+
+    fn clear_restored(&self) -> Checked {
+        let into = Path::new(RESTORED);
+        if self.fs.exists(into).unwrap_or(false) {
+            self.fs
+                .remove_dir_all(into)
+                .map_err(|error| format!("{RESTORED}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// A restored directory keeps its shards, whatever the settings say.
+    fn restored_options(&self) -> EngineOptions {
+        EngineOptions {
+            shards: 1,
+            ..self.options.clone()
+        }
+    }
+
+    fn env(&self) -> Env {
+        Env::simulated(&self.fs, &self.clock)
+    }
+}
