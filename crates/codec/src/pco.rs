@@ -2,6 +2,7 @@
 //! after a mode and a delta that are found for each page. Smallest of all, and slower than packing.
 //!
 //! ```text
+//! u8       1: doubles that all are floats of 32 bits, which follow; else 0
 //! [u8; 2]  version of Pcodec's format
 //! ...      one chunk's metadata, and its one page
 //! ```
@@ -10,7 +11,7 @@
 //! of values. The crate itself refuses most damage; two sizes that it would believe are checked here.
 
 use crate::error::{CodecError, Result};
-pub(crate) use ::pco::data_types::Number;
+use ::pco::data_types::Number;
 use ::pco::metadata::DeltaEncoding;
 use ::pco::wrapped::{FileCompressor, FileDecompressor};
 use ::pco::{ChunkConfig, PagingSpec};
@@ -24,18 +25,55 @@ const MODE_DICTIONARY: u8 = 4;
 
 const REFUSED: CodecError = CodecError::Unsupported("PCO", "these values");
 
+/// Numbers that Pcodec takes.
+pub(crate) trait Latent: Number {
+    /// The values as singles, if that is what all of them are in a wider type. Decimals that were
+    /// singles once are decimals to Pcodec only then.
+    fn narrowed(_: &[Self]) -> Option<Vec<f32>> {
+        None
+    }
+    /// The reverse.
+    fn widened(_: Vec<f32>) -> Option<Vec<Self>> {
+        None
+    }
+}
+impl Latent for i32 {}
+impl Latent for i64 {}
+impl Latent for u64 {}
+impl Latent for f32 {}
+impl Latent for f64 {
+    fn narrowed(values: &[f64]) -> Option<Vec<f32>> {
+        let narrow = |value: &f64| {
+            let single = *value as f32;
+            (f64::from(single).to_bits() == value.to_bits()).then_some(single)
+        };
+        values.iter().map(narrow).collect()
+    }
+    fn widened(values: Vec<f32>) -> Option<Vec<f64>> {
+        Some(values.into_iter().map(f64::from).collect())
+    }
+}
+
 /// Appends `values`.
 ///
 /// # Errors
 /// If the crate refuses them, such as more than 2^24.
-pub(crate) fn put_pco<T: Number>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn put_pco<T: Latent>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
     if values.is_empty() {
         return Ok(());
     }
+    if let Some(singles) = T::narrowed(values) {
+        out.push(1);
+        return put_chunk(&singles, out);
+    }
+    out.push(0);
+    put_chunk(values, out)
+}
+
+fn put_chunk<T: Number>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
     let config = ChunkConfig::default()
         .with_compression_level(LEVEL)
         .with_paging_spec(PagingSpec::Exact(vec![values.len()]));
-    let start = out.len();
     let mut put = || {
         let file = FileCompressor::default();
         file.write_header(&mut *out)?;
@@ -43,22 +81,25 @@ pub(crate) fn put_pco<T: Number>(values: &[T], out: &mut Vec<u8>) -> Result<()> 
         chunk.write_meta(&mut *out)?;
         chunk.write_page(0, &mut *out).map(drop)
     };
-    let done = put();
-    done.map_err(|_: ::pco::errors::PcoError| {
-        out.truncate(start);
-        REFUSED
-    })
+    put().map_err(|_: ::pco::errors::PcoError| REFUSED)
 }
 
 /// Reads `count` values from all of `bytes`.
-pub(crate) fn read_pco<T: Number>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
-    const DAMAGED: CodecError = CodecError::Damaged("Pcodec cannot read it");
-    if count == 0 {
-        return match bytes {
-            [] => Ok(Vec::new()),
-            _ => Err(CodecError::Damaged("bytes are left over at its end")),
-        };
+pub(crate) fn read_pco<T: Latent>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
+    match (count, bytes.split_first()) {
+        (0, None) => Ok(Vec::new()),
+        (0, Some(_)) => Err(CodecError::Damaged("bytes are left over at its end")),
+        (_, Some((0, chunk))) => read_chunk(chunk, count),
+        (_, Some((1, chunk))) => {
+            let values = T::widened(read_chunk(chunk, count)?);
+            values.ok_or(CodecError::Damaged("only doubles can have been singles"))
+        }
+        _ => Err(CodecError::Damaged("it has flags that are not known")),
     }
+}
+
+fn read_chunk<T: Number>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
+    const DAMAGED: CodecError = CodecError::Damaged("Pcodec cannot read it");
     check_dictionary(bytes, count)?;
     let (file, rest) = FileDecompressor::new(bytes).map_err(|_| DAMAGED)?;
     let (mut chunk, rest) = file.chunk_decompressor::<T, _>(rest).map_err(|_| DAMAGED)?;
@@ -121,7 +162,7 @@ mod tests {
     #[test]
     fn a_claimed_dictionary_is_not_believed() {
         let mut bytes = page(1000);
-        bytes[2..6].copy_from_slice(&(4u32 | ((1 << 25) - 1) << 4).to_le_bytes());
+        bytes[3..7].copy_from_slice(&(4u32 | ((1 << 25) - 1) << 4).to_le_bytes());
         let wrong = CodecError::Damaged("a dictionary has too many entries");
         assert_eq!(read_pco::<i64>(&bytes, 1000), Err(wrong));
     }
