@@ -48,49 +48,60 @@ pub(crate) fn smallest(
         }
     }
     let mut best: Option<Form> = None;
-    let mut keep = |form: Form| {
-        let size = form.bytes.len();
-        if best
-            .as_ref()
-            .is_none_or(|best| size + size / 100 < best.bytes.len())
-        {
-            best = Some(form);
+    for (encoding, body) in &bodies {
+        keep(
+            &mut best,
+            *encoding,
+            Compressor::Uncompressed,
+            body,
+            body.clone(),
+        );
+    }
+    for (encoding, body) in &bodies {
+        let tried: &[Compressor] = match &compressor {
+            None => &[Compressor::Zstd, Compressor::Gzip],
+            Some(asked) => std::slice::from_ref(asked),
+        };
+        if tried == [Compressor::Uncompressed] || !pays(body) {
+            continue;
         }
-    };
-    if compressor.is_none_or(|asked| asked == Compressor::Uncompressed) {
-        for (encoding, body) in &bodies {
-            keep(Form {
-                encoding: *encoding,
-                compressor: Compressor::Uncompressed,
-                body_bytes: body.len(),
-                bytes: body.clone(),
-            });
+        for compressor in tried {
+            let mut bytes = Vec::new();
+            if compress(*compressor, Goal::Small, body, &mut bytes).is_err() {
+                break;
+            }
+            // What Zstandard leaves far larger than the best, Gzip does not make the best.
+            let is_far = best
+                .as_ref()
+                .is_some_and(|best| bytes.len() > best.bytes.len() * 9 / 8);
+            keep(&mut best, *encoding, *compressor, body, bytes);
+            if is_far {
+                break;
+            }
         }
     }
-    for (encoding, body) in bodies {
-        let compressor = compressor.unwrap_or(Compressor::Zstd);
-        let mut bytes = Vec::new();
-        let packed = compressor != Compressor::Uncompressed
-            && pays(&body)
-            && compress(compressor, Goal::Small, &body, &mut bytes).is_ok()
-            && bytes.len() < body.len();
-        let form = Form {
+    best.expect("PLAIN holds every value of every type")
+}
+
+fn keep(
+    best: &mut Option<Form>,
+    encoding: Encoding,
+    compressor: Compressor,
+    body: &[u8],
+    bytes: Vec<u8>,
+) {
+    let size = bytes.len();
+    if best
+        .as_ref()
+        .is_none_or(|best| size + size / 100 < best.bytes.len())
+    {
+        *best = Some(Form {
             encoding,
             compressor,
             body_bytes: body.len(),
             bytes,
-        };
-        keep(if packed {
-            form
-        } else {
-            Form {
-                compressor: Compressor::Uncompressed,
-                bytes: body,
-                ..form
-            }
         });
     }
-    best.expect("PLAIN holds every value of every type")
 }
 
 /// Whether an encoding is worth a try.

@@ -3,7 +3,7 @@
 use crate::alp::{Float, read_alp};
 use crate::alp_rd::read_alp_rd;
 use crate::bytes::Reader;
-use crate::entries::numbers::{self, Entry};
+use crate::entries::numbers;
 use crate::entries::strings;
 use crate::error::{CodecError, Result};
 use crate::fsst::read_fsst;
@@ -78,7 +78,7 @@ fn read_truths(encoding: Encoding, count: usize, reader: &mut Reader<'_>) -> Res
     }
 }
 
-fn read_integers<T: Integer + Plain + Entry + Latent>(
+fn read_integers<T: Integer + Plain + Latent>(
     kind: ValueType,
     encoding: Encoding,
     count: usize,
@@ -99,7 +99,7 @@ fn read_integers<T: Integer + Plain + Entry + Latent>(
     }
 }
 
-fn read_floats<T: Float + Entry + Latent>(
+fn read_floats<T: Float + Latent>(
     kind: ValueType,
     encoding: Encoding,
     count: usize,
