@@ -4,6 +4,10 @@
 //! gives it back bit for bit, where multiplying by the inverse misses some. Multiplying is kept as
 //! the other way, for values that were computed so and for f32, where it is exact in f64.
 //!
+//! Doubles that were decimals in single precision before (a sensor's driver, a column of f32 that was
+//! widened) are no decimals any more, but they are singles of decimals: rounding the quotient to f32
+//! in between gives them back.
+//!
 //! Each block has its own power and is tried with that of the block before first. A value that does
 //! not come back with every bit the same (NaN, -0.0, infinities, …) is stored apart as it is.
 
@@ -16,10 +20,14 @@ use crate::plain::Plain;
 
 /// Set in a block's first byte where the integer is multiplied by the inverse power.
 const MULTIPLY: u8 = 0x40;
+/// Set in a block's first byte where the result is rounded to f32 before it is a double.
+const SINGLE: u8 = 0x20;
 /// Set in a block's first byte where exceptions follow.
 const EXCEPTIONS: u8 = 0x80;
 /// Values tried to find a power.
 const SAMPLE: usize = 32;
+/// Bits of a value from which on it is asked whether doubles were singles.
+const WIDE_BITS: usize = 28;
 
 const POWERS: [f64; 19] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
@@ -39,22 +47,45 @@ const MAGIC_BITS: u64 = MAGIC.to_bits();
 struct Power {
     exponent: u8,
     multiply: bool,
+    single: bool,
 }
 
 impl Power {
+    const NONE: Self = Self {
+        exponent: 0,
+        multiply: false,
+        single: false,
+    };
+
     fn number(self) -> u8 {
-        self.exponent | if self.multiply { MULTIPLY } else { 0 }
+        let multiply = if self.multiply { MULTIPLY } else { 0 };
+        self.exponent | multiply | if self.single { SINGLE } else { 0 }
     }
 
     fn from_number(number: u8) -> Result<Self> {
-        let exponent = number & 0x3f;
+        let exponent = number & !(MULTIPLY | SINGLE);
         if usize::from(exponent) >= POWERS.len() {
             return Err(CodecError::Damaged("a power of ten is out of range"));
         }
         Ok(Self {
             exponent,
             multiply: number & MULTIPLY != 0,
+            single: number & SINGLE != 0,
         })
+    }
+
+    /// Hands `use_it` the function that makes floats of integers, so that loops are compiled for
+    /// each of its forms.
+    #[inline]
+    fn with<F: Float, R>(self, use_it: impl Join<F, R>) -> R {
+        let (up, inverse) = (self.up(), self.inverse());
+        match (self.multiply, self.single) {
+            (false, false) if self.exponent == 0 => use_it.run(|n| F::multiplied(n, 1.0)),
+            (false, false) => use_it.run(|n| F::divided(n, up)),
+            (true, false) => use_it.run(|n| F::multiplied(n, inverse)),
+            (false, true) => use_it.run(|n| F::divided(n, up).single()),
+            (true, true) => use_it.run(|n| F::multiplied(n, inverse).single()),
+        }
     }
 
     fn up(self) -> f64 {
@@ -64,6 +95,11 @@ impl Power {
     fn inverse(self) -> f64 {
         INVERSES[usize::from(self.exponent)]
     }
+}
+
+/// What is done with the function that makes floats of integers.
+trait Join<F: Float, R> {
+    fn run(self, back: impl Fn(F::Lane) -> F) -> R;
 }
 
 /// A float and the integer lane it is packed as.
@@ -86,6 +122,8 @@ pub(crate) trait Float: Plain + Default + Send + Sync + 'static {
     fn from_lane(lane: Self::Lane) -> Self;
     /// Whether the integer may stand for a value.
     fn allowed(integer: Self::Lane) -> bool;
+    /// Rounded to f32.
+    fn single(self) -> Self;
 }
 
 #[inline]
@@ -121,6 +159,10 @@ impl Float for f64 {
     fn allowed(integer: u64) -> bool {
         integer.wrapping_add(1 << 51) < 1 << 52
     }
+    #[inline]
+    fn single(self) -> f64 {
+        f64::from(self as f32)
+    }
 }
 
 impl Float for f32 {
@@ -151,6 +193,10 @@ impl Float for f32 {
     fn allowed(_: u32) -> bool {
         true
     }
+    #[inline]
+    fn single(self) -> f32 {
+        self
+    }
 }
 
 /// Integers of a block, and the places of values that they do not give back.
@@ -159,25 +205,37 @@ struct Scaled<F: Float> {
     exceptions: Vec<u16>,
 }
 
+/// Scales values, and notes which come back.
+struct Scale<'a, F: Float> {
+    values: &'a [F],
+    up: f64,
+    integers: &'a mut [F::Lane],
+    exact: &'a mut [bool],
+}
+
+impl<F: Float> Join<F, ()> for Scale<'_, F> {
+    #[inline]
+    fn run(self, back: impl Fn(F::Lane) -> F) {
+        let slots = self.integers.iter_mut().zip(self.exact).zip(self.values);
+        for ((integer, exact), value) in slots {
+            *integer = value.scale(self.up);
+            *exact = back(*integer).same(*value) & F::allowed(*integer);
+        }
+    }
+}
+
 fn scale_block<F: Float>(values: &[F], power: Power) -> Scaled<F> {
     let mut scaled = Scaled::<F> {
         integers: [F::Lane::ZERO; BLOCK],
         exceptions: Vec::new(),
     };
     let mut exact = [false; BLOCK];
-    let (up, inverse) = (power.up(), power.inverse());
-    let slots = scaled.integers.iter_mut().zip(&mut exact).zip(values);
-    if power.multiply {
-        for ((integer, exact), value) in slots {
-            *integer = value.scale(up);
-            *exact = F::multiplied(*integer, inverse).same(*value) & F::allowed(*integer);
-        }
-    } else {
-        for ((integer, exact), value) in slots {
-            *integer = value.scale(up);
-            *exact = F::divided(*integer, up).same(*value) & F::allowed(*integer);
-        }
-    }
+    power.with(Scale {
+        values,
+        up: power.up(),
+        integers: &mut scaled.integers,
+        exact: &mut exact,
+    });
     let exact = &exact[..values.len()];
     if exact.iter().all(|exact| *exact) {
         return scaled;
@@ -196,16 +254,29 @@ fn scale_block<F: Float>(values: &[F], power: Power) -> Scaled<F> {
 
 /// The power under which the sample takes the fewest bits, and those bits.
 fn search<F: Float>(sample: &[F]) -> (Power, usize) {
-    let mut best = (
-        Power {
-            exponent: 0,
-            multiply: false,
-        },
-        usize::MAX,
-    );
+    let best = search_powers(sample, false);
+    // Doubles only, and only if they take more than decimals of single precision would.
+    let were_singles = F::BYTES == 8
+        && best.1 > sample.len() * WIDE_BITS
+        && sample.iter().all(|value| value.single().same(*value));
+    if were_singles {
+        let singles = search_powers(sample, true);
+        if singles.1 < best.1 {
+            return singles;
+        }
+    }
+    best
+}
+
+fn search_powers<F: Float>(sample: &[F], single: bool) -> (Power, usize) {
+    let mut best = (Power::NONE, usize::MAX);
     for exponent in 0..=F::EXPONENT_MAX {
         for multiply in [F::MULTIPLY_FIRST, !F::MULTIPLY_FIRST] {
-            let power = Power { exponent, multiply };
+            let power = Power {
+                exponent,
+                multiply,
+                single,
+            };
             let scaled = scale_sample(sample, power);
             let bits = scaled.0 * (F::BYTES * 8 + 12) + (sample.len() - scaled.0) * scaled.1;
             if bits < best.1 {
@@ -222,23 +293,21 @@ fn search<F: Float>(sample: &[F]) -> (Power, usize) {
 /// Exceptions of the sample under a power, and the width of the others.
 fn scale_sample<F: Float>(sample: &[F], power: Power) -> (usize, usize) {
     let mut integers = [F::Lane::ZERO; SAMPLE];
-    let mut exact = 0;
-    for value in sample {
-        let integer = value.scale(power.up());
-        let back = if power.multiply {
-            F::multiplied(integer, power.inverse())
-        } else {
-            F::divided(integer, power.up())
-        };
-        if back.same(*value) && F::allowed(integer) {
-            integers[exact] = integer;
-            exact += 1;
+    let mut exact = [false; SAMPLE];
+    power.with(Scale {
+        values: sample,
+        up: power.up(),
+        integers: &mut integers,
+        exact: &mut exact,
+    });
+    let mut kept = 0;
+    for at in 0..sample.len() {
+        if exact[at] {
+            integers[kept] = integers[at];
+            kept += 1;
         }
     }
-    (
-        sample.len() - exact,
-        usize::from(span(&integers[..exact]).1),
-    )
+    (sample.len() - kept, usize::from(span(&integers[..kept]).1))
 }
 
 fn sample_of<F: Float>(values: &[F]) -> Vec<F> {
@@ -294,6 +363,20 @@ pub(crate) fn put_alp<F: Float>(values: &[F], out: &mut Vec<u8>) {
     }
 }
 
+/// Appends the floats of integers.
+struct Extend<'a, F: Float> {
+    integers: &'a [F::Lane],
+    values: &'a mut Vec<F>,
+}
+
+impl<F: Float> Join<F, ()> for Extend<'_, F> {
+    #[inline]
+    fn run(self, back: impl Fn(F::Lane) -> F) {
+        let floats = self.integers.iter().map(|integer| back(*integer));
+        self.values.extend(floats);
+    }
+}
+
 /// Reads `count` values written by [`put_alp`].
 pub(crate) fn read_alp<F: Float>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<F>> {
     let mut values = Vec::with_capacity(count);
@@ -310,19 +393,11 @@ pub(crate) fn read_alp<F: Float>(reader: &mut Reader<'_>, count: usize) -> Resul
         }
         let integers = &mut integers[..len];
         read_block(reader, integers)?;
-        let (up, inverse) = (power.up(), power.inverse());
         let from = values.len();
-        if power.multiply {
-            values.extend(
-                integers
-                    .iter()
-                    .map(|integer| F::multiplied(*integer, inverse)),
-            );
-        } else if power.exponent == 0 {
-            values.extend(integers.iter().map(|integer| F::multiplied(*integer, 1.0)));
-        } else {
-            values.extend(integers.iter().map(|integer| F::divided(*integer, up)));
-        }
+        power.with(Extend {
+            integers,
+            values: &mut values,
+        });
         let block = &mut values[from..];
         let mut next = 0u64;
         for (gap, value) in gaps.iter().zip(raw) {
@@ -360,107 +435,4 @@ pub(crate) fn estimate<F: Float>(values: &[F]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn check<F: Float + std::fmt::Debug>(values: &[F]) -> usize {
-        let mut out = Vec::new();
-        put_alp(values, &mut out);
-        let mut reader = Reader::new(&out);
-        let back = read_alp::<F>(&mut reader, values.len()).unwrap();
-        reader.end().unwrap();
-        assert_eq!(back.len(), values.len());
-        for (at, (a, b)) in values.iter().zip(&back).enumerate() {
-            assert!(a.same(*b), "value {at}: {a:?} came back as {b:?}");
-        }
-        out.len()
-    }
-
-    #[test]
-    fn decimals_have_no_exceptions() {
-        let values: Vec<f64> = (0..4096)
-            .map(|i| f64::from(i * 7919 % 500_000) / 1e4)
-            .collect();
-        assert!(check(&values) <= 4096 * 19 / 8 + 64, "{}", check(&values));
-        let narrow: Vec<f32> = values.iter().map(|value| *value as f32).collect();
-        assert!(check(&narrow) <= 4096 * 19 / 8 + 64, "{}", check(&narrow));
-    }
-
-    #[test]
-    fn values_made_by_multiplying_are_found_too() {
-        let values: Vec<f64> = (0..4096)
-            .map(|i| f64::from(i * 7919 % 5000) * 0.1)
-            .collect();
-        assert!(check(&values) <= 4096 * 13 / 8 + 64, "{}", check(&values));
-    }
-
-    #[test]
-    fn every_kind_of_float_comes_back_with_every_bit() {
-        let mut values: Vec<f64> = (0..3000).map(|i| f64::from(i) / 10.0).collect();
-        let odd = [
-            f64::NAN,
-            -f64::NAN,
-            f64::from_bits(0x7ff0_0000_0000_0001),
-            f64::from_bits(0xfff8_dead_beef_0001),
-            -0.0,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-            f64::MAX,
-            f64::MIN_POSITIVE,
-            f64::from_bits(1),
-            1e300,
-            std::f64::consts::PI,
-            2f64.powi(51),
-            -(2f64.powi(51)),
-            2f64.powi(53),
-        ];
-        for (at, value) in odd.iter().enumerate() {
-            values[at * 199] = *value;
-        }
-        check(&values);
-        check(&odd);
-        check(&odd.map(|value| value as f32));
-        check(&[
-            f32::from_bits(0x7f80_0001),
-            f32::from_bits(0xffc0_1234),
-            -0.0,
-            16_777_217.0,
-        ]);
-        check(&vec![f64::NAN; 1025]);
-        check::<f64>(&[]);
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-        #[test]
-        fn any_doubles_come_back(
-            values in proptest::collection::vec(
-                prop_oneof![
-                    8 => (-100_000i32..100_000, 0u8..6).prop_map(|(n, e)| {
-                        f64::from(n) / POWERS[usize::from(e)]
-                    }),
-                    1 => any::<u64>().prop_map(f64::from_bits),
-                ],
-                0..2500,
-            ),
-        ) {
-            check(&values);
-            check(&values.iter().map(|v| *v as f32).collect::<Vec<_>>());
-        }
-
-        #[test]
-        fn any_singles_come_back(values in proptest::collection::vec(any::<u32>(), 0..1500)) {
-            check(&values.into_iter().map(f32::from_bits).collect::<Vec<_>>());
-        }
-
-        #[test]
-        fn arbitrary_bytes_do_not_panic(
-            bytes in proptest::collection::vec(any::<u8>(), 0..300),
-            count in 0usize..3000,
-        ) {
-            let _ = read_alp::<f64>(&mut Reader::new(&bytes), count);
-            let _ = read_alp::<f32>(&mut Reader::new(&bytes), count);
-        }
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ use crate::choose::choose;
 use crate::compress::{choose_compressor, compress, decompress};
 use crate::error::Result;
 use crate::kinds::{Choice, Compressor, Encoding, Goal, ValueType};
+use crate::smallest::smallest;
 use crate::values::{Limits, OwnedValues, Values};
 
 mod read;
@@ -30,6 +31,16 @@ pub struct Header {
 /// # Panics
 /// If the encoded values take 4 GiB or more: callers bound their pages far below that.
 pub fn encode(values: Values<'_>, choice: Choice, out: &mut Vec<u8>) -> Header {
+    if choice.encoding.is_none() && choice.goal == Goal::Small {
+        let put = |encoding, out: &mut Vec<u8>| write::put(values, encoding, out).is_ok();
+        let form = smallest(values, choice.compressor, put);
+        out.extend_from_slice(&form.bytes);
+        return Header {
+            encoding: form.encoding,
+            compressor: form.compressor,
+            body_bytes: page_bytes(form.body_bytes),
+        };
+    }
     let start = out.len();
     let mut encoding = choice.encoding.unwrap_or_else(|| choose(values));
     if write::put(values, encoding, out).is_err() {
@@ -37,29 +48,49 @@ pub fn encode(values: Values<'_>, choice: Choice, out: &mut Vec<u8>) -> Header {
         encoding = Encoding::Plain;
         write::put(values, encoding, out).expect("PLAIN holds every value of every type");
     }
-    let body_bytes = u32::try_from(out.len() - start).expect("a page is far smaller than 4 GiB");
-    let mut compressor = choice.compressor.unwrap_or_else(|| {
+    let body_bytes = page_bytes(out.len() - start);
+    let compressor = choice.compressor.unwrap_or_else(|| match encoding {
         // Packed bits do not compress; bytes and raw floats may.
-        match encoding {
-            Encoding::For | Encoding::Delta | Encoding::Alp => Compressor::Uncompressed,
-            _ => choose_compressor(&out[start..]),
-        }
+        Encoding::For
+        | Encoding::Delta
+        | Encoding::Alp
+        | Encoding::AlpRd
+        | Encoding::Pco
+        | Encoding::Fsst => Compressor::Uncompressed,
+        _ => choose_compressor(&out[start..]),
     });
-    if compressor != Compressor::Uncompressed {
-        let mut packed = Vec::new();
-        let done = compress(compressor, choice.goal, &out[start..], &mut packed);
-        if done.is_ok() && packed.len() + packed.len() / 16 < out.len() - start {
-            out.truncate(start);
-            out.extend_from_slice(&packed);
-        } else {
-            compressor = Compressor::Uncompressed;
-        }
-    }
+    let compressor = compress_in_place(compressor, choice, start, out);
     Header {
         encoding,
         compressor,
         body_bytes,
     }
+}
+
+fn page_bytes(bytes: usize) -> u32 {
+    u32::try_from(bytes).expect("a page is far smaller than 4 GiB")
+}
+
+/// Compresses what `out` holds from `start` on, if that makes it smaller: by a sixteenth, where the
+/// caller leaves the compressor open. Gives the compressor that was used.
+fn compress_in_place(
+    compressor: Compressor,
+    choice: Choice,
+    start: usize,
+    out: &mut Vec<u8>,
+) -> Compressor {
+    if compressor == Compressor::Uncompressed {
+        return compressor;
+    }
+    let mut packed = Vec::new();
+    let done = compress(compressor, choice.goal, &out[start..], &mut packed);
+    let margin = choice.compressor.map_or(packed.len() / 16, |_| 0);
+    if done.is_err() || packed.len() + margin >= out.len() - start {
+        return Compressor::Uncompressed;
+    }
+    out.truncate(start);
+    out.extend_from_slice(&packed);
+    compressor
 }
 
 /// Appends `values` as asked.
@@ -77,7 +108,7 @@ pub fn encode_as(
 ) -> Result<Header> {
     let mut body = Vec::new();
     write::put(values, encoding, &mut body)?;
-    let body_bytes = u32::try_from(body.len()).expect("a page is far smaller than 4 GiB");
+    let body_bytes = page_bytes(body.len());
     compress(compressor, Goal::Fast, &body, out)?;
     Ok(Header {
         encoding,

@@ -1,26 +1,30 @@
-//! Which encoding suits some values: by sampling, and a comparison of estimated sizes.
+//! Which encoding suits some values that are hot: by sampling, and a comparison of estimated sizes.
 //!
 //! Pure: the same values always give the same choice. Where two come out about the same, the one
-//! that decodes faster wins.
+//! that decodes faster wins. What suits values that are cold is found by trying: [`crate::smallest`].
 
 use crate::alp::{self, Float};
+use crate::alp_rd;
+use crate::bitpack::{Lane, bits_of};
+use crate::compress::sampled;
 use crate::entries::strings::distinct_share;
+use crate::fsst;
 use crate::integer::{self, Integer};
 use crate::kinds::Encoding;
+use crate::repeats::{cycle, distinct};
 use crate::values::Values;
 
-/// The encoding for `values`.
+/// Bits a value below which a dictionary is not worth a search through the whole page.
+const WIDE_BITS: usize = 6;
+/// Cycles that are looked for where values take less than [`WIDE_BITS`].
+const SHORT_CYCLE: usize = 1024;
+/// Bytes of text from which on a table of symbols can pay.
+const TEXT_BYTES_MIN: usize = 2 << 10;
+
+/// The encoding for `values`, of those that are fast to write and to read.
 pub fn choose(values: Values<'_>) -> Encoding {
     match values {
-        Values::Bool(values) => {
-            let runs = count_runs(values.len(), |a, b| values[a] == values[b]);
-            // A run takes about ten bits, a value one.
-            if runs * 12 < values.len() {
-                Encoding::Runs
-            } else {
-                Encoding::Plain
-            }
-        }
+        Values::Bool(values) => choose_truths(values),
         Values::I32(values) => choose_integer(values),
         Values::I64(values) => choose_integer(values),
         Values::U64(values) => choose_integer(values),
@@ -35,6 +39,16 @@ fn count_runs(count: usize, same: impl Fn(usize, usize) -> bool) -> usize {
         return 0;
     }
     1 + (1..count).filter(|at| !same(at - 1, *at)).count()
+}
+
+fn choose_truths(values: &[bool]) -> Encoding {
+    let runs = count_runs(values.len(), |a, b| values[a] == values[b]);
+    // A run takes about ten bits, a value one.
+    if runs * 12 < values.len() {
+        Encoding::Runs
+    } else {
+        Encoding::Plain
+    }
 }
 
 fn choose_integer<T: Integer>(values: &[T]) -> Encoding {
@@ -55,9 +69,13 @@ fn choose_integer<T: Integer>(values: &[T]) -> Encoding {
         (Encoding::For, frame)
     };
     // A run's value takes what a value takes in a frame, or more; its length another ten bits.
-    let rle = 12 + runs * 2 + (frame * runs).div_ceil(count);
-    if runs * 4 < count && rle < size - size / 5 {
+    let by_runs = 12 + runs * 2 + (frame * runs).div_ceil(count);
+    if runs * 4 < count && by_runs < size - size / 5 {
         return Encoding::Runs;
+    }
+    let key = |at: usize| values[at].lane().wide();
+    if by_entries(count, size.min(plain), frame, key).is_some() {
+        return Encoding::Entries;
     }
     if size < plain {
         packed
@@ -77,15 +95,53 @@ fn choose_float<F: Float>(values: &[F]) -> Encoding {
     }
     let plain = count * F::BYTES;
     let alp = alp::estimate(values);
-    let rle = 12 + runs * (F::BYTES + 2);
-    if runs * 4 < count && rle < alp - alp / 5 {
+    let by_runs = 12 + runs * (F::BYTES + 2);
+    if runs * 4 < count && by_runs < alp - alp / 5 {
         return Encoding::Runs;
     }
+    let mut best = (Encoding::Plain, plain);
     if alp < plain - plain / 10 {
-        Encoding::Alp
+        best = (Encoding::Alp, alp);
     } else {
-        Encoding::Plain
+        let cut = alp_rd::estimate(values);
+        if cut < plain - plain / 10 {
+            best = (Encoding::AlpRd, cut);
+        }
     }
+    let key = |at: usize| values[at].lane().wide();
+    if by_entries(count, best.1, alp.min(plain), key).is_some() {
+        return Encoding::Entries;
+    }
+    best.0
+}
+
+/// Estimated bytes with a dictionary, where that is well below the `best` that is known. `whole` is
+/// what all values would take as entries.
+fn by_entries(
+    count: usize,
+    best: usize,
+    whole: usize,
+    key: impl Fn(usize) -> u64,
+) -> Option<usize> {
+    // Less than two bits a value: nothing to gain.
+    if best * 4 < count {
+        return None;
+    }
+    let entries = distinct(count, &key)?;
+    let is_wide = best * 8 >= count * WIDE_BITS;
+    let pays = |size: &usize| *size < best - best / 8;
+    let of_entries = |entries: usize| 12 + (whole * entries).div_ceil(count);
+    if is_wide {
+        let index = usize::from(bits_of(entries as u64)) * count / 8;
+        let size = Some(of_entries(entries.min(count)) + index).filter(pays);
+        if size.is_some() {
+            return size;
+        }
+    }
+    let longest = if is_wide { count / 2 } else { SHORT_CYCLE };
+    let period = cycle(count, longest, &key)?;
+    // The indices' differences are 1, but where the cycle begins again, and where it fails.
+    Some(of_entries(period) + count / 32).filter(pays)
 }
 
 fn choose_strings(offsets: &[i32], data: &[u8]) -> Encoding {
@@ -98,52 +154,22 @@ fn choose_strings(offsets: &[i32], data: &[u8]) -> Encoding {
     if count >= 2 && distinct_share(offsets, data) <= 128 {
         return Encoding::Entries;
     }
-    Encoding::Plain
+    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
+        return Encoding::Plain;
+    };
+    let text = &data[*first as usize..*last as usize];
+    if text.len() < TEXT_BYTES_MIN {
+        return Encoding::Plain;
+    }
+    // Symbols are read about as fast as LZ4, and several times as fast as Zstandard.
+    let (symbols, compressed) = (fsst::estimate(text), sampled(text));
+    let [plain, lz4, zstd] = [text.len(), compressed.lz4, compressed.zstd];
+    if symbols < plain - plain / 8 && symbols < lz4 && symbols < zstd + zstd / 8 {
+        Encoding::Fsst
+    } else {
+        Encoding::Plain
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_choice_follows_the_values() {
-        let times: Vec<i64> = (0..8192)
-            .map(|i| 1_700_000_000_000_000_000 + i * 1000)
-            .collect();
-        assert_eq!(choose(Values::I64(&times)), Encoding::Delta);
-        let small: Vec<i32> = (0..8192).map(|i| i * 7919 % 64).collect();
-        assert_eq!(choose(Values::I32(&small)), Encoding::For);
-        assert_eq!(choose(Values::U64(&[7; 100])), Encoding::Runs);
-        let steps: Vec<i64> = (0..8192).map(|i| i / 512 * 7919 % 101).collect();
-        assert_eq!(choose(Values::I64(&steps)), Encoding::Runs);
-        let decimals: Vec<f64> = (0..8192)
-            .map(|i| f64::from(i * 7919 % 1000) / 10.0)
-            .collect();
-        assert_eq!(choose(Values::F64(&decimals)), Encoding::Alp);
-        let mut state = 3u64;
-        let mut random = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            f64::from_bits(state ^ (state >> 29))
-        };
-        let noise: Vec<f64> = (0..8192).map(|_| random()).collect();
-        assert_eq!(choose(Values::F64(&noise)), Encoding::Plain);
-        assert_eq!(choose(Values::Bool(&[true; 64])), Encoding::Runs);
-        assert_eq!(
-            choose(Values::Bool(&[true, false, false, true])),
-            Encoding::Plain
-        );
-        let offsets = [0, 1, 2, 3, 4];
-        let choose_text = |data: &[u8]| {
-            choose(Values::Bytes {
-                offsets: &offsets,
-                data,
-            })
-        };
-        assert_eq!(choose_text(b"abab"), Encoding::Entries);
-        assert_eq!(choose_text(b"abcd"), Encoding::Plain);
-        assert_eq!(choose_text(b"aaaa"), Encoding::Runs);
-        assert_eq!(choose(Values::F32(&[])), Encoding::Plain);
-    }
-}
+mod tests;

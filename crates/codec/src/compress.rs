@@ -6,6 +6,8 @@ use std::io::{Read, Write};
 
 /// Bytes that are compressed to see what that would save.
 const SAMPLE_BYTES: usize = 16 << 10;
+/// Bytes below which no compressor pays.
+const BODY_BYTES_MIN: usize = 64;
 
 /// Level of Zstandard.
 fn zstd_level(goal: Goal) -> i32 {
@@ -96,23 +98,52 @@ fn gunzip(packed: &[u8], len: usize) -> std::io::Result<Vec<u8>> {
     }
 }
 
+/// Estimated bytes of a body under compressors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sampled {
+    pub(crate) lz4: usize,
+    pub(crate) zstd: usize,
+}
+
+/// Estimates from a stretch in the middle of `body`.
+pub(crate) fn sampled(body: &[u8]) -> Sampled {
+    let sample = middle(body);
+    let lz4 = lz4_flex::block::compress(sample).len();
+    let zstd = zstd::bulk::compress(sample, zstd_level(Goal::Fast));
+    let zstd = zstd.map_or(sample.len(), |packed| packed.len());
+    let whole = |bytes: usize| (bytes * body.len()).div_ceil(sample.len().max(1));
+    Sampled {
+        lz4: whole(lz4),
+        zstd: whole(zstd),
+    }
+}
+
+fn middle(body: &[u8]) -> &[u8] {
+    let from = body.len().saturating_sub(SAMPLE_BYTES) / 2;
+    &body[from..(from + SAMPLE_BYTES).min(body.len())]
+}
+
+/// Whether compressing can save a twentieth of `body`, judged by a fast compression of a part.
+pub(crate) fn pays(body: &[u8]) -> bool {
+    body.len() >= BODY_BYTES_MIN && {
+        let sampled = sampled(body);
+        sampled.zstd.min(sampled.lz4) < body.len() - body.len() / 20
+    }
+}
+
 /// Which compressor is worth its time for `body`: judged by a sample from its middle. LZ4 must save
 /// a twelfth; Zstandard, which takes several times as long to read, an eighth of what LZ4 leaves.
 pub(crate) fn choose_compressor(body: &[u8]) -> Compressor {
-    if body.len() < 64 {
+    if body.len() < BODY_BYTES_MIN {
         return Compressor::Uncompressed;
     }
-    let from = body.len().saturating_sub(SAMPLE_BYTES) / 2;
-    let sample = &body[from..(from + SAMPLE_BYTES).min(body.len())];
-    let lz4 = lz4_flex::block::compress(sample).len();
-    let zstd = zstd::bulk::compress(sample, zstd_level(Goal::Fast));
-    let zstd = zstd.map_or(usize::MAX, |packed| packed.len());
-    let fast = if lz4 + sample.len() / 12 < sample.len() {
-        (Compressor::Lz4, lz4)
+    let sampled = sampled(body);
+    let fast = if sampled.lz4 + body.len() / 12 < body.len() {
+        (Compressor::Lz4, sampled.lz4)
     } else {
-        (Compressor::Uncompressed, sample.len())
+        (Compressor::Uncompressed, body.len())
     };
-    if zstd < fast.1 - fast.1 / 8 {
+    if sampled.zstd < fast.1 - fast.1 / 8 {
         Compressor::Zstd
     } else {
         fast.0

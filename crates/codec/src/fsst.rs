@@ -100,12 +100,8 @@ fn expand(
     Ok(data)
 }
 
-/// Estimated bytes of all strings by [`put_fsst`], from a stretch in their middle.
-pub(crate) fn estimate(offsets: &[i32], data: &[u8]) -> usize {
-    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
-        return 0;
-    };
-    let text = &data[*first as usize..*last as usize];
+/// Estimated bytes of `text`, without the lengths of its strings, from a stretch in its middle.
+pub(crate) fn estimate(text: &[u8]) -> usize {
     let from = text.len().saturating_sub(SAMPLE_BYTES) / 2;
     let sample = &text[from..(from + SAMPLE_BYTES).min(text.len())];
     let table = fsst::Compressor::train(&vec![sample]);

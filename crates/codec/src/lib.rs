@@ -24,7 +24,9 @@ mod integer;
 mod kinds;
 mod pco;
 mod plain;
+mod repeats;
 mod runs;
+mod smallest;
 pub mod tsfile_forms;
 mod values;
 

@@ -2,18 +2,29 @@
 //! after a mode and a delta that are found for each page. Smallest of all, and slower than packing.
 //!
 //! ```text
+//! u8       0: a chunk of the values
+//!          1: a chunk of f32: doubles that all are such
+//!          2: varint entries; varint bytes; the entries as 0 or 1 in so many bytes; a chunk of u32
+//! chunk:
 //! [u8; 2]  version of Pcodec's format
 //! ...      one chunk's metadata, and its one page
 //! ```
 //!
+//! Under 2, the entries are the distinct values in ascending order, and each value is its place among
+//! them. What an instrument tells in uneven steps (because it was converted, and rounded) are even
+//! steps then, which is what Pcodec needs to find differences and bins.
+//!
 //! Invariant: nothing that a damaged page claims is allocated before it was compared with the number
 //! of values. The crate itself refuses most damage; two sizes that it would believe are checked here.
 
+use crate::bytes::{Reader, put_varint};
+use crate::entries::numbers::{Entry, number};
 use crate::error::{CodecError, Result};
-pub(crate) use ::pco::data_types::Number;
+use ::pco::data_types::Number;
 use ::pco::metadata::DeltaEncoding;
 use ::pco::wrapped::{FileCompressor, FileDecompressor};
 use ::pco::{ChunkConfig, PagingSpec};
+use std::cmp::Ordering;
 
 /// Level of compression: the crate's own middle. Higher ones gain next to nothing on pages.
 const LEVEL: usize = 8;
@@ -22,20 +33,119 @@ const WINDOW_MIN: usize = 1 << 15;
 /// Number of the mode in which a dictionary of distinct values stands before all else.
 const MODE_DICTIONARY: u8 = 4;
 
+/// First bytes of a page.
+const VALUES: u8 = 0;
+const SINGLES: u8 = 1;
+const PLACES: u8 = 2;
+/// How often a value must come on average before places are tried.
+const REPEATED_MIN: usize = 4;
+
 const REFUSED: CodecError = CodecError::Unsupported("PCO", "these values");
+
+/// Numbers that Pcodec takes.
+pub(crate) trait Latent: Number + Entry {
+    /// An order of all values.
+    fn order(&self, other: &Self) -> Ordering;
+    /// The values as singles, if that is what all of them are in a wider type. Decimals that were
+    /// singles once are decimals to Pcodec only then.
+    fn narrowed(_: &[Self]) -> Option<Vec<f32>> {
+        None
+    }
+    /// The reverse.
+    fn widened(_: Vec<f32>) -> Option<Vec<Self>> {
+        None
+    }
+}
+
+macro_rules! latent {
+    ($($value:ty),*) => {$(
+        impl Latent for $value {
+            fn order(&self, other: &Self) -> Ordering {
+                self.cmp(other)
+            }
+        }
+    )*};
+}
+latent!(i32, i64, u64);
+
+impl Latent for f32 {
+    fn order(&self, other: &Self) -> Ordering {
+        self.total_cmp(other)
+    }
+}
+
+impl Latent for f64 {
+    fn order(&self, other: &Self) -> Ordering {
+        self.total_cmp(other)
+    }
+    fn narrowed(values: &[f64]) -> Option<Vec<f32>> {
+        let narrow = |value: &f64| {
+            let single = *value as f32;
+            (f64::from(single).to_bits() == value.to_bits()).then_some(single)
+        };
+        values.iter().map(narrow).collect()
+    }
+    fn widened(values: Vec<f32>) -> Option<Vec<f64>> {
+        Some(values.into_iter().map(f64::from).collect())
+    }
+}
 
 /// Appends `values`.
 ///
 /// # Errors
 /// If the crate refuses them, such as more than 2^24.
-pub(crate) fn put_pco<T: Number>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn put_pco<T: Latent>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
     if values.is_empty() {
         return Ok(());
     }
+    let start = out.len();
+    put_values(values, out)?;
+    let (entries, indices) = number(values);
+    if entries.len() * REPEATED_MIN < values.len() {
+        let mut places = Vec::new();
+        put_places(&entries, &indices, &mut places)?;
+        if places.len() < out.len() - start {
+            out.truncate(start);
+            out.extend_from_slice(&places);
+        }
+    }
+    Ok(())
+}
+
+fn put_values<T: Latent>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
+    if let Some(singles) = T::narrowed(values) {
+        out.push(SINGLES);
+        return put_chunk(&singles, out);
+    }
+    out.push(VALUES);
+    put_chunk(values, out)
+}
+
+fn put_places<T: Latent>(entries: &[T], indices: &[u32], out: &mut Vec<u8>) -> Result<()> {
+    let mut order: Vec<u32> = (0..entries.len() as u32).collect();
+    order.sort_unstable_by(|a, b| entries[*a as usize].order(&entries[*b as usize]));
+    let mut places = vec![0; entries.len()];
+    for (place, index) in order.iter().enumerate() {
+        places[*index as usize] = place as u32;
+    }
+    let sorted: Vec<T> = order.iter().map(|index| entries[*index as usize]).collect();
+    let mut packed = Vec::new();
+    put_values(&sorted, &mut packed)?;
+    out.push(PLACES);
+    put_varint(sorted.len() as u64, out);
+    put_varint(packed.len() as u64, out);
+    out.extend_from_slice(&packed);
+    let places: Vec<u32> = indices
+        .iter()
+        .map(|index| places[*index as usize])
+        .collect();
+    put_chunk(&places, out)
+}
+
+fn put_chunk<T: Number>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
     let config = ChunkConfig::default()
         .with_compression_level(LEVEL)
         .with_paging_spec(PagingSpec::Exact(vec![values.len()]));
-    let start = out.len();
     let mut put = || {
         let file = FileCompressor::default();
         file.write_header(&mut *out)?;
@@ -43,22 +153,48 @@ pub(crate) fn put_pco<T: Number>(values: &[T], out: &mut Vec<u8>) -> Result<()> 
         chunk.write_meta(&mut *out)?;
         chunk.write_page(0, &mut *out).map(drop)
     };
-    let done = put();
-    done.map_err(|_: ::pco::errors::PcoError| {
-        out.truncate(start);
-        REFUSED
-    })
+    put().map_err(|_: ::pco::errors::PcoError| REFUSED)
 }
 
 /// Reads `count` values from all of `bytes`.
-pub(crate) fn read_pco<T: Number>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
-    const DAMAGED: CodecError = CodecError::Damaged("Pcodec cannot read it");
+pub(crate) fn read_pco<T: Latent>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
     if count == 0 {
-        return match bytes {
-            [] => Ok(Vec::new()),
-            _ => Err(CodecError::Damaged("bytes are left over at its end")),
-        };
+        Reader::new(bytes).end()?;
+        return Ok(Vec::new());
     }
+    match bytes.split_first() {
+        Some((&PLACES, rest)) => read_places(rest, count),
+        _ => read_values(bytes, count),
+    }
+}
+
+fn read_values<T: Latent>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
+    match bytes.split_first() {
+        Some((&VALUES, chunk)) => read_chunk(chunk, count),
+        Some((&SINGLES, chunk)) => {
+            let values = T::widened(read_chunk(chunk, count)?);
+            values.ok_or(CodecError::Damaged("only doubles can have been singles"))
+        }
+        _ => Err(CodecError::Damaged("it has flags that are not known")),
+    }
+}
+
+fn read_places<T: Latent>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
+    const MISSING: CodecError = CodecError::Damaged("a value names an entry that is not there");
+    let mut reader = Reader::new(bytes);
+    let entries = reader.count(count)?;
+    let len = reader.count(reader.remaining())?;
+    if entries == 0 {
+        return Err(MISSING);
+    }
+    let entries: Vec<T> = read_values(reader.take(len)?, entries)?;
+    let places: Vec<u32> = read_chunk(reader.take(reader.remaining())?, count)?;
+    let value = |place: &u32| entries.get(*place as usize).copied().ok_or(MISSING);
+    places.iter().map(value).collect()
+}
+
+fn read_chunk<T: Number>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
+    const DAMAGED: CodecError = CodecError::Damaged("Pcodec cannot read it");
     check_dictionary(bytes, count)?;
     let (file, rest) = FileDecompressor::new(bytes).map_err(|_| DAMAGED)?;
     let (mut chunk, rest) = file.chunk_decompressor::<T, _>(rest).map_err(|_| DAMAGED)?;
@@ -102,7 +238,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn page(count: u32) -> Vec<u8> {
-        let values: Vec<i64> = (0..i64::from(count)).map(|n| n * n % 977).collect();
+        let values: Vec<i64> = (0..i64::from(count)).map(|n| n * n % 9973).collect();
         let mut out = Vec::new();
         put_pco(&values, &mut out).unwrap();
         assert_eq!(read_pco::<i64>(&out, values.len()).unwrap(), values);
@@ -121,12 +257,45 @@ mod tests {
     #[test]
     fn a_claimed_dictionary_is_not_believed() {
         let mut bytes = page(1000);
-        bytes[2..6].copy_from_slice(&(4u32 | ((1 << 25) - 1) << 4).to_le_bytes());
+        bytes[3..7].copy_from_slice(&(4u32 | ((1 << 25) - 1) << 4).to_le_bytes());
         let wrong = CodecError::Damaged("a dictionary has too many entries");
         assert_eq!(read_pco::<i64>(&bytes, 1000), Err(wrong));
     }
 
+    #[test]
+    fn uneven_steps_are_even_as_places() {
+        let step = |n: f64| f64::from((n.sin() * 40.0).round() as f32 * 0.067).fract() * 1e3;
+        let values: Vec<f64> = (0..8192).map(|n| step(f64::from(n) / 500.0)).collect();
+        let mut out = Vec::new();
+        put_pco(&values, &mut out).unwrap();
+        assert_eq!(out[0], PLACES);
+        assert_eq!(read_pco::<f64>(&out, values.len()).unwrap(), values);
+        for cut in 0..out.len() {
+            assert!(
+                read_pco::<f64>(&out[..cut], values.len()).is_err(),
+                "cut at {cut}"
+            );
+        }
+    }
+
     proptest! {
+        #[test]
+        fn damaged_places_never_panic(
+            levels in 1i32..50,
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            let values: Vec<i32> = (0..1000).map(|n| n * n % levels * 1_000_003).collect();
+            let mut bytes = Vec::new();
+            put_pco(&values, &mut bytes).unwrap();
+            assert_eq!(read_pco::<i32>(&bytes, 1000).unwrap(), values);
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            let _ = read_pco::<i32>(&bytes, 1000);
+            let _ = read_pco::<f64>(&bytes, 1000);
+        }
+
         #[test]
         fn damage_never_panics(
             count in 1u32..3000,

@@ -1,14 +1,18 @@
-//! Columns of real measurements come back with every bit, and never take more than they would raw.
+//! Columns of real measurements come back with every bit, never take more than they would raw, and
+//! take, chosen automatically for cold data, about what the best single codec makes of them.
 //!
-//! `MARIGRAM_TEST_DATA` may name a directory: the numbers in the last column of each `.csv` file
-//! under it are then used. Without it, columns are made here that resemble such data.
+//! `MARIGRAM_SHARED` may name a directory whose folder `data` holds `nab/*.csv` and `ett/*.csv`
+//! (a time, then columns of numbers) and `alp/*.bin` (raw little-endian doubles). Without it, columns
+//! are made here that resemble such data. Built without optimization, only a part of each is used.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "a test reads files that a person names; the crate itself does no I/O"
 )]
 
-use marigram_codec::{Choice, Limits, OwnedValues, ValueType, Values, decode, encode};
+use marigram_codec::{
+    Choice, Compressor, Encoding, Goal, Limits, OwnedValues, ValueType, Values, decode, encode,
+};
 use std::path::Path;
 
 const PAGE: usize = 8192;
@@ -16,34 +20,64 @@ const LIMITS: Limits = Limits {
     values: PAGE,
     bytes: 1 << 20,
 };
+const HOT: Choice = Choice {
+    encoding: None,
+    compressor: None,
+    goal: Goal::Fast,
+};
+const COLD: Choice = Choice {
+    goal: Goal::Small,
+    ..HOT
+};
 
 /// Named columns.
 fn columns() -> Vec<(String, Vec<f64>)> {
-    let Some(dir) = std::env::var_os("MARIGRAM_TEST_DATA") else {
+    let Some(shared) = std::env::var_os("MARIGRAM_SHARED") else {
+        eprintln!("MARIGRAM_SHARED is not set: columns are made instead of read");
         return made();
     };
     let mut columns = Vec::new();
-    collect(Path::new(&dir), &mut columns);
-    assert!(
-        !columns.is_empty(),
-        "MARIGRAM_TEST_DATA names a directory with .csv files"
-    );
+    for folder in ["nab", "ett", "alp"] {
+        let folder = Path::new(&shared).join("data").join(folder);
+        let files = std::fs::read_dir(folder).unwrap();
+        let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        paths.sort();
+        for path in paths {
+            read_file(&path, &mut columns);
+        }
+    }
+    assert!(!columns.is_empty(), "MARIGRAM_SHARED has data");
+    if cfg!(debug_assertions) {
+        columns
+            .iter_mut()
+            .for_each(|(_, values)| values.truncate(PAGE + 1000));
+    }
     columns
 }
 
-fn collect(dir: &Path, columns: &mut Vec<(String, Vec<f64>)>) {
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, columns);
-        } else if path.extension().is_some_and(|ext| ext == "csv") {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let last = |line: &str| line.rsplit(',').next()?.trim().parse().ok();
-            let values: Vec<f64> = text.lines().filter_map(last).collect();
-            if !values.is_empty() {
-                columns.push((path.display().to_string(), values));
+fn read_file(path: &Path, columns: &mut Vec<(String, Vec<f64>)>) {
+    let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("bin") => {
+            let bytes = std::fs::read(path).unwrap();
+            let (doubles, _) = bytes.as_chunks::<8>();
+            let values = doubles.iter().map(|bytes| f64::from_le_bytes(*bytes));
+            columns.push((name, values.collect()));
+        }
+        Some("csv") => {
+            let text = std::fs::read_to_string(path).unwrap();
+            let (head, rows) = text.split_once('\n').unwrap();
+            let titles: Vec<&str> = head.trim().split(',').skip(1).collect();
+            for (at, title) in titles.iter().enumerate() {
+                let number = |row: &str| row.trim().split(',').nth(at + 1)?.parse().ok();
+                let name = match titles.len() {
+                    1 => name.clone(),
+                    _ => format!("{name}.{title}"),
+                };
+                columns.push((name, rows.lines().filter_map(number).collect()));
             }
         }
+        _ => {}
     }
 }
 
@@ -84,49 +118,107 @@ fn made() -> Vec<(String, Vec<f64>)> {
     ]
 }
 
+fn same_bits(page: &[f64], back: &OwnedValues) -> bool {
+    let OwnedValues::F64(back) = back else {
+        return false;
+    };
+    let bits = |values: &[f64]| {
+        values
+            .iter()
+            .map(|value| value.to_bits())
+            .collect::<Vec<_>>()
+    };
+    bits(page) == bits(back)
+}
+
+fn same_singles(page: &[f32], back: &OwnedValues) -> bool {
+    let OwnedValues::F32(back) = back else {
+        return false;
+    };
+    let bits = |values: &[f32]| {
+        values
+            .iter()
+            .map(|value| value.to_bits())
+            .collect::<Vec<_>>()
+    };
+    bits(page) == bits(back)
+}
+
 #[test]
 fn real_columns_come_back_and_do_not_grow() {
     for (name, values) in columns() {
-        let (mut bytes, mut bytes_32) = (0, 0);
-        for page in values.chunks(PAGE) {
-            let mut out = Vec::new();
-            let header = encode(Values::F64(page), Choice::default(), &mut out);
-            let back = decode(ValueType::F64, header, page.len(), &out, LIMITS).unwrap();
-            let OwnedValues::F64(back) = back else {
-                panic!("{name}: another type came back")
-            };
-            let same = page
-                .iter()
-                .zip(&back)
-                .all(|(a, b)| a.to_bits() == b.to_bits());
-            assert!(same && page.len() == back.len(), "{name}");
-            bytes += out.len();
+        for choice in [HOT, COLD] {
+            let (mut bytes, mut bytes_32) = (0, 0);
+            for page in values.chunks(PAGE) {
+                let mut out = Vec::new();
+                let header = encode(Values::F64(page), choice, &mut out);
+                let back = decode(ValueType::F64, header, page.len(), &out, LIMITS).unwrap();
+                assert!(same_bits(page, &back), "{name}");
+                bytes += out.len();
 
-            let page: Vec<f32> = page.iter().map(|value| *value as f32).collect();
-            let mut out = Vec::new();
-            let header = encode(Values::F32(&page), Choice::default(), &mut out);
-            let back = decode(ValueType::F32, header, page.len(), &out, LIMITS).unwrap();
-            let OwnedValues::F32(back) = back else {
-                panic!("{name}: another type came back")
-            };
-            let same = page
-                .iter()
-                .zip(&back)
-                .all(|(a, b)| a.to_bits() == b.to_bits());
-            assert!(same && page.len() == back.len(), "{name}");
-            bytes_32 += out.len();
+                let page: Vec<f32> = page.iter().map(|value| *value as f32).collect();
+                let mut out = Vec::new();
+                let header = encode(Values::F32(&page), choice, &mut out);
+                let back = decode(ValueType::F32, header, page.len(), &out, LIMITS).unwrap();
+                assert!(same_singles(&page, &back), "{name} as f32");
+                bytes_32 += out.len();
+            }
+            let pages = values.len().div_ceil(PAGE);
+            assert!(bytes <= values.len() * 8 + pages * 16, "{name} grew");
+            assert!(
+                bytes_32 <= values.len() * 4 + pages * 16,
+                "{name} grew as f32"
+            );
         }
-        let bits = |bytes: usize| bytes as f64 * 8.0 / values.len() as f64;
-        println!(
-            "{:6.2} {:6.2} bits/value  {name}",
-            bits(bytes),
-            bits(bytes_32)
-        );
-        let pages = values.len().div_ceil(PAGE);
-        assert!(bytes <= values.len() * 8 + pages * 16, "{name} grew");
-        assert!(
-            bytes_32 <= values.len() * 4 + pages * 16,
-            "{name} grew as f32"
-        );
     }
+}
+
+/// Bytes of a column in pages.
+fn size(values: &[f64], choice: Choice) -> usize {
+    let mut out = Vec::new();
+    for page in values.chunks(PAGE) {
+        encode(Values::F64(page), choice, &mut out);
+    }
+    out.len()
+}
+
+#[test]
+fn auto_is_about_as_small_as_the_best_single_codec() {
+    println!(
+        "{:>9} {:>9} {:>9} {:>9}  best single codec",
+        "values", "hot", "cold", "best"
+    );
+    let mut worse = Vec::new();
+    for (name, values) in columns() {
+        let mut best = (usize::MAX, Encoding::Plain, Compressor::Uncompressed);
+        for encoding in Encoding::ALL {
+            if !encoding.suits(ValueType::F64) {
+                continue;
+            }
+            for compressor in Compressor::ALL {
+                let choice = Choice {
+                    encoding: Some(encoding),
+                    compressor: Some(compressor),
+                    goal: Goal::Fast,
+                };
+                let bytes = size(&values, choice);
+                if bytes < best.0 {
+                    best = (bytes, encoding, compressor);
+                }
+            }
+        }
+        let (hot, cold) = (size(&values, HOT), size(&values, COLD));
+        println!(
+            "{:9} {hot:9} {cold:9} {:9}  {:38} {} {}",
+            values.len(),
+            best.0,
+            name,
+            best.1.name(),
+            best.2.name(),
+        );
+        if cold * 100 > best.0 * 103 {
+            worse.push(name);
+        }
+    }
+    assert!(worse.is_empty(), "larger than with one codec: {worse:?}");
 }

@@ -3,13 +3,13 @@
 use crate::alp::{Float, read_alp};
 use crate::alp_rd::read_alp_rd;
 use crate::bytes::Reader;
-use crate::entries::numbers::{self, Entry};
+use crate::entries::numbers;
 use crate::entries::strings;
 use crate::error::{CodecError, Result};
 use crate::fsst::read_fsst;
 use crate::integer::{Integer, read_delta, read_for};
 use crate::kinds::{Encoding, ValueType};
-use crate::pco::{Number, read_pco};
+use crate::pco::{Latent, read_pco};
 use crate::plain::{Plain, put_bits, read_bits, read_numbers, read_strings};
 use crate::runs::{expand, read_lengths};
 use crate::tsfile_forms;
@@ -78,7 +78,7 @@ fn read_truths(encoding: Encoding, count: usize, reader: &mut Reader<'_>) -> Res
     }
 }
 
-fn read_integers<T: Integer + Plain + Entry + Number>(
+fn read_integers<T: Integer + Plain + Latent>(
     kind: ValueType,
     encoding: Encoding,
     count: usize,
@@ -99,7 +99,7 @@ fn read_integers<T: Integer + Plain + Entry + Number>(
     }
 }
 
-fn read_floats<T: Float + Entry + Number>(
+fn read_floats<T: Float + Latent>(
     kind: ValueType,
     encoding: Encoding,
     count: usize,

@@ -1,0 +1,116 @@
+//! The smallest form of values that have gone cold: every encoding that may be it is tried.
+//!
+//! Pure, like the choice for hot values. Candidates are tried from the one that is read fastest to
+//! the one that is read slowest; a slower one must be smaller by a hundredth.
+
+use crate::compress::{compress, pays};
+use crate::kinds::{Compressor, Encoding, Goal, ValueType};
+use crate::values::Values;
+
+/// A candidate that was tried.
+pub(crate) struct Form {
+    pub(crate) encoding: Encoding,
+    pub(crate) compressor: Compressor,
+    /// Encoded bytes before compression.
+    pub(crate) body_bytes: usize,
+    /// Encoded and compressed bytes.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Encodings that are tried, from fast to slow.
+const ORDER: [Encoding; 9] = [
+    Encoding::Plain,
+    Encoding::Runs,
+    Encoding::For,
+    Encoding::Alp,
+    Encoding::Delta,
+    Encoding::Entries,
+    Encoding::AlpRd,
+    Encoding::Fsst,
+    Encoding::Pco,
+];
+
+/// The smallest form of `values`: with the compressor that is asked for, or the one that suits.
+/// `put` appends values in an encoding, and says whether it can hold them.
+pub(crate) fn smallest(
+    values: Values<'_>,
+    compressor: Option<Compressor>,
+    put: impl Fn(Encoding, &mut Vec<u8>) -> bool,
+) -> Form {
+    let mut bodies = Vec::new();
+    for encoding in ORDER
+        .into_iter()
+        .filter(|encoding| may_be(*encoding, values))
+    {
+        let mut body = Vec::new();
+        if put(encoding, &mut body) {
+            bodies.push((encoding, body));
+        }
+    }
+    let mut best: Option<Form> = None;
+    for (encoding, body) in &bodies {
+        keep(
+            &mut best,
+            *encoding,
+            Compressor::Uncompressed,
+            body,
+            body.clone(),
+        );
+    }
+    for (encoding, body) in &bodies {
+        let tried: &[Compressor] = match &compressor {
+            None => &[Compressor::Zstd, Compressor::Gzip],
+            Some(asked) => std::slice::from_ref(asked),
+        };
+        if tried == [Compressor::Uncompressed] || !pays(body) {
+            continue;
+        }
+        for compressor in tried {
+            let mut bytes = Vec::new();
+            if compress(*compressor, Goal::Small, body, &mut bytes).is_err() {
+                break;
+            }
+            // What Zstandard leaves far larger than the best, Gzip does not make the best.
+            let is_far = best
+                .as_ref()
+                .is_some_and(|best| bytes.len() > best.bytes.len() * 9 / 8);
+            keep(&mut best, *encoding, *compressor, body, bytes);
+            if is_far {
+                break;
+            }
+        }
+    }
+    best.expect("PLAIN holds every value of every type")
+}
+
+fn keep(
+    best: &mut Option<Form>,
+    encoding: Encoding,
+    compressor: Compressor,
+    body: &[u8],
+    bytes: Vec<u8>,
+) {
+    let size = bytes.len();
+    if best
+        .as_ref()
+        .is_none_or(|best| size + size / 100 < best.bytes.len())
+    {
+        *best = Some(Form {
+            encoding,
+            compressor,
+            body_bytes: body.len(),
+            bytes,
+        });
+    }
+}
+
+/// Whether an encoding is worth a try.
+fn may_be(encoding: Encoding, values: Values<'_>) -> bool {
+    let kind = values.value_type();
+    match encoding {
+        Encoding::Plain => true,
+        _ if values.is_empty() => false,
+        Encoding::Entries => kind != ValueType::Bool,
+        _ => encoding.suits(kind),
+    }
+}
