@@ -35,8 +35,8 @@ pub use marigram_engine::{
 };
 pub use marigram_env::Env;
 pub use marigram_model::{
-    BatchBuilder, FieldType, FieldValueRef, TableOptions, TableSchema, TagType, TagValueRef,
-    TimeRange, WriteBatch,
+    BatchBuilder, ColdCodec, ColumnCodec, Compressor, Encoding, FieldType, FieldValueRef,
+    SeriesIdentity, TableOptions, TableSchema, TagType, TagValueRef, TimeRange, WriteBatch,
 };
 pub use marigram_service::{
     Answer, DEFAULT_DATABASE, Ingest, Query, RowStream, ServiceError, Session, Status,
