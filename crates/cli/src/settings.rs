@@ -59,10 +59,6 @@ settings! {
     "MARIGRAM_BACKGROUND_THREADS" "NUMBER" background_threads: usize,
     /// Threads that answer queries [default: one a core]
     "MARIGRAM_QUERY_THREADS" "NUMBER" query_threads: usize,
-    /// Rows of a page of a segment [default: 8192]
-    "MARIGRAM_PAGE_ROWS" "ROWS" page_rows: usize,
-    /// Raw bytes after which a page ends early [default: 256KiB]
-    "MARIGRAM_PAGE_SIZE" "SIZE" page_size: ByteSize,
     /// Rows of a row group of a segment [default: 1048576]
     "MARIGRAM_ROW_GROUP_ROWS" "ROWS" row_group_rows: usize,
     /// Largest body of a request as sent [default: 64MiB]
@@ -101,8 +97,6 @@ impl Settings {
         options.flush_age = self.flush_age;
         options.background_threads = self.background_threads;
         options.query_threads = self.query_threads;
-        options.page_rows = self.page_rows;
-        options.page_size = self.page_size;
         options.row_group_rows = self.row_group_rows;
         options
     }

@@ -37,8 +37,9 @@ pub use marigram_engine::{
 };
 pub use marigram_env::Env;
 pub use marigram_model::{
-    BatchBuilder, BatchField, BatchTag, FieldType, FieldValueRef, TableOptions, TableSchema, TagType, TagValueRef,
-    TimeRange, WriteBatch,
+    BatchBuilder, BatchField, BatchTag, ColdCodec, ColumnCodec, Compressor, Encoding, FieldType,
+    FieldValueRef, SeriesIdentity, TableOptions, TableSchema, TagType, TagValueRef, TimeRange,
+    WriteBatch,
 };
 pub use marigram_service::{
     Answer, Backup, DEFAULT_DATABASE, Ingest, Query, RowStream, ServiceError, Session, Status,

@@ -73,10 +73,6 @@ pub struct OpenOptions {
     pub background_threads: Option<usize>,
     /// Threads that answer queries. Default: one a core.
     pub query_threads: Option<usize>,
-    /// Rows of a page of a segment. Default 8,192.
-    pub page_rows: Option<usize>,
-    /// Bytes of raw values after which a page ends early. Default 256 KiB.
-    pub page_size: Option<ByteSize>,
     /// Rows of a row group of a segment. Default 1,048,576.
     pub row_group_rows: Option<usize>,
     /// Whether the memory limit covers the whole process, as a server's does: what the process
@@ -149,8 +145,6 @@ impl OpenOptions {
             flush_age: self.flush_age.or(other.flush_age),
             background_threads: self.background_threads.or(other.background_threads),
             query_threads: self.query_threads.or(other.query_threads),
-            page_rows: self.page_rows.or(other.page_rows),
-            page_size: self.page_size.or(other.page_size),
             row_group_rows: self.row_group_rows.or(other.row_group_rows),
             whole_process: self.whole_process.or(other.whole_process),
         }
@@ -203,11 +197,6 @@ impl OpenOptions {
             flush_age_max: (!flush_age.is_zero()).then_some(flush_age),
             background_threads: self.background_threads.unwrap_or(cores.div_ceil(2)),
             segment: SegmentOptions {
-                page_rows: at_least_one("page_rows", self.page_rows.unwrap_or(segment.page_rows))?,
-                page_bytes: at_least_one(
-                    "page_size",
-                    self.page_size.map_or(segment.page_bytes, |size| size.0),
-                )?,
                 row_group_rows: at_least_one(
                     "row_group_rows",
                     self.row_group_rows.unwrap_or(segment.row_group_rows),

@@ -1,14 +1,14 @@
 //! Reads the statements that define databases and tables.
 
-use crate::duration::parse_fixed_ns;
 use crate::error::{SqlError, SqlResult};
-use crate::statement::{Change, ColumnKind, Command, OptionChanges};
+use crate::settings::{codec_clause, settings};
+use crate::statement::{Change, CodecChange, ColumnKind, Command, OptionChanges};
 use crate::types::{field_type, tag_type};
 use crate::words::{name, target, word, words};
-use datafusion::sql::sqlparser::ast::{DataType, Value};
+use datafusion::sql::sqlparser::ast::DataType;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
-use marigram_model::FieldType;
+use marigram_model::{ColumnCodec, FieldType};
 
 /// `CREATE DATABASE [IF NOT EXISTS] name`
 pub fn create_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
@@ -41,7 +41,8 @@ pub fn drop_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     Ok(Command::DropTable { targets, if_exists })
 }
 
-/// `CREATE TABLE [IF NOT EXISTS] name (column type [TAG | FIELD], …) [WITH (setting = value, …)]`
+/// `CREATE TABLE [IF NOT EXISTS] name (column, …) [WITH (setting = value, …)]`, where a column is
+/// `name type [TAG | FIELD] [ENCODING e] [COMPRESSION c]`.
 pub fn create_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     words(parser, &["CREATE", "TABLE"]);
     let if_not_exists = words(parser, &["IF", "NOT", "EXISTS"]);
@@ -74,7 +75,7 @@ pub fn create_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     })
 }
 
-/// `ALTER TABLE name ADD [COLUMN] [IF NOT EXISTS] column type [TAG | FIELD] | SET (…), …`
+/// `ALTER TABLE name ADD [COLUMN] [IF NOT EXISTS] column | ALTER [COLUMN] name SET … | SET (…), …`
 pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     words(parser, &["ALTER", "TABLE"]);
     let target = target(parser)?;
@@ -90,11 +91,15 @@ pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
                 kind,
                 if_not_exists,
             });
+        } else if word(parser, "ALTER") {
+            words(parser, &["COLUMN"]);
+            changes.push(alter_column(parser)?);
         } else if word(parser, "SET") {
             changes.push(Change::Set(settings(parser)?));
         } else {
             let found = parser.peek_token();
-            let expected = "ADD [COLUMN] name type [TAG | FIELD], or SET (setting = value)";
+            let expected = "ADD [COLUMN] name type [TAG | FIELD], ALTER [COLUMN] name SET ENCODING \
+                            e, or SET (setting = value)";
             return Ok(parser.expected(expected, found)?);
         }
         if !parser.consume_token(&Token::Comma) {
@@ -104,11 +109,24 @@ pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     Ok(Command::AlterTable { target, changes })
 }
 
+/// `name SET [ENCODING e] [COMPRESSION c]`
+fn alter_column(parser: &mut Parser<'_>) -> SqlResult<Change> {
+    let name = name(parser)?;
+    let mut change = CodecChange::default();
+    if !word(parser, "SET") || !codec_clause(parser, &mut change)? {
+        let found = parser.peek_token();
+        return Ok(parser.expected("SET ENCODING e or SET COMPRESSION c", found)?);
+    }
+    while codec_clause(parser, &mut change)? {}
+    Ok(Change::Codec { name, change })
+}
+
 /// A column as it is written.
 struct Column {
     name: String,
     data_type: DataType,
     role: Option<Role>,
+    codec: CodecChange,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -120,12 +138,35 @@ enum Role {
 
 impl Column {
     fn kind(&self) -> SqlResult<ColumnKind> {
-        match self.role {
-            Some(Role::Time) => Ok(ColumnKind::Time),
-            Some(Role::Tag) => Ok(ColumnKind::Tag(tag_type(&self.name, &self.data_type)?)),
+        let name = &self.name;
+        let kind = match self.role {
+            Some(Role::Time) => ColumnKind::Time,
+            Some(Role::Tag) => ColumnKind::Tag(tag_type(name, &self.data_type)?),
             Some(Role::Field) | None => {
-                Ok(ColumnKind::Field(field_type(&self.name, &self.data_type)?))
+                let kind = field_type(name, &self.data_type)?;
+                let codec = self.codec.apply(ColumnCodec::default());
+                suited(name, kind, codec)?;
+                return Ok(ColumnKind::Field(kind, codec));
             }
+        };
+        if self.codec != CodecChange::default() {
+            let message = format!("column '{name}' is no field: only fields have an encoding");
+            return Err(SqlError::named("42P16", name, message));
+        }
+        Ok(kind)
+    }
+}
+
+/// Refuses a codec that does not suit a field.
+///
+/// # Errors
+/// With those that do.
+pub fn suited(name: &str, kind: FieldType, codec: ColumnCodec) -> SqlResult<()> {
+    match codec.objection(kind) {
+        None => Ok(()),
+        Some(reason) => {
+            let message = format!("column '{name}': {reason}");
+            Err(SqlError::named("22023", name, message))
         }
     }
 }
@@ -133,8 +174,11 @@ impl Column {
 fn column(parser: &mut Parser<'_>) -> SqlResult<Column> {
     let name = name(parser)?;
     let data_type = parser.parse_data_type()?;
-    let mut role = None;
+    let (mut role, mut codec) = (None, CodecChange::default());
     loop {
+        if codec_clause(parser, &mut codec)? {
+            continue;
+        }
         let found = if word(parser, "TAG") {
             Role::Tag
         } else if word(parser, "FIELD") {
@@ -160,12 +204,14 @@ fn column(parser: &mut Parser<'_>) -> SqlResult<Column> {
         Token::Comma | Token::RParen | Token::SemiColon | Token::EOF
     ) {
         let found = parser.peek_token();
-        return Ok(parser.expected("TAG, FIELD, a comma or ')'", found)?);
+        let expected = "TAG, FIELD, ENCODING, COMPRESSION, a comma or ')'";
+        return Ok(parser.expected(expected, found)?);
     }
     Ok(Column {
         name,
         data_type,
         role,
+        codec,
     })
 }
 
@@ -217,71 +263,15 @@ fn resolve(mut written: Vec<Column>) -> SqlResult<Vec<(String, ColumnKind)>> {
     }
 }
 
-/// `(setting = value, …)`
-fn settings(parser: &mut Parser<'_>) -> SqlResult<OptionChanges> {
-    let mut changes = OptionChanges::default();
-    parser.expect_token(&Token::LParen)?;
-    loop {
-        let key = name(parser)?;
-        parser.expect_token(&Token::Eq)?;
-        let value = setting_value(parser)?;
-        let fixed = |text: &str| {
-            parse_fixed_ns(text)
-                .map_err(|reason| SqlError::named("22023", &key, format!("{key}: {reason}")))
-        };
-        match (key.as_str(), value) {
-            ("ttl", None) => changes.ttl_ns = Some(None),
-            ("ttl", Some(text))
-                if ["none", "forever", "0"].contains(&text.to_lowercase().as_str()) =>
-            {
-                changes.ttl_ns = Some(None);
-            }
-            ("ttl", Some(text)) => changes.ttl_ns = Some(Some(fixed(&text)?)),
-            ("partition", Some(text)) => changes.partition_ns = Some(fixed(&text)?),
-            ("partition", None) => {
-                return Err(SqlError::named(
-                    "22023",
-                    &key,
-                    "partition needs a length of time",
-                ));
-            }
-            _ => {
-                return Err(SqlError::unknown(
-                    "22023",
-                    "table setting",
-                    &key,
-                    ["ttl", "partition"],
-                ));
-            }
-        }
-        if !parser.consume_token(&Token::Comma) {
-            break;
-        }
-    }
-    parser.expect_token(&Token::RParen)?;
-    Ok(changes)
-}
-
-fn setting_value(parser: &mut Parser<'_>) -> SqlResult<Option<String>> {
-    if let Token::Word(word) = parser.peek_token().token
-        && word.quote_style.is_none()
-    {
-        parser.next_token();
-        return Ok((!word.value.eq_ignore_ascii_case("null")).then_some(word.value));
-    }
-    let found = parser.peek_token();
-    match parser.parse_value()?.value {
-        Value::Null => Ok(None),
-        Value::SingleQuotedString(text) | Value::Number(text, _) => Ok(Some(text)),
-        _ => Ok(parser.expected("a value like '30d'", found)?),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::parse::parse;
-    use marigram_model::{DAY_NS, TagType};
+    use marigram_model::{Compressor, DAY_NS, Encoding, TagType};
+
+    fn field(kind: FieldType) -> ColumnKind {
+        ColumnKind::Field(kind, ColumnCodec::default())
+    }
 
     fn columns(sql: &str) -> SqlResult<Vec<(String, ColumnKind)>> {
         match parse(sql)? {
@@ -297,12 +287,12 @@ mod tests {
         let expected = vec![
             ("dev".to_owned(), ColumnKind::Tag(TagType::String)),
             ("at".to_owned(), ColumnKind::Time),
-            ("x".to_owned(), ColumnKind::Field(FieldType::F64)),
-            ("n".to_owned(), ColumnKind::Field(FieldType::I64)),
+            ("x".to_owned(), field(FieldType::F64)),
+            ("n".to_owned(), field(FieldType::I64)),
         ];
         assert_eq!(found.unwrap(), expected);
         let named = columns("create table t (seen timestamp, time timestamp, x real)").unwrap();
-        assert_eq!(named[0].1, ColumnKind::Field(FieldType::Timestamp));
+        assert_eq!(named[0].1, field(FieldType::Timestamp));
         assert_eq!(named[1].1, ColumnKind::Time);
     }
 
@@ -316,9 +306,52 @@ mod tests {
             "create table t (time timestamp) with (tll = '3d')",
             "create table t (time timestamp) with (ttl = 'soon')",
             "create table t as select 1",
+            "create table t (time timestamp, x double encoding gorila)",
+            "create table t (time timestamp, x double encoding)",
+            "create table t (time timestamp, x string encoding alp)",
+            "create table t (time timestamp, d string tag encoding plain)",
+            "create table t (time timestamp encoding plain)",
+            "create table t (time timestamp, x double) with (page_size = 'big')",
+            "create table t (time timestamp, x double) with (cold_codec = 'gorilla')",
+            "create table t (time timestamp, x double) with (encoding = null)",
+            "alter table t alter column x",
+            "alter table t alter column x set",
         ] {
             assert!(parse(sql).is_err(), "{sql}");
         }
+    }
+
+    #[test]
+    fn codecs_stand_before_and_after_roles() {
+        let sql = "create table t (time timestamp, a double encoding alp field compression 'lz4', \
+                   b bigint field compressor zstd encoding delta, c text encoding auto)";
+        let found = columns(sql).unwrap();
+        let codec = |at: usize| match found[at].1 {
+            ColumnKind::Field(_, codec) => (codec.encoding, codec.compressor),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(codec(1), (Some(Encoding::Alp), Some(Compressor::Lz4)));
+        assert_eq!(codec(2), (Some(Encoding::Delta), Some(Compressor::Zstd)));
+        assert_eq!(codec(3), (None, None));
+        let Command::AlterTable { changes, .. } =
+            parse("alter table t alter column a set encoding auto, alter b set compression gzip")
+                .unwrap()
+        else {
+            panic!("an alteration");
+        };
+        let change = |name: &str, change| Change::Codec {
+            name: name.to_owned(),
+            change,
+        };
+        let first = CodecChange {
+            encoding: Some(None),
+            compressor: None,
+        };
+        let second = CodecChange {
+            encoding: None,
+            compressor: Some(Some(Compressor::Gzip)),
+        };
+        assert_eq!(changes, [change("a", first), change("b", second)]);
     }
 
     #[test]
@@ -330,11 +363,11 @@ mod tests {
         };
         let set = OptionChanges {
             ttl_ns: Some(Some(30 * DAY_NS)),
-            partition_ns: None,
+            ..OptionChanges::default()
         };
         let add = Change::Add {
             name: "h".into(),
-            kind: ColumnKind::Field(FieldType::F32),
+            kind: field(FieldType::F32),
             if_not_exists: false,
         };
         assert_eq!(changes, [Change::Set(set), add]);

@@ -1,9 +1,10 @@
 //! Carries out the statements that define databases and tables.
 
+use crate::ddl::suited;
 use crate::error::{SqlError, SqlResult};
-use crate::statement::{Change, ColumnKind, OptionChanges, Target};
+use crate::statement::{Change, CodecChange, ColumnKind, OptionChanges, Target};
 use marigram_engine::{Engine, TableChange, TableSpec};
-use marigram_model::TableOptions;
+use marigram_model::{ColumnCodec, TableOptions, TableSchema};
 
 /// `CREATE TABLE`
 ///
@@ -26,7 +27,12 @@ pub fn create_table(
         match kind {
             ColumnKind::Time => spec.time_name = Some(name.clone()),
             ColumnKind::Tag(kind) => spec.tags.push((name.clone(), *kind)),
-            ColumnKind::Field(kind) => spec.fields.push((name.clone(), *kind)),
+            ColumnKind::Field(kind, codec) => {
+                spec.fields.push((name.clone(), *kind));
+                if *codec != ColumnCodec::default() {
+                    spec.codecs.insert(name.clone(), *codec);
+                }
+            }
         }
     }
     engine.create_table(database, &spec, if_not_exists)?;
@@ -55,15 +61,44 @@ pub fn alter_table(
             }
             Change::Add { name, kind, .. } => match kind {
                 ColumnKind::Tag(kind) => TableChange::AddTag(name.clone(), *kind),
-                ColumnKind::Field(kind) => TableChange::AddField(name.clone(), *kind),
+                ColumnKind::Field(kind, codec) => {
+                    let add = TableChange::AddField(name.clone(), *kind);
+                    if *codec == ColumnCodec::default() {
+                        add
+                    } else {
+                        engine.alter_table(database, table, &add)?;
+                        TableChange::SetCodec(name.clone(), *codec)
+                    }
+                }
                 ColumnKind::Time => {
                     let message = format!("a table has one time column; '{name}' would be another");
                     return Err(SqlError::named("42P16", name, message));
                 }
             },
+            Change::Codec { name, change } => set_codec(&schema, name, *change)?,
+            Change::Set(changes) if changes.identity.is_some() => {
+                let message = "series_identity is fixed when a table is created; create another \
+                               table with it and INSERT INTO it";
+                return Err(SqlError::named("0A000", "series_identity", message));
+            }
             Change::Set(changes) => TableChange::SetOptions(changes.apply(&schema.options)),
         };
         engine.alter_table(database, table, &change)?;
     }
     Ok(())
+}
+
+/// Another codec for a field.
+fn set_codec(schema: &TableSchema, name: &str, change: CodecChange) -> SqlResult<TableChange> {
+    let Some(field) = schema.field(name) else {
+        if schema.column_names().any(|known| known == name) {
+            let message = format!("column '{name}' is no field: only fields have an encoding");
+            return Err(SqlError::named("42P16", name, message));
+        }
+        let names = schema.fields.iter().map(|field| field.name.as_str());
+        return Err(SqlError::unknown("42703", "column", name, names));
+    };
+    let codec = change.apply(field.codec);
+    suited(name, field.kind, codec)?;
+    Ok(TableChange::SetCodec(name.to_owned(), codec))
 }

@@ -1,13 +1,14 @@
 //! SQL over an engine: DataFusion with Marigram's tables, statements and functions.
 //!
 //! A statement is parsed (`parse`, `ddl`, `session`) into a `Command`. What is Marigram's own is
-//! done directly (`definition`, `show`, `delete`); everything else is planned by DataFusion over
+//! done directly (`definition`, `show`, `storage`, `delete`); everything else is planned by DataFusion over
 //! the engine's tables (`catalog`, `table`), whose scans (`predicate`, `scan`, `rows`) know series
 //! and times. All of it runs on threads of the service's own (`workers`), never on the caller's.
 //!
 //! What is spoken is described in `docs/guides/sql.md`, and why it is so in
 //! `docs/decisions/0004-sql.md`.
 
+mod batches;
 mod catalog;
 mod comparison;
 mod context;
@@ -26,9 +27,11 @@ mod scan;
 mod series;
 mod service;
 mod session;
+mod settings;
 mod show;
 mod sink;
 mod statement;
+mod storage;
 mod table;
 mod types;
 mod words;

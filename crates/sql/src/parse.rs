@@ -227,6 +227,9 @@ fn show(parser: &mut Parser<'_>) -> SqlResult<Show> {
             None
         }));
     }
+    if words(parser, &["PAGES"]) {
+        return pages(parser);
+    }
     if words(parser, &["ALL"]) {
         return Ok(Show::All);
     }
@@ -241,6 +244,28 @@ fn show(parser: &mut Parser<'_>) -> SqlResult<Show> {
         variable = format!("{variable}.{}", name(parser)?);
     }
     Ok(Show::Variable(variable.to_lowercase()))
+}
+
+/// `FROM table [SEGMENT number] [LIMIT pages]`
+fn pages(parser: &mut Parser<'_>) -> SqlResult<Show> {
+    if !(words(parser, &["FROM"]) || words(parser, &["IN"])) {
+        let found = parser.peek_token();
+        return Ok(parser.expected("FROM and a table", found)?);
+    }
+    let target = target(parser)?;
+    let mut number = |word: &str| -> SqlResult<Option<u64>> {
+        let is_there = words(parser, &[word]);
+        Ok(if is_there {
+            Some(parser.parse_literal_uint()?)
+        } else {
+            None
+        })
+    };
+    Ok(Show::Pages {
+        target,
+        segment: number("SEGMENT")?,
+        limit: number("LIMIT")?,
+    })
 }
 
 fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {

@@ -5,7 +5,7 @@ use crate::error::{SqlError, SqlResult, nearest};
 use crate::prepared::PreparedStatement;
 use crate::statement::{Command, Show, Target};
 use crate::workers::{Outlet, Workers};
-use crate::{SqlOptions, definition, delete, parse, session, show};
+use crate::{SqlOptions, definition, delete, parse, session, show, storage};
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::UInt64Type;
 use arrow::record_batch::RecordBatch;
@@ -96,6 +96,11 @@ impl SqlService {
                 session.database = found;
                 done("USE")
             }
+            Command::Show(Show::Pages {
+                target,
+                segment,
+                limit,
+            }) => self.pages(session, target, *segment, *limit).await?,
             Command::Show(what) => {
                 let batch = self.show(session, what).await?;
                 let schema = batch.schema();
@@ -121,6 +126,40 @@ impl SqlService {
             .workers
             .block(move || show::show(&engine, &session, &what))
             .await
+    }
+
+    /// Streams the pages of a table.
+    async fn pages(
+        &self,
+        session: &Session,
+        target: &Target,
+        segment: Option<u64>,
+        limit: Option<u64>,
+    ) -> SqlResult<Answer> {
+        let (inner, target) = (Arc::clone(&self.inner), target.clone());
+        let database = target.database.unwrap_or(session.database.clone());
+        let engine = inner.engine.clone();
+        let seen = move || {
+            let snapshot = engine.snapshot(&database, &target.table)?;
+            Ok(storage::Pages::new(&snapshot, segment, limit))
+        };
+        let mut pages = self.inner.workers.block(seen).await?;
+        let work = move |out: Outlet| async move {
+            out.schema(storage::pages_schema()).await?;
+            loop {
+                let read = move || Ok((pages.next_batch()?, pages));
+                let (batch, rest) = inner.workers.block(read).await?;
+                let Some(batch) = batch else { return Ok(()) };
+                out.batch(batch).await?;
+                pages = rest;
+            }
+        };
+        // Positions in the statement are those of names, and all of them were found.
+        let answer = self
+            .inner
+            .workers
+            .answer(session.statement_timeout, "", work);
+        Ok(answer.await?)
     }
 
     async fn plan_and_prepare(
@@ -453,6 +492,10 @@ impl Query for SqlService {
                 .plan_and_prepare(session, statement, command, parsed)
                 .await
                 .map_err(wrong)?,
+            Command::Show(Show::Pages { .. }) => {
+                let schema = Some(storage::pages_schema());
+                PreparedStatement::direct(statement, &session.database, command, schema)
+            }
             Command::Show(what) => {
                 let shown = self.show(session, &what).await.map_err(wrong)?;
                 let schema = Some(shown.schema());

@@ -1,18 +1,20 @@
 //! What `SHOW` answers, as one batch.
 
+use crate::batches::{batch, text, texts};
 use crate::duration::format_ns;
 use crate::error::{SqlError, SqlResult};
 use crate::session;
+use crate::settings::format_size;
 use crate::statement::{Show, Target};
-use crate::types::time_data_type;
-use arrow::array::{ArrayRef, Int64Array, StringArray, TimestampNanosecondArray, UInt64Array};
+use crate::storage;
+use arrow::array::{ArrayRef, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
-use marigram_engine::{Engine, SegmentInfo};
-use marigram_model::TableSchema;
-use marigram_service::Session;
-use std::fmt::Write;
-use std::path::Path;
+use marigram_engine::Engine;
+use marigram_model::{
+    ColdCodec, ColumnCodec, Compressor, Encoding, SeriesIdentity, TableOptions, TableSchema,
+};
+use marigram_service::{ServiceError, Session};
 use std::sync::Arc;
 
 /// Answers a `SHOW`.
@@ -41,10 +43,14 @@ pub fn show(engine: &Engine, session: &Session, what: &Show) -> SqlResult<Record
                 None => None,
             };
             let mut all = engine.segments();
-            if let Some(schema) = schema {
+            if let Some(schema) = &schema {
                 all.retain(|segment| segment.meta.tables.contains(&schema.id));
             }
-            segments(&all)
+            storage::segments(&all, schema.map(|schema| schema.id))
+        }
+        Show::Pages { .. } => {
+            let reason = "the pages of a table are streamed, not shown at once";
+            Err(ServiceError::Internal(reason.into()).into())
         }
         Show::Variable(variable) => {
             batch(vec![(variable, text([session::get(session, variable)?]))])
@@ -60,31 +66,6 @@ pub fn show(engine: &Engine, session: &Session, what: &Show) -> SqlResult<Record
             ])
         }
     }
-}
-
-fn text(values: impl IntoIterator<Item = String>) -> ArrayRef {
-    Arc::new(StringArray::from_iter_values(values))
-}
-
-fn texts(columns: Vec<(&str, Vec<String>)>) -> SqlResult<RecordBatch> {
-    batch(
-        columns
-            .into_iter()
-            .map(|(name, values)| (name, text(values)))
-            .collect(),
-    )
-}
-
-fn batch(columns: Vec<(&str, ArrayRef)>) -> SqlResult<RecordBatch> {
-    let fields = columns.iter().map(|(name, values)| {
-        Field::new(*name, values.data_type().clone(), values.null_count() > 0)
-    });
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    RecordBatch::try_new(
-        schema,
-        columns.into_iter().map(|(_, values)| values).collect(),
-    )
-    .map_err(|error| SqlError::DataFusion(error.into()))
 }
 
 fn tables(tables: &[Arc<TableSchema>]) -> SqlResult<RecordBatch> {
@@ -129,14 +110,36 @@ fn columns(schema: &TableSchema) -> SqlResult<RecordBatch> {
     );
     let fields = schema.fields.iter();
     rows.extend(fields.map(|field| (field.name.clone(), field.kind.to_string(), "field")));
-    texts(vec![
-        (
-            "column_name",
-            rows.iter().map(|row| row.0.clone()).collect(),
-        ),
-        ("data_type", rows.iter().map(|row| row.1.clone()).collect()),
-        ("role", rows.iter().map(|row| row.2.to_owned()).collect()),
-    ])
+    // What is stored as suits its values has no name here.
+    let before = schema.tags.len() + 1;
+    let codecs: Vec<ColumnCodec> = std::iter::repeat_n(ColumnCodec::default(), before)
+        .chain(
+            schema
+                .fields
+                .iter()
+                .map(|field| schema.options.codec_of(field.kind, field.codec)),
+        )
+        .collect();
+    let optional = |name: fn(&ColumnCodec) -> Option<&'static str>| -> ArrayRef {
+        Arc::new(StringArray::from_iter(codecs.iter().map(name)))
+    };
+    // Nullable whatever the table's columns are like.
+    let fields = [
+        Field::new("column_name", DataType::Utf8, false),
+        Field::new("data_type", DataType::Utf8, false),
+        Field::new("role", DataType::Utf8, false),
+        Field::new("encoding", DataType::Utf8, true),
+        Field::new("compression", DataType::Utf8, true),
+    ];
+    let columns = vec![
+        text(rows.iter().map(|row| row.0.clone())),
+        text(rows.iter().map(|row| row.1.clone())),
+        text(rows.iter().map(|row| row.2.to_owned())),
+        optional(|codec| codec.encoding.map(Encoding::name)),
+        optional(|codec| codec.compressor.map(Compressor::name)),
+    ];
+    RecordBatch::try_new(Arc::new(Schema::new(fields.to_vec())), columns)
+        .map_err(|error| SqlError::DataFusion(error.into()))
 }
 
 /// The statement that would create a table.
@@ -145,19 +148,60 @@ fn create_table(schema: &TableSchema) -> String {
     let tags = schema.tags.iter();
     lines.extend(tags.map(|tag| format!("  {} {} TAG", quoted(&tag.name), tag.kind)));
     let fields = schema.fields.iter();
-    lines.extend(fields.map(|field| format!("  {} {} FIELD", quoted(&field.name), field.kind)));
-    let mut statement = format!(
-        "CREATE TABLE {} (\n{}\n)",
+    lines.extend(fields.map(|field| {
+        let codec = written(field.codec);
+        format!("  {} {} FIELD{codec}", quoted(&field.name), field.kind)
+    }));
+    format!(
+        "CREATE TABLE {} (\n{}\n) WITH ({})",
         quoted(&schema.name),
-        lines.join(",\n")
-    );
-    let _ = write!(
-        statement,
-        " WITH (ttl = '{}', partition = '{}')",
-        ttl(schema),
-        format_ns(schema.options.partition_ns)
-    );
-    statement
+        lines.join(",\n"),
+        settings(schema).join(", ")
+    )
+}
+
+/// A field's codec as it is written after its role; nothing where all is automatic.
+fn written(codec: ColumnCodec) -> String {
+    let encoding = codec
+        .encoding
+        .map(|name| format!(" ENCODING {}", name.name()));
+    let compressor = codec
+        .compressor
+        .map(|name| format!(" COMPRESSION {}", name.name()));
+    encoding.unwrap_or_default() + &compressor.unwrap_or_default()
+}
+
+/// Settings as they are written: the two that every table has, and those that are not the default.
+fn settings(schema: &TableSchema) -> Vec<String> {
+    let TableOptions {
+        partition_ns,
+        ttl_ns: _,
+        page_bytes,
+        encoding,
+        compressor,
+        cold_codec,
+        identity,
+    } = schema.options;
+    let mut settings = vec![
+        format!("ttl = '{}'", ttl(schema)),
+        format!("partition = '{}'", format_ns(partition_ns)),
+    ];
+    if page_bytes != TableOptions::PAGE_BYTES {
+        settings.push(format!("page_size = '{}'", format_size(page_bytes)));
+    }
+    if let Some(encoding) = encoding {
+        settings.push(format!("encoding = '{}'", encoding.name()));
+    }
+    if let Some(compressor) = compressor {
+        settings.push(format!("compression = '{}'", compressor.name()));
+    }
+    if cold_codec != ColdCodec::default() {
+        settings.push(format!("cold_codec = '{}'", cold_codec.name()));
+    }
+    if identity != SeriesIdentity::default() {
+        settings.push(format!("series_identity = '{}'", identity.name()));
+    }
+    settings
 }
 
 /// A name as it must be written: plain where it may be, otherwise in quotes.
@@ -171,44 +215,4 @@ fn quoted(name: &str) -> String {
     } else {
         format!("\"{}\"", name.replace('"', "\"\""))
     }
-}
-
-fn segments(all: &[SegmentInfo]) -> SqlResult<RecordBatch> {
-    let times = |time: fn(&SegmentInfo) -> i64| -> ArrayRef {
-        Arc::new(TimestampNanosecondArray::from_iter_values(
-            all.iter().map(time),
-        ))
-    };
-    let counts = |count: fn(&SegmentInfo) -> u64| -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(all.iter().map(count)))
-    };
-    let file = |path: &Path| {
-        path.file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-    };
-    let space = |segment: &SegmentInfo| format!("{:?}", segment.meta.space).to_lowercase();
-    let made = batch(vec![
-        ("shard", counts(|segment| segment.shard as u64)),
-        (
-            "file",
-            text(
-                all.iter()
-                    .map(|segment| file(&segment.path).unwrap_or_default()),
-            ),
-        ),
-        ("space", text(all.iter().map(space))),
-        ("level", counts(|segment| u64::from(segment.meta.level))),
-        (
-            "partition",
-            times(|segment| segment.meta.partition.start_ns),
-        ),
-        ("first_time", times(|segment| segment.meta.range.min)),
-        ("last_time", times(|segment| segment.meta.range.max)),
-        ("rows", counts(|segment| segment.meta.rows)),
-        ("bytes", counts(|segment| segment.meta.bytes)),
-        ("tables", counts(|segment| segment.meta.tables.len() as u64)),
-    ])?;
-    debug_assert_eq!(*made.schema().field(4).data_type(), time_data_type());
-    debug_assert_eq!(*made.schema().field(7).data_type(), DataType::UInt64);
-    Ok(made)
 }

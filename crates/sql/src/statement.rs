@@ -1,7 +1,9 @@
 //! What a statement asks for, after parsing.
 
 use datafusion::sql::parser::Statement;
-use marigram_model::{FieldType, TableOptions, TagType};
+use marigram_model::{
+    ColdCodec, ColumnCodec, Compressor, Encoding, FieldType, SeriesIdentity, TableOptions, TagType,
+};
 
 /// A table as it stands in a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +21,32 @@ pub enum ColumnKind {
     Time,
     /// Part of the series' identity.
     Tag(TagType),
-    /// A measured value.
-    Field(FieldType),
+    /// A measured value, and how it is stored.
+    Field(FieldType, ColumnCodec),
+}
+
+/// What is said of how values are stored; `None` where nothing is, `Some(None)` where the choice is
+/// left to the values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::option_option,
+    reason = "not named, automatic, and a name are three things"
+)]
+pub struct CodecChange {
+    /// Encoding.
+    pub encoding: Option<Option<Encoding>>,
+    /// Compressor.
+    pub compressor: Option<Option<Compressor>>,
+}
+
+impl CodecChange {
+    /// The codec after the change.
+    pub fn apply(self, codec: ColumnCodec) -> ColumnCodec {
+        ColumnCodec {
+            encoding: self.encoding.unwrap_or(codec.encoding),
+            compressor: self.compressor.unwrap_or(codec.compressor),
+        }
+    }
 }
 
 /// Changes to a table's settings; `None` leaves one as it is.
@@ -34,14 +60,31 @@ pub struct OptionChanges {
     pub ttl_ns: Option<Option<i64>>,
     /// New width of a partition.
     pub partition_ns: Option<i64>,
+    /// New size of a page, bytes.
+    pub page_bytes: Option<u32>,
+    /// How fields are stored that say nothing of it themselves.
+    pub codec: CodecChange,
+    /// How what has gone cold is stored.
+    pub cold_codec: Option<ColdCodec>,
+    /// By what series are found.
+    pub identity: Option<SeriesIdentity>,
 }
 
 impl OptionChanges {
     /// The settings after the changes.
     pub fn apply(&self, options: &TableOptions) -> TableOptions {
+        let codec = self.codec.apply(ColumnCodec {
+            encoding: options.encoding,
+            compressor: options.compressor,
+        });
         TableOptions {
             ttl_ns: self.ttl_ns.unwrap_or(options.ttl_ns),
             partition_ns: self.partition_ns.unwrap_or(options.partition_ns),
+            page_bytes: self.page_bytes.unwrap_or(options.page_bytes),
+            encoding: codec.encoding,
+            compressor: codec.compressor,
+            cold_codec: self.cold_codec.unwrap_or(options.cold_codec),
+            identity: self.identity.unwrap_or(options.identity),
         }
     }
 }
@@ -57,6 +100,13 @@ pub enum Change {
         kind: ColumnKind,
         /// Whether a column of that name may exist already.
         if_not_exists: bool,
+    },
+    /// Another way of storing a field.
+    Codec {
+        /// Name.
+        name: String,
+        /// What changes.
+        change: CodecChange,
     },
     /// New settings.
     Set(OptionChanges),
@@ -75,6 +125,15 @@ pub enum Show {
     CreateTable(Target),
     /// Segments, of one table or of all.
     Segments(Option<Target>),
+    /// Pages of a table.
+    Pages {
+        /// The table.
+        target: Target,
+        /// Number of the segments whose pages are shown; all segments' without one.
+        segment: Option<u64>,
+        /// Pages, at most.
+        limit: Option<u64>,
+    },
     /// A session variable.
     Variable(String),
     /// All session variables.

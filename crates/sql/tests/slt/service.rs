@@ -287,5 +287,40 @@ fn segments_are_shown_with_their_space_and_rows() {
             Vec::<Vec<String>>::new()
         );
         assert_eq!(db.rows("SHOW SEGMENTS").await.len(), 2);
+        // Row groups, pages (time and one field), nulls, encodings; and nothing is damaged.
+        let late = shown.iter().find(|row| row[2] == "unsequence").unwrap();
+        assert_eq!([&*late[11], &*late[12], &*late[14]], ["1", "2", "0"]);
+        assert!(late[15].split(' ').count() >= 1 && late[15] != "NULL");
+        assert_eq!(late[16], "NULL");
+    });
+}
+
+#[test]
+fn pages_are_streamed_and_can_be_prepared() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done("CREATE TABLE t (time TIMESTAMP, x BIGINT) WITH (page_size = '1KiB')")
+            .await;
+        let insert = "INSERT INTO t SELECT to_timestamp_nanos(i * 1000000000), i \
+                      FROM generate_series(1, 200000) AS g(i)";
+        db.done(insert).await;
+        db.done("FLUSH").await;
+        // 200,000 rows in three partitions, 128 a page, two columns.
+        let all = db.rows("SHOW PAGES FROM t").await;
+        assert!(all.len() > 2 * 200_000 / 128, "{}", all.len());
+        let stored: u64 = all.iter().map(|row| row[7].parse::<u64>().unwrap()).sum();
+        assert_eq!(stored, 400_000);
+        assert_eq!(db.rows("SHOW PAGES FROM t LIMIT 1500").await.len(), 1500);
+        let sql = db.sql.clone();
+        let prepared = sql
+            .prepare(&db.session, "SHOW PAGES FROM t LIMIT 3")
+            .await
+            .unwrap();
+        assert_eq!(prepared.schema().unwrap().fields().len(), all[0].len());
+        let answer = sql
+            .execute_prepared(&mut db.session, &*prepared, Vec::new())
+            .await
+            .unwrap();
+        assert_eq!(rows(answer).await.unwrap(), all[..3]);
     });
 }
