@@ -63,6 +63,8 @@ settings! {
     "MARIGRAM_PAGE_SIZE" "SIZE" page_size: ByteSize,
     /// Rows of a row group of a segment [default: 1048576]
     "MARIGRAM_ROW_GROUP_ROWS" "ROWS" row_group_rows: usize,
+    /// Directory under which COPY may read and write files [default: none, COPY touches no files]
+    "MARIGRAM_COPY_DIR" "DIR" copy_dir: PathBuf,
     /// Largest body of a request as sent [default: 64MiB]
     "MARIGRAM_BODY_LIMIT" "SIZE" body_limit: ByteSize,
     /// Largest body of a request once decompressed [default: 256MiB]
@@ -102,6 +104,7 @@ impl Settings {
         options.page_rows = self.page_rows;
         options.page_size = self.page_size;
         options.row_group_rows = self.row_group_rows;
+        options.copy_dir.clone_from(&self.copy_dir);
         options
     }
 

@@ -57,6 +57,8 @@ impl Marigram {
             let _entered = runtime.handle().enter();
             let settings = SqlOptions {
                 target_partitions: query_threads,
+                allow_files: options.any_file,
+                copy_dir: options.copy_dir.clone(),
                 ..SqlOptions::default()
             };
             SqlService::new(engine.clone(), settings)?

@@ -8,6 +8,7 @@ use marigram_engine::EngineOptions;
 use marigram_segment::SegmentOptions;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -79,6 +80,13 @@ pub struct OpenOptions {
     pub page_size: Option<ByteSize>,
     /// Rows of a row group of a segment. Default 1,048,576.
     pub row_group_rows: Option<usize>,
+    /// Directory under which `COPY … TO 'file'` and `COPY … FROM 'file'` may write and read.
+    /// Default: none, and COPY touches no files.
+    pub copy_dir: Option<PathBuf>,
+    /// Whether statements may read and write any file that this process may. For programs whose
+    /// statements are their own; never for a server. Default: no.
+    #[serde(skip)]
+    pub any_file: bool,
 }
 
 const MEMORY_WHERE_UNKNOWN: usize = 2 << 30;
@@ -127,6 +135,20 @@ impl OpenOptions {
         self
     }
 
+    /// Sets [`copy_dir`](Self::copy_dir).
+    #[must_use]
+    pub fn copy_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.copy_dir = Some(dir.into());
+        self
+    }
+
+    /// Sets [`any_file`](Self::any_file).
+    #[must_use]
+    pub fn any_file(mut self, allowed: bool) -> Self {
+        self.any_file = allowed;
+        self
+    }
+
     /// These settings where they are set, and those of `other` elsewhere.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
@@ -142,6 +164,8 @@ impl OpenOptions {
             page_rows: self.page_rows.or(other.page_rows),
             page_size: self.page_size.or(other.page_size),
             row_group_rows: self.row_group_rows.or(other.row_group_rows),
+            copy_dir: self.copy_dir.or(other.copy_dir),
+            any_file: self.any_file || other.any_file,
         }
     }
 
