@@ -14,7 +14,7 @@ use crate::types::arrow_schema;
 use crate::words::{name, target, words};
 use arrow::array::{ArrayRef, RecordBatch, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
 use datafusion::datasource::sink::DataSink;
 use datafusion::execution::SendableRecordBatchStream;
@@ -124,7 +124,16 @@ pub async fn run_from(
     let rows = rows_of(copy, &path, &state, Arc::clone(&arrow)).await?;
     let fitted = {
         let (table, arrow) = (Arc::clone(&table), Arc::clone(&arrow));
-        rows.map(move |batch| fit(&batch?, &table, &arrow))
+        let has_names = copy.has_header;
+        rows.map(move |batch| {
+            let batch = batch?;
+            let batch = if has_names {
+                batch
+            } else {
+                by_place(batch, &arrow)?
+            };
+            fit(&batch, &table, &arrow)
+        })
     };
     let fitted = RecordBatchStreamAdapter::new(Arc::clone(&arrow), fitted);
     let sink = TableSink::new(engine.clone(), table, arrow);
@@ -194,6 +203,24 @@ fn open(path: &Path) -> SqlResult<File> {
     })
 }
 
+/// Rows without names: their columns are those of the table, in its order.
+fn by_place(rows: RecordBatch, arrow: &SchemaRef) -> Result<RecordBatch, DataFusionError> {
+    let (found, most) = (rows.num_columns(), arrow.fields().len());
+    if found > most {
+        let message = format!("the file has {found} columns, the table {most}");
+        let error = SqlError::invalid("22P04", message);
+        return Err(DataFusionError::External(Box::new(error)));
+    }
+    let names = arrow.fields().iter().zip(rows.columns());
+    let fields: Vec<Field> = names
+        .map(|(field, values)| Field::new(field.name(), values.data_type().clone(), true))
+        .collect();
+    Ok(RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        rows.columns().to_vec(),
+    )?)
+}
+
 /// Rows of a file as rows of the table: columns by name, converted without loss, null where the
 /// file has none.
 fn fit(
@@ -243,6 +270,6 @@ fn fit(
         .fields()
         .iter()
         .map(|field| field.as_ref().clone().with_nullable(true));
-    let loose = Arc::new(arrow::datatypes::Schema::new(loose.collect::<Vec<_>>()));
+    let loose = Arc::new(Schema::new(loose.collect::<Vec<_>>()));
     Ok(RecordBatch::try_new(loose, columns)?)
 }

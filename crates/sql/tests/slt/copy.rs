@@ -77,6 +77,21 @@ fn a_query_is_copied_with_its_time_and_tags() {
 }
 
 #[test]
+fn csv_without_a_header_is_read_in_the_order_of_columns() {
+    block_on(async {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("x.csv"), "2024-01-01;a;1\n2024-01-02;;\n").unwrap();
+        let mut db = open(dir.path(), SqlOptions::default()).await;
+        db.done("CREATE TABLE t (time TIMESTAMP, dev STRING TAG, x DOUBLE, y DOUBLE)")
+            .await;
+        let copy = "COPY t FROM 'x.csv' WITH (HEADER false, DELIMITER ';')";
+        assert_eq!(db.done(copy).await, "COPY 2");
+        let found = db.rows("SELECT dev, x FROM t ORDER BY time").await;
+        assert_eq!(found, [["a", "1.0"], ["NULL", "NULL"]]);
+    });
+}
+
+#[test]
 fn times_that_would_be_cut_are_refused() {
     block_on(async {
         let dir = tempfile::tempdir().unwrap();
