@@ -150,3 +150,19 @@ fn with_checksums(data: &[u8]) -> Vec<u8> {
     }
     out
 }
+
+/// A TsFile: its rows up to the first that is damaged.
+pub fn tsfile(data: &[u8]) {
+    let Ok(mut reader) = marigram_tsfile::TsFileReader::open(std::io::Cursor::new(data)) else {
+        return;
+    };
+    while let Ok(Some(block)) = reader.next_block() {
+        for column in &block.columns {
+            assert_eq!(column.values.len(), block.times.len(), "one value a row");
+        }
+    }
+    assert!(
+        matches!(reader.next_block(), Ok(None)),
+        "nothing follows an error"
+    );
+}

@@ -313,3 +313,12 @@ fn tag_keys() {
         targets::tag_key,
     );
 }
+
+#[test]
+fn tsfiles() {
+    let seeds: Vec<_> = ["v4-table", "v4-tree", "v3-aligned", "v3-tree"]
+        .iter()
+        .map(|name| golden(&format!("tsfile/{name}.tsfile")))
+        .collect();
+    run("tsfile", &seeds, &[b"TsFile"], targets::tsfile);
+}

@@ -6,7 +6,9 @@ use anyhow::{Context, Result, bail};
 use arrow::record_batch::RecordBatch;
 use clap::Args;
 use futures::StreamExt;
-use marigram::{Answer, DEFAULT_DATABASE, Ingest, Marigram, Query, ServiceError, Session};
+use marigram::{
+    Answer, DEFAULT_DATABASE, Ingest, Marigram, OpenOptions, Query, ServiceError, Session,
+};
 use marigram_model::WriteBatch;
 use marigram_service::WriteReport;
 use std::path::{Path, PathBuf};
@@ -89,7 +91,10 @@ impl Client {
             }
             eprintln!("creating a new database in {}", dir.display());
         }
-        let db = Marigram::open(dir)
+        // Who gives a command on this machine may touch its files anyway.
+        let db = OpenOptions::default()
+            .any_file(true)
+            .open(dir)
             .with_context(|| format!("cannot open the data directory {}", dir.display()))?;
         Self::over(db, database)
     }

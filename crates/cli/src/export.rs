@@ -5,6 +5,7 @@
 
 use crate::answer::csv_builder;
 use crate::client::{Client, IfMissing, Target};
+use crate::import::Precision;
 use crate::line_text;
 use crate::reply::{Reply, Rows};
 use crate::shell::quoted;
@@ -15,6 +16,7 @@ use clap::{Args, ValueEnum};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use marigram::Roles;
+use marigram_sql::tsfile::TsFileExport;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as ParquetCompression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -33,18 +35,20 @@ pub enum FileForm {
     Parquet,
     /// InfluxDB line protocol
     Lines,
+    /// Apache TsFile, version 4
+    Tsfile,
 }
 
 /// Write a table or the answer of a query to a file.
 #[derive(Args)]
 pub struct Export {
-    /// File to write (- for stdout); the form is told by the ending: .csv, .parquet, .lp, and .gz
-    /// after .csv or .lp
+    /// File to write (- for stdout); the form is told by the ending: .csv, .parquet, .lp, .tsfile,
+    /// and .gz after .csv or .lp
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
     target: Target,
-    /// Table to export; with --query the name that line protocol gives the rows
+    /// Table to export; with --query the name that line protocol or TsFile gives the rows
     #[arg(long, value_name = "NAME", required_unless_present = "query")]
     table: Option<String>,
     /// Query whose answer to export
@@ -53,12 +57,16 @@ pub struct Export {
     /// Form of the file, where its ending does not tell
     #[arg(long, value_enum)]
     format: Option<FileForm>,
-    /// For line protocol of a query: the time column
+    /// For line protocol or TsFile of a query: the time column
     #[arg(long, value_name = "COLUMN")]
     time_column: Option<String>,
-    /// For line protocol of a query: columns that are tags
+    /// For line protocol or TsFile of a query: columns that are tags
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     tags: Vec<String>,
+    /// Unit of the times of a TsFile: s, ms, us or ns; times that are no whole units are refused
+    /// [default: ms]
+    #[arg(long, value_name = "UNIT")]
+    precision: Option<Precision>,
     /// Replace the file if it is there
     #[arg(long)]
     force: bool,
@@ -80,8 +88,15 @@ impl Export {
             (None, None) => bail!("what shall be exported? Give --table NAME or --query SQL"),
         };
         let roles = match form {
-            FileForm::Lines => Some(self.roles(&mut client)?),
+            FileForm::Lines | FileForm::Tsfile => Some(self.roles(&mut client)?),
             FileForm::Csv | FileForm::Parquet => None,
+        };
+        let sql = match &roles {
+            Some(roles) if form == FileForm::Tsfile => {
+                let order = TsFileExport::<File, File>::order_by(&roles.time, &roles.tags);
+                format!("SELECT * FROM ({sql}) {order}")
+            }
+            _ => sql,
         };
         let rows = match client.execute(&sql) {
             Ok(Reply::Rows(rows)) => rows,
@@ -133,15 +148,17 @@ impl Export {
             Some("csv") => Some(FileForm::Csv),
             Some("parquet" | "pq") => Some(FileForm::Parquet),
             Some("lp" | "line" | "lines" | "influx") => Some(FileForm::Lines),
+            Some("tsfile") => Some(FileForm::Tsfile),
             _ => None,
         };
         let Some(form) = self.format.or(told) else {
             bail!(
-                "the name of the file does not tell its form; give --format csv, parquet or lines"
+                "the name of the file does not tell its form; give --format csv, parquet, lines or \
+                 tsfile"
             );
         };
-        if gzip && form == FileForm::Parquet {
-            bail!("Parquet is compressed already; leave .gz out");
+        if gzip && matches!(form, FileForm::Parquet | FileForm::Tsfile) {
+            bail!("Parquet and TsFile are compressed already; leave .gz out");
         }
         Ok((form, gzip))
     }
@@ -151,8 +168,8 @@ impl Export {
         let Some(table) = &self.table else {
             let Some(time) = &self.time_column else {
                 bail!(
-                    "line protocol of a query needs --table NAME (the name of the measurement), \
-                       and --time-column and --tags where the table is not there"
+                    "line protocol or TsFile of a query needs --table NAME (the name of the \
+                     measurement), and --time-column and --tags where the table is not there"
                 );
             };
             return Ok(Roles::new(time.clone(), self.tags.clone()));
@@ -230,6 +247,19 @@ impl Export {
                 }
                 writer.close()?;
             }
+            FileForm::Tsfile => {
+                let table = self.table.as_deref().unwrap_or("rows");
+                let roles = roles.context("a TsFile needs to know time and tags")?;
+                let roles = (roles.time.as_str(), roles.tags.as_slice());
+                let unit_ns = self.precision.unwrap_or(Precision::Ms).ns();
+                let scratch = tempfile::tempfile().context("cannot make a temporary file")?;
+                let mut file =
+                    TsFileExport::new(out, scratch, table, &rows.schema, roles, unit_ns)?;
+                for batch in rows.batches {
+                    file.write(&batch?)?;
+                }
+                count = file.finish()?.1;
+            }
             FileForm::Lines => {
                 let table = self.table.as_deref().unwrap_or("rows");
                 let roles = roles.context("line protocol needs to know time and tags")?;
@@ -285,6 +315,7 @@ mod tests {
         assert_eq!(form(&["a.lp.gz"]), Some((FileForm::Lines, true)));
         assert_eq!(form(&["a.parquet"]), Some((FileForm::Parquet, false)));
         assert_eq!(form(&["a.parquet.gz"]), None);
+        assert_eq!(form(&["a.tsfile"]), Some((FileForm::Tsfile, false)));
         assert_eq!(form(&["-"]), None);
         assert_eq!(
             form(&["-", "--format", "csv"]),

@@ -10,6 +10,7 @@ mod parquet_rows;
 mod refusals;
 mod source;
 mod time_text;
+mod tsfile_rows;
 
 use crate::client::{Client, IfMissing, Target};
 use crate::terminal;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Instant;
-use time_text::Precision;
+pub use time_text::Precision;
 
 /// Batches that are parsed ahead of the writer.
 const BATCHES_AHEAD: usize = 4;
@@ -41,13 +42,15 @@ pub enum FileForm {
     Lines,
     /// Apache Parquet
     Parquet,
+    /// Apache TsFile, version 3 or 4
+    Tsfile,
 }
 
 /// Read files into a database.
 #[derive(Args)]
 pub struct Import {
     /// Files (- for stdin); the form is told by the ending: .csv, .tsv, .lp, .line, .txt,
-    /// .parquet, each also with .gz
+    /// .parquet, .tsfile, each also with .gz
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -62,7 +65,7 @@ pub struct ReadOptions {
     /// Form of the files, where their ending does not tell
     #[arg(long, value_enum)]
     format: Option<FileForm>,
-    /// Table for CSV and Parquet [default: the file's name without its ending]
+    /// Table [default: the file's name without its ending; for TsFile the file's own tables]
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
     /// Time column [default: the table's, or one named time, timestamp, ts, date…]
@@ -71,7 +74,8 @@ pub struct ReadOptions {
     /// Form of times, as strftime writes it, such as "%d.%m.%Y %H:%M:%S" [default: found out]
     #[arg(long, value_name = "FORMAT")]
     time_format: Option<String>,
-    /// Unit of times that are numbers; line protocol without it is in ns [default: found out]
+    /// Unit of times that are numbers: s, ms, us, ns; line protocol without it is in ns, TsFile in
+    /// ms [default: found out]
     #[arg(long, value_name = "UNIT")]
     precision: Option<Precision>,
     /// Columns that are tags, such as site,device [default: the table's]
@@ -171,7 +175,13 @@ fn import_file(client: &mut Client, path: &Path, options: &ReadOptions) -> Resul
     let (sender, parsed) = sync_channel(BATCHES_AHEAD);
     let reading = match form {
         FileForm::Lines => None,
-        FileForm::Csv | FileForm::Parquet => Some(reading(client, path, options)?),
+        FileForm::Csv | FileForm::Parquet | FileForm::Tsfile => {
+            Some(reading(client, path, options)?)
+        }
+    };
+    let schemas = match form {
+        FileForm::Tsfile => schemas(client),
+        _ => tsfile_rows::Schemas::new(),
     };
     let lines_options = options.clone();
     let is_tabbed = ending(path).0.as_deref() == Some("tsv");
@@ -187,6 +197,9 @@ fn import_file(client: &mut Client, path: &Path, options: &ReadOptions) -> Resul
                     &send,
                 ),
                 (FileForm::Parquet, Some(reading)) => parquet_rows::read(source, &reading, &send),
+                (FileForm::Tsfile, Some(reading)) => {
+                    tsfile_rows::read(source, &reading, &schemas, &send)
+                }
                 _ => line_rows::read(source, &lines_options, &send),
             };
             if let Err(error) = result {
@@ -289,8 +302,21 @@ fn form_of(path: &Path, told: Option<FileForm>) -> Result<FileForm> {
         Some("csv" | "tsv") => Ok(FileForm::Csv),
         Some("lp" | "line" | "lines" | "influx" | "txt") => Ok(FileForm::Lines),
         Some("parquet" | "pq") => Ok(FileForm::Parquet),
-        _ => bail!("its name does not tell its form; give --format csv, lines or parquet"),
+        Some("tsfile") => Ok(FileForm::Tsfile),
+        _ => bail!("its name does not tell its form; give --format csv, lines, parquet or tsfile"),
     }
+}
+
+/// The tables that exist, where the database is open in this process.
+fn schemas(client: &Client) -> tsfile_rows::Schemas {
+    let tables = client
+        .local()
+        .map(|db| db.engine().tables(client.database()));
+    let tables = tables.and_then(Result::ok).unwrap_or_default();
+    tables
+        .into_iter()
+        .map(|table| (table.name.clone(), table))
+        .collect()
 }
 
 fn reading(client: &mut Client, path: &Path, options: &ReadOptions) -> Result<Reading> {
@@ -337,6 +363,7 @@ mod tests {
         assert_eq!(form("b.CSV.gz"), Some(FileForm::Csv));
         assert_eq!(form("b.lp.gz"), Some(FileForm::Lines));
         assert_eq!(form("b.parquet"), Some(FileForm::Parquet));
+        assert_eq!(form("b.tsfile"), Some(FileForm::Tsfile));
         assert_eq!(form("b"), None);
         assert_eq!(
             form_of(Path::new("-"), Some(FileForm::Lines)).ok(),

@@ -61,6 +61,8 @@ settings! {
     "MARIGRAM_QUERY_THREADS" "NUMBER" query_threads: usize,
     /// Rows of a row group of a segment [default: 1048576]
     "MARIGRAM_ROW_GROUP_ROWS" "ROWS" row_group_rows: usize,
+    /// Directory under which COPY may read and write files [default: none, COPY touches no files]
+    "MARIGRAM_COPY_DIR" "DIR" copy_dir: PathBuf,
     /// Largest body of a request as sent [default: 64MiB]
     "MARIGRAM_BODY_LIMIT" "SIZE" body_limit: ByteSize,
     /// Largest body of a request once decompressed [default: 256MiB]
@@ -98,6 +100,7 @@ impl Settings {
         options.background_threads = self.background_threads;
         options.query_threads = self.query_threads;
         options.row_group_rows = self.row_group_rows;
+        options.copy_dir.clone_from(&self.copy_dir);
         options
     }
 

@@ -83,6 +83,8 @@ impl Marigram {
             let settings = SqlOptions {
                 target_partitions: query_threads,
                 spill_dir,
+                allow_files: options.any_file,
+                copy_dir: options.copy_dir.clone(),
                 ..SqlOptions::default()
             };
             SqlService::new(engine.clone(), settings)?

@@ -8,6 +8,7 @@ use marigram_engine::EngineOptions;
 use marigram_segment::SegmentOptions;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -78,6 +79,13 @@ pub struct OpenOptions {
     /// Whether the memory limit covers the whole process, as a server's does: what the process
     /// holds besides the database then counts against it. Default: the database alone.
     pub whole_process: Option<bool>,
+    /// Directory under which `COPY … TO 'file'` and `COPY … FROM 'file'` may write and read.
+    /// Default: none, and COPY touches no files.
+    pub copy_dir: Option<PathBuf>,
+    /// Whether statements may read and write any file that this process may. For programs whose
+    /// statements are their own; never for a server. Default: no.
+    #[serde(skip)]
+    pub any_file: bool,
 }
 
 const MEMORY_WHERE_UNKNOWN: usize = 2 << 30;
@@ -133,6 +141,20 @@ impl OpenOptions {
         self
     }
 
+    /// Sets [`copy_dir`](Self::copy_dir).
+    #[must_use]
+    pub fn copy_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.copy_dir = Some(dir.into());
+        self
+    }
+
+    /// Sets [`any_file`](Self::any_file).
+    #[must_use]
+    pub fn any_file(mut self, allowed: bool) -> Self {
+        self.any_file = allowed;
+        self
+    }
+
     /// These settings where they are set, and those of `other` elsewhere.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
@@ -147,6 +169,8 @@ impl OpenOptions {
             query_threads: self.query_threads.or(other.query_threads),
             row_group_rows: self.row_group_rows.or(other.row_group_rows),
             whole_process: self.whole_process.or(other.whole_process),
+            copy_dir: self.copy_dir.or(other.copy_dir),
+            any_file: self.any_file || other.any_file,
         }
     }
 

@@ -12,6 +12,7 @@ mod batches;
 mod catalog;
 mod comparison;
 mod context;
+mod copy;
 mod ddl;
 mod definition;
 mod delete;
@@ -33,6 +34,7 @@ mod sink;
 mod statement;
 mod storage;
 mod table;
+pub mod tsfile;
 mod types;
 mod words;
 mod workers;
@@ -53,8 +55,10 @@ pub struct SqlOptions {
     /// where `None`.
     pub spill_dir: Option<PathBuf>,
     /// Whether statements may read and write files of this machine (`CREATE EXTERNAL TABLE`,
-    /// `COPY … TO`). A server must not allow it.
+    /// `COPY … TO`, `COPY … FROM`). A server must not allow it.
     pub allow_files: bool,
+    /// Directory under which COPY may read and write files where `allow_files` is not set.
+    pub copy_dir: Option<PathBuf>,
 }
 
 impl Default for SqlOptions {
@@ -63,6 +67,7 @@ impl Default for SqlOptions {
             target_partitions: 2,
             spill_dir: None,
             allow_files: false,
+            copy_dir: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Everything that is not Marigram's own goes to sqlparser as PostgreSQL's dialect. Statements that
 //! look at PostgreSQL's catalogs also pass through the rewrite rules of `datafusion-pg-catalog`.
 
+use crate::copy;
 use crate::ddl;
 use crate::error::{SqlError, SqlResult};
 use crate::statement::{Command, Show};
@@ -179,6 +180,10 @@ fn own_statement(parser: &mut Parser<'_>, leading: &[&str]) -> SqlResult<Option<
             parser.next_token();
             Command::Compact
         }
+        ["COPY", ..] => match copy::parse_from(parser)? {
+            Some(copy) => Command::CopyFrom(copy),
+            None => return Ok(None),
+        },
         ["BEGIN", ..] | ["START", "TRANSACTION", ..] => rest_of(parser, "BEGIN"),
         ["COMMIT" | "END", ..] => rest_of(parser, "COMMIT"),
         ["ROLLBACK" | "ABORT", ..] => rest_of(parser, "ROLLBACK"),

@@ -1,9 +1,10 @@
 //! [`SqlService`]: statements from parse to answer.
 
 use crate::context::Contexts;
+use crate::copy::{self, CopyToTsFile, FileUse};
 use crate::error::{SqlError, SqlResult, nearest};
 use crate::prepared::PreparedStatement;
-use crate::statement::{Command, Show, Target};
+use crate::statement::{Command, CopyFrom, Show, Target};
 use crate::workers::{Outlet, Workers};
 use crate::{SqlOptions, definition, delete, parse, session, show, storage};
 use arrow::array::{ArrayRef, AsArray};
@@ -80,7 +81,7 @@ impl SqlService {
     async fn direct(&self, session: &mut Session, command: &Command) -> SqlResult<Option<Answer>> {
         let inner = Arc::clone(&self.inner);
         let answer = match command {
-            Command::Plan(_) => return Ok(None),
+            Command::Plan(_) | Command::CopyFrom(_) => return Ok(None),
             Command::Nothing(tag) => done(tag),
             Command::Set { name, value } => {
                 session::set(session, name, value.as_deref())?;
@@ -271,9 +272,17 @@ impl Inner {
         &self,
         state: &SessionState,
         session: &Session,
-        statement: Statement,
+        mut statement: Statement,
     ) -> SqlResult<LogicalPlan> {
-        if !self.options.allow_files && parse::touches_files(&statement) {
+        if CopyToTsFile::of(&statement, &self.options)?.is_some() {
+            return Err(SqlError::unsupported(
+                "COPY to a TsFile is not supported here; send it as a statement of its own",
+            ));
+        }
+        if let Statement::CopyTo(to) = &mut statement {
+            let place = copy::resolve(&self.options, &to.target, FileUse::Write)?;
+            to.target = place.to_string_lossy().into_owned();
+        } else if parse::touches_files(&statement) && !self.options.allow_files {
             return Err(SqlError::invalid(
                 "42501",
                 "a server does not read or write files of its machine; use COPY … FROM STDIN, \
@@ -349,7 +358,9 @@ impl Inner {
                 }
                 other => return Err(SqlError::unsupported(format!("{other} is not supported"))),
             },
-            LogicalPlan::Copy(_) if self.options.allow_files => Kind::Copy,
+            LogicalPlan::Copy(_) if self.options.allow_files || self.options.copy_dir.is_some() => {
+                Kind::Copy
+            }
             LogicalPlan::Ddl(DdlStatement::CreateExternalTable(_)) if self.options.allow_files => {
                 Kind::ExternalTable
             }
@@ -375,6 +386,79 @@ impl Inner {
             }
         })?;
         Ok(kind)
+    }
+
+    /// Carries out a statement that was parsed and is not done directly.
+    async fn carry_out_parsed(
+        self: Arc<Self>,
+        session: Session,
+        command: Command,
+        out: Outlet,
+    ) -> SqlResult<()> {
+        let state = self.contexts.state(&session)?;
+        match command {
+            Command::CopyFrom(copy) => self.copy_from(&session, state, &copy, out).await,
+            Command::Plan(statement) => {
+                if let Some(copy) = CopyToTsFile::of(&statement, &self.options)? {
+                    return self.copy_to_tsfile(&session, &state, &copy, out).await;
+                }
+                let plan = self.plan(&state, &session, *statement).await?;
+                self.carry_out(state, plan, out).await
+            }
+            other => {
+                let message = format!("{other:?} was not carried out");
+                Err(ServiceError::Internal(message).into())
+            }
+        }
+    }
+
+    async fn copy_from(
+        &self,
+        session: &Session,
+        state: SessionState,
+        copy: &CopyFrom,
+        out: Outlet,
+    ) -> SqlResult<()> {
+        let database = copy.target.database.as_ref().unwrap_or(&session.database);
+        let table = self.engine.table(database, &copy.target.table)?;
+        let rows = copy::run_from(copy, &self.engine, &self.options, state, table).await?;
+        out.done(format!("COPY {rows}"), rows).await
+    }
+
+    async fn copy_to_tsfile(
+        &self,
+        session: &Session,
+        state: &SessionState,
+        copy: &CopyToTsFile,
+        out: Outlet,
+    ) -> SqlResult<()> {
+        let plan = self.plan_query(session, state, copy.query()).await?;
+        let (ordered, roles) = copy.ordered(plan.schema().as_arrow())?;
+        let plan = self.plan_query(session, state, &ordered).await?;
+        let mut rows = execute_stream(physical(state, &plan).await?, state.task_ctx())?;
+        let mut file = copy.begin(&rows.schema(), &roles)?;
+        while let Some(batch) = rows.next().await {
+            file.write(&batch?)?;
+        }
+        let rows = file.finish()?;
+        out.done(format!("COPY {rows}"), rows).await
+    }
+
+    /// The plan of a query that stands inside another statement.
+    async fn plan_query(
+        &self,
+        session: &Session,
+        state: &SessionState,
+        query: &str,
+    ) -> SqlResult<LogicalPlan> {
+        let Command::Plan(statement) = parse::parse(query)? else {
+            return Err(SqlError::syntax("COPY needs a query or a table"));
+        };
+        let plan = self.plan(state, session, *statement).await?;
+        match self.kind(&plan)? {
+            Kind::Rows => Ok(plan),
+            _ => Err(SqlError::syntax("COPY needs a query or a table")),
+        }
     }
 
     /// Carries out a plan and tells its answer.
@@ -469,18 +553,9 @@ impl Query for SqlService {
         if let Some(answer) = self.direct(session, &command).await.map_err(wrong)? {
             return Ok(answer);
         }
-        let Command::Plan(parsed) = command else {
-            return Err(ServiceError::Internal(
-                "a command was not carried out".into(),
-            ));
-        };
         let (inner, settings) = (Arc::clone(&self.inner), session.clone());
         let timeout = session.statement_timeout;
-        let work = move |out: Outlet| async move {
-            let state = inner.contexts.state(&settings)?;
-            let plan = inner.plan(&state, &settings, *parsed).await?;
-            inner.carry_out(state, plan, out).await
-        };
+        let work = move |out: Outlet| inner.carry_out_parsed(settings, command, out);
         self.inner.workers.answer(timeout, statement, work).await
     }
 
@@ -524,6 +599,12 @@ impl Query for SqlService {
         }
         let mut settings = session.clone();
         settings.database.clone_from(&known.database);
+        if let command @ Command::CopyFrom(_) = known.command.clone() {
+            let inner = Arc::clone(&self.inner);
+            let work = move |out: Outlet| inner.carry_out_parsed(settings, command, out);
+            let timeout = session.statement_timeout;
+            return self.inner.workers.answer(timeout, &sql, work).await;
+        }
         let made_anew;
         let current = if known.is_current(&self.inner.engine) {
             known

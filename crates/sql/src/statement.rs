@@ -14,6 +14,34 @@ pub struct Target {
     pub table: String,
 }
 
+/// Form of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileForm {
+    /// Comma-separated values.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
+    /// Apache TsFile.
+    TsFile,
+}
+
+/// `COPY … FROM 'file'`.
+#[derive(Clone, Debug)]
+pub struct CopyFrom {
+    /// The table.
+    pub target: Target,
+    /// The file, as it was written.
+    pub path: String,
+    /// Its form.
+    pub form: FileForm,
+    /// What stands between values of CSV.
+    pub delimiter: u8,
+    /// Whether CSV begins with the names of its columns.
+    pub has_header: bool,
+    /// Nanoseconds of a unit of the times of a TsFile.
+    pub unit_ns: i64,
+}
+
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
@@ -197,6 +225,8 @@ pub enum Command {
     Flush,
     /// `COMPACT`
     Compact,
+    /// `COPY … FROM 'file'`
+    CopyFrom(CopyFrom),
     /// Accepted, and nothing is done; the command tag.
     Nothing(&'static str),
     /// A statement for DataFusion.

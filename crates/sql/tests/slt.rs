@@ -9,6 +9,8 @@
     reason = "a test runner reads its cases from disk and may use what the machine has"
 )]
 
+#[path = "slt/copy.rs"]
+mod copy;
 #[path = "slt/service.rs"]
 mod service;
 
@@ -55,6 +57,10 @@ impl Database {
     }
 
     async fn open_with(memory_limit_bytes: usize) -> Result<Self, Failure> {
+        Self::open_as(memory_limit_bytes, SqlOptions::default()).await
+    }
+
+    async fn open_as(memory_limit_bytes: usize, sql: SqlOptions) -> Result<Self, Failure> {
         let internal = |error: String| Failure(ServiceError::Internal(error));
         let dir = tempfile::tempdir().map_err(|error| internal(error.to_string()))?;
         let options = EngineOptions {
@@ -68,7 +74,7 @@ impl Database {
         };
         let engine = Engine::open(Env::real(), &dir.path().join("data"), options)
             .map_err(|error| internal(error.to_string()))?;
-        let sql = SqlService::new(engine, SqlOptions::default()).map_err(Failure)?;
+        let sql = SqlService::new(engine, sql).map_err(Failure)?;
         let session = sql.session(None, "tester").await.map_err(Failure)?;
         Ok(Self {
             sql,

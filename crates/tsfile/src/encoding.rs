@@ -9,7 +9,7 @@ mod rle;
 mod ts2diff;
 mod word;
 
-use crate::bytes::{Cursor, put_i64, put_ivar, put_var_bytes};
+use crate::bytes::{Cursor, put_var_bytes};
 use crate::error::{Part, PartResult};
 use crate::kinds::{DataType, Encoding, Shape};
 use crate::values::{ByteValues, Values};
@@ -243,64 +243,37 @@ impl<'a> Scale<'a> {
     }
 }
 
-/// The encoding in which a page is written: exact, and read alike by every reader.
-pub(crate) fn choose(values: &Values) -> Encoding {
-    let fits = match values {
-        Values::I32(values) => ts2diff::fits(values),
-        Values::I64(values) => ts2diff::fits(values),
-        // The not-a-number that ends a page of GORILLA would end it early.
+/// The encoding in which values are written: exact, and one for all chunks of a series, since a
+/// library of the format reads them all in that of the first. `GORILLA` ends a page at a
+/// not-a-number, so floats are written as they are.
+pub(crate) fn written(data_type: DataType) -> Encoding {
+    match data_type.shape() {
+        Shape::I32 | Shape::I64 => Encoding::Ts2Diff,
+        Shape::Bool | Shape::F32 | Shape::F64 | Shape::Bytes => Encoding::Plain,
+    }
+}
+
+/// Appends values in the encoding that [`written`] gives for their type.
+pub(crate) fn encode(values: &Values, out: &mut Vec<u8>) {
+    match values {
+        Values::I32(values) => ts2diff::encode(values, out),
+        Values::I64(values) => ts2diff::encode(values, out),
+        Values::Bool(values) => out.extend(values.iter().map(|value| u8::from(*value))),
         Values::F32(values) => {
-            return gorilla_unless(values.iter().any(|v| v.to_bits() == gorilla::END_32));
+            out.extend(
+                values
+                    .iter()
+                    .flat_map(|value| value.to_bits().to_be_bytes()),
+            );
         }
         Values::F64(values) => {
-            return gorilla_unless(values.iter().any(|v| v.to_bits() == gorilla::END_64));
-        }
-        Values::Bool(_) | Values::Bytes(_) => false,
-    };
-    if fits {
-        Encoding::Ts2Diff
-    } else {
-        Encoding::Plain
-    }
-}
-
-fn gorilla_unless(ends_early: bool) -> Encoding {
-    if ends_early {
-        Encoding::Plain
-    } else {
-        Encoding::Gorilla
-    }
-}
-
-/// Appends values in an encoding that [`choose`] gives, for them or for others of their type.
-pub(crate) fn encode(encoding: Encoding, values: &Values, out: &mut Vec<u8>) {
-    match (encoding, values) {
-        (Encoding::Ts2Diff, Values::I32(values)) => ts2diff::encode(values, out),
-        (Encoding::Ts2Diff, Values::I64(values)) => ts2diff::encode(values, out),
-        (Encoding::Gorilla, Values::F32(values)) => {
-            gorilla::encode_floats32(values, out);
-        }
-        (Encoding::Gorilla, Values::F64(values)) => {
-            gorilla::encode_floats64(values, out);
-        }
-        (_, Values::Bool(values)) => out.extend(values.iter().map(|value| u8::from(*value))),
-        (_, Values::I32(values)) => values.iter().for_each(|value| put_ivar(*value, out)),
-        (_, Values::I64(values)) => values.iter().for_each(|value| put_i64(*value, out)),
-        (_, Values::F32(values)) => {
             out.extend(
                 values
                     .iter()
                     .flat_map(|value| value.to_bits().to_be_bytes()),
             );
         }
-        (_, Values::F64(values)) => {
-            out.extend(
-                values
-                    .iter()
-                    .flat_map(|value| value.to_bits().to_be_bytes()),
-            );
-        }
-        (_, Values::Bytes(values)) => values.iter().for_each(|v| put_var_bytes(Some(v), out)),
+        Values::Bytes(values) => values.iter().for_each(|v| put_var_bytes(Some(v), out)),
     }
 }
 

@@ -213,6 +213,12 @@ impl DeviceId {
     pub fn of_table<'a>(table: &str, tags: impl IntoIterator<Item = Option<&'a str>>) -> Self {
         let mut segments = vec![Some(table.to_owned())];
         segments.extend(tags.into_iter().map(|tag| tag.map(ToOwned::to_owned)));
+        Self::of_segments(segments)
+    }
+
+    /// A device by its segments; missing tags at the end are left out, since some libraries write
+    /// them and others do not.
+    pub(crate) fn of_segments(mut segments: Vec<Option<String>>) -> Self {
         while segments.len() > 1 && segments.last() == Some(&None) {
             segments.pop();
         }

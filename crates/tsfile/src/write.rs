@@ -275,10 +275,6 @@ impl DeviceWriter {
         if self.page.times.is_empty() {
             return Ok(());
         }
-        let mut fields = self.fields.iter().zip(&self.page.fields);
-        if !fields.all(|(field, (_, values))| field.takes(values)) {
-            self.end_chunk(out)?;
-        }
         let times = std::mem::take(&mut self.page.times);
         self.chunk_bytes += self.time.push_times(&times);
         for (field, (valid, values)) in self.fields.iter_mut().zip(&mut self.page.fields) {

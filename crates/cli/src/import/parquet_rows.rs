@@ -88,7 +88,8 @@ fn roles(reading: &Reading, schema: &Schema) -> Result<Roles> {
     Ok(Roles { time, tags })
 }
 
-fn with_constant_tags(reading: &Reading, rows: RecordBatch) -> Result<RecordBatch> {
+/// The rows with a column for each tag that is the same in all of them.
+pub fn with_constant_tags(reading: &Reading, rows: RecordBatch) -> Result<RecordBatch> {
     if reading.constant_tags.is_empty() {
         return Ok(rows);
     }

@@ -468,6 +468,13 @@ mod tests {
         ));
         assert!(matches!(classify("Copy t from stdin"), Ok(Kind::Copy(_))));
         assert!(matches!(classify("select 1"), Ok(Kind::Query)));
+        for file in [
+            "copy t to 'x.tsfile'",
+            "copy (select 'to' from t) to 'x.csv'",
+            "copy d.t from 'x.parquet'",
+        ] {
+            assert!(matches!(classify(file), Ok(Kind::Query)), "{file}");
+        }
         assert!(classify("copy t").is_err());
     }
 }

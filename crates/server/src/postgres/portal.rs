@@ -41,9 +41,30 @@ pub fn classify(sql: &str) -> Result<Kind, PgError> {
         return Ok(Kind::Empty);
     };
     if first.is("copy") {
-        return Ok(Kind::Copy(syntax::parse(sql)?));
+        // What names a file is the database's to do, or to refuse.
+        return if copies_a_file(sql) {
+            Ok(Kind::Query)
+        } else {
+            Ok(Kind::Copy(syntax::parse(sql)?))
+        };
     }
     Ok(control::recognize(sql).map_or(Kind::Query, Kind::Control))
+}
+
+/// Whether a COPY is TO or FROM a text in quotes, after its table or its query.
+fn copies_a_file(sql: &str) -> bool {
+    let mut lexer = Lexer::new(sql);
+    let mut is_end = false;
+    while let Some((_, token)) = lexer.next() {
+        if is_end {
+            return matches!(token, Token::Text(_));
+        }
+        if token == Token::Sign('(') && lexer.parenthesized().is_none() {
+            return false;
+        }
+        is_end = token.is("to") || token.is("from");
+    }
+    false
 }
 
 /// A prepared statement.

@@ -7,7 +7,7 @@ use futures::StreamExt;
 use marigram_service::{Answer, Query, Result, ServiceError};
 use std::sync::Arc;
 
-fn block_on<T>(work: impl Future<Output = T>) -> T {
+pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     // No runtime of tokio: the service brings its own.
     futures::executor::block_on(work)
 }
@@ -24,14 +24,14 @@ async fn rows(answer: Answer) -> Result<Vec<Vec<String>>> {
 }
 
 impl Database {
-    async fn rows(&mut self, sql: &str) -> Vec<Vec<String>> {
+    pub async fn rows(&mut self, sql: &str) -> Vec<Vec<String>> {
         let answer = self.sql.execute(&mut self.session, sql).await;
         rows(answer.unwrap_or_else(|error| panic!("{sql}: {error}")))
             .await
             .expect("the rows come to their end")
     }
 
-    async fn done(&mut self, sql: &str) -> String {
+    pub async fn done(&mut self, sql: &str) -> String {
         match self.sql.execute(&mut self.session, sql).await {
             Ok(Answer::Done { tag, .. }) => tag,
             Ok(Answer::Rows(_)) => panic!("{sql} has rows"),

@@ -1,16 +1,12 @@
 //! `GORILLA` and the older `GORILLA_V1`: each value as its XOR with the one before.
 //!
-//! A page of GORILLA ends with a value that stands for the end. A page that holds this value itself
-//! can be read by count, as it is here, but not by every reader; so such pages are not written.
+//! A page of GORILLA ends with a value that stands for the end (the smallest integer, or a
+//! not-a-number). A page may hold that value itself, so it is read by count and not up to its end.
 
-use super::bits::{BitReader, BitWriter};
+use super::bits::BitReader;
 use super::word::Word;
 use crate::bytes::Cursor;
 use crate::error::{Part, PartResult};
-
-/// The float that ends a page: the plain not-a-number.
-pub(super) const END_32: u32 = 0x7fc0_0000;
-pub(super) const END_64: u64 = 0x7ff8_0000_0000_0000;
 
 const WINDOW: Part = Part::Wrong("the bits of a difference are more than its type has");
 
@@ -77,50 +73,4 @@ pub(super) fn decode_v1<W: Word>(bytes: &[u8], count: usize) -> PartResult<Vec<W
         values.push(W::from_bits(value));
     }
     Ok(values)
-}
-
-pub(super) fn encode_floats32(values: &[f32], out: &mut Vec<u8>) {
-    let bits = values.iter().map(|value| value.to_bits() as i32);
-    encode(bits, END_32 as i32, out);
-}
-
-pub(super) fn encode_floats64(values: &[f64], out: &mut Vec<u8>) {
-    let bits = values.iter().map(|value| value.to_bits() as i64);
-    encode(bits, END_64 as i64, out);
-}
-
-fn encode<W: Word>(values: impl Iterator<Item = W>, end: W, out: &mut Vec<u8>) {
-    let mut writer = BitWriter::new(out);
-    let mut before: Option<u64> = None;
-    let mut window: Option<(u32, u32)> = None;
-    for value in values.chain(std::iter::once(end)) {
-        let value = value.to_bits();
-        let Some(last) = before.replace(value) else {
-            writer.put(value, W::BITS);
-            continue;
-        };
-        let xor = value ^ last;
-        if xor == 0 {
-            writer.put(0, 1);
-            continue;
-        }
-        let leading = xor.leading_zeros() - (u64::BITS - W::BITS);
-        let trailing = xor.trailing_zeros();
-        match window {
-            Some((l, t)) if leading >= l && trailing >= t => {
-                writer.put(0b10, 2);
-                writer.put(xor >> t, W::BITS - l - t);
-            }
-            _ => {
-                let meaningful = W::BITS - leading - trailing;
-                writer.put(0b11, 2);
-                writer.put(u64::from(leading), W::LEADING_BITS);
-                writer.put(u64::from(meaningful - 1), W::LEADING_BITS);
-                writer.put(xor >> trailing, meaningful);
-                window = Some((leading, trailing));
-            }
-        }
-    }
-    // Other readers want a byte after the end.
-    out.push(0);
 }

@@ -2,15 +2,11 @@ use super::*;
 use proptest::prelude::*;
 
 fn come_back(values: &Values, data_type: DataType) {
-    let mut encodings = vec![choose(values), Encoding::Plain];
-    encodings.dedup();
-    for encoding in encodings {
-        let mut out = Vec::new();
-        encode(encoding, values, &mut out);
-        let back = decode(encoding, data_type, &out, values.len()).unwrap();
-        // Not-a-numbers are equal by their bits only.
-        assert_eq!(format!("{back:?}"), format!("{values:?}"), "{encoding:?}");
-    }
+    let mut out = Vec::new();
+    encode(values, &mut out);
+    let back = decode(written(data_type), data_type, &out, values.len()).unwrap();
+    // Not-a-numbers are equal by their bits only.
+    assert_eq!(format!("{back:?}"), format!("{values:?}"));
 }
 
 proptest! {
@@ -64,10 +60,8 @@ proptest! {
 fn special_floats_come_back() {
     let odd = f64::from_bits(0x7ff8_0000_0000_0001);
     let values = vec![0.0, -0.0, f64::INFINITY, odd, f64::MIN_POSITIVE];
-    assert_eq!(choose(&Values::F64(values.clone())), Encoding::Gorilla);
     come_back(&Values::F64(values), DataType::Double);
     let nan = Values::F32(vec![1.0, f32::NAN, 2.0]);
-    assert_eq!(choose(&nan), Encoding::Plain);
     come_back(&nan, DataType::Float);
     come_back(&Values::Bool(vec![true, false]), DataType::Boolean);
     let texts = Values::Bytes(["", "ü\0", "long"].into_iter().collect());

@@ -42,22 +42,7 @@ pub(super) fn decode<W: Word>(bytes: &[u8], count_max: usize) -> PartResult<Vec<
 
 const WIDTH: Part = Part::Wrong("a block's count or width is impossible");
 
-/// Whether all differences, and the differences between these, fit into the type: other readers
-/// need not agree about what wraps.
-pub(super) fn fits<W: Word>(values: &[W]) -> bool {
-    values.chunks(BLOCK_DELTAS + 1).all(|block| {
-        let mut range: Option<(W, W)> = None;
-        for pair in block.windows(2) {
-            let Some(delta) = pair[1].delta(pair[0]) else {
-                return false;
-            };
-            let (min, max) = range.unwrap_or((delta, delta));
-            range = Some((min.min(delta), max.max(delta)));
-        }
-        range.is_none_or(|(min, max)| max.delta(min).is_some())
-    })
-}
-
+/// Differences wrap where they do not fit, as they do in the format's own libraries.
 pub(super) fn encode<W: Word>(values: &[W], out: &mut Vec<u8>) {
     let mut deltas = Vec::with_capacity(BLOCK_DELTAS);
     for block in values.chunks(BLOCK_DELTAS + 1) {

@@ -13,8 +13,6 @@ pub(super) trait Word: Copy + Default + Eq + Ord {
     fn to_bits(self) -> u64;
     /// From the lower bits.
     fn from_bits(bits: u64) -> Self;
-    /// The difference to the value before, or nothing where it does not fit.
-    fn delta(self, before: Self) -> Option<Self>;
     /// Reads it, big-endian.
     fn read(cursor: &mut Cursor<'_>) -> PartResult<Self>;
     /// Appends it, big-endian.
@@ -31,10 +29,6 @@ impl Word for i32 {
 
     fn from_bits(bits: u64) -> Self {
         bits as u32 as i32
-    }
-
-    fn delta(self, before: Self) -> Option<Self> {
-        self.checked_sub(before)
     }
 
     fn read(cursor: &mut Cursor<'_>) -> PartResult<Self> {
@@ -56,10 +50,6 @@ impl Word for i64 {
 
     fn from_bits(bits: u64) -> Self {
         bits as i64
-    }
-
-    fn delta(self, before: Self) -> Option<Self> {
-        self.checked_sub(before)
     }
 
     fn read(cursor: &mut Cursor<'_>) -> PartResult<Self> {

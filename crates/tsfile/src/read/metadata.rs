@@ -2,7 +2,7 @@
 
 use crate::bytes::Cursor;
 use crate::error::{Part, PartResult};
-use crate::kinds::DataType;
+use crate::kinds::{DataType, VECTOR};
 use crate::statistics;
 use crate::values::{Category, ColumnSchema, DeviceId, TableSchema};
 use std::sync::Arc;
@@ -97,7 +97,7 @@ fn device(cursor: &mut Cursor<'_>, version: Version) -> PartResult<DeviceId> {
                 .collect::<PartResult<_>>()?
         }
     };
-    Ok(DeviceId { segments })
+    Ok(DeviceId::of_segments(segments))
 }
 
 /// The end of a file.
@@ -215,7 +215,8 @@ impl Series {
         chunks.sort_unstable();
         Ok(Self {
             name: name.into(),
-            is_time: mask & Self::TIME != 0,
+            // One library marks times by the bit, another by their type.
+            is_time: mask & Self::TIME != 0 || number == VECTOR,
             chunks,
         })
     }

@@ -16,7 +16,6 @@ pub(super) struct ColumnWriter {
     /// `None` for the times.
     data_type: Option<DataType>,
     pages: Vec<Page>,
-    encoding: Encoding,
     chunks: Vec<ChunkPlace>,
 }
 
@@ -47,24 +46,12 @@ impl ColumnWriter {
             name,
             data_type,
             pages: Vec::new(),
-            encoding: match data_type {
-                Some(_) => Encoding::Plain,
-                None => Encoding::Ts2Diff,
-            },
             chunks: Vec::new(),
         }
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Whether a page of these values can join the chunk that has begun: a chunk has one encoding,
-    /// and PLAIN holds everything.
-    pub(super) fn takes(&self, values: &Values) -> bool {
-        let begun = self.pages.iter().any(|page| page.len > 0);
-        let suits = self.encoding == Encoding::Plain || encoding::choose(values) == self.encoding;
-        !begun || values.is_empty() || suits
     }
 
     /// Appends a page of times; gives its size, packed.
@@ -85,9 +72,6 @@ impl ColumnWriter {
         if values.is_empty() {
             return self.push(Vec::new(), statistics);
         }
-        if !self.pages.iter().any(|page| page.len > 0) {
-            self.encoding = encoding::choose(values);
-        }
         let at = times.iter().zip(valid).filter(|(_, valid)| **valid);
         let at: Vec<i64> = at.map(|(time, _)| *time).collect();
         statistics.add(&at, Some(values));
@@ -97,7 +81,7 @@ impl ColumnWriter {
             let mark = |(at, valid): (usize, &bool)| u8::from(*valid) << (7 - at);
             bytes.push(eight.iter().enumerate().map(mark).sum());
         }
-        encoding::encode(self.encoding, values, &mut bytes);
+        encoding::encode(values, &mut bytes);
         self.push(bytes, statistics)
     }
 
@@ -148,7 +132,9 @@ impl ColumnWriter {
         out.extend([
             self.data_type.map_or(VECTOR, DataType::number),
             Compression::Lz4.number(),
-            self.encoding.number(),
+            self.data_type
+                .map_or(Encoding::Ts2Diff, encoding::written)
+                .number(),
         ]);
         out.extend_from_slice(&body);
         self.chunks.push(ChunkPlace { offset, statistics });

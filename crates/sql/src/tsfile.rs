@@ -1,0 +1,28 @@
+//! TsFile and Arrow: rows of a query to a file, rows of a file to record batches.
+//!
+//! What becomes of types, tags and times is written down in `docs/formats/tsfile.md`.
+
+mod export;
+mod import;
+
+pub use export::TsFileExport;
+pub use import::{FileRows, TsFileRows};
+
+use crate::error::SqlError;
+use marigram_tsfile::TsFileError;
+
+/// The column in which the path of a device stands that is no row of a table.
+pub const DEVICE_TAG: &str = "device";
+/// The time column of files that do not name theirs.
+pub const TIME_COLUMN: &str = "time";
+
+impl From<TsFileError> for SqlError {
+    fn from(error: TsFileError) -> Self {
+        let sqlstate = match error {
+            TsFileError::Unsupported(_) => "0A000",
+            TsFileError::Io(_) => "58030",
+            _ => "22000",
+        };
+        Self::invalid(sqlstate, format!("TsFile: {error}"))
+    }
+}
