@@ -36,8 +36,8 @@ pub use marigram_engine::{
 };
 pub use marigram_env::Env;
 pub use marigram_model::{
-    BatchBuilder, BatchField, BatchTag, FieldType, FieldValueRef, TableOptions, TableSchema, TagType, TagValueRef,
-    TimeRange, WriteBatch,
+    BatchBuilder, BatchField, BatchTag, FieldType, FieldValueRef, TableOptions, TableSchema,
+    TagType, TagValueRef, TimeRange, WriteBatch,
 };
 pub use marigram_service::{
     Answer, DEFAULT_DATABASE, Ingest, Query, RowStream, ServiceError, Session, Status,
