@@ -14,7 +14,10 @@ const PURGE_DELAY: c_int = 15;
 /// How long free pages are kept, ms.
 const PURGE_DELAY_MS: c_long = 50;
 
-#[expect(unsafe_code, reason = "the crate mimalloc does not offer the option; the C library does")]
+#[expect(
+    unsafe_code,
+    reason = "the crate mimalloc does not offer the option; the C library does"
+)]
 // SAFETY: the signature is that of `mi_option_set` in `mimalloc.h`, which stores the value and
 // touches nothing else; a number that is no option is ignored.
 unsafe extern "C" {

@@ -71,7 +71,7 @@ settings! {
     "MARIGRAM_BUFFERED_LIMIT" "SIZE" buffered_limit: ByteSize,
     /// Writes and queries running at once; more are told to try later [default: 256]
     "MARIGRAM_REQUESTS_MAX" "NUMBER" requests_max: usize,
-    /// PostgreSQL connections open at once [default: 1000]
+    /// Connections open at once, of each protocol [default: 1000]
     "MARIGRAM_CONNECTIONS_MAX" "NUMBER" connections_max: usize,
     /// Time after which a statement is stopped; 0 for never [default: 0]
     "MARIGRAM_STATEMENT_TIMEOUT" "TIME" statement_timeout: Span,

@@ -10,6 +10,10 @@ use crate::memory::{Holder, MemoryAccountant};
 use crate::shard::{Context, Shard};
 use std::time::Duration;
 
+/// Where memory runs short, memtables are flushed at this part of the size at which they are full:
+/// smaller ones would free little and leave many small segments.
+pub(crate) const PRESSED_PART: usize = 8;
+
 /// How long a writer waits for room at most, and how often it looks.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -105,12 +109,24 @@ fn make_room(
     live: &dyn Fn() -> LiveTables,
     bell: &Bell,
 ) -> Result<()> {
+    let threads = context.options.background_threads > 0;
+    let least = context.flush_bytes_max() / PRESSED_PART;
+    let mut flushing = false;
     for shard in shards {
         shard.last.lock().evict_cold();
-        shard.freeze()?;
+        if threads && shard.state.read().active.bytes >= least {
+            shard.freeze()?;
+        }
+        flushing |= !shard.state.read().frozen.is_empty();
+    }
+    // Small memtables become small segments: only where there is nothing else to flush.
+    if !flushing || !threads {
+        for shard in shards {
+            shard.freeze()?;
+        }
     }
     bell.ring();
-    if context.options.background_threads == 0 {
+    if !threads {
         empty_caches(shards);
         let live = live();
         for shard in shards {

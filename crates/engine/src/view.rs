@@ -98,5 +98,6 @@ pub struct ShardView {
     /// Tombstones of the table.
     pub tombstones: Vec<Arc<Tombstone>>,
     /// Keeps the memory of the chunks' memtables counted while the view holds the chunks.
+    #[expect(dead_code, reason = "held for its drop")]
     pub(crate) kept: Vec<Arc<OnceLock<Held>>>,
 }

@@ -59,7 +59,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         mb(outcome.accounted_max),
     );
     for (name, peak, refusals) in &outcome.memory {
-        println!("{name:>14}: at most {:>6.1} MB, refused {refusals} times", mb(*peak));
+        println!(
+            "{name:>14}: at most {:>6.1} MB, refused {refusals} times",
+            mb(*peak)
+        );
     }
     for ((name, _), answers) in QUESTIONS.iter().zip(outcome.answers).take(plan.questions) {
         println!("{answers} answers to '{name}'");
@@ -67,7 +70,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for failure in &outcome.failures {
         println!("FAILED: {failure}");
     }
-    println!("sent (rows, sum) {:?}, found {:?}", outcome.sent, outcome.found);
+    println!(
+        "sent (rows, sum) {:?}, found {:?}",
+        outcome.sent, outcome.found
+    );
     if outcome.sent != outcome.found || !outcome.failures.is_empty() {
         return Err("rows or answers are missing".into());
     }

@@ -42,5 +42,10 @@ fn writing_while_aggregates_run_stays_under_the_ceiling() {
     assert!(outcome.accounted_max <= LIMIT, "{outcome:?}");
     let grown = outcome.resident_max.saturating_sub(outcome.resident_before);
     assert!(grown <= LIMIT / 10 * 11, "{grown} bytes: {outcome:?}");
-    assert!(std::fs::read_dir(dir.path().join("spill")).unwrap().next().is_none());
+    assert!(
+        std::fs::read_dir(dir.path().join("spill"))
+            .unwrap()
+            .next()
+            .is_none()
+    );
 }

@@ -26,8 +26,12 @@ pub struct ServerConfig {
     pub buffered_bytes_max: usize,
     /// Writes and queries running at once, over all connections and protocols.
     pub requests_max: usize,
-    /// PostgreSQL connections open at once.
+    /// Connections open at once, of each protocol. PostgreSQL's clients are told where there are
+    /// more, HTTP's wait.
     pub connections_max: usize,
+    /// Time after which an HTTP connection is closed that has no request under way, ms. A request is
+    /// under way once its head is there.
+    pub http_idle_timeout_ms: u64,
     /// Time after which a statement is stopped, ms; 0 for never. A session may set its own.
     pub statement_timeout_ms: u64,
 }
@@ -44,6 +48,7 @@ impl Default for ServerConfig {
             buffered_bytes_max: 512 << 20,
             requests_max: 256,
             connections_max: 1000,
+            http_idle_timeout_ms: 120_000,
             statement_timeout_ms: 0,
         }
     }

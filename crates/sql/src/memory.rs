@@ -126,7 +126,9 @@ mod tests {
     use super::*;
 
     fn consumer(pool: &Arc<dyn MemoryPool>, name: &str, can_spill: bool) -> MemoryReservation {
-        MemoryConsumer::new(name).with_can_spill(can_spill).register(pool)
+        MemoryConsumer::new(name)
+            .with_can_spill(can_spill)
+            .register(pool)
     }
 
     #[test]
@@ -153,7 +155,10 @@ mod tests {
         let memory = Arc::new(MemoryAccountant::new(3200));
         let pool: Arc<dyn MemoryPool> = Arc::new(AccountedPool::new(memory.clone()));
         memory.grow(Holder::Memtable, 3200);
-        let (join, sort) = (consumer(&pool, "join", false), consumer(&pool, "sort", true));
+        let (join, sort) = (
+            consumer(&pool, "join", false),
+            consumer(&pool, "sort", true),
+        );
         join.try_grow(100).unwrap();
         let error = sort.try_grow(501).unwrap_err().to_string();
         assert!(error.contains("sort asked for 501 bytes"), "{error}");

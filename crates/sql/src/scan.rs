@@ -24,7 +24,9 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions,
 };
 use futures::Stream;
-use marigram_engine::{EngineError, Held, Holder, ScanMetrics, ScanPartition, ScanRequest, TableSnapshot};
+use marigram_engine::{
+    EngineError, Held, Holder, ScanMetrics, ScanPartition, ScanRequest, TableSnapshot,
+};
 use marigram_model::TimeRange;
 use parking_lot::Mutex;
 use std::collections::VecDeque;

@@ -2,6 +2,7 @@
 //! owner's calls or by background threads.
 
 use super::inner::Inner;
+use crate::admission::PRESSED_PART;
 use crate::background::Threads;
 use crate::compaction::PickOptions;
 use crate::error::{EngineError, Result};
@@ -14,10 +15,6 @@ use marigram_model::TableId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// Where memory runs short, memtables are flushed at this part of the size at which they are full:
-/// smaller ones would free little and leave many small segments.
-const PRESSED_PART: usize = 8;
 
 impl Inner {
     /// Everything acknowledged so far is in segments when it returns.

@@ -6,6 +6,7 @@
 use crate::commit::{Change, PendingWrite, Ticket};
 use crate::error::{EngineError, Result};
 use crate::last::LastUpdate;
+use crate::memory::{Held, Holder};
 use crate::options::Durability;
 use crate::shard::{Log, Shard, State};
 use crate::stats::add;
@@ -16,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A buffer for records larger than this is given back after use.
-const BUFFER_BYTES_KEPT: usize = 8 << 20;
+const BUFFER_BYTES_KEPT: usize = 2 << 20;
 
 /// A change with its sequence, encoded and on its way.
 struct Staged<'a> {
@@ -160,6 +161,8 @@ impl Shard {
     fn append(&self, log: &mut Log) -> Result<()> {
         let sync = self.context.options.durability == Durability::Fsync;
         let buffer = std::mem::take(&mut log.buffer);
+        // Bounded by what was admitted for the rows that it holds.
+        let _held = Held::counted(&self.context.memory, Holder::Memtable, buffer.capacity());
         let appended = log.wal.append(&buffer, sync);
         if buffer.capacity() <= BUFFER_BYTES_KEPT {
             log.buffer = buffer;

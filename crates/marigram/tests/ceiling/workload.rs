@@ -2,7 +2,9 @@
 //!
 //! Used by the test at small scale and by the example at full scale.
 
-use marigram::arrow::array::{ArrayRef, AsArray, Float32Array, Int32Array, Int64Array, StringArray};
+use marigram::arrow::array::{
+    ArrayRef, AsArray, Float32Array, Int32Array, Int64Array, StringArray,
+};
 use marigram::arrow::datatypes::Int64Type;
 use marigram::{
     BatchField, BatchTag, EngineError, Error, Marigram, OpenOptions, WriteBatch, resident_bytes,
@@ -85,7 +87,9 @@ impl Fleet {
     fn new(devices: usize) -> Self {
         let numbers = || 0..devices as i64;
         let ids: Int64Array = numbers().map(Some).collect();
-        let names: StringArray = numbers().map(|id| Some(format!("device_{id:06}"))).collect();
+        let names: StringArray = numbers()
+            .map(|id| Some(format!("device_{id:06}")))
+            .collect();
         let groups: Int64Array = numbers().map(|id| Some(id % 100)).collect();
         let tag = |name: &str, values: ArrayRef| BatchTag {
             name: name.to_owned(),

@@ -11,6 +11,10 @@ use bytes::{Bytes, BytesMut};
 use flate2::read::MultiGzDecoder;
 use futures::StreamExt;
 use std::io::Read;
+use std::time::Duration;
+
+/// How long a client may take between two parts of a body: it holds memory meanwhile.
+const PART_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// How a body is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +72,7 @@ pub async fn read(
         return Err(HttpError::too_large("the body", max));
     }
     let mut whole = BytesMut::new();
-    while let Some(part) = stream.next().await {
+    while let Some(part) = next_part(&mut stream).await? {
         let part = part.map_err(|error| {
             HttpError::bad_request(format!("the body could not be read to its end: {error}"))
         })?;
@@ -85,11 +89,22 @@ pub async fn read(
     Ok(whole.freeze())
 }
 
+/// The next part of a body; `None` at its end.
+async fn next_part(
+    stream: &mut BodyDataStream,
+) -> Result<Option<Result<Bytes, axum::Error>>, HttpError> {
+    let next = tokio::time::timeout(PART_WAIT_MAX, stream.next()).await;
+    next.map_err(|_| {
+        let message = format!("no more of the body came for {} s", PART_WAIT_MAX.as_secs());
+        HttpError::new(StatusCode::REQUEST_TIMEOUT, "timeout", message)
+    })
+}
+
 /// Reads and forgets up to `max` bytes more, so that a client which sends first and reads later
 /// gets to the answer.
 async fn drain(mut stream: BodyDataStream, max: usize) {
     let mut seen = 0;
-    while let Some(Ok(part)) = stream.next().await {
+    while let Ok(Some(Ok(part))) = next_part(&mut stream).await {
         seen += part.len();
         if seen > max {
             break;

@@ -3,6 +3,7 @@
 mod answer;
 mod backup;
 mod body;
+mod connections;
 mod error;
 mod format;
 mod json;
@@ -15,15 +16,17 @@ use crate::gate::Gate;
 use crate::services::Services;
 use crate::telemetry::Telemetry;
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::body::{Body, HttpBody};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::serve::ListenerExt;
+use connections::{Busy, Connections, Peer};
 use error::HttpError;
+use futures::StreamExt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +61,11 @@ pub async fn serve(
     telemetry: Arc<Telemetry>,
     (stop, kill): (CancellationToken, CancellationToken),
 ) {
+    let listener = Connections::new(
+        listener,
+        config.connections_max,
+        Duration::from_millis(config.http_idle_timeout_ms.max(1)),
+    );
     let shared = Shared {
         services,
         config,
@@ -77,11 +85,7 @@ pub async fn serve(
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(shared.clone(), measure))
         .with_state(shared);
-    let listener = listener.tap_io(|socket| {
-        if let Err(error) = socket.set_nodelay(true) {
-            tracing::debug!(%error, "TCP_NODELAY could not be set");
-        }
-    });
+    let router = router.into_make_service_with_connect_info::<Peer>();
     let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = served.await {
         tracing::error!(%error, "the HTTP server ended");
@@ -91,6 +95,8 @@ pub async fn serve(
 /// Counts and times a request, and stops it when the server is killed.
 async fn measure(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let begin = Instant::now();
+    let peer = request.extensions().get::<ConnectInfo<Peer>>();
+    let busy = peer.map(|ConnectInfo(peer)| peer.begin());
     let path = request.uri().path();
     let route = PATHS
         .into_iter()
@@ -100,7 +106,7 @@ async fn measure(State(shared): State<Shared>, request: Request, next: Next) -> 
         response = next.run(request) => response,
         () = shared.kill.cancelled() => {
             HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping")
-                .retry(std::time::Duration::from_secs(5))
+                .retry(Duration::from_secs(5))
                 .into_response()
         }
     };
@@ -111,7 +117,21 @@ async fn measure(State(shared): State<Shared>, request: Request, next: Next) -> 
     shared
         .telemetry
         .request(route, response.status().as_u16(), begin);
-    response
+    busy_until_sent(response, busy)
+}
+
+/// The same answer; where it streams, its connection is busy until the stream ends.
+fn busy_until_sent(response: Response, busy: Option<Busy>) -> Response {
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    response.map(|body| {
+        let parts = body.into_data_stream().map(move |part| {
+            let _until_dropped = &busy;
+            part
+        });
+        Body::from_stream(parts)
+    })
 }
 
 async fn unknown_path(uri: Uri) -> HttpError {

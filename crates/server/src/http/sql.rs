@@ -43,7 +43,10 @@ pub async fn post(
     let form = Form::of(&headers)?;
     let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
     let mut lease = shared.gate.lease();
-    let limit = shared.config.body_bytes_max.min(shared.gate.body_bytes_max());
+    let limit = shared
+        .config
+        .body_bytes_max
+        .min(shared.gate.body_bytes_max());
     let body = body::read(body, &headers, limit, &mut lease).await?;
     let packing = Packing::of(&headers)?;
     let unpack = move || body::unpack(body, packing, limit, &mut lease).map(|body| (body, lease));

@@ -34,6 +34,10 @@ pub struct Fake {
     pub backups: Mutex<Vec<(PathBuf, Option<usize>)>>,
     /// Refuses writes.
     pub read_only: AtomicBool,
+    /// Has no memory for requests.
+    pub memory_full: AtomicBool,
+    /// Bytes that requests have taken.
+    pub memory_taken: AtomicUsize,
 }
 
 /// Starts servers over a new fake on free ports.
@@ -355,6 +359,22 @@ impl Status for Fake {
             labels: vec![("shard", "0".to_owned())],
             value: 7.0,
         }]
+    }
+
+    fn take_memory(&self, bytes: usize) -> bool {
+        let full = self.memory_full.load(Ordering::SeqCst);
+        if !full {
+            self.memory_taken.fetch_add(bytes, Ordering::SeqCst);
+        }
+        !full
+    }
+
+    fn give_memory(&self, bytes: usize) {
+        self.memory_taken.fetch_sub(bytes, Ordering::SeqCst);
+    }
+
+    fn memory_max(&self) -> usize {
+        1 << 20
     }
 }
 

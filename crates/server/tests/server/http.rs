@@ -238,17 +238,26 @@ async fn bad_writes_say_what_is_wrong() {
 
 #[tokio::test]
 async fn what_is_over_a_limit_may_come_again() {
-    let (running, _fake) = serve(|config| {
-        config.requests_max = 1;
-        config.buffered_bytes_max = 10;
-    })
-    .await;
+    let (running, fake) = serve(|config| config.requests_max = 1).await;
     let http = running.http_addr().unwrap();
-    let reply = ask(http, "POST /write?db=a", &[], b"a long line v=1").await;
+    fake.memory_full.store(true, Ordering::SeqCst);
+    let reply = ask(http, "POST /write?db=a", &[], b"m v=1").await;
     assert_eq!(
         (reply.status, reply.header("Retry-After")),
         (503, Some("1"))
     );
+    // One that comes free in time is waited for.
+    let soon = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        fake.memory_full.store(false, Ordering::SeqCst);
+    };
+    let (reply, ()) = tokio::join!(ask(http, "POST /write?db=a", &[], b"m v=1"), soon);
+    assert_eq!(reply.status, 204);
+    assert_eq!(fake.memory_taken.load(Ordering::SeqCst), 0);
+    // What the memory for requests could never hold is too large, and no reason to come again.
+    let large = vec![b'#'; 600 << 10];
+    let reply = ask(http, "POST /write?db=a", &[], &large).await;
+    assert_eq!(reply.status, 413);
     // A query whose rows still flow takes the only place.
     let mut endless = TcpStream::connect(http).await.unwrap();
     let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: t\r\n\r\n";
@@ -453,4 +462,41 @@ async fn backups_go_where_the_operator_allows() {
     assert!(fake.backups.lock().unwrap().is_empty());
     let asked = allowed.backups.lock().unwrap().clone();
     assert_eq!(asked, [("/backups/night".into(), Some(7))]);
+}
+
+#[tokio::test]
+async fn a_connection_that_asks_for_nothing_is_closed_and_one_that_waits_for_rows_is_not() {
+    let (running, _fake) = serve(|config| {
+        config.http_idle_timeout_ms = 200;
+        config.connections_max = 2;
+    })
+    .await;
+    let http = running.http_addr().unwrap();
+    // A query whose rows flow for longer than that.
+    let mut endless = TcpStream::connect(http).await.unwrap();
+    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: t\r\n\r\n";
+    endless.write_all(request.as_bytes()).await.unwrap();
+    endless.readable().await.unwrap();
+    // A head that comes byte by byte and never ends.
+    let mut slow = TcpStream::connect(http).await.unwrap();
+    let begun = std::time::Instant::now();
+    let drip = async {
+        while slow.write_all(b"G").await.is_ok() && begun.elapsed() < Duration::from_secs(30) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    drip.await;
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "the connection stays open"
+    );
+    // Its place is free again, though both places were taken.
+    assert_eq!(ask(http, "GET /ping", &[], b"").await.status, 204);
+    let mut bytes = [0; 1 << 16];
+    for _ in 0..100 {
+        assert!(
+            endless.read(&mut bytes).await.unwrap() > 0,
+            "the rows flow on"
+        );
+    }
 }

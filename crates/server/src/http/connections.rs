@@ -1,0 +1,209 @@
+//! The connections of HTTP: how many there are, and how long one may keep its place without asking
+//! for anything.
+//!
+//! A connection is *busy* from the head of a request to the end of its answer. One that is not is
+//! closed after a while, whether it is silent or sends a head byte by byte: else a few thousand
+//! such clients would hold every place.
+
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Pause after a connection could not be accepted (too many files are open).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A listener with a number of places; those over it wait in the system's queue.
+pub struct Connections {
+    listener: TcpListener,
+    places: Arc<Semaphore>,
+    idle_max: Duration,
+}
+
+impl Connections {
+    /// On a socket that listens.
+    pub fn new(listener: TcpListener, connections_max: usize, idle_max: Duration) -> Self {
+        let places = Arc::new(Semaphore::new(
+            connections_max.clamp(1, Semaphore::MAX_PERMITS),
+        ));
+        Self {
+            listener,
+            places,
+            idle_max,
+        }
+    }
+}
+
+impl Listener for Connections {
+    type Io = Connection;
+    type Addr = Peer;
+
+    async fn accept(&mut self) -> (Connection, Peer) {
+        let place = self.places.clone().acquire_owned().await.ok();
+        loop {
+            match self.listener.accept().await {
+                Ok((socket, address)) => {
+                    if let Err(error) = socket.set_nodelay(true) {
+                        tracing::debug!(%error, "TCP_NODELAY could not be set");
+                    }
+                    let activity = Arc::new(Activity::default());
+                    let connection = Connection {
+                        socket,
+                        activity: activity.clone(),
+                        timer: Box::pin(sleep(self.idle_max)),
+                        idle_max: self.idle_max,
+                        _place: place,
+                    };
+                    return (connection, Peer { address, activity });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "an HTTP connection could not be accepted");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<Peer> {
+        let address = self.listener.local_addr()?;
+        let activity = Arc::default();
+        Ok(Peer { address, activity })
+    }
+}
+
+/// Who is connected.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    #[expect(dead_code, reason = "axum shows it in its traces")]
+    address: SocketAddr,
+    activity: Arc<Activity>,
+}
+
+impl Peer {
+    /// The connection is busy until what this gives is dropped.
+    pub fn begin(&self) -> Busy {
+        self.activity.used().requests += 1;
+        Busy(self.activity.clone())
+    }
+}
+
+impl Connected<IncomingStream<'_, Connections>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, Connections>) -> Self {
+        stream.remote_addr().clone()
+    }
+}
+
+/// What is known of a connection's use.
+#[derive(Debug)]
+struct Activity(Mutex<Use>);
+
+#[derive(Debug)]
+struct Use {
+    requests: usize,
+    /// When it was last busy.
+    last: Instant,
+}
+
+impl Default for Activity {
+    fn default() -> Self {
+        let last = Instant::now();
+        Self(Mutex::new(Use { requests: 0, last }))
+    }
+}
+
+impl Activity {
+    fn used(&self) -> MutexGuard<'_, Use> {
+        // Nothing that holds it can panic half way.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub struct Busy(Arc<Activity>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let mut used = self.0.used();
+        used.requests -= 1;
+        used.last = Instant::now();
+    }
+}
+
+/// A connection with its place.
+pub struct Connection {
+    socket: TcpStream,
+    activity: Arc<Activity>,
+    timer: Pin<Box<Sleep>>,
+    idle_max: Duration,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        while this.timer.as_mut().poll(context).is_ready() {
+            let now = Instant::now();
+            let until = {
+                let used = this.activity.used();
+                let since = if used.requests > 0 { now } else { used.last };
+                since + this.idle_max
+            };
+            if until <= now {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            this.timer.as_mut().reset(until);
+        }
+        Pin::new(&mut this.socket).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.socket).poll_write(context, bytes);
+        if written.is_ready() {
+            self.activity.used().last = Instant::now();
+        }
+        written
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.socket).poll_write_vectored(context, parts);
+        if written.is_ready() {
+            self.activity.used().last = Instant::now();
+        }
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(context)
+    }
+}
