@@ -4,7 +4,7 @@
 //! Logs are tried twice: as they are, and with their checksums put right, since mutated bytes hardly
 //! ever get past a checksum.
 
-use marigram_codec::{Compressor, Encoding, Header, Limits, ValueType, frame};
+use marigram_codec::{Compressor, Encoding, Header, Limits, ValueType, frame, tsfile_forms};
 use marigram_env::{FileSystem, SimFs, Snapshot};
 use marigram_manifest::{CatalogState, State};
 use marigram_model::{TagKey, tag_key_entries};
@@ -28,20 +28,11 @@ pub const PAGE_HEAD_BYTES: usize = 9;
 /// A page's body. Before it: type, encoding, compressor (one byte each), number of values (u16) and
 /// bytes before compression (u32).
 pub fn codec_page(data: &[u8]) {
-    const KINDS: [ValueType; 7] = [
-        ValueType::Bool,
-        ValueType::I32,
-        ValueType::I64,
-        ValueType::U64,
-        ValueType::F32,
-        ValueType::F64,
-        ValueType::Bytes,
-    ];
     let Some((head, body)) = data.split_first_chunk::<PAGE_HEAD_BYTES>() else {
         return;
     };
     let [kind, encoding, compressor, c0, c1, b0, b1, b2, b3] = *head;
-    let kind = KINDS[usize::from(kind) % KINDS.len()];
+    let kind = ValueType::ALL[usize::from(kind) % ValueType::ALL.len()];
     let (Some(encoding), Some(compressor)) = (
         Encoding::from_number(encoding),
         Compressor::from_number(compressor),
@@ -60,6 +51,24 @@ pub fn codec_page(data: &[u8]) {
         bytes: 1 << 20,
     };
     let _ = marigram_codec::decode(kind, header, count, body, limits);
+}
+
+/// The values of a page of Apache `TsFile`. Before them: type, encoding (one byte each), number of
+/// values (u16).
+pub fn tsfile_values(data: &[u8]) {
+    let Some(([kind, encoding, c0, c1], body)) = data.split_first_chunk::<4>() else {
+        return;
+    };
+    let kind = ValueType::ALL[usize::from(*kind) % ValueType::ALL.len()];
+    let Some(encoding) = Encoding::from_number(*encoding) else {
+        return;
+    };
+    let count = usize::from(u16::from_le_bytes([*c0, *c1]));
+    let limits = Limits {
+        values: 1 << 16,
+        bytes: 1 << 20,
+    };
+    let _ = tsfile_forms::decode(kind, encoding, count, body, limits);
 }
 
 /// A whole segment: opened, every page read, and verified.

@@ -5,7 +5,7 @@
 #[path = "../../fuzz/src/lib.rs"]
 mod targets;
 
-use marigram_codec::{Choice, Values, frame};
+use marigram_codec::{Choice, Compressor, Encoding, Values, frame, tsfile_forms};
 use marigram_model::{TagKey, TagValueRef};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -180,18 +180,22 @@ fn wal_records() {
 }
 
 /// An input of the page target.
-fn page(kind: u8, values: Values<'_>) -> Vec<u8> {
+fn page(values: Values<'_>, choice: Choice) -> Vec<u8> {
     let mut body = Vec::new();
-    let header = marigram_codec::encode(values, Choice::default(), &mut body);
-    let mut input = vec![kind, header.encoding as u8, header.compressor as u8];
+    let header = marigram_codec::encode(values, choice, &mut body);
+    let mut input = vec![
+        values.value_type() as u8,
+        header.encoding as u8,
+        header.compressor as u8,
+    ];
     input.extend_from_slice(&(values.len() as u16).to_le_bytes());
     input.extend_from_slice(&header.body_bytes.to_le_bytes());
     input.extend_from_slice(&body);
     input
 }
 
-#[test]
-fn codec_pages() {
+/// Hands `use_them` pages of values of every type.
+fn with_pages(mut use_them: impl FnMut(Values<'_>)) {
     let truths: Vec<_> = (0..300).map(|n| n % 7 < 3).collect();
     let small: Vec<_> = (0..1500).map(|n| 20 + n % 11).collect();
     let times: Vec<_> = (0..1500)
@@ -208,24 +212,62 @@ fn codec_pages() {
     for word in &words {
         offsets.push(offsets[offsets.len() - 1] + word.len() as i32);
     }
-    let seeds = [
-        page(0, Values::Bool(&truths)),
-        page(1, Values::I32(&small)),
-        page(2, Values::I64(&times)),
-        page(3, Values::U64(&counts)),
-        page(4, Values::F32(&temperatures)),
-        page(5, Values::F64(&positions)),
-        page(5, Values::F64(&noise)),
-        page(5, Values::F64(&runs)),
-        page(
-            6,
-            Values::Bytes {
-                offsets: &offsets,
-                data: text.as_bytes(),
-            },
-        ),
-    ];
+    use_them(Values::Bool(&truths));
+    use_them(Values::I32(&small));
+    use_them(Values::I64(&times));
+    use_them(Values::U64(&counts));
+    use_them(Values::F32(&temperatures));
+    use_them(Values::F64(&positions));
+    use_them(Values::F64(&noise));
+    use_them(Values::F64(&runs));
+    use_them(Values::Bytes {
+        offsets: &offsets,
+        data: text.as_bytes(),
+    });
+}
+
+#[test]
+fn codec_pages() {
+    let mut seeds = Vec::new();
+    with_pages(|values| {
+        seeds.push(page(values, Choice::default()));
+        for encoding in Encoding::ALL {
+            let choice = Choice {
+                encoding: Some(encoding),
+                compressor: Some(Compressor::Uncompressed),
+                ..Choice::default()
+            };
+            if encoding.suits(values.value_type()) {
+                seeds.push(page(values, choice));
+            }
+        }
+        for compressor in Compressor::ALL {
+            let choice = Choice {
+                encoding: Some(Encoding::Plain),
+                compressor: Some(compressor),
+                ..Choice::default()
+            };
+            seeds.push(page(values, choice));
+        }
+    });
     run("codec page", &seeds, &[], targets::codec_page);
+}
+
+#[test]
+fn values_of_tsfile() {
+    let mut seeds = Vec::new();
+    with_pages(|values| {
+        for encoding in Encoding::ALL {
+            let kind = values.value_type() as u8;
+            let mut input = vec![kind, encoding as u8];
+            input.extend_from_slice(&(values.len() as u16).to_le_bytes());
+            if tsfile_forms::encode(values, encoding, &mut input).is_ok() {
+                seeds.push(input);
+            }
+        }
+    });
+    assert!(seeds.len() >= 20, "every form has a page");
+    run("values of TsFile", &seeds, &[], targets::tsfile_values);
 }
 
 #[test]

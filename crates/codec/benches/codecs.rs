@@ -8,8 +8,8 @@
     reason = "a benchmark reads the machine's clock"
 )]
 
-use marigram_codec::{Choice, Compressor, ValueType};
-use marigram_codec::{Encoding, Header, Limits, Values, decode, encode, encode_as};
+use marigram_codec::{Choice, Compressor, Goal, ValueType};
+use marigram_codec::{Encoding, Header, Limits, Values, decode, encode};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -43,6 +43,32 @@ impl Random {
 }
 
 fn report<T>(name: &str, kind: ValueType, pages: &[Vec<T>], view: impl Fn(&[T]) -> Values<'_>) {
+    report_as(name, kind, pages, Choice::default(), view);
+}
+
+/// As [`report`], with one encoding and one compressor.
+fn report_one<T>(
+    name: &str,
+    kind: ValueType,
+    pages: &[Vec<T>],
+    (encoding, compressor): (Encoding, Compressor),
+    view: impl Fn(&[T]) -> Values<'_>,
+) {
+    let choice = Choice {
+        encoding: Some(encoding),
+        compressor: Some(compressor),
+        goal: Goal::Fast,
+    };
+    report_as(name, kind, pages, choice, view);
+}
+
+fn report_as<T>(
+    name: &str,
+    kind: ValueType,
+    pages: &[Vec<T>],
+    choice: Choice,
+    view: impl Fn(&[T]) -> Values<'_>,
+) {
     let count: usize = pages.iter().map(Vec::len).sum();
     let mut encoded: Vec<(Header, Vec<u8>)> = Vec::new();
     let mut encode_ns = u128::MAX;
@@ -52,7 +78,7 @@ fn report<T>(name: &str, kind: ValueType, pages: &[Vec<T>], view: impl Fn(&[T]) 
         let start = Instant::now();
         for page in pages {
             let mut out = Vec::new();
-            let header = encode(view(page), Choice::default(), &mut out);
+            let header = encode(view(page), choice, &mut out);
             encoded.push((header, out));
         }
         encode_ns = encode_ns.min(start.elapsed().as_nanos());
@@ -167,12 +193,47 @@ fn main() {
         out.len() as f64 * 8.0 / PAGE as f64,
     );
 
-    let mut plain = Vec::new();
-    let page = &humidity[0];
-    let values = Values::F64(page);
-    encode_as(values, Encoding::Plain, Compressor::Zstd, &mut plain).expect("PLAIN takes floats");
-    println!(
-        "humidity f64 as PLAIN + ZSTD: {:.3} bits/value",
-        plain.len() as f64 * 8.0 / PAGE as f64
-    );
+    each_encoding(&temperature, &humidity, &single);
+    let wave = pages(|_, row| ((row % 1000) as f64 / 159.1).sin());
+    report("wave of 1,000 f64", ValueType::F64, &wave, |v| {
+        Values::F64(v)
+    });
+}
+
+/// Every encoding and compressor on a part of the pages.
+fn each_encoding(temperature: &[Vec<i32>], humidity: &[Vec<f64>], single: &[Vec<f32>]) {
+    const PART: usize = PAGES / 8;
+    let (temperature, humidity) = (&temperature[..PART], &humidity[..PART]);
+    let cold = Choice {
+        goal: Goal::Small,
+        ..Choice::default()
+    };
+    println!("\none encoding each, {PART} pages:");
+    for encoding in Encoding::ALL {
+        let codec = (encoding, Compressor::Uncompressed);
+        if encoding.suits(ValueType::I32) {
+            let name = "temperature i32";
+            report_one(name, ValueType::I32, temperature, codec, |v| Values::I32(v));
+        }
+        if encoding.suits(ValueType::F64) {
+            let name = "humidity f64";
+            report_one(name, ValueType::F64, humidity, codec, |v| Values::F64(v));
+        }
+    }
+    for compressor in Compressor::ALL {
+        let codec = (Encoding::Plain, compressor);
+        report_one("humidity f64", ValueType::F64, humidity, codec, |v| {
+            Values::F64(v)
+        });
+    }
+    println!("\ncold:");
+    report_as("temperature i32", ValueType::I32, temperature, cold, |v| {
+        Values::I32(v)
+    });
+    report_as("humidity f64", ValueType::F64, humidity, cold, |v| {
+        Values::F64(v)
+    });
+    report_as("humidity f32", ValueType::F32, &single[..PART], cold, |v| {
+        Values::F32(v)
+    });
 }

@@ -127,11 +127,11 @@ fn by_entries(
     if best * 4 < count {
         return None;
     }
-    let entries = distinct(count, &key)?;
     let is_wide = best * 8 >= count * WIDE_BITS;
     let pays = |size: &usize| *size < best - best / 8;
     let of_entries = |entries: usize| 12 + (whole * entries).div_ceil(count);
     if is_wide {
+        let entries = distinct(count, &key)?;
         let index = usize::from(bits_of(entries as u64)) * count / 8;
         let size = Some(of_entries(entries.min(count)) + index).filter(pays);
         if size.is_some() {

@@ -105,6 +105,13 @@ pub(crate) struct Sampled {
     pub(crate) zstd: usize,
 }
 
+impl Sampled {
+    /// The smaller one.
+    pub(crate) fn best(self) -> usize {
+        self.lz4.min(self.zstd)
+    }
+}
+
 /// Estimates from a stretch in the middle of `body`.
 pub(crate) fn sampled(body: &[u8]) -> Sampled {
     let sample = middle(body);
@@ -121,14 +128,6 @@ pub(crate) fn sampled(body: &[u8]) -> Sampled {
 fn middle(body: &[u8]) -> &[u8] {
     let from = body.len().saturating_sub(SAMPLE_BYTES) / 2;
     &body[from..(from + SAMPLE_BYTES).min(body.len())]
-}
-
-/// Whether compressing can save a twentieth of `body`, judged by a fast compression of a part.
-pub(crate) fn pays(body: &[u8]) -> bool {
-    body.len() >= BODY_BYTES_MIN && {
-        let sampled = sampled(body);
-        sampled.zstd.min(sampled.lz4) < body.len() - body.len() / 20
-    }
 }
 
 /// Which compressor is worth its time for `body`: judged by a sample from its middle. LZ4 must save

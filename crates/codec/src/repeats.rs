@@ -16,11 +16,12 @@ const HEAD: usize = 8;
 /// the bits of the value at a place.
 pub(crate) fn distinct(count: usize, key: impl Fn(usize) -> u64) -> Option<usize> {
     let seen = count.min(SAMPLE);
+    let step = count / seen.max(1);
     let mut slots = [0u16; SLOTS];
     let mut keys = [0u64; SAMPLE];
     let mut kinds = 0;
     for sample in 0..seen {
-        let key = key(jittered(sample, seen, count));
+        let key = key(jittered(sample, step));
         let mut at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize;
         while slots[at] != 0 && keys[usize::from(slots[at]) - 1] != key {
             at = (at + 1) % SLOTS;
@@ -42,12 +43,11 @@ pub(crate) fn distinct(count: usize, key: impl Fn(usize) -> u64) -> Option<usize
     Some(guess as usize)
 }
 
-/// The `sample`th of `samples` places among `count`: spread, but with no period of their own, so
-/// that a period in the values does not mislead.
-fn jittered(sample: usize, samples: usize, count: usize) -> usize {
-    let (from, to) = (sample * count / samples, (sample + 1) * count / samples);
-    let jitter = (sample as u32).wrapping_mul(0x9E37_79B1) as usize >> 16;
-    from + jitter % (to - from)
+/// The `sample`th of some places that are `step` apart, moved about within it, so that a period in
+/// the values does not mislead.
+fn jittered(sample: usize, step: usize) -> usize {
+    let jitter = u64::from((sample as u32).wrapping_mul(0x9E37_79B1)) * step as u64;
+    sample * step + (jitter >> 32) as usize
 }
 
 /// The length of the cycle that values come in, up to `longest`.
@@ -60,11 +60,11 @@ pub(crate) fn cycle(count: usize, longest: usize, key: impl Fn(usize) -> u64) ->
     let repeats = |period: &usize| (1..HEAD).all(|at| key(period + at) == key(at));
     let is_cycle = |period: &usize| {
         let room = count - period;
+        let checks = CHECKS.min(room);
         let agree = |check: usize| {
-            let at = jittered(check, CHECKS.min(room), room);
+            let at = jittered(check, room / checks);
             usize::from(key(at) == key(at + period))
         };
-        let checks = CHECKS.min(room);
         // A few readings may be off.
         (0..checks).map(agree).sum::<usize>() * 16 >= checks * 15
     };

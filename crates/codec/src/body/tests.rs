@@ -132,10 +132,16 @@ proptest! {
     #[test]
     fn chosen_encodings_give_back_every_value(owned in any_values()) {
         let values = owned.values();
-        let mut out = Vec::new();
-        let header = encode(values, Choice::default(), &mut out);
-        let back = decode(values.value_type(), header, values.len(), &out, LIMITS).unwrap();
-        assert_same(values, &back);
+        for goal in [Goal::Fast, Goal::Small] {
+            let choice = Choice { goal, ..Choice::default() };
+            let mut out = Vec::new();
+            let header = encode(values, choice, &mut out);
+            let mut again = Vec::new();
+            assert_eq!(encode(values, choice, &mut again), header, "the choice is pure");
+            assert_eq!(out, again);
+            let back = decode(values.value_type(), header, values.len(), &out, LIMITS).unwrap();
+            assert_same(values, &back);
+        }
     }
 
     #[test]
@@ -160,6 +166,7 @@ proptest! {
     fn damaged_bytes_never_panic(
         owned in any_values(),
         encoding in 0..Encoding::ALL.len(),
+        compressor in prop_oneof![2 => Just(0), 1 => 0..Compressor::ALL.len()],
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),
         count in 0usize..9000,
@@ -167,7 +174,8 @@ proptest! {
         let values = owned.values();
         let mut out = Vec::new();
         let encoding = Encoding::ALL[encoding];
-        let Ok(header) = encode_as(values, encoding, Compressor::Uncompressed, &mut out) else {
+        let compressor = Compressor::ALL[compressor];
+        let Ok(header) = encode_as(values, encoding, compressor, &mut out) else {
             return Ok(());
         };
         if !out.is_empty() {
@@ -189,11 +197,7 @@ proptest! {
         count in 0usize..9000,
         body_bytes in any::<u32>(),
     ) {
-        let kinds = [
-            ValueType::Bool, ValueType::I32, ValueType::I64, ValueType::U64, ValueType::F32,
-            ValueType::F64, ValueType::Bytes,
-        ];
-        for kind in kinds {
+        for kind in ValueType::ALL {
             let encoding = Encoding::ALL[encoding];
             let compressor = Compressor::ALL[compressor];
             let header = Header { encoding, compressor, body_bytes };
@@ -201,6 +205,83 @@ proptest! {
             let _ = decode(kind, header, count, &bytes, limits);
         }
     }
+}
+
+#[test]
+fn what_is_asked_for_is_done_or_gives_way_to_plain() {
+    let wish = |encoding, compressor| Choice {
+        encoding: Some(encoding),
+        compressor: Some(compressor),
+        goal: Goal::Fast,
+    };
+    let done = |values: Values<'_>, choice: Choice| {
+        let mut out = b"before".to_vec();
+        let header = encode(values, choice, &mut out);
+        assert_eq!(out[..6], *b"before");
+        let back = decode(values.value_type(), header, values.len(), &out[6..], LIMITS).unwrap();
+        assert_same(values, &back);
+        (header.encoding, header.compressor)
+    };
+    let decimals: Vec<f64> = (0..500).map(|n| f64::from(n % 50) / 10.0).collect();
+    let wished = wish(Encoding::Ts2Diff, Compressor::Gzip);
+    let expected = (Encoding::Ts2Diff, Compressor::Gzip);
+    assert_eq!(done(Values::F64(&decimals), wished), expected);
+    let odd = [0.1, -0.0, f64::NAN];
+    for encoding in [
+        Encoding::Ts2Diff,
+        Encoding::Rle,
+        Encoding::Gorilla,
+        Encoding::Fsst,
+    ] {
+        let wished = wish(encoding, Compressor::Uncompressed);
+        let expected = (Encoding::Plain, Compressor::Uncompressed);
+        assert_eq!(done(Values::F64(&odd), wished), expected);
+    }
+    // A compressor that gains nothing is left out.
+    let wished = wish(Encoding::Plain, Compressor::Zstd);
+    let expected = (Encoding::Plain, Compressor::Uncompressed);
+    assert_eq!(done(Values::I32(&[1]), wished), expected);
+}
+
+#[test]
+fn encodings_take_the_types_that_they_suit() {
+    let offsets = [0, 1];
+    let values = [
+        Values::Bool(&[true]),
+        Values::I32(&[1]),
+        Values::I64(&[1]),
+        Values::U64(&[1]),
+        Values::F32(&[1.0]),
+        Values::F64(&[1.0]),
+        Values::Bytes {
+            offsets: &offsets,
+            data: b"x",
+        },
+    ];
+    for encoding in Encoding::ALL {
+        assert_eq!(Encoding::from_number(encoding as u8), Some(encoding));
+        assert_eq!(
+            Encoding::from_name(&encoding.name().to_lowercase()),
+            Some(encoding)
+        );
+        for values in values {
+            let kind = values.value_type();
+            let taken = encode_as(values, encoding, Compressor::Uncompressed, &mut Vec::new());
+            assert_eq!(
+                taken.is_ok(),
+                encoding.suits(kind),
+                "{encoding:?} of {kind:?}"
+            );
+        }
+    }
+    for compressor in Compressor::ALL {
+        assert_eq!(Compressor::from_number(compressor as u8), Some(compressor));
+        assert_eq!(
+            Compressor::from_name(&compressor.name().to_lowercase()),
+            Some(compressor)
+        );
+    }
+    assert_eq!(Encoding::from_name("auto"), None);
 }
 
 #[test]
