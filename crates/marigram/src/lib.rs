@@ -41,5 +41,5 @@ pub use marigram_model::{
 pub use marigram_service::{
     Answer, DEFAULT_DATABASE, Ingest, Query, RowStream, ServiceError, Session, Status,
 };
-pub use options::{Durability, OpenOptions};
+pub use options::{Compaction, Durability, OpenOptions};
 pub use units::{ByteSize, Span, UnitError};

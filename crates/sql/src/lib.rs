@@ -9,6 +9,7 @@
 //! `docs/decisions/0004-sql.md`.
 
 mod catalog;
+mod compactions;
 mod comparison;
 mod context;
 mod ddl;

@@ -175,6 +175,10 @@ fn own_statement(parser: &mut Parser<'_>, leading: &[&str]) -> SqlResult<Option<
             parser.next_token();
             Command::Flush
         }
+        ["COMPACT", "TABLE", ..] => {
+            words(parser, &["COMPACT", "TABLE"]);
+            Command::CompactTable(target(parser)?)
+        }
         ["COMPACT", ..] => {
             parser.next_token();
             Command::Compact
@@ -226,6 +230,9 @@ fn show(parser: &mut Parser<'_>) -> SqlResult<Show> {
         } else {
             None
         }));
+    }
+    if words(parser, &["COMPACTIONS"]) {
+        return Ok(Show::Compactions);
     }
     if words(parser, &["ALL"]) {
         return Ok(Show::All);

@@ -1,5 +1,6 @@
 //! What `SHOW` answers, as one batch.
 
+use crate::compactions;
 use crate::duration::format_ns;
 use crate::error::{SqlError, SqlResult};
 use crate::session;
@@ -8,7 +9,7 @@ use crate::types::time_data_type;
 use arrow::array::{ArrayRef, Int64Array, StringArray, TimestampNanosecondArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
-use marigram_engine::{Engine, SegmentInfo};
+use marigram_engine::{Engine, SegmentInfo, TableCompaction};
 use marigram_model::TableSchema;
 use marigram_service::Session;
 use std::fmt::Write;
@@ -46,6 +47,7 @@ pub fn show(engine: &Engine, session: &Session, what: &Show) -> SqlResult<Record
             }
             segments(&all)
         }
+        Show::Compactions => batch(compactions::shown(&engine.compactions())),
         Show::Variable(variable) => {
             batch(vec![(variable, text([session::get(session, variable)?]))])
         }
@@ -60,6 +62,14 @@ pub fn show(engine: &Engine, session: &Session, what: &Show) -> SqlResult<Record
             ])
         }
     }
+}
+
+/// What the compaction of a table did.
+///
+/// # Errors
+/// None that can occur.
+pub fn compacted(done: &TableCompaction) -> SqlResult<RecordBatch> {
+    batch(compactions::done(done))
 }
 
 fn text(values: impl IntoIterator<Item = String>) -> ArrayRef {

@@ -75,6 +75,8 @@ pub enum Show {
     CreateTable(Target),
     /// Segments, of one table or of all.
     Segments(Option<Target>),
+    /// Compactions that run and that ended lately.
+    Compactions,
     /// A session variable.
     Variable(String),
     /// All session variables.
@@ -138,6 +140,8 @@ pub enum Command {
     Flush,
     /// `COMPACT`
     Compact,
+    /// `COMPACT TABLE`
+    CompactTable(Target),
     /// Accepted, and nothing is done; the command tag.
     Nothing(&'static str),
     /// A statement for DataFusion.
