@@ -6,7 +6,7 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use marigram::{ByteSize, Durability, OpenOptions, Span};
+use marigram::{ByteSize, Compaction, Durability, OpenOptions, Span};
 use marigram_server::ServerConfig;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -57,6 +57,10 @@ settings! {
     "MARIGRAM_FLUSH_AGE" "TIME" flush_age: Span,
     /// Threads for flush, compaction and retention [default: one for two cores]
     "MARIGRAM_BACKGROUND_THREADS" "NUMBER" background_threads: usize,
+    /// Which compaction goes first: balance, inner_cross, cross_inner [default: balance]
+    "MARIGRAM_COMPACTION" "POLICY" compaction: Compaction,
+    /// What compaction may read and write a second; 0 for no limit [default: 0]
+    "MARIGRAM_COMPACTION_RATE" "SIZE" compaction_rate: ByteSize,
     /// Threads that answer queries [default: one a core]
     "MARIGRAM_QUERY_THREADS" "NUMBER" query_threads: usize,
     /// Rows of a row group of a segment [default: 1048576]
@@ -98,6 +102,8 @@ impl Settings {
         options.flush_size = self.flush_size;
         options.flush_age = self.flush_age;
         options.background_threads = self.background_threads;
+        options.compaction = self.compaction;
+        options.compaction_rate = self.compaction_rate;
         options.query_threads = self.query_threads;
         options.row_group_rows = self.row_group_rows;
         options.copy_dir.clone_from(&self.copy_dir);

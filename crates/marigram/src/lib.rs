@@ -44,6 +44,6 @@ pub use marigram_model::{
 pub use marigram_service::{
     Answer, Backup, DEFAULT_DATABASE, Ingest, Query, RowStream, ServiceError, Session, Status,
 };
-pub use options::{Durability, OpenOptions};
+pub use options::{Compaction, Durability, OpenOptions};
 pub use resident::resident_bytes;
 pub use units::{ByteSize, Span, UnitError};

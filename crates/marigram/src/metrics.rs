@@ -30,6 +30,11 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize) -> Vec<Metric> {
             status.rows_late,
         ),
         counter(
+            "marigram_rows_in_order",
+            "Rows stored since start that were not late.",
+            status.rows_in_order,
+        ),
+        counter(
             "marigram_rows_rejected",
             "Rows refused since start.",
             status.rows_rejected,
@@ -61,14 +66,39 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize) -> Vec<Metric> {
             status.flushes,
         ),
         counter(
+            "marigram_flushed_bytes",
+            "Bytes written by flushes since start: what was ingested, encoded.",
+            status.flushed_bytes,
+        ),
+        counter(
             "marigram_compactions",
             "Compactions since start.",
             status.compactions,
         ),
         counter(
             "marigram_compacted_bytes",
-            "Bytes written by compactions since start.",
+            "Bytes written by compactions since start, copied ones included.",
             status.compacted_bytes,
+        ),
+        counter(
+            "marigram_compaction_copied_bytes",
+            "Bytes of pages that compactions copied undecoded since start.",
+            status.compaction_copied_bytes,
+        ),
+        counter(
+            "marigram_compaction_read_bytes",
+            "Bytes read by compactions since start.",
+            status.compaction_read_bytes,
+        ),
+        counter(
+            "marigram_compaction_moved_bytes",
+            "Bytes of late segments that were moved instead of rewritten since start.",
+            status.compaction_moved_bytes,
+        ),
+        gauge(
+            "marigram_write_amplification",
+            "Bytes written by flushes and compactions for each byte written by flushes.",
+            status.write_amplification,
         ),
         gauge(
             "marigram_memory_limit_bytes",

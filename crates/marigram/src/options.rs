@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::machine;
 use crate::units::{ByteSize, Span};
-use marigram_engine::EngineOptions;
+use marigram_engine::{CompactionPolicy, EngineOptions};
 use marigram_segment::SegmentOptions;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -50,6 +50,49 @@ impl fmt::Display for Durability {
     }
 }
 
+/// Which kind of compaction goes first where several are due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compaction {
+    /// All kinds alike, in turn.
+    #[default]
+    Balance,
+    /// Segments in order with one another and late ones with one another, before late ones go
+    /// where they belong: least is written.
+    InnerCross,
+    /// Late segments go where they belong before all else: late rows cost reads least, and most is
+    /// written.
+    CrossInner,
+}
+
+impl Compaction {
+    fn policy(self) -> CompactionPolicy {
+        match self {
+            Self::Balance => CompactionPolicy::Balance,
+            Self::InnerCross => CompactionPolicy::InnerCross,
+            Self::CrossInner => CompactionPolicy::CrossInner,
+        }
+    }
+}
+
+impl FromStr for Compaction {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let all = [Self::Balance, Self::InnerCross, Self::CrossInner];
+        let named = |policy: &Self| policy.policy().name() == text;
+        all.into_iter().find(named).ok_or_else(|| {
+            format!("'{text}' is not a policy: use balance, inner_cross or cross_inner")
+        })
+    }
+}
+
+impl fmt::Display for Compaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.policy().name())
+    }
+}
+
 /// Settings of an open database. `OpenOptions::default()` fits the machine; change what you like
 /// and [`open`](Self::open).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -72,6 +115,11 @@ pub struct OpenOptions {
     pub flush_age: Option<Span>,
     /// Threads for flush, compaction and retention. Default: one for two cores.
     pub background_threads: Option<usize>,
+    /// Which kind of compaction goes first. Default: all in turn.
+    pub compaction: Option<Compaction>,
+    /// What compaction in the background may read and write a second. Default: no limit; 0 means
+    /// the same.
+    pub compaction_rate: Option<ByteSize>,
     /// Threads that answer queries. Default: one a core.
     pub query_threads: Option<usize>,
     /// Rows of a row group of a segment. Default 1,048,576.
@@ -166,6 +214,8 @@ impl OpenOptions {
             flush_size: self.flush_size.or(other.flush_size),
             flush_age: self.flush_age.or(other.flush_age),
             background_threads: self.background_threads.or(other.background_threads),
+            compaction: self.compaction.or(other.compaction),
+            compaction_rate: self.compaction_rate.or(other.compaction_rate),
             query_threads: self.query_threads.or(other.query_threads),
             row_group_rows: self.row_group_rows.or(other.row_group_rows),
             whole_process: self.whole_process.or(other.whole_process),
@@ -220,6 +270,11 @@ impl OpenOptions {
             flush_bytes_max: at_least_one("flush_size", flush_bytes_max)?,
             flush_age_max: (!flush_age.is_zero()).then_some(flush_age),
             background_threads: self.background_threads.unwrap_or(cores.div_ceil(2)),
+            compaction: self.compaction.unwrap_or_default().policy(),
+            compaction_bytes_per_second: self
+                .compaction_rate
+                .filter(|rate| rate.0 > 0)
+                .map(|rate| rate.0 as u64),
             segment: SegmentOptions {
                 row_group_rows: at_least_one(
                     "row_group_rows",
@@ -250,6 +305,25 @@ mod tests {
         assert_eq!(engine.durability, interval);
         assert_eq!(engine.memory_limit_bytes, 512_000_000);
         assert!(engine.shards >= 1);
+    }
+
+    #[test]
+    fn compaction_is_set_by_name_and_rate() {
+        let text = "compaction = 'cross_inner'\ncompaction_rate = '20MB'\n";
+        let options: OpenOptions = toml::from_str(text).unwrap();
+        let engine = options.engine().unwrap();
+        assert_eq!(engine.compaction, CompactionPolicy::CrossInner);
+        assert_eq!(engine.compaction_bytes_per_second, Some(20_000_000));
+        let unset = OpenOptions::default().engine().unwrap();
+        assert_eq!(unset.compaction, CompactionPolicy::Balance);
+        assert_eq!(unset.compaction_bytes_per_second, None);
+        for policy in CompactionPolicy::ALL {
+            let named: Compaction = policy.name().parse().unwrap();
+            assert_eq!(named.policy(), policy);
+            assert_eq!(named.to_string(), policy.name());
+        }
+        let error = "none".parse::<Compaction>().unwrap_err();
+        assert!(error.contains("inner_cross"), "{error}");
     }
 
     #[test]

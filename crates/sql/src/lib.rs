@@ -10,6 +10,7 @@
 
 mod batches;
 mod catalog;
+mod compactions;
 mod comparison;
 mod context;
 mod copy;

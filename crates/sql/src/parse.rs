@@ -176,6 +176,10 @@ fn own_statement(parser: &mut Parser<'_>, leading: &[&str]) -> SqlResult<Option<
             parser.next_token();
             Command::Flush
         }
+        ["COMPACT", "TABLE", ..] => {
+            words(parser, &["COMPACT", "TABLE"]);
+            Command::CompactTable(target(parser)?)
+        }
         ["COMPACT", ..] => {
             parser.next_token();
             Command::Compact
@@ -234,6 +238,9 @@ fn show(parser: &mut Parser<'_>) -> SqlResult<Show> {
     }
     if words(parser, &["PAGES"]) {
         return pages(parser);
+    }
+    if words(parser, &["COMPACTIONS"]) {
+        return Ok(Show::Compactions);
     }
     if words(parser, &["ALL"]) {
         return Ok(Show::All);

@@ -19,7 +19,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
-use marigram_engine::Engine;
+use marigram_engine::{Engine, TableCompaction};
 use marigram_service::{
     Answer, DEFAULT_DATABASE, Prepared, Query, Result, RowStream, ServiceError, Session,
 };
@@ -102,11 +102,15 @@ impl SqlService {
                 segment,
                 limit,
             }) => self.pages(session, target, *segment, *limit).await?,
-            Command::Show(what) => {
-                let batch = self.show(session, what).await?;
-                let schema = batch.schema();
-                let batches = futures::stream::iter([Ok(batch)]).boxed();
-                Answer::Rows(RowStream { schema, batches })
+            Command::Show(what) => one_batch(self.show(session, what).await?),
+            Command::CompactTable(target) => {
+                let database = target.database.clone().unwrap_or(session.database.clone());
+                let (table, work) = (target.table.clone(), Arc::clone(&inner));
+                let compact = move || {
+                    let done = work.engine.compact_table(&database, &table)?;
+                    show::compacted(&done)
+                };
+                one_batch(inner.workers.block(compact).await?)
             }
             change => {
                 let (session, change) = (session.clone(), change.clone());
@@ -179,6 +183,12 @@ impl SqlService {
         };
         self.inner.workers.run(None, planning).await
     }
+}
+
+fn one_batch(batch: RecordBatch) -> Answer {
+    let schema = batch.schema();
+    let batches = futures::stream::iter([Ok(batch)]).boxed();
+    Answer::Rows(RowStream { schema, batches })
 }
 
 fn done(tag: &str) -> Answer {
@@ -573,6 +583,11 @@ impl Query for SqlService {
             }
             Command::Show(what) => {
                 let shown = self.show(session, &what).await.map_err(wrong)?;
+                let schema = Some(shown.schema());
+                PreparedStatement::direct(statement, &session.database, command, schema)
+            }
+            Command::CompactTable(_) => {
+                let shown = show::compacted(&TableCompaction::default()).map_err(wrong)?;
                 let schema = Some(shown.schema());
                 PreparedStatement::direct(statement, &session.database, command, schema)
             }

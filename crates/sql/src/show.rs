@@ -1,6 +1,7 @@
 //! What `SHOW` answers, as one batch.
 
 use crate::batches::{batch, text, texts};
+use crate::compactions;
 use crate::duration::format_ns;
 use crate::error::{SqlError, SqlResult};
 use crate::session;
@@ -10,7 +11,7 @@ use crate::storage;
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
-use marigram_engine::Engine;
+use marigram_engine::{Engine, TableCompaction};
 use marigram_model::{
     ColdCodec, ColumnCodec, Compressor, Encoding, SeriesIdentity, TableOptions, TableSchema,
 };
@@ -52,6 +53,7 @@ pub fn show(engine: &Engine, session: &Session, what: &Show) -> SqlResult<Record
             let reason = "the pages of a table are streamed, not shown at once";
             Err(ServiceError::Internal(reason.into()).into())
         }
+        Show::Compactions => batch(compactions::shown(&engine.compactions())),
         Show::Variable(variable) => {
             batch(vec![(variable, text([session::get(session, variable)?]))])
         }
@@ -66,6 +68,14 @@ pub fn show(engine: &Engine, session: &Session, what: &Show) -> SqlResult<Record
             ])
         }
     }
+}
+
+/// What the compaction of a table did.
+///
+/// # Errors
+/// None that can occur.
+pub fn compacted(done: &TableCompaction) -> SqlResult<RecordBatch> {
+    batch(compactions::done(done))
 }
 
 fn tables(tables: &[Arc<TableSchema>]) -> SqlResult<RecordBatch> {

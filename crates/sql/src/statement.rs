@@ -162,6 +162,8 @@ pub enum Show {
         /// Pages, at most.
         limit: Option<u64>,
     },
+    /// Compactions that run and that ended lately.
+    Compactions,
     /// A session variable.
     Variable(String),
     /// All session variables.
@@ -227,6 +229,8 @@ pub enum Command {
     Compact,
     /// `COPY … FROM 'file'`
     CopyFrom(CopyFrom),
+    /// `COMPACT TABLE`
+    CompactTable(Target),
     /// Accepted, and nothing is done; the command tag.
     Nothing(&'static str),
     /// A statement for DataFusion.

@@ -5,7 +5,7 @@ use super::checks::{check_files, check_random_read};
 use super::trouble::Trouble;
 use super::workload::{Action, START_NS, Workload};
 use crate::oracle::{History, ReadError, Strictness, observe};
-use marigram_engine::{Durability, Engine, EngineError, EngineOptions};
+use marigram_engine::{CompactionPolicy, Durability, Engine, EngineError, EngineOptions};
 use marigram_env::{Clock as _, Env, FileSystem as _, OpKind, SimClock, SimFs};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
@@ -101,6 +101,8 @@ impl Machine {
             flush_bytes_max: [4 << 10, 32 << 10, 1 << 20][rng.random_range(0..3)],
             flush_age_max: rng.random_bool(0.5).then_some(Duration::from_mins(5)),
             background_threads: 0,
+            compaction: CompactionPolicy::ALL[rng.random_range(0..3)],
+            compaction_bytes_per_second: None,
             segment: marigram_segment::SegmentOptions { row_group_rows },
         };
         let actions_max = [8, 25, 60][rng.random_range(0..3)];
@@ -318,6 +320,10 @@ impl Machine {
             Action::Change(change) => self.change(engine, trouble, change),
             Action::Flush => self.act("flush", trouble, engine.flush()),
             Action::Compact => self.act("compact", trouble, engine.compact()),
+            Action::CompactTable(table) => {
+                let done = engine.compact_table(DATABASE, &table);
+                self.act("compact table", trouble, done.map(|_| ()))
+            }
             Action::Maintain => self.act("maintain", trouble, engine.maintain().map(|_| ())),
             Action::Retain => self.act("retain", trouble, engine.retain()),
             Action::Wait(ns) => {

@@ -25,6 +25,8 @@ pub enum Action {
     Flush,
     /// Compacts until nothing is left to do.
     Compact,
+    /// Makes one segment in order of each partition of a table.
+    CompactTable(String),
     /// A round of background work.
     Maintain,
     /// Drops what has outlived its ttl.
@@ -87,7 +89,8 @@ impl Workload {
             ),
             55..62 => Action::Change(self.draw_delete(oracle)),
             62..70 => Action::Flush,
-            70..75 => Action::Compact,
+            70..73 => Action::Compact,
+            73..75 => self.draw_compact(oracle),
             75..83 => Action::Maintain,
             83..85 => Action::Retain,
             85..88 => Action::Wait(self.rng.random_range(0..600 * SECOND_NS as u64)),
@@ -99,6 +102,16 @@ impl Workload {
                 let table = TABLES[self.rng.random_range(0..TABLES.len())].to_owned();
                 Action::Change(Change::DropTable { table })
             }
+        }
+    }
+
+    /// Compaction of a table that is there, or of all where none is.
+    fn draw_compact(&mut self, oracle: &Oracle) -> Action {
+        let table = self.draw_table(oracle);
+        if oracle.tables.contains_key(&table) {
+            Action::CompactTable(table)
+        } else {
+            Action::Compact
         }
     }
 

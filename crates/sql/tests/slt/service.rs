@@ -324,3 +324,26 @@ fn pages_are_streamed_and_can_be_prepared() {
         assert_eq!(rows(answer).await.unwrap(), all[..3]);
     });
 }
+
+#[test]
+fn compactions_are_shown_with_what_they_did() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done("CREATE TABLE t (time TIMESTAMP, x DOUBLE)").await;
+        for at in ['5', '1'] {
+            let time = format!("2024-01-01T0{at}:00:00");
+            db.done(&format!("INSERT INTO t VALUES ('{time}', 1)"))
+                .await;
+            db.done("FLUSH").await;
+        }
+        let done = db.rows("COMPACT TABLE t").await;
+        let counts: Vec<_> = [0, 1, 2, 6].iter().map(|at| &*done[0][*at]).collect();
+        assert_eq!(counts, ["1", "2", "1", "2"], "{done:?}");
+        let shown = db.rows("SHOW COMPACTIONS").await;
+        let named: Vec<_> = shown
+            .iter()
+            .map(|row| (&*row[2], &*row[4], &*row[10]))
+            .collect();
+        assert_eq!(named, [("table", "done", "2")], "{shown:?}");
+    });
+}

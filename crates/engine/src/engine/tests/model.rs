@@ -30,6 +30,9 @@ struct History {
     rng: Rng,
     model: Contents,
     clock: i64,
+    /// Of four rows so many are late, by up to `late_steps`.
+    late_quarters: u64,
+    late_steps: u64,
 }
 
 impl History {
@@ -37,8 +40,8 @@ impl History {
         let rows: Vec<Written> = (0..=self.rng.below(30))
             .map(|_| {
                 self.clock += self.rng.below(3) as i64;
-                let back = if self.rng.below(4) == 0 {
-                    self.rng.below(20) as i64
+                let back = if self.rng.below(4) < self.late_quarters {
+                    self.rng.below(self.late_steps) as i64
                 } else {
                     0
                 };
@@ -133,6 +136,10 @@ impl History {
 }
 
 fn run(seed: u64, options: &EngineOptions, steps: u64) {
+    run_late(seed, options, steps, (1, 20));
+}
+
+fn run_late(seed: u64, options: &EngineOptions, steps: u64, late: (u64, u64)) {
     let world = World::new(seed);
     let mut engine = world.open_with(options.clone());
     engine.create_database("db", false).unwrap();
@@ -152,10 +159,13 @@ fn run(seed: u64, options: &EngineOptions, steps: u64) {
         rng,
         model: Contents::new(),
         clock: 1000,
+        late_quarters: late.0,
+        late_steps: late.1,
     };
     for step in 0..steps {
         let when = format!("seed {seed}, step {step}");
-        match history.rng.below(20) {
+        match history.rng.below(21) {
+            20 => drop(engine.compact_table("db", "t").unwrap()),
             0..10 => history.write(&engine),
             10..12 => history.delete(&engine),
             12..14 => engine.flush().unwrap(),
@@ -194,5 +204,29 @@ fn histories_agree_with_the_model_when_memtables_are_tiny() {
     };
     for seed in 100..130 {
         run(seed, &tiny, 60);
+    }
+}
+
+#[test]
+fn late_and_overwriting_histories_agree_with_the_model_under_each_policy() {
+    for (at, policy) in crate::CompactionPolicy::ALL.into_iter().enumerate() {
+        for late_quarters in [2, 4] {
+            let late = EngineOptions {
+                compaction: policy,
+                flush_bytes_max: 2000,
+                shards: 1,
+                segment: marigram_segment::SegmentOptions {
+                    page_rows: 6,
+                    row_group_rows: 20,
+                    ..options().segment
+                },
+                ..options()
+            };
+            for seed in 0..6 {
+                // Few times, so that most late rows overwrite others.
+                let seed = 1000 + seed * 10 + at as u64;
+                run_late(seed, &late, 80, (late_quarters, 60));
+            }
+        }
     }
 }
