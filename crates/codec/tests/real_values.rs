@@ -48,9 +48,9 @@ fn columns() -> Vec<(String, Vec<f64>)> {
     }
     assert!(!columns.is_empty(), "MARIGRAM_SHARED has data");
     if cfg!(debug_assertions) {
-        columns
-            .iter_mut()
-            .for_each(|(_, values)| values.truncate(PAGE + 1000));
+        for (_, values) in &mut columns {
+            values.truncate(PAGE + 1000);
+        }
     }
     columns
 }

@@ -1,5 +1,6 @@
 //! Round trips of decimal and odd floats, and what decimals take.
 
+use super::power::POWERS;
 use super::*;
 use proptest::prelude::*;
 

@@ -127,7 +127,7 @@ fn assert_same(values: Values<'_>, back: &OwnedValues) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn chosen_encodings_give_back_every_value(owned in any_values()) {

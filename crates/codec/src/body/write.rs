@@ -45,7 +45,7 @@ pub(super) fn put(values: Values<'_>, encoding: Encoding, out: &mut Vec<u8>) -> 
         (Encoding::Entries, values) => put_entries(values, out),
         (Encoding::Runs, values) => put_runs(values, out),
         (Encoding::Rle | Encoding::Ts2Diff | Encoding::Gorilla | Encoding::Dictionary, values) => {
-            tsfile_forms::encode(values, encoding, out)?
+            tsfile_forms::encode(values, encoding, out)?;
         }
         (encoding, values) => {
             return Err(CodecError::Unsupported(

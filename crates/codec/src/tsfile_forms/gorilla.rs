@@ -1,4 +1,4 @@
-//! `GORILLA` of `TsFile` (its second version): each value XORed with the one before (Pelkonen et
+//! `GORILLA` of `TsFile` (its second version): the XOR of each value and the one before (Pelkonen et
 //! al.: Gorilla, VLDB 2015).
 //!
 //! ```text

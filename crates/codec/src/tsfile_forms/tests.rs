@@ -1,4 +1,4 @@
-//! Pages that Apache `TsFile` wrote (the PyPI package `tsfile` 2.5.0, which is its C++ library), and
+//! Pages that Apache `TsFile` wrote (its Python package `tsfile` 2.5.0, which is the C++ library), and
 //! what its Java library writes where the two differ.
 
 use super::*;

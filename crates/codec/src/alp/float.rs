@@ -1,0 +1,105 @@
+//! Floats as ALP sees them: scaled to integers, and back.
+
+use crate::bitpack::Lane;
+use crate::plain::Plain;
+
+/// Adding this to a float below 2^51 leaves it, rounded, in the low bits of the sum; and back.
+const MAGIC: f64 = 6_755_399_441_055_744.0;
+const MAGIC_BITS: u64 = MAGIC.to_bits();
+
+/// A float and the integer lane it is packed as.
+pub(crate) trait Float: Plain + Default + Send + Sync + 'static {
+    type Lane: Lane;
+    /// The powers that are tried: from 0 to this.
+    const EXPONENT_MAX: u8;
+    /// Whether multiplying is tried before dividing.
+    const MULTIPLY_FIRST: bool;
+    /// The integer nearest to the value times `up`; anything where there is none.
+    fn scale(self, up: f64) -> Self::Lane;
+    fn multiplied(integer: Self::Lane, inverse: f64) -> Self;
+    fn divided(integer: Self::Lane, up: f64) -> Self;
+    #[inline]
+    fn same(self, other: Self) -> bool {
+        self.lane() == other.lane()
+    }
+    /// The bits.
+    fn lane(self) -> Self::Lane;
+    fn from_lane(lane: Self::Lane) -> Self;
+    /// Whether the integer may stand for a value.
+    fn allowed(integer: Self::Lane) -> bool;
+    /// Rounded to f32.
+    fn single(self) -> Self;
+}
+
+#[inline]
+fn float_of(integer: u64) -> f64 {
+    f64::from_bits(integer.wrapping_add(MAGIC_BITS)) - MAGIC
+}
+
+impl Float for f64 {
+    type Lane = u64;
+    const EXPONENT_MAX: u8 = 18;
+    const MULTIPLY_FIRST: bool = false;
+    #[inline]
+    fn scale(self, up: f64) -> u64 {
+        (self * up + MAGIC).to_bits().wrapping_sub(MAGIC_BITS)
+    }
+    #[inline]
+    fn multiplied(integer: u64, inverse: f64) -> f64 {
+        float_of(integer) * inverse
+    }
+    #[inline]
+    fn divided(integer: u64, up: f64) -> f64 {
+        float_of(integer) / up
+    }
+    #[inline]
+    fn lane(self) -> Self::Lane {
+        self.to_bits()
+    }
+    #[inline]
+    fn from_lane(lane: Self::Lane) -> Self {
+        Self::from_bits(lane)
+    }
+    #[inline]
+    fn allowed(integer: u64) -> bool {
+        integer.wrapping_add(1 << 51) < 1 << 52
+    }
+    #[inline]
+    fn single(self) -> f64 {
+        f64::from(self as f32)
+    }
+}
+
+impl Float for f32 {
+    type Lane = u32;
+    const EXPONENT_MAX: u8 = 12;
+    const MULTIPLY_FIRST: bool = true;
+    #[inline]
+    fn scale(self, up: f64) -> u32 {
+        (f64::from(self) * up + MAGIC).to_bits() as u32
+    }
+    #[inline]
+    fn multiplied(integer: u32, inverse: f64) -> f32 {
+        (f64::from(integer as i32) * inverse) as f32
+    }
+    #[inline]
+    fn divided(integer: u32, up: f64) -> f32 {
+        (f64::from(integer as i32) / up) as f32
+    }
+    #[inline]
+    fn lane(self) -> Self::Lane {
+        self.to_bits()
+    }
+    #[inline]
+    fn from_lane(lane: Self::Lane) -> Self {
+        Self::from_bits(lane)
+    }
+    #[inline]
+    fn allowed(_: u32) -> bool {
+        true
+    }
+    #[inline]
+    fn single(self) -> f32 {
+        self
+    }
+}
