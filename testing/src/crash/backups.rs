@@ -79,29 +79,34 @@ impl Machine {
             return Err(format!("backup: {:?}", report.warnings));
         }
         self.summary.backups += 1;
+        let moments = &mut self.backups.moments;
+        let was_sure = moments.values().all(|moment| moment.is_sure);
         let is_sure = true;
-        self.backups
-            .moments
-            .insert(number, Moment { state, is_sure });
-        // Its record was made durable together with those that stand beside it.
-        for moment in self.backups.moments.values_mut() {
-            moment.is_sure = true;
+        moments.insert(number, Moment { state, is_sure });
+        let kept = keep.unwrap_or(usize::MAX).min(moments.len());
+        let pruned: Vec<u64> = moments.keys().take(moments.len() - kept).copied().collect();
+        if !is_clean {
+            for number in pruned {
+                if let Some(moment) = moments.get_mut(&number) {
+                    moment.is_sure = false;
+                }
+            }
+            return Ok(());
         }
-        let kept = keep.unwrap_or(usize::MAX).min(self.backups.moments.len());
-        let pruned = self.backups.moments.len() - kept;
-        let pruned: Vec<u64> = self.backups.moments.keys().take(pruned).copied().collect();
-        if is_clean && pruned != report.pruned {
+        if was_sure && pruned != report.pruned {
             return Err(format!(
                 "backups {:?} pruned, not {pruned:?}",
                 report.pruned
             ));
         }
-        for number in pruned {
-            if is_clean {
-                self.backups.moments.remove(&number);
-            } else if let Some(moment) = self.backups.moments.get_mut(&number) {
-                moment.is_sure = false;
-            }
+        moments.retain(|number, _| !report.pruned.contains(number));
+        // Records were made durable together, those of which nobody was sure among them.
+        if !was_sure && let Ok(listed) = self.listed() {
+            let moments = &mut self.backups.moments;
+            moments.retain(|number, moment| moment.is_sure || listed.contains(number));
+            moments
+                .values_mut()
+                .for_each(|moment| moment.is_sure = true);
         }
         Ok(())
     }
@@ -245,8 +250,10 @@ impl Machine {
     fn clear_restored(&self) -> Checked {
         let into = Path::new(RESTORED);
         if self.fs.exists(into).unwrap_or(false) {
+            // Durably: a loss of power must not bring parts of an older one back.
             self.fs
                 .remove_dir_all(into)
+                .and_then(|()| self.fs.sync_dir(Path::new("/")))
                 .map_err(|error| format!("{RESTORED}: {error}"))?;
         }
         Ok(())

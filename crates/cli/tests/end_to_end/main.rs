@@ -6,6 +6,7 @@
     reason = "these tests stand outside the database and use the machine as a client would"
 )]
 
+mod backup;
 mod bad_input;
 mod clients;
 mod crash;

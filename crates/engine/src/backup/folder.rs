@@ -104,14 +104,15 @@ impl Folder {
             dir: dir.to_owned(),
             _lock: Some(lock),
         };
-        folder.make().map_err(io)?;
         if is_new {
+            // Before the marker, so that where it stands the way to it is durable.
             sync_names_of(env, dir)?;
         }
+        folder.make().map_err(io)?;
         Ok(folder)
     }
 
-    /// Makes what is missing of an empty folder, the marker last.
+    /// Makes what is missing of the folder, the marker last. All names in it are durable then.
     fn make(&self) -> std::io::Result<()> {
         for made in [self.objects(), self.backups()] {
             self.fs.create_dir_all(&made)?;
