@@ -1,14 +1,17 @@
 //! Sources of rows: deterministic in their seed, each a copy of a published model.
 
 use crate::data::{FieldKind, Source};
+pub use paths::Path;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 #[cfg(test)]
 mod check;
+mod delayed;
 mod draw;
 mod fleet;
 mod iot;
+mod paths;
 mod set_s;
 mod thermometers;
 mod time_major;
@@ -24,8 +27,24 @@ pub enum SourceSpec {
         /// Rows of each.
         rows: usize,
     },
+    /// The rows of standard set S, some of which come late.
+    LateSetS {
+        /// Devices.
+        devices: usize,
+        /// Rows of each.
+        rows: usize,
+        /// Which come late.
+        delay: Delay,
+    },
     /// IoT-Benchmark's model.
     Iot(IotSpec),
+    /// IoT-Benchmark's model with one tag: the device's path in a tree.
+    Paths {
+        /// The model.
+        spec: IotSpec,
+        /// What paths look like.
+        path: Path,
+    },
     /// TDengine's comparison: thermometers in groups.
     Fleet {
         /// Devices.
@@ -80,6 +99,17 @@ pub enum Late {
         /// Part of the rows.
         ratio: f64,
     },
+    /// Rows come late as this says; none repeats another.
+    Delayed(Delay),
+}
+
+/// Rows that come late by any number of steps up to a limit, all alike likely.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Delay {
+    /// Probability that a row comes late.
+    pub ratio: f64,
+    /// It comes late by so many steps at most.
+    pub steps_max: u32,
 }
 
 impl SourceSpec {
@@ -88,7 +118,13 @@ impl SourceSpec {
     pub fn build(&self, seed: u64) -> Arc<dyn Source> {
         match self {
             Self::SetS { devices, rows } => Arc::new(set_s::set_s(*devices, *rows, seed)),
+            Self::LateSetS {
+                devices,
+                rows,
+                delay,
+            } => Arc::new(set_s::late_set_s(*devices, *rows, *delay, seed)),
             Self::Iot(spec) => Arc::new(iot::Iot::new(spec, seed)),
+            Self::Paths { spec, path } => Arc::new(iot::Iot::new(spec, seed).with_paths(*path)),
             Self::Fleet { devices, rows } => Arc::new(fleet::fleet(*devices, *rows, seed)),
             Self::Trucks {
                 trucks,

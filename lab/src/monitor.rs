@@ -11,6 +11,7 @@ mod processes;
 
 pub use latency::Latencies;
 pub use machine::machine;
+pub use processes::Resident;
 
 use crate::record::{Resources, Usage};
 use anyhow::Result;
@@ -105,6 +106,13 @@ impl Monitor {
     #[must_use]
     pub fn mark(&self) -> Mark {
         Mark(lock(&self.state).sample())
+    }
+
+    /// Memory of the server's processes; `None` when the server runs in this process.
+    #[must_use]
+    pub fn resident(&self) -> Option<Resident> {
+        let state = lock(&self.state);
+        (!state.server.is_empty()).then(|| state.server.resident())
     }
 
     /// What was used since `mark`.

@@ -2,7 +2,7 @@
 //!
 //! From below to above: `statistics`, `number` and `names` (leaves), `document` (blocks of
 //! text, tables, plots), `load` (reads the folder), `crosscheck` (answers compared between
-//! targets), `series` (figures arranged by view), `words` and `standing` (sentences),
+//! targets), `series` (figures arranged by view), `words`, `standing` and `rules` (sentences),
 //! `table`, `plot` and `picture`, `latencies`, `resources`, `problems`, `head`,
 //! `section`, and `html`, `markdown`, `csv`, which write. Everything between reading and
 //! writing is a pure function of what was read.
@@ -21,6 +21,7 @@ mod picture;
 mod plot;
 mod problems;
 mod resources;
+mod rules;
 mod section;
 mod series;
 mod standing;
@@ -47,7 +48,7 @@ pub struct Written {
     pub markdown: PathBuf,
     /// Folder of the CSV files.
     pub csv: PathBuf,
-    /// Where Marigram stands, in plain words: the tally, then a line a view.
+    /// Where Marigram stands, in plain words: the tally, then a line a view, then a line a rule.
     pub sentences: Vec<String>,
 }
 
@@ -68,7 +69,11 @@ fn write_of(folder: &Path, known: &[Study]) -> Result<Written> {
     let csv = empty(&report.join("csv"))?;
     let svg = empty(&report.join("svg"))?;
 
-    let (standing, sentences) = standing(&lab, &views);
+    let (standing, mut sentences) = standing(&lab, &views);
+    for study in &lab.studies {
+        let rules = rules::sentences(&lab.configuration, study).into_iter();
+        sentences.extend(rules.map(|said| format!("{}: {said}", study.title)));
+    }
     let mut blocks = head::opening(&lab);
     blocks.extend(standing);
     blocks.extend(problems::blocks(&lab));

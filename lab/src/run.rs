@@ -182,11 +182,14 @@ fn jobs(order: &Order, plans: &[(&str, Plan)]) -> Vec<Job> {
         for (setup, contents) in plan.setups.iter().enumerate() {
             for repeat in 0..order.repeat {
                 let count = order.targets.len();
-                jobs.extend((0..count).map(|place| Job {
+                let takes_part =
+                    |target: &usize| !(plan.marigram_only && order.targets[*target].0.peer);
+                let turns = (0..count).map(|place| (place + repeat) % count);
+                jobs.extend(turns.filter(takes_part).map(|target| Job {
                     study,
                     setup,
                     repeat,
-                    target: (place + repeat) % count,
+                    target,
                     steps: contents.steps.len(),
                 }));
             }

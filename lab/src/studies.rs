@@ -5,8 +5,12 @@
 //! that others published are in `lab/published/*.toml`, each with its source.
 
 mod cardinality;
+mod ceiling;
 mod fleet;
+mod identity;
+mod idle;
 mod iot;
+mod late;
 mod mixed;
 mod parts;
 mod published;
@@ -26,5 +30,8 @@ pub fn all() -> Vec<Study> {
     studies.extend([trucks::load(), trucks::query()]);
     studies.push(cardinality::study());
     studies.push(mixed::study());
+    studies.push(identity::study());
+    studies.extend([late::study(), late::amplification()]);
+    studies.extend([idle::study(), ceiling::study()]);
     studies
 }

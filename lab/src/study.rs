@@ -6,6 +6,7 @@
 
 use crate::generate::SourceSpec;
 use crate::question::Question;
+use crate::target::Tuning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,12 +44,18 @@ pub struct Study {
 }
 
 /// What to do, and what to show.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Plan {
     /// Each life of a target.
     pub setups: Vec<Setup>,
     /// Plots and tables of the report, in order.
     pub views: Vec<View>,
+    /// What the figures confirm or refute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// It is about Marigram's own settings: peers have no part in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub marigram_only: bool,
 }
 
 /// One life of a target.
@@ -58,6 +65,9 @@ pub struct Setup {
     pub name: String,
     /// The data.
     pub source: SourceSpec,
+    /// Settings of the target.
+    #[serde(default, skip_serializing_if = "Tuning::is_default")]
+    pub tuning: Tuning,
     /// What is done, in order.
     pub steps: Vec<Step>,
 }
@@ -83,6 +93,13 @@ pub enum Act {
     Size,
     /// Kill and start. Figure: `restart_ms`.
     Restart,
+    /// What the target holds and tells. Figures: those of [`crate::target::Target::tell`]; of a
+    /// server also `rss_bytes` (resident memory now), `rss_peak_bytes` (at its largest since its
+    /// process began) and `rss_grown_bytes` (more than at the first such step of this life).
+    Observe {
+        /// Figures that the study knows beforehand, to stand beside them.
+        known: BTreeMap<String, f64>,
+    },
     /// Clients ask. Each question gets its own figures (`latency_ms` is the median) under the knob
     /// `question`.
     Ask(AskStep),
@@ -200,4 +217,41 @@ pub struct Published {
     pub split: Option<String>,
     /// Value of the x knob, and the figure in the view's unit.
     pub points: Vec<(String, f64)>,
+}
+
+/// A claim about figures, which a report confirms or refutes for each of Marigram's ways in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Rule {
+    /// The claim, a sentence without its full stop.
+    pub says: String,
+    /// Who says so.
+    pub source: String,
+    /// The figure that it is about.
+    pub figure: String,
+    /// The results that it is about: those with these knobs.
+    pub of: Knobs,
+    /// What each of them is compared with.
+    pub with: Comparison,
+    /// Where the figure, or its ratio to what it is compared with, should lie.
+    pub bound: Bound,
+}
+
+/// What a result is compared with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Comparison {
+    /// With nothing: the figure × this number is bounded.
+    Itself(f64),
+    /// With the result that differs from it in these knobs, and in no other.
+    Result(Knobs),
+    /// With the smallest figure among the results that differ from it in this knob, and in no other.
+    Smallest(String),
+}
+
+/// On which side of a number something should lie.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Bound {
+    /// Not above it.
+    AtMost(f64),
+    /// Not below it.
+    AtLeast(f64),
 }

@@ -4,6 +4,7 @@ use crate::data::{Rows, Table};
 use crate::question::{Answer, Question};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,6 +91,12 @@ pub trait Target: Send + Sync {
     /// Processes of the server (their children are found); none when it runs in the client's own.
     fn processes(&self) -> Vec<u32>;
 
+    /// Why the target cannot be set so; `None` when it can. It is started without these settings
+    /// then, and every step counts as something that it cannot do. Asked before `start`.
+    fn refuses(&self, tuning: &Tuning) -> Option<String> {
+        (!tuning.is_default()).then(|| "it has no such settings".to_owned())
+    }
+
     /// Why the target cannot keep such tables; `None` when it can. It is not asked to make them then,
     /// and every step about them counts as something that it cannot do.
     fn cannot_keep(&self, _tables: &[Table]) -> Option<String> {
@@ -109,6 +116,14 @@ pub trait Target: Send + Sync {
     /// Bytes on disk.
     fn disk_bytes(&self) -> Result<u64>;
 
+    /// What it tells about itself, as far as it does: `write_amplification` (bytes written by
+    /// flushes and compactions for each byte of flushes), `segments`, `segment_bytes`,
+    /// `index_bytes` (memory of the index of series), `wal_bytes`, `late_rows`, `flushes`,
+    /// `compactions`. Counts begin with its process.
+    fn tell(&self) -> Result<BTreeMap<String, f64>> {
+        Ok(BTreeMap::new())
+    }
+
     /// Kills it (SIGKILL), starts it again, and gives the time from the start of the process to the
     /// first right answer; `None` for a target that is not a process of the laboratory's.
     fn restart(&mut self, tables: &[Table]) -> Result<Option<Duration>>;
@@ -118,6 +133,27 @@ pub trait Target: Send + Sync {
 
     /// Stops it. Dropping stops it as well.
     fn stop(&mut self) -> Result<()>;
+}
+
+/// Settings of a database, name → value as a person would write them.
+pub type Options = BTreeMap<String, String>;
+
+/// Settings of Marigram's that a study chooses. Peers have others, and refuse them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tuning {
+    /// Settings of every table: `CREATE TABLE … WITH (…)`.
+    pub table: Options,
+    /// Settings of server or library, by the names that its configuration file has.
+    pub server: Options,
+}
+
+impl Tuning {
+    /// Whether nothing is set.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        self.table.is_empty() && self.server.is_empty()
+    }
 }
 
 /// How a target is to be run.
@@ -133,6 +169,8 @@ pub struct Settings {
     pub cores: Option<usize>,
     /// Memory that it is told to stay within, bytes, where it has such a setting.
     pub memory_bytes: Option<u64>,
+    /// Marigram's settings that differ from the defaults.
+    pub tuning: Tuning,
 }
 
 /// Makes a target that is not started yet.

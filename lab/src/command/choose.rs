@@ -76,10 +76,7 @@ mod tests {
             title: "",
             about: "",
             source: "",
-            plan: |_| Plan {
-                setups: Vec::new(),
-                views: Vec::new(),
-            },
+            plan: |_| Plan::default(),
         }
     }
 

@@ -12,8 +12,8 @@ mod function;
 mod late;
 mod sensor;
 
-use super::IotSpec;
 use super::draw::Key;
+use super::{IotSpec, Path};
 use crate::data::{Column, Field, Rows, Source, Stream, Table, Tag, TagKind};
 use late::Lateness;
 use sensor::Sensor;
@@ -65,10 +65,20 @@ impl Iot {
         Self {
             tables: vec![table],
             sensors: (0..spec.sensors as u64).map(sensor).collect(),
-            late: Lateness::new(spec.late, key.with(1)),
+            late: Lateness::new(spec.late, spec.rows, key.with(1)),
             spec: spec.clone(),
             steps: OnceLock::new(),
         }
+    }
+
+    /// The same devices with one tag, `device`: their paths.
+    pub fn with_paths(mut self, path: Path) -> Self {
+        for table in &mut self.tables {
+            table.tags.truncate(1);
+            let paths = (0..self.spec.devices).map(|device| vec![Some(path.name(device))]);
+            table.series = Arc::new(paths.collect());
+        }
+        self
     }
 
     fn batch(&self, device: usize, steps: &[u64]) -> Rows {

@@ -3,6 +3,8 @@
 //! Temperature is `round(N(μ, 5))` with `μ ~ U(20, 30)` a device, humidity `N(ν, 10)` rounded to
 //! four decimals with `ν ~ U(40, 60)` a device. Times begin at 2024-01-01T00:00:00Z.
 
+use super::Delay;
+use super::delayed::Delayed;
 use super::draw::Key;
 use super::thermometers::{Thermometer, Thermometers};
 use crate::data::SECOND_NS;
@@ -43,6 +45,13 @@ impl Thermometer for Device {
     }
 }
 
+/// The same rows as those of [`set_s`], arriving as `delay` says.
+pub fn late_set_s(devices: usize, rows: usize, delay: Delay, seed: u64) -> Thermometers<Device> {
+    // Apart from the devices' keys.
+    let key = Key::new(seed).with(u64::MAX);
+    set_s(devices, rows, seed).delayed(Delayed::new(delay, rows, key))
+}
+
 /// `devices` thermometers with `rows` rows each.
 pub fn set_s(devices: usize, rows: usize, seed: u64) -> Thermometers<Device> {
     let device = |device: usize| {
@@ -71,6 +80,22 @@ mod tests {
             check::sent(&set_s(2, 2, 1), 1, 9),
             check::sent(&set_s(2, 2, 2), 1, 9)
         );
+    }
+
+    #[test]
+    fn late_rows_are_the_same_rows_in_another_order() {
+        let delay = Delay {
+            ratio: 0.5,
+            steps_max: 20,
+        };
+        let late = late_set_s(10, 33, delay, 1);
+        check::same_for_any_clients(&late);
+        assert_eq!(
+            check::sent(&late, 1, 9),
+            check::sent(&set_s(10, 33, 1), 1, 9)
+        );
+        let times: Vec<i64> = late.stream(0, 1, 8).flat_map(|rows| rows.times).collect();
+        assert!(!times.is_sorted());
     }
 
     #[test]

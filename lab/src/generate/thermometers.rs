@@ -1,6 +1,7 @@
 //! What standard set S and TDengine's comparison have in common: numbered thermometers in groups of
 //! a hundred that report once a second, in the order of time.
 
+use super::delayed::Delayed;
 use super::time_major::TimeMajor;
 use crate::data::{
     Column, Field, FieldKind, Rows, SECOND_NS, Source, Stream, Table, Tag, TagKind, Values,
@@ -20,6 +21,8 @@ pub struct Thermometers<D> {
     pub devices: Vec<D>,
     rows: usize,
     start_ns: i64,
+    /// How rows arrive, if not in the order of time.
+    delayed: Option<Delayed>,
 }
 
 /// The table `name`; `series` are the (number, name) of the devices.
@@ -70,7 +73,26 @@ impl<D: Thermometer> Thermometers<D> {
             devices,
             rows,
             start_ns,
+            delayed: None,
         }
+    }
+
+    /// The same rows in another order.
+    pub fn delayed(self, delayed: Delayed) -> Self {
+        Self {
+            delayed: Some(delayed),
+            ..self
+        }
+    }
+
+    /// The steps of the rows that `devices` send as numbers `positions`.
+    fn steps(&self, devices: &[u32], positions: Vec<u64>) -> Vec<u64> {
+        let Some(delayed) = &self.delayed else {
+            return positions;
+        };
+        let rows = devices.iter().zip(positions);
+        rows.map(|(device, position)| delayed.step(u64::from(*device), position))
+            .collect()
     }
 
     fn batch(&self, devices: Vec<u32>, steps: &[u64]) -> Rows {
@@ -110,6 +132,9 @@ impl<D: Thermometer> Source for Thermometers<D> {
 
     fn stream(&self, client: usize, clients: usize, batch_rows: usize) -> Stream<'_> {
         let order = TimeMajor::new(self.devices.len(), self.rows, client, clients, batch_rows);
-        Box::new(order.map(|(devices, steps)| self.batch(devices, &steps)))
+        Box::new(order.map(|(devices, positions)| {
+            let steps = self.steps(&devices, positions);
+            self.batch(devices, &steps)
+        }))
     }
 }

@@ -16,6 +16,15 @@ pub struct Processes {
     before: Usage,
 }
 
+/// Resident memory of processes, summed over them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resident {
+    /// Now, bytes.
+    pub now_bytes: u64,
+    /// The largest that the kernel saw since each of them began, bytes.
+    pub peak_bytes: u64,
+}
+
 impl Processes {
     /// Processes that run already: what they used so far does not count.
     pub fn running(ids: &[u32]) -> Self {
@@ -50,6 +59,20 @@ impl Processes {
         if ids.is_empty() {
             self.counted.clear();
         }
+    }
+
+    /// Memory of those that run.
+    pub fn resident(&self) -> Resident {
+        let mut sum = Resident::default();
+        for id in family(&self.roots) {
+            let status = Process::new(id).and_then(|process| process.status());
+            // A process that has just ended holds nothing.
+            let Ok(status) = status else { continue };
+            let bytes = |kib: Option<u64>| kib.unwrap_or(0) * 1024;
+            sum.now_bytes += bytes(status.vmrss);
+            sum.peak_bytes += bytes(status.vmhwm);
+        }
+        sum
     }
 
     /// Processor time and bytes since the start; resident memory now.

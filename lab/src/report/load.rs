@@ -1,5 +1,6 @@
 //! Reads what [`crate::run`] stored.
 
+use super::names;
 use crate::record::{Configuration, RunResult, StepResult};
 use crate::study::{Plan, Study};
 use crate::target::Facts;
@@ -107,15 +108,14 @@ fn load_study(
         title: known.map_or(name, |study| study.title).to_owned(),
         about: known.map_or("", |study| study.about).to_owned(),
         source: known.map_or("", |study| study.source).to_owned(),
-        plan: plan.unwrap_or(Plan {
-            setups: Vec::new(),
-            views: Vec::new(),
-        }),
+        plan: plan.unwrap_or_default(),
         runs: Vec::new(),
         missing: Vec::new(),
     };
     for setup in &study.plan.setups {
-        for target in &configuration.targets {
+        let own = |target: &&String| names::is_marigram(target) || names::is_null(target);
+        let targets = configuration.targets.iter();
+        for target in targets.filter(|target| !study.plan.marigram_only || own(target)) {
             for repeat in 0..configuration.repeat {
                 let below = [name, &setup.name, target, &repeat.to_string()];
                 let folder = folder.join("runs").join(below.iter().collect::<PathBuf>());

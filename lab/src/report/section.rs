@@ -3,7 +3,7 @@
 use super::document::{Block, slug};
 use super::load::{Lab, StudyRuns};
 use super::series::Arranged;
-use super::{latencies, picture, problems, resources, table, words};
+use super::{latencies, picture, problems, resources, rules, table, words};
 use anyhow::Result;
 
 /// Name of the files of view number `index` of `study`, without ending.
@@ -27,6 +27,8 @@ pub fn blocks(lab: &Lab, study: &StudyRuns, views: &[Arranged]) -> Result<Vec<Bl
     if !study.source.is_empty() {
         blocks.push(Block::Text(format!("Source: {}", study.source)));
     }
+    let rules = rules::sentences(&lab.configuration, study);
+    blocks.extend(rules.into_iter().map(Block::Finding));
     blocks.extend(problems::unfinished(study).map(Block::Note));
     for (index, arranged) in views.iter().enumerate() {
         let name = view_name(study, index);

@@ -223,7 +223,7 @@ fn yields(act: &Act, figure: &str) -> bool {
         Act::Size => matches!(figure, "bytes_per_row" | "bytes_per_point" | "disk_bytes"),
         Act::Restart => figure == "restart_ms",
         Act::Ask(_) => figure.starts_with("latency_"),
-        Act::Mixed { .. } | Act::Clock(_) => false,
+        Act::Mixed { .. } | Act::Clock(_) | Act::Observe { .. } => false,
     }
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Life<'a> {
     /// Acknowledged, over all suffixes.
     pub(super) rows: u64,
     pub(super) points: u64,
+    /// Resident memory of the server at the first step that observed it.
+    pub(super) rss_first_bytes: Option<u64>,
 }
 
 /// Which step it is.
@@ -163,6 +165,30 @@ impl Life<'_> {
                 let why = "it is no process of the laboratory's";
                 result.verdict = Verdict::Cannot(why.to_owned());
             }
+        }
+        self.steps.push(result);
+        Ok(())
+    }
+
+    /// Observe: what the target holds and tells, beside what the study knows.
+    pub(super) fn observe(&mut self, at: At<'_>, known: &BTreeMap<String, f64>) -> Result<()> {
+        let mut result = at.result(None);
+        let told = self.target.tell().context("what the target tells")?;
+        let held = self.monitor.resident();
+        if told.is_empty() && held.is_none() {
+            let why = "it tells nothing about itself, and is no process of its own";
+            result.verdict = Verdict::Cannot(why.to_owned());
+        } else {
+            for (name, value) in told.iter().chain(known) {
+                put(&mut result, name, *value);
+            }
+        }
+        if let Some(held) = held {
+            let first = *self.rss_first_bytes.get_or_insert(held.now_bytes);
+            put(&mut result, "rss_bytes", held.now_bytes as f64);
+            put(&mut result, "rss_peak_bytes", held.peak_bytes as f64);
+            let grown = held.now_bytes as f64 - first as f64;
+            put(&mut result, "rss_grown_bytes", grown);
         }
         self.steps.push(result);
         Ok(())

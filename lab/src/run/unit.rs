@@ -9,7 +9,7 @@ use crate::data::Source;
 use crate::monitor::Monitor;
 use crate::record::{RunResult, StepResult, Verdict};
 use crate::study::{Act, ClockStep, Scale, Setup, Step};
-use crate::target::{Kind, Settings};
+use crate::target::{Kind, Settings, Tuning};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -102,13 +102,16 @@ impl Unit<'_> {
         result
     }
 
-    /// The target's settings, with the limits that a search on the clock sets.
+    /// The target's settings, with the setup's own and the limits that a search on the clock sets.
     fn settings(&self) -> Settings {
         let clock = |step: &Step| match &step.act {
             Act::Clock(clock) => Some((clock.cores, clock.memory_bytes)),
             _ => None,
         };
-        let settings = self.target.1.clone();
+        let settings = Settings {
+            tuning: self.setup.tuning.clone(),
+            ..self.target.1.clone()
+        };
         match self.setup.steps.iter().find_map(clock) {
             Some((cores, memory_bytes)) => Settings {
                 cores,
@@ -128,7 +131,13 @@ impl Unit<'_> {
         // Before the target, so that after a panic the target is dropped first.
         let fresh = Fresh::new(self.data)?;
         let kind = self.target.0;
-        let mut target = (kind.make)(&self.settings()).context("making the target")?;
+        let mut settings = self.settings();
+        let mut target = (kind.make)(&settings).context("making the target")?;
+        let refused = target.refuses(&settings.tuning);
+        if refused.is_some() {
+            settings.tuning = Tuning::default();
+            target = (kind.make)(&settings).context("making the target")?;
+        }
         target.start(&fresh.0).context("starting")?;
         result.facts = Some(target.facts());
         let every = match self.scale {
@@ -153,8 +162,9 @@ impl Unit<'_> {
             written: BTreeMap::new(),
             rows: 0,
             points: 0,
+            rss_first_bytes: None,
         };
-        let done = steps(&mut life);
+        let done = steps(&mut life, refused);
         let Life {
             mut target,
             monitor,
@@ -175,9 +185,10 @@ impl Unit<'_> {
     }
 }
 
-fn steps(life: &mut Life<'_>) -> Result<()> {
+/// Goes through the steps; `refused` is why the target cannot be set as they want it.
+fn steps(life: &mut Life<'_>, refused: Option<String>) -> Result<()> {
     let setup = life.setup;
-    let cannot = life.target.cannot_keep(life.source.tables());
+    let cannot = refused.or_else(|| life.target.cannot_keep(life.source.tables()));
     for (index, step) in setup.steps.iter().enumerate() {
         life.go_on()?;
         let at = At {
@@ -199,13 +210,14 @@ fn act<'a>(life: &mut Life<'a>, at: At<'_>, step: &'a Step) -> Result<()> {
         Act::Settle => life.settle(at),
         Act::Size => life.size(at),
         Act::Restart => life.restart(at),
+        Act::Observe { known } => life.observe(at, known),
         Act::Ask(plan) => ask::ask(life, at, plan),
         Act::Mixed { write, ask } => mixed::mixed(life, at, write, ask),
         Act::Clock(plan) => search(life, at, plan),
     }
 }
 
-/// The results of a step about tables that the target cannot keep.
+/// The results of a step about tables that the target cannot keep, or not as they are wanted.
 fn refusals(at: At<'_>, act: &Act, why: &str) -> Vec<StepResult> {
     let of = |knob: Option<(&str, &str)>| StepResult {
         verdict: Verdict::Cannot(why.to_owned()),
@@ -249,6 +261,7 @@ fn name(act: &Act) -> &'static str {
         Act::Settle => "settle",
         Act::Size => "size",
         Act::Restart => "restart",
+        Act::Observe { .. } => "observe",
         Act::Ask(_) => "ask",
         Act::Mixed { .. } => "mixed",
         Act::Clock(_) => "clock",

@@ -5,6 +5,7 @@ use super::published;
 use crate::data::FieldKind;
 use crate::generate::{IotSpec, Late, SourceSpec};
 use crate::study::{Act, ClockStep, Plan, Scale, Setup, Study, View};
+use crate::target::Tuning;
 use std::time::Duration;
 
 const NAME: &str = "cardinality";
@@ -122,8 +123,10 @@ fn plan(scale: Scale) -> Plan {
             name: "search".to_owned(),
             source: SourceSpec::Iot(kind),
             steps: vec![step(varied, Act::Clock(search))],
+            tuning: Tuning::default(),
         }],
         views: views(),
+        ..Plan::default()
     }
 }
 

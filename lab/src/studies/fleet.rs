@@ -9,6 +9,7 @@ use super::parts::{knobs, latencies, pick, step, write};
 use crate::generate::SourceSpec;
 use crate::question::{Devices, Question};
 use crate::study::{Act, Plan, Scale, Setup, Step, Study, View};
+use crate::target::Tuning;
 
 /// Columns of the table `devices`.
 const DEVGROUP: usize = 2;
@@ -54,6 +55,7 @@ fn loaded(name: &str, (devices, rows): (usize, usize), steps: Vec<Step>) -> Setu
         name: name.to_owned(),
         source: SourceSpec::Fleet { devices, rows },
         steps: load.into_iter().chain(steps).collect(),
+        tuning: Tuning::default(),
     }
 }
 
@@ -91,5 +93,6 @@ fn over_parts(
             only: knobs([("phase", "ask".to_owned())]),
             ..latencies("Response time by part of the groups", "groups_pct")
         }],
+        ..Plan::default()
     }
 }

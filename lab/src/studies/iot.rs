@@ -6,7 +6,11 @@
 //! shorten the ranges.
 
 mod clients;
+mod compaction;
+mod compressors;
+mod encodings;
 mod lateness;
+mod pages;
 mod queries;
 mod questions;
 mod types;
@@ -31,6 +35,11 @@ const QUERY_DEVICES: usize = 5;
 const SOURCE: &str = "Parameter studies of time-series databases with IoT-Benchmark (Tsinghua \
                       University; Liu and Yuan, arXiv 1901.08304), with its data and its questions.";
 
+/// The same of studies of settings: which of the published rules they test is said by each rule.
+const SOURCE_OF_SETTINGS: &str = "An Experimental Study of IoTDB under IoT-benchmark, which varies \
+                                  the same settings: its data and questions; its figures were not \
+                                  to be had as text.";
+
 /// The studies.
 pub fn studies() -> Vec<Study> {
     vec![
@@ -40,6 +49,10 @@ pub fn studies() -> Vec<Study> {
         queries::sensors(),
         lateness::study(),
         types::study(),
+        encodings::study(),
+        compressors::study(),
+        pages::study(),
+        compaction::study(),
     ]
 }
 

@@ -8,6 +8,7 @@ use crate::data::SECOND_NS;
 use crate::generate::SourceSpec;
 use crate::question::{Aggregate, Devices, Question, Select, What};
 use crate::study::{Act, AskStep, Plan, Scale, Setup, Study, View, Write};
+use crate::target::Tuning;
 
 /// Columns of the table `s`.
 const DEVGROUP: usize = 2;
@@ -92,8 +93,10 @@ fn plan(scale: Scale) -> Plan {
             name: "mixed".to_owned(),
             source: SourceSpec::SetS { devices, rows },
             steps,
+            tuning: Tuning::default(),
         }],
         views: views(),
+        ..Plan::default()
     }
 }
 

@@ -3,6 +3,8 @@
 use crate::data::SECOND_NS;
 use crate::question::{Aggregate, Question, Select, What};
 use crate::study::{Act, AskStep, Knobs, Scale, Step, View, Write};
+use crate::target::{Options, Tuning};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// First time of standard set S, 2024-01-01T00:00:00Z, nanoseconds.
@@ -40,6 +42,26 @@ pub fn knobs<const N: usize>(pairs: [(&str, String); N]) -> Knobs {
 /// A step.
 pub fn step(knobs: Knobs, act: Act) -> Step {
     Step { knobs, act }
+}
+
+/// Settings of tables and of the server, name and value; an empty value leaves the default.
+pub fn tuning(table: &[(&str, &str)], server: &[(&str, &str)]) -> Tuning {
+    let options = |pairs: &[(&str, &str)]| -> Options {
+        let set = pairs.iter().filter(|(_, value)| !value.is_empty());
+        set.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    };
+    Tuning {
+        table: options(table),
+        server: options(server),
+    }
+}
+
+/// What the target holds and tells, and nothing known beforehand.
+pub fn observe() -> Act {
+    Act::Observe {
+        known: BTreeMap::new(),
+    }
 }
 
 /// Writes the whole source, as fast as it goes.

@@ -8,6 +8,7 @@ use crate::data::SECOND_NS;
 use crate::generate::SourceSpec;
 use crate::question::{Aggregate, Devices, Question, Select, What};
 use crate::study::{Act, Plan, Scale, Setup, Step, Study, View, Write};
+use crate::target::Tuning;
 
 /// Columns of the table `s`.
 const DEVNAME: usize = 1;
@@ -38,6 +39,7 @@ fn plan(scale: Scale) -> Plan {
         name: name.to_owned(),
         source: source.clone(),
         steps,
+        tuning: Tuning::default(),
     };
     Plan {
         setups: vec![
@@ -45,6 +47,7 @@ fn plan(scale: Scale) -> Plan {
             setup("load", load(scale, devices, rows)),
         ],
         views: views(),
+        ..Plan::default()
     }
 }
 

@@ -1,12 +1,13 @@
 //! Every plan at every scale is one that can be run and shown.
 
 use super::parts::{IOT_START_NS, SET_S_START_NS};
-use crate::data::{SECOND_NS, Table};
+use crate::data::{SECOND_NS, Source, Table};
 use crate::expect::{self, Written};
 use crate::generate::SourceSpec;
 use crate::question::{Ask, Devices, Question, Select, What};
-use crate::study::{Act, AskStep, Knobs, Plan, Scale, Setup, Step, View};
-use std::collections::BTreeSet;
+use crate::study::{Act, AskStep, Comparison, Knobs, Plan, Scale, Setup, Step, View};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 const SCALES: [Scale; 4] = [Scale::Tiny, Scale::Small, Scale::Medium, Scale::Paper];
 
@@ -26,6 +27,16 @@ const FIGURES: [&str; 14] = [
     "cpu_share",
     "rss_bytes",
     "behind_s",
+];
+
+/// Figures of a step that observes, besides those that its study knows.
+const OBSERVED: [&str; 6] = [
+    "write_amplification",
+    "segments",
+    "index_bytes",
+    "wal_bytes",
+    "rss_peak_bytes",
+    "rss_grown_bytes",
 ];
 
 fn plans() -> impl Iterator<Item = (&'static str, Scale, Plan)> {
@@ -115,6 +126,7 @@ fn promises(act: &Act, figure: &str) -> bool {
         Act::Settle => figure == "settle_s",
         Act::Size => ["bytes_per_row", "bytes_per_point", "disk_bytes"].contains(&figure),
         Act::Restart => figure == "restart_ms",
+        Act::Observe { known } => OBSERVED.contains(&figure) || known.contains_key(figure),
         Act::Clock(_) => FIGURES[8..].contains(&figure) || figure == "bytes_per_point",
     }
 }
@@ -137,7 +149,8 @@ fn every_view_has_something_to_show() {
             let title = format!("{study} {scale:?}: {}", view.title);
             let figures = view.second.iter().map(|(figure, _)| figure);
             for figure in figures.chain([&view.figure]) {
-                assert!(FIGURES.contains(&figure.as_str()), "{title}: {figure}");
+                let promised = steps.iter().any(|step| promises(&step.act, figure));
+                assert!(promised, "{title}: {figure}");
                 let shown = steps.iter().any(|step| {
                     let results = results(step);
                     promises(&step.act, figure) && results.iter().any(|knobs| is_shown(view, knobs))
@@ -182,8 +195,10 @@ fn no_two_results_are_shown_as_one() {
 /// Devices, rows a device, first time and distance of rows (ns) of a source of these studies.
 fn extent(source: &SourceSpec) -> Option<(usize, usize, i64, i64)> {
     match source {
-        SourceSpec::SetS { devices, rows } => Some((*devices, *rows, SET_S_START_NS, SECOND_NS)),
-        SourceSpec::Iot(spec) => {
+        SourceSpec::SetS { devices, rows } | SourceSpec::LateSetS { devices, rows, .. } => {
+            Some((*devices, *rows, SET_S_START_NS, SECOND_NS))
+        }
+        SourceSpec::Iot(spec) | SourceSpec::Paths { spec, .. } => {
             let step_ns = i64::from(spec.step_ms) * 1_000_000;
             Some((spec.devices, spec.rows, IOT_START_NS, step_ns))
         }
@@ -248,8 +263,10 @@ fn ranges_of_time_lie_within_the_data() {
 fn short(source: &SourceSpec) -> SourceSpec {
     let mut short = source.clone();
     match &mut short {
-        SourceSpec::SetS { rows, .. } | SourceSpec::Fleet { rows, .. } => *rows = 2,
-        SourceSpec::Iot(spec) => spec.rows = 2,
+        SourceSpec::SetS { rows, .. }
+        | SourceSpec::LateSetS { rows, .. }
+        | SourceSpec::Fleet { rows, .. } => *rows = 2,
+        SourceSpec::Iot(spec) | SourceSpec::Paths { spec, .. } => spec.rows = 2,
         SourceSpec::Trucks { steps, .. } => *steps = 2,
     }
     short
@@ -270,9 +287,14 @@ fn check(select: &Select, tables: &[Table]) -> Result<(), String> {
         Devices::All => {}
         Devices::In(tag, values) => {
             tags.push(*tag);
-            let of = |series: &Vec<Option<String>>| series.get(*tag).cloned().flatten();
-            let known: BTreeSet<String> = table.series.iter().filter_map(of).collect();
-            if let Some(unknown) = values.iter().find(|value| !known.contains(*value)) {
+            let is_known = |value: &&String| {
+                let mut series = table.series.iter();
+                series.any(|tags| {
+                    tags.get(*tag)
+                        .is_some_and(|own| own.as_ref() == Some(value))
+                })
+            };
+            if let Some(unknown) = values.iter().find(|value| !is_known(value)) {
                 return Err(format!("no device with {unknown}"));
             }
         }
@@ -286,11 +308,18 @@ fn check(select: &Select, tables: &[Table]) -> Result<(), String> {
 
 #[test]
 fn questions_are_about_what_there_is() {
+    let mut last: Option<(SourceSpec, Arc<dyn Source>)> = None;
     for (study, scale, plan) in plans() {
         for setup in &plan.setups {
-            let source = short(&setup.source).build(1);
-            let asked = setup.steps.iter().filter_map(|step| asks(&step.act));
-            for question in asked.flat_map(|ask| &ask.questions) {
+            let asked: Vec<&AskStep> = setup.steps.iter().filter_map(|s| asks(&s.act)).collect();
+            if asked.is_empty() {
+                continue;
+            }
+            // Most setups of a study share their source.
+            let spec = short(&setup.source);
+            last = last.filter(|(known, _)| *known == spec);
+            let (_, source) = last.get_or_insert_with(|| (spec.clone(), spec.build(1)));
+            for question in asked.into_iter().flat_map(|ask| &ask.questions) {
                 if let Ask::Select(select) = &question.ask {
                     let known = check(select, source.tables());
                     assert_eq!(
@@ -346,21 +375,24 @@ fn questions_have_answers() {
 fn no_step_writes_where_another_has_written() {
     for (study, scale, plan) in plans() {
         for setup in &plan.setups {
-            let mut written = BTreeSet::new();
+            let mut written = BTreeMap::new();
             for step in &setup.steps {
                 if let Act::Write(write) | Act::Mixed { write, .. } = &step.act {
                     assert!(write.clients > 0 && write.batch_rows > 0);
                     let name = &write.suffix;
                     assert!(name.is_empty() || is_plain(name), "{study}: {name}");
+                    // What another has written in the same manner is written on.
+                    let manner = (write.clients, write.batch_rows);
+                    let before = written.insert(name, manner);
                     assert!(
-                        written.insert(name),
+                        before.is_none_or(|before| before == manner && write.rows_max.is_some()),
                         "{study} {scale:?} {}: {name}",
                         setup.name
                     );
                 }
                 if let Some(ask) = asks(&step.act) {
                     assert!(ask.clients > 0 && ask.times > 0 && !ask.questions.is_empty());
-                    assert!(written.contains(&ask.suffix), "{study}: {}", ask.suffix);
+                    assert!(written.contains_key(&ask.suffix), "{study}: {}", ask.suffix);
                 }
             }
         }
@@ -371,10 +403,12 @@ fn no_step_writes_where_another_has_written() {
 /// any size in `ask_s`, and starts in `start_s`.
 fn seconds(setup: &Setup, points_per_s: f64, ask_s: f64, start_s: f64) -> f64 {
     let (devices, rows, fields) = match &setup.source {
-        SourceSpec::SetS { devices, rows } | SourceSpec::Fleet { devices, rows } => {
-            (*devices, *rows, 2)
+        SourceSpec::SetS { devices, rows }
+        | SourceSpec::LateSetS { devices, rows, .. }
+        | SourceSpec::Fleet { devices, rows } => (*devices, *rows, 2),
+        SourceSpec::Iot(spec) | SourceSpec::Paths { spec, .. } => {
+            (spec.devices, spec.rows, spec.sensors)
         }
-        SourceSpec::Iot(spec) => (spec.devices, spec.rows, spec.sensors),
         SourceSpec::Trucks { trucks, steps, .. } => (*trucks, *steps, 10),
     };
     let all = (devices * rows * fields) as f64 / points_per_s;
@@ -396,7 +430,7 @@ fn seconds(setup: &Setup, points_per_s: f64, ask_s: f64, start_s: f64) -> f64 {
                 * (once + (once * ask.times as f64).min(limit.max(once)))
         }
         Act::Settle | Act::Restart => start_s,
-        Act::Size => 0.0,
+        Act::Size | Act::Observe { .. } => 0.0,
         Act::Clock(clock) => {
             let trials = (clock.devices_max as f64 / clock.devices_min as f64).log2() + 3.0;
             // Without waiting, the trials before the last ones end early.
@@ -409,12 +443,13 @@ fn seconds(setup: &Setup, points_per_s: f64, ask_s: f64, start_s: f64) -> f64 {
 
 #[test]
 fn scales_keep_to_their_time() {
-    // A fast target at small scale, one of middling speed at medium scale.
+    // A fast target at small scale, one of middling speed at medium scale. Studies of Marigram's
+    // settings may take longer, since peers have no part in them.
     let cases = [
-        (Scale::Small, 2e6, 0.002, 0.1, 2.5),
-        (Scale::Medium, 1e6, 0.02, 0.5, 30.0),
+        (Scale::Small, 2e6, 0.002, 0.1, (2.5, 15.0)),
+        (Scale::Medium, 1e6, 0.02, 0.5, (30.0, 200.0)),
     ];
-    for (scale, points_per_s, ask_s, start_s, limit) in cases {
+    for (scale, points_per_s, ask_s, start_s, (of_all, of_marigram)) in cases {
         let mut total = 0.0;
         for study in super::all() {
             let plan = (study.plan)(scale);
@@ -422,10 +457,61 @@ fn scales_keep_to_their_time() {
             let seconds: f64 = each
                 .map(|setup| seconds(setup, points_per_s, ask_s, start_s))
                 .sum();
+            let limit = if plan.marigram_only {
+                of_marigram
+            } else {
+                of_all
+            };
             eprintln!("{scale:?} {:20} {seconds:5.1} s", study.name);
             assert!(seconds <= limit, "{} takes {seconds} s", study.name);
             total += seconds;
         }
         eprintln!("{scale:?} {total:.1} s");
+    }
+}
+
+/// Every rule is about results that there are, and compares them with others that there are.
+#[test]
+fn every_rule_can_be_judged() {
+    for (study, scale, plan) in plans() {
+        let steps: Vec<&Step> = plan.setups.iter().flat_map(|setup| &setup.steps).collect();
+        for rule in &plan.rules {
+            let title = format!("{study} {scale:?}: {}", rule.says);
+            assert!(
+                !rule.source.is_empty() && !rule.says.ends_with('.'),
+                "{title}"
+            );
+            let giving = steps
+                .iter()
+                .filter(|step| promises(&step.act, &rule.figure));
+            let given: Vec<Knobs> = giving.flat_map(|step| results(step)).collect();
+            let is_of = |knobs: &&Knobs| rule.of.iter().all(|(k, v)| knobs.get(k) == Some(v));
+            let subjects: Vec<&Knobs> = given.iter().filter(is_of).collect();
+            assert!(!subjects.is_empty(), "{title}: {:?}", rule.of);
+            for knobs in subjects {
+                let found = match &rule.with {
+                    Comparison::Itself(scale) => *scale > 0.0,
+                    Comparison::Result(changed) => {
+                        let mut wanted = knobs.clone();
+                        wanted.extend(changed.clone());
+                        wanted != *knobs && given.contains(&wanted)
+                    }
+                    Comparison::Smallest(knob) => given.iter().any(|other| {
+                        let mut same = other.clone();
+                        same.extend(knobs.get(knob).map(|own| (knob.clone(), own.clone())));
+                        other != knobs && same == *knobs
+                    }),
+                };
+                assert!(found, "{title}: {knobs:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn peers_have_no_part_where_settings_are_marigrams() {
+    for (study, scale, plan) in plans() {
+        let tuned = plan.setups.iter().any(|setup| !setup.tuning.is_default());
+        assert!(!tuned || plan.marigram_only, "{study} {scale:?}");
     }
 }

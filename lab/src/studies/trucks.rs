@@ -8,6 +8,7 @@ mod questions;
 
 use crate::generate::SourceSpec;
 use crate::study::{Act, AskStep, Knobs, Plan, Published, Scale, Setup, Step, Study, View, Write};
+use crate::target::Tuning;
 use questions::{QUESTIONS, Window};
 use std::time::Duration;
 
@@ -118,6 +119,7 @@ impl Scenario {
                 step_s: STEP_S,
             },
             steps: acts.into_iter().map(step).collect(),
+            tuning: Tuning::default(),
         }
     }
 }
@@ -164,6 +166,7 @@ fn plan_load(scale: Scale) -> Plan {
             view("Values loaded", "points_per_s", "M points/s", 1e-6, true),
             view("Space of a row", "bytes_per_row", "bytes", 1.0, false),
         ],
+        ..Plan::default()
     }
 }
 
@@ -200,6 +203,7 @@ fn plan_query(scale: Scale) -> Plan {
             log: true,
             published: published_latencies(),
         }],
+        ..Plan::default()
     }
 }
 

@@ -1,17 +1,21 @@
 //! Marigram's server, by HTTP and by PostgreSQL's protocol: one process, two faces.
 
 mod http;
+mod metrics;
 pub mod schema;
+
+pub use metrics::figures;
 
 use crate::data::Table;
 use crate::peers::process::{Process, Program, folder_bytes, free_port};
 use crate::question::{Ask, Question};
-use crate::target::{Facts, Kind, Session, Settings, Target};
+use crate::target::{Facts, Kind, Session, Settings, Target, Tuning};
 use crate::targets::pg::{Connection, Manner, PgSession};
 use crate::targets::sql;
 use anyhow::{Context, Result, ensure};
 use arrow_array::RecordBatch;
 use http::{Client, HttpSession};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,6 +49,8 @@ struct Server {
     face: Face,
     /// Of HTTP, or the configuration of a PostgreSQL client.
     address: String,
+    /// Of HTTP, where the server tells about itself; empty when that is not known.
+    told_at: String,
     data: PathBuf,
     process: Option<Process>,
     version: String,
@@ -67,25 +73,34 @@ fn has_rows(face: Face, address: &str, table: &Table) -> Result<bool> {
     Ok(run(face, address, &probe)? > 0)
 }
 
+/// A port of loopback that nobody listens on, another than `port`.
+fn other_port(port: u16) -> Result<u16> {
+    loop {
+        let other = free_port()?;
+        if other != port {
+            return Ok(other);
+        }
+    }
+}
+
 impl Server {
     fn new(settings: &Settings, face: Face) -> Self {
         Self {
             settings: settings.clone(),
             face,
             address: String::new(),
+            told_at: String::new(),
             data: PathBuf::new(),
             process: None,
             version: String::new(),
         }
     }
 
-    /// The command of a server on `port` with its files in `dir`.
-    fn program(&self, dir: &Path, port: u16) -> Program {
-        let listen = format!("127.0.0.1:{port}");
-        let (http, postgres) = match self.face {
-            Face::Http => (listen.as_str(), "off"),
-            Face::Postgres => ("off", listen.as_str()),
-        };
+    /// The command of a server with HTTP on `port` and PostgreSQL's protocol, if anybody wants it,
+    /// on `postgres`, with its files in `dir`.
+    fn program(&self, dir: &Path, port: u16, postgres: Option<u16>) -> Program {
+        let http = format!("127.0.0.1:{port}");
+        let postgres = postgres.map_or("off".to_owned(), |port| format!("127.0.0.1:{port}"));
         let (binary, data) = (self.settings.marigram.display(), self.data.display());
         let mut line = vec![
             binary.to_string(),
@@ -97,6 +112,8 @@ impl Server {
         if let Some(bytes) = self.settings.memory_bytes {
             line.push(format!("--memory-limit={bytes}"));
         }
+        let settings = self.settings.tuning.server.iter();
+        line.extend(settings.map(|(name, value)| format!("--{}={value}", name.replace('_', "-"))));
         Program {
             line,
             environment: Vec::new(),
@@ -115,6 +132,9 @@ impl Target for Server {
     fn start(&mut self, dir: &Path) -> Result<()> {
         if let Some(url) = &self.settings.url {
             self.address.clone_from(url);
+            if self.face == Face::Http {
+                self.told_at.clone_from(url);
+            }
         } else {
             ensure!(
                 self.settings.marigram.is_file(),
@@ -124,12 +144,17 @@ impl Target for Server {
             self.data = dir.join("data");
             fs::create_dir_all(&self.data)?;
             let port = free_port()?;
-            self.address = match self.face {
-                Face::Http => format!("http://127.0.0.1:{port}"),
-                Face::Postgres => format!("host=127.0.0.1 port={port} user=lab dbname=main"),
+            let postgres = match self.face {
+                Face::Http => None,
+                Face::Postgres => Some(other_port(port)?),
+            };
+            self.told_at = format!("http://127.0.0.1:{port}");
+            self.address = match postgres {
+                None => self.told_at.clone(),
+                Some(port) => format!("host=127.0.0.1 port={port} user=lab dbname=main"),
             };
             let up = || run(self.face, &self.address, "SELECT 1").is_ok();
-            self.process = Some(Process::start(self.program(dir, port), up)?);
+            self.process = Some(Process::start(self.program(dir, port, postgres), up)?);
         }
         let version: String = match self.face {
             Face::Http => Client::new(&self.address).version()?,
@@ -158,7 +183,8 @@ impl Target for Server {
         };
         let own = match self.settings.url {
             Some(_) => "Somebody else's instance; its settings are not known here. ",
-            None => "Default settings. ",
+            None if self.settings.tuning.is_default() => "Default settings. ",
+            None => "Default settings but for those that the study chooses. ",
         };
         Facts {
             version: self.version.clone(),
@@ -172,9 +198,22 @@ impl Target for Server {
         self.process.iter().map(Process::id).collect()
     }
 
+    fn refuses(&self, tuning: &Tuning) -> Option<String> {
+        let fixed = self.settings.url.is_some() && !tuning.server.is_empty();
+        fixed.then(|| "it is somebody else's instance, which runs already".to_owned())
+    }
+
+    fn tell(&self) -> Result<BTreeMap<String, f64>> {
+        if self.told_at.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        metrics::read(&Client::new(&self.told_at).metrics()?)
+    }
+
     fn create(&self, tables: &[Table]) -> Result<()> {
         for table in tables {
-            self.run(&schema::create(table, self.face == Face::Postgres))?;
+            let options = &self.settings.tuning.table;
+            self.run(&schema::create(table, self.face == Face::Postgres, options))?;
         }
         Ok(())
     }

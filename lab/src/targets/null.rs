@@ -3,7 +3,7 @@
 use super::line_protocol::{self, Style};
 use crate::data::{Rows, Table};
 use crate::question::{Answer, Question};
-use crate::target::{Body, Facts, Kind, Payload, Reply, Session, Settings, Target};
+use crate::target::{Body, Facts, Kind, Payload, Reply, Session, Settings, Target, Tuning};
 use anyhow::{Result, bail};
 use std::path::Path;
 use std::sync::Arc;
@@ -47,6 +47,10 @@ impl Target for Null {
 
     fn processes(&self) -> Vec<u32> {
         Vec::new()
+    }
+
+    fn refuses(&self, _tuning: &Tuning) -> Option<String> {
+        None
     }
 
     fn create(&self, _tables: &[Table]) -> Result<()> {

@@ -4,12 +4,16 @@ mod batch;
 
 use anyhow::{Context, Result, bail, ensure};
 use arrow_array::RecordBatch;
-use marigram::{DEFAULT_DATABASE, Marigram, WriteBatch};
+use marigram::{DEFAULT_DATABASE, Marigram, OpenOptions, Status, WriteBatch};
 use marigram_lab::data::{Rows, Table};
 use marigram_lab::peers::process::folder_bytes;
 use marigram_lab::question::{Answer, Ask, Question};
-use marigram_lab::target::{Body, Facts, Kind, Payload, Reply, Session, Settings, Target};
-use marigram_lab::targets::{arrow, marigram::schema, sql};
+use marigram_lab::target::{
+    Body, Facts, Kind, Options, Payload, Reply, Session, Settings, Target, Tuning,
+};
+use marigram_lab::targets::marigram::{figures, schema};
+use marigram_lab::targets::{arrow, sql};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,7 +42,7 @@ impl Embedded {
     }
 
     fn open(&self) -> Result<Marigram> {
-        let mut options = Marigram::options();
+        let mut options = options(&self.settings.tuning.server)?;
         if let Some(bytes) = self.settings.memory_bytes {
             options = options.memory_limit(usize::try_from(bytes)?);
         }
@@ -51,6 +55,21 @@ impl Embedded {
     fn db(&self) -> Result<&Marigram> {
         self.db.as_ref().context("the database is not open")
     }
+}
+
+/// Options by the names that they have in a configuration file. Fails on names and values that an
+/// option cannot have.
+fn options(settings: &Options) -> Result<OpenOptions> {
+    let value = |text: &String| match text.parse::<u64>() {
+        Ok(number) => serde_json::Value::from(number),
+        Err(_) => serde_json::Value::from(text.as_str()),
+    };
+    let values = settings
+        .iter()
+        .map(|(name, text)| (name.clone(), value(text)));
+    Ok(serde_json::from_value(serde_json::Value::Object(
+        values.collect(),
+    ))?)
 }
 
 /// Those of `tables` that show a row.
@@ -81,7 +100,7 @@ impl Target for Embedded {
             version: concat!("Marigram ", env!("CARGO_PKG_VERSION")).to_owned(),
             path: "columnar batches in the client's process; SQL, answers in Arrow".to_owned(),
             durability: "fsync before acknowledgement".to_owned(),
-            notes: "Default settings. Client and database share a process: their processor time \
+            notes: "Default settings but for those that a study chooses. Client and database share a process: their processor time \
                     and memory are one. A restart drops the database without closing it, so that \
                     the log is replayed as after a crash, and opens it again. Settling is FLUSH \
                     and COMPACT."
@@ -93,9 +112,29 @@ impl Target for Embedded {
         Vec::new()
     }
 
+    fn refuses(&self, tuning: &Tuning) -> Option<String> {
+        let error = options(&tuning.server).err()?;
+        Some(format!("the library cannot be opened so: {error:#}"))
+    }
+
+    fn tell(&self) -> Result<BTreeMap<String, f64>> {
+        let metrics = self.db()?.metrics();
+        let told = metrics.iter().map(|metric| {
+            let mut labels = metric.labels.iter();
+            let holder = labels.find(|(label, _)| *label == "holder");
+            (
+                metric.name,
+                holder.map(|(_, holder)| holder.as_str()),
+                metric.value,
+            )
+        });
+        Ok(figures(told))
+    }
+
     fn create(&self, tables: &[Table]) -> Result<()> {
         for table in tables {
-            self.db()?.sql(&schema::create(table, true))?;
+            let options = &self.settings.tuning.table;
+            self.db()?.sql(&schema::create(table, true, options))?;
         }
         Ok(())
     }
@@ -206,6 +245,27 @@ impl Session for EmbeddedSession {
 mod tests {
     use super::*;
     use marigram_lab::targets::conformance;
+
+    #[test]
+    fn settings_go_by_the_names_of_the_configuration_file() {
+        let named = |name: &str, value: &str| Options::from([(name.to_owned(), value.to_owned())]);
+        let opened = options(&named("memory_limit", "64MiB")).expect("a size");
+        assert_eq!(opened.memory_limit.map(|size| size.0), Some(64 << 20));
+        assert_eq!(
+            options(&named("shards", "3")).expect("a number").shards,
+            Some(3)
+        );
+        let target = Embedded::new(&Settings::default());
+        let refused = |server| {
+            target.refuses(&Tuning {
+                server,
+                ..Tuning::default()
+            })
+        };
+        assert!(refused(named("shards", "many")).is_some());
+        assert!(refused(named("no_such_setting", "1")).is_some_and(|why| why.contains("no_such")));
+        assert_eq!(refused(Options::new()), None);
+    }
 
     #[test]
     fn the_library_answers_the_laboratory_rightly() {

@@ -8,8 +8,11 @@
 //! *Batch*: a part of the rows of each batch change places with each other; nothing repeats. (The
 //! mode of this name in IoT-Benchmark's present source leaves batches as they are and begins with
 //! the later ones.)
+//!
+//! *Delayed*: rows come late by any number of steps up to a limit ([`Delayed`]); nothing repeats.
 
 use super::super::Late;
+use super::super::delayed::Delayed;
 use super::super::draw::Key;
 use rand::RngExt;
 use rand_distr::{Distribution, Poisson};
@@ -21,16 +24,27 @@ pub struct Lateness {
     late: Late,
     /// `None` where λ is not a positive number: late rows repeat the newest.
     delay: Option<Poisson<f64>>,
+    /// How rows arrive whose delays are limited.
+    orders: Option<Delayed>,
 }
 
 impl Lateness {
-    /// Lateness by `late`, its random numbers below `key`.
-    pub fn new(late: Late, key: Key) -> Self {
+    /// Lateness by `late` of devices of `rows` rows each, its random numbers below `key`.
+    pub fn new(late: Late, rows: usize, key: Key) -> Self {
         let delay = match late {
             Late::Poisson { lambda, .. } => Poisson::new(lambda).ok(),
-            Late::Never | Late::Batch { .. } => None,
+            _ => None,
         };
-        Self { key, late, delay }
+        let orders = match late {
+            Late::Delayed(delay) => Some(Delayed::new(delay, rows, key)),
+            _ => None,
+        };
+        Self {
+            key,
+            late,
+            delay,
+            orders,
+        }
     }
 
     /// Whether rows repeat earlier ones.
@@ -70,8 +84,11 @@ impl Lateness {
     }
 
     /// Steps of the rows with the numbers `rows` of `device`, which are one batch: the same
-    /// numbers, some of them in other places.
+    /// numbers, some of them in other places; or, where delays are limited, other ones.
     pub fn permuted(&self, device: u64, rows: Range<u64>) -> Vec<u64> {
+        if let Some(orders) = &self.orders {
+            return rows.map(|row| orders.step(device, row)).collect();
+        }
         let mut steps: Vec<u64> = rows.collect();
         let (Late::Batch { ratio }, Some(first)) = (self.late, steps.first().copied()) else {
             return steps;
@@ -99,7 +116,7 @@ mod tests {
     use crate::generate::check::moments;
 
     fn poisson(ratio: f64, lambda: f64) -> Lateness {
-        Lateness::new(Late::Poisson { ratio, lambda }, Key::new(3))
+        Lateness::new(Late::Poisson { ratio, lambda }, 0, Key::new(3))
     }
 
     #[test]
@@ -161,7 +178,7 @@ mod tests {
     #[test]
     fn a_part_of_each_batch_changes_places() {
         for (ratio, moved) in [(0.0, 0), (0.25, 25), (1.0, 100), (7.0, 100), (0.01, 0)] {
-            let late = Lateness::new(Late::Batch { ratio }, Key::new(3));
+            let late = Lateness::new(Late::Batch { ratio }, 0, Key::new(3));
             assert!(!late.repeats());
             let mut seen = Vec::new();
             for batch in 0..20_u64 {
@@ -181,7 +198,7 @@ mod tests {
 
     #[test]
     fn any_distance_may_be_moved() {
-        let late = Lateness::new(Late::Batch { ratio: 1.0 }, Key::new(3));
+        let late = Lateness::new(Late::Batch { ratio: 1.0 }, 0, Key::new(3));
         let distances: Vec<f64> = (0..500_u64)
             .flat_map(|batch| {
                 let rows = batch * 100..batch * 100 + 100;

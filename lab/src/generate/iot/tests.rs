@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::data::FieldKind;
-use crate::generate::{Late, check};
+use crate::generate::{Delay, Late, check};
 use std::collections::{HashMap, HashSet};
 
 fn spec(kind: FieldKind, late: Late) -> IotSpec {
@@ -22,9 +22,27 @@ const POISSON: Late = Late::Poisson {
     lambda: 6.0,
 };
 
+const DELAYED: Late = Late::Delayed(Delay {
+    ratio: 0.5,
+    steps_max: 20,
+});
+
+#[test]
+fn paths_change_nothing_but_the_tags() {
+    let spec = spec(FieldKind::F64, Late::Never);
+    let (plain, paths) = (
+        Iot::new(&spec, 1),
+        Iot::new(&spec, 1).with_paths(Path::Deep),
+    );
+    assert_eq!(check::sent(&plain, 1, 9), check::sent(&paths, 1, 9));
+    let table = &paths.tables()[0];
+    assert_eq!(table.tags[table.key].name, "device");
+    assert_eq!(table.series[7], [Some(Path::Deep.name(7))]);
+}
+
 #[test]
 fn any_number_of_clients_sends_the_same() {
-    for late in [Late::Never, POISSON, Late::Batch { ratio: 0.3 }] {
+    for late in [Late::Never, POISSON, Late::Batch { ratio: 0.3 }, DELAYED] {
         for fresh_values in [false, true] {
             let mut spec = spec(FieldKind::F64, late);
             spec.fresh_values = fresh_values;

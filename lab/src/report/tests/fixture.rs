@@ -5,7 +5,7 @@ use crate::record::{
     Configuration, Latency, Machine, Resources, RunResult, StepResult, Usage, Verdict,
 };
 use crate::study::{Act, AskStep, Knobs, Plan, Published, Scale, Setup, Step, Study, View, Write};
-use crate::target::Facts;
+use crate::target::{Facts, Tuning};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use parquet::arrow::ArrowWriter;
 use std::collections::BTreeMap;
@@ -105,8 +105,10 @@ pub fn plan() -> Plan {
                 rows: 1000,
             },
             steps,
+            tuning: Tuning::default(),
         }],
         views: vec![rate, size, asked],
+        ..Plan::default()
     }
 }
 

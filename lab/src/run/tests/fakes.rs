@@ -9,7 +9,7 @@ use crate::generate::SourceSpec;
 use crate::question::{Aggregate, Answer, Ask, Cell, Question, Select, What};
 use crate::record::RunResult;
 use crate::study::{Act, AskStep, Knobs, Plan, Scale, Setup, Step, Study, Write};
-use crate::target::{Body, Facts, Kind, Make, Payload, Reply, Session, Settings, Target};
+use crate::target::{Body, Facts, Kind, Make, Payload, Reply, Session, Settings, Target, Tuning};
 use anyhow::{Result, bail, ensure};
 use arrow_array::RecordBatch;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -209,6 +209,13 @@ impl Target for Fake {
         (self.manner == Manner::Unfit).then(|| "too wide".to_owned())
     }
 
+    fn tell(&self) -> Result<BTreeMap<String, f64>> {
+        Ok(match self.manner {
+            Manner::Mute => BTreeMap::new(),
+            _ => BTreeMap::from([("segments".to_owned(), 3.0)]),
+        })
+    }
+
     fn create(&self, tables: &[Table]) -> Result<()> {
         ensure!(self.manner != Manner::Unfit, "asked to make what it cannot");
         let mut rows = self.kept.rows.lock().expect("a lock");
@@ -345,10 +352,12 @@ pub(super) fn plan(setups: Vec<(&str, Vec<Act>)>) -> Plan {
             rows: ROWS,
         },
         steps: acts.into_iter().map(step).collect(),
+        tuning: Tuning::default(),
     };
     Plan {
         setups: setups.into_iter().map(setup).collect(),
         views: Vec::new(),
+        ..Plan::default()
     }
 }
 

@@ -4,6 +4,7 @@ use super::super::parts::{knobs, pick, size, speed, step, view, write};
 use super::SOURCE;
 use crate::generate::SourceSpec;
 use crate::study::{Act, Plan, Published, Scale, Setup, Study, View};
+use crate::target::Tuning;
 
 /// The study.
 pub fn study() -> Study {
@@ -43,6 +44,7 @@ fn plan(scale: Scale) -> Plan {
                 step(varied("settle"), Act::Settle),
                 step(varied("size"), Act::Size),
             ],
+            tuning: Tuning::default(),
         }
     };
     let text = Published {
@@ -70,6 +72,7 @@ fn plan(scale: Scale) -> Plan {
                 ..speed("Writing", "set")
             },
         ],
+        ..Plan::default()
     }
 }
 

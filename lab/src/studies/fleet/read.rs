@@ -80,6 +80,7 @@ fn read(scale: Scale) -> Plan {
                 ..latencies("Response time by clients", "clients")
             },
         ],
+        ..Plan::default()
     }
 }
 

@@ -5,6 +5,7 @@ use super::super::published;
 use super::SOURCE;
 use crate::generate::SourceSpec;
 use crate::study::{Act, Plan, Scale, Setup, Study, View, Write};
+use crate::target::Tuning;
 
 const NAME: &str = "fleet-write";
 
@@ -57,6 +58,7 @@ fn plan(scale: Scale) -> Plan {
             name: "write".to_owned(),
             source: SourceSpec::Fleet { devices, rows },
             steps: cases.collect(),
+            tuning: Tuning::default(),
         }],
         views: vec![
             View {
@@ -69,5 +71,6 @@ fn plan(scale: Scale) -> Plan {
                 ..view("Latency of a request", "latency_ms", "ms", "clients")
             },
         ],
+        ..Plan::default()
     }
 }

@@ -6,6 +6,7 @@ use super::questions::{ALL, Extent, USUAL, questions};
 use super::{BATCH_ROWS, QUERY_DEVICES, SENSORS, SOURCE, data, load};
 use crate::generate::SourceSpec;
 use crate::study::{Act, AskStep, Plan, Scale, Setup, Study, View, Write};
+use crate::target::Tuning;
 
 const NAME: &str = "iot-clients";
 
@@ -83,8 +84,10 @@ fn plan(scale: Scale) -> Plan {
             name: "clients".to_owned(),
             source: SourceSpec::Iot(spec.clone()),
             steps,
+            tuning: Tuning::default(),
         }],
         views: views(),
+        ..Plan::default()
     }
 }
 

@@ -6,6 +6,7 @@ use super::questions::{Extent, USUAL, questions};
 use super::{QUERY_DEVICES, SENSORS, SOURCE, askers, data, load};
 use crate::generate::{IotSpec, Late, SourceSpec};
 use crate::study::{Act, AskStep, Plan, Scale, Setup, Study, View};
+use crate::target::Tuning;
 
 const NAME: &str = "iot-out-of-order";
 
@@ -65,6 +66,7 @@ fn plan(scale: Scale) -> Plan {
     Plan {
         setups,
         views: views(),
+        ..Plan::default()
     }
 }
 
@@ -120,6 +122,7 @@ fn setup(scale: Scale, mode: Mode, percent: u32, fresh_values: bool) -> Setup {
         name: format!("{mode}-{percent}-{values}"),
         source: SourceSpec::Iot(spec),
         steps,
+        tuning: Tuning::default(),
     }
 }
 

@@ -5,6 +5,7 @@ use super::questions::{Extent, Kind, USUAL, questions};
 use super::{QUERY_DEVICES, SENSORS, SOURCE, askers, data, load, range_s};
 use crate::generate::{IotSpec, SourceSpec};
 use crate::study::{Act, AskStep, Plan, Scale, Setup, Study, View};
+use crate::target::Tuning;
 
 /// Devices of the data.
 const DEVICES: [usize; 4] = [20, 20, 20, 100];
@@ -112,6 +113,7 @@ fn plan(scale: Scale, spec: IotSpec, kinds: &[Kind], knob: &str, extents: Vec<Ex
             name: knob.to_owned(),
             source: SourceSpec::Iot(spec),
             steps,
+            tuning: Tuning::default(),
         }],
         views: vec![
             View {
@@ -123,5 +125,6 @@ fn plan(scale: Scale, spec: IotSpec, kinds: &[Kind], knob: &str, extents: Vec<Ex
                 ..speed("Writing before", "clients")
             },
         ],
+        ..Plan::default()
     }
 }

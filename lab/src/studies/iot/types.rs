@@ -6,6 +6,7 @@ use super::{QUERY_DEVICES, SENSORS, SOURCE, askers, data, load, range_s};
 use crate::data::FieldKind;
 use crate::generate::{IotSpec, SourceSpec};
 use crate::study::{Act, AskStep, Plan, Scale, Setup, Study, View};
+use crate::target::Tuning;
 
 const TYPES: [(&str, FieldKind); 6] = [
     ("BOOLEAN", FieldKind::Bool),
@@ -42,6 +43,7 @@ fn plan(scale: Scale) -> Plan {
     Plan {
         setups,
         views: views(),
+        ..Plan::default()
     }
 }
 
@@ -83,6 +85,7 @@ fn setup(scale: Scale, name: &str, kind: FieldKind, fresh_values: bool) -> Setup
         name: format!("{}-{values}", name.to_lowercase()),
         source: SourceSpec::Iot(spec),
         steps,
+        tuning: Tuning::default(),
     }
 }
 

@@ -47,6 +47,11 @@ impl Client {
         batches(&self.fetch(statement)?)
     }
 
+    /// What the server tells about itself, in the text format of `OpenMetrics`.
+    pub fn metrics(&self) -> Result<String> {
+        String::from_utf8(self.0.get("/metrics")?).context("the metrics are no text")
+    }
+
     /// What the server says that it is.
     pub fn version(&self) -> Result<String> {
         let answer = self.ask("SELECT version()")?;

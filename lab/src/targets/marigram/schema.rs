@@ -1,6 +1,7 @@
 //! Marigram's SQL: its tables, and its dialect of the questions.
 
 use crate::data::{FieldKind, SECOND_NS, Table, TagKind};
+use crate::target::Options;
 use crate::targets::sql::{Dialect, Last, group_by_expressions, rfc3339};
 
 /// Marigram with integer tags that are integers.
@@ -34,8 +35,8 @@ fn bucket(ns: i64) -> String {
     }
 }
 
-/// `CREATE TABLE` for `table`; integer tags are text unless `integer_tags`.
-pub fn create(table: &Table, integer_tags: bool) -> String {
+/// `CREATE TABLE` for `table` with these settings; integer tags are text unless `integer_tags`.
+pub fn create(table: &Table, integer_tags: bool, options: &Options) -> String {
     let tags = table.tags.iter().map(|tag| {
         let kind = match tag.kind {
             TagKind::Integer if integer_tags => "BIGINT",
@@ -59,11 +60,17 @@ pub fn create(table: &Table, integer_tags: bool) -> String {
         .chain(tags)
         .chain(fields)
         .collect();
-    format!(
-        "CREATE TABLE IF NOT EXISTS {} ({})",
-        table.name,
-        columns.join(", ")
-    )
+    let set = options.iter().map(|(name, value)| {
+        let value = value.replace('\'', "''");
+        format!("{name} = '{value}'")
+    });
+    let set: Vec<String> = set.collect();
+    let with = match set.as_slice() {
+        [] => String::new(),
+        set => format!(" WITH ({})", set.join(", ")),
+    };
+    let (name, columns) = (&table.name, columns.join(", "));
+    format!("CREATE TABLE IF NOT EXISTS {name} ({columns}){with}")
 }
 
 #[cfg(test)]
@@ -105,7 +112,16 @@ mod tests {
         };
         let start = "CREATE TABLE IF NOT EXISTS t (time TIMESTAMP, id";
         let end = "TAG, x FLOAT FIELD)";
-        assert_eq!(create(&table, true), format!("{start} BIGINT {end}"));
-        assert_eq!(create(&table, false), format!("{start} STRING {end}"));
+        let none = Options::new();
+        assert_eq!(create(&table, true, &none), format!("{start} BIGINT {end}"));
+        assert_eq!(
+            create(&table, false, &none),
+            format!("{start} STRING {end}")
+        );
+        let set = [("page_size", "64KiB"), ("encoding", "it's")];
+        let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let with = "WITH (encoding = 'it''s', page_size = '64KiB')";
+        let created = create(&table, true, &set.into_iter().collect());
+        assert_eq!(created, format!("{start} BIGINT {end} {with}"));
     }
 }
