@@ -8,7 +8,7 @@ use super::names;
 use super::number::plain;
 use super::statistics::{JUDGED_MIN, Summary, median};
 use crate::record::{Configuration, Verdict};
-use crate::study::{Bound, Comparison, Knobs, Rule};
+use crate::study::{Bound, Comparison, Knobs, Rule, Scale};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A result that a rule is about.
@@ -44,7 +44,11 @@ fn sentence(configuration: &Configuration, study: &StudyRuns, rule: &Rule) -> St
     let said = if said.is_empty() {
         "Not decided: no figures were measured for it".to_owned()
     } else {
-        said.join(". ")
+        let rehearsal = match configuration.scale {
+            Scale::Tiny | Scale::Small => ". The scale is too small to decide it",
+            Scale::Medium | Scale::Paper => "",
+        };
+        said.join(". ") + rehearsal
     };
     format!("Rule: {} ({}). {said}.", rule.says, rule.source)
 }

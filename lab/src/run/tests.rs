@@ -6,7 +6,7 @@ use super::Outcome;
 use crate::record::{Configuration, StepResult, Verdict};
 use crate::study::{Act, Plan, Scale, Write};
 use fakes::{DEVICES, Lab, ROWS, asking, plan, writing};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -394,7 +394,7 @@ fn steps_that_cannot_be_are_refused_with_their_reason() {
 
 fn observed(_scale: Scale) -> Plan {
     let known = BTreeMap::from([("theory".to_owned(), 7.0)]);
-    fakes::plan(vec![("main", vec![Act::Observe { known }])])
+    plan(vec![("main", vec![Act::Observe { known }])])
 }
 
 #[test]

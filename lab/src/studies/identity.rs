@@ -10,7 +10,7 @@ use crate::study::{Act, Bound, Comparison, Plan, Rule, Scale, Setup, Study, View
 use std::collections::BTreeMap;
 
 /// Bytes of a SHA-256 digest.
-const DIGEST_BYTES: u64 = 32;
+const DIGEST_BYTES: usize = 32;
 /// The figure of the theoretical size of an index.
 const THEORY: &str = "index_theory_bytes";
 /// Rows a request: those of one device.
@@ -91,9 +91,9 @@ fn setup(scale: Scale, case: Case) -> Setup {
         ])
     };
     let theory = match case.identity {
-        "sha256" => DIGEST_BYTES * devices as u64,
-        _ => path.bytes(devices),
-    };
+        "sha256" => DIGEST_BYTES,
+        _ => path.bytes(),
+    } * devices;
     let known = BTreeMap::from([(THEORY.to_owned(), theory as f64)]);
     Setup {
         name: format!(

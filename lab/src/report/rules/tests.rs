@@ -59,8 +59,13 @@ fn rule(with: Comparison, bound: Bound) -> Rule {
 
 /// What is said of the results.
 fn said(rule: &Rule, results: &[(&str, Knobs, &[f64])]) -> String {
+    said_at(Scale::Medium, rule, results)
+}
+
+fn said_at(scale: Scale, rule: &Rule, results: &[(&str, Knobs, &[f64])]) -> String {
     let targets = [("http", 1.0), ("embedded", 1.0), ("questdb", 1.0)];
-    let configuration = Fixture::new(&targets, 3).configuration;
+    let mut configuration = Fixture::new(&targets, 3).configuration;
+    configuration.scale = scale;
     let mut said = sentences(&configuration, &study(rule, results));
     assert_eq!(said.len(), 1);
     said.remove(0)
@@ -139,5 +144,15 @@ fn chance_is_said() {
     assert!(
         none.ends_with("Not decided: no figures were measured for it."),
         "{none}"
+    );
+}
+
+#[test]
+fn a_small_scale_decides_nothing() {
+    let rule = rule(Comparison::Itself(1.0), Bound::AtMost(2.0));
+    let small = said_at(Scale::Small, &rule, &[("http", at("new", "1"), &[1.0])]);
+    assert!(
+        small.ends_with("The scale is too small to decide it."),
+        "{small}"
     );
 }

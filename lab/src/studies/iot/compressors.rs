@@ -2,7 +2,7 @@
 
 use super::super::parts::{ask, knobs, latencies, pick, step, tuning, view};
 use super::questions::{Extent, USUAL, questions};
-use super::{QUERY_DEVICES, SENSORS, SOURCE_OF_SETTINGS, askers, data, load, range_s};
+use super::{QUERY_DEVICES, SENSORS, SOURCE_OF_SETTINGS, askers, data, load};
 use crate::generate::{IotSpec, SourceSpec};
 use crate::study::{Act, AskStep, Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
 
@@ -82,7 +82,7 @@ fn setup(scale: Scale, case: Case) -> Setup {
     let extent = Extent {
         devices: QUERY_DEVICES,
         sensors: SENSORS,
-        range_s: range_s(scale),
+        range_s: pick(scale, [8, 180, 900, 1800]),
     };
     let asked = AskStep {
         clients: askers(scale),
