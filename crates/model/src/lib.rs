@@ -16,7 +16,9 @@ pub use batch::{BatchError, BatchField, BatchTag, WriteBatch};
 pub use builder::{BatchBuilder, FieldValueRef};
 pub use ids::{ColumnId, SeriesId, TableId};
 pub use rows::{SeriesRun, SortedRows};
-pub use schema::{FieldColumn, Limits, SchemaError, TableOptions, TableSchema, TagColumn};
+pub use schema::{
+    FieldColumn, Limits, SchemaError, SeriesIdentity, TableOptions, TableSchema, TagColumn,
+};
 pub use tags::{TagKey, TagKeyError, TagValue, TagValueRef, tag_key_entries};
 pub use time::{DAY_NS, TimeRange, partition_start};
 pub use types::{FieldType, FieldValue, TagType};

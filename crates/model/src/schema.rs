@@ -127,6 +127,16 @@ pub struct FieldColumn {
     pub kind: FieldType,
 }
 
+/// By what the series of a table are told apart in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SeriesIdentity {
+    /// The tag tuple itself.
+    #[default]
+    Plain,
+    /// The SHA-256 digest of the canonical tag key.
+    Sha256,
+}
+
 /// A table's settings.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TableOptions {
