@@ -3,7 +3,7 @@
 //! Nothing of it stays in memory: directories and page indexes are read for the occasion, so that a
 //! look at everything does not fill what queries are to have.
 
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::view::{OpenSegment, ShardView};
 use marigram_model::{ColumnId, SeriesId, SeriesRun, TableId};
 use marigram_segment::{PageInfo, PageStats, Segment};
@@ -88,89 +88,114 @@ impl OpenSegment {
     }
 }
 
+/// Pages on their way out.
+type Pages = Box<dyn Iterator<Item = Result<PageDetail>> + Send>;
+
 impl ShardView {
-    /// The pages of `table`, those of one column of one row group at a time: by segment, row group,
-    /// column and row. Of all segments, or of the one with this number.
+    /// The pages of `table`, each read when it is asked for: by segment, row group, column and row.
+    /// Of all segments, or of the one with this number.
     pub fn pages(
         &self,
         table: TableId,
         segment: Option<u64>,
-    ) -> impl Iterator<Item = Result<Vec<PageDetail>>> + Send + use<> {
+    ) -> impl Iterator<Item = Result<PageDetail>> + Send + use<> {
         let shard = self.shard;
-        let named = move |open: &Arc<OpenSegment>| segment.is_none_or(|id| open.meta.id.0 == id);
-        let segments: Vec<_> = self
-            .segments
-            .iter()
-            .filter(|open| named(open))
-            .cloned()
-            .collect();
-        segments.into_iter().flat_map(move |open| {
-            let id = open.meta.id.0;
-            let parts = match open.segment() {
-                Ok(segment) => {
-                    let segment = Arc::new(segment.uncached());
-                    let groups = segment.row_groups_of(table);
-                    let column = |group| {
-                        columns_of(&segment, group)
-                            .into_iter()
-                            .map(move |column| (group, column))
-                    };
-                    let columns: Vec<_> = groups.flat_map(column).collect();
-                    columns
-                        .into_iter()
-                        .map(|(group, column)| Ok((Arc::clone(&segment), group, column)))
-                        .collect()
-                }
-                Err(error) => vec![Err(error)],
-            };
-            parts.into_iter().map(move |part| {
-                let (segment, group, column) = part?;
-                details(&segment, group, column, shard, id)
-            })
-        })
+        let named = move |open: &&Arc<OpenSegment>| segment.is_none_or(|id| open.meta.id.0 == id);
+        let segments: Vec<_> = self.segments.iter().filter(named).cloned().collect();
+        segments
+            .into_iter()
+            .flat_map(move |open| pages_of_segment(&open, table, shard))
     }
 }
 
-/// The pages of a column of a row group.
-fn details(
-    segment: &Segment,
+fn pages_of_segment(open: &OpenSegment, table: TableId, shard: usize) -> Pages {
+    let id = open.meta.id.0;
+    let segment = match open.segment() {
+        Ok(segment) => Arc::clone(segment),
+        Err(error) => return failed(error),
+    };
+    let groups = segment.row_groups_of(table);
+    Box::new(groups.flat_map(move |row_group| {
+        // Forgotten with the row group.
+        let segment = Arc::new(segment.uncached());
+        match Group::open(segment, row_group, shard, id) {
+            Ok(group) => group.pages(),
+            Err(error) => failed(error),
+        }
+    }))
+}
+
+fn failed(error: EngineError) -> Pages {
+    Box::new(std::iter::once(Err(error)))
+}
+
+/// A row group whose pages are looked at.
+#[derive(Clone)]
+struct Group {
+    segment: Arc<Segment>,
     row_group: usize,
-    column: ColumnId,
     shard: usize,
     id: u64,
-) -> Result<Vec<PageDetail>> {
-    let runs = segment.directory(row_group)?;
-    let ends = ends_of(&runs);
-    let series_of = |row: u32| {
-        let run = ends.partition_point(|end| *end <= row);
-        runs[run.min(runs.len() - 1)].series
-    };
-    let pages = segment.pages(row_group, column)?.unwrap_or_default();
-    let detail = |(page, meta): (usize, &marigram_segment::PageMeta)| {
-        Ok(PageDetail {
-            shard,
-            segment: id,
+    runs: Arc<[SeriesRun]>,
+    /// The row after each run's last.
+    ends: Arc<[u32]>,
+}
+
+impl Group {
+    fn open(segment: Arc<Segment>, row_group: usize, shard: usize, id: u64) -> Result<Self> {
+        let runs = segment.directory(row_group)?;
+        let mut row = 0;
+        let end = |run: &SeriesRun| {
+            row += run.rows;
+            row
+        };
+        let ends = runs.iter().map(end).collect();
+        Ok(Self {
+            segment,
             row_group,
+            shard,
+            id,
+            runs,
+            ends,
+        })
+    }
+
+    fn pages(self) -> Pages {
+        let columns = columns_of(&self.segment, self.row_group);
+        Box::new(columns.into_iter().flat_map(move |column| -> Pages {
+            let group = self.clone();
+            match group.segment.pages(group.row_group, column) {
+                Ok(pages) => {
+                    let count = pages.map_or(0, |pages| pages.len());
+                    Box::new((0..count).map(move |page| group.page(column, page)))
+                }
+                Err(error) => failed(error.into()),
+            }
+        }))
+    }
+
+    fn page(&self, column: ColumnId, page: usize) -> Result<PageDetail> {
+        let pages = self.segment.pages(self.row_group, column)?;
+        let meta = &pages.unwrap_or_default()[page];
+        Ok(PageDetail {
+            shard: self.shard,
+            segment: self.id,
+            row_group: self.row_group,
             page,
             column,
             series: (
-                series_of(meta.first_row),
-                series_of(meta.first_row + meta.rows - 1),
+                self.series_of(meta.first_row),
+                self.series_of(meta.first_row + meta.rows - 1),
             ),
             rows: meta.rows,
-            info: segment.page_info(row_group, column, page)?,
+            info: self.segment.page_info(self.row_group, column, page)?,
             stats: meta.stats.clone(),
         })
-    };
-    pages.iter().enumerate().map(detail).collect()
-}
+    }
 
-/// The row after each run's last.
-fn ends_of(runs: &[SeriesRun]) -> Vec<u32> {
-    let mut row = 0;
-    let end = |run: &SeriesRun| {
-        row += run.rows;
-        row
-    };
-    runs.iter().map(end).collect()
+    /// The series of a row of the group.
+    fn series_of(&self, row: u32) -> SeriesId {
+        let run = self.ends.partition_point(|end| *end <= row);
+        self.runs[run].series
+    }
 }

@@ -15,7 +15,7 @@ use marigram_model::{ColumnId, FieldValue, TableId, TableSchema};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Pages of a batch, about at most.
+/// Pages of a batch, at most.
 const BATCH_PAGES: usize = 1024;
 
 fn numbers(values: impl IntoIterator<Item = u64>) -> ArrayRef {
@@ -113,8 +113,7 @@ pub fn pages_schema() -> SchemaRef {
 /// The pages of a table as rows, read as they are asked for.
 pub struct Pages {
     table: Arc<TableSchema>,
-    pages: Box<dyn Iterator<Item = Result<Vec<PageDetail>, EngineError>> + Send>,
-    left: u64,
+    pages: Box<dyn Iterator<Item = Result<PageDetail, EngineError>> + Send>,
 }
 
 impl Pages {
@@ -127,10 +126,12 @@ impl Pages {
             .iter()
             .map(|view| view.pages(table.id, segment))
             .collect();
+        let most = limit.map_or(usize::MAX, |limit| {
+            usize::try_from(limit).unwrap_or(usize::MAX)
+        });
         Self {
             table,
-            pages: Box::new(views.into_iter().flatten()),
-            left: limit.unwrap_or(u64::MAX),
+            pages: Box::new(views.into_iter().flatten().take(most)),
         }
     }
 
@@ -139,16 +140,11 @@ impl Pages {
     /// # Errors
     /// If a segment is damaged, or the disk refuses.
     pub fn next_batch(&mut self) -> SqlResult<Option<RecordBatch>> {
-        let mut taken = Vec::new();
-        while taken.len() < BATCH_PAGES && self.left > 0 {
-            let Some(pages) = self.pages.next() else {
-                break;
-            };
-            let pages = pages?;
-            let most = usize::try_from(self.left).unwrap_or(usize::MAX);
-            self.left -= pages.len().min(most) as u64;
-            taken.extend(pages.into_iter().take(most));
-        }
+        let taken: Vec<PageDetail> = self
+            .pages
+            .by_ref()
+            .take(BATCH_PAGES)
+            .collect::<Result<_, _>>()?;
         if taken.is_empty() {
             return Ok(None);
         }

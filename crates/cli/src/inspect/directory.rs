@@ -5,6 +5,7 @@ use crate::terminal::{self, Style, styled};
 use anyhow::{Context, Result};
 use marigram_env::FileSystem;
 use marigram_manifest::{Catalog, Manifest, SegmentMeta, Space};
+use marigram_model::{ColdCodec, ColumnCodec, SeriesIdentity, TableOptions};
 use marigram_segment::Segment;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -48,10 +49,11 @@ fn print_tables(names: &Names) {
                 .ttl_ns
                 .map_or_else(|| "for ever".to_owned(), span_ns);
             outln!(
-                "  {} (table {}): partitions of {}, kept {ttl}",
+                "  {} (table {}): partitions of {}, kept {ttl}{}",
                 styled(Style::Bold, &table.name),
                 table.id,
-                span_ns(table.options.partition_ns)
+                span_ns(table.options.partition_ns),
+                storage(&table.options)
             );
             let time = format!("{} TIMESTAMP TIME", table.time_name);
             let tags = table
@@ -61,11 +63,41 @@ fn print_tables(names: &Names) {
             let fields = table
                 .fields
                 .iter()
-                .map(|field| format!("{} {}", field.name, field.kind));
+                .map(|field| format!("{} {}{}", field.name, field.kind, codec(field.codec)));
             let columns: Vec<String> = std::iter::once(time).chain(tags).chain(fields).collect();
             outln!("    {}", columns.join(", "));
         }
     }
+}
+
+/// Size of pages, and settings of storage that are not the default.
+fn storage(options: &TableOptions) -> String {
+    let codec = codec(ColumnCodec {
+        encoding: options.encoding,
+        compressor: options.compressor,
+    });
+    let page = if options.page_bytes.is_multiple_of(1024) {
+        format!("{} KiB", options.page_bytes / 1024)
+    } else {
+        terminal::counted(options.page_bytes.into(), "byte")
+    };
+    let mut text = format!(", pages of {page}{codec}");
+    if options.cold_codec != ColdCodec::default() {
+        text += ", cold codec ";
+        text += options.cold_codec.name();
+    }
+    if options.identity != SeriesIdentity::default() {
+        text += ", series identity ";
+        text += options.identity.name();
+    }
+    text
+}
+
+/// What a column or table says of its encoding.
+fn codec(codec: ColumnCodec) -> String {
+    let encoding = codec.encoding.map(|name| format!(" {}", name.name()));
+    let compressor = codec.compressor.map(|name| format!(" {}", name.name()));
+    encoding.unwrap_or_default() + &compressor.unwrap_or_default()
 }
 
 fn span_ns(ns: i64) -> String {

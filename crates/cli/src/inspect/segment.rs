@@ -6,6 +6,7 @@ use anyhow::Result;
 use marigram_env::FileSystem;
 use marigram_model::{ColumnId, FieldValue, TableId};
 use marigram_segment::{PageMeta, PageStats, Segment};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,8 +22,63 @@ pub struct ColumnSize {
     pub raw_bytes: u64,
     /// Rows.
     pub rows: u64,
+    /// Rows that are null.
+    pub nulls: u64,
+    /// Least and greatest value; `None` where a page does not say.
+    pub extremes: Extremes,
     /// Encodings and compressors in use.
     pub encodings: BTreeSet<String>,
+}
+
+/// Least and greatest value over pages.
+#[derive(Debug, Default)]
+pub struct Extremes {
+    range: Option<(FieldValue, FieldValue)>,
+    /// Whether a page with values left its extremes out, as those with long texts do.
+    is_open: bool,
+}
+
+impl Extremes {
+    fn add(&mut self, page: &PageMeta) {
+        let stats = &page.stats;
+        let Some((min, max)) = stats.min.as_ref().zip(stats.max.as_ref()) else {
+            self.is_open |= stats.nulls < page.rows;
+            return;
+        };
+        let (low, high) = self.range.get_or_insert_with(|| (min.clone(), max.clone()));
+        if compare(min, low) == Ordering::Less {
+            *low = min.clone();
+        }
+        if compare(max, high) == Ordering::Greater {
+            *high = max.clone();
+        }
+    }
+
+    fn show(&self, is_time: bool) -> String {
+        match &self.range {
+            Some((min, max)) if !self.is_open => {
+                let (min, max) = (shown(min, is_time), shown(max, is_time));
+                format!("{min} to {max}")
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+/// The order of values of one type, as page statistics have it.
+fn compare(a: &FieldValue, b: &FieldValue) -> Ordering {
+    match (a, b) {
+        (FieldValue::Bool(a), FieldValue::Bool(b)) => a.cmp(b),
+        (FieldValue::I32(a), FieldValue::I32(b)) => a.cmp(b),
+        (FieldValue::I64(a), FieldValue::I64(b))
+        | (FieldValue::Timestamp(a), FieldValue::Timestamp(b)) => a.cmp(b),
+        (FieldValue::U64(a), FieldValue::U64(b)) => a.cmp(b),
+        (FieldValue::F32(a), FieldValue::F32(b)) => a.total_cmp(b),
+        (FieldValue::F64(a), FieldValue::F64(b)) => a.total_cmp(b),
+        (FieldValue::String(a), FieldValue::String(b)) => a.cmp(b),
+        (FieldValue::Bytes(a), FieldValue::Bytes(b)) => a.cmp(b),
+        _ => Ordering::Equal,
+    }
 }
 
 /// Adds what the columns of a segment take.
@@ -41,23 +97,15 @@ pub fn add_sizes(
                 size.pages += 1;
                 size.bytes += u64::from(page.bytes);
                 size.rows += u64::from(page.rows);
+                size.nulls += u64::from(page.stats.nulls);
+                size.extremes.add(page);
                 let info = segment.page_info(at, column, number)?;
                 size.raw_bytes += u64::from(info.raw_bytes);
-                size.encodings
-                    .insert(code(&info.encoding, &info.compressor));
+                size.encodings.insert(info.form());
             }
         }
     }
     Ok(())
-}
-
-fn code(encoding: &str, compressor: &str) -> String {
-    let bare = compressor.eq_ignore_ascii_case("uncompressed") || compressor.is_empty();
-    if bare {
-        encoding.to_owned()
-    } else {
-        format!("{encoding}+{compressor}")
-    }
 }
 
 /// Prints what columns take.
@@ -69,8 +117,14 @@ pub fn print_sizes(sizes: &BTreeMap<(TableId, ColumnId), ColumnSize>, names: &Na
             last = Some(*table);
         }
         let encodings: Vec<&str> = size.encodings.iter().map(String::as_str).collect();
+        let mut values = size.extremes.show(*column == ColumnId::TIME);
+        if size.nulls > 0 {
+            let nulls = terminal::counted(size.nulls, "null");
+            let separator = if values.is_empty() { "" } else { ", " };
+            values = [&values, separator, &nulls].concat();
+        }
         outln!(
-            "    {:<24} {:>12} {:>10}  {:>6.2} bytes a row ({:.1} raw)  {}",
+            "    {:<24} {:>12} {:>10}  {:>6.2} bytes a row ({:.1} raw)  {}  {values}",
             names.column(*table, *column),
             terminal::counted(size.pages, "page"),
             terminal::bytes(size.bytes),
@@ -128,14 +182,13 @@ fn print_pages(segment: &Segment, names: &Names) -> Result<()> {
             for (number, page) in pages.iter().enumerate() {
                 let info = segment.page_info(at, column, number)?;
                 outln!(
-                    "    {number:>4}: byte {:>10} +{:<7} rows {:>8} +{:<6} {:<24} {} -> {}  {}",
+                    "    {number:>4}: byte {:>10} +{:<7} rows {:>8} +{:<6} {:<24} {:>7} raw  {}",
                     page.offset,
                     page.bytes,
                     page.first_row,
                     page.rows,
-                    code(&info.encoding, &info.compressor),
+                    info.form(),
                     info.raw_bytes,
-                    info.encoded_bytes,
                     describe(page, column == ColumnId::TIME)
                 );
             }
@@ -150,11 +203,11 @@ fn describe(page: &PageMeta, is_time: bool) -> String {
         min,
         max,
         sum,
-        ..
+        first,
+        last,
     } = &page.stats;
     let value = |value: &Option<FieldValue>| match value {
-        Some(FieldValue::I64(ns)) if is_time => terminal::time(*ns),
-        Some(value) => show_value(value),
+        Some(value) => shown(value, is_time),
         None => "?".to_owned(),
     };
     let mut text = format!("{} to {}", value(min), value(max));
@@ -166,7 +219,20 @@ fn describe(page: &PageMeta, is_time: bool) -> String {
         text += ", sum ";
         text += &show_value(sum);
     }
+    for (name, end) in [("first", first), ("last", last)] {
+        if let Some((time, value)) = end.as_ref().filter(|_| !is_time) {
+            let (value, time) = (show_value(value), terminal::time(*time));
+            text += &format!(", {name} {value} at {time}");
+        }
+    }
     text
+}
+
+fn shown(value: &FieldValue, is_time: bool) -> String {
+    match value {
+        FieldValue::I64(ns) if is_time => terminal::time(*ns),
+        value => show_value(value),
+    }
 }
 
 fn show_value(value: &FieldValue) -> String {

@@ -56,6 +56,7 @@ const WORDS: &[&str] = &[
     "SELECT",
     "SHOW COLUMNS FROM",
     "SHOW DATABASES",
+    "SHOW PAGES FROM",
     "SHOW SEGMENTS",
     "SHOW SERIES FROM",
     "SHOW TABLES",

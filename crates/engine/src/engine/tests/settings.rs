@@ -51,8 +51,8 @@ fn pages(engine: &crate::Engine, id: u64, column: u32) -> Vec<(u32, String)> {
     let views = snapshot.views().iter();
     let all: Vec<PageDetail> = views
         .flat_map(|view| view.pages(table, Some(id)))
-        .flat_map(|pages| pages.unwrap())
-        .collect();
+        .collect::<Result<_, _>>()
+        .unwrap();
     all.iter()
         .filter(|page| page.column == ColumnId(column))
         .map(|page| (page.rows, page.info.form()))
