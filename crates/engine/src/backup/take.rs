@@ -115,30 +115,29 @@ pub(crate) fn take(
     })
 }
 
-/// Pieces of segments that earlier backups of the same lineage hold, by path, length and mark.
+/// Pieces of segments that the folder holds, by path, length and mark.
 type Known = HashMap<(String, u64, u64), Piece>;
 
+/// The segments of the newest backup of the lineage: what older ones have besides is gone from the
+/// data directory.
 fn known_segments(folder: &Folder, lineage: u64, warnings: &mut Vec<String>) -> Result<Known> {
-    let mut known = Known::new();
-    for number in folder.numbers()? {
-        let record = match folder.record(number) {
-            Ok(record) => record,
+    for number in folder.numbers()?.into_iter().rev() {
+        match folder.record(number) {
+            Ok(record) if record.lineage == lineage => return Ok(segments_of(record)),
+            Ok(_) => {}
             // The new backup can be taken without it, and is needed all the more.
-            Err(error) => {
-                warnings.push(format!("backup {number} cannot be read: {error}"));
-                continue;
-            }
-        };
-        if record.lineage != lineage {
-            continue;
-        }
-        for file in record.files {
-            if let (Some(mark), [piece]) = (file.mark, file.pieces.as_slice()) {
-                known.insert((file.path, file.bytes, mark), *piece);
-            }
+            Err(error) => warnings.push(format!("backup {number} cannot be read: {error}")),
         }
     }
-    Ok(known)
+    Ok(Known::new())
+}
+
+fn segments_of(record: Record) -> Known {
+    let segment = |file: FileEntry| match (file.mark, file.pieces.as_slice()) {
+        (Some(mark), [piece]) => Some(((file.path, file.bytes, mark), *piece)),
+        _ => None,
+    };
+    record.files.into_iter().filter_map(segment).collect()
 }
 
 /// Stores what the moment consists of, then the record that names it.

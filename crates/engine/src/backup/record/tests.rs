@@ -1,0 +1,132 @@
+//! Records of backups: round trip, damage, and the golden file of each version.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "golden files are on the real disk"
+)]
+
+use super::*;
+use proptest::prelude::*;
+use std::path::Path;
+
+fn record() -> Record {
+    let piece = |byte, bytes| Piece {
+        digest: Digest([byte; DIGEST_BYTES]),
+        bytes,
+    };
+    let file = |path: &str, mark, pieces: Vec<Piece>| FileEntry {
+        path: path.to_owned(),
+        bytes: pieces.iter().map(|piece| piece.bytes).sum(),
+        mark,
+        pieces,
+    };
+    let files = vec![
+        file("CATALOG", None, vec![piece(1, 70)]),
+        file("shards/0000/SERIES", None, vec![piece(2, 9), piece(3, 4)]),
+        file(
+            "shards/0000/segments/0000000001.seg",
+            Some(77),
+            vec![piece(4, 1 << 40)],
+        ),
+    ];
+    let info = BackupInfo {
+        number: 3,
+        taken_ns: -5,
+        shards: 1,
+        files: files.len(),
+        bytes: 123,
+        bytes_new: 45,
+        rows: 6,
+    };
+    Record {
+        info,
+        format: 1,
+        lineage: 0xabcd,
+        files,
+    }
+}
+
+#[test]
+fn a_record_is_read_as_it_was_written() {
+    assert_eq!(Record::decode(&record().encode()), Ok(record()));
+    let name = Digest([0xab; DIGEST_BYTES]).to_string();
+    assert_eq!(name, "ab".repeat(DIGEST_BYTES));
+}
+
+#[test]
+fn cut_or_changed_records_are_refused() {
+    let whole = record().encode();
+    for len in 0..whole.len() {
+        assert!(Record::decode(&whole[..len]).is_err(), "cut at {len}");
+    }
+    for bit in 0..whole.len() * 8 {
+        let mut changed = whole.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        assert!(Record::decode(&changed).is_err(), "bit {bit}");
+    }
+    let longer = [&whole[..], &[0]].concat();
+    assert!(Record::decode(&longer).is_err());
+}
+
+#[test]
+fn paths_stay_in_their_directory() {
+    for path in ["../x", "/etc/passwd", "a/../b", "a//b", "", "a\0b"] {
+        let mut record = record();
+        record.files[0].path = path.to_owned();
+        assert!(Record::decode(&record.encode()).is_err(), "{path}");
+    }
+}
+
+#[test]
+fn a_newer_record_says_so() {
+    let mut newer = Vec::new();
+    frame::write(b"MARIBACK\x02\0\0\0", &mut newer);
+    assert_eq!(Record::decode(&newer), Err(Unreadable::Newer(2)));
+}
+
+#[test]
+fn version_1_is_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/golden/backup/v1.backup");
+    if std::env::var_os("MARIGRAM_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, record().encode()).unwrap();
+    }
+    let golden = std::fs::read(&path).unwrap();
+    assert_eq!(Record::decode(&golden), Ok(record()));
+    assert!(
+        golden == record().encode(),
+        "the format has changed: give it a new version and golden file"
+    );
+}
+
+proptest! {
+    /// Damage that a checksum does not see: payloads are changed and framed anew.
+    #[test]
+    fn no_payload_panics_or_asks_for_much(
+        changes in prop::collection::vec((0..4_usize, any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut payloads = Vec::new();
+        let (whole, mut at) = (record().encode(), 0);
+        while let Ok(payload) = next(&whole, &mut at) {
+            payloads.push(payload.to_vec());
+        }
+        for (frame, place, value) in changes {
+            let payload = &mut payloads[frame];
+            let place = place.index(payload.len());
+            payload[place] = value;
+        }
+        if let Some(cut) = cut {
+            let frame = cut.index(payloads.len());
+            let half = payloads[frame].len() / 2;
+            payloads[frame].truncate(half.max(1));
+        }
+        let mut bytes = Vec::new();
+        for payload in &payloads {
+            frame::write(payload, &mut bytes);
+        }
+        if let Ok(read) = Record::decode(&bytes) {
+            prop_assert!(read.files.len() <= payloads.len());
+        }
+    }
+}
