@@ -4,13 +4,13 @@
 
 use super::block::Block;
 use super::gather::{self, NO_BLOCK, Part};
-use marigram_model::{SeriesRun, SortedRows};
+use marigram_model::{SeriesId, SeriesRun, SortedRows};
 use marigram_segment::SegmentColumn;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Decoded bytes that a batch in the making may hold on to; above, its rows are copied together,
-/// so that a few rows do not keep many pages in memory.
+/// Decoded bytes that a batch in the making may hold on to, beside the pages that cursors have in
+/// hand; above, its rows are copied together, so that a few rows do not keep many pages in memory.
 const HELD_BYTES_MAX: usize = 4 << 20;
 
 /// A batch in the making.
@@ -19,7 +19,11 @@ pub(super) struct Assembler {
     columns: Vec<SegmentColumn>,
     batch_rows: usize,
     blocks: Vec<Arc<Block>>,
+    /// Where a block stands in `blocks`, by its address.
+    places: HashMap<usize, u32>,
     held_bytes: usize,
+    /// Above, it is looked whether to let go of blocks.
+    held_bytes_max: usize,
     pieces: Vec<Piece>,
     /// Of rows merged from several blocks: for each the block and row of its time, then of each
     /// column.
@@ -42,7 +46,9 @@ impl Assembler {
             columns,
             batch_rows: batch_rows.clamp(1, 1 << 24),
             blocks: Vec::new(),
+            places: HashMap::new(),
             held_bytes: 0,
+            held_bytes_max: HELD_BYTES_MAX,
             pieces: Vec::new(),
             picks: Vec::new(),
             runs: Vec::new(),
@@ -94,9 +100,69 @@ impl Assembler {
         if long {
             let rows = self.build();
             self.done.push_back(rows);
-        } else if self.held_bytes > HELD_BYTES_MAX && self.blocks.len() > 1 {
-            self.compact();
+        } else {
+            self.let_go();
         }
+    }
+
+    /// Copies the rows so far together, if that lets go of many blocks that no cursor has in hand
+    /// any more.
+    fn let_go(&mut self) {
+        if self.held_bytes <= self.held_bytes_max {
+            return;
+        }
+        let left = |block: &&Arc<Block>| Arc::strong_count(block) == 1;
+        let left_bytes: usize = self
+            .blocks
+            .iter()
+            .filter(left)
+            .map(|block| block.bytes)
+            .sum();
+        if left_bytes > HELD_BYTES_MAX && self.blocks.len() > 1 {
+            self.compact();
+        } else {
+            self.held_bytes_max = self.held_bytes + HELD_BYTES_MAX / 4;
+        }
+    }
+
+    /// Adds slices of several blocks, all of one series.
+    pub(super) fn push_parts<'a>(
+        &mut self,
+        parts: &[Part],
+        block: impl Fn(u32) -> &'a Arc<Block>,
+        series: SeriesId,
+    ) {
+        let long = self.batch_rows.div_ceil(4);
+        let mut places: Vec<(u32, u32)> = Vec::new();
+        for part in parts {
+            let run = SeriesRun {
+                series,
+                rows: part.len,
+            };
+            if part.len as usize >= long {
+                // It may end the batch, and then no block has its place any more.
+                let (start, len) = (part.start as usize, part.len as usize);
+                self.push_slice(block(part.block), start, len, &[run]);
+                places.clear();
+                continue;
+            }
+            let known = places.iter().find(|(member, _)| *member == part.block);
+            let place = match known {
+                Some((_, place)) => *place,
+                None => {
+                    let place = self.place_of(block(part.block));
+                    places.push((part.block, place));
+                    place
+                }
+            };
+            self.pieces.push(Piece::Slice(Part {
+                block: place,
+                ..*part
+            }));
+            self.rows += part.len as usize;
+            self.push_run(run);
+        }
+        self.let_go();
     }
 
     /// Adds one row. `pick` gives the block and row of its time (for `None`) and of each column;
@@ -126,19 +192,25 @@ impl Assembler {
         }
     }
 
-    /// The block's place among those of this batch. Only the latest are searched: a block that
-    /// stands twice costs nothing but a pointer.
+    /// The block's place among those of this batch: mostly one of the latest.
     fn place_of(&mut self, block: &Arc<Block>) -> u32 {
-        let latest = self.blocks.len().saturating_sub(16);
+        let latest = self.blocks.len().saturating_sub(8);
         let known = self.blocks[latest..]
             .iter()
             .rposition(|held| Arc::ptr_eq(held, block));
         if let Some(at) = known {
             return (latest + at) as u32;
         }
-        self.held_bytes += block.bytes;
-        self.blocks.push(block.clone());
-        (self.blocks.len() - 1) as u32
+        let next = self.blocks.len() as u32;
+        let place = *self
+            .places
+            .entry(Arc::as_ptr(block) as usize)
+            .or_insert(next);
+        if place == next {
+            self.held_bytes += block.bytes;
+            self.blocks.push(block.clone());
+        }
+        place
     }
 
     /// Copies the rows so far together and lets go of their blocks.
@@ -199,7 +271,9 @@ impl Assembler {
         self.pieces.clear();
         self.picks.clear();
         self.blocks.clear();
+        self.places.clear();
         self.held_bytes = 0;
+        self.held_bytes_max = HELD_BYTES_MAX;
         SortedRows {
             runs: std::mem::take(&mut self.runs),
             times,
