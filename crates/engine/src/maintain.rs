@@ -131,6 +131,9 @@ impl Shard {
         tables: &Tables,
         manner: &Manner<'_>,
     ) -> Result<Option<TableCompaction>> {
+        if (manner.stop)(0) {
+            return Ok(None);
+        }
         let (inputs, tombstones) = {
             let state = self.state.read();
             let named: BTreeMap<SegmentId, &Arc<OpenSegment>> = state

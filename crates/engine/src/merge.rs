@@ -20,6 +20,7 @@ mod copy;
 mod cursor;
 mod gather;
 mod heap;
+mod interleave;
 mod key;
 mod metrics;
 mod overlay;
@@ -183,6 +184,10 @@ impl Merge {
             self.merge_equal(head.key)?;
             return Ok(true);
         }
+        if self.take_interleaved(bound)? {
+            return Ok(true);
+        }
+        let cursor = &mut self.cursors[at as usize];
         let batch_rows = self.assembler.batch_rows();
         let (block, start, len) = cursor.take(bound, batch_rows, &self.scope, &mut self.runs)?;
         self.heap.replace_first(cursor.head());

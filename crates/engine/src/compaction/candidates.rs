@@ -1,5 +1,7 @@
 //! The best candidate of each kind of compaction, if one is due.
 
+mod late;
+
 use super::plan::{Kind, PickInput, PickOptions, Plan};
 use super::spent::covers;
 use marigram_manifest::{Partition, SegmentId, SegmentMeta, Space};
@@ -51,17 +53,6 @@ impl<'a> Candidates<'a> {
         Some(self.plan(Kind::Rewrite, segment.space, &[segment]))
     }
 
-    /// Late segments that hold rows which no other segment can hold.
-    pub(super) fn movable(&self) -> Option<Plan> {
-        let late = |segment: &&SegmentMeta| segment.space == Space::Unsequence;
-        let alone = |segment: &&SegmentMeta| {
-            let mut others = self.input.segments.values();
-            !others.any(|other| other.id != segment.id && self.share_rows(other, segment))
-        };
-        let segments: Vec<_> = self.readable().filter(late).filter(alone).collect();
-        (!segments.is_empty()).then(|| self.plan(Kind::Move, Space::Sequence, &segments))
-    }
-
     /// Neighbours in age that make a segment several times as large as each of them, so that a byte
     /// is rewritten a logarithmic number of times: the smallest ones first.
     pub(super) fn inner(&self, space: Space) -> Option<Plan> {
@@ -105,134 +96,6 @@ impl<'a> Candidates<'a> {
             }
         }
         best
-    }
-
-    /// Unsequence segments of a partition with the sequence segments that they overlap.
-    pub(super) fn cross(&self) -> Option<Plan> {
-        let mut best: Option<(u64, Vec<&SegmentMeta>)> = None;
-        let groups = self.groups(Space::Unsequence);
-        for late in groups.into_values().flat_map(|late| self.entangled(late)) {
-            // As many of the oldest as may be read at once.
-            let prefixes = (1..=late.len()).rev();
-            let chosen = prefixes.into_iter().find_map(|len| {
-                let inputs = self.cross_inputs(&late[..len])?;
-                let bytes: u64 = inputs.iter().map(|segment| segment.bytes).sum();
-                (len == 1 || bytes <= self.options.cross_bytes_max).then_some((len, inputs))
-            });
-            let Some((len, inputs)) = chosen else {
-                continue;
-            };
-            let bytes = |segments: &[&SegmentMeta]| segments.iter().map(|s| s.bytes).sum::<u64>();
-            let (late_bytes, old_bytes) = (bytes(&late[..len]), bytes(&inputs[len..]));
-            if late_bytes.saturating_mul(self.options.cross_ratio) < old_bytes {
-                continue;
-            }
-            // The most late bytes for each byte that must be rewritten.
-            let gain = late_bytes.saturating_mul(1 << 20) / (old_bytes + 1);
-            if best.as_ref().is_none_or(|(most, _)| gain > *most) {
-                best = Some((gain, inputs));
-            }
-        }
-        let (_, inputs) = best?;
-        Some(self.plan(Kind::Cross, Space::Sequence, &inputs))
-    }
-
-    /// Late segments in the parts that can go across by themselves, each oldest first: two are in
-    /// one part that may hold the same rows, or rows of the same sequence segment.
-    fn entangled(&self, mut late: Vec<&'a SegmentMeta>) -> Vec<Vec<&'a SegmentMeta>> {
-        late.sort_by_key(|segment| (segment.sequence_max, segment.id));
-        let mut parts = Vec::new();
-        while !late.is_empty() {
-            let mut outside: Vec<&SegmentMeta> = late.clone();
-            let sequence = |segment: &&SegmentMeta| segment.space == Space::Sequence;
-            outside.extend(self.input.segments.values().filter(sequence));
-            let mut part = vec![outside.remove(0)];
-            let mut at = 0;
-            while at < part.len() {
-                let member = part[at];
-                let linked = |other: &&SegmentMeta| {
-                    // Sequence segments are linked only through late ones.
-                    (member.space, other.space) != (Space::Sequence, Space::Sequence)
-                        && self.share_rows(member, other)
-                };
-                let (found, rest) = outside.into_iter().partition(linked);
-                part.extend::<Vec<_>>(found);
-                outside = rest;
-                at += 1;
-            }
-            let is_in = |segment: &&SegmentMeta| part.iter().any(|member| member.id == segment.id);
-            let (of_part, rest) = late.into_iter().partition(is_in);
-            parts.push(of_part);
-            late = rest;
-        }
-        parts
-    }
-
-    /// Everything that a table has in a partition, if it is not one segment in order already: late
-    /// segments as far as they can go across, and sequence segments.
-    pub(super) fn table(&self, table: TableId, partition: Partition) -> Option<Plan> {
-        let holds = |segment: &&SegmentMeta| {
-            segment.partition == partition && segment.tables.contains(&table)
-        };
-        let mut late = Vec::new();
-        let mut ordered = Vec::new();
-        for segment in self.readable().filter(holds) {
-            match segment.space {
-                Space::Unsequence => late.push(segment),
-                Space::Sequence => ordered.push(segment),
-            }
-        }
-        late.sort_by_key(|segment| (segment.sequence_max, segment.id));
-        let mut prefixes = (1..=late.len()).rev();
-        let across = prefixes.find_map(|len| self.cross_inputs(&late[..len]));
-        let mut inputs = across.unwrap_or_default();
-        let kept = self.kept(table);
-        for segment in ordered {
-            let longest = segment.tables.iter().filter_map(|table| self.kept(*table));
-            let known = inputs.iter().any(|input| input.id == segment.id);
-            if !known && longest.max() == kept {
-                inputs.push(segment);
-            }
-        }
-        let bytes: u64 = inputs.iter().map(|segment| segment.bytes).sum();
-        let fewest = bytes.div_ceil(self.options.segment_bytes_max.max(1)).max(1);
-        let due = inputs.len() as u64 > fewest
-            || inputs.iter().any(|segment| {
-                let tombstones = &self.input.tombstones;
-                segment.space == Space::Unsequence
-                    || self.holds_dropped(segment)
-                    || tombstones
-                        .iter()
-                        .any(|tombstone| covers(tombstone, segment))
-            });
-        due.then(|| {
-            let plan = self.plan(Kind::Table, Space::Sequence, &inputs);
-            Plan { cold: true, ..plan }
-        })
-    }
-
-    /// `late` and the sequence segments that may hold the same rows; `None` where that is not
-    /// possible: something older stays behind, something is unreadable or of another partition.
-    fn cross_inputs(&self, late: &[&'a SegmentMeta]) -> Option<Vec<&'a SegmentMeta>> {
-        let mut inputs = late.to_vec();
-        let newest = late.iter().map(|segment| segment.sequence_max).max()?;
-        for other in self.input.segments.values() {
-            if late.iter().any(|chosen| chosen.id == other.id) {
-                continue;
-            }
-            if !late.iter().any(|chosen| self.share_rows(chosen, other)) {
-                continue;
-            }
-            match other.space {
-                Space::Sequence => {
-                    let movable = other.partition == late[0].partition && self.is_readable(other);
-                    inputs.push(movable.then_some(other)?);
-                }
-                Space::Unsequence if other.sequence_max < newest => return None,
-                Space::Unsequence => {}
-            }
-        }
-        Some(inputs)
     }
 
     /// Whether no segment outside of `window`, which is sorted by age, is between its members in

@@ -154,7 +154,7 @@ fn write_table(table: TableId, sources: Vec<Source>, output: &mut Output<'_>) ->
         // Dropped a moment ago: its rows go with the next compaction.
         None => TableLayout::auto(TableOptions::PAGE_BYTES, columns.len()),
     };
-    let rule = copy_rule(&layout, output.plan.cold);
+    let rule = copy_rule(&layout, &output.context.options, output.plan.cold);
     let mut merge = Merge::new(sources, options);
     let (mut begun, mut read) = (None, 0);
     while let Some(piece) = merge.next_piece(&rule)? {
@@ -179,14 +179,19 @@ fn write_table(table: TableId, sources: Vec<Source>, output: &mut Output<'_>) ->
 /// Which pages are copied. Half-full ones are, so that a page of which each compaction changed a
 /// neighbour is not encoded again and again; in a cold result, which stays, only full ones, and
 /// none where the table's settings ask for encodings that its pages need not have.
-fn copy_rule(layout: &TableLayout, cold: bool) -> CopyRule {
-    let full = (layout.page_bytes / 8).max(1);
+fn copy_rule(layout: &TableLayout, options: &SegmentOptions, cold: bool) -> CopyRule {
+    let most = u32::try_from(options.row_group_rows).unwrap_or(u32::MAX);
+    let full = (layout.page_bytes / 8).min(most).max(1);
     let least = if cold { full } else { full.div_ceil(2) };
     let anew = cold && *layout != TableLayout::auto(layout.page_bytes, layout.columns.len());
     CopyRule {
         rows: if anew { 1..=0 } else { least..=full },
         // Text is encoded to a fraction of its size.
-        bytes_min: if anew { u32::MAX } else { layout.page_bytes.max(1) },
+        bytes_min: if anew {
+            u32::MAX
+        } else {
+            layout.page_bytes.max(1)
+        },
     }
 }
 

@@ -102,6 +102,10 @@ impl Inner {
             return Err(EngineError::Closed);
         }
         let flushed = self.flush();
+        for shard in &self.shards {
+            // A compaction that somebody waits for in another thread gives up at its next batch.
+            drop(shard.maintenance.lock());
+        }
         self.unlock();
         flushed
     }

@@ -34,30 +34,36 @@ impl Inner {
 
     /// Compacts until nothing asks for more and all late rows are in their place.
     pub fn compact(&self) -> Result<()> {
+        let stop = |_| self.bell.is_stopping();
         let manner = Manner {
             options: PickOptions::thorough(),
-            ..self.on_demand()
+            ..self.on_demand(&stop)
         };
         for shard in &self.shards {
             while shard.compact_once(&self.schemas.all(), &manner)? {}
+        }
+        if self.bell.is_stopping() {
+            return Err(EngineError::Closed);
         }
         Ok(())
     }
 
     /// Makes one segment in order of each partition of a table.
     pub fn compact_table(&self, table: TableId) -> Result<TableCompaction> {
+        let stop = |_| self.bell.is_stopping();
+        let manner = self.on_demand(&stop);
         let mut all = TableCompaction::default();
         for shard in &self.shards {
-            all += shard.compact_table(table, &self.schemas.all(), &self.on_demand())?;
+            all += shard.compact_table(table, &self.schemas.all(), &manner)?;
         }
         Ok(all)
     }
 
-    /// Compaction that somebody waits for: not held back, but given up when the engine closes.
-    fn on_demand(&self) -> Manner<'_> {
+    /// Compaction that somebody waits for: no budget holds it back.
+    fn on_demand<'a>(&self, stop: &'a dyn Fn(u64) -> bool) -> Manner<'a> {
         Manner {
             options: PickOptions::of(self.context.options.compaction),
-            stop: &|_| false,
+            stop,
             wait: true,
         }
     }
@@ -65,7 +71,8 @@ impl Inner {
     /// One round of upkeep.
     pub fn maintain(&self) -> Result<bool> {
         let mut did = self.sync_if_due();
-        let manner = self.on_demand();
+        let stop = |_| self.bell.is_stopping();
+        let manner = self.on_demand(&stop);
         for shard in &self.shards {
             let rounds: [&dyn Fn() -> Result<bool>; 3] = [
                 &|| self.flush_due(shard),

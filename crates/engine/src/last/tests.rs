@@ -342,7 +342,7 @@ fn texts_count_against_the_share() {
 fn cache_of_short_texts(series: u32) -> LastValues {
     let mut cache = cache(0);
     let text: ArrayRef = Arc::new(StringArray::from(vec!["x"; series as usize]));
-    let (series, times): (Vec<u32>, Vec<i64>) = ((0..series).map(|s| (s, 1)).unzip());
+    let (series, times): (Vec<u32>, Vec<i64>) = (0..series).map(|s| (s, 1)).unzip();
     cache.update(&LastUpdate {
         sequence: 1,
         table: TABLE,

@@ -9,7 +9,7 @@
 use super::block::{Block, Memory};
 use super::gather::{self, NO_BLOCK, Part};
 use crate::text;
-use marigram_model::{FieldType, SeriesRun, SortedRows};
+use marigram_model::{FieldType, SeriesId, SeriesRun, SortedRows};
 use marigram_segment::SegmentColumn;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -110,13 +110,7 @@ impl Assembler {
         runs: &[SeriesRun],
     ) {
         let long = len >= self.batch_rows.div_ceil(4);
-        let texts = self
-            .texts
-            .iter()
-            .filter_map(|at| block.columns[*at].as_ref());
-        let bytes: usize = texts
-            .map(|values| text::bytes_in(values, start..start + len))
-            .sum();
+        let bytes = self.text_in(block, start, len);
         // A slice that is over the bound alone is a batch without a copy.
         let over = self.text_bytes + bytes > self.text_max;
         if (long || over) && self.rows > 0 {
@@ -140,6 +134,48 @@ impl Assembler {
         } else {
             self.compact_if_idle();
         }
+    }
+
+    /// Adds slices of several blocks, all of one series.
+    pub(super) fn push_parts<'a>(
+        &mut self,
+        parts: &[Part],
+        block: impl Fn(u32) -> &'a Arc<Block>,
+        series: SeriesId,
+    ) {
+        let long = self.batch_rows.div_ceil(4);
+        let mut places: Vec<(u32, u32)> = Vec::new();
+        for part in parts {
+            let run = SeriesRun {
+                series,
+                rows: part.len,
+            };
+            let (start, len) = (part.start as usize, part.len as usize);
+            let bytes = self.text_in(block(part.block), start, len);
+            if len >= long || self.text_bytes + bytes > self.text_max {
+                // It may end the batch, and then no block has its place any more.
+                self.push_slice(block(part.block), start, len, &[run]);
+                places.clear();
+                continue;
+            }
+            let known = places.iter().find(|(member, _)| *member == part.block);
+            let place = match known {
+                Some((_, place)) => *place,
+                None => {
+                    let place = self.place_of(block(part.block));
+                    places.push((part.block, place));
+                    place
+                }
+            };
+            self.pieces.push(Piece::Slice(Part {
+                block: place,
+                ..*part
+            }));
+            self.rows += len;
+            self.text_bytes += bytes;
+            self.push_run(run);
+        }
+        self.compact_if_idle();
     }
 
     /// Adds one row. `pick` gives the block and row of its time (for `None`) and of each column;
@@ -171,6 +207,17 @@ impl Assembler {
         } else {
             self.compact_if_idle();
         }
+    }
+
+    /// Bytes of text in rows of a block.
+    fn text_in(&self, block: &Block, start: usize, len: usize) -> usize {
+        let columns = self
+            .texts
+            .iter()
+            .filter_map(|at| block.columns[*at].as_ref());
+        columns
+            .map(|values| text::bytes_in(values, start..start + len))
+            .sum()
     }
 
     fn push_run(&mut self, run: SeriesRun) {

@@ -50,7 +50,8 @@ pub(super) fn times<'a>(
     }
     let mut all = Vec::with_capacity(rows);
     for part in parts {
-        all.extend_from_slice(&times(part.block)[part.start as usize..][..part.len as usize]);
+        let times = &times(part.block)[part.start as usize..][..part.len as usize];
+        append(&mut all, times);
     }
     all.into()
 }
@@ -104,24 +105,54 @@ fn numbers<'a, T: ArrowPrimitiveType>(
     rows: usize,
     column: impl Fn(&Part) -> Option<&'a ArrayRef>,
 ) -> ArrayRef {
-    let mut values: Vec<T::Native> = Vec::with_capacity(rows);
-    let mut nulls = NullBufferBuilder::new(rows);
+    // Each block's array is looked up once: there are many more parts than blocks.
+    let mut blocks: Vec<Option<&PrimitiveArray<T>>> = Vec::new();
+    let mut has_nulls = false;
     for part in parts {
-        let (start, len) = (part.start as usize, part.len as usize);
-        let Some(array) = column(part) else {
-            values.resize(values.len() + len, T::Native::default());
-            nulls.append_n_nulls(len);
-            continue;
-        };
-        let array = array.as_primitive::<T>();
-        values.extend_from_slice(&array.values()[start..start + len]);
-        match array.nulls() {
-            None => nulls.append_n_non_nulls(len),
-            Some(valid) if len == 1 => nulls.append(valid.is_valid(start)),
-            Some(valid) => nulls.append_buffer(&valid.slice(start, len)),
+        let at = part.block as usize;
+        if part.block == NO_BLOCK {
+            has_nulls = true;
+        } else if blocks.get(at).is_none_or(Option::is_none) {
+            blocks.resize(blocks.len().max(at + 1), None);
+            blocks[at] = column(part).map(|array| array.as_primitive::<T>());
+            has_nulls |= blocks[at].is_none_or(|array| array.nulls().is_some());
         }
     }
-    Arc::new(PrimitiveArray::<T>::new(values.into(), nulls.finish()))
+    let array = |part: &Part| blocks.get(part.block as usize).copied().flatten();
+    let mut values: Vec<T::Native> = Vec::with_capacity(rows);
+    for part in parts {
+        let (start, len) = (part.start as usize, part.len as usize);
+        match array(part) {
+            Some(array) => append(&mut values, &array.values()[start..start + len]),
+            None => values.resize(values.len() + len, T::Native::default()),
+        }
+    }
+    let nulls = has_nulls.then(|| {
+        let mut nulls = NullBufferBuilder::new(rows);
+        for part in parts {
+            let (start, len) = (part.start as usize, part.len as usize);
+            match array(part).map(PrimitiveArray::nulls) {
+                None => nulls.append_n_nulls(len),
+                Some(None) => nulls.append_n_non_nulls(len),
+                Some(Some(valid)) if len == 1 => nulls.append(valid.is_valid(start)),
+                Some(Some(valid)) => nulls.append_buffer(&valid.slice(start, len)),
+            }
+        }
+        nulls
+    });
+    let nulls = nulls.and_then(|mut nulls| nulls.finish());
+    Arc::new(PrimitiveArray::<T>::new(values.into(), nulls))
+}
+
+/// Appends values, mostly few: a call of `memcpy` would take longer than copying them.
+fn append<T: Copy>(all: &mut Vec<T>, values: &[T]) {
+    if values.len() < SHORT_ROWS {
+        for value in values {
+            all.push(*value);
+        }
+    } else {
+        all.extend_from_slice(values);
+    }
 }
 
 fn slice_by_slice<'a>(

@@ -215,11 +215,7 @@ fn late_and_overwriting_histories_agree_with_the_model_under_each_policy() {
                 compaction: policy,
                 flush_bytes_max: 2000,
                 shards: 1,
-                segment: marigram_segment::SegmentOptions {
-                    page_rows: 6,
-                    row_group_rows: 20,
-                    ..options().segment
-                },
+                segment: marigram_segment::SegmentOptions { row_group_rows: 6 },
                 ..options()
             };
             for seed in 0..6 {

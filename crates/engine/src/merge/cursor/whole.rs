@@ -1,0 +1,115 @@
+//! Whole pages: whether all rows of the page that comes next are the cursor's, and taking it
+//! undecoded.
+
+use super::Cursor;
+use crate::error::Result;
+use crate::merge::copy::{CopyRule, WholePage};
+use crate::merge::key::Key;
+use crate::merge::page_plan::{PagePlan, Span};
+use crate::merge::scope::Scope;
+use crate::merge::source::Data;
+use marigram_manifest::Tombstone;
+use marigram_model::SeriesRun;
+use marigram_segment::Segment;
+use std::sync::Arc;
+
+impl Cursor {
+    /// If a whole page comes next that `rule` lets be copied: a key that none of its rows is after.
+    pub(in crate::merge) fn whole_page_end(
+        &self,
+        scope: &Scope,
+        rule: &CopyRule,
+    ) -> Result<Option<Key>> {
+        let Data::Segment(segment, _) = &self.source.data else {
+            return Ok(None);
+        };
+        let (page, spans, rows, end) = match (&self.page, self.pages.front()) {
+            (Some(page), _) => {
+                let untouched = page.whole && page.at == 0 && page.row == page.spans[0].start;
+                let Some(time) = page.times.last().filter(|_| untouched) else {
+                    return Ok(None);
+                };
+                (page.page, &page.spans[..], page.times.len(), *time)
+            }
+            (None, Some(plan)) => {
+                let spans = &self.spans[plan.spans.clone()];
+                if !are_all(spans, plan.rows as usize) || self.is_cut(plan, spans, scope) {
+                    return Ok(None);
+                }
+                (plan.page, spans, plan.rows as usize, plan.range.max)
+            }
+            (None, None) => return Ok(None),
+        };
+        let full = rows >= *rule.rows.start() as usize
+            || largest_bytes(segment, self.group, page, scope)? >= rule.bytes_min;
+        let suits = full
+            && rows <= *rule.rows.end() as usize
+            && segment.row_groups()[self.group].columns == scope.columns;
+        Ok(spans
+            .last()
+            .filter(|_| suits)
+            .map(|last| Key::new(last.series, end)))
+    }
+
+    /// Whether times asked for or tombstones may leave out rows of a page.
+    fn is_cut(&self, plan: &PagePlan, spans: &[Span], scope: &Scope) -> bool {
+        let touches = |tombstone: &Arc<Tombstone>| {
+            let named = |span: &Span| match tombstone.series.as_deref() {
+                Some(series) => series.binary_search(&span.series).is_ok(),
+                None => true,
+            };
+            tombstone.range.overlaps(plan.range) && spans.iter().any(named)
+        };
+        !scope.range.covers(plan.range) || self.source.tombstones.iter().any(touches)
+    }
+
+    /// Leaves the page behind of which [`whole_page_end`](Self::whole_page_end) told.
+    pub(in crate::merge) fn take_page(&mut self) -> Option<WholePage> {
+        let Data::Segment(segment, _) = &self.source.data else {
+            return None;
+        };
+        let segment = segment.clone();
+        let (page, spans) = match self.page.take() {
+            Some(page) => (page.page, page.spans),
+            None => {
+                let plan = self.pages.pop_front()?;
+                (plan.page, self.spans[plan.spans].to_vec())
+            }
+        };
+        let mut runs: Vec<SeriesRun> = Vec::with_capacity(spans.len());
+        for span in spans {
+            let rows = span.end - span.start;
+            match runs.last_mut() {
+                // A tombstone between two rows of a series parts spans and cuts nothing out.
+                Some(run) if run.series == span.series => run.rows += rows,
+                _ => runs.push(SeriesRun {
+                    series: span.series,
+                    rows,
+                }),
+            }
+        }
+        Some(WholePage {
+            segment,
+            group: self.group,
+            page,
+            runs,
+        })
+    }
+}
+
+/// Encoded bytes of a page in the column that has most.
+fn largest_bytes(segment: &Segment, group: usize, page: usize, scope: &Scope) -> Result<u32> {
+    let mut largest = 0;
+    for column in &scope.columns {
+        let metas = segment.pages(group, column.id)?;
+        let meta = metas.as_ref().and_then(|metas| metas.get(page));
+        largest = largest.max(meta.map_or(0, |meta| meta.bytes));
+    }
+    Ok(largest)
+}
+
+/// Whether `spans`, which do not overlap, are all of so many rows.
+pub(super) fn are_all(spans: &[Span], rows: usize) -> bool {
+    let counted = spans.iter().map(|span| (span.end - span.start) as usize);
+    counted.sum::<usize>() == rows
+}

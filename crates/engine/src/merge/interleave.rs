@@ -1,0 +1,255 @@
+//! Rows of one series that alternate between sources every few rows, as late rows do.
+//!
+//! The heap would be asked once for every row or two. Here the rows in hand of one series are put
+//! in order in one go: the longest list is walked along, the rows of all others, sorted once, are
+//! fitted in, and what comes out is a list of slices. Rows that stand in several sources are
+//! settled field by field, as in [`overlay`](super::overlay).
+
+use super::Merge;
+use super::assemble::Assembler;
+use super::block::Block;
+use super::gather::{self, Part};
+use super::key::Key;
+use crate::error::Result;
+use arrow_array::Array;
+use marigram_model::{SeriesId, SeriesRun};
+use std::sync::Arc;
+
+/// A source gives fewer rows than this before another comes: it is worth putting them in order in
+/// one go.
+const SHORT_ROWS: usize = 48;
+
+/// A row that is not of the longest list: its time, whose it is, and its place among theirs.
+type Other = (i64, u32, u32);
+
+/// A source that has rows of the series in hand.
+struct Member {
+    cursor: u32,
+    block: Arc<Block>,
+    /// The first row ahead, in its block.
+    start: u32,
+}
+
+impl Merge {
+    /// Puts the rows in hand of the first source's series in order, as far as that can be told, and
+    /// takes them; `false` where the first source has many rows before the next one comes, and
+    /// nothing was done. The first head must be exact.
+    pub(super) fn take_interleaved(&mut self, bound: Key) -> Result<bool> {
+        let Some((_, first)) = self.heap.first() else {
+            return Ok(false);
+        };
+        let (series, _, times) = self.cursors[first as usize].ahead();
+        let comes_soon = bound.series() == Some(series)
+            && times
+                .get(SHORT_ROWS)
+                .is_none_or(|time| bound.time() <= *time);
+        if !comes_soon {
+            return Ok(false);
+        }
+        let last = times.len().min(self.assembler.batch_rows().max(SHORT_ROWS));
+        let end = times[last - 1];
+        let (members, end) = self.gather_members(series, end)?;
+        self.order(series, members, end);
+        Ok(true)
+    }
+
+    /// Takes all sources out of the heap that have rows of `series` up to `end`, and gives them
+    /// with the time up to which all of their rows are in hand.
+    fn gather_members(&mut self, series: SeriesId, mut end: i64) -> Result<(Vec<Member>, i64)> {
+        let mut members = Vec::new();
+        while let Some((head, at)) = self.heap.first() {
+            if head.key > Key::new(series, end) {
+                break;
+            }
+            let cursor = &mut self.cursors[at as usize];
+            if !head.exact {
+                cursor.open(&self.scope)?;
+                self.heap.replace_first(cursor.head());
+                continue;
+            }
+            self.heap.replace_first(None);
+            let block = cursor.block(&self.scope)?;
+            let (_, start, times) = cursor.ahead();
+            if let Some(last) = times.last().filter(|_| cursor.may_go_on()) {
+                end = end.min(*last);
+            }
+            members.push(Member {
+                cursor: at,
+                block,
+                start: start as u32,
+            });
+        }
+        Ok((members, end))
+    }
+
+    /// Hands the members' rows up to `end` to the assembler, and puts the members back.
+    fn order(&mut self, series: SeriesId, mut members: Vec<Member>, end: i64) {
+        let Self {
+            cursors,
+            heap,
+            assembler,
+            scope,
+            ..
+        } = self;
+        // The newest first, so that of equal rows the first one wins.
+        members.sort_by_key(|m| std::cmp::Reverse(cursors[m.cursor as usize].rank()));
+        let ahead: Vec<&[i64]> = members
+            .iter()
+            .map(|member| {
+                let times = cursors[member.cursor as usize].ahead().2;
+                &times[..times.partition_point(|time| *time <= end)]
+            })
+            .collect();
+        let longest = (0..ahead.len()).max_by_key(|at| ahead[*at].len());
+        let longest = longest.unwrap_or_default();
+        let mut others: Vec<Other> = Vec::new();
+        for (at, times) in ahead.iter().enumerate().filter(|(at, _)| *at != longest) {
+            let rows = times.iter().enumerate();
+            others.extend(rows.map(|(row, time)| (*time, at as u32, row as u32)));
+        }
+        // Sorted lists one after the other are what a stable sort is quick at. The newest of equal
+        // rows stays first.
+        others.sort_by_key(|other| other.0);
+        let mut walk = Walk {
+            series,
+            members: &members,
+            assembler,
+            parts: Vec::with_capacity(2 * others.len() + 1),
+            equal: Vec::new(),
+        };
+        let given_way = walk.run(ahead[longest], longest as u32, &others);
+        scope.metrics.add_merged(given_way);
+        let taken: Vec<usize> = ahead.iter().map(|times| times.len()).collect();
+        for (member, taken) in members.iter().zip(taken) {
+            let cursor = &mut cursors[member.cursor as usize];
+            cursor.skip(taken);
+            if let Some(head) = cursor.head() {
+                heap.push(head, member.cursor);
+            }
+        }
+    }
+}
+
+/// The rows of a series on their way to the assembler.
+struct Walk<'a> {
+    series: SeriesId,
+    members: &'a [Member],
+    assembler: &'a mut Assembler,
+    /// Slices in order; `block` is the number of the member.
+    parts: Vec<Part>,
+    /// Who has the row that is looked at, and where; newest first.
+    equal: Vec<(u32, u32)>,
+}
+
+impl Walk<'_> {
+    /// Fits `others` into `times`, the rows of member `longest`. Gives how many rows gave way to
+    /// others.
+    fn run(&mut self, times: &[i64], longest: u32, others: &[Other]) -> u64 {
+        let (mut row, mut at, mut given_way) = (0, 0, 0);
+        while let Some((time, _, _)) = others.get(at).copied() {
+            let before = rows_before(&times[row..], time);
+            self.push(longest, row, before);
+            row += before;
+            self.equal.clear();
+            while let Some((_, member, place)) = others.get(at).filter(|other| other.0 == time) {
+                self.equal.push((*member, *place));
+                at += 1;
+            }
+            if times.get(row) == Some(&time) {
+                let newer = self.equal.partition_point(|(member, _)| *member < longest);
+                self.equal.insert(newer, (longest, row as u32));
+                row += 1;
+            }
+            given_way += self.equal.len() as u64 - 1;
+            let (member, place) = self.equal[0];
+            if self.equal.len() == 1 || self.members[member as usize].carries_all() {
+                self.push(member, place as usize, 1);
+            } else {
+                self.push_merged();
+            }
+        }
+        self.push(longest, row, times.len() - row);
+        self.hand_over();
+        given_way
+    }
+
+    /// Adds rows of a member, counted from the first one ahead.
+    fn push(&mut self, member: u32, row: usize, len: usize) {
+        if len > 0 {
+            let part = Part {
+                block: member,
+                start: self.members[member as usize].start + row as u32,
+                len: len as u32,
+            };
+            gather::extend(&mut self.parts, part);
+        }
+    }
+
+    /// Adds a row that several members have, field by field.
+    fn push_merged(&mut self) {
+        self.hand_over();
+        let holders = || {
+            self.equal.iter().map(|(member, row)| {
+                let member = &self.members[*member as usize];
+                (&member.block, (member.start + row) as usize)
+            })
+        };
+        let run = SeriesRun {
+            series: self.series,
+            rows: 1,
+        };
+        self.assembler.push_merged(run, |column| match column {
+            None => holders().next(),
+            Some(column) => holders().find(|(block, row)| {
+                let array = block.columns[column].as_ref();
+                array.is_some_and(|array| !array.is_null(*row))
+            }),
+        });
+    }
+
+    fn hand_over(&mut self) {
+        let block = |at: u32| &self.members[at as usize].block;
+        self.assembler.push_parts(&self.parts, block, self.series);
+        self.parts.clear();
+    }
+}
+
+impl Member {
+    /// Whether none of its rows lacks a field.
+    fn carries_all(&self) -> bool {
+        let mut columns = self.block.columns.iter();
+        columns.all(|column| {
+            column
+                .as_ref()
+                .is_some_and(|column| column.null_count() == 0)
+        })
+    }
+}
+
+/// How many of `times`, which are ascending, are before `time`: looked for from the start, in
+/// steps that double, for it is mostly near.
+fn rows_before(times: &[i64], time: i64) -> usize {
+    let mut step = 1;
+    while times.get(step - 1).is_some_and(|at| *at < time) {
+        step *= 2;
+    }
+    let from = step / 2;
+    let until = times.len().min(step);
+    from + times[from..until].partition_point(|at| *at < time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_before_a_time_are_counted_near_and_far() {
+        for len in 0..40i64 {
+            let times: Vec<i64> = (0..len).map(|at| at * 2).collect();
+            for time in -1..=2 * len {
+                let expected = times.iter().filter(|at| **at < time).count();
+                assert_eq!(rows_before(&times, time), expected, "{len} {time}");
+            }
+        }
+    }
+}
