@@ -12,7 +12,7 @@ use crate::shard::{Maintenance, Shard};
 use crate::stats::add;
 use crate::view::OpenSegment;
 use marigram_manifest::{Edit, Partition, SegmentId, SegmentMeta, State};
-use marigram_model::{TableId, TableOptions, TimeRange};
+use marigram_model::{ColumnCodec, FieldColumn, TableId, TableOptions, TableSchema, TimeRange};
 use parking_lot::MutexGuard;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,13 +95,17 @@ impl Shard {
             let holding = segments.filter(|segment| segment.tables.contains(&table));
             holding.map(|segment| segment.partition).collect()
         };
+        // Nothing tells whether the pages of a segment are as the settings ask by now.
+        let anew = live
+            .get(&table)
+            .is_some_and(|schema| asks_for_a_form(schema));
         let mut all = TableCompaction::default();
         for partition in partitions {
             let mut maintenance = self.maintenance.lock();
             self.check_lasting()?;
             let manifest = self.durable.lock().manifest.state().clone();
             let input = input(&manifest, &tables, &maintenance);
-            let Some(plan) = pick_table(&input, &manner.options, table, partition) else {
+            let Some(plan) = pick_table(&input, &manner.options, table, partition, anew) else {
                 continue;
             };
             match self.compact(&plan, &mut maintenance, live, &tables, manner)? {
@@ -246,6 +250,18 @@ fn options_of(live: &LiveTables) -> Tables {
     live.iter()
         .map(|(table, schema)| (*table, schema.options.clone()))
         .collect()
+}
+
+/// Whether a table's settings name a form of its pages.
+fn asks_for_a_form(schema: &TableSchema) -> bool {
+    let usual = TableOptions {
+        partition_ns: schema.options.partition_ns,
+        ttl_ns: schema.options.ttl_ns,
+        identity: schema.options.identity,
+        ..TableOptions::default()
+    };
+    let named = |field: &FieldColumn| field.codec != ColumnCodec::default();
+    schema.options != usual || schema.fields.iter().any(named)
 }
 
 /// A version, as the picker sees it.

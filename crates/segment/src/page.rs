@@ -253,6 +253,11 @@ pub(crate) fn decode_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<
     to_array(kind, values, page.nulls, rows)
 }
 
+/// How the values of a page are encoded and compressed.
+pub(crate) fn page_header(bytes: &[u8], kind: FieldType, rows: usize) -> Result<Header, Damage> {
+    Ok(open_page(bytes, kind, rows)?.header)
+}
+
 /// How a page stands in its file; only strings and bytes must be decoded for that.
 pub(crate) fn page_info(bytes: &[u8], kind: FieldType, rows: usize) -> Result<PageInfo, Damage> {
     let page = open_page(bytes, kind, rows)?;

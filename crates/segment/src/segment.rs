@@ -5,10 +5,10 @@ use crate::layout::{
     GroupPlaces, HEADER_BYTES, PageMeta, Place, RowGroup, SegmentSummary, TRAILER_BYTES,
     check_footer, check_header, footer_bytes, read_directory, read_footer, read_index,
 };
-use crate::page::{PageInfo, check_page, decode_page, page_info};
+use crate::page::{PageInfo, check_page, decode_page, page_header, page_info};
 use crate::writer::summary_of;
 use arrow_array::ArrayRef;
-use marigram_codec::frame;
+use marigram_codec::{Header, frame};
 use marigram_env::{File, FileSystem};
 use marigram_model::{ColumnId, FieldType, SeriesRun, TableId};
 use std::ops::Range;
@@ -284,6 +284,24 @@ impl Segment {
     ) -> Result<PageInfo, SegmentError> {
         let (meta, kind, bytes) = self.page_bytes(row_group, column, page)?;
         page_info(&bytes, kind, meta.rows as usize)
+            .map_err(|damage| damage.at(&self.path, meta.offset))
+    }
+
+    /// How a page's values are encoded and compressed; nothing is decoded for it.
+    ///
+    /// # Errors
+    /// As [`read_page`](Self::read_page).
+    ///
+    /// # Panics
+    /// As [`read_page`](Self::read_page).
+    pub fn page_header(
+        &self,
+        row_group: usize,
+        column: ColumnId,
+        page: usize,
+    ) -> Result<Header, SegmentError> {
+        let (meta, kind, bytes) = self.page_bytes(row_group, column, page)?;
+        page_header(&bytes, kind, meta.rows as usize)
             .map_err(|damage| damage.at(&self.path, meta.offset))
     }
 

@@ -34,14 +34,15 @@ pub(crate) fn pick(input: &PickInput<'_>, options: &PickOptions, turn: u64) -> O
 }
 
 /// What makes one segment in order of all that a table has in a partition; `None` where it is that
-/// already.
+/// already, unless it is to be written `anew`.
 pub(crate) fn pick_table(
     input: &PickInput<'_>,
     options: &PickOptions,
     table: TableId,
     partition: Partition,
+    anew: bool,
 ) -> Option<Plan> {
-    Candidates { input, options }.table(table, partition)
+    Candidates { input, options }.table(table, partition, anew)
 }
 
 fn by_policy(candidates: &Candidates<'_>, turn: u64) -> Option<Plan> {

@@ -81,6 +81,7 @@ impl Version {
             &PickOptions::of(Policy::Balance),
             TableId(table),
             partition,
+            false,
         )?;
         Some((plan.kind, plan.inputs.iter().map(|id| id.0).collect()))
     }

@@ -14,9 +14,10 @@ use crate::merge::{
     CopyRule, Merge, MergeOptions, Piece, ScanMetrics, Source, WholePage, columns_of,
 };
 use crate::view::OpenSegment;
+use marigram_codec::{Choice, Goal};
 use marigram_env::FileSystem;
 use marigram_manifest::{Edit, Partition, SegmentId, SegmentMeta, Tombstone};
-use marigram_model::{SortedRows, TableId, TableOptions, TableSchema};
+use marigram_model::{ColumnCodec, SortedRows, TableId, TableOptions, TableSchema};
 use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter, TableLayout};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -178,20 +179,22 @@ fn write_table(table: TableId, sources: Vec<Source>, output: &mut Output<'_>) ->
 
 /// Which pages are copied. Half-full ones are, so that a page of which each compaction changed a
 /// neighbour is not encoded again and again; in a cold result, which stays, only full ones, and
-/// none where the table's settings ask for encodings that its pages need not have.
+/// none where it is to be smaller than what is at hand. Pages must stand as the table's settings
+/// ask, where they name encodings or compressors.
 fn copy_rule(layout: &TableLayout, options: &SegmentOptions, cold: bool) -> CopyRule {
     let most = u32::try_from(options.row_group_rows).unwrap_or(u32::MAX);
     let full = (layout.page_bytes / 8).min(most).max(1);
     let least = if cold { full } else { full.div_ceil(2) };
-    let anew = cold && *layout != TableLayout::auto(layout.page_bytes, layout.columns.len());
+    let anew = layout.time.goal == Goal::Small;
+    let codec = |choice: &Choice| ColumnCodec {
+        encoding: choice.encoding,
+        compressor: choice.compressor,
+    };
     CopyRule {
         rows: if anew { 1..=0 } else { least..=full },
         // Text is encoded to a fraction of its size.
-        bytes_min: if anew {
-            u32::MAX
-        } else {
-            layout.page_bytes.max(1)
-        },
+        bytes_min: layout.page_bytes.max(1),
+        codecs: layout.columns.iter().map(codec).collect(),
     }
 }
 

@@ -246,7 +246,7 @@ proptest! {
                 unreadable: &BTreeSet::new(),
                 flushed_sequence: files.state.flushed_sequence,
             };
-            pick_table(&input, &PickOptions::of(Policy::Balance), TABLE, partition)
+            pick_table(&input, &PickOptions::of(Policy::Balance), TABLE, partition, false)
         };
         if let Some(plan) = picked(&files) {
             let edit = files.run(&plan, false).unwrap().unwrap();

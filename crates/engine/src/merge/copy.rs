@@ -8,8 +8,8 @@ use super::Merge;
 use crate::error::{EngineError, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use marigram_model::{ColumnId, SeriesRun, SortedRows};
-use marigram_segment::{PageSource, Segment};
+use marigram_model::{ColumnCodec, ColumnId, SeriesRun, SortedRows};
+use marigram_segment::{PageSource, Segment, SegmentColumn};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -21,6 +21,35 @@ pub(crate) struct CopyRule {
     /// A page with fewer rows still counts as full when one of its columns has so many encoded
     /// bytes: pages of long texts are cut by bytes.
     pub bytes_min: u32,
+    /// Of each column of the merge how its pages must be encoded and compressed, where that is
+    /// asked for. None at all: any form will do.
+    pub codecs: Vec<ColumnCodec>,
+}
+
+impl CopyRule {
+    /// Whether the values of a page of a segment stand there as is asked for.
+    pub(super) fn suits(
+        &self,
+        segment: &Segment,
+        group: usize,
+        page: usize,
+        columns: &[SegmentColumn],
+    ) -> Result<bool> {
+        for (codec, column) in self.codecs.iter().zip(columns) {
+            if *codec == ColumnCodec::default() {
+                continue;
+            }
+            let header = segment.page_header(group, column.id, page)?;
+            let differs = codec.encoding.is_some_and(|asked| asked != header.encoding)
+                || codec
+                    .compressor
+                    .is_some_and(|asked| asked != header.compressor);
+            if differs {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// What a merge gives to those who can copy pages.

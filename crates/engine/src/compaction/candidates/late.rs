@@ -110,6 +110,7 @@ impl<'a> Candidates<'a> {
         &self,
         table: TableId,
         partition: Partition,
+        anew: bool,
     ) -> Option<Plan> {
         let holds = |segment: &&SegmentMeta| {
             segment.partition == partition && segment.tables.contains(&table)
@@ -136,7 +137,8 @@ impl<'a> Candidates<'a> {
         }
         let bytes: u64 = inputs.iter().map(|segment| segment.bytes).sum();
         let fewest = bytes.div_ceil(self.options.segment_bytes_max.max(1)).max(1);
-        let due = inputs.len() as u64 > fewest
+        let due = (anew && !inputs.is_empty())
+            || inputs.len() as u64 > fewest
             || inputs.iter().any(|segment| {
                 let tombstones = &self.input.tombstones;
                 segment.space == Space::Unsequence

@@ -108,8 +108,17 @@ fn changes_apply_from_the_next_flush_on() {
     engine.compact().unwrap();
     let merged = segments(&engine)[0];
     let x = pages(&engine, merged, 1);
-    assert_eq!(sizes(&x), [256, 256, 108]);
+    assert_eq!(sizes(&x).iter().sum::<u32>(), 620);
     assert!(x.iter().all(|page| page.1 == "RUNS+ZSTD"), "{x:?}");
+
+    // On demand also where there is one segment already, and with pages that are full.
+    let whole = codec(Encoding::Plain, Compressor::Zstd);
+    let set = TableChange::SetCodec("x".to_owned(), whole);
+    engine.alter_table("db", "t", &set).unwrap();
+    engine.compact_table("db", "t").unwrap();
+    let x = pages(&engine, segments(&engine)[0], 1);
+    assert_eq!(sizes(&x), [256, 256, 108]);
+    assert!(x.iter().all(|page| page.1 == "PLAIN+ZSTD"), "{x:?}");
     assert_eq!(read(&engine, "t").len(), 620);
 }
 

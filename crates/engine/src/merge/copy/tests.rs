@@ -52,6 +52,7 @@ fn pieces(given: &[Given], tombstones: &[Arc<Tombstone>]) -> (Rows, usize) {
     let rule = CopyRule {
         rows: 4..=8,
         bytes_min: u32::MAX,
+        codecs: Vec::new(),
     };
     let (mut all, mut copied) = (Vec::new(), 0);
     while let Some(piece) = merge.next_piece(&rule).unwrap() {

@@ -44,7 +44,8 @@ impl Cursor {
             || largest_bytes(segment, self.group, page, scope)? >= rule.bytes_min;
         let suits = full
             && rows <= *rule.rows.end() as usize
-            && segment.row_groups()[self.group].columns == scope.columns;
+            && segment.row_groups()[self.group].columns == scope.columns
+            && rule.suits(segment, self.group, page, &scope.columns)?;
         Ok(spans
             .last()
             .filter(|_| suits)
