@@ -70,7 +70,7 @@ impl Database {
             flush_bytes_max: 16 << 20,
             flush_age_max: None,
             background_threads: 0,
-            segment: marigram_segment::SegmentOptions::default(),
+            ..EngineOptions::default()
         };
         let engine = Engine::open(Env::real(), &dir.path().join("data"), options)
             .map_err(|error| internal(error.to_string()))?;

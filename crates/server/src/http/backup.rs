@@ -84,7 +84,7 @@ mod tests {
         let allowed = Path::new("/var/backups");
         let folder = |asked: &str| {
             let asked = Some(PathBuf::from(asked)).filter(|_| asked != "-");
-            super::folder(Some(allowed), asked).ok()
+            folder(Some(allowed), asked).ok()
         };
         assert_eq!(folder("-"), Some("/var/backups".into()));
         assert_eq!(folder(""), Some("/var/backups".into()));
