@@ -80,7 +80,7 @@ pub(crate) fn to_service(error: Error) -> ServiceError {
             position: None,
             sqlstate: "22023",
         },
-        Error::Runtime(_) => ServiceError::Internal(error.to_string()),
+        Error::Runtime(_) | Error::Spill(_) => ServiceError::Internal(error.to_string()),
     }
 }
 
