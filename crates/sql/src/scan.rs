@@ -6,6 +6,7 @@
 
 use crate::error::SqlError;
 use crate::rows::{Source, to_batch};
+use arrow::array::Array;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::stats::Precision;
@@ -311,7 +312,7 @@ impl Reader {
                 batch.slice(0, len)
             });
             let failed = batch.is_err();
-            let batch_bytes = batch.as_ref().map_or(0, RecordBatch::get_array_memory_size);
+            let batch_bytes = batch.as_ref().map_or(0, bytes_of);
             bytes += batch_bytes;
             batches.push_back((batch, self.held(batch_bytes)));
             if failed {
@@ -325,6 +326,15 @@ impl Reader {
         let reader = (self.rows_left > 0).then_some(self);
         Step { batches, reader }
     }
+}
+
+/// Bytes of a batch's own rows: not of the larger buffers that its arrays may be slices of.
+fn bytes_of(batch: &RecordBatch) -> usize {
+    let columns = batch.columns().iter().map(|values| {
+        let sliced = values.to_data().get_slice_memory_size();
+        sliced.unwrap_or_else(|_| values.get_array_memory_size())
+    });
+    columns.sum()
 }
 
 struct ReadAhead {
