@@ -11,6 +11,7 @@ mod backups;
 mod changes;
 mod checks;
 mod machine;
+mod moments;
 mod trouble;
 mod workload;
 

@@ -15,11 +15,12 @@ mod workload;
 use marigram::{Durability, OpenOptions};
 use workload::{Plan, run};
 
-const LIMIT: usize = 64 << 20;
+/// The code alone takes a good part of it.
+const LIMIT: usize = 256 << 20;
 
 #[test]
 fn writing_while_aggregates_run_stays_under_the_ceiling() {
-    let rows = if cfg!(debug_assertions) { 1000 } else { 8000 };
+    let rows = if cfg!(debug_assertions) { 1000 } else { 20_000 };
     let plan = Plan {
         devices: 500,
         rows,
@@ -31,7 +32,8 @@ fn writing_while_aggregates_run_stays_under_the_ceiling() {
             .query_threads(2)
             .background_threads(2)
             .durability(Durability::Os)
-            .memory_limit(LIMIT),
+            .memory_limit(LIMIT)
+            .whole_process(true),
     };
     let dir = tempfile::tempdir().unwrap();
     allocator::give_back_soon();
@@ -40,8 +42,7 @@ fn writing_while_aggregates_run_stays_under_the_ceiling() {
     assert_eq!(outcome.found, outcome.sent, "nothing is lost");
     assert!(outcome.answers[0] > 0, "{outcome:?}");
     assert!(outcome.accounted_max <= LIMIT / 10 * 11, "{outcome:?}");
-    let grown = outcome.resident_max.saturating_sub(outcome.resident_before);
-    assert!(grown <= LIMIT / 10 * 11, "{grown} bytes: {outcome:?}");
+    assert!(outcome.resident_max <= LIMIT / 10 * 11, "{outcome:?}");
     assert!(
         std::fs::read_dir(dir.path().join("spill"))
             .unwrap()

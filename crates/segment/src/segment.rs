@@ -3,10 +3,9 @@
 use crate::error::{Damage, SegmentError};
 use crate::layout::{
     GroupPlaces, HEADER_BYTES, PageMeta, Place, RowGroup, SegmentSummary, TRAILER_BYTES,
-    check_footer, check_header, footer_bytes, read_directory, read_footer, read_index,
+    check_footer, check_header, footer_bytes, read_directory, read_footer, read_index, summary_of,
 };
 use crate::page::{PageInfo, check_page, decode_page, page_header, page_info};
-use crate::writer::summary_of;
 use arrow_array::ArrayRef;
 use marigram_codec::{Header, frame};
 use marigram_env::{File, FileSystem};

@@ -9,7 +9,7 @@ mod copy;
 use crate::error::SegmentError;
 use crate::layout::{
     GroupPlaces, PageMeta, Place, RowGroup, SegmentColumn, SegmentSummary, TRAILER_BYTES, header,
-    trailer, write_directory, write_footer, write_index,
+    summary_of, trailer, write_directory, write_footer, write_index,
 };
 use crate::options::{PageLimits, SegmentOptions, TableLayout};
 use crate::page::encode_page;
@@ -401,37 +401,4 @@ fn text_offsets(column: &ArrayRef) -> Option<&[i32]> {
         DataType::Binary => Some(column.as_binary::<i32>().offsets()),
         _ => None,
     }
-}
-
-/// What row groups hold as a whole.
-pub(crate) fn summary_of<'a>(
-    groups: impl Iterator<Item = &'a RowGroup>,
-    bytes: u64,
-) -> SegmentSummary {
-    let empty = TimeRange {
-        min: i64::MAX,
-        max: i64::MIN,
-    };
-    let (series_min, series_max) = (SeriesId(u32::MAX), SeriesId(0));
-    let mut all = SegmentSummary {
-        rows: 0,
-        bytes,
-        tables: Vec::new(),
-        range: empty,
-        series_min,
-        series_max,
-    };
-    for group in groups {
-        all.rows += u64::from(group.rows);
-        if all.tables.last() != Some(&group.table) {
-            all.tables.push(group.table);
-        }
-        all.range = all.range.union(group.range);
-        all.series_min = all.series_min.min(group.series_min);
-        all.series_max = all.series_max.max(group.series_max);
-    }
-    if all.rows == 0 {
-        all.series_min = SeriesId(0);
-    }
-    all
 }

@@ -5,36 +5,18 @@
 //! or, where the end of it alone was in doubt, is as good as any other.
 
 use super::machine::{Checked, DATABASE, Machine};
+use super::moments::Moment;
 use super::trouble::Trouble;
-use crate::oracle::{History, Oracle, Strictness, observe};
+use crate::oracle::{History, Strictness, observe};
 use marigram_engine::backup::{self, BackupOptions};
 use marigram_engine::{Engine, EngineError, EngineOptions};
 use marigram_env::{Clock as _, Env, FileSystem as _};
 use rand::RngExt as _;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 const FOLDER: &str = "/backups";
 const RESTORED: &str = "/restored";
-
-/// What the backups of a machine must be.
-#[derive(Debug, Default)]
-pub(super) struct Backups {
-    /// By number.
-    moments: BTreeMap<u64, Moment>,
-    /// Whether a backup failed in this life.
-    failed: bool,
-    /// Whether moments are remembered wrongly, so that comparisons must fail.
-    pub misremember: bool,
-}
-
-/// A backup.
-#[derive(Debug)]
-struct Moment {
-    state: Oracle,
-    /// Whether it must be listed: otherwise it may have come to be or not, or be pruned or not.
-    is_sure: bool,
-}
 
 impl Machine {
     /// Takes a backup.

@@ -1,7 +1,7 @@
 //! A simulated machine with a data directory, and its lives.
 
-use super::backups::Backups;
 use super::checks::{check_files, check_random_read};
+use super::moments::Backups;
 use super::trouble::Trouble;
 use super::workload::{Action, START_NS, Workload};
 use crate::oracle::{History, ReadError, Strictness, observe};

@@ -493,9 +493,7 @@ async fn a_connection_that_asks_for_nothing_is_closed_and_one_that_waits_for_row
     // Its place is free again, though both places were taken.
     assert_eq!(ask(http, "GET /ping", &[], b"").await.status, 204);
     let mut bytes = [0; 1 << 16];
-    let end = async {
-        while endless.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
-    };
+    let end = async { while endless.read(&mut bytes).await.is_ok_and(|read| read > 0) {} };
     let ended = tokio::time::timeout(Duration::from_millis(500), end).await;
     assert!(ended.is_err(), "an answer under way keeps its connection");
     assert_eq!(fake.alive.load(Ordering::SeqCst), 1);

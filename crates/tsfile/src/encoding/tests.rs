@@ -1,3 +1,5 @@
+//! Encoded values come back, and damage is an error.
+
 use super::*;
 use proptest::prelude::*;
 
