@@ -50,6 +50,7 @@ pub use chunk::Chunk;
 pub use engine::{Engine, RejectedRow, WriteOptions, WriteReport};
 pub use error::{EngineError, Result};
 pub use filter::{SeriesSelection, TagFilter};
+pub use marigram_series_index::{PatternError, TableMemory, ValueTest};
 pub use memory::{Holder, MemoryAccountant};
 pub use options::{Durability, EngineOptions};
 pub use scan::{ColumnBounds, ScanMetrics, ScanPartition, ScanRequest};
