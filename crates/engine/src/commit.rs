@@ -35,6 +35,7 @@ pub(crate) struct PendingWrite {
     /// Memory taken for the rows.
     pub bytes: usize,
     /// Keeps series that are retired before the commit readable by their ids.
+    #[expect(dead_code, reason = "it is held for as long as the write waits")]
     pub pin: Option<Pin>,
 }
 

@@ -20,8 +20,8 @@ use std::sync::Arc;
 pub(crate) type LiveTables = HashMap<TableId, Arc<TableSchema>>;
 
 /// By what the series of a table are told apart.
-pub(crate) fn identity_of(_: &TableSchema) -> SeriesIdentity {
-    SeriesIdentity::Plain
+pub(crate) fn identity_of(schema: &TableSchema) -> SeriesIdentity {
+    schema.options.identity
 }
 
 impl Shard {
@@ -89,8 +89,11 @@ impl Shard {
         if !self.index.read().retired().is_empty() {
             self.index.write().sweep();
         }
-        // The delete that ended series is to be durable before their end is.
-        self.sync()?;
+        // The delete that ended series is to be durable before their end is. During recovery there
+        // is no log yet: what is replayed is durable.
+        if self.log.get().is_some() {
+            self.sync()?;
+        }
         let mut durable = self.durable.lock();
         let mut log = if let Some(log) = durable.series_log.take() {
             log
