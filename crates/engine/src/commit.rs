@@ -8,7 +8,8 @@
 use crate::error::{EngineError, Result};
 use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
-use marigram_model::{ColumnId, TableId, TagKey};
+use marigram_model::{ColumnId, TableId, TagKey, TimeRange};
+use marigram_series_index::Pin;
 use marigram_wal::DeleteEntry;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -33,6 +34,9 @@ pub(crate) struct PendingWrite {
     pub columns: Vec<(ColumnId, ArrayRef)>,
     /// Memory taken for the rows.
     pub bytes: usize,
+    /// Keeps series that are retired before the commit readable by their ids.
+    #[expect(dead_code, reason = "it is held for as long as the write waits")]
+    pub pin: Option<Pin>,
 }
 
 /// What is to be committed.
@@ -55,6 +59,12 @@ impl Ticket {
     /// The change; the leader takes it once.
     pub fn take(&self) -> Option<Change> {
         self.change.lock().take()
+    }
+
+    /// Whether it waits to delete all rows of series, which ends the series.
+    pub fn ends_series(&self) -> bool {
+        let change = self.change.lock();
+        matches!(&*change, Some(Change::Delete(delete)) if delete.range == TimeRange::ALL)
     }
 
     /// Decides it; the first decision stays.

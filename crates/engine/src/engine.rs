@@ -127,9 +127,13 @@ impl Engine {
         spec: &TableSpec,
         if_not_exists: bool,
     ) -> Result<Arc<TableSchema>> {
-        self.writable()?
-            .schemas
-            .create_table(database, spec, if_not_exists)
+        let inner = self.writable()?;
+        let schema = inner.schemas.create_table(database, spec, if_not_exists)?;
+        for index in &inner.indexes {
+            let identity = crate::flush::identity_of(&schema);
+            index.write().set_identity(schema.id, identity);
+        }
+        Ok(schema)
     }
 
     /// Changes a table.
@@ -189,7 +193,8 @@ impl Engine {
         write::write(self.writable()?, database, batch, options)
     }
 
-    /// Deletes the rows of the series that match, in a range of time.
+    /// Deletes the rows of the series that match, in a range of time. With [`TimeRange::ALL`] the
+    /// series go with their rows: they leave the index, and the same tags make new ones.
     ///
     /// # Errors
     /// If there is no such table, or writes are refused.
@@ -238,6 +243,12 @@ impl Engine {
     pub fn snapshot(&self, database: &str, table: &str) -> Result<TableSnapshot> {
         let inner = self.opened()?;
         let schema = inner.schemas.table(database, table)?;
+        // Before the views, so that no series of theirs goes before the snapshot holds it.
+        let pins: Vec<_> = inner
+            .indexes
+            .iter()
+            .map(|index| index.read().pin())
+            .collect();
         let views = inner
             .shards
             .iter()
@@ -249,13 +260,10 @@ impl Engine {
             .iter()
             .map(|shard| shard.last.clone())
             .collect();
-        Ok(TableSnapshot::new(
-            schema,
-            views,
-            series,
-            last,
-            inner.context.memory.clone(),
-        ))
+        let memory = inner.context.memory.clone();
+        let snapshot = TableSnapshot::new(schema, views, series, last, memory);
+        drop(pins);
+        Ok(snapshot)
     }
 
     /// Everything acknowledged is in segments when it returns.

@@ -1,7 +1,7 @@
 //! Which series: filters over tags, evaluated on the series index as sets.
 
 use marigram_model::{TableId, TagValue};
-use marigram_series_index::SeriesIndex;
+use marigram_series_index::{SeriesIndex, ValueTest};
 use roaring::RoaringBitmap;
 
 /// Which series, by their tags. Ordinals are those of the schema.
@@ -13,6 +13,9 @@ pub enum TagFilter {
     None,
     /// Tag equals one of the values.
     In(u16, Vec<TagValue>),
+    /// Tag has a value that meets the test. The test is made once for each value, not for each
+    /// series.
+    Matches(u16, ValueTest),
     /// The series has no value of the tag.
     IsNull(u16),
     /// The series has a value of the tag.
@@ -54,6 +57,7 @@ impl TagFilter {
                 .iter()
                 .map(|value| index.with_value(table, *tag, value.as_ref()))
                 .fold(RoaringBitmap::new(), |all, series| all | series),
+            Self::Matches(tag, test) => index.matching(table, *tag, test),
             Self::IsNull(tag) => index.all(table) - index.with_tag(table, *tag),
             Self::IsNotNull(tag) => index.with_tag(table, *tag),
             Self::And(filters) => {
@@ -127,6 +131,13 @@ mod tests {
         assert!(series(&TagFilter::None).is_empty());
         assert_eq!(series(&site(&["a"])), [0, 1]);
         assert_eq!(series(&site(&["a", "b", "c"])), [0, 1, 2]);
+        let like = |pattern| TagFilter::Matches(0, ValueTest::like(pattern, true).unwrap());
+        assert_eq!(series(&like("A%")), [0, 1]);
+        assert_eq!(
+            series(&TagFilter::Not(Box::new(like("A%")))),
+            [2, 3],
+            "not three-valued"
+        );
         assert_eq!(series(&TagFilter::IsNull(0)), [3]);
         assert_eq!(series(&TagFilter::IsNotNull(0)), [0, 1, 2]);
         assert_eq!(

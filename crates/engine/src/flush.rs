@@ -11,13 +11,18 @@ mod write;
 use crate::error::{EngineError, Result};
 use crate::shard::{Frozen, Shard};
 use marigram_manifest::{Edit, SegmentMeta, Tombstone};
-use marigram_model::{TableId, TableSchema};
-use marigram_series_index::SeriesLog;
+use marigram_model::{SeriesIdentity, TableId, TableSchema};
+use marigram_series_index::{LogPosition, SeriesLog};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Tables that exist, by id.
 pub(crate) type LiveTables = HashMap<TableId, Arc<TableSchema>>;
+
+/// By what the series of a table are told apart.
+pub(crate) fn identity_of(schema: &TableSchema) -> SeriesIdentity {
+    schema.options.identity
+}
 
 impl Shard {
     /// Flushes the oldest frozen memtable; says whether there was one. After a failure writes are
@@ -52,7 +57,7 @@ impl Shard {
     fn flush(&self, frozen: &Frozen, live: &LiveTables) -> Result<()> {
         let tombstones = self.state.read().tombstones.clone();
         let added = write::write_segments(self, &frozen.memtable, &tombstones, live)?;
-        let series_log_bytes = match self.log_series(frozen) {
+        let series_log_bytes = match self.log_series(frozen, live) {
             Ok(bytes) => bytes,
             Err(error) => {
                 self.remove_segments(&added);
@@ -78,18 +83,29 @@ impl Shard {
         Ok(())
     }
 
-    /// Logs the series that the memtable's rows may name; gives the log's valid length.
-    fn log_series(&self, frozen: &Frozen) -> Result<u64> {
+    /// Logs the series that the memtable's rows may name, and which have gone; gives the log's
+    /// position.
+    fn log_series(&self, frozen: &Frozen, live: &LiveTables) -> Result<u64> {
+        if !self.index.read().retired().is_empty() {
+            self.index.write().sweep();
+        }
+        // The delete that ended series is to be durable before their end is. During recovery there
+        // is no log yet: what is replayed is durable.
+        if self.log.get().is_some() {
+            self.sync()?;
+        }
         let mut durable = self.durable.lock();
         let mut log = if let Some(log) = durable.series_log.take() {
             log
         } else {
-            let valid = durable.manifest.state().series_log_bytes;
-            SeriesLog::open(self.context.env.fs.clone(), &self.dir, valid)?.0
+            let identity = |table| live.get(&table).map(|schema| identity_of(schema));
+            let valid = LogPosition(durable.manifest.state().series_log_bytes);
+            SeriesLog::open(self.context.env.fs.clone(), &self.dir, valid, &identity)?.0
         };
-        let bytes = log.append(&self.index.read(), frozen.series_end)?;
+        let committed = LogPosition(durable.manifest.state().series_log_bytes);
+        let position = log.append(&self.index.read(), frozen.series_end, committed)?;
         durable.series_log = Some(log);
-        Ok(bytes)
+        Ok(position.0)
     }
 
     /// Removes files that were written and are not in the manifest.

@@ -57,6 +57,7 @@ pub use engine::{Engine, RejectedRow, WriteOptions, WriteReport};
 pub use error::{EngineError, Result};
 pub use filter::{SeriesSelection, TagFilter};
 pub use maintain::TableCompaction;
+pub use marigram_series_index::{PatternError, TableMemory, ValueTest};
 pub use memory::{Held, Holder, MemoryAccountant, Usage};
 pub use options::{CompactionPolicy, Durability, EngineOptions};
 pub use pages::{PageDetail, SegmentDetail};

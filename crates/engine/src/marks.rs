@@ -5,50 +5,41 @@
 //! between segments. A mark may be too high, never too low: a row called late without need only
 //! takes the longer way.
 
-/// Marks by series id, ns.
+/// Series of a chunk of marks.
+const CHUNK: usize = 4096;
+
+/// Marks by series id, ns. They lie in chunks, which come into being with their first mark: growing
+/// copies nothing, and takes no more than is needed.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    times: Vec<i64>,
-    /// Whether a series may have a mark at all.
-    any: bool,
+    chunks: Vec<Option<Box<[i64; CHUNK]>>>,
 }
 
 impl Marks {
     /// Raises a series' mark to `time`.
     pub fn raise_one(&mut self, series: u32, time: i64) {
-        self.reach(series as usize + 1);
-        let mark = &mut self.times[series as usize];
-        *mark = (*mark).max(time);
-        self.any = true;
+        let (chunk, at) = place(series);
+        if self.chunks.len() <= chunk {
+            self.chunks.resize_with(chunk + 1, || None);
+        }
+        let marks = self.chunks[chunk].get_or_insert_with(|| Box::new([i64::MIN; CHUNK]));
+        marks[at] = marks[at].max(time);
     }
 
     /// Raises marks to the times of rows.
     pub fn raise(&mut self, series: &[u32], times: &[i64]) {
-        let Some(max) = series.iter().max() else {
-            return;
-        };
-        self.reach(*max as usize + 1);
-        self.any = true;
         for (series, time) in series.iter().zip(times) {
-            let mark = &mut self.times[*series as usize];
-            *mark = (*mark).max(*time);
+            self.raise_one(*series, *time);
         }
     }
 
     /// Which rows are late; `None` where none is.
     pub fn late(&self, series: &[u32], times: &[i64]) -> Option<Vec<bool>> {
-        if !self.any {
+        if self.chunks.is_empty() {
             return None;
         }
         // A series without a mark has the lowest one: only the lowest time of all is late for it.
-        let is_late = |(series, time): (&u32, &i64)| {
-            *time
-                <= self
-                    .times
-                    .get(*series as usize)
-                    .copied()
-                    .unwrap_or(i64::MIN)
-        };
+        let is_late = |(series, time): (&u32, &i64)| *time <= self.mark(*series);
         let first = series.iter().zip(times).position(is_late)?;
         let mut late = vec![false; first];
         late.extend(series[first..].iter().zip(&times[first..]).map(is_late));
@@ -57,14 +48,21 @@ impl Marks {
 
     /// Memory held, bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.times.capacity() * size_of::<i64>()
+        let held = self.chunks.iter().flatten().count();
+        held * size_of::<[i64; CHUNK]>() + self.chunks.capacity() * size_of::<usize>()
     }
 
-    fn reach(&mut self, len: usize) {
-        if self.times.len() < len {
-            self.times.resize(len, i64::MIN);
+    fn mark(&self, series: u32) -> i64 {
+        let (chunk, at) = place(series);
+        match self.chunks.get(chunk) {
+            Some(Some(marks)) => marks[at],
+            _ => i64::MIN,
         }
     }
+}
+
+fn place(series: u32) -> (usize, usize) {
+    (series as usize / CHUNK, series as usize % CHUNK)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! idempotent, so that a crash during recovery only means that the next one begins again.
 
 use crate::error::{EngineError, Result};
-use crate::flush::LiveTables;
+use crate::flush::{LiveTables, identity_of};
 use crate::last::LastValues;
 use crate::marks::Marks;
 use crate::memory::{Held, Holder};
@@ -17,12 +17,12 @@ use crate::shard::{
 };
 use crate::view::OpenSegment;
 use marigram_manifest::Manifest;
-use marigram_model::{ColumnId, FieldValue, SeriesId, TableId};
+use marigram_model::{ColumnId, FieldValue, TableId};
 use marigram_segment::SegmentError;
-use marigram_series_index::{SeriesIndex, SeriesLog};
+use marigram_series_index::{LogPosition, SeriesIndex, SeriesLog};
 use marigram_wal::{Entry, Wal, WalError, WriteEntry};
 use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -54,7 +54,12 @@ pub(crate) fn open_shard(
             "the manifest ended in an unacknowledged edit"
         );
     }
-    let (series_log, index) = SeriesLog::open(fs.clone(), &dir, durable.series_log_bytes)?;
+    let identity = |table: TableId| live.get(&table).map(|schema| identity_of(schema));
+    let position = LogPosition(durable.series_log_bytes);
+    let (series_log, mut index) = SeriesLog::open(fs.clone(), &dir, position, &identity)?;
+    for schema in live.values() {
+        index.set_identity(schema.id, identity_of(schema));
+    }
     remove_garbage(
         context,
         &segment_dir,
@@ -218,11 +223,7 @@ fn check_series(shard: &Shard, write: &WriteEntry, index: &SeriesIndex) -> Resul
 /// Forgets series and deletes of tables that the catalog does not have: they were dropped, and the
 /// crash came before the shard had heard of it.
 fn forget_dropped(shard: &Shard, live: &LiveTables) {
-    let index = shard.index.read();
-    let tables: BTreeSet<TableId> = (0..index.next_id().0)
-        .filter_map(|id| index.table_of(SeriesId(id)))
-        .collect();
-    drop(index);
+    let tables: Vec<TableId> = shard.index.read().tables().collect();
     for table in tables.into_iter().filter(|table| !live.contains_key(table)) {
         let mut state = shard.state.write();
         shard.drop_table(&mut state, table);

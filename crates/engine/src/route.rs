@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_buffer::ScalarBuffer;
 use arrow_select::take::take;
 use marigram_model::{ColumnId, TableId, TagKey, WriteBatch};
-use marigram_series_index::SeriesIndex;
+use marigram_series_index::{Pin, SeriesIndex};
 use parking_lot::RwLock;
 use std::sync::Arc;
 
@@ -30,6 +30,8 @@ struct Slots {
     hashes: Vec<u64>,
     shards: Vec<u32>,
     series: Vec<u32>,
+    /// By shard; taken before its series were looked up.
+    pins: Vec<Pin>,
 }
 
 impl Slots {
@@ -50,6 +52,7 @@ impl Slots {
             hashes: Vec::with_capacity(count),
             shards: Vec::with_capacity(count),
             series: vec![UNKNOWN; count],
+            pins: Vec::with_capacity(indexes.len()),
         };
         let mut key = TagKey::default();
         for slot in 0..count {
@@ -67,6 +70,7 @@ impl Slots {
         }
         for (shard, index) in indexes.iter().enumerate() {
             let index = index.read();
+            slots.pins.push(index.pin());
             for slot in (0..count).filter(|slot| slots.shards[*slot] as usize == shard) {
                 if let Some(id) = index.get(table, slots.key(slot), slots.hashes[slot]) {
                     slots.series[slot] = id.0;
@@ -97,7 +101,9 @@ pub(crate) fn route(
             ),
             Rows::Some(rows) => gather(batch, resolved, rows),
         };
-        writes.push((shard, pending(table, &slots, row_slots, times, columns)));
+        let pin = slots.pins.get(shard).cloned();
+        let write = pending(table, &slots, row_slots, times, columns);
+        writes.push((shard, PendingWrite { pin, ..write }));
     }
     writes
 }
@@ -252,6 +258,7 @@ fn pending(
         times,
         columns,
         bytes,
+        pin: None,
     }
 }
 

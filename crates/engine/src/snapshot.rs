@@ -13,7 +13,7 @@ use crate::view::ShardView;
 use arrow_array::{ArrayRef, new_empty_array};
 use marigram_model::{ColumnId, SeriesId, SortedRows, TableSchema, TimeRange};
 use marigram_segment::SegmentColumn;
-use marigram_series_index::SeriesIndex;
+use marigram_series_index::{Pin, SeriesIndex};
 use parking_lot::{Mutex, RwLock};
 use roaring::RoaringBitmap;
 use std::sync::Arc;
@@ -30,6 +30,8 @@ struct Shards {
     series: Vec<Arc<RwLock<SeriesIndex>>>,
     last: Vec<Arc<Mutex<LastValues>>>,
     memory: Arc<MemoryAccountant>,
+    /// Series that are retired from here on stay readable.
+    _pins: Vec<Pin>,
 }
 
 impl TableSnapshot {
@@ -41,7 +43,9 @@ impl TableSnapshot {
         last: Vec<Arc<Mutex<LastValues>>>,
         memory: Arc<MemoryAccountant>,
     ) -> Self {
+        let pins = series.iter().map(|index| index.read().pin()).collect();
         Self(Arc::new(Shards {
+            _pins: pins,
             schema,
             views,
             series,
@@ -69,6 +73,15 @@ impl TableSnapshot {
                 .map(|index| filter.evaluate(table, &index.read()))
                 .collect(),
         }
+    }
+
+    /// The series that meet `filter`, without those whose rows were all deleted.
+    pub fn list(&self, filter: &TagFilter) -> SeriesSelection {
+        let mut selection = self.select(filter);
+        for (series, index) in selection.shards.iter_mut().zip(&self.0.series) {
+            *series -= index.read().retired();
+        }
+        selection
     }
 
     /// Values of a tag for series of a shard, one per entry, of `TagType::data_type`; null where

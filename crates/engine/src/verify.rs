@@ -12,7 +12,7 @@ use crate::shard::segment_path;
 use marigram_env::Env;
 use marigram_manifest::{Catalog, Manifest};
 use marigram_segment::Segment;
-use marigram_series_index::SeriesLog;
+use marigram_series_index::{LogPosition, SeriesLog};
 use marigram_wal::Wal;
 use read_only::ReadOnlyFs;
 use std::path::Path;
@@ -88,25 +88,8 @@ fn verify_wal(env: &Env, dir: &Path, floor: u64, damage: &mut dyn FnMut(String))
     }
 }
 
-fn verify_series(env: &Env, dir: &Path, valid_bytes: u64) -> Result<()> {
-    if valid_bytes == 0 {
-        return Ok(());
-    }
-    let path = dir.join("SERIES");
-    let io = |error| EngineError::io(&path, error);
-    let file = env.fs.open(&path).map_err(io)?;
-    let len = file.len().map_err(io)?;
-    if len < valid_bytes {
-        let reason = format!("the file ends here; {valid_bytes} bytes should be there");
-        return Err(EngineError::Corrupt {
-            path,
-            offset: len,
-            reason,
-        });
-    }
-    let mut bytes = vec![0; valid_bytes as usize];
-    file.read_exact_at(&mut bytes, 0).map_err(io)?;
-    SeriesLog::decode(&path, &bytes)?;
+fn verify_series(env: &Env, dir: &Path, position: u64) -> Result<()> {
+    SeriesLog::read(env.fs.as_ref(), dir, LogPosition(position))?;
     Ok(())
 }
 

@@ -1,13 +1,25 @@
 //! The series of a shard, in memory.
 
+mod bulk;
+mod memory;
+mod query;
+mod removal;
+
+pub(crate) use bulk::Bulk;
+pub use memory::TableMemory;
+pub use removal::Pin;
+
+use crate::compact::{Stored, put_canonical, put_head, put_key, put_tag, tags};
 use crate::error::SeriesError;
-use crate::keys::{GONE, Keys};
-use crate::tag_index::{SERIES_MAX, TagIndex, append, bitmap_bytes};
-use crate::tag_values::tag_values;
-use arrow_array::ArrayRef;
-use hashbrown::HashTable;
-use marigram_model::{SeriesId, TableId, TagKey, TagType, TagValue, TagValueRef, tag_key_entries};
+use crate::id_table::IdTable;
+use crate::keys::{ColdKeys, Digest, Entry, GONE, Keys};
+use crate::tag_index::{KeyReader, SERIES_MAX, TagIndex, append, value_hash};
+use marigram_model::{SeriesId, SeriesIdentity, TableId, TagKey, TagValueRef, tag_key_entries};
+use memory::Measured;
+use removal::Removals;
 use roaring::RoaringBitmap;
+use sha2::{Digest as _, Sha256};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -16,25 +28,21 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 #[derive(Debug, Default)]
 pub struct SeriesIndex {
     keys: Keys,
-    ids: HashTable<u32>,
+    ids: IdTable,
     tables: BTreeMap<TableId, TableSeries>,
-    /// Memory of `tables`, measured when there were `measured_len` series.
-    measured_bytes: usize,
-    measured_len: usize,
+    removals: Removals,
+    measured: Measured,
 }
 
 #[derive(Debug, Default)]
 struct TableSeries {
+    identity: SeriesIdentity,
     all: RoaringBitmap,
     /// By ordinal; a tag that no series has so far is missing.
     tags: BTreeMap<u16, TagIndex>,
-}
-
-impl TableSeries {
-    fn memory_bytes(&self) -> usize {
-        let tags: usize = self.tags.values().map(TagIndex::memory_bytes).sum();
-        bitmap_bytes(&self.all) + self.tags.len() * size_of::<(u16, TagIndex)>() + tags
-    }
+    /// Bytes in the arena, those of cold tags (before they are packed) apart.
+    key_bytes: usize,
+    cold_bytes: usize,
 }
 
 impl SeriesIndex {
@@ -45,11 +53,36 @@ impl SeriesIndex {
         xxh3_64_with_seed(key, table.0.into())
     }
 
+    /// Says by what the series of a table are told apart. Counts for a table without series only:
+    /// one that has any keeps the identity that it has. Gives the identity that holds.
+    pub fn set_identity(&mut self, table: TableId, identity: SeriesIdentity) -> SeriesIdentity {
+        let series = self.tables.entry(table).or_default();
+        if series.all.is_empty() {
+            series.identity = identity;
+        }
+        series.identity
+    }
+
     /// The series with this key; `hash` is [`hash`](Self::hash) of the two.
     #[must_use]
     pub fn get(&self, table: TableId, key: &[u8], hash: u64) -> Option<SeriesId> {
-        let same = |id: &u32| self.keys.key(*id) == key && self.keys.table(*id) == table;
-        self.ids.find(place(hash), same).map(|id| SeriesId(*id))
+        let series = self.tables.get(&table)?;
+        let found = match series.identity {
+            SeriesIdentity::Plain => self.ids.find(place(hash), |id| {
+                self.keys.get(SeriesId(id)).is_some_and(|entry| {
+                    entry.table == table && entry.digest.is_none() && series.is(&entry, key)
+                })
+            }),
+            SeriesIdentity::Sha256 => {
+                let digest = digest_of(key);
+                self.ids.find(digest_place(table, &digest), |id| {
+                    self.keys
+                        .get(SeriesId(id))
+                        .is_some_and(|entry| entry.table == table && entry.digest == Some(&digest))
+                })
+            }
+        };
+        found.map(SeriesId)
     }
 
     /// The next id.
@@ -70,12 +103,16 @@ impl SeriesIndex {
     /// `Full` if there is no id left.
     pub fn insert(&mut self, id: SeriesId, table: TableId, key: &[u8]) -> Result<(), SeriesError> {
         let conflict = |reason: String| Err(SeriesError::Conflict { id: id.0, reason });
-        if let Some((owner, known)) = self.keys.get(id) {
-            // A table dropped since has taken its keys along.
-            if owner == GONE || (owner == table && known == key) {
-                return Ok(());
-            }
-            return conflict("the id stands for another series".to_owned());
+        if id < self.next_id() {
+            // One that was removed since has left nothing to compare with.
+            let known = self.keys.get(id).is_none()
+                || self.removals.holds(id)
+                || self.get(table, key, Self::hash(table, key)) == Some(id);
+            return if known {
+                Ok(())
+            } else {
+                conflict("the id stands for another series".to_owned())
+            };
         }
         if id != self.next_id() {
             return conflict(format!("the next id is {}", self.next_id()));
@@ -91,123 +128,98 @@ impl SeriesIndex {
         if let Some(known) = self.get(table, key, hash) {
             return conflict(format!("its key is that of series {known}"));
         }
-        if !self.keys.push(table, key) {
-            return Err(SeriesError::Full);
-        }
-        let keys = &self.keys;
-        let rehash = |id: &u32| place(Self::hash(keys.table(*id), keys.key(*id)));
-        self.ids.insert_unique(place(hash), id.0, rehash);
+        let place = self.store(id.0, table, key, false);
+        let (keys, tables, scratch) = (&self.keys, &self.tables, RefCell::default());
+        let rehash = |id| id_place(keys, tables, id, &scratch);
+        self.ids.insert(place, id.0, rehash);
+        self.measure_if_grown();
+        Ok(())
+    }
+
+    /// Adds a series to all but the hash table; gives its place there.
+    fn store(&mut self, id: u32, table: TableId, key: &[u8], load: bool) -> u64 {
         let series = self.tables.entry(table).or_default();
-        append(&mut series.all, id.0);
+        let digest = match series.identity {
+            SeriesIdentity::Plain => None,
+            SeriesIdentity::Sha256 => Some(digest_of(key)),
+        };
+        append(&mut series.all, id);
+        let (mut bytes, mut cold) = (Vec::with_capacity(key.len()), None);
+        Entry::put(table, digest.as_ref(), &mut bytes);
+        let reader = KeyReader::new(&self.keys);
         for (ordinal, value) in tag_key_entries(key).map_while(Result::ok) {
             let index = series
                 .tags
                 .entry(ordinal)
                 .or_insert_with(|| TagIndex::new(ordinal));
-            index.insert(keys, value, id.0);
+            let text = index.insert(&reader, value, id, load);
+            if digest.is_some() {
+                put_head(ordinal, value, &mut bytes);
+                bytes.extend_from_slice(&value_hash(value).to_le_bytes());
+            } else {
+                put_tag(ordinal, value, text, &mut bytes);
+            }
         }
-        if self.keys.len() > self.measured_len + self.measured_len / 16 + 1024 {
-            self.measure();
+        series.key_bytes += bytes.len();
+        if digest.is_some() {
+            let mut tags = Vec::with_capacity(key.len());
+            put_key(key, &mut tags);
+            series.cold_bytes += tags.len();
+            cold = Some(tags);
         }
-        Ok(())
-    }
-
-    /// Makes room for `count` more series, so that the hash table need not grow on the way.
-    pub(crate) fn reserve(&mut self, count: usize) {
-        let keys = &self.keys;
-        let rehash = |id: &u32| place(Self::hash(keys.table(*id), keys.key(*id)));
-        self.ids.reserve(count, rehash);
-    }
-
-    /// Adds, for replay, an id whose table was dropped before the log was written.
-    pub(crate) fn insert_gone(&mut self, id: SeriesId) -> Result<(), SeriesError> {
-        if id != self.next_id() || id.0 >= SERIES_MAX {
-            let reason = format!("the next id is {}", self.next_id());
-            return Err(SeriesError::Conflict { id: id.0, reason });
-        }
-        if self.keys.push(GONE, &[]) {
-            Ok(())
-        } else {
-            Err(SeriesError::Full)
+        self.keys.push(&bytes, cold.as_deref());
+        match digest {
+            None => place(Self::hash(table, key)),
+            Some(digest) => digest_place(table, &digest),
         }
     }
 
-    /// The table of a series; `None` where there is no such series, or its table was dropped.
+    /// Gives back memory of tables that hold far less than they could.
+    fn shrink(&mut self) {
+        let (keys, tables, scratch) = (&self.keys, &self.tables, RefCell::default());
+        self.ids.shrink(|id| id_place(keys, tables, id, &scratch));
+        let reader = KeyReader::new(keys);
+        for index in self
+            .tables
+            .values_mut()
+            .flat_map(|series| series.tags.values_mut())
+        {
+            index.shrink(&reader);
+        }
+    }
+
+    /// The table of a series; `None` where there is no such series, or it is gone.
     #[must_use]
     pub fn table_of(&self, id: SeriesId) -> Option<TableId> {
-        self.keys
-            .get(id)
-            .map(|(table, _)| table)
-            .filter(|table| *table != GONE)
+        self.keys.get(id).map(|entry| entry.table)
     }
 
-    /// The tag key of a series; `None` where there is no such series, or its table was dropped.
+    /// The tag key of a series; `None` where there is no such series, or it is gone.
     #[must_use]
-    pub fn key(&self, id: SeriesId) -> Option<&[u8]> {
-        self.keys
-            .get(id)
-            .filter(|(table, _)| *table != GONE)
-            .map(|(_, key)| key)
+    pub fn key(&self, id: SeriesId) -> Option<TagKey> {
+        let mut key = Vec::new();
+        self.read_key(id, &mut ColdKeys::default(), &mut key)?;
+        TagKey::from_bytes(&key).ok()
     }
 
-    /// Every series of a table.
-    #[must_use]
-    pub fn all(&self, table: TableId) -> RoaringBitmap {
-        self.tables
-            .get(&table)
-            .map(|series| series.all.clone())
-            .unwrap_or_default()
-    }
-
-    /// Series of a table with a tag value.
-    #[must_use]
-    pub fn with_value(&self, table: TableId, tag: u16, value: TagValueRef<'_>) -> RoaringBitmap {
-        let index = self.tag_index(table, tag);
-        index
-            .map(|index| index.with_value(&self.keys, value))
-            .unwrap_or_default()
-    }
-
-    /// Series that have any value of the tag (the rest of [`all`](Self::all) is null there).
-    #[must_use]
-    pub fn with_tag(&self, table: TableId, tag: u16) -> RoaringBitmap {
-        self.tag_index(table, tag)
-            .map(|index| index.any().clone())
-            .unwrap_or_default()
-    }
-
-    fn tag_index(&self, table: TableId, tag: u16) -> Option<&TagIndex> {
-        self.tables.get(&table)?.tags.get(&tag)
-    }
-
-    /// Values of one tag, one per entry of `series` (null where missing), of `kind.data_type()`.
-    #[must_use]
-    pub fn tag_values(&self, series: &[SeriesId], tag: u16, kind: TagType) -> ArrayRef {
-        tag_values(&self.keys, series, tag, kind)
-    }
-
-    /// Distinct values of a tag in a table, ascending.
-    #[must_use]
-    pub fn distinct(&self, table: TableId, tag: u16) -> Vec<TagValue> {
-        self.tag_index(table, tag)
-            .map(|index| index.distinct(&self.keys))
-            .unwrap_or_default()
-    }
-
-    /// Forgets the series of a table and frees their memory. Their ids are not used again.
-    pub fn remove_table(&mut self, table: TableId) {
-        if self.tables.remove(&table).is_none() {
-            return;
+    /// Appends the canonical key of a series; gives its table.
+    pub(crate) fn read_key(
+        &self,
+        id: SeriesId,
+        cold: &mut ColdKeys,
+        out: &mut Vec<u8>,
+    ) -> Option<TableId> {
+        let entry = self.keys.get(id)?;
+        let series = self.tables.get(&entry.table)?;
+        if entry.digest.is_some() {
+            series.put(self.keys.cold(id.0, cold), out);
+        } else {
+            series.put(entry.tags, out);
         }
-        let keys = &self.keys;
-        self.ids.retain(|id| keys.table(*id) != table);
-        self.ids
-            .shrink_to_fit(|id| place(Self::hash(keys.table(*id), keys.key(*id))));
-        self.keys.remove_table(table);
-        self.measure();
+        Some(entry.table)
     }
 
-    /// Number of ids given, those of dropped tables too.
+    /// Number of ids given, those of series that are gone too.
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
@@ -218,24 +230,119 @@ impl SeriesIndex {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
 
-    /// Memory held, bytes. Cheap: the part of the inverted indexes is measured anew each time that
-    /// the number of series has grown by a sixteenth.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.keys.memory_bytes() + self.ids.allocation_size() + self.measured_bytes
+impl TableSeries {
+    /// Gives `with` a value that may be a reference to a text.
+    fn with<T>(
+        &self,
+        ordinal: u16,
+        value: Stored<'_>,
+        with: impl FnOnce(TagValueRef<'_>) -> T,
+    ) -> Option<T> {
+        match value {
+            Stored::Shared(place) => {
+                let text = self.tags.get(&ordinal)?.text(place);
+                Some(with(TagValueRef::String(text)))
+            }
+            own => crate::tag_index::with_stored(own, with),
+        }
     }
 
-    fn measure(&mut self) {
-        self.measured_len = self.keys.len();
-        self.measured_bytes = self.tables.values().map(TableSeries::memory_bytes).sum();
+    /// Appends tags in their canonical form.
+    fn put(&self, compact: &[u8], out: &mut Vec<u8>) {
+        for (ordinal, value) in tags(compact) {
+            self.with(ordinal, value, |value| put_canonical(ordinal, value, out));
+        }
     }
+
+    /// Whether a PLAIN series has this canonical key.
+    fn is(&self, entry: &Entry<'_>, key: &[u8]) -> bool {
+        let mut rest = key;
+        for (ordinal, value) in tags(entry.tags) {
+            let same = match value {
+                Stored::Text(text) => take_text(&mut rest, ordinal, text),
+                Stored::Shared(place) => {
+                    let text = self
+                        .tags
+                        .get(&ordinal)
+                        .map_or("", |index| index.text(place));
+                    take_text(&mut rest, ordinal, text.as_bytes())
+                }
+                Stored::I64(number) => {
+                    take(&mut rest, &ordinal.to_le_bytes())
+                        && take(&mut rest, &[marigram_model::TagType::I64 as u8])
+                        && take(&mut rest, &number.to_le_bytes())
+                }
+                Stored::Bool(truth) => {
+                    take(&mut rest, &ordinal.to_le_bytes())
+                        && take(
+                            &mut rest,
+                            &[marigram_model::TagType::Bool as u8, u8::from(truth)],
+                        )
+                }
+            };
+            if !same {
+                return false;
+            }
+        }
+        rest.is_empty()
+    }
+}
+
+fn take_text(rest: &mut &[u8], ordinal: u16, text: &[u8]) -> bool {
+    take(rest, &ordinal.to_le_bytes())
+        && take(rest, &[marigram_model::TagType::String as u8])
+        && take(rest, &(text.len() as u32).to_le_bytes())
+        && take(rest, text)
+}
+
+fn take(rest: &mut &[u8], expected: &[u8]) -> bool {
+    match rest.strip_prefix(expected) {
+        Some(after) => {
+            *rest = after;
+            true
+        }
+        None => false,
+    }
+}
+
+/// Where the hash table has a series.
+fn id_place(
+    keys: &Keys,
+    tables: &BTreeMap<TableId, TableSeries>,
+    id: u32,
+    scratch: &RefCell<Vec<u8>>,
+) -> u64 {
+    let Some(entry) = keys.get(SeriesId(id)) else {
+        return 0;
+    };
+    if let Some(digest) = entry.digest {
+        return digest_place(entry.table, digest);
+    }
+    let mut key = scratch.borrow_mut();
+    key.clear();
+    if let Some(series) = tables.get(&entry.table) {
+        series.put(entry.tags, &mut key);
+    }
+    place(SeriesIndex::hash(entry.table, &key))
 }
 
 /// Mixes a hash that has decided the shard: within one shard some of its bits are all alike.
 fn place(hash: u64) -> u64 {
     let hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^ (hash >> 29)
+}
+
+fn digest_place(table: TableId, digest: &Digest) -> u64 {
+    let first = digest
+        .first_chunk()
+        .map_or(0, |first| u64::from_le_bytes(*first));
+    place(first.wrapping_add(u64::from(table.0)))
+}
+
+fn digest_of(key: &[u8]) -> Digest {
+    Sha256::digest(key).into()
 }
 
 /// Checks that a key is canonical, without copying it.

@@ -1,125 +1,277 @@
-//! The arena of keys: table and tag key of each series, by id.
+//! The arena of keys: table and tags of each series, by id.
 //!
-//! Keys lie in blocks of [`BLOCK_SERIES`] series; a block that is full is cut to its size. So the
-//! cost beyond the key's bytes is eight bytes a series (its end, its table).
+//! Keys lie in blocks of [`BLOCK_SERIES`] series, each key behind the other:
+//!
+//! ```text
+//! number   table << 1 | 1 for identity SHA256; a series that is gone has no bytes at all
+//! PLAIN    the tags (see `compact`)
+//! SHA256   32 bytes: the digest; then for each tag its head and 4 bytes: the hash of its value
+//! ```
+//!
+//! The tags of SHA256 series stand apart, *cold*: a block that is full is packed. So what is looked
+//! at for every row is a digest, and what only queries ask for takes little room.
 
+use crate::compact::{put_number, take_number};
 use marigram_model::{SeriesId, TableId};
+use roaring::RoaringBitmap;
 
 /// Series in a block: so few that the keys of a block of the longest keys (256 tags of 16 KiB)
-/// stay below 4 GiB.
-const BLOCK_SERIES: usize = 512;
+/// stay below 4 GiB, and that a block of long paths is unpacked in microseconds.
+const BLOCK_SERIES: usize = 64;
+/// A block up to this size has ends of two bytes.
+const NARROW_BYTES: usize = 1 << 16;
 
-/// Stands in the place of the table of a series whose table was dropped.
+/// Stands in the place of the table of a series that is gone.
 pub(crate) const GONE: TableId = TableId(u32::MAX);
 
-#[derive(Debug, Default)]
+/// SHA-256 of a canonical key.
+pub(crate) type Digest = [u8; 32];
+
+/// A block that is full.
+#[derive(Debug)]
 struct Block {
-    bytes: Vec<u8>,
-    /// Where each key ends in `bytes`.
-    ends: Vec<u32>,
-    tables: Vec<TableId>,
+    /// Where each key ends, counted from the end of the ends (`u16`, or `u32` in a block over
+    /// [`NARROW_BYTES`]); then the keys.
+    bytes: Box<[u8]>,
+    /// Tags of SHA256 series in their order, each with its length before it, packed.
+    cold: Option<Box<Box<[u8]>>>,
 }
 
-impl Block {
-    fn key(&self, at: usize) -> &[u8] {
-        let start = if at == 0 {
-            0
-        } else {
-            self.ends[at - 1] as usize
-        };
-        &self.bytes[start..self.ends[at] as usize]
-    }
+/// The block that is filled.
+#[derive(Debug, Default)]
+struct Open {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+    cold: Vec<u8>,
+}
 
-    fn memory_bytes(&self) -> usize {
-        self.bytes.capacity() + 4 * self.ends.capacity() + 4 * self.tables.capacity()
-    }
+/// What stands in the arena for a series.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'a> {
+    pub table: TableId,
+    /// Of a series with identity SHA256.
+    pub digest: Option<&'a Digest>,
+    /// Tags, or heads and hashes of values where there is a digest.
+    pub tags: &'a [u8],
+}
 
-    fn shrink(&mut self) {
-        self.bytes.shrink_to_fit();
-        self.ends.shrink_to_fit();
-        self.tables.shrink_to_fit();
-    }
+/// The cold keys of the block that was read last: reading series in their order unpacks each block
+/// once.
+#[derive(Debug, Default)]
+pub(crate) struct ColdKeys {
+    /// Number of the block, from 1.
+    block: usize,
+    bytes: Vec<u8>,
 }
 
 /// Keys by series id.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     blocks: Vec<Block>,
-    len: usize,
-    /// Memory of all blocks but the last.
-    full_bytes: usize,
+    open: Open,
+    /// Memory of what the blocks hold.
+    block_bytes: usize,
+}
+
+impl Block {
+    fn key(&self, at: usize) -> &[u8] {
+        let width = if self.bytes.len() <= NARROW_BYTES {
+            2
+        } else {
+            4
+        };
+        let (ends, keys) = self.bytes.split_at(width * BLOCK_SERIES);
+        let end = |at: usize| {
+            let mut end = [0; 4];
+            end[..width].copy_from_slice(&ends[width * at..width * (at + 1)]);
+            u32::from_le_bytes(end) as usize
+        };
+        &keys[at.checked_sub(1).map_or(0, end)..end(at)]
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let cold = self.cold.as_ref();
+        self.bytes.len() + cold.map_or(0, |cold| size_of_val(cold) + cold.len())
+    }
+}
+
+impl Open {
+    fn key(&self, at: usize) -> &[u8] {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start as usize..self.ends[at] as usize]
+    }
+
+    fn push(&mut self, bytes: &[u8], cold: Option<&[u8]>) {
+        self.bytes.extend_from_slice(bytes);
+        self.ends.push(self.bytes.len() as u32);
+        if let Some(cold) = cold {
+            put_number(cold.len() as u64, &mut self.cold);
+            self.cold.extend_from_slice(cold);
+        }
+    }
+
+    /// The block as it is kept; this one begins anew.
+    fn seal(&mut self) -> Block {
+        let narrow = 2 * BLOCK_SERIES + self.bytes.len() <= NARROW_BYTES;
+        let width = if narrow { 2 } else { 4 };
+        let mut bytes = Vec::with_capacity(width * BLOCK_SERIES + self.bytes.len());
+        for end in &self.ends {
+            bytes.extend_from_slice(&end.to_le_bytes()[..width]);
+        }
+        bytes.extend_from_slice(&self.bytes);
+        let pack = |cold| Box::new(lz4_flex::block::compress_prepend_size(cold).into_boxed_slice());
+        let cold = (!self.cold.is_empty()).then(|| pack(&self.cold));
+        self.bytes.clear();
+        self.ends.clear();
+        self.cold.clear();
+        let bytes = bytes.into_boxed_slice();
+        Block { bytes, cold }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + 4 * self.ends.capacity() + self.cold.capacity()
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn read(mut bytes: &'a [u8]) -> Option<Self> {
+        let owner = take_number(&mut bytes)?;
+        let table = TableId((owner >> 1) as u32);
+        if owner & 1 == 0 {
+            let (digest, tags) = (None, bytes);
+            return Some(Self {
+                table,
+                digest,
+                tags,
+            });
+        }
+        let (digest, tags) = bytes.split_first_chunk::<32>()?;
+        let digest = Some(digest);
+        Some(Self {
+            table,
+            digest,
+            tags,
+        })
+    }
+
+    /// Appends what stands before the tags.
+    pub(crate) fn put(table: TableId, digest: Option<&Digest>, out: &mut Vec<u8>) {
+        put_number(u64::from(table.0) << 1 | u64::from(digest.is_some()), out);
+        out.extend_from_slice(digest.map_or(&[][..], |digest| digest));
+    }
+}
+
+fn place(id: u32) -> (usize, usize) {
+    (id as usize / BLOCK_SERIES, id as usize % BLOCK_SERIES)
 }
 
 impl Keys {
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.blocks.len() * BLOCK_SERIES + self.open.ends.len()
     }
 
-    /// Adds a key for the next id; `false` where its block has no room for it.
-    pub(crate) fn push(&mut self, table: TableId, key: &[u8]) -> bool {
-        if self.len.is_multiple_of(BLOCK_SERIES) {
-            if let Some(full) = self.blocks.last_mut() {
-                full.shrink();
-                self.full_bytes += full.memory_bytes();
-            }
-            self.blocks.push(Block::default());
+    /// Adds a key for the next id; no bytes, for one that is gone. Tags of a SHA256 series come
+    /// as `cold`.
+    pub(crate) fn push(&mut self, bytes: &[u8], cold: Option<&[u8]>) {
+        self.open.push(bytes, cold);
+        if self.open.ends.len() == BLOCK_SERIES {
+            let block = self.open.seal();
+            self.block_bytes += block.memory_bytes();
+            self.blocks.push(block);
         }
-        let block = self
-            .blocks
-            .last_mut()
-            .expect("a block was pushed with the first series");
-        let Ok(end) = u32::try_from(block.bytes.len() + key.len()) else {
-            return false;
-        };
-        block.bytes.extend_from_slice(key);
-        block.ends.push(end);
-        block.tables.push(table);
-        self.len += 1;
-        true
     }
 
-    /// Table ([`GONE`] where it was dropped) and key of a series.
-    pub(crate) fn get(&self, id: SeriesId) -> Option<(TableId, &[u8])> {
-        let (block, at) = (id.0 as usize / BLOCK_SERIES, id.0 as usize % BLOCK_SERIES);
-        let block = self.blocks.get(block)?;
-        Some((*block.tables.get(at)?, block.key(at)))
-    }
-
-    /// The key of a series that is there.
-    pub(crate) fn key(&self, id: u32) -> &[u8] {
-        self.blocks[id as usize / BLOCK_SERIES].key(id as usize % BLOCK_SERIES)
-    }
-
-    pub(crate) fn table(&self, id: u32) -> TableId {
-        self.blocks[id as usize / BLOCK_SERIES].tables[id as usize % BLOCK_SERIES]
-    }
-
-    /// Forgets the keys of a table's series, and frees their memory.
-    pub(crate) fn remove_table(&mut self, table: TableId) {
-        for block in &mut self.blocks {
-            if !block.tables.contains(&table) {
-                continue;
+    fn bytes(&self, id: u32) -> Option<&[u8]> {
+        let (number, at) = place(id);
+        match self.blocks.get(number) {
+            Some(block) => Some(block.key(at)),
+            None if number == self.blocks.len() && at < self.open.ends.len() => {
+                Some(self.open.key(at))
             }
-            let mut kept = Block::default();
-            for (at, owner) in block.tables.iter().enumerate() {
-                if *owner != table {
-                    kept.bytes.extend_from_slice(block.key(at));
+            None => None,
+        }
+    }
+
+    /// What stands for a series; `None` where there is none, or it is gone.
+    pub(crate) fn get(&self, id: SeriesId) -> Option<Entry<'_>> {
+        Entry::read(self.bytes(id.0)?)
+    }
+
+    /// The tags of a SHA256 series.
+    pub(crate) fn cold<'c>(&'c self, id: u32, cold: &'c mut ColdKeys) -> &'c [u8] {
+        let (number, at) = place(id);
+        let first = id - at as u32;
+        let is_digest = |id: &u32| self.bytes(*id).is_some_and(is_digest);
+        let before = (first..id).filter(is_digest).count();
+        let mut bytes = match self.blocks.get(number) {
+            None => &self.open.cold[..],
+            Some(block) => {
+                if cold.block != number + 1 {
+                    cold.bytes.clear();
+                    if let Some(packed) = &block.cold {
+                        cold.bytes = lz4_flex::block::decompress_size_prepended(packed)
+                            .expect("the block was packed here");
+                    }
+                    cold.block = number + 1;
                 }
-                let end = kept.bytes.len() as u32;
-                kept.ends.push(end);
-                kept.tables
-                    .push(if *owner == table { GONE } else { *owner });
+                &cold.bytes[..]
             }
-            kept.shrink();
-            *block = kept;
+        };
+        for _ in 0..before {
+            take_cold(&mut bytes);
         }
-        let full = self.blocks.len().saturating_sub(1);
-        self.full_bytes = self.blocks[..full].iter().map(Block::memory_bytes).sum();
+        take_cold(&mut bytes)
+    }
+
+    /// Forgets the keys of series, and frees their memory.
+    pub(crate) fn forget(&mut self, gone: &RoaringBitmap) {
+        let mut scratch = ColdKeys::default();
+        let mut ids = gone.iter().peekable();
+        while let Some(number) = ids.peek().map(|id| place(*id).0) {
+            let first = (number * BLOCK_SERIES) as u32;
+            let mut kept = Open::default();
+            for id in first..first + BLOCK_SERIES as u32 {
+                let is_gone = ids.next_if_eq(&id).is_some();
+                match self.bytes(id) {
+                    None => {}
+                    Some(_) if is_gone => kept.push(&[], None),
+                    Some(key) if is_digest(key) => {
+                        kept.push(key, Some(self.cold(id, &mut scratch)));
+                    }
+                    Some(key) => kept.push(key, None),
+                }
+            }
+            let open = self.blocks.len();
+            match self.blocks.get_mut(number) {
+                Some(block) => {
+                    self.block_bytes -= block.memory_bytes();
+                    *block = kept.seal();
+                    self.block_bytes += block.memory_bytes();
+                }
+                None if number == open => self.open = kept,
+                None => return,
+            }
+        }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.full_bytes
-            + self.blocks.last().map_or(0, Block::memory_bytes)
-            + self.blocks.capacity() * size_of::<Block>()
+        self.block_bytes + self.open.memory_bytes() + self.blocks.capacity() * size_of::<Block>()
     }
+
+    /// Memory of the tags of SHA256 series, bytes.
+    pub(crate) fn cold_bytes(&self) -> usize {
+        let packed = self.blocks.iter().filter_map(|block| block.cold.as_ref());
+        packed.map(|cold| cold.len()).sum::<usize>() + self.open.cold.capacity()
+    }
+}
+
+fn is_digest(key: &[u8]) -> bool {
+    key.first().is_some_and(|owner| owner & 1 == 1)
+}
+
+fn take_cold<'a>(bytes: &mut &'a [u8]) -> &'a [u8] {
+    let len = take_number(bytes).unwrap_or(0) as usize;
+    let (key, rest) = bytes.split_at(len.min(bytes.len()));
+    *bytes = rest;
+    key
 }

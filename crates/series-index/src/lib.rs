@@ -2,17 +2,20 @@
 //! ([`SeriesLog`], layout in `docs/formats/series.md`).
 //!
 //! Invariant: series ids are dense from 0, and an id never changes its meaning: it stands for one
-//! (table, tag key), or, after its table was dropped, for nothing.
+//! (table, tag key), or, after its table was dropped or all its rows were deleted, for nothing.
 
+mod compact;
 mod error;
+mod id_table;
 mod index;
 mod keys;
 mod log;
 mod tag_index;
-mod tag_values;
 #[cfg(test)]
 mod tests;
+mod value_test;
 
 pub use error::SeriesError;
-pub use index::SeriesIndex;
-pub use log::SeriesLog;
+pub use index::{Pin, SeriesIndex, TableMemory};
+pub use log::{LogPosition, SeriesLog};
+pub use value_test::{PatternError, ValueTest};

@@ -1,17 +1,22 @@
 //! The inverted index of one tag of one table: value → series.
 //!
-//! A value's bytes are not stored here: they are read from the key of the first series that has the
-//! value. A value that one series has costs a four-byte entry; one that few have, a list of ids;
-//! only values of many series have bitmaps.
+//! A value that one series has costs a four-byte entry: its bytes are read from that series' key.
+//! One that few have costs a list of ids besides. From the sixth series on the text of a value is
+//! kept here, and further keys refer to it; ids are in a bitmap where they lie close together.
 
-use crate::keys::Keys;
-use hashbrown::HashTable;
-use marigram_model::{TagValue, TagValueRef, tag_key_entries};
+mod posting;
+
+use crate::compact::{Stored, find};
+use crate::id_table::IdTable;
+use crate::keys::{ColdKeys, Keys};
+use marigram_model::{SeriesId, TagValueRef};
+use posting::Posting;
+pub(crate) use posting::{append, bitmap_bytes};
 use roaring::RoaringBitmap;
+use std::cell::RefCell;
+use std::collections::HashSet;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Series of a value from which on a bitmap is kept.
-const BITMAP_SERIES: usize = 64;
 /// Set in an entry that is a place in `postings`; without it, the entry is the id of the one series
 /// that has the value.
 const SHARED: u32 = 1 << 31;
@@ -19,20 +24,69 @@ const SHARED: u32 = 1 << 31;
 /// Series that an index of this kind can tell apart.
 pub(crate) const SERIES_MAX: u32 = SHARED;
 
-#[derive(Debug)]
-enum Posting {
-    Few(Vec<u32>),
-    Many(RoaringBitmap),
-}
+/// Values from which on a load puts off the rest of a tag whose values are mostly different.
+const PUT_OFF_VALUES: usize = 4096;
 
 /// One tag of one table.
 #[derive(Debug, Default)]
 pub(crate) struct TagIndex {
     ordinal: u16,
     /// One entry a value: the id of its only series, or [`SHARED`] and its place in `postings`.
-    entries: HashTable<u32>,
+    entries: IdTable,
     postings: Vec<Posting>,
+    /// Places in `postings` that stand for nothing.
+    free: Vec<u32>,
     any: RoaringBitmap,
+    /// While a log is loaded, of a tag whose values are mostly different: hashes (the higher half)
+    /// and ids of values that are still to be added.
+    put_off: Option<Vec<u64>>,
+}
+
+/// Keys, and the cold ones that were read last.
+pub(crate) struct KeyReader<'a> {
+    pub keys: &'a Keys,
+    pub cold: RefCell<ColdKeys>,
+}
+
+impl<'a> KeyReader<'a> {
+    pub(crate) fn new(keys: &'a Keys) -> Self {
+        let cold = RefCell::default();
+        Self { keys, cold }
+    }
+
+    /// Whether a series has this value, of this hash, in its own key.
+    fn has(&self, id: u32, ordinal: u16, value: TagValueRef<'_>, hash: u32) -> bool {
+        let Some(entry) = self.keys.get(SeriesId(id)) else {
+            return false;
+        };
+        if entry.digest.is_none() {
+            return find(entry.tags, ordinal).is_some_and(|own| own.is(value));
+        }
+        if hash_of_digest(entry.tags, ordinal) != Some(hash) {
+            return false;
+        }
+        let mut cold = self.cold.borrow_mut();
+        find(self.keys.cold(id, &mut cold), ordinal).is_some_and(|own| own.is(value))
+    }
+
+    /// Gives `with` the value that stands in a series' own key.
+    fn with<T>(&self, id: u32, ordinal: u16, with: impl FnOnce(Stored<'_>) -> T) -> Option<T> {
+        let entry = self.keys.get(SeriesId(id))?;
+        if entry.digest.is_none() {
+            return find(entry.tags, ordinal).map(with);
+        }
+        let mut cold = self.cold.borrow_mut();
+        find(self.keys.cold(id, &mut cold), ordinal).map(with)
+    }
+
+    /// The hash of the value in a series' own key.
+    fn hash(&self, id: u32, ordinal: u16) -> Option<u32> {
+        let entry = self.keys.get(SeriesId(id))?;
+        if entry.digest.is_some() {
+            return hash_of_digest(entry.tags, ordinal);
+        }
+        find(entry.tags, ordinal).and_then(hash_stored)
+    }
 }
 
 impl TagIndex {
@@ -48,120 +102,282 @@ impl TagIndex {
         &self.any
     }
 
-    /// Adds a series, whose key is in `keys`; ids only rise.
-    pub(crate) fn insert(&mut self, keys: &Keys, value: TagValueRef<'_>, id: u32) {
+    /// Adds a series that is not yet in `keys`; ids only rise. Gives the place of the posting that
+    /// holds the value's text, if one does. A `load` may put off the work until
+    /// [`catch_up`](Self::catch_up): at random places it would take most of the time.
+    pub(crate) fn insert(
+        &mut self,
+        keys: &KeyReader<'_>,
+        value: TagValueRef<'_>,
+        id: u32,
+        load: bool,
+    ) -> Option<u32> {
         append(&mut self.any, id);
-        let (ordinal, postings) = (self.ordinal, &self.postings);
-        let hash = hash(value);
-        let value_of_entry = |entry: &u32| value_in(keys.key(first(postings, *entry)), ordinal);
-        let same = |entry: &u32| value_of_entry(entry) == Some(value);
-        let Some(entry) = self.entries.find_mut(hash, same) else {
-            let rehash = |entry: &u32| value_of_entry(entry).map_or(0, self::hash);
-            self.entries.insert_unique(hash, id, rehash);
+        if let Some(rest) = &mut self.put_off {
+            rest.push(u64::from(value_hash(value)) << 32 | u64::from(id));
+            return None;
+        }
+        let values = self.entries.len();
+        if load
+            && values >= PUT_OFF_VALUES
+            && values.is_power_of_two()
+            && values as u64 * 2 > self.any.len()
+        {
+            self.put_off = Some(Vec::new());
+        }
+        self.link(keys, value, id)
+    }
+
+    /// Does what was put off.
+    pub(crate) fn catch_up(&mut self, keys: &KeyReader<'_>) {
+        let Some(mut rest) = self.put_off.take() else {
             return;
         };
+        let (ordinal, postings) = (self.ordinal, &self.postings);
+        let rehash = |entry| spread(entry_hash(postings, keys, ordinal, entry));
+        self.entries
+            .reserve(self.entries.len() + rest.len(), rehash);
+        // In the order of hashes each part of the table is filled at once. What stands alone with
+        // its hash is a value of its own, if no value had this hash before.
+        rest.sort_unstable();
+        let hash_of = |at: usize| rest.get(at).map(|entry| entry >> 32);
+        let known: HashSet<u64> = self
+            .entries
+            .iter()
+            .map(|entry| u64::from(entry_hash(&self.postings, keys, ordinal, entry)))
+            .collect();
+        for (at, entry) in rest.iter().enumerate() {
+            let (hash, id) = (entry >> 32, *entry as u32);
+            let alone = hash_of(at + 1) != Some(hash)
+                && at.checked_sub(1).and_then(hash_of) != Some(hash)
+                && !known.contains(&hash);
+            if alone {
+                let postings = &self.postings;
+                let rehash = |entry| spread(entry_hash(postings, keys, ordinal, entry));
+                self.entries.insert(spread(hash as u32), id, rehash);
+            } else {
+                let value = keys.with(id, ordinal, |own| {
+                    with_stored(own, |value| value.to_value())
+                });
+                if let Some(value) = value.flatten() {
+                    self.link(keys, value.as_ref(), id);
+                }
+            }
+        }
+    }
+
+    /// Adds a series to those of its value.
+    fn link(&mut self, keys: &KeyReader<'_>, value: TagValueRef<'_>, id: u32) -> Option<u32> {
+        let (ordinal, postings) = (self.ordinal, &mut self.postings);
+        let hash = value_hash(value);
+        let same = |entry: u32| is(postings, keys, ordinal, entry, value, hash);
+        let Some(entry) = self.entries.find_mut(spread(hash), same) else {
+            let rehash = |entry| spread(entry_hash(postings, keys, ordinal, entry));
+            self.entries.insert(spread(hash), id, rehash);
+            return None;
+        };
         if *entry < SHARED {
-            let ids = vec![*entry, id];
+            let posting = Posting::pair(*entry, id);
             // Fewer postings than series, so the place does not reach SHARED.
-            *entry = SHARED | self.postings.len() as u32;
-            self.postings.push(Posting::Few(ids));
+            let place = self.free.pop().unwrap_or(postings.len() as u32);
+            match postings.get_mut(place as usize) {
+                Some(free) => *free = posting,
+                None => postings.push(posting),
+            }
+            *entry = SHARED | place;
+            return None;
+        }
+        let place = *entry & !SHARED;
+        let posting = &mut postings[place as usize];
+        posting.push(id, value);
+        posting.text().map(|_| place)
+    }
+
+    /// Removes a series, whose value was `value`.
+    pub(crate) fn remove(&mut self, keys: &KeyReader<'_>, value: TagValueRef<'_>, id: u32) {
+        self.any.remove(id);
+        let (ordinal, hash) = (self.ordinal, value_hash(value));
+        let postings = &mut self.postings;
+        let same = |entry: u32| is(postings, keys, ordinal, entry, value, hash);
+        let Some(entry) = self.entries.find(spread(hash), same) else {
+            return;
+        };
+        if entry >= SHARED {
+            let place = entry & !SHARED;
+            let posting = &mut postings[place as usize];
+            posting.remove(id);
+            if !posting.is_empty() {
+                return;
+            }
+            *posting = Posting::default();
+            self.free.push(place);
+        } else if entry != id {
             return;
         }
-        let posting = &mut self.postings[(*entry & !SHARED) as usize];
-        match posting {
-            Posting::Few(ids) if ids.len() + 1 < BITMAP_SERIES => ids.push(id),
-            Posting::Few(ids) => {
-                let bitmap = ids.iter().copied().chain([id]).collect();
-                *posting = Posting::Many(bitmap);
-            }
-            Posting::Many(ids) => append(ids, id),
-        }
+        self.entries.remove(spread(hash), |other| other == entry);
     }
 
     /// Series with a value.
-    pub(crate) fn with_value(&self, keys: &Keys, value: TagValueRef<'_>) -> RoaringBitmap {
-        let same = |entry: &u32| self.value_of(keys, *entry) == Some(value);
-        match self.entries.find(hash(value), same) {
+    pub(crate) fn with_value(&self, keys: &KeyReader<'_>, value: TagValueRef<'_>) -> RoaringBitmap {
+        let hash = value_hash(value);
+        let same = |entry: u32| is(&self.postings, keys, self.ordinal, entry, value, hash);
+        match self.entries.find(spread(hash), same) {
             None => RoaringBitmap::new(),
-            Some(entry) if *entry < SHARED => [*entry].into_iter().collect(),
-            Some(entry) => match &self.postings[(*entry & !SHARED) as usize] {
-                Posting::Few(ids) => ids.iter().copied().collect(),
-                Posting::Many(ids) => ids.clone(),
-            },
+            Some(entry) if entry < SHARED => [entry].into_iter().collect(),
+            Some(entry) => self.postings[(entry & !SHARED) as usize].to_bitmap(),
         }
     }
 
-    /// Distinct values, ascending.
-    pub(crate) fn distinct(&self, keys: &Keys) -> Vec<TagValue> {
-        let values = self
-            .entries
-            .iter()
-            .filter_map(|entry| self.value_of(keys, *entry));
-        let mut values: Vec<_> = values.collect();
-        values.sort_unstable();
-        values.into_iter().map(TagValueRef::to_value).collect()
+    /// Series whose value meets a test, which is made once for each value that several have.
+    pub(crate) fn matching(
+        &self,
+        keys: &KeyReader<'_>,
+        mut test: impl FnMut(TagValueRef<'_>) -> bool,
+    ) -> RoaringBitmap {
+        let mut found = RoaringBitmap::new();
+        let mut single = self.any.clone();
+        for posting in self.postings.iter().filter(|posting| !posting.is_empty()) {
+            let ids = posting.to_bitmap();
+            if self.with_value_of(posting, keys, &mut test) == Some(true) {
+                found |= &ids;
+            }
+            single -= ids;
+        }
+        // In the order of ids, so that keys are read one after the other.
+        for id in single {
+            let met = keys.with(id, self.ordinal, |own| with_stored(own, &mut test));
+            if met.flatten() == Some(true) {
+                append(&mut found, id);
+            }
+        }
+        found
     }
 
-    fn value_of<'a>(&self, keys: &'a Keys, entry: u32) -> Option<TagValueRef<'a>> {
-        value_in(keys.key(first(&self.postings, entry)), self.ordinal)
+    /// Gives `with` each distinct value, in no order.
+    pub(crate) fn each_value(&self, keys: &KeyReader<'_>, mut with: impl FnMut(TagValueRef<'_>)) {
+        let mut single: Vec<u32> = Vec::new();
+        for entry in self.entries.iter() {
+            match self.postings.get((entry & !SHARED) as usize) {
+                Some(posting) if entry >= SHARED => {
+                    self.with_value_of(posting, keys, &mut with);
+                }
+                _ => single.push(entry),
+            }
+        }
+        single.sort_unstable();
+        for id in single {
+            keys.with(id, self.ordinal, |own| with_stored(own, &mut with));
+        }
+    }
+
+    /// The text of a posting that keys refer to.
+    pub(crate) fn text(&self, place: u32) -> &str {
+        let posting = self.postings.get(place as usize);
+        posting.and_then(Posting::text).unwrap_or_default()
+    }
+
+    /// Gives back memory that was reserved for values that did not come.
+    pub(crate) fn shrink(&mut self, keys: &KeyReader<'_>) {
+        let (ordinal, postings) = (self.ordinal, &self.postings);
+        let rehash = |entry| spread(entry_hash(postings, keys, ordinal, entry));
+        self.entries.shrink(rehash);
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let postings: usize = self.postings.iter().map(Posting::memory_bytes).sum();
-        self.entries.allocation_size()
+        self.entries.memory_bytes()
             + self.postings.capacity() * size_of::<Posting>()
+            + self.free.capacity() * 4
             + postings
             + bitmap_bytes(&self.any)
     }
-}
 
-impl Posting {
-    fn memory_bytes(&self) -> usize {
-        match self {
-            Self::Few(ids) => ids.capacity() * 4,
-            Self::Many(ids) => bitmap_bytes(ids),
+    fn with_value_of<T>(
+        &self,
+        posting: &Posting,
+        keys: &KeyReader<'_>,
+        with: impl FnOnce(TagValueRef<'_>) -> T,
+    ) -> Option<T> {
+        match posting.text() {
+            Some(text) => Some(with(TagValueRef::String(text))),
+            None => keys
+                .with(posting.first(), self.ordinal, |own| with_stored(own, with))
+                .flatten(),
         }
     }
 }
 
-/// Memory of a bitmap, near enough: its containers, and 32 bytes of head for each.
-pub(crate) fn bitmap_bytes(bitmap: &RoaringBitmap) -> usize {
-    let statistics = bitmap.statistics();
-    let bytes = statistics.n_bytes_array_containers
-        + statistics.n_bytes_run_containers
-        + statistics.n_bytes_bitset_containers;
-    bytes as usize + statistics.n_containers as usize * 32
-}
-
-/// The first series of an entry.
-fn first(postings: &[Posting], entry: u32) -> u32 {
+/// Whether an entry stands for a value, of this hash.
+fn is(
+    postings: &[Posting],
+    keys: &KeyReader<'_>,
+    ordinal: u16,
+    entry: u32,
+    value: TagValueRef<'_>,
+    hash: u32,
+) -> bool {
     if entry < SHARED {
-        return entry;
+        return keys.has(entry, ordinal, value, hash);
     }
-    match &postings[(entry & !SHARED) as usize] {
-        Posting::Few(ids) => ids[0],
-        Posting::Many(ids) => ids.min().expect("a posting is never empty"),
+    let posting = &postings[(entry & !SHARED) as usize];
+    match posting.text() {
+        Some(text) => value == TagValueRef::String(text),
+        None => keys.has(posting.first(), ordinal, value, hash),
     }
 }
 
-/// Adds an id above all others of a bitmap.
-pub(crate) fn append(bitmap: &mut RoaringBitmap, id: u32) {
-    bitmap.try_push(id).expect("ids only rise");
+fn entry_hash(postings: &[Posting], keys: &KeyReader<'_>, ordinal: u16, entry: u32) -> u32 {
+    if entry < SHARED {
+        return keys.hash(entry, ordinal).unwrap_or(0);
+    }
+    let posting = &postings[(entry & !SHARED) as usize];
+    match posting.text() {
+        Some(text) => value_hash(TagValueRef::String(text)),
+        None => keys.hash(posting.first(), ordinal).unwrap_or(0),
+    }
 }
 
-/// Value of a tag in a key that was checked when its series was added.
-pub(crate) fn value_in(key: &[u8], ordinal: u16) -> Option<TagValueRef<'_>> {
-    tag_key_entries(key)
-        .map_while(Result::ok)
-        .take_while(|(at, _)| *at <= ordinal)
-        .find_map(|(at, value)| (at == ordinal).then_some(value))
+/// Gives `with` a value that stands in a key of its own.
+pub(crate) fn with_stored<T>(
+    stored: Stored<'_>,
+    with: impl FnOnce(TagValueRef<'_>) -> T,
+) -> Option<T> {
+    Some(with(match stored {
+        Stored::Text(text) => TagValueRef::String(str::from_utf8(text).ok()?),
+        Stored::I64(number) => TagValueRef::I64(number),
+        Stored::Bool(truth) => TagValueRef::Bool(truth),
+        Stored::Shared(_) => return None,
+    }))
 }
 
-fn hash(value: TagValueRef<'_>) -> u64 {
+/// The hash of a value, as it stands in the keys of SHA256 series.
+pub(crate) fn value_hash(value: TagValueRef<'_>) -> u32 {
     let seed = value.tag_type() as u64;
-    match value {
+    let hash = match value {
         TagValueRef::String(text) => xxh3_64_with_seed(text.as_bytes(), seed),
         TagValueRef::I64(number) => xxh3_64_with_seed(&number.to_le_bytes(), seed),
         TagValueRef::Bool(truth) => xxh3_64_with_seed(&[u8::from(truth)], seed),
+    };
+    hash as u32
+}
+
+fn hash_stored(stored: Stored<'_>) -> Option<u32> {
+    with_stored(stored, value_hash)
+}
+
+/// The hash of a tag's value among the heads and hashes of a SHA256 series.
+fn hash_of_digest(mut tags: &[u8], ordinal: u16) -> Option<u32> {
+    while let Some(head) = crate::compact::take_number(&mut tags) {
+        let (hash, rest) = tags.split_first_chunk::<4>()?;
+        if head >> 2 == u64::from(ordinal) {
+            return Some(u32::from_le_bytes(*hash));
+        }
+        tags = rest;
     }
+    None
+}
+
+/// A place in a table, in the order of the hashes.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash.wrapping_mul(0x9E37_79B9))
 }

@@ -3,9 +3,9 @@
 mod log;
 mod model;
 
-use crate::{SeriesError, SeriesIndex};
+use crate::{SeriesError, SeriesIndex, ValueTest};
 use arrow_array::{Array, BooleanArray, Int64Array, StringArray};
-use marigram_model::{SeriesId, TableId, TagKey, TagType, TagValue, TagValueRef};
+use marigram_model::{SeriesId, SeriesIdentity, TableId, TagKey, TagType, TagValue, TagValueRef};
 
 pub(crate) fn key(tags: &[(u16, TagValueRef<'_>)]) -> Vec<u8> {
     let mut key = TagKey::default();
@@ -24,10 +24,19 @@ pub(crate) fn device(number: u32) -> Vec<u8> {
     ])
 }
 
+pub(crate) fn tag_key(bytes: &[u8]) -> Option<TagKey> {
+    TagKey::from_bytes(bytes).ok()
+}
+
 const TABLE: TableId = TableId(7);
 
 fn index(series: u32) -> SeriesIndex {
+    index_by(SeriesIdentity::Plain, series)
+}
+
+fn index_by(identity: SeriesIdentity, series: u32) -> SeriesIndex {
     let mut index = SeriesIndex::default();
+    index.set_identity(TABLE, identity);
     for id in 0..series {
         index.insert(SeriesId(id), TABLE, &device(id)).unwrap();
     }
@@ -60,7 +69,7 @@ fn series_are_found_by_key_and_by_id() {
         let key = device(id);
         let hash = SeriesIndex::hash(TABLE, &key);
         assert_eq!(index.get(TABLE, &key, hash), Some(SeriesId(id)));
-        assert_eq!(index.key(SeriesId(id)), Some(&key[..]));
+        assert_eq!(index.key(SeriesId(id)), tag_key(&key));
         assert_eq!(index.table_of(SeriesId(id)), Some(TABLE));
         let other = TableId(8);
         assert_eq!(index.get(other, &key, SeriesIndex::hash(other, &key)), None);
@@ -162,7 +171,7 @@ fn a_removed_table_is_forgotten_and_its_memory_freed() {
             .tag_values(&[SeriesId(1)], 3, TagType::String)
             .is_null(0)
     );
-    assert_eq!(index.key(SeriesId(20_000)), Some(&device(1)[..]));
+    assert_eq!(index.key(SeriesId(20_000)), tag_key(&device(1)));
     // Replay may bring a series of the dropped table once more.
     index.insert(SeriesId(1), TABLE, &device(1)).unwrap();
     assert_eq!(index.next_id(), SeriesId(20_001));
@@ -171,12 +180,121 @@ fn a_removed_table_is_forgotten_and_its_memory_freed() {
 }
 
 #[test]
-fn an_idle_series_costs_tens_of_bytes_beyond_its_key() {
+fn an_idle_series_costs_tens_of_bytes() {
     let series = 100_000;
     let index = index(series);
-    let keys: usize = (0..series).map(|id| device(id).len()).sum();
-    let beyond = (index.memory_bytes() - keys) / series as usize;
-    assert!((10..60).contains(&beyond), "{beyond} bytes a series");
+    let each = index.memory_bytes() / series as usize;
+    assert!((10..70).contains(&each), "{each} bytes a series");
+    let table = index.table_memory(TABLE).unwrap();
+    assert_eq!((table.series, table.tag_bytes), (series.into(), 0));
+    let (whole, parts) = (index.memory_bytes(), table.total_bytes());
+    assert!(
+        parts < whole + whole / 10 && parts > whole / 10 * 8,
+        "{parts} of {whole}"
+    );
+    assert_eq!(index.table_memory(TableId(9)), None);
+}
+
+#[test]
+fn digests_find_series_and_long_tags_take_little_room() {
+    let path = |id: u32| {
+        let text = format!(
+            "root.{}.site_{}.device_{id:07}",
+            "level".repeat(50),
+            id % 100
+        );
+        key(&[
+            (0, TagValueRef::String(&text)),
+            (4, TagValueRef::I64((id % 7).into())),
+        ])
+    };
+    let series = 20_000;
+    let mut indexes = [SeriesIdentity::Plain, SeriesIdentity::Sha256].map(|identity| {
+        let mut index = SeriesIndex::default();
+        assert_eq!(index.set_identity(TABLE, identity), identity);
+        for id in 0..series {
+            index.insert(SeriesId(id), TABLE, &path(id)).unwrap();
+        }
+        assert_eq!(
+            index.set_identity(TABLE, SeriesIdentity::Plain),
+            identity,
+            "it is kept"
+        );
+        index
+    });
+    let each = indexes
+        .each_ref()
+        .map(|index| index.memory_bytes() / series as usize);
+    assert!(each[0] > 300 && each[1] < 120, "{each:?} bytes a series");
+    let table = indexes[1].table_memory(TABLE).unwrap();
+    assert!(
+        table.identity_bytes >= 32 * series as usize && table.tag_bytes > 0,
+        "{table:?}"
+    );
+    for index in &mut indexes {
+        for id in (0..series).step_by(37) {
+            let hash = SeriesIndex::hash(TABLE, &path(id));
+            assert_eq!(index.get(TABLE, &path(id), hash), Some(SeriesId(id)));
+            assert_eq!(index.key(SeriesId(id)), tag_key(&path(id)));
+        }
+        let unknown = path(series);
+        assert_eq!(
+            index.get(TABLE, &unknown, SeriesIndex::hash(TABLE, &unknown)),
+            None
+        );
+        let seventh = index.with_value(TABLE, 4, TagValueRef::I64(6));
+        assert!(seventh.iter().eq((6..series).step_by(7)));
+        let test = ValueTest::like("%site_7.%", false).unwrap();
+        assert!(
+            index
+                .matching(TABLE, 0, &test)
+                .iter()
+                .eq((7..series).step_by(100))
+        );
+        index.retire(TABLE, (0..series).filter(|id| id % 3 == 0).map(SeriesId));
+        assert!(index.sweep());
+        assert_eq!(index.key(SeriesId(3)), None);
+        assert_eq!(index.key(SeriesId(4)), tag_key(&path(4)));
+    }
+}
+
+#[test]
+fn retired_series_are_not_found_and_readable_while_they_are_pinned() {
+    let mut index = index(1000);
+    let pin = index.pin();
+    let second = pin.clone();
+    let site = index.with_value(TABLE, 0, TagValueRef::String("site-3"));
+    let gone = index.retire(TABLE, site.iter().map(SeriesId));
+    assert_eq!((gone, index.retired()), (site.clone(), &site));
+    assert!(
+        index
+            .retire(TABLE, [SeriesId(3), SeriesId(99_999)])
+            .is_empty()
+    );
+    let hash = SeriesIndex::hash(TABLE, &device(3));
+    assert_eq!(index.get(TABLE, &device(3), hash), None);
+    index.insert(SeriesId(1000), TABLE, &device(3)).unwrap();
+    assert_eq!(index.get(TABLE, &device(3), hash), Some(SeriesId(1000)));
+    drop(pin);
+    assert!(!index.sweep(), "a pin is held");
+    assert_eq!(index.key(SeriesId(3)), tag_key(&device(3)));
+    let later = index.pin();
+    drop(second);
+    assert!(index.sweep() && index.retired().is_empty());
+    drop(later);
+    assert_eq!(
+        (index.key(SeriesId(3)), index.table_of(SeriesId(3))),
+        (None, None)
+    );
+    assert!(
+        index
+            .with_value(TABLE, 0, TagValueRef::String("site-3"))
+            .iter()
+            .eq([1000])
+    );
+    assert_eq!(index.all(TABLE).len(), 901);
+    // Replay may bring a series that is gone once more.
+    index.insert(SeriesId(3), TABLE, &device(3)).unwrap();
 }
 
 #[test]

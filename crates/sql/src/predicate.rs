@@ -5,6 +5,8 @@
 //! row, the part is exact and the predicate needs no second look. A predicate over tags alone is
 //! always exact in the end: what no `TagFilter` can say is evaluated once per series.
 
+mod values;
+
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, ScalarValue};
@@ -191,6 +193,7 @@ fn truth(expr: &Expr, wanted: bool, schema: &TableSchema) -> Part {
         Expr::IsNull(inner) => nullness(inner, wanted, schema),
         Expr::IsNotNull(inner) => nullness(inner, !wanted, schema),
         Expr::InList(list) => in_list(list, wanted, schema),
+        Expr::Like(pattern) => values::like(pattern, wanted, schema),
         Expr::Between(between) => {
             let low = compare(&between.expr, Operator::GtEq, &between.low, schema);
             let high = compare(&between.expr, Operator::LtEq, &between.high, schema);
@@ -299,13 +302,8 @@ fn compare(left: &Expr, op: Operator, right: &Expr, schema: &TableSchema) -> Par
         _ => return Part::all(),
     };
     if let Some((ordinal, kind)) = tag_of(column, schema) {
-        let negated = match op {
-            Operator::Eq => false,
-            Operator::NotEq => true,
-            _ => return Part::all(),
-        };
         return match tag_value(scalar, kind) {
-            Literal::Value(value) => Part::tags(equality(ordinal, vec![value], negated)),
+            Literal::Value(value) => values::compare(ordinal, op, value),
             Literal::Null => Part::none(),
             Literal::Other => Part::all(),
         };

@@ -80,7 +80,7 @@ impl TableProvider for SeriesList {
                 Class::Exact(part) | Class::Inexact(part) => Some(part.tags),
                 _ => None,
             });
-        let selection = snapshot.select(&TagFilter::And(parts.collect()));
+        let selection = snapshot.list(&TagFilter::And(parts.collect()));
         let mut left = limit.unwrap_or(usize::MAX);
         let mut batches = Vec::new();
         for (shard, series) in selection.shards.iter().enumerate() {

@@ -83,6 +83,11 @@ impl Found {
         apply: &mut Apply<'_>,
         report: &mut ReplayReport,
     ) -> Result<(), WalError> {
+        if is_last {
+            // What is replayed is about to be seen by readers, and other files will rest on it. If
+            // the process alone died, it may still be in the kernel's cache only.
+            self.file.sync().map_err(WalError::io(&self.path))?;
+        }
         let mut window = Window::new(self);
         loop {
             let offset = window.offset();
@@ -92,6 +97,7 @@ impl Found {
                     report.torn = Some((self.path.clone(), offset, reason.to_owned()));
                     self.file
                         .truncate(offset)
+                        .and_then(|()| self.file.sync())
                         .map_err(WalError::io(&self.path))?;
                     self.bytes = offset;
                     break;
@@ -114,11 +120,6 @@ impl Found {
                     apply(at, entry)?;
                 }
             }
-        }
-        if is_last {
-            // What was replayed is about to be seen by readers. If the process alone died, it may
-            // still be in the kernel's cache only.
-            self.file.sync().map_err(WalError::io(&self.path))?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::error::{EngineError, Result};
 use crate::shard::{Log, Shard};
 use crate::view::OpenSegment;
 use marigram_env::{Env, File};
+use marigram_series_index::LogPosition;
 use parking_lot::MutexGuard;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,8 +77,10 @@ fn capture_shard(
     let durable = shard.durable.lock();
     let state = durable.manifest.state();
     moment.sources.push(whole(env, dir, named("MANIFEST"))?);
-    if state.series_log_bytes > 0 {
-        let series = part(env, dir, named("SERIES"), state.series_log_bytes)?;
+    let log_of_series = LogPosition(state.series_log_bytes);
+    if log_of_series.bytes() > 0 {
+        let name = named(&log_of_series.file_name());
+        let series = part(env, dir, name, log_of_series.bytes())?;
         moment.sources.push(series);
     }
     for (name, bytes) in log.wal.files_from(state.wal_floor) {

@@ -5,6 +5,7 @@ use crate::catalog::Schemas;
 use crate::compaction::{Budget, History};
 use crate::directory;
 use crate::error::{EngineError, Result};
+use crate::flush::LiveTables;
 use crate::health::Health;
 use crate::memory::MemoryAccountant;
 use crate::options::{Durability, EngineOptions};
@@ -40,6 +41,47 @@ pub(super) struct Inner {
     recovery_wal_bytes: u64,
 }
 
+/// Opens the shards: side by side, where there are to be threads at all.
+fn open_shards(
+    context: &Arc<Context>,
+    dir: &Path,
+    count: usize,
+    live: &LiveTables,
+) -> Result<Vec<Result<(Shard, u64)>>> {
+    let dirs = (0..count).map(|number| directory::make_shard_dir(&context.env, dir, number));
+    let dirs = dirs.collect::<Result<Vec<_>>>()?;
+    let open = |(number, dir)| open_shard(context, dir, number, count, live);
+    let numbered = dirs.into_iter().enumerate();
+    if context.options.background_threads == 0 {
+        return Ok(numbered.map(open).collect());
+    }
+    let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let queue = Mutex::new(numbered);
+    let work = || {
+        let mut opened = Vec::new();
+        loop {
+            let next = queue.lock().next();
+            let Some((number, dir)) = next else {
+                return opened;
+            };
+            opened.push((number, open((number, dir))));
+        }
+    };
+    let mut opened = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..at_once.min(count)).map(|_| scope.spawn(work)).collect();
+        let mut opened = work();
+        for other in others {
+            match other.join() {
+                Ok(more) => opened.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        opened
+    });
+    opened.sort_unstable_by_key(|(number, _)| *number);
+    Ok(opened.into_iter().map(|(_, shard)| shard).collect())
+}
+
 impl Inner {
     pub fn open(env: Env, dir: &Path, options: EngineOptions) -> Result<Self> {
         let started_ns = env.clock.monotonic_ns();
@@ -64,9 +106,8 @@ impl Inner {
         let rate = context.options.compaction_bytes_per_second;
         let mut shards = Vec::with_capacity(count);
         let mut recovery_wal_bytes = 0;
-        for number in 0..count {
-            let dir = directory::make_shard_dir(&context.env, dir, number)?;
-            let (shard, bytes) = open_shard(&context, dir, number, count, &live)?;
+        for opened in open_shards(&context, dir, count, &live)? {
+            let (shard, bytes) = opened?;
             recovery_wal_bytes += bytes;
             shards.push(shard);
         }

@@ -3,7 +3,7 @@
 //! Nothing of a group is visible before all of it is durable, and nothing of it is visible at all
 //! if the log fails.
 
-use crate::commit::{Change, PendingWrite, Ticket};
+use crate::commit::{Change, NewSlot, PendingWrite, Ticket};
 use crate::error::{EngineError, Result};
 use crate::last::LastUpdate;
 use crate::memory::{Held, Holder};
@@ -11,7 +11,8 @@ use crate::options::Durability;
 use crate::shard::{Log, Shard, State};
 use crate::stats::add;
 use marigram_manifest::Tombstone;
-use marigram_model::{SeriesId, TableId, TagKey};
+use marigram_model::{SeriesId, TableId, TagKey, TimeRange};
+use marigram_series_index::SeriesIndex;
 use marigram_wal::{DeleteEntry, Entry, WriteEntry, encode_record};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,14 +36,25 @@ struct NewSeries {
 }
 
 impl Shard {
-    /// Commits a group and decides each of its tickets.
+    /// Commits a group and decides each of its tickets. What ends series takes effect before the
+    /// changes after it are looked at: they may name those series.
     pub(super) fn lead(&self, group: &[Arc<Ticket>]) {
         let mut log = self.log();
-        let staged = self.stage(&mut log, group);
+        let mut rest = group;
+        while !rest.is_empty() {
+            let ends = rest.iter().position(|ticket| ticket.ends_series());
+            let (part, after) = rest.split_at(ends.map_or(rest.len(), |at| at + 1));
+            self.commit(&mut log, part);
+            rest = after;
+        }
+    }
+
+    fn commit(&self, log: &mut Log, group: &[Arc<Ticket>]) {
+        let staged = self.stage(log, group);
         if staged.is_empty() {
             return;
         }
-        if let Err(error) = self.append(&mut log) {
+        if let Err(error) = self.append(log) {
             for staged in staged {
                 staged.ticket.decide(Err(error.again()));
             }
@@ -118,11 +130,14 @@ impl Shard {
         let PendingWrite {
             table,
             mut series,
-            new_slots,
+            mut new_slots,
             times,
             columns,
             ..
         } = write;
+        if new_slots.is_empty() {
+            new_slots = self.renew(table, &mut series);
+        }
         let mut new_series = Vec::new();
         if !new_slots.is_empty() {
             let index = self.index.read();
@@ -155,6 +170,27 @@ impl Shard {
             times,
             columns,
         })
+    }
+
+    /// Where some rows are of series that were retired since they were looked up: slots for all
+    /// rows, so that those series become new ones.
+    fn renew(&self, table: TableId, series: &mut [u32]) -> Vec<NewSlot> {
+        let index = self.index.read();
+        let retired = index.retired();
+        if retired.is_empty() || !series.iter().any(|id| retired.contains(*id)) {
+            return Vec::new();
+        }
+        let (mut slots, mut numbers) = (Vec::new(), HashMap::new());
+        for place in series {
+            *place = *numbers.entry(*place).or_insert_with_key(|id| {
+                // The write holds a pin, so that the keys are there.
+                let key = index.key(SeriesId(*id)).unwrap_or_default();
+                let hash = SeriesIndex::hash(table, key.as_bytes());
+                slots.push(NewSlot { key, hash });
+                slots.len() as u32 - 1
+            });
+        }
+        slots
     }
 
     /// Appends the buffer; durable when it returns, where the settings say so.
@@ -244,6 +280,15 @@ impl Shard {
             delete.series.as_deref(),
             delete.range,
         );
+        if delete.range == TimeRange::ALL {
+            let mut index = self.index.write();
+            let all = index.all(delete.table);
+            match &delete.series {
+                Some(series) => index.retire(delete.table, series.iter().copied()),
+                None => index.retire(delete.table, all.into_iter().map(SeriesId)),
+            };
+            index.sweep();
+        }
     }
 
     /// Forgets a table, as far as it is in memory.

@@ -119,10 +119,48 @@ fn tags_are_exact_and_nulls_are_not_true() {
 
 #[test]
 fn other_predicates_over_tags_are_evaluated_per_series() {
-    let like = col("dev").like(lit("a%"));
-    assert!(matches!(classify(&like, &schema()), Class::PerSeries));
+    let longer = datafusion::functions::unicode::expr_fn::character_length(col("dev"));
+    let longer = longer.gt(lit(3));
+    assert!(matches!(classify(&longer, &schema()), Class::PerSeries));
+    let odd = col("dev").like(lit("a\\b"));
+    assert!(matches!(classify(&odd, &schema()), Class::PerSeries));
     let mixed = col("dev").like(lit("a%")).or(col("x").gt(lit(1.0)));
     assert!(matches!(classify(&mixed, &schema()), Class::Unknown));
+}
+
+#[test]
+fn patterns_and_ranges_are_tests_of_values() {
+    let filter = |expr: Expr| format!("{:?}", exact(&expr).tags);
+    assert_eq!(
+        filter(col("dev").like(lit("a%"))),
+        r#"Matches(0, Prefix("a"))"#
+    );
+    assert_eq!(
+        filter(col("dev").not_like(lit("a%"))),
+        r#"And([Not(Matches(0, Prefix("a"))), IsNotNull(0)])"#
+    );
+    assert_eq!(
+        filter(!col("dev").ilike(lit("a_"))),
+        r#"And([Not(Matches(0, Regex(Regex("^a.$")))), IsNotNull(0)])"#
+    );
+    let regex = |op, pattern| {
+        let (dev, pattern) = (Box::new(col("dev")), Box::new(lit(pattern)));
+        Expr::BinaryExpr(BinaryExpr::new(dev, op, pattern))
+    };
+    assert_eq!(
+        filter(regex(Operator::RegexMatch, "7$")),
+        r#"Matches(0, Regex(Regex("7$")))"#
+    );
+    let broken = regex(Operator::RegexMatch, "(");
+    assert!(matches!(classify(&broken, &schema()), Class::PerSeries));
+    assert_eq!(
+        filter(col("unit").gt(lit(7_i64))),
+        "Matches(1, Range(Excluded(I64(7)), Unbounded))"
+    );
+    assert_eq!(
+        filter(lit("m").gt_eq(col("dev"))),
+        r#"Matches(0, Range(Unbounded, Included(String("m"))))"#
+    );
 }
 
 #[test]

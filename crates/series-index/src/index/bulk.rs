@@ -1,0 +1,121 @@
+//! A whole index at once, from a log.
+//!
+//! Adding series one by one takes a few random accesses to memory for each, in tables that no cache
+//! holds: seconds for millions. Here only the keys are added one by one; hash tables are filled at
+//! the end, in the order of the hashes.
+
+use super::{SeriesIndex, id_place};
+use crate::error::SeriesError;
+use crate::keys::GONE;
+use crate::tag_index::{KeyReader, SERIES_MAX};
+use marigram_model::{SeriesId, SeriesIdentity, TableId};
+use roaring::RoaringBitmap;
+use std::cell::RefCell;
+
+impl SeriesIndex {
+    /// Whether two series have one table and one key.
+    fn are_alike(&self, a: u32, b: u32) -> bool {
+        let (a, b) = (SeriesId(a), SeriesId(b));
+        self.table_of(a) == self.table_of(b) && self.key(a) == self.key(b)
+    }
+}
+
+/// An index that is being loaded.
+#[derive(Debug, Default)]
+pub(crate) struct Bulk {
+    index: SeriesIndex,
+    /// Places in the hash table, and ids.
+    places: Vec<(u64, u32)>,
+    removed: RoaringBitmap,
+}
+
+impl Bulk {
+    pub(crate) fn next_id(&self) -> SeriesId {
+        self.index.next_id()
+    }
+
+    /// Sets the identity of a table, before its first series.
+    pub(crate) fn set_identity(&mut self, table: TableId, identity: SeriesIdentity) {
+        self.index.set_identity(table, identity);
+    }
+
+    /// Adds the next id for a series; `key` must be canonical.
+    ///
+    /// # Errors
+    /// `Full` if there is no id left, `Conflict` for an impossible table.
+    pub(crate) fn add(&mut self, table: TableId, key: &[u8]) -> Result<(), SeriesError> {
+        let id = self.check_id()?;
+        if table == GONE {
+            let reason = format!("{table} is no table's id");
+            return Err(SeriesError::Conflict { id, reason });
+        }
+        let place = self.index.store(id, table, key, true);
+        self.places.push((place, id));
+        Ok(())
+    }
+
+    /// Adds the next id for a series that is gone.
+    ///
+    /// # Errors
+    /// `Full` if there is no id left.
+    pub(crate) fn add_gone(&mut self) -> Result<(), SeriesError> {
+        self.check_id()?;
+        self.index.keys.push(&[], None);
+        Ok(())
+    }
+
+    /// A series that was added is gone.
+    pub(crate) fn remove(&mut self, id: SeriesId) {
+        self.removed.insert(id.0);
+    }
+
+    fn check_id(&self) -> Result<u32, SeriesError> {
+        let id = self.next_id().0;
+        if id < SERIES_MAX {
+            Ok(id)
+        } else {
+            Err(SeriesError::Full)
+        }
+    }
+
+    /// The index.
+    ///
+    /// # Errors
+    /// `Conflict` if two series have one key.
+    pub(crate) fn finish(self) -> Result<SeriesIndex, SeriesError> {
+        let Self {
+            mut index,
+            mut places,
+            removed,
+        } = self;
+        if !removed.is_empty() {
+            places.retain(|(_, id)| !removed.contains(*id));
+        }
+        places.sort_unstable();
+        let (keys, tables, scratch) = (&index.keys, &index.tables, RefCell::default());
+        let rehash = |id| id_place(keys, tables, id, &scratch);
+        index.ids.reserve(places.len(), rehash);
+        for pair in places.windows(2) {
+            let [(place, known), (other, id)] = pair else {
+                continue;
+            };
+            if place == other && index.are_alike(*known, *id) {
+                let reason = format!("its key is that of series {known}");
+                return Err(SeriesError::Conflict { id: *id, reason });
+            }
+        }
+        for (place, id) in places {
+            index.ids.insert(place, id, rehash);
+        }
+        let reader = KeyReader::new(keys);
+        for series in index.tables.values_mut() {
+            for tag in series.tags.values_mut() {
+                tag.catch_up(&reader);
+            }
+        }
+        index.free(&removed);
+        index.shrink();
+        index.measure();
+        Ok(index)
+    }
+}

@@ -1,0 +1,184 @@
+//! Series that go: with their table, or because all their rows were deleted.
+//!
+//! A series is *retired* first: no row finds it any more, and the same tags make a new series, with
+//! an id of its own. Its tags stay readable as long as somebody who began before holds a [`Pin`];
+//! then it is *swept*, and is gone. Ids are never used again.
+
+use super::{SeriesIndex, TableSeries, id_place};
+use crate::keys::{ColdKeys, Entry};
+use crate::tag_index::KeyReader;
+use marigram_model::{SeriesId, TableId, tag_key_entries};
+use roaring::RoaringBitmap;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+/// As long as it is held, series that are retired later stay readable by their ids.
+#[derive(Clone, Debug, Default)]
+pub struct Pin(#[expect(dead_code, reason = "it is held for its count alone")] Arc<()>);
+
+/// Series that were retired.
+#[derive(Debug, Default)]
+pub(super) struct Removals {
+    /// What pins of now hold.
+    now: Arc<()>,
+    /// Oldest first: series, and what pins from before they were retired hold.
+    waiting: VecDeque<(Weak<()>, RoaringBitmap)>,
+    /// All that wait.
+    retired: RoaringBitmap,
+    /// Every series that was retired since the index was loaded, in order; for the log.
+    history: Vec<SeriesId>,
+}
+
+impl Removals {
+    pub fn holds(&self, id: SeriesId) -> bool {
+        self.retired.contains(id.0)
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.history.capacity() * size_of::<SeriesId>() + self.retired.serialized_size()
+    }
+}
+
+impl SeriesIndex {
+    /// Holds back the end of series that are retired from here on.
+    #[must_use]
+    pub fn pin(&self) -> Pin {
+        Pin(self.removals.now.clone())
+    }
+
+    /// Retires series of a table (see the head of this file); those that are none are passed over.
+    /// Gives those that were retired.
+    pub fn retire(
+        &mut self,
+        table: TableId,
+        series: impl IntoIterator<Item = SeriesId>,
+    ) -> RoaringBitmap {
+        let is_live = |id: &SeriesId| {
+            self.table_of(*id) == Some(table) && !self.removals.retired.contains(id.0)
+        };
+        let ids: RoaringBitmap = series.into_iter().filter(is_live).map(|id| id.0).collect();
+        if ids.is_empty() {
+            return ids;
+        }
+        let (keys, tables, scratch) = (&self.keys, &self.tables, RefCell::default());
+        for id in &ids {
+            let at = id_place(keys, tables, id, &scratch);
+            self.ids.remove(at, |other| other == id);
+        }
+        self.removals.history.extend(ids.iter().map(SeriesId));
+        self.removals.retired |= &ids;
+        let before = std::mem::take(&mut self.removals.now);
+        let waiting = (Arc::downgrade(&before), ids.clone());
+        self.removals.waiting.push_back(waiting);
+        drop(before);
+        ids
+    }
+
+    /// Frees the retired series that nobody can ask for any more; says whether there were any.
+    pub fn sweep(&mut self) -> bool {
+        let mut gone = RoaringBitmap::new();
+        // A pin of a later time holds on to nothing that was retired before it.
+        while let Some((pins, _)) = self.removals.waiting.front() {
+            if pins.strong_count() > 0 {
+                break;
+            }
+            if let Some((_, ids)) = self.removals.waiting.pop_front() {
+                gone |= ids;
+            }
+        }
+        if gone.is_empty() {
+            return false;
+        }
+        self.removals.retired -= &gone;
+        self.free(&gone);
+        self.shrink();
+        self.measure_if_changed(gone.len());
+        true
+    }
+
+    /// Number of series that are there and not retired.
+    pub(crate) fn live(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Frees series that are in no hash table; for loads.
+    pub(super) fn free(&mut self, gone: &RoaringBitmap) {
+        self.unlink(gone);
+        self.keys.forget(gone);
+    }
+
+    /// Series that are retired and not yet swept.
+    #[must_use]
+    pub fn retired(&self) -> &RoaringBitmap {
+        &self.removals.retired
+    }
+
+    /// Series that were retired since the index was loaded, in their order.
+    pub(crate) fn retired_so_far(&self) -> &[SeriesId] {
+        &self.removals.history
+    }
+
+    /// Takes series out of the sets of their tables and tags.
+    fn unlink(&mut self, gone: &RoaringBitmap) {
+        let (mut cold, mut key) = (ColdKeys::default(), Vec::new());
+        for id in gone {
+            key.clear();
+            let Some(table) = self.read_key(SeriesId(id), &mut cold, &mut key) else {
+                continue;
+            };
+            let entry = self.keys.get(SeriesId(id));
+            let bytes = entry.map_or(0, |entry| stored_bytes(&entry));
+            let is_cold = entry.is_some_and(|entry| entry.digest.is_some());
+            let cold_bytes = if is_cold {
+                self.keys.cold(id, &mut cold).len()
+            } else {
+                0
+            };
+            let Some(series) = self.tables.get_mut(&table) else {
+                continue;
+            };
+            series.all.remove(id);
+            series.key_bytes -= bytes;
+            series.cold_bytes -= cold_bytes;
+            let reader = KeyReader::new(&self.keys);
+            for (ordinal, value) in tag_key_entries(&key).map_while(Result::ok) {
+                if let Some(index) = series.tags.get_mut(&ordinal) {
+                    index.remove(&reader, value, id);
+                }
+            }
+        }
+        for series in self
+            .tables
+            .values_mut()
+            .filter(|series| series.all.is_empty())
+        {
+            *series = TableSeries {
+                identity: series.identity,
+                ..TableSeries::default()
+            };
+        }
+    }
+
+    /// Forgets the series of a table and frees their memory. Their ids are not used again.
+    pub fn remove_table(&mut self, table: TableId) {
+        let Some(series) = self.tables.remove(&table) else {
+            return;
+        };
+        self.removals.retired -= &series.all;
+        for (_, waiting) in &mut self.removals.waiting {
+            *waiting -= &series.all;
+        }
+        let (keys, tables, scratch) = (&self.keys, &self.tables, RefCell::default());
+        let rehash = |id| id_place(keys, tables, id, &scratch);
+        self.ids.retain(|id| !series.all.contains(id), rehash);
+        self.keys.forget(&series.all);
+        self.measure();
+    }
+}
+
+fn stored_bytes(entry: &Entry<'_>) -> usize {
+    let mut bytes = Vec::new();
+    Entry::put(entry.table, entry.digest, &mut bytes);
+    bytes.len() + entry.tags.len()
+}
