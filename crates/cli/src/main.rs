@@ -21,7 +21,6 @@
 
 #[macro_use]
 mod terminal;
-mod allocator;
 mod answer;
 mod backup;
 mod client;
@@ -84,7 +83,6 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    allocator::give_back_soon();
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Serve(command) => command.run(),

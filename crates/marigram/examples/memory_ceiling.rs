@@ -10,8 +10,6 @@
     reason = "what is measured is this machine's memory over this machine's time"
 )]
 
-#[path = "../tests/ceiling/allocator.rs"]
-mod allocator;
 #[path = "../tests/ceiling/workload.rs"]
 mod workload;
 
@@ -20,7 +18,6 @@ use std::path::PathBuf;
 use workload::{Plan, QUESTIONS, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    allocator::give_back_soon();
     let mut arguments = std::env::args().skip(1);
     let dir = PathBuf::from(arguments.next().ok_or("the data directory is missing")?);
     let mut number = |default: usize| match arguments.next() {

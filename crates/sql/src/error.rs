@@ -299,10 +299,13 @@ fn schema_error(error: &SchemaError, sql: &str) -> ServiceError {
             field,
             valid_fields,
         } => {
-            let known: Vec<&str> = valid_fields
-                .iter()
-                .map(datafusion::common::Column::name)
-                .collect();
+            // Two sides of a join, or a table and its source, name the same columns.
+            let mut known: Vec<&str> = Vec::new();
+            for name in valid_fields.iter().map(datafusion::common::Column::name) {
+                if !known.contains(&name) {
+                    known.push(name);
+                }
+            }
             let hint = match nearest(field.name(), known.iter().copied()) {
                 Some(near) => format!("; did you mean '{near}'?"),
                 None if known.is_empty() => String::new(),

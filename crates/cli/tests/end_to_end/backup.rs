@@ -209,7 +209,15 @@ fn a_deleted_day_comes_back_and_later_rows_stay() {
         &fresh,
     ];
     assert!(done(&moment).contains("main.pump: 2 rows stored"));
-    let shown = done(&["sql", "--data", &fresh, "-c", "SHOW CREATE TABLE pump"]);
+    let shown = done(&[
+        "sql",
+        "--data",
+        &fresh,
+        "-c",
+        "SHOW CREATE TABLE pump",
+        "--format",
+        "csv",
+    ]);
     assert!(
         shown.contains("FLOAT FIELD") && shown.contains("partition = '6h'"),
         "{shown}"
