@@ -12,7 +12,7 @@ const CHUNK: usize = 4096;
 /// copies nothing, and takes no more than is needed.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    chunks: Vec<Option<Box<[i64; CHUNK]>>>,
+    chunks: Vec<Option<Box<[i64]>>>,
 }
 
 impl Marks {
@@ -22,7 +22,7 @@ impl Marks {
         if self.chunks.len() <= chunk {
             self.chunks.resize_with(chunk + 1, || None);
         }
-        let marks = self.chunks[chunk].get_or_insert_with(|| Box::new([i64::MIN; CHUNK]));
+        let marks = self.chunks[chunk].get_or_insert_with(|| vec![i64::MIN; CHUNK].into());
         marks[at] = marks[at].max(time);
     }
 

@@ -81,10 +81,9 @@ impl Holder {
     fn parts(self) -> (usize, usize) {
         match self {
             Self::Memtable => (4, 16),
-            Self::Requests => (1, 8),
+            Self::Requests | Self::Compaction => (1, 8),
             Self::Scan => (2, 12),
             Self::Query => (6, 24),
-            Self::Compaction => (1, 8),
             Self::LastValues => (0, 4),
             Self::SeriesIndex | Self::SegmentIndex | Self::Recovery | Self::Process => (0, PARTS),
         }

@@ -133,7 +133,7 @@ fn failed(error: EngineError) -> Pages {
 #[derive(Clone)]
 struct Group {
     segment: Arc<Segment>,
-    row_group: usize,
+    number: usize,
     shard: usize,
     id: u64,
     runs: Arc<[SeriesRun]>,
@@ -152,7 +152,7 @@ impl Group {
         let ends = runs.iter().map(end).collect();
         Ok(Self {
             segment,
-            row_group,
+            number: row_group,
             shard,
             id,
             runs,
@@ -161,10 +161,10 @@ impl Group {
     }
 
     fn pages(self) -> Pages {
-        let columns = columns_of(&self.segment, self.row_group);
+        let columns = columns_of(&self.segment, self.number);
         Box::new(columns.into_iter().flat_map(move |column| -> Pages {
             let group = self.clone();
-            match group.segment.pages(group.row_group, column) {
+            match group.segment.pages(group.number, column) {
                 Ok(pages) => {
                     let count = pages.map_or(0, |pages| pages.len());
                     Box::new((0..count).map(move |page| group.page(column, page)))
@@ -175,12 +175,12 @@ impl Group {
     }
 
     fn page(&self, column: ColumnId, page: usize) -> Result<PageDetail> {
-        let pages = self.segment.pages(self.row_group, column)?;
+        let pages = self.segment.pages(self.number, column)?;
         let meta = &pages.unwrap_or_default()[page];
         Ok(PageDetail {
             shard: self.shard,
             segment: self.id,
-            row_group: self.row_group,
+            row_group: self.number,
             page,
             column,
             series: (
@@ -188,7 +188,7 @@ impl Group {
                 self.series_of(meta.first_row + meta.rows - 1),
             ),
             rows: meta.rows,
-            info: self.segment.page_info(self.row_group, column, page)?,
+            info: self.segment.page_info(self.number, column, page)?,
             stats: meta.stats.clone(),
         })
     }

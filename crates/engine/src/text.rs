@@ -121,6 +121,6 @@ mod tests {
         // A chunk, written as one part that is cut at the bound.
         assert!(CHUNK_TEXT_BYTES + Limits::VALUE_BYTES_MAX < offsets_max / 2);
         // Rows of a page, as many as a batch of the bound has.
-        assert!(BATCH_TEXT_BYTES <= CHUNK_TEXT_BYTES);
+        const { assert!(BATCH_TEXT_BYTES <= CHUNK_TEXT_BYTES) };
     }
 }

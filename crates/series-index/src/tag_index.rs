@@ -157,7 +157,7 @@ impl TagIndex {
                 self.entries.insert(spread(hash as u32), id, rehash);
             } else {
                 let value = keys.with(id, ordinal, |own| {
-                    with_stored(own, |value| value.to_value())
+                    with_stored(own, |value: TagValueRef<'_>| value.to_value())
                 });
                 if let Some(value) = value.flatten() {
                     self.link(keys, value.as_ref(), id);

@@ -1,5 +1,6 @@
 //! Files that other libraries wrote, and what is made of damaged ones.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(
     clippy::disallowed_methods,
     reason = "golden files are read from the disk as it is"

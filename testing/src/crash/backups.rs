@@ -86,9 +86,9 @@ impl Machine {
         if !was_sure && let Ok(listed) = self.listed() {
             let moments = &mut self.backups.moments;
             moments.retain(|number, moment| moment.is_sure || listed.contains(number));
-            moments
-                .values_mut()
-                .for_each(|moment| moment.is_sure = true);
+            for moment in moments.values_mut() {
+                moment.is_sure = true;
+            }
         }
         Ok(())
     }

@@ -95,7 +95,7 @@ impl Folder {
         let lock = fs.lock(&path).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock => EngineError::Busy {
                 reason: format!("another backup into {} is running", dir.display()),
-                retry_after: Duration::from_secs(60),
+                retry_after: Duration::from_mins(1),
             },
             _ => EngineError::io(&path, error),
         })?;
@@ -231,7 +231,7 @@ impl Folder {
             move |error| EngineError::io(&path, error)
         };
         self.fs.sync_dir(&backups).map_err(io(&backups))?;
-        let unfinished = |name: &String| name.ends_with(".new");
+        let unfinished = |name: &String| Path::new(name).extension() == Some("new".as_ref());
         for name in self.fs.list(&backups).map_err(io(&backups))? {
             if unfinished(&name) {
                 let path = backups.join(name);

@@ -20,6 +20,7 @@ use marigram_manifest::{Edit, Partition, SegmentId, SegmentMeta, Tombstone};
 use marigram_model::{ColumnCodec, SortedRows, TableId, TableOptions, TableSchema};
 use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter, TableLayout};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -177,6 +178,9 @@ fn write_table(table: TableId, sources: Vec<Source>, output: &mut Output<'_>) ->
     Ok(true)
 }
 
+/// Rows that no page has.
+const NO_ROWS: RangeInclusive<u32> = 0..=0;
+
 /// Which pages are copied. Half-full ones are, so that a page of which each compaction changed a
 /// neighbour is not encoded again and again; in a cold result, which stays, only full ones, and
 /// none where it is to be smaller than what is at hand. Pages must stand as the table's settings
@@ -191,7 +195,7 @@ fn copy_rule(layout: &TableLayout, options: &SegmentOptions, cold: bool) -> Copy
         compressor: choice.compressor,
     };
     CopyRule {
-        rows: if anew { 1..=0 } else { least..=full },
+        rows: if anew { NO_ROWS } else { least..=full },
         // Text is encoded to a fraction of its size.
         bytes_min: layout.page_bytes.max(1),
         codecs: layout.columns.iter().map(codec).collect(),

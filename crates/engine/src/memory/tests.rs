@@ -76,7 +76,7 @@ fn who_waits_gets_what_another_gives_back_and_refusals_are_told() {
     assert!(first.try_grow(120));
     let mut second = Held::none(&memory, Holder::Scan);
     assert!(!second.wait_grow(1, Duration::from_millis(5)));
-    let waiting = std::thread::spawn(move || second.wait_grow(100, Duration::from_secs(60)));
+    let waiting = std::thread::spawn(move || second.wait_grow(100, Duration::from_mins(1)));
     while memory.usage(Holder::Scan).waits < 2 {
         std::thread::yield_now();
     }

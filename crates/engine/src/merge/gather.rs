@@ -114,7 +114,7 @@ fn numbers<'a, T: ArrowPrimitiveType>(
             has_nulls = true;
         } else if blocks.get(at).is_none_or(Option::is_none) {
             blocks.resize(blocks.len().max(at + 1), None);
-            blocks[at] = column(part).map(|array| array.as_primitive::<T>());
+            blocks[at] = column(part).map(AsArray::as_primitive::<T>);
             has_nulls |= blocks[at].is_none_or(|array| array.nulls().is_some());
         }
     }

@@ -42,7 +42,7 @@ impl LogPosition {
 
     /// The beginning of the next file.
     pub(super) fn next_file(self) -> Self {
-        Self(((self.0 >> BYTES_BITS) + 1 & u64::from(u16::MAX)) << BYTES_BITS)
+        Self((((self.0 >> BYTES_BITS) + 1) & u64::from(u16::MAX)) << BYTES_BITS)
     }
 }
 

@@ -190,7 +190,9 @@ mod tests {
             }
             assert!(posting.to_bitmap().iter().eq(ids.iter().copied()));
             assert_eq!(posting.first(), ids[0]);
-            ids.into_iter().for_each(|id| posting.remove(id));
+            for id in ids {
+                posting.remove(id);
+            }
             assert!(posting.is_empty());
         }
     }

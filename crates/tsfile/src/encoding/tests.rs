@@ -73,7 +73,7 @@ fn special_floats_come_back() {
 #[test]
 fn runs_and_groups_of_eight_are_read() {
     // Width 3: a run of four fives, then a group of eight of which two count.
-    let packed = [0b001_010_00, 0, 0];
+    let packed = [0b0010_1000, 0, 0];
     let part = [&[3, 4 << 1, 5, (1 << 1) | 1, 2], &packed[..]].concat();
     let bytes = [&[part.len() as u8], &part[..]].concat();
     let values = decode(Encoding::Rle, DataType::Int32, &bytes, 6).unwrap();

@@ -184,11 +184,14 @@ impl<S: Read + Write + Seek> SeriesList<S> {
 }
 
 fn next_series(scratch: &mut impl Read) -> Result<(String, Vec<u8>)> {
-    let mut lens = [0; 8];
-    scratch.read_exact(&mut lens)?;
-    let [a, b, c, d, e, f, g, h] = lens;
-    let mut name = vec![0; u32::from_be_bytes([a, b, c, d]) as usize];
-    let mut metadata = vec![0; u32::from_be_bytes([e, f, g, h]) as usize];
+    let mut len = || -> Result<usize> {
+        let mut bytes = [0; 4];
+        scratch.read_exact(&mut bytes)?;
+        Ok(u32::from_be_bytes(bytes) as usize)
+    };
+    let (name_len, metadata_len) = (len()?, len()?);
+    let mut name = vec![0; name_len];
+    let mut metadata = vec![0; metadata_len];
     scratch.read_exact(&mut name)?;
     scratch.read_exact(&mut metadata)?;
     Ok((String::from_utf8_lossy(&name).into_owned(), metadata))

@@ -64,10 +64,7 @@ pub fn text(column: &Column, row: usize) -> String {
         Values::F64(values) => format!("{:016x}", values[row].to_bits()),
         Values::Bytes(values) => {
             let bytes = values.get(row).unwrap_or_default().iter();
-            format!(
-                "x{}",
-                bytes.map(|byte| format!("{byte:02x}")).collect::<String>()
-            )
+            bytes.fold("x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
         }
     }
 }

@@ -90,7 +90,7 @@ fn copied_pages_are_read_like_those_they_were_copied_from() {
     assert_eq!(copied, bytes);
     let mut damage = Vec::new();
     Segment::verify(&fs, second.path(), &mut |place| {
-        damage.push(place.to_string())
+        damage.push(place.to_string());
     });
     assert_eq!(damage, Vec::<String>::new());
 }
