@@ -134,6 +134,9 @@ impl LastValues {
                 replaces: true,
             });
         }
+        // Of several rows of a series only the newest are stored.
+        actions
+            .retain(|action| rows.times[action.row as usize] == table.time(action.slot as usize));
         table.store(columns(), &actions);
         self.settle();
     }

@@ -43,6 +43,7 @@ mod resolve;
 mod route;
 mod scan;
 mod shard;
+mod side_by_side;
 mod snapshot;
 mod stats;
 mod status;

@@ -131,7 +131,7 @@ fn columns(schema: &TableSchema) -> SqlResult<RecordBatch> {
         )
         .collect();
     let optional = |name: fn(&ColumnCodec) -> Option<&'static str>| -> ArrayRef {
-        Arc::new(StringArray::from_iter(codecs.iter().map(name)))
+        Arc::new(codecs.iter().map(name).collect::<StringArray>())
     };
     // Nullable whatever the table's columns are like.
     let fields = [

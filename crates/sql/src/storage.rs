@@ -42,7 +42,7 @@ pub fn segments(all: &[SegmentInfo], table: Option<TableId>) -> SqlResult<Record
         all.iter().map(|info| info.open.detail(table)).collect();
     let known = |count: fn(&SegmentDetail) -> u64| -> ArrayRef {
         let counts = details.iter().map(|detail| detail.as_ref().ok().map(count));
-        Arc::new(UInt64Array::from_iter(counts))
+        Arc::new(counts.collect::<UInt64Array>())
     };
     let encodings = details.iter().map(|detail| {
         let encodings = &detail.as_ref().ok()?.encodings;

@@ -11,6 +11,7 @@ use crate::memory::MemoryAccountant;
 use crate::options::{Durability, EngineOptions};
 use crate::recovery::open_shard;
 use crate::shard::{Context, Shard};
+use crate::side_by_side::side_by_side;
 use crate::stats::Stats;
 use crate::status::EngineStatus;
 use marigram_env::{Env, Lock};
@@ -55,31 +56,7 @@ fn open_shards(
     if context.options.background_threads == 0 {
         return Ok(numbered.map(open).collect());
     }
-    let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let queue = Mutex::new(numbered);
-    let work = || {
-        let mut opened = Vec::new();
-        loop {
-            let next = queue.lock().next();
-            let Some((number, dir)) = next else {
-                return opened;
-            };
-            opened.push((number, open((number, dir))));
-        }
-    };
-    let mut opened = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..at_once.min(count)).map(|_| scope.spawn(work)).collect();
-        let mut opened = work();
-        for other in others {
-            match other.join() {
-                Ok(more) => opened.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        opened
-    });
-    opened.sort_unstable_by_key(|(number, _)| *number);
-    Ok(opened.into_iter().map(|(_, shard)| shard).collect())
+    Ok(side_by_side(numbered, open))
 }
 
 impl Inner {

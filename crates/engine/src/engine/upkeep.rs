@@ -11,6 +11,7 @@ use crate::maintain::{Manner, TableCompaction};
 use crate::memory::Holder;
 use crate::options::Durability;
 use crate::shard::Shard;
+use crate::side_by_side::side_by_side;
 use marigram_model::TableId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,17 +20,17 @@ use std::time::Duration;
 impl Inner {
     /// Everything acknowledged so far is in segments when it returns.
     pub fn flush(&self) -> Result<()> {
-        let mut outcome = Ok(());
-        for shard in &self.shards {
-            if let Err(error) = shard
-                .freeze()
-                .map(drop)
-                .and_then(|()| self.flush_frozen(shard))
-            {
-                outcome = outcome.and(Err(error));
-            }
-        }
-        outcome
+        // Frozen first, so that the threads in the background help with the rest.
+        let frozen = self.shards.iter().map(|shard| shard.freeze().map(drop));
+        let frozen = frozen.collect::<Vec<_>>().into_iter();
+        self.bell.ring();
+        let flush = |shard| self.flush_frozen(shard);
+        let flushed = if self.context.options.background_threads == 0 {
+            self.shards.iter().map(flush).collect()
+        } else {
+            side_by_side(self.shards.iter(), flush)
+        };
+        frozen.chain(flushed).collect()
     }
 
     /// Compacts until nothing asks for more and all late rows are in their place.

@@ -153,7 +153,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileExport<W, S> {
         }
         let tags = self.tags.iter().map(|at| exact(*at, &DataType::Utf8));
         let tags = tags.collect::<SqlResult<Vec<_>>>()?;
-        let tags: Vec<&StringArray> = tags.iter().map(|tag| tag.as_string::<i32>()).collect();
+        let tags: Vec<&StringArray> = tags.iter().map(AsArray::as_string::<i32>).collect();
         let times = times.as_primitive::<TimestampNanosecondType>().values();
         for rows in runs(&tags, batch.num_rows()) {
             let of_run: Vec<Option<&str>> = tags
@@ -180,7 +180,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileExport<W, S> {
         let is_time = |field: &&ArrayRef| matches!(field.data_type(), DataType::Timestamp(_, _));
         let all: Vec<_> = std::iter::once(times)
             .chain(fields.iter().filter(is_time))
-            .map(|column| column.as_primitive::<TimestampNanosecondType>())
+            .map(AsArray::as_primitive::<TimestampNanosecondType>)
             .collect();
         let is_inexact = |row: &usize| {
             let mut at_row = all.iter().filter(|column| column.is_valid(*row));
