@@ -86,7 +86,7 @@ impl Backup {
         db.close()?;
         tell(&Taken {
             number: report.info.number,
-            taken_ns: report.info.taken_ns,
+            at_ns: report.info.taken_ns,
             folder: &folder.display().to_string(),
             bytes: report.info.bytes,
             bytes_new: report.info.bytes_new,
@@ -102,7 +102,7 @@ impl Backup {
         let report = Remote::new(url)?.backup(folder, self.keep)?;
         tell(&Taken {
             number: report.number,
-            taken_ns: report.taken_ns,
+            at_ns: report.taken_ns,
             folder: &report.dir,
             bytes: report.bytes,
             bytes_new: report.bytes_new,
@@ -117,7 +117,7 @@ impl Backup {
 /// A backup that was taken here or by a server.
 struct Taken<'a> {
     number: u64,
-    taken_ns: i64,
+    at_ns: i64,
     folder: &'a str,
     bytes: u64,
     bytes_new: u64,
@@ -133,7 +133,7 @@ fn tell(taken: &Taken<'_>) {
         taken.folder,
         terminal::bytes(taken.bytes),
         terminal::bytes(taken.bytes_new),
-        terminal::time(taken.taken_ns),
+        terminal::time(taken.at_ns),
         terminal::span(taken.begin.elapsed())
     );
     if let Some(pruned) = numbers(taken.pruned) {

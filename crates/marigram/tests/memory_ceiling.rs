@@ -1,7 +1,6 @@
 //! The memory ceiling at a small scale: rows are written while queries run in a loop, and the
 //! process never holds more than the limit and a tenth of it.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(
     clippy::disallowed_methods,
     reason = "what is measured is this machine's memory over this machine's time"

@@ -3,6 +3,7 @@
 use super::csv_rows::parsed;
 use super::parquet_rows::with_constant_tags;
 use super::source::Source;
+use super::time_text::Precision;
 use super::{Parsed, Reading};
 use anyhow::Result;
 use marigram::Roles;
@@ -28,9 +29,7 @@ pub fn read(
     send: &dyn Fn(Result<Parsed>) -> bool,
 ) -> Result<()> {
     let options = &reading.options;
-    let unit_ns = options
-        .precision
-        .map_or(MILLISECOND_NS, |precision| precision.ns());
+    let unit_ns = options.precision.map_or(MILLISECOND_NS, Precision::ns);
     let mut rows = TsFileRows::open(BufReader::new(source.into_file()?), unit_ns)?;
     let mut before = 0;
     while let Some(mut found) = rows.next_rows()? {

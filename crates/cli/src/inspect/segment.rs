@@ -222,7 +222,7 @@ fn describe(page: &PageMeta, is_time: bool) -> String {
     for (name, end) in [("first", first), ("last", last)] {
         if let Some((time, value)) = end.as_ref().filter(|_| !is_time) {
             let (value, time) = (show_value(value), terminal::time(*time));
-            text += &format!(", {name} {value} at {time}");
+            text += &[", ", name, " ", &value, " at ", &time].concat();
         }
     }
     text

@@ -1,5 +1,7 @@
 //! Backups of a running server: under writes, through kills, and back again.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use crate::server::{MARIGRAM, Server, request};
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,5 +1,7 @@
 //! COPY to files and back, and the files that it may not touch.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use super::Database;
 use super::service::block_on;
 use marigram_service::{Query, ServiceError};
