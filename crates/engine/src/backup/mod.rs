@@ -1,6 +1,6 @@
 //! Backup: what the database is at one moment, copied into a folder that keeps many such moments.
 //!
-//! [`take`](take()) captures the moment (`capture`), stores what the folder lacks (`objects`) and
+//! `take` captures the moment (`capture`), stores what the folder lacks (`objects`) and
 //! then writes the backup's record (`record`), by which alone it exists (`folder`). [`restore`]
 //! makes a data directory of one. Layout of the folder: `docs/formats/backup.md`; why it is as it
 //! is: `docs/decisions/0013-backup.md`.
