@@ -2,6 +2,7 @@
 
 use crate::error::{CodecError, Result};
 use crate::kinds::{Compressor, Goal};
+use std::cell::RefCell;
 use std::io::{Read, Write};
 
 /// Bytes that are compressed to see what that would save.
@@ -15,6 +16,38 @@ fn zstd_level(goal: Goal) -> i32 {
         Goal::Fast => 1,
         Goal::Small => 9,
     }
+}
+
+thread_local! {
+    /// Contexts of the fast level, which are kept: a page takes less time than making one.
+    static PACKER: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+    static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// `body`, compressed by Zstandard.
+fn zstd_pack(goal: Goal, body: &[u8]) -> std::io::Result<Vec<u8>> {
+    if goal == Goal::Small {
+        // Such a context takes megabytes, and few pages are encoded so.
+        return zstd::bulk::compress(body, zstd_level(goal));
+    }
+    PACKER.with_borrow_mut(|kept| {
+        let packer = match kept.take() {
+            Some(packer) => packer,
+            None => zstd::bulk::Compressor::new(zstd_level(goal))?,
+        };
+        kept.insert(packer).compress(body)
+    })
+}
+
+/// What Zstandard made of `len` bytes, or fewer.
+fn zstd_unpack(packed: &[u8], len: usize) -> std::io::Result<Vec<u8>> {
+    UNPACKER.with_borrow_mut(|kept| {
+        let unpacker = match kept.take() {
+            Some(unpacker) => unpacker,
+            None => zstd::bulk::Decompressor::new()?,
+        };
+        kept.insert(unpacker).decompress(packed, len)
+    })
 }
 
 /// Level of Gzip.
@@ -49,7 +82,7 @@ pub(crate) fn compress(
             encoder.finish().map_err(|_| refused())?;
         }
         Compressor::Zstd => {
-            let packed = zstd::bulk::compress(body, zstd_level(goal));
+            let packed = zstd_pack(goal, body);
             out.extend_from_slice(&packed.map_err(|_| refused())?);
         }
     }
@@ -73,7 +106,7 @@ pub(crate) fn decompress(compressor: Compressor, packed: &[u8], len: usize) -> R
         }
         Compressor::Lz4 => lz4_flex::block::decompress(packed, len).map_err(|_| WRONG)?,
         Compressor::Gzip => gunzip(packed, len).map_err(|_| WRONG)?,
-        Compressor::Zstd => zstd::bulk::decompress(packed, len).map_err(|_| WRONG)?,
+        Compressor::Zstd => zstd_unpack(packed, len).map_err(|_| WRONG)?,
     };
     if body.len() == len {
         Ok(body)
@@ -116,7 +149,7 @@ impl Sampled {
 pub(crate) fn sampled(body: &[u8]) -> Sampled {
     let sample = middle(body);
     let lz4 = lz4_flex::block::compress(sample).len();
-    let zstd = zstd::bulk::compress(sample, zstd_level(Goal::Fast));
+    let zstd = zstd_pack(Goal::Fast, sample);
     let zstd = zstd.map_or(sample.len(), |packed| packed.len());
     let whole = |bytes: usize| (bytes * body.len()).div_ceil(sample.len().max(1));
     Sampled {
