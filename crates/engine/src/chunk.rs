@@ -9,6 +9,7 @@ pub(crate) mod sort;
 
 use crate::chunk::part::Part;
 use crate::chunk::sort::Order;
+use crate::shared_rows::SharedRows;
 use marigram_model::{FieldType, SortedRows, TableId, TimeRange};
 use marigram_segment::SegmentColumn;
 use parking_lot::Mutex;
@@ -31,6 +32,7 @@ pub struct Chunk {
     /// As written, in the order of arrival; `None` once `sorted` is there.
     parts: Mutex<Option<Arc<[Part]>>>,
     sorted: OnceLock<SortedRows>,
+    pub(crate) shared: SharedRows,
 }
 
 impl Chunk {
@@ -47,6 +49,7 @@ impl Chunk {
             columns: part::columns_of(&parts),
             parts: Mutex::new(Some(parts.into())),
             sorted: OnceLock::new(),
+            shared: SharedRows::default(),
         }
     }
 

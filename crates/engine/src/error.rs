@@ -71,7 +71,7 @@ pub enum EngineError {
 }
 
 /// Result with an [`EngineError`].
-pub type Result<T> = std::result::Result<T, EngineError>;
+pub type Result<T, E = EngineError> = std::result::Result<T, E>;
 
 impl EngineError {
     /// An I/O error at `path`.

@@ -10,7 +10,7 @@
 //! scan merges its chunks and segments (`merge`, `scan`).
 //!
 //! Modules stand in an order, and none imports one that stands later:
-//! error, options, names, memory, text, layout, chunk, view, pages; merge, filter, scan, last,
+//! error, options, names, memory, text, layout, shared_rows, chunk, view, pages; merge, filter, scan, last,
 //! snapshot, compaction;
 //! catalog, resolve, marks, memtable, commit, route, health, stats, shard, flush, maintain,
 //! recovery, status, directory, backup, verify, background, admission, engine.
@@ -43,6 +43,7 @@ mod resolve;
 mod route;
 mod scan;
 mod shard;
+mod shared_rows;
 mod side_by_side;
 mod snapshot;
 mod stats;
@@ -62,7 +63,10 @@ pub use marigram_series_index::{PatternError, TableMemory, ValueTest};
 pub use memory::{Held, Holder, MemoryAccountant, Usage};
 pub use options::{CompactionPolicy, Durability, EngineOptions};
 pub use pages::{PageDetail, SegmentDetail};
-pub use scan::{ColumnBounds, ScanMetrics, ScanPartition, ScanRequest};
+pub use scan::{
+    ColumnBounds, Need, Outline, PageRows, ReducePartition, Reducer, RowSpan, ScanMetrics,
+    ScanPartition, ScanRequest,
+};
 pub use snapshot::TableSnapshot;
 pub use status::{EngineStatus, SegmentInfo};
 pub use view::{OpenSegment, ShardView};

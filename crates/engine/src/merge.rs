@@ -13,9 +13,11 @@
 //! given; at most one page a column and source is decoded, besides what the batch in the making
 //! holds on to; pages are decoded only when the merge reaches them.
 
+mod apart;
 mod assemble;
 mod block;
 mod bounds;
+mod coincide;
 mod copy;
 mod cursor;
 mod gather;
@@ -25,6 +27,7 @@ mod key;
 mod metrics;
 mod overlay;
 mod page_plan;
+mod page_read;
 mod scope;
 mod source;
 #[cfg(test)]
@@ -32,7 +35,10 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use apart::Apart;
+pub use apart::{Need, Outline, PageRows, Reducer, RowSpan};
 pub use bounds::ColumnBounds;
+pub(crate) use coincide::series_that_share_rows;
 pub(crate) use copy::{CopyRule, Piece, WholePage};
 pub use metrics::ScanMetrics;
 pub(crate) use page_plan::selected_runs;
@@ -42,8 +48,7 @@ use crate::error::Result;
 use crate::memory::{Holder, MemoryAccountant};
 use crate::text::BATCH_TEXT_BYTES;
 use assemble::Assembler;
-use block::Memory;
-use bounds::{Extents, Pruning};
+use bounds::Extents;
 use cursor::Cursor;
 use heap::Heap;
 use key::Key;
@@ -113,27 +118,14 @@ impl Merge {
         } else {
             Extents::of(&sources)
         };
-        let memory = options
-            .memory
-            .map(|(accountant, holder)| Memory::new(accountant, holder));
+        let (batch_rows, batch_text_bytes) = (options.batch_rows, options.batch_text_bytes);
+        let scope = Scope::new(options, extents);
         let assembler = Assembler::new(
-            options.columns.clone(),
-            options.batch_rows,
-            options.batch_text_bytes,
-            memory.clone(),
+            scope.columns.clone(),
+            batch_rows,
+            batch_text_bytes,
+            scope.memory.clone(),
         );
-        let scope = Scope {
-            columns: options.columns,
-            range: options.range,
-            series: options.series,
-            pruning: Pruning {
-                bounds: options.bounds,
-                extents,
-            },
-            memory,
-            metrics: options.metrics.unwrap_or_default(),
-            territory: options.territory,
-        };
         let cursors: Vec<Cursor> = sources
             .into_iter()
             .enumerate()

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::filter::{SeriesSelection, TagFilter};
 use crate::last::LastValues;
 use crate::memory::MemoryAccountant;
-use crate::scan::{self, ScanMetrics, ScanPartition, ScanRequest, ShardScan};
+use crate::scan::{self, ReducePartition, ScanMetrics, ScanPartition, ScanRequest, ShardScan};
 use crate::text::BATCH_TEXT_BYTES;
 use crate::view::ShardView;
 use arrow_array::{ArrayRef, new_empty_array};
@@ -141,17 +141,33 @@ impl TableSnapshot {
         metrics: Arc<ScanMetrics>,
     ) -> Result<Vec<ScanPartition>> {
         let columns = self.columns(&request.columns)?;
+        let shards = self.shard_scans(request, &metrics)?;
+        scan::partitions(shards, &columns, request, &self.0.memory, &metrics)
+    }
+
+    /// Starts a scan for somebody who adds rows up; `limit` of the request is of no account.
+    ///
+    /// # Errors
+    /// As [`scan`](Self::scan).
+    pub fn reduce(
+        &self,
+        request: &ScanRequest,
+        metrics: &Arc<ScanMetrics>,
+    ) -> Result<Vec<ReducePartition>> {
+        let columns = self.columns(&request.columns)?;
+        let shards = self.shard_scans(request, metrics)?;
+        scan::reduce_partitions(shards, &columns, request, &self.0.memory, metrics)
+    }
+
+    fn shard_scans(&self, request: &ScanRequest, metrics: &ScanMetrics) -> Result<Vec<ShardScan>> {
         let table = self.0.schema.id;
         for index in &self.0.series {
             ScanMetrics::add(&metrics.series_total, index.read().all(table).len());
         }
-        let shards = self
-            .0
-            .views
-            .iter()
-            .map(|view| ShardScan::new(view, table, request, &metrics))
-            .collect::<Result<_>>()?;
-        scan::partitions(shards, &columns, request, &self.0.memory, &metrics)
+        let views = self.0.views.iter();
+        views
+            .map(|view| ShardScan::new(view, table, request, metrics))
+            .collect()
     }
 
     /// The latest row of each selected series (time and all fields as of that time), from the

@@ -5,6 +5,7 @@
 use crate::chunk::Chunk;
 use crate::error::{EngineError, Result};
 use crate::memory::Held;
+use crate::shared_rows::SharedRows;
 use marigram_env::FileSystem;
 use marigram_manifest::{SegmentMeta, Tombstone};
 use marigram_segment::Segment;
@@ -24,6 +25,7 @@ pub struct OpenSegment {
     segment: OnceLock<Arc<Segment>>,
     /// Why the file is no segment, once that is known.
     damage: OnceLock<EngineError>,
+    pub(crate) shared: Arc<SharedRows>,
 }
 
 impl OpenSegment {
@@ -37,6 +39,7 @@ impl OpenSegment {
             path,
             segment,
             damage,
+            shared: Arc::default(),
         };
         if let Err(error) = open.segment() {
             tracing::warn!(%error, "a segment cannot be read; queries that need it will fail");
@@ -56,6 +59,7 @@ impl OpenSegment {
             path: self.path.clone(),
             segment: self.segment.clone(),
             damage,
+            shared: Arc::clone(&self.shared),
         }
     }
 

@@ -85,6 +85,7 @@ impl Marigram {
                 spill_dir,
                 allow_files: options.any_file,
                 copy_dir: options.copy_dir.clone(),
+                ..SqlOptions::default()
             };
             SqlService::new(engine.clone(), settings)?
         };

@@ -7,12 +7,15 @@ use crate::comparison::DurationComparison;
 use crate::error::{SqlError, SqlResult};
 use crate::functions;
 use crate::memory::AccountedPool;
+use crate::reduce::SeriesReduction;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::pg_catalog::{
@@ -178,8 +181,19 @@ impl Contexts {
             SessionStateBuilder::new_from_existing(Prototype::get()?.state.clone())
                 .with_config(config)
                 .with_runtime_env(Arc::clone(&self.runtime))
+                .with_physical_optimizer_rules(self.physical_rules())
                 .build(),
         )
+    }
+
+    /// DataFusion's physical rules behind ours, which sees plans before partitions are settled.
+    fn physical_rules(&self) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+        let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = Vec::new();
+        if self.options.series_aggregates {
+            rules.push(Arc::new(SeriesReduction));
+        }
+        rules.append(&mut PhysicalOptimizer::new().rules);
+        rules
     }
 
     fn database(&self, mut state: SessionState, name: &str) -> SqlResult<SessionState> {

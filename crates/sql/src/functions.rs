@@ -5,7 +5,9 @@ mod edges;
 mod postgres;
 mod time_bucket;
 
+pub use bucket::Buckets;
 pub use postgres::session_functions;
+pub use time_bucket::buckets as time_buckets;
 
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;

@@ -24,6 +24,7 @@ mod memory;
 mod parse;
 mod predicate;
 mod prepared;
+mod reduce;
 mod rows;
 mod scan;
 mod series;
@@ -60,6 +61,9 @@ pub struct SqlOptions {
     pub allow_files: bool,
     /// Directory under which COPY may read and write files where `allow_files` is not set.
     pub copy_dir: Option<PathBuf>,
+    /// Whether aggregates over series are done by the operator that knows series, and not by
+    /// DataFusion's; only a comparison of the two wants `false`.
+    pub series_aggregates: bool,
 }
 
 impl Default for SqlOptions {
@@ -69,6 +73,7 @@ impl Default for SqlOptions {
             spill_dir: None,
             allow_files: false,
             copy_dir: None,
+            series_aggregates: true,
         }
     }
 }

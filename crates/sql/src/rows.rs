@@ -9,7 +9,7 @@ use arrow::datatypes::{Int32Type, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use marigram_engine::TableSnapshot;
-use marigram_model::{SeriesId, SortedRows, TagType};
+use marigram_model::{SeriesId, SeriesRun, SortedRows, TagType};
 use std::sync::Arc;
 
 /// Where an output column comes from.
@@ -47,7 +47,7 @@ pub fn to_batch(
             })?,
             Source::Tag(ordinal, kind) => {
                 let values = snapshot.tag_values(shard, &series, *ordinal);
-                tag_column(&values, *kind, &rows, len)?
+                tag_column(&values, *kind, &rows.runs, len)?
             }
         });
     }
@@ -56,22 +56,25 @@ pub fn to_batch(
 }
 
 /// A tag's value for each row, from its value for each run.
-fn tag_column(
+///
+/// # Errors
+/// If the values are not of the tag's type.
+pub fn tag_column(
     values: &ArrayRef,
     kind: TagType,
-    rows: &SortedRows,
+    runs: &[SeriesRun],
     len: usize,
 ) -> Result<ArrayRef, ArrowError> {
     if kind != TagType::String {
         let mut places = Vec::with_capacity(len);
-        for (place, run) in rows.runs.iter().enumerate() {
+        for (place, run) in runs.iter().enumerate() {
             places.resize(places.len() + run.rows as usize, place as u32);
         }
         return take(values, &UInt32Array::from(places), None);
     }
     let (keys, values) = dictionary_keys(values)?;
     let mut row_keys = Vec::with_capacity(len);
-    for (key, run) in keys.iter().zip(&rows.runs) {
+    for (key, run) in keys.iter().zip(runs) {
         row_keys.resize(row_keys.len() + run.rows as usize, *key);
     }
     let keys: Int32Array = if row_keys.contains(&None) {
@@ -131,7 +134,6 @@ mod tests {
     use super::*;
     use arrow::compute::cast;
     use arrow::datatypes::DataType;
-    use marigram_model::SeriesRun;
 
     #[test]
     fn a_tag_stands_once_for_a_run_and_neighbours_share_it() {
@@ -148,12 +150,7 @@ mod tests {
                 rows,
             })
             .collect();
-        let rows = SortedRows {
-            runs,
-            times: vec![0; 7].into(),
-            columns: vec![],
-        };
-        let column = tag_column(&values, TagType::String, &rows, 7).unwrap();
+        let column = tag_column(&values, TagType::String, &runs, 7).unwrap();
         let dictionary = column
             .as_any()
             .downcast_ref::<DictionaryArray<Int32Type>>()

@@ -117,6 +117,31 @@ impl SeriesScan {
         })
     }
 
+    /// What is read.
+    pub fn request(&self) -> &ScanRequest {
+        &self.request
+    }
+
+    /// What the columns of the schema are.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// The version of the table that is read.
+    pub fn snapshot(&self) -> &Arc<TableSnapshot> {
+        &self.snapshot
+    }
+
+    /// Times between which rows may be.
+    pub fn range(&self) -> TimeRange {
+        self.range
+    }
+
+    /// What EXPLAIN says.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
     /// The engine's scan of a partition; made anew where a plan is executed once more.
     fn take(&self, partition: usize) -> Result<Option<ScanPartition>> {
         let mut partitions = self.partitions.lock();
@@ -136,7 +161,31 @@ impl SeriesScan {
     }
 }
 
-fn external(error: EngineError) -> DataFusionError {
+/// What a scan did, as EXPLAIN ANALYZE shows it.
+pub fn counters(counts: &ScanMetrics) -> MetricsSet {
+    let shown = ExecutionPlanMetricsSet::new();
+    let counts: [(&'static str, &AtomicU64); 11] = [
+        ("series_total", &counts.series_total),
+        ("series_selected", &counts.series_selected),
+        ("segments_total", &counts.segments_total),
+        ("segments_pruned", &counts.segments_pruned),
+        ("pages_total", &counts.pages_total),
+        ("pages_pruned", &counts.pages_pruned),
+        ("pages_answered", &counts.pages_answered),
+        ("pages_read", &counts.pages_read),
+        ("bytes_read", &counts.bytes_read),
+        ("rows_merged", &counts.rows_merged),
+        ("rows_returned", &counts.rows_returned),
+    ];
+    for (name, count) in counts {
+        let count = usize::try_from(count.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+        MetricBuilder::new(&shown).global_counter(name).add(count);
+    }
+    shown.clone_inner()
+}
+
+/// An error of the engine as DataFusion's.
+pub fn external(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(SqlError::Engine(error)))
 }
 
@@ -201,25 +250,7 @@ impl ExecutionPlan for SeriesScan {
 
     fn metrics(&self) -> Option<MetricsSet> {
         let mut all = self.metrics.clone_inner();
-        let shown = ExecutionPlanMetricsSet::new();
-        let c = &self.counts;
-        let counts: [(&'static str, &AtomicU64); 10] = [
-            ("series_total", &c.series_total),
-            ("series_selected", &c.series_selected),
-            ("segments_total", &c.segments_total),
-            ("segments_pruned", &c.segments_pruned),
-            ("pages_total", &c.pages_total),
-            ("pages_pruned", &c.pages_pruned),
-            ("pages_read", &c.pages_read),
-            ("bytes_read", &c.bytes_read),
-            ("rows_merged", &c.rows_merged),
-            ("rows_returned", &c.rows_returned),
-        ];
-        for (name, count) in counts {
-            let count = usize::try_from(count.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
-            MetricBuilder::new(&shown).global_counter(name).add(count);
-        }
-        for metric in shown.clone_inner().iter() {
+        for metric in counters(&self.counts).iter() {
             all.push(Arc::clone(metric));
         }
         Some(all)

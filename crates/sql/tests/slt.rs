@@ -11,6 +11,8 @@
 
 #[path = "slt/copy.rs"]
 mod copy;
+#[path = "slt/random.rs"]
+mod random;
 #[path = "slt/service.rs"]
 mod service;
 

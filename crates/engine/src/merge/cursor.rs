@@ -6,16 +6,14 @@ mod whole;
 use super::block::Block;
 use super::key::{Head, Key};
 use super::page_plan::{self, GroupPlan, PagePlan, Span, selected_runs};
+use super::page_read;
 use super::scope::Scope;
 use super::source::{Data, Source};
-use crate::error::{EngineError, Result};
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef};
+use crate::error::Result;
 use arrow_buffer::ScalarBuffer;
 use marigram_manifest::{Space, Tombstone};
-use marigram_model::{ColumnId, SeriesId, SeriesRun, TimeRange};
-use marigram_segment::{Segment, SegmentColumn};
+use marigram_model::{SeriesId, SeriesRun, TimeRange};
+use marigram_segment::Segment;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -143,21 +141,7 @@ impl Cursor {
     }
 
     fn load_page(&mut self, segment: &Segment, plan: &PagePlan, scope: &Scope) -> Result<()> {
-        let array = segment.read_page(self.group, ColumnId::TIME, plan.page)?;
-        scope.metrics.add_page(plan.bytes);
-        let times = array
-            .as_primitive_opt::<Int64Type>()
-            .map(|times| times.values().clone());
-        let times = times
-            .filter(|times| times.len() == plan.rows as usize)
-            .ok_or_else(|| {
-                let reason = format!("a time page is not {} times", plan.rows);
-                EngineError::Corrupt {
-                    path: segment.path().to_owned(),
-                    offset: plan.offset,
-                    reason,
-                }
-            })?;
+        let times = page_read::times(segment, self.group, plan, &scope.metrics)?;
         let spans = self.spans[plan.spans.clone()].iter().copied();
         let within = scope.range.covers(plan.range);
         let tombstones: Vec<_> = self
@@ -188,12 +172,14 @@ impl Cursor {
         let times = page.times.clone();
         let block = Arc::new(match &self.source.data {
             Data::Segment(segment, _) => {
-                let columns = read_columns(segment, self.group, page, scope)?;
+                let place = (page.page, page.offset);
+                let rows = page.times.len();
+                let columns = page_read::columns(segment, self.group, place, rows, scope)?;
                 Block::decoded(times, columns, scope.memory.as_ref())?
             }
-            Data::Chunk(_) => Block::shared(times, in_memory_columns(&self.source, &scope.columns)),
+            Data::Chunk(_) => Block::shared(times, self.source.columns_in_memory(&scope.columns)),
             #[cfg(test)]
-            Data::Rows(_) => Block::shared(times, in_memory_columns(&self.source, &scope.columns)),
+            Data::Rows(_) => Block::shared(times, self.source.columns_in_memory(&scope.columns)),
         });
         page.block = Some(block.clone());
         Ok(block)
@@ -326,7 +312,7 @@ fn rows_before(series: SeriesId, times: &[i64], row: u32, limit: u32, bound: Key
 }
 
 /// The parts of `spans` inside `range` and outside of all `tombstones`.
-fn cut(
+pub(super) fn cut(
     spans: impl Iterator<Item = Span>,
     times: &[i64],
     range: TimeRange,
@@ -369,49 +355,4 @@ fn cut(
         left.extend(pieces.iter().filter(|piece| piece.start < piece.end));
     }
     left
-}
-
-fn in_memory_columns(source: &Source, wanted: &[SegmentColumn]) -> Vec<Option<ArrayRef>> {
-    let Some((columns, rows)) = source.in_memory() else {
-        return Vec::new();
-    };
-    let find = |column: &SegmentColumn| {
-        let at = columns.iter().position(|own| own == column)?;
-        rows.columns.get(at).cloned()
-    };
-    wanted.iter().map(find).collect()
-}
-
-fn read_columns(
-    segment: &Segment,
-    group: usize,
-    page: &Loaded,
-    scope: &Scope,
-) -> Result<Vec<Option<ArrayRef>>> {
-    let own = &segment.row_groups()[group].columns;
-    let read = |column: &SegmentColumn| {
-        if !own.iter().any(|own| own.id == column.id) {
-            return Ok(None);
-        }
-        let meta = segment.pages(group, column.id)?;
-        let meta = meta.as_ref().and_then(|metas| metas.get(page.page));
-        let array = segment.read_page(group, column.id, page.page)?;
-        scope.metrics.add_page(meta.map_or(0, |meta| meta.bytes));
-        if array.len() != page.times.len() || *array.data_type() != column.kind.data_type() {
-            return Err(EngineError::Corrupt {
-                path: segment.path().to_owned(),
-                offset: meta.map_or(page.offset, |meta| meta.offset),
-                reason: format!(
-                    "a page of column {} holds {} values of {}; {} of {} are expected",
-                    column.id,
-                    array.len(),
-                    array.data_type(),
-                    page.times.len(),
-                    column.kind.data_type(),
-                ),
-            });
-        }
-        Ok(Some(array))
-    };
-    scope.columns.iter().map(read).collect()
 }

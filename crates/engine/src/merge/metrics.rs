@@ -21,6 +21,8 @@ pub struct ScanMetrics {
     pub pages_read: AtomicU64,
     /// Encoded bytes of the pages read.
     pub bytes_read: AtomicU64,
+    /// Pages whose statistics answered for them, so that they were not read.
+    pub pages_answered: AtomicU64,
     /// Rows that gave way to, or were completed by, a newer row of the same (series, time).
     pub rows_merged: AtomicU64,
     /// Rows given to the reader.
@@ -35,6 +37,10 @@ impl ScanMetrics {
 
     pub(super) fn add_merged(&self, rows: u64) {
         Self::add(&self.rows_merged, rows);
+    }
+
+    pub(super) fn add_answered(&self, pages: u64) {
+        Self::add(&self.pages_answered, pages);
     }
 
     pub(super) fn add_page(&self, bytes: u32) {

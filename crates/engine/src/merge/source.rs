@@ -2,10 +2,13 @@
 
 use crate::chunk::Chunk;
 use crate::error::Result;
+use crate::shared_rows::{Found, SharedRows, Thing};
 use crate::view::OpenSegment;
+use arrow_array::ArrayRef;
 use marigram_manifest::{Space, Tombstone};
 use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
 use marigram_segment::{RowGroup, Segment, SegmentColumn};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,6 +20,16 @@ pub(crate) struct Source {
     sequence_max: u64,
     /// Those that apply: of the same table, and newer than every row of the source.
     pub(super) tombstones: Vec<Arc<Tombstone>>,
+    shared: Shared,
+}
+
+/// Where it is kept what rows a source shares with others.
+#[derive(Clone, Debug)]
+enum Shared {
+    Chunk(Arc<Chunk>),
+    Segment(Arc<SharedRows>),
+    #[cfg(test)]
+    Nowhere,
 }
 
 /// Where the rows are.
@@ -42,10 +55,11 @@ impl Source {
         let sequence_max = chunk.sequence_max();
         let tombstones = applicable(tombstones, chunk.table(), sequence_max, chunk.range());
         Self {
-            data: Data::Chunk(chunk),
+            data: Data::Chunk(Arc::clone(&chunk)),
             space,
             sequence_max,
             tombstones,
+            shared: Shared::Chunk(chunk),
         }
     }
 
@@ -67,6 +81,7 @@ impl Source {
             space,
             sequence_max,
             tombstones,
+            shared: Shared::Segment(Arc::clone(&segment.shared)),
         })
     }
 
@@ -88,6 +103,7 @@ impl Source {
             space,
             sequence_max,
             tombstones,
+            shared: Shared::Nowhere,
         }
     }
 
@@ -118,6 +134,45 @@ impl Source {
             Data::Segment(..) => None,
             #[cfg(test)]
             Data::Rows(rows) => Some((&rows.0, &rows.1)),
+        }
+    }
+
+    /// The columns of a source in memory; `None` for those that it lacks.
+    pub(super) fn columns_in_memory(&self, wanted: &[SegmentColumn]) -> Vec<Option<ArrayRef>> {
+        let Some((columns, rows)) = self.in_memory() else {
+            return Vec::new();
+        };
+        let find = |column: &SegmentColumn| {
+            let at = columns.iter().position(|own| own == column)?;
+            rows.columns.get(at).cloned()
+        };
+        wanted.iter().map(find).collect()
+    }
+
+    /// Whether a segment.
+    pub(super) fn is_segment(&self) -> bool {
+        matches!(self.data, Data::Segment(..))
+    }
+
+    /// What is known of the rows that this source and `other`, of one table, share.
+    pub(super) fn found_with(&self, other: &Self) -> Arc<Mutex<Found>> {
+        // Both ways round, it is kept in the same place.
+        let (keeper, other) = if self.rank() < other.rank() {
+            (other, self)
+        } else {
+            (self, other)
+        };
+        let (thing, table): (Thing, TableId) = match &other.data {
+            Data::Chunk(chunk) => (Arc::clone(chunk) as Thing, chunk.table()),
+            Data::Segment(segment, table) => (Arc::clone(segment) as Thing, *table),
+            #[cfg(test)]
+            Data::Rows(_) => return Arc::default(),
+        };
+        match &keeper.shared {
+            Shared::Chunk(chunk) => chunk.shared.with(&thing, table),
+            Shared::Segment(shared) => shared.with(&thing, table),
+            #[cfg(test)]
+            Shared::Nowhere => Arc::default(),
         }
     }
 

@@ -5,13 +5,15 @@
 //! are touched; what is inside is the merge's business.
 
 mod newest;
+mod reduce;
 mod sources;
 mod split;
 #[cfg(test)]
 mod tests;
 
-pub use crate::merge::{ColumnBounds, ScanMetrics};
+pub use crate::merge::{ColumnBounds, Need, Outline, PageRows, Reducer, RowSpan, ScanMetrics};
 pub(crate) use newest::{combine, newest_rows};
+pub use reduce::ReducePartition;
 
 use crate::error::Result;
 use crate::filter::SeriesSelection;
@@ -134,17 +136,17 @@ impl ShardScan {
     }
 }
 
-/// Makes about `request.partitions` parts out of what the shards give.
-///
-/// # Errors
-/// Damage or I/O errors in the series directories that are looked at.
-pub(crate) fn partitions(
-    shards: Vec<ShardScan>,
-    columns: &[SegmentColumn],
-    request: &ScanRequest,
-    memory: &Arc<MemoryAccountant>,
-    metrics: &Arc<ScanMetrics>,
-) -> Result<Vec<ScanPartition>> {
+/// Series of a shard, and where their rows are.
+#[derive(Debug)]
+struct Part {
+    shard: usize,
+    series: Arc<RoaringBitmap>,
+    sources: Vec<Source>,
+    territory: RangeInclusive<u32>,
+}
+
+/// Cuts what the shards give into about `request.partitions` parts.
+fn parts(shards: Vec<ShardScan>, request: &ScanRequest) -> Result<Vec<Part>> {
     let shards: Vec<ShardScan> = shards
         .into_iter()
         .filter(|s| !s.series.is_empty() && !s.sources.is_empty())
@@ -160,32 +162,69 @@ pub(crate) fn partitions(
     for (shard, territories) in shards.into_iter().zip(territories) {
         for territory in territories {
             let series = within(&shard.series, &territory);
-            if series.is_empty() {
-                continue;
+            if !series.is_empty() {
+                all.push(Part {
+                    shard: shard.shard,
+                    series: Arc::new(series),
+                    sources: shard.sources.clone(),
+                    territory,
+                });
             }
-            let series = Arc::new(series);
-            let rows_left = request.limit.unwrap_or(usize::MAX);
-            let options = MergeOptions {
-                columns: columns.to_vec(),
-                range: request.range,
-                series: Some(series.clone()),
-                bounds: request.bounds.clone(),
-                batch_rows: request.batch_rows.min(rows_left),
-                batch_text_bytes: BATCH_TEXT_BYTES,
-                memory: Some((memory.clone(), Holder::Scan)),
-                metrics: Some(metrics.clone()),
-                territory,
-            };
-            all.push(ScanPartition {
-                shard: shard.shard,
-                series,
-                merge: (rows_left > 0).then(|| Merge::new(shard.sources.clone(), options)),
-                rows_left,
-                metrics: metrics.clone(),
-            });
         }
     }
     Ok(all)
+}
+
+/// Makes about `request.partitions` partitions out of what the shards give.
+///
+/// # Errors
+/// Damage or I/O errors in the series directories that are looked at.
+pub(crate) fn partitions(
+    shards: Vec<ShardScan>,
+    columns: &[SegmentColumn],
+    request: &ScanRequest,
+    memory: &Arc<MemoryAccountant>,
+    metrics: &Arc<ScanMetrics>,
+) -> Result<Vec<ScanPartition>> {
+    let rows_left = request.limit.unwrap_or(usize::MAX);
+    let partition = |part: Part| {
+        let options = MergeOptions {
+            columns: columns.to_vec(),
+            range: request.range,
+            series: Some(part.series.clone()),
+            bounds: request.bounds.clone(),
+            batch_rows: request.batch_rows.min(rows_left),
+            batch_text_bytes: BATCH_TEXT_BYTES,
+            memory: Some((memory.clone(), Holder::Scan)),
+            metrics: Some(metrics.clone()),
+            territory: part.territory,
+        };
+        ScanPartition {
+            shard: part.shard,
+            series: part.series,
+            merge: (rows_left > 0).then(|| Merge::new(part.sources, options)),
+            rows_left,
+            metrics: metrics.clone(),
+        }
+    };
+    Ok(parts(shards, request)?.into_iter().map(partition).collect())
+}
+
+/// As [`partitions`], for somebody who adds rows up.
+///
+/// # Errors
+/// As there.
+pub(crate) fn reduce_partitions(
+    shards: Vec<ShardScan>,
+    columns: &[SegmentColumn],
+    request: &ScanRequest,
+    memory: &Arc<MemoryAccountant>,
+    metrics: &Arc<ScanMetrics>,
+) -> Result<Vec<ReducePartition>> {
+    let parts = parts(shards, request)?.into_iter();
+    Ok(parts
+        .map(|part| ReducePartition::new(part, columns, request, memory, metrics))
+        .collect())
 }
 
 fn within(series: &RoaringBitmap, territory: &RangeInclusive<u32>) -> RoaringBitmap {

@@ -101,6 +101,37 @@ impl Buckets {
         Ok(found.0)
     }
 
+    /// The width, where all buckets have the same, ns.
+    pub fn fixed_ns(&self) -> Option<i64> {
+        match (self.width, self.zone) {
+            (Width::Fixed(ns), None) => Some(ns),
+            _ => None,
+        }
+    }
+
+    /// The bucket that holds `time`: its first time, and one up to which there is no other bucket.
+    /// `near` is a bucket that was found before.
+    ///
+    /// # Errors
+    /// As [`floor`](Self::floor).
+    pub fn span(&mut self, time: i64, near: (i64, i64)) -> Result<(i64, i64), BucketError> {
+        if let Some(ns) = self.fixed_ns() {
+            // Times come in order: mostly it is the next one.
+            let next = near.1.checked_add(ns);
+            if let Some(end) = next.filter(|end| near.0 < near.1 && near.1 <= time && time < *end) {
+                return Ok((near.1, end));
+            }
+            let start = self.floor(time)?;
+            return Ok((start, start.saturating_add(ns)));
+        }
+        let start = self.floor(time)?;
+        let end = match self.last {
+            Some((known, end)) if known == start => end,
+            _ => time.saturating_add(1),
+        };
+        Ok((start, end))
+    }
+
     /// The bucket of less than a day that begins at `start`, if no clock is set while it lasts.
     fn whole(&self, start: i64, width: i64, zone: Tz) -> Option<(i64, i64)> {
         let end = start.checked_add(width)?;

@@ -188,7 +188,11 @@ fn text_at(array: &ArrayRef, row: usize) -> Option<&str> {
     texts.is_valid(row).then(|| texts.value(row))
 }
 
-fn buckets(width: &ScalarValue, third: Option<&ScalarValue>) -> Result<Buckets> {
+/// The buckets that a width, and an origin or a zone where there is one, mean.
+///
+/// # Errors
+/// If one of them is null or is none.
+pub fn buckets(width: &ScalarValue, third: Option<&ScalarValue>) -> Result<Buckets> {
     let wrong = |reason: String| DataFusionError::Execution(format!("time_bucket: {reason}"));
     let width = match width {
         ScalarValue::IntervalMonthDayNano(Some(value)) => Interval {

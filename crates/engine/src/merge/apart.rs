@@ -1,0 +1,305 @@
+//! Rows of sources that share none, for somebody who adds them up: page by page, each source by
+//! itself, in no order of time. A page may be answered for by its statistics, and of one that is
+//! read only what is needed is decoded.
+
+use super::MergeOptions;
+use super::block::Block;
+use super::bounds::Extents;
+use super::cursor::cut;
+use super::page_plan::{self, GroupPlan, PagePlan, Span, selected_runs};
+use super::page_read;
+use super::scope::Scope;
+use super::source::{Data, Source};
+use crate::error::{EngineError, Result};
+use arrow_array::ArrayRef;
+use arrow_buffer::ScalarBuffer;
+use marigram_manifest::Tombstone;
+use marigram_model::{SeriesId, TimeRange};
+use marigram_segment::{PageStats, Segment};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Consecutive rows of one series in a page or batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowSpan {
+    /// The series.
+    pub series: SeriesId,
+    /// Number of the first row.
+    pub start: u32,
+    /// Number behind the last row.
+    pub end: u32,
+}
+
+impl RowSpan {
+    /// Number of rows, at least one.
+    #[must_use]
+    pub fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    /// Never: there is at least one row.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+}
+
+/// What is known of a page before it is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Outline<'a> {
+    /// Its rows that are asked for, by series.
+    pub spans: &'a [RowSpan],
+    /// Times between which they lie.
+    pub range: TimeRange,
+    /// Whether they are all rows of the page, so that its statistics hold for them.
+    pub whole: bool,
+    /// Statistics of each column that was asked for; `None` where it has no values.
+    pub stats: &'a [Option<&'a PageStats>],
+}
+
+/// What somebody who adds rows up needs of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing more: the outline told all. Only where it is of the whole page.
+    Nothing,
+    /// Values.
+    Values,
+    /// Values and times.
+    Rows,
+}
+
+/// Rows, some of which are asked for.
+#[derive(Debug)]
+pub struct PageRows<'a> {
+    /// Those that are asked for.
+    pub spans: &'a [RowSpan],
+    /// Times between which they lie.
+    pub range: TimeRange,
+    /// Times of all rows, ns; empty where only values were needed.
+    pub times: &'a [i64],
+    /// How many rows the arrays have.
+    pub rows: usize,
+    /// Each column that was asked for; `None` where it has no values.
+    pub columns: &'a [Option<ArrayRef>],
+}
+
+/// Somebody who adds rows up.
+pub trait Reducer {
+    /// What it fails with.
+    type Error: From<EngineError>;
+
+    /// Says what is needed of a page; with [`Need::Nothing`], it has taken the page in.
+    fn outline(&mut self, outline: Outline<'_>) -> Result<Need, Self::Error>;
+
+    /// Takes rows in.
+    fn rows(&mut self, rows: PageRows<'_>) -> Result<(), Self::Error>;
+}
+
+impl From<Span> for RowSpan {
+    fn from(span: Span) -> Self {
+        let Span { series, start, end } = span;
+        Self { series, start, end }
+    }
+}
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(crate) struct Apart {
+    scope: Scope,
+    /// Those still to be read, the last one first.
+    sources: Vec<Source>,
+    current: Option<Source>,
+    groups: VecDeque<usize>,
+    group: usize,
+    pages: VecDeque<PagePlan>,
+    spans: Vec<Span>,
+    /// Kept for its memory.
+    asked: Vec<RowSpan>,
+}
+
+impl Apart {
+    /// The rows of `sources`, which must all be of one table and have no row in common.
+    pub(crate) fn new(mut sources: Vec<Source>, options: MergeOptions) -> Self {
+        sources.reverse();
+        // Of rows that no other source has, every page may be left out that its values rule out.
+        let scope = Scope::new(options, Extents::default());
+        Self {
+            scope,
+            sources,
+            current: None,
+            groups: VecDeque::new(),
+            group: 0,
+            pages: VecDeque::new(),
+            spans: Vec::new(),
+            asked: Vec::new(),
+        }
+    }
+
+    /// Shows the next page to `reducer`; `false` at the end.
+    ///
+    /// # Errors
+    /// Damage or I/O errors of a page that must be read, no memory for it, or the reducer's.
+    pub(crate) fn step<R: Reducer>(&mut self, reducer: &mut R) -> Result<bool, R::Error> {
+        loop {
+            if let Some(page) = self.pages.pop_front() {
+                self.show(&page, reducer)?;
+                return Ok(true);
+            }
+            if let Some(group) = self.groups.pop_front() {
+                self.plan(group)?;
+                continue;
+            }
+            let Some(source) = self.sources.pop() else {
+                self.current = None;
+                return Ok(false);
+            };
+            if source.is_segment() {
+                self.enter(source);
+            } else {
+                self.show_memory(&source, reducer)?;
+                return Ok(true);
+            }
+        }
+    }
+
+    fn enter(&mut self, source: Source) {
+        let wanted = |first: SeriesId, last: SeriesId| match &self.scope.series {
+            None => true,
+            Some(series) => series.range_cardinality(first.0..=last.0) > 0,
+        };
+        self.groups = source
+            .row_groups()
+            .filter(|(_, group)| group.range.overlaps(self.scope.range))
+            .filter(|(_, group)| wanted(group.series_min, group.series_max))
+            .map(|(at, _)| at)
+            .collect();
+        self.current = Some(source);
+    }
+
+    fn segment(&self) -> Option<(Arc<Segment>, &Source)> {
+        let source = self.current.as_ref()?;
+        match &source.data {
+            Data::Segment(segment, _) => Some((Arc::clone(segment), source)),
+            _ => None,
+        }
+    }
+
+    fn plan(&mut self, group: usize) -> Result<()> {
+        let Some((segment, source)) = self.segment() else {
+            return Ok(());
+        };
+        let number = (0, source.space());
+        let GroupPlan { pages, spans } = page_plan::plan(&segment, group, number, &self.scope)?;
+        (self.group, self.pages, self.spans) = (group, pages.into(), spans);
+        Ok(())
+    }
+
+    fn show<R: Reducer>(&mut self, page: &PagePlan, reducer: &mut R) -> Result<(), R::Error> {
+        let Some((segment, source)) = self.segment() else {
+            return Ok(());
+        };
+        let tombstones: Vec<Arc<Tombstone>> = source
+            .tombstones
+            .iter()
+            .filter(|tombstone| tombstone.range.overlaps(page.range))
+            .cloned()
+            .collect();
+        let spans = self.spans[page.spans.clone()].iter().copied();
+        let uncut = tombstones.is_empty() && self.scope.range.covers(page.range);
+        let mut asked = std::mem::take(&mut self.asked);
+        asked.clear();
+        let mut times = None;
+        if uncut {
+            asked.extend(spans.map(RowSpan::from));
+        } else {
+            let all = page_read::times(&segment, self.group, page, &self.scope.metrics)?;
+            asked.extend(
+                cut(spans, &all, self.scope.range, &tombstones)
+                    .into_iter()
+                    .map(RowSpan::from),
+            );
+            times = Some(all);
+        }
+        if !asked.is_empty() {
+            self.show_spans(&segment, page, &asked, times, uncut, reducer)?;
+        }
+        self.asked = asked;
+        Ok(())
+    }
+
+    fn show_spans<R: Reducer>(
+        &self,
+        segment: &Segment,
+        page: &PagePlan,
+        spans: &[RowSpan],
+        mut times: Option<ScalarBuffer<i64>>,
+        uncut: bool,
+        reducer: &mut R,
+    ) -> Result<(), R::Error> {
+        let rows = page.rows as usize;
+        let asked: usize = spans.iter().map(|span| span.len()).sum();
+        let range = page.range.intersect(self.scope.range);
+        let mut indexes = Vec::with_capacity(self.scope.columns.len());
+        for column in &self.scope.columns {
+            let index = segment.pages(self.group, column.id);
+            indexes.push(index.map_err(EngineError::from)?);
+        }
+        let stats: Vec<Option<&PageStats>> = indexes
+            .iter()
+            .map(|index| Some(&index.as_ref()?.get(page.page)?.stats))
+            .collect();
+        let need = reducer.outline(Outline {
+            spans,
+            range,
+            // A page without statistics of its times may have any.
+            whole: uncut && asked == rows && page.range != TimeRange::ALL,
+            stats: &stats,
+        })?;
+        if need == Need::Nothing {
+            self.scope.metrics.add_answered(1 + stats.len() as u64);
+            return Ok(());
+        }
+        if need == Need::Rows && times.is_none() {
+            let all = page_read::times(segment, self.group, page, &self.scope.metrics)?;
+            times = Some(all);
+        }
+        let place = (page.page, page.offset);
+        let columns = page_read::columns(segment, self.group, place, rows, &self.scope)?;
+        let times = times.unwrap_or_default();
+        let block = Block::decoded(times, columns, self.scope.memory.as_ref())?;
+        reducer.rows(PageRows {
+            spans,
+            range,
+            times: &block.times,
+            rows,
+            columns: &block.columns,
+        })
+    }
+
+    fn show_memory<R: Reducer>(&self, source: &Source, reducer: &mut R) -> Result<(), R::Error> {
+        let Some((_, rows)) = source.in_memory() else {
+            return Ok(());
+        };
+        let series = self.scope.series.as_deref();
+        let spans = selected_runs(&rows.runs, series).map(|(run, start)| Span {
+            series: run.series,
+            start,
+            end: start + run.rows,
+        });
+        let spans = cut(spans, &rows.times, self.scope.range, &source.tombstones);
+        let spans: Vec<RowSpan> = spans.into_iter().map(RowSpan::from).collect();
+        let first = spans.iter().map(|span| rows.times[span.start as usize]);
+        let last = spans.iter().map(|span| rows.times[span.end as usize - 1]);
+        let Some((min, max)) = first.min().zip(last.max()) else {
+            return Ok(());
+        };
+        let columns = source.columns_in_memory(&self.scope.columns);
+        reducer.rows(PageRows {
+            spans: &spans,
+            range: TimeRange { min, max },
+            times: &rows.times,
+            rows: rows.len(),
+            columns: &columns,
+        })
+    }
+}

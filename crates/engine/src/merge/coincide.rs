@@ -1,0 +1,310 @@
+//! Which series have rows of the same time in several sources.
+//!
+//! Only those must be merged by somebody who adds rows up: of all others, each source's rows can be
+//! taken by themselves, in any order, or by their pages' statistics. Late rows mostly fill gaps, so
+//! that a merge is rarely needed although everything overlaps. It takes the times of both sources
+//! to tell, once: sources never change, and what was found is kept with them.
+
+use super::MergeOptions;
+use super::bounds::Extents;
+use super::metrics::ScanMetrics;
+use super::page_plan::{self, GroupPlan, PagePlan, Span};
+use super::page_read;
+use super::scope::Scope;
+use super::source::{Data, Source};
+use crate::error::Result;
+use arrow_buffer::ScalarBuffer;
+use marigram_manifest::Space;
+use marigram_model::{SeriesId, TimeRange};
+use roaring::RoaringBitmap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Of two lists, one so many times longer than the other is searched rather than walked along.
+const SEARCH_RATIO: usize = 16;
+
+/// Those of `series` of which two of `sources` have rows of one time within `range`, and perhaps
+/// some that do so outside of it. `sources` must all be of one table.
+///
+/// # Errors
+/// Damage or I/O errors of the pages that are touched.
+pub(crate) fn series_that_share_rows(
+    sources: &[Source],
+    series: &RoaringBitmap,
+    range: TimeRange,
+    metrics: &ScanMetrics,
+) -> Result<RoaringBitmap> {
+    let mut shared = RoaringBitmap::new();
+    for (at, one) in sources.iter().enumerate() {
+        for other in &sources[..at] {
+            let Some(overlap) = overlap(one, other, range) else {
+                continue;
+            };
+            let candidates = series - &shared;
+            if candidates.is_empty() {
+                return Ok(shared);
+            }
+            let found = one.found_with(other);
+            let mut found = found.lock();
+            let unknown = &candidates - &found.known;
+            if !unknown.is_empty() {
+                let unknown = Arc::new(unknown);
+                let mut new = find(one, other, &unknown, overlap, metrics)?;
+                found.shared |= &new;
+                found.known |= &*unknown;
+                found.known.optimize();
+                new.optimize();
+            }
+            shared |= &found.shared & &candidates;
+        }
+    }
+    Ok(shared)
+}
+
+/// The times in which both sources may have rows of the same series; `None` where they cannot share
+/// any, or none in `range`. Two sources of the sequence space never do if one is a segment: a
+/// series' rows go there only when they are after all that was flushed.
+fn overlap(one: &Source, other: &Source, range: TimeRange) -> Option<TimeRange> {
+    let both = (one.space(), other.space());
+    if both == (Space::Sequence, Space::Sequence) && (one.is_segment() || other.is_segment()) {
+        return None;
+    }
+    let (mine, others) = (one.extents(), other.extents());
+    let mut overlap: Option<TimeRange> = None;
+    for (first, last, times) in mine {
+        for (other_first, other_last, other_times) in &others {
+            if first <= *other_last && *other_first <= last && times.overlaps(*other_times) {
+                let common = times.intersect(*other_times);
+                overlap = Some(overlap.map_or(common, |known| known.union(common)));
+            }
+        }
+    }
+    overlap.filter(|overlap| overlap.overlaps(range))
+}
+
+/// Series of `series` of which both sources have a row of one time.
+fn find(
+    one: &Source,
+    other: &Source,
+    series: &Arc<RoaringBitmap>,
+    range: TimeRange,
+    metrics: &ScanMetrics,
+) -> Result<RoaringBitmap> {
+    let mut shared = RoaringBitmap::new();
+    let mut a = Walk::new(one, series, range)?;
+    let mut b = Walk::new(other, series, range)?;
+    loop {
+        let (Some(x), Some(y)) = (a.head(metrics)?, b.head(metrics)?) else {
+            return Ok(shared);
+        };
+        if x.series != y.series {
+            let behind = if x.series < y.series { &mut a } else { &mut b };
+            behind.skip_to(x.series.max(y.series));
+            continue;
+        }
+        if x.range.overlaps(y.range) && have_common(a.times(metrics)?, b.times(metrics)?) {
+            shared.insert(x.series.0);
+            let Some(next) = x.series.0.checked_add(1) else {
+                return Ok(shared);
+            };
+            a.skip_to(SeriesId(next));
+            b.skip_to(SeriesId(next));
+        } else if x.range.max <= y.range.max {
+            a.next();
+        } else {
+            b.next();
+        }
+    }
+}
+
+/// Rows of one series that stand together in a source.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    series: SeriesId,
+    /// First and last time.
+    range: TimeRange,
+}
+
+/// A walk along a source, stretch by stretch.
+struct Walk<'a> {
+    source: &'a Source,
+    scope: Scope,
+    groups: VecDeque<(usize, SeriesId)>,
+    group: usize,
+    pages: VecDeque<PagePlan>,
+    /// Of the row group in hand, or of all rows in memory.
+    spans: Vec<Span>,
+    /// Next span, and where those of the page in hand end.
+    at: usize,
+    end: usize,
+    times: Option<ScalarBuffer<i64>>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(source: &'a Source, series: &Arc<RoaringBitmap>, range: TimeRange) -> Result<Self> {
+        let wanted =
+            |first: SeriesId, last: SeriesId| series.range_cardinality(first.0..=last.0) > 0;
+        let groups = source.row_groups();
+        let groups = groups
+            .filter(|(_, group)| {
+                group.range.overlaps(range) && wanted(group.series_min, group.series_max)
+            })
+            .map(|(at, group)| (at, group.series_max));
+        let options = MergeOptions {
+            range,
+            series: Some(Arc::clone(series)),
+            ..MergeOptions::all(Vec::new(), 0)
+        };
+        let mut walk = Self {
+            source,
+            groups: groups.collect(),
+            scope: Scope::new(options, Extents::default()),
+            group: 0,
+            pages: VecDeque::new(),
+            spans: Vec::new(),
+            at: 0,
+            end: 0,
+            times: None,
+        };
+        if let Some((_, rows)) = source.in_memory() {
+            let runs = page_plan::selected_runs(&rows.runs, Some(series));
+            walk.spans = runs
+                .map(|(run, start)| Span {
+                    series: run.series,
+                    start,
+                    end: start + run.rows,
+                })
+                .collect();
+            walk.end = walk.spans.len();
+            walk.times = Some(rows.times.clone());
+        }
+        Ok(walk)
+    }
+
+    /// What comes next; `None` at the end.
+    fn head(&mut self, metrics: &ScanMetrics) -> Result<Option<Stretch>> {
+        while self.at == self.end && self.open()? {}
+        let Some(span) = self.spans.get(self.at).filter(|_| self.at < self.end) else {
+            return Ok(None);
+        };
+        let span = *span;
+        if let Some(page) = self.pages.front().filter(|_| self.times.is_none()) {
+            // All rows of the page: its times are these rows' times, and need not be decoded.
+            if span.start == 0 && span.end == page.rows {
+                return Ok(Some(Stretch {
+                    series: span.series,
+                    range: page.range,
+                }));
+            }
+        }
+        let times = self.times(metrics)?;
+        let (min, max) = (times.first(), times.last());
+        Ok(min.zip(max).map(|(min, max)| Stretch {
+            series: span.series,
+            range: TimeRange {
+                min: *min,
+                max: *max,
+            },
+        }))
+    }
+
+    /// Goes to the next page or row group; `false` where there is none.
+    fn open(&mut self) -> Result<bool> {
+        let Data::Segment(segment, _) = &self.source.data else {
+            return Ok(false);
+        };
+        self.times = None;
+        if self.end > 0 {
+            self.pages.pop_front();
+        }
+        if let Some(page) = self.pages.front() {
+            (self.at, self.end) = (page.spans.start, page.spans.end);
+            return Ok(true);
+        }
+        (self.at, self.end) = (0, 0);
+        let Some((group, _)) = self.groups.pop_front() else {
+            return Ok(false);
+        };
+        let plan = page_plan::plan(segment, group, (0, self.source.space()), &self.scope)?;
+        let GroupPlan { pages, spans } = plan;
+        (self.group, self.pages, self.spans) = (group, pages.into(), spans);
+        if let Some(page) = self.pages.front() {
+            (self.at, self.end) = (page.spans.start, page.spans.end);
+        }
+        Ok(true)
+    }
+
+    /// The times of what comes next.
+    fn times(&mut self, metrics: &ScanMetrics) -> Result<&[i64]> {
+        let span = self.spans[self.at];
+        if self.times.is_none()
+            && let Data::Segment(segment, _) = &self.source.data
+            && let Some(page) = self.pages.front()
+        {
+            self.times = Some(page_read::times(segment, self.group, page, metrics)?);
+        }
+        let times: &[i64] = self.times.as_deref().unwrap_or_default();
+        Ok(times
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or_default())
+    }
+
+    fn next(&mut self) {
+        self.at += 1;
+    }
+
+    /// Leaves everything before `series` behind, as far as it is in hand.
+    fn skip_to(&mut self, series: SeriesId) {
+        if self.at == self.end {
+            return;
+        }
+        let ahead = &self.spans[self.at..self.end];
+        self.at += ahead.partition_point(|span| span.series < series);
+        if self.at == self.end && !self.pages.is_empty() {
+            let spans = &self.spans;
+            let last = |page: &PagePlan| spans[page.spans.end - 1].series;
+            // The page in hand stays in front: it is what the walk counts from.
+            while self.pages.len() > 1 && last(&self.pages[1]) < series {
+                self.pages.remove(1);
+            }
+            if self.pages.len() == 1 {
+                while self.groups.front().is_some_and(|(_, max)| *max < series) {
+                    self.groups.pop_front();
+                }
+            }
+        }
+    }
+}
+
+/// Whether two ascending lists have a time in common.
+fn have_common(a: &[i64], b: &[i64]) -> bool {
+    let (Some(first), Some(last)) = (a.first().max(b.first()), a.last().min(b.last())) else {
+        return false;
+    };
+    let within = |times: &[i64]| {
+        let start = times.partition_point(|time| time < first);
+        start..times.partition_point(|time| time <= last)
+    };
+    let (a, b) = match (a.get(within(a)), b.get(within(b))) {
+        (Some(a), Some(b)) if a.len() <= b.len() => (a, b),
+        (Some(a), Some(b)) => (b, a),
+        _ => return false,
+    };
+    if a.len() * SEARCH_RATIO < b.len() {
+        let mut rest = b;
+        return a.iter().any(|time| {
+            let before = rest.partition_point(|other| other < time);
+            rest = &rest[before..];
+            rest.first() == Some(time)
+        });
+    }
+    let (mut i, mut j, mut common) = (0, 0, false);
+    // Without branches on the data: which list goes on is a coin toss, and a wrong guess is dear.
+    while i < a.len() && j < b.len() {
+        let (x, y) = (a[i], b[j]);
+        common |= x == y;
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    common
+}

@@ -1,0 +1,165 @@
+//! Scans for somebody who adds rows up: each row once, but in no order, and pages by their
+//! statistics where that will do.
+//!
+//! Series of which no two sources have rows of one time are read source by source ([`Apart`]); the
+//! others go through the merge.
+
+use super::{Part, ScanRequest};
+use crate::error::Result;
+use crate::memory::{Holder, MemoryAccountant};
+use crate::merge::{
+    Apart, Merge, MergeOptions, PageRows, Reducer, RowSpan, ScanMetrics, Source,
+    series_that_share_rows,
+};
+use crate::text::BATCH_TEXT_BYTES;
+use arrow_array::ArrayRef;
+use marigram_model::{SortedRows, TimeRange};
+use marigram_segment::SegmentColumn;
+use roaring::RoaringBitmap;
+use std::sync::Arc;
+
+/// A part of a scan that is added up: a set of series of one shard.
+#[derive(Debug)]
+pub struct ReducePartition {
+    shard: usize,
+    series: Arc<RoaringBitmap>,
+    state: State,
+    metrics: Arc<ScanMetrics>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// What the sources share has still to be found out.
+    Unsorted(Vec<Source>, MergeOptions),
+    Apart(Apart, Option<(Vec<Source>, MergeOptions)>),
+    Merged(Box<Merge>),
+    Done,
+}
+
+impl ReducePartition {
+    pub(super) fn new(
+        part: Part,
+        columns: &[SegmentColumn],
+        request: &ScanRequest,
+        memory: &Arc<MemoryAccountant>,
+        metrics: &Arc<ScanMetrics>,
+    ) -> Self {
+        let Part {
+            shard,
+            series,
+            sources,
+            territory,
+        } = part;
+        let options = MergeOptions {
+            columns: columns.to_vec(),
+            range: request.range,
+            series: Some(Arc::clone(&series)),
+            bounds: request.bounds.clone(),
+            batch_rows: request.batch_rows,
+            batch_text_bytes: BATCH_TEXT_BYTES,
+            memory: Some((Arc::clone(memory), Holder::Scan)),
+            metrics: Some(Arc::clone(metrics)),
+            territory,
+        };
+        Self {
+            shard,
+            series,
+            state: State::Unsorted(sources, options),
+            metrics: Arc::clone(metrics),
+        }
+    }
+
+    /// The shard of its series.
+    pub fn shard(&self) -> usize {
+        self.shard
+    }
+
+    /// Series of this part.
+    pub fn series(&self) -> &RoaringBitmap {
+        &self.series
+    }
+
+    /// Shows the next rows, or the next page, to `reducer`; `false` at the end.
+    ///
+    /// # Errors
+    /// Damage or I/O errors of a page that must be read, no memory for it, or the reducer's.
+    pub fn step<R: Reducer>(&mut self, reducer: &mut R) -> Result<bool, R::Error> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Done) {
+                State::Unsorted(sources, options) => self.state = self.sort(sources, options)?,
+                State::Apart(mut apart, merged) => {
+                    if apart.step(reducer)? {
+                        self.state = State::Apart(apart, merged);
+                        return Ok(true);
+                    }
+                    if let Some((sources, options)) = merged {
+                        self.state = State::Merged(Box::new(Merge::new(sources, options)));
+                    }
+                }
+                State::Merged(mut merge) => {
+                    if let Some(rows) = merge.next_rows()? {
+                        self.state = State::Merged(merge);
+                        show(&rows, reducer)?;
+                        return Ok(true);
+                    }
+                }
+                State::Done => return Ok(false),
+            }
+        }
+    }
+
+    fn sort(&self, sources: Vec<Source>, options: MergeOptions) -> Result<State> {
+        let shared = series_that_share_rows(&sources, &self.series, options.range, &self.metrics)?;
+        if shared.is_empty() {
+            return Ok(State::Apart(Apart::new(sources, options), None));
+        }
+        let others = &*self.series - &shared;
+        let merged = MergeOptions {
+            series: Some(Arc::new(shared)),
+            ..options.clone()
+        };
+        let apart = MergeOptions {
+            series: Some(Arc::new(others)),
+            ..options
+        };
+        Ok(State::Apart(
+            Apart::new(sources.clone(), apart),
+            Some((sources, merged)),
+        ))
+    }
+}
+
+fn show<R: Reducer>(rows: &SortedRows, reducer: &mut R) -> Result<(), R::Error> {
+    let mut end = 0;
+    let spans: Vec<RowSpan> = rows
+        .runs
+        .iter()
+        .map(|run| {
+            let start = end;
+            end += run.rows;
+            RowSpan {
+                series: run.series,
+                start,
+                end,
+            }
+        })
+        .collect();
+    let (min, max) = (rows.times.iter().min(), rows.times.iter().max());
+    let (Some(min), Some(max)) = (min, max) else {
+        return Ok(());
+    };
+    let columns: Vec<Option<ArrayRef>> = rows.columns.iter().cloned().map(Some).collect();
+    reducer.rows(PageRows {
+        spans: &spans,
+        range: TimeRange {
+            min: *min,
+            max: *max,
+        },
+        times: &rows.times,
+        rows: rows.len(),
+        columns: &columns,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! Adding rows up against the naive merge: the same rows, the same sums.
+
+use super::*;
+use crate::chunk::Chunk;
+use crate::chunk::part::Part as Written;
+use crate::error::EngineError;
+use crate::filter::SeriesSelection;
+use crate::memory::MemoryAccountant;
+use crate::merge::testing::{
+    COLUMNS, Fields, Given, Rows, TABLE, naive, open_segment, sorted_rows, tombstone,
+    without_sequence_duplicates,
+};
+use crate::merge::{Need, Outline};
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use marigram_env::{FileSystem, SimFs};
+use marigram_manifest::Tombstone;
+use marigram_model::FieldValue;
+use marigram_segment::SegmentOptions;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+/// Takes rows in, and whole pages by their statistics where it may.
+#[derive(Default)]
+struct Sum {
+    by_statistics: bool,
+    rows: Vec<((u32, i64), Fields)>,
+    count: usize,
+    numbers: usize,
+    sum: i64,
+}
+
+impl Reducer for Sum {
+    type Error = EngineError;
+
+    fn outline(&mut self, outline: Outline<'_>) -> Result<Need> {
+        if !(self.by_statistics && outline.whole) {
+            return Ok(Need::Rows);
+        }
+        let rows: usize = outline.spans.iter().map(|span| span.len()).sum();
+        self.count += rows;
+        if let Some(stats) = outline.stats[0] {
+            self.numbers += rows - stats.nulls as usize;
+            match stats.sum {
+                Some(FieldValue::I64(sum)) => self.sum += sum,
+                _ => assert_eq!(stats.nulls as usize, rows),
+            }
+        }
+        Ok(Need::Nothing)
+    }
+
+    fn rows(&mut self, rows: PageRows<'_>) -> Result<()> {
+        for span in rows.spans {
+            for row in span.start as usize..span.end as usize {
+                let number = rows.columns[0].as_ref().and_then(|numbers| {
+                    let numbers = numbers.as_primitive::<Int64Type>();
+                    numbers.is_valid(row).then(|| numbers.value(row))
+                });
+                let text = rows.columns[1].as_ref().and_then(|texts| {
+                    let texts = texts.as_string::<i32>();
+                    texts.is_valid(row).then(|| texts.value(row).to_owned())
+                });
+                assert!(rows.range.contains(rows.times[row]));
+                self.count += 1;
+                self.numbers += usize::from(number.is_some());
+                self.sum += number.unwrap_or(0);
+                self.rows
+                    .push(((span.series.0, rows.times[row]), (number, text)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sources of what is given: those that `in_memory` names are chunks, the others segments.
+fn sources(
+    given: &[Given],
+    in_memory: &BTreeSet<usize>,
+    tombstones: &[Arc<Tombstone>],
+) -> Vec<Source> {
+    let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
+    let options = SegmentOptions { row_group_rows: 32 };
+    let source = |(at, given): (usize, &Given)| {
+        if !in_memory.contains(&at) {
+            let open = open_segment(&fs, at as u64, given, &options);
+            return Source::segment(&open, TABLE, tombstones);
+        }
+        let rows = sorted_rows(&given.rows);
+        let series = rows.runs.iter();
+        let series = series.flat_map(|run| vec![run.series.0; run.rows as usize]);
+        let columns = COLUMNS.iter().map(|column| column.id);
+        let written = Written {
+            series: series.collect(),
+            times: rows.times.clone(),
+            columns: columns.zip(rows.columns).collect(),
+        };
+        let chunk = Chunk::new(TABLE, given.late, given.sequence_max, vec![written]);
+        Ok(Source::chunk(Arc::new(chunk), tombstones))
+    };
+    let all: Result<Vec<Source>> = given.iter().enumerate().map(source).collect();
+    all.unwrap()
+}
+
+fn reduce(
+    sources: &[Source],
+    series: impl IntoIterator<Item = u32>,
+    range: TimeRange,
+    by_statistics: bool,
+) -> (Sum, Arc<ScanMetrics>) {
+    let request = ScanRequest {
+        selection: SeriesSelection::default(),
+        range,
+        columns: COLUMNS.iter().map(|column| column.id).collect(),
+        bounds: Vec::new(),
+        batch_rows: 16,
+        partitions: 1,
+        limit: None,
+    };
+    let memory = Arc::new(MemoryAccountant::new(1 << 30));
+    let metrics = Arc::default();
+    let part = Part {
+        shard: 0,
+        series: Arc::new(series.into_iter().collect()),
+        sources: sources.to_vec(),
+        territory: 0..=u32::MAX,
+    };
+    let mut partition = ReducePartition::new(part, &COLUMNS, &request, &memory, &metrics);
+    let mut sum = Sum {
+        by_statistics,
+        ..Sum::default()
+    };
+    while partition.step(&mut sum).unwrap() {}
+    assert_eq!(memory.used(), 0, "pages are given back");
+    sum.rows.sort();
+    (sum, metrics)
+}
+
+fn fields() -> impl Strategy<Value = Fields> {
+    (
+        proptest::option::of(0..100i64),
+        proptest::option::of("[a-c]{0,3}"),
+    )
+}
+
+fn given() -> impl Strategy<Value = Vec<Given>> {
+    // Few rows of many times, so that some series share rows and others do not.
+    let scattered = proptest::collection::btree_map((0..6u32, 0..60i64), fields(), 1..40);
+    let run = (0..6u32, 0..20i64, 1..60i64, 1..4usize).prop_map(|(series, first, rows, step)| {
+        (first..first + rows)
+            .step_by(step)
+            .map(|time| ((series, time), (Some(time), Some("x".into()))))
+            .collect::<Rows>()
+    });
+    let rows = prop_oneof![scattered, run];
+    proptest::collection::vec((proptest::bool::ANY, rows), 1..6).prop_map(|sources| {
+        let numbered = sources.into_iter().enumerate();
+        let given = numbered.map(|(at, (late, rows))| Given {
+            late,
+            sequence_max: 10 * (at as u64 + 1),
+            rows,
+        });
+        without_sequence_duplicates(given.collect())
+    })
+}
+
+fn tombstones() -> impl Strategy<Value = Vec<Arc<Tombstone>>> {
+    let one = (
+        0..6u64,
+        proptest::collection::vec(0..6u32, 0..3),
+        0..40i64,
+        0..15i64,
+    );
+    proptest::collection::vec(one, 0..3).prop_map(|all| {
+        all.into_iter()
+            .map(|(after, mut series, min, width)| {
+                series.sort_unstable();
+                tombstone(after * 10 + 5, &series, min, min + width)
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn every_row_is_added_up_once(
+        given in given(),
+        tombstones in tombstones(),
+        in_memory in proptest::collection::btree_set(0..6usize, 0..4),
+        wanted in proptest::collection::btree_set(0..7u32, 1..7),
+        range in (0..40i64, 0..60i64),
+        all_times in proptest::bool::ANY,
+    ) {
+        let sources = sources(&given, &in_memory, &tombstones);
+        let range = if all_times {
+            TimeRange::ALL
+        } else {
+            TimeRange { min: range.0, max: range.0 + range.1 }
+        };
+        let mut expected = naive(&given, &tombstones);
+        expected.retain(|(series, time), _| range.contains(*time) && wanted.contains(series));
+        let numbers: Vec<i64> = expected.values().filter_map(|fields| fields.0).collect();
+        // The second time, what the sources share is known already.
+        for by_statistics in [false, true, true] {
+            let (sum, _) = reduce(&sources, wanted.iter().copied(), range, by_statistics);
+            prop_assert_eq!(sum.count, expected.len());
+            prop_assert_eq!(sum.numbers, numbers.len());
+            prop_assert_eq!(sum.sum, numbers.iter().sum::<i64>());
+            if !by_statistics {
+                prop_assert_eq!(sum.rows, expected.clone().into_iter().collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn series_that_share_rows_are_found(
+        given in given(),
+        in_memory in proptest::collection::btree_set(0..6usize, 0..4),
+        wanted in proptest::collection::btree_set(0..7u32, 1..7),
+    ) {
+        let sources = sources(&given, &in_memory, &[]);
+        let mut expected = RoaringBitmap::new();
+        for (at, one) in given.iter().enumerate() {
+            for other in &given[..at] {
+                let common = one.rows.keys().filter(|key| other.rows.contains_key(*key));
+                expected.extend(common.map(|key| key.0).filter(|series| wanted.contains(series)));
+            }
+        }
+        let wanted: RoaringBitmap = wanted.into_iter().collect();
+        let metrics = ScanMetrics::default();
+        for _ in 0..2 {
+            let found = series_that_share_rows(&sources, &wanted, TimeRange::ALL, &metrics).unwrap();
+            prop_assert_eq!(&found, &expected);
+        }
+    }
+}
+
+/// Rows of `series` at these times.
+fn rows(series: u32, times: impl Iterator<Item = i64>) -> Rows {
+    times
+        .map(|time| ((series, time), (Some(time), None)))
+        .collect()
+}
+
+#[test]
+fn what_late_rows_share_is_looked_for_once_and_then_pages_answer() {
+    let given = [
+        Given {
+            late: false,
+            sequence_max: 1,
+            rows: rows(1, (0..512).filter(|time| time % 3 != 0)),
+        },
+        Given {
+            late: true,
+            sequence_max: 2,
+            rows: rows(1, (0..512).step_by(3)),
+        },
+    ];
+    let sources = sources(&given, &BTreeSet::new(), &[]);
+    let (sum, first) = reduce(&sources, [1], TimeRange::ALL, true);
+    assert_eq!((sum.count, sum.sum), (512, 511 * 256));
+    assert!(first.pages_read.load(Ordering::Relaxed) > 0);
+    let (sum, second) = reduce(&sources, [1], TimeRange::ALL, true);
+    assert_eq!((sum.count, sum.sum), (512, 511 * 256));
+    assert_eq!(second.pages_read.load(Ordering::Relaxed), 0);
+    assert_eq!(
+        second.pages_answered.load(Ordering::Relaxed),
+        3 * (341_u64.div_ceil(8) + 171_u64.div_ceil(8)),
+        "times and two columns"
+    );
+    assert_eq!(second.rows_merged.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn rows_of_two_chunks_of_the_sequence_space_are_merged() {
+    let given = [1, 2].map(|sequence_max| Given {
+        late: false,
+        sequence_max,
+        rows: rows(7, 0..10),
+    });
+    let sources = sources(&given, &[0, 1].into(), &[]);
+    let (sum, metrics) = reduce(&sources, [7], TimeRange::ALL, true);
+    assert_eq!((sum.count, sum.sum), (10, 45));
+    assert_eq!(metrics.rows_merged.load(Ordering::Relaxed), 10);
+}

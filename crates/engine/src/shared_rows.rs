@@ -1,0 +1,69 @@
+//! Which series have rows of the same time in two sources: what was found out, kept for as long as
+//! both are there. Chunks and segments never change, so that nothing ever becomes wrong.
+
+use marigram_model::TableId;
+use parking_lot::Mutex;
+use roaring::RoaringBitmap;
+use std::any::Any;
+use std::sync::{Arc, Weak};
+
+/// A chunk or segment, whichever.
+pub(crate) type Thing = Arc<dyn Any + Send + Sync>;
+
+/// What is known of the rows that one source shares with others.
+#[derive(Debug, Default)]
+pub(crate) struct SharedRows(Mutex<Vec<Entry>>);
+
+#[derive(Debug)]
+struct Entry {
+    other: Weak<dyn Any + Send + Sync>,
+    table: TableId,
+    found: Arc<Mutex<Found>>,
+}
+
+/// What was found out about two sources.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Series that were looked at.
+    pub(crate) known: RoaringBitmap,
+    /// Of `known`, those with a time that both sources have.
+    pub(crate) shared: RoaringBitmap,
+}
+
+impl SharedRows {
+    /// What is known of `table`'s rows in this source and in `other`.
+    pub(crate) fn with(&self, other: &Thing, table: TableId) -> Arc<Mutex<Found>> {
+        let mut entries = self.0.lock();
+        let same = |entry: &&Entry| {
+            entry.table == table && std::ptr::addr_eq(entry.other.as_ptr(), Arc::as_ptr(other))
+        };
+        if let Some(entry) = entries.iter().find(same) {
+            return Arc::clone(&entry.found);
+        }
+        entries.retain(|entry| entry.other.strong_count() > 0);
+        let found = Arc::default();
+        entries.push(Entry {
+            other: Arc::downgrade(other),
+            table,
+            found: Arc::clone(&found),
+        });
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_lasts_as_long_as_the_other_source() {
+        let shared = SharedRows::default();
+        let (a, b): (Thing, Thing) = (Arc::new(1), Arc::new(2));
+        shared.with(&a, TableId(1)).lock().known.insert(7);
+        shared.with(&a, TableId(2)).lock().known.insert(8);
+        assert!(shared.with(&a, TableId(1)).lock().known.contains(7));
+        drop(a);
+        assert!(shared.with(&b, TableId(1)).lock().known.is_empty());
+        assert_eq!(shared.0.lock().len(), 1);
+    }
+}

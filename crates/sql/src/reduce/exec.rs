@@ -1,0 +1,314 @@
+//! The operator: partitions side by side, then one answer.
+
+use super::groups::{Groups, Slots};
+use super::recipe::{Key, Recipe};
+use super::worker::{Taken, Worker};
+use crate::scan::{SeriesScan, counters};
+use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
+use arrow::compute::{cast, take};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+    ReplaceChildrenOptions, execute_stream,
+};
+use futures::{StreamExt, TryStreamExt};
+use marigram_engine::{ReducePartition, ScanMetrics};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// An aggregate over a table's series.
+#[derive(Debug)]
+pub struct SeriesAggregate {
+    recipe: Arc<Recipe>,
+    scan: Arc<SeriesScan>,
+    /// The same by DataFusion's operators, which can spill.
+    other_way: Arc<dyn ExecutionPlan>,
+    counts: Arc<ScanMetrics>,
+    metrics: ExecutionPlanMetricsSet,
+    properties: Arc<PlanProperties>,
+}
+
+impl SeriesAggregate {
+    /// `recipe` over `scan`; `other_way` is the plan in whose place it stands.
+    pub fn new(recipe: Recipe, scan: Arc<SeriesScan>, other_way: Arc<dyn ExecutionPlan>) -> Self {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&recipe.schema)),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        Self {
+            recipe: Arc::new(recipe),
+            scan,
+            other_way,
+            counts: Arc::default(),
+            metrics: ExecutionPlanMetricsSet::new(),
+            properties: Arc::new(properties),
+        }
+    }
+}
+
+impl DisplayAs for SeriesAggregate {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |range: std::ops::Range<usize>| {
+            let fields = &self.recipe.schema.fields()[range];
+            let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+            names.join(", ")
+        };
+        let keys = self.recipe.keys.len();
+        let all = self.recipe.schema.fields().len();
+        write!(f, "SeriesAggregate: ")?;
+        if keys > 0 {
+            write!(f, "by=[{}], ", names(0..keys))?;
+        }
+        write!(f, "aggr=[{}], ", names(keys..all))?;
+        if let Some(predicate) = &self.recipe.predicate {
+            write!(f, "where={predicate}, ")?;
+        }
+        write!(f, "scan={}", self.scan.description())
+    }
+}
+
+/// Tells workers to stop when nobody waits for them any more.
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What an execution takes along.
+#[derive(Clone)]
+struct Run {
+    recipe: Arc<Recipe>,
+    scan: Arc<SeriesScan>,
+    counts: Arc<ScanMetrics>,
+    context: Arc<TaskContext>,
+    stop: Arc<AtomicBool>,
+    baseline: BaselineMetrics,
+}
+
+impl Run {
+    /// Groups, and the partitions with their workers. Blocks.
+    fn begin(&self) -> Result<(Groups, Vec<(ReducePartition, Worker)>)> {
+        let compute = self.baseline.elapsed_compute().clone();
+        let _timer = compute.timer();
+        let snapshot = self.scan.snapshot();
+        let partitions = snapshot.reduce(self.scan.request(), &self.counts);
+        let partitions = partitions.map_err(crate::scan::external)?;
+        let (groups, members) = Groups::find(&self.recipe, snapshot, &partitions)?;
+        let buckets = self.recipe.buckets.as_ref();
+        let slots = Slots::new(groups.count, buckets, self.scan.range());
+        let mut all = Vec::with_capacity(partitions.len());
+        for (partition, members) in partitions.into_iter().zip(members) {
+            let taken = self.taken(slots.clone())?;
+            let (recipe, snapshot) = (Arc::clone(&self.recipe), Arc::clone(snapshot));
+            let worker = Worker::new(recipe, snapshot, partition.shard(), members, taken);
+            all.push((partition, worker));
+        }
+        Ok((groups, all))
+    }
+
+    fn taken(&self, slots: Slots) -> Result<Taken> {
+        let consumer = MemoryConsumer::new("SeriesAggregate");
+        let reservation = consumer.register(self.context.memory_pool());
+        Taken::new(&self.recipe, slots, reservation)
+    }
+
+    /// Reads a partition. Blocks.
+    fn read(&self, mut partition: ReducePartition, mut worker: Worker) -> Result<Taken> {
+        let compute = self.baseline.elapsed_compute().clone();
+        let _timer = compute.timer();
+        while partition.step(&mut worker).map_err(|failed| failed.0)? {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(exec_datafusion_err!("the query was stopped"));
+            }
+        }
+        Ok(worker.finish())
+    }
+
+    async fn all(self) -> Result<Vec<RecordBatch>> {
+        let _stop = StopOnDrop(Arc::clone(&self.stop));
+        let run = self.clone();
+        let (groups, mut partitions) = blocking(move || run.begin()).await?;
+        let last = partitions.pop();
+        let started: Vec<SpawnedTask<Result<Taken>>> = partitions
+            .into_iter()
+            .map(|(partition, worker)| {
+                let run = self.clone();
+                SpawnedTask::spawn_blocking(move || run.read(partition, worker))
+            })
+            .collect();
+        let run = self.clone();
+        let mut taken = match last {
+            Some((partition, worker)) => blocking(move || run.read(partition, worker)).await?,
+            None => run.taken(Slots::Groups { count: 1 })?,
+        };
+        for task in started {
+            let other = task.join().await.map_err(joined)??;
+            taken.merge(other)?;
+        }
+        let run = self.clone();
+        blocking(move || run.finish(&groups, taken)).await
+    }
+
+    /// The answer.
+    fn finish(&self, groups: &Groups, mut taken: Taken) -> Result<Vec<RecordBatch>> {
+        let compute = self.baseline.elapsed_compute().clone();
+        let _timer = compute.timer();
+        let recipe = &self.recipe;
+        // Without GROUP BY there is one row, whatever there is to add up.
+        let always = recipe.keys.is_empty();
+        let slots: Vec<u32> = (0..taken.present.len() as u32)
+            .filter(|slot| always || taken.present[*slot as usize])
+            .collect();
+        let keys: Vec<(u32, i64)> = slots.iter().map(|slot| taken.slots.key(*slot)).collect();
+        let fields = recipe.schema.fields();
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
+        let of_group: UInt32Array = keys.iter().map(|(group, _)| *group).collect();
+        for (key, field) in recipe.keys.iter().zip(fields) {
+            let column = match key {
+                Key::Tags(place) => match groups.keys.get(*place) {
+                    Some(values) => take(values, &of_group, None)?,
+                    None => arrow::array::new_empty_array(field.data_type()),
+                },
+                Key::Bucket => {
+                    let starts = keys.iter().map(|(_, start)| *start);
+                    Arc::new(TimestampNanosecondArray::from_iter_values(starts))
+                }
+            };
+            columns.push(column);
+        }
+        for (fold, answer) in &recipe.answers {
+            columns.push(taken.folds[*fold].finish(*answer, &slots)?);
+        }
+        for (column, field) in columns.iter_mut().zip(fields) {
+            if column.data_type() != field.data_type() {
+                *column = cast(column, field.data_type())?;
+            }
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(slots.len()));
+        let schema = Arc::clone(&recipe.schema);
+        let whole = RecordBatch::try_new_with_options(schema, columns, &options)?;
+        self.baseline.record_output(whole.num_rows());
+        let rows = self.context.session_config().batch_size().max(1);
+        let starts = (0..whole.num_rows()).step_by(rows);
+        Ok(starts
+            .map(|start| whole.slice(start, rows.min(whole.num_rows() - start)))
+            .collect())
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    SpawnedTask::spawn_blocking(work)
+        .join()
+        .await
+        .map_err(joined)?
+}
+
+fn joined(error: tokio::task::JoinError) -> DataFusionError {
+    DataFusionError::ExecutionJoin(Box::new(error))
+}
+
+impl ExecutionPlan for SeriesAggregate {
+    fn name(&self) -> &'static str {
+        "SeriesAggregate"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let run = Run {
+            recipe: Arc::clone(&self.recipe),
+            scan: Arc::clone(&self.scan),
+            counts: Arc::clone(&self.counts),
+            context: Arc::clone(&context),
+            stop: Arc::default(),
+            baseline: BaselineMetrics::new(&self.metrics, partition),
+        };
+        let other_way = Arc::clone(&self.other_way);
+        let stream = futures::stream::once(async move {
+            match run.all().await {
+                Ok(batches) => Ok(futures::stream::iter(batches.into_iter().map(Ok)).boxed()),
+                // Nothing was given out yet: it is begun anew by operators that can spill.
+                Err(error)
+                    if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) =>
+                {
+                    tracing::debug!(%error, "groups do not fit into memory; operators that spill take over");
+                    Ok(spilling(other_way, context)?.boxed())
+                }
+                Err(error) => Err(error),
+            }
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.recipe.schema),
+            stream.try_flatten(),
+        )))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        let mut all = self.metrics.clone_inner();
+        for metric in counters(&self.counts).iter() {
+            all.push(Arc::clone(metric));
+        }
+        Some(all)
+    }
+}
+
+/// Makes a plan ready that no rule but ours has seen, and starts it.
+fn spilling(
+    mut plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+) -> Result<SendableRecordBatchStream> {
+    let options = context.session_config().options();
+    for rule in PhysicalOptimizer::new().rules {
+        plan = rule.optimize(plan, options)?;
+    }
+    execute_stream(plan, context)
+}

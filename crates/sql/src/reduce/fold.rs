@@ -1,0 +1,118 @@
+//! Folds: what is kept of the rows of each group while they are read, for one argument of one or
+//! several aggregates.
+//!
+//! Groups have *slots*, numbers from 0 on. A fold takes rows in as stretches of an array that
+//! belong to one slot each, so that its loops run over slices and know nothing of groups; and it
+//! takes whole pages in by their statistics where those tell enough.
+
+mod counts;
+mod edges;
+mod foreign;
+mod number;
+mod numbers;
+
+pub use counts::Counts;
+pub use edges::{Edges, Side};
+pub use foreign::Foreign;
+pub use number::{F32, F64, I32, I64, Time, U64};
+pub use numbers::{Asked, Numbers};
+
+use arrow::array::ArrayRef;
+use datafusion::common::Result;
+use marigram_engine::PageStats;
+use std::any::Any;
+use std::fmt::Debug;
+
+/// Consecutive rows of one slot; where a fold goes by time, of one series, in order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The slot.
+    pub slot: u32,
+    /// First row.
+    pub start: u32,
+    /// Row behind the last one.
+    pub end: u32,
+}
+
+/// What is known of a page's rows of one slot without reading them.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// How many rows.
+    pub rows: u64,
+    /// Whether they are all of the page, so that `stats` are theirs.
+    pub whole: bool,
+    /// Statistics of the argument; `None` where no row has a value.
+    pub stats: Option<&'a PageStats>,
+}
+
+/// What is asked of a fold in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// Number of rows, or of values that are not null.
+    Count,
+    /// Sum.
+    Sum,
+    /// Mean.
+    Avg,
+    /// Least value.
+    Min,
+    /// Greatest value.
+    Max,
+    /// The only thing that the fold knows.
+    Value,
+}
+
+/// Rows of a page or batch as a fold takes them.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// The arguments; `None` for one of which no row has a value.
+    pub args: &'a [Option<ArrayRef>],
+    /// Times, ns; empty where nobody needs them.
+    pub times: &'a [i64],
+    /// Whose the rows are, ascending and not overlapping.
+    pub stretches: &'a [Stretch],
+}
+
+/// See the head of this file.
+pub trait Fold: Debug + Send {
+    /// Makes room for so many slots. They only become more.
+    fn resize(&mut self, slots: usize);
+
+    /// Whether [`take_page`](Self::take_page) can take these rows in.
+    fn can_take_page(&self, facts: &Facts<'_>) -> bool;
+
+    /// Takes the rows of a page in.
+    fn take_page(&mut self, slot: usize, facts: &Facts<'_>);
+
+    /// Takes rows in.
+    ///
+    /// # Errors
+    /// Those of a function that is not ours.
+    fn take_rows(&mut self, rows: Rows<'_>) -> Result<()>;
+
+    /// Takes in what another fold of the same kind knows: its slot `from[i]` is this one's `to[i]`.
+    ///
+    /// # Errors
+    /// As [`take_rows`](Self::take_rows).
+    fn merge(&mut self, other: Box<dyn Fold>, from: &[u32], to: &[u32]) -> Result<()>;
+
+    /// The answer for each of `slots`.
+    ///
+    /// # Errors
+    /// Where the answer does not fit into its type.
+    fn finish(&mut self, answer: Answer, slots: &[u32]) -> Result<ArrayRef>;
+
+    /// Memory in use, bytes.
+    fn size(&self) -> usize;
+
+    /// For [`merge`](Self::merge).
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// The other fold of a merge as what it is.
+fn same<F: Fold + 'static>(other: Box<dyn Fold>) -> Result<F> {
+    match other.into_any().downcast() {
+        Ok(other) => Ok(*other),
+        Err(_) => datafusion::common::internal_err!("folds of two kinds are merged"),
+    }
+}

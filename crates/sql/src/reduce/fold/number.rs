@@ -1,0 +1,301 @@
+//! The types of numbers, and the loops over slices of them.
+
+use arrow::array::{ArrayRef, ArrowPrimitiveType, Float64Array, Int64Array, UInt64Array};
+use arrow::datatypes::ArrowNativeType;
+use arrow::datatypes::{
+    Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type,
+};
+use datafusion::common::{Result, exec_err};
+use marigram_model::FieldValue;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Sums of floats are kept in so many lanes: one after the other, each addition would wait for the
+/// one before.
+const LANES: usize = 8;
+
+/// A type of numbers.
+pub trait Number: Debug + Send + 'static {
+    /// As Arrow has it.
+    type Arrow: ArrowPrimitiveType<Native = Self::Native>;
+    /// One number.
+    type Native: ArrowNativeType;
+    /// A sum of very many.
+    type Sum: Copy + Debug + Default + Send + std::ops::AddAssign;
+
+    /// The sum of a page at most.
+    fn sum(values: &[Self::Native]) -> Self::Sum;
+
+    /// Least of some numbers, at least one.
+    fn min(values: &[Self::Native]) -> Self::Native;
+
+    /// Greatest of some numbers, at least one.
+    fn max(values: &[Self::Native]) -> Self::Native;
+
+    /// A statistic; `None` where it is of another type, or cannot be compared as rows are.
+    fn of(value: &FieldValue) -> Option<Self::Native>;
+
+    /// A statistic that is a sum.
+    fn sum_of(value: &FieldValue) -> Option<Self::Sum>;
+
+    /// A sum for a mean.
+    fn to_f64(sum: Self::Sum) -> f64;
+
+    /// Sums as SQL gives them; `None` is null.
+    ///
+    /// # Errors
+    /// Where one does not fit.
+    fn sums(sums: Vec<Option<Self::Sum>>) -> Result<ArrayRef>;
+}
+
+/// 32-bit integers.
+#[derive(Debug)]
+pub struct I32;
+/// 64-bit integers.
+#[derive(Debug)]
+pub struct I64;
+/// Unsigned 64-bit integers.
+#[derive(Debug)]
+pub struct U64;
+/// Times; a sum of them means nothing and is never asked for.
+#[derive(Debug)]
+pub struct Time;
+/// 32-bit floats.
+#[derive(Debug)]
+pub struct F32;
+/// 64-bit floats.
+#[derive(Debug)]
+pub struct F64;
+
+macro_rules! integer_extremes {
+    () => {
+        fn min(values: &[Self::Native]) -> Self::Native {
+            values.iter().fold(Self::Native::MAX, |a, b| a.min(*b))
+        }
+
+        fn max(values: &[Self::Native]) -> Self::Native {
+            values.iter().fold(Self::Native::MIN, |a, b| a.max(*b))
+        }
+
+        fn to_f64(sum: i128) -> f64 {
+            sum as f64
+        }
+    };
+}
+
+fn signed_sums(sums: Vec<Option<i128>>) -> Result<ArrayRef> {
+    let mut all = Vec::with_capacity(sums.len());
+    for sum in sums {
+        all.push(match sum.map(i64::try_from) {
+            Some(Ok(sum)) => Some(sum),
+            Some(Err(_)) => return exec_err!("a sum is out of the range of BIGINT"),
+            None => None,
+        });
+    }
+    Ok(Arc::new(Int64Array::from(all)))
+}
+
+impl Number for I32 {
+    type Arrow = Int32Type;
+    type Native = i32;
+    type Sum = i128;
+
+    fn sum(values: &[i32]) -> i128 {
+        // A slice has less than 2^32 values.
+        i128::from(values.iter().map(|value| i64::from(*value)).sum::<i64>())
+    }
+
+    fn of(value: &FieldValue) -> Option<i32> {
+        match value {
+            FieldValue::I32(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn sum_of(value: &FieldValue) -> Option<i128> {
+        match value {
+            FieldValue::I64(sum) => Some(i128::from(*sum)),
+            _ => None,
+        }
+    }
+
+    fn sums(sums: Vec<Option<i128>>) -> Result<ArrayRef> {
+        signed_sums(sums)
+    }
+
+    integer_extremes!();
+}
+
+/// The sum of 64-bit integers by halves: two sums that cannot overflow, of which a processor can do
+/// several at once.
+fn sum_i64(values: &[i64]) -> i128 {
+    let (mut low, mut high) = (0u64, 0i64);
+    for value in values {
+        low += *value as u64 & u64::from(u32::MAX);
+        high += value >> 32;
+    }
+    (i128::from(high) << 32) + i128::from(low)
+}
+
+impl Number for I64 {
+    type Arrow = Int64Type;
+    type Native = i64;
+    type Sum = i128;
+
+    fn sum(values: &[i64]) -> i128 {
+        sum_i64(values)
+    }
+
+    fn of(value: &FieldValue) -> Option<i64> {
+        match value {
+            FieldValue::I64(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn sum_of(value: &FieldValue) -> Option<i128> {
+        match value {
+            FieldValue::I64(sum) => Some(i128::from(*sum)),
+            _ => None,
+        }
+    }
+
+    fn sums(sums: Vec<Option<i128>>) -> Result<ArrayRef> {
+        signed_sums(sums)
+    }
+
+    integer_extremes!();
+}
+
+impl Number for Time {
+    type Arrow = TimestampNanosecondType;
+    type Native = i64;
+    type Sum = i128;
+
+    fn sum(values: &[i64]) -> i128 {
+        sum_i64(values)
+    }
+
+    fn of(value: &FieldValue) -> Option<i64> {
+        match value {
+            FieldValue::I64(value) | FieldValue::Timestamp(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn sum_of(_: &FieldValue) -> Option<i128> {
+        None
+    }
+
+    fn sums(sums: Vec<Option<i128>>) -> Result<ArrayRef> {
+        signed_sums(sums)
+    }
+
+    integer_extremes!();
+}
+
+impl Number for U64 {
+    type Arrow = UInt64Type;
+    type Native = u64;
+    type Sum = i128;
+
+    fn sum(values: &[u64]) -> i128 {
+        let (mut low, mut high) = (0u64, 0u64);
+        for value in values {
+            low += value & u64::from(u32::MAX);
+            high += value >> 32;
+        }
+        (i128::from(high) << 32) + i128::from(low)
+    }
+
+    fn of(value: &FieldValue) -> Option<u64> {
+        match value {
+            FieldValue::U64(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn sum_of(value: &FieldValue) -> Option<i128> {
+        match value {
+            FieldValue::U64(sum) => Some(i128::from(*sum)),
+            _ => None,
+        }
+    }
+
+    fn sums(sums: Vec<Option<i128>>) -> Result<ArrayRef> {
+        let mut all = Vec::with_capacity(sums.len());
+        for sum in sums {
+            all.push(match sum.map(u64::try_from) {
+                Some(Ok(sum)) => Some(sum),
+                Some(Err(_)) => return exec_err!("a sum is out of the range of BIGINT UNSIGNED"),
+                None => None,
+            });
+        }
+        Ok(Arc::new(UInt64Array::from(all)))
+    }
+
+    integer_extremes!();
+}
+
+macro_rules! float {
+    ($name:ident, $native:ty, $arrow:ty, $variant:ident) => {
+        impl Number for $name {
+            type Arrow = $arrow;
+            type Native = $native;
+            type Sum = f64;
+
+            fn sum(values: &[$native]) -> f64 {
+                let mut lanes = [0.0; LANES];
+                let (chunks, rest) = values.as_chunks::<LANES>();
+                for chunk in chunks {
+                    for (lane, value) in lanes.iter_mut().zip(chunk) {
+                        *lane += f64::from(*value);
+                    }
+                }
+                let rest = rest.iter().fold(0.0, |sum, value| sum + f64::from(*value));
+                lanes.iter().fold(rest, |sum, lane| sum + lane)
+            }
+
+            // As in PostgreSQL, NaN is greater than every number.
+            fn min(values: &[$native]) -> $native {
+                let least = values.iter().fold(<$native>::NAN, |a, b| a.min(*b));
+                least
+            }
+
+            fn max(values: &[$native]) -> $native {
+                let (mut greatest, mut nan) = (<$native>::NEG_INFINITY, false);
+                for value in values {
+                    greatest = greatest.max(*value);
+                    nan |= value.is_nan();
+                }
+                if nan { <$native>::NAN } else { greatest }
+            }
+
+            fn of(value: &FieldValue) -> Option<$native> {
+                match value {
+                    // Statistics order NaN by its sign.
+                    FieldValue::$variant(value) if !value.is_nan() => Some(*value),
+                    _ => None,
+                }
+            }
+
+            fn sum_of(value: &FieldValue) -> Option<f64> {
+                match value {
+                    FieldValue::F64(sum) => Some(*sum),
+                    _ => None,
+                }
+            }
+
+            fn to_f64(sum: f64) -> f64 {
+                sum
+            }
+
+            fn sums(sums: Vec<Option<f64>>) -> Result<ArrayRef> {
+                Ok(Arc::new(Float64Array::from(sums)))
+            }
+        }
+    };
+}
+
+float!(F32, f32, Float32Type, F32);
+float!(F64, f64, Float64Type, F64);

@@ -1,0 +1,265 @@
+//! Groups: which one each series is of, and the slots of groups and buckets.
+
+use super::recipe::Recipe;
+use crate::functions::Buckets;
+use crate::rows::tag_array;
+use arrow::array::ArrayRef;
+use arrow::datatypes::Schema;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::EmitTo;
+use datafusion::physical_plan::aggregates::group_values::new_group_values;
+use datafusion::physical_plan::aggregates::order::GroupOrdering;
+use marigram_engine::{ReducePartition, TableSnapshot};
+use marigram_model::{SeriesId, TimeRange};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Series whose tags are looked up at once.
+const SERIES_BATCH: usize = 8192;
+/// Up to so many slots are laid out beforehand, groups by buckets; more are made as rows come.
+const LAID_OUT_MAX: u64 = 1 << 18;
+
+/// The groups of a query, by tags alone.
+#[derive(Debug)]
+pub struct Groups {
+    /// How many.
+    pub count: usize,
+    /// A column of each expression over tags, with one row a group.
+    pub keys: Vec<ArrayRef>,
+}
+
+/// The group of each series of a partition.
+#[derive(Debug)]
+pub enum Members {
+    /// There is one group.
+    One,
+    /// Groups of the series from `first` on.
+    Dense {
+        /// First series.
+        first: u32,
+        /// Its group and those of the series that follow.
+        groups: Vec<u32>,
+    },
+    /// Few series far apart.
+    Sparse(HashMap<u32, u32, foldhash::fast::RandomState>),
+}
+
+impl Members {
+    /// The group of a series of the partition.
+    pub fn group(&self, series: SeriesId) -> u32 {
+        match self {
+            Self::One => 0,
+            Self::Dense { first, groups } => groups[(series.0 - first) as usize],
+            Self::Sparse(groups) => groups.get(&series.0).copied().unwrap_or_default(),
+        }
+    }
+
+    fn of(series: &[SeriesId], groups: &[usize]) -> Self {
+        let (Some(first), Some(last)) = (series.first(), series.last()) else {
+            return Self::One;
+        };
+        let width = (last.0 - first.0) as usize + 1;
+        let pairs = series.iter().zip(groups);
+        if width > 8 * series.len() + 1024 {
+            return Self::Sparse(
+                pairs
+                    .map(|(series, group)| (series.0, *group as u32))
+                    .collect(),
+            );
+        }
+        let mut all = vec![0; width];
+        for (series, group) in pairs {
+            all[(series.0 - first.0) as usize] = *group as u32;
+        }
+        Self::Dense {
+            first: first.0,
+            groups: all,
+        }
+    }
+}
+
+impl Groups {
+    /// Finds the groups of the series of all partitions.
+    ///
+    /// # Errors
+    /// If an expression over tags fails.
+    pub fn find(
+        recipe: &Recipe,
+        snapshot: &TableSnapshot,
+        partitions: &[ReducePartition],
+    ) -> Result<(Self, Vec<Members>)> {
+        let Some(tags) = &recipe.tags else {
+            let members = partitions.iter().map(|_| Members::One).collect();
+            return Ok((
+                Self {
+                    count: 1,
+                    keys: Vec::new(),
+                },
+                members,
+            ));
+        };
+        let mut values = new_group_values(Arc::clone(&tags.keys_schema), &GroupOrdering::None)?;
+        let mut members = Vec::with_capacity(partitions.len());
+        for partition in partitions {
+            let all: Vec<SeriesId> = partition.series().iter().map(SeriesId).collect();
+            let (mut groups, mut part) = (Vec::with_capacity(all.len()), Vec::new());
+            for series in all.chunks(SERIES_BATCH) {
+                let columns = tags.ordinals.iter().map(|(ordinal, kind)| {
+                    tag_array(
+                        &snapshot.tag_values(partition.shard(), series, *ordinal),
+                        *kind,
+                    )
+                });
+                let columns = columns.collect::<Result<Vec<_>, _>>()?;
+                let batch = batch_of(&tags.schema, columns, series.len())?;
+                let keys = tags.keys.iter();
+                let keys = keys
+                    .map(|key| key.evaluate(&batch)?.into_array(series.len()))
+                    .collect::<Result<Vec<_>>>()?;
+                values.intern(&keys, &mut part)?;
+                groups.append(&mut part);
+            }
+            members.push(Members::of(&all, &groups));
+        }
+        let count = values.len();
+        let keys = if count == 0 {
+            Vec::new()
+        } else {
+            values.emit(EmitTo::All)?
+        };
+        Ok((Self { count, keys }, members))
+    }
+}
+
+/// A batch of so many rows.
+pub fn batch_of(schema: &Arc<Schema>, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(
+        Arc::clone(schema),
+        columns,
+        &options,
+    )?)
+}
+
+/// Slots: one for each group, or for each group and bucket.
+#[derive(Clone, Debug)]
+pub enum Slots {
+    /// A slot is a group.
+    Groups {
+        /// How many.
+        count: usize,
+    },
+    /// Each group has a slot for each bucket of one width.
+    LaidOut {
+        /// Start of the first bucket, ns.
+        first: i64,
+        /// Width of a bucket, ns.
+        width: i64,
+        /// Buckets of a group.
+        buckets: usize,
+        /// How many groups.
+        groups: usize,
+    },
+    /// Slots are made as rows come.
+    Made {
+        /// Slot of a group and the start of a bucket.
+        places: HashMap<(u32, i64), u32, foldhash::fast::RandomState>,
+        /// The other way round.
+        keys: Vec<(u32, i64)>,
+    },
+}
+
+impl Slots {
+    /// Slots for rows of `groups` groups between two times.
+    pub fn new(groups: usize, buckets: Option<&Buckets>, range: TimeRange) -> Self {
+        let Some(buckets) = buckets else {
+            return Self::Groups { count: groups };
+        };
+        let laid_out = || {
+            let width = buckets.fixed_ns()?;
+            let mut buckets = buckets.clone();
+            let first = buckets.floor(range.min).ok()?;
+            let last = buckets.floor(range.max).ok()?;
+            let count = last.checked_sub(first)? as u64 / width as u64 + 1;
+            (count.checked_mul(groups as u64)? <= LAID_OUT_MAX).then_some(Self::LaidOut {
+                first,
+                width,
+                buckets: count as usize,
+                groups,
+            })
+        };
+        let made = || Self::Made {
+            places: HashMap::default(),
+            keys: Vec::new(),
+        };
+        (!range.is_empty())
+            .then(laid_out)
+            .flatten()
+            .unwrap_or_else(made)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Groups { count } => *count,
+            Self::LaidOut {
+                buckets, groups, ..
+            } => buckets * groups,
+            Self::Made { keys, .. } => keys.len(),
+        }
+    }
+
+    /// The slot of a group and the start of a bucket (which is of no account without buckets).
+    pub fn slot(&mut self, group: u32, start: i64) -> u32 {
+        match self {
+            Self::Groups { .. } => group,
+            Self::LaidOut {
+                first,
+                width,
+                buckets,
+                ..
+            } => {
+                let bucket = (start - *first) / *width;
+                group * *buckets as u32 + bucket as u32
+            }
+            Self::Made { places, keys } => *places.entry((group, start)).or_insert_with(|| {
+                keys.push((group, start));
+                keys.len() as u32 - 1
+            }),
+        }
+    }
+
+    /// Group and start of the bucket of a slot.
+    pub fn key(&self, slot: u32) -> (u32, i64) {
+        match self {
+            Self::Groups { .. } => (slot, 0),
+            Self::LaidOut {
+                first,
+                width,
+                buckets,
+                ..
+            } => {
+                let buckets = *buckets as u32;
+                (slot / buckets, first + i64::from(slot % buckets) * width)
+            }
+            Self::Made { keys, .. } => keys[slot as usize],
+        }
+    }
+
+    /// Memory in use, bytes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Groups { .. } | Self::LaidOut { .. } => 0,
+            Self::Made { places, keys } => {
+                places.capacity() * size_of::<((u32, i64), u32)>()
+                    + keys.capacity() * size_of::<(u32, i64)>()
+            }
+        }
+    }
+}
+
+/// An error of buckets as DataFusion's.
+pub fn bucket_error(reason: String) -> DataFusionError {
+    DataFusionError::Execution(format!("time_bucket: {reason}"))
+}

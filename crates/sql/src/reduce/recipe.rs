@@ -1,0 +1,371 @@
+//! What an aggregate over a scan computes, in the terms of series: read out of DataFusion's plan.
+
+mod calls;
+mod keys;
+
+use super::fold::{
+    Answer, Asked, Counts, Edges, F32, F64, Fold, Foreign, I32, I64, Numbers, Side, Time, U64,
+};
+use crate::functions::Buckets;
+use crate::rows::Source;
+use crate::scan::SeriesScan;
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use marigram_model::TagType;
+use std::sync::Arc;
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// A group key of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// An expression over tags: its place among [`Tags::keys`].
+    Tags(usize),
+    /// The start of the bucket.
+    Bucket,
+}
+
+/// The expressions over tags by which rows are grouped.
+#[derive(Debug)]
+pub struct Tags {
+    /// The tags that they name.
+    pub ordinals: Vec<(u16, TagType)>,
+    /// Those tags as a batch.
+    pub schema: SchemaRef,
+    /// The expressions.
+    pub keys: Vec<Expr>,
+    /// What they give.
+    pub keys_schema: SchemaRef,
+}
+
+/// An argument of a fold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// A field, by its place among the scan's columns.
+    Field(usize),
+    /// Times.
+    Time,
+    /// An expression, by its place among [`Recipe::computed`].
+    Computed(usize),
+}
+
+/// An expression over rows. Where `mask` is not true, it is null.
+#[derive(Clone, Debug)]
+pub struct Computed {
+    /// The expression.
+    pub expr: Expr,
+    /// The condition of a FILTER.
+    pub mask: Option<Expr>,
+}
+
+/// A type of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberType {
+    /// See [`I32`].
+    I32,
+    /// See [`I64`].
+    I64,
+    /// See [`U64`].
+    U64,
+    /// See [`F32`].
+    F32,
+    /// See [`F64`].
+    F64,
+    /// See [`Time`].
+    Time,
+}
+
+/// How a fold is made.
+#[derive(Clone, Debug)]
+pub enum Make {
+    /// Number of rows.
+    Rows,
+    /// Number of values.
+    Values,
+    /// Numbers of a type.
+    Numbers(NumberType, DataType, Asked),
+    /// First or last value by time.
+    Edges(Side, DataType),
+    /// A function that is not ours, with the types of its arguments; whether it has a FILTER.
+    Foreign(Arc<AggregateFunctionExpr>, Vec<DataType>, bool),
+}
+
+/// A fold and its arguments.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// How it is made.
+    pub make: Make,
+    /// Of what.
+    pub args: Vec<Arg>,
+}
+
+impl Spec {
+    /// A fold without slots.
+    ///
+    /// # Errors
+    /// If a function that is not ours makes no accumulator.
+    pub fn fold(&self) -> Result<Box<dyn Fold>> {
+        Ok(match &self.make {
+            Make::Rows => Box::new(Counts::rows()),
+            Make::Values => Box::new(Counts::values()),
+            Make::Edges(side, kind) => Box::new(Edges::new(*side, kind.clone())),
+            Make::Foreign(call, kinds, filtered) => {
+                Box::new(Foreign::new(call, kinds.clone(), *filtered)?)
+            }
+            Make::Numbers(number, kind, asked) => {
+                let kind = kind.clone();
+                match number {
+                    NumberType::I32 => Box::new(Numbers::<I32>::new(kind, *asked)),
+                    NumberType::I64 => Box::new(Numbers::<I64>::new(kind, *asked)),
+                    NumberType::U64 => Box::new(Numbers::<U64>::new(kind, *asked)),
+                    NumberType::F32 => Box::new(Numbers::<F32>::new(kind, *asked)),
+                    NumberType::F64 => Box::new(Numbers::<F64>::new(kind, *asked)),
+                    NumberType::Time => Box::new(Numbers::<Time>::new(kind, *asked)),
+                }
+            }
+        })
+    }
+}
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Recipe {
+    /// Group keys, then answers of the calls.
+    pub schema: SchemaRef,
+    /// Group keys in their order.
+    pub keys: Vec<Key>,
+    /// What they are made of, where there are any over tags.
+    pub tags: Option<Tags>,
+    /// Buckets of time, where rows are grouped by them.
+    pub buckets: Option<Buckets>,
+    /// What must be true of a row.
+    pub predicate: Option<Expr>,
+    /// Columns of the scan that `predicate` and `computed` name, as they number them.
+    pub inputs: Vec<Source>,
+    /// Those columns as a batch.
+    pub inputs_schema: SchemaRef,
+    /// Expressions over rows.
+    pub computed: Vec<Computed>,
+    /// What is kept.
+    pub folds: Vec<Spec>,
+    /// For each call, its fold and what is asked of it.
+    pub answers: Vec<(usize, Answer)>,
+}
+
+impl Recipe {
+    /// Whether rows are looked at one by one, and not only columns of them.
+    pub fn has_expressions(&self) -> bool {
+        self.predicate.is_some() || !self.computed.is_empty()
+    }
+
+    /// Whether times are needed beyond finding buckets.
+    pub fn needs_times(&self) -> bool {
+        let by_time = |spec: &Spec| spec.args.contains(&Arg::Time);
+        let order = self.needs_order();
+        order || self.inputs.contains(&Source::Time) || self.folds.iter().any(by_time)
+    }
+
+    /// Whether a fold goes by the order of times.
+    pub fn needs_order(&self) -> bool {
+        let by_order = |spec: &Spec| matches!(spec.make, Make::Edges(..));
+        self.folds.iter().any(by_order)
+    }
+
+    /// Reads an aggregate with all that it stands on; `None` where it is not one of ours.
+    ///
+    /// # Errors
+    /// DataFusion's, of expressions.
+    pub fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<(Self, Arc<SeriesScan>)>> {
+        let Some(last) = plan.downcast_ref::<AggregateExec>() else {
+            return Ok(None);
+        };
+        let first = match last.mode() {
+            AggregateMode::Single | AggregateMode::SinglePartitioned => last,
+            AggregateMode::Final | AggregateMode::FinalPartitioned => {
+                match last.input().downcast_ref::<AggregateExec>() {
+                    Some(first) if *first.mode() == AggregateMode::Partial => first,
+                    _ => return Ok(None),
+                }
+            }
+            _ => return Ok(None),
+        };
+        if first.group_expr().has_grouping_set() || !first.group_expr().is_single() {
+            return Ok(None);
+        }
+        let keys = first.group_expr().expr().iter();
+        let mut below = Below {
+            keys: keys.map(|(expr, _)| Arc::clone(expr)).collect(),
+            args: first
+                .aggr_expr()
+                .iter()
+                .map(|call| call.expressions())
+                .collect(),
+            filters: first.filter_expr().to_vec(),
+            predicate: None,
+        };
+        let Some(scan) = below.descend(first.input())? else {
+            return Ok(None);
+        };
+        let mut reading = Reading::new(&scan);
+        let Some((keys, tags, buckets)) = reading.keys(&below.keys)? else {
+            return Ok(None);
+        };
+        let predicate = match &below.predicate {
+            Some(predicate) => Some(reading.input(predicate)?),
+            None => None,
+        };
+        let calls = first
+            .aggr_expr()
+            .iter()
+            .zip(&below.args)
+            .zip(&below.filters);
+        for ((call, args), filter) in calls {
+            if !reading.call(call, args, filter.as_ref())? {
+                return Ok(None);
+            }
+        }
+        let recipe = Self {
+            schema: last.schema(),
+            keys,
+            tags,
+            buckets,
+            predicate,
+            inputs_schema: reading.inputs_schema()?,
+            inputs: reading.sources(),
+            computed: reading.computed,
+            folds: reading.folds,
+            answers: reading.answers,
+        };
+        Ok(Some((recipe, scan)))
+    }
+}
+
+/// The expressions of an aggregate, in terms of what stands below it.
+struct Below {
+    keys: Vec<Expr>,
+    args: Vec<Vec<Expr>>,
+    filters: Vec<Option<Expr>>,
+    predicate: Option<Expr>,
+}
+
+impl Below {
+    /// Goes down to the scan, through projections and filters; `None` where anything else comes.
+    fn descend(&mut self, mut plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<SeriesScan>>> {
+        loop {
+            if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+                let exprs: Vec<Expr> = projection
+                    .expr()
+                    .iter()
+                    .map(|projected| Arc::clone(&projected.expr))
+                    .collect();
+                self.replace(&exprs)?;
+                plan = projection.input();
+            } else if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+                if filter.fetch().is_some() {
+                    return Ok(None);
+                }
+                if let Some(places) = filter.projection() {
+                    let schema = filter.input().schema();
+                    let column = |place: &usize| {
+                        Arc::new(Column::new(schema.field(*place).name(), *place)) as Expr
+                    };
+                    let exprs: Vec<Expr> = places.iter().map(column).collect();
+                    self.replace(&exprs)?;
+                }
+                let own = Arc::clone(filter.predicate());
+                self.predicate = Some(match self.predicate.take() {
+                    Some(other) => {
+                        let and = datafusion::logical_expr::Operator::And;
+                        Arc::new(BinaryExpr::new(own, and, other))
+                    }
+                    None => own,
+                });
+                plan = filter.input();
+            } else {
+                let scan = Arc::clone(plan) as Arc<dyn std::any::Any + Send + Sync>;
+                let scan = scan.downcast::<SeriesScan>().ok();
+                return Ok(scan.filter(|scan| scan.request().limit.is_none()));
+            }
+        }
+    }
+
+    /// Puts `exprs` in the place of columns.
+    fn replace(&mut self, exprs: &[Expr]) -> Result<()> {
+        let all = self.keys.iter_mut().chain(self.args.iter_mut().flatten());
+        let filters = self.filters.iter_mut().flatten();
+        for expr in all.chain(filters).chain(&mut self.predicate) {
+            *expr = replaced(expr, |column| Ok(Arc::clone(&exprs[column.index()])))?;
+        }
+        Ok(())
+    }
+}
+
+/// An expression with others in the place of its columns.
+fn replaced(expr: &Expr, mut with: impl FnMut(&Column) -> Result<Expr>) -> Result<Expr> {
+    let replaced = Arc::clone(expr).transform_up(|node| {
+        Ok(match node.downcast_ref::<Column>() {
+            Some(column) => Transformed::yes(with(column)?),
+            None => Transformed::no(node),
+        })
+    })?;
+    Ok(replaced.data)
+}
+
+/// A recipe in the making.
+struct Reading<'a> {
+    scan: &'a SeriesScan,
+    /// Columns of the scan that expressions name.
+    inputs: Vec<usize>,
+    computed: Vec<Computed>,
+    folds: Vec<Spec>,
+    answers: Vec<(usize, Answer)>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(scan: &'a SeriesScan) -> Self {
+        Self {
+            scan,
+            inputs: Vec::new(),
+            computed: Vec::new(),
+            folds: Vec::new(),
+            answers: Vec::new(),
+        }
+    }
+
+    /// What a column of the scan is.
+    fn source(&self, column: &Column) -> Source {
+        self.scan.sources()[column.index()]
+    }
+
+    /// An expression over the scan's columns as one over `inputs`.
+    fn input(&mut self, expr: &Expr) -> Result<Expr> {
+        replaced(expr, |column| {
+            let known = self
+                .inputs
+                .iter()
+                .position(|input| *input == column.index());
+            let place = known.unwrap_or_else(|| {
+                self.inputs.push(column.index());
+                self.inputs.len() - 1
+            });
+            Ok(Arc::new(Column::new(column.name(), place)))
+        })
+    }
+
+    fn inputs_schema(&self) -> Result<SchemaRef> {
+        Ok(Arc::new(self.scan.schema().project(&self.inputs)?))
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        let sources = self.scan.sources();
+        self.inputs.iter().map(|place| sources[*place]).collect()
+    }
+}

@@ -1,0 +1,160 @@
+//! Group keys: expressions over tags, and at most one over time, which must be a bucket.
+
+use super::{Expr, Key, Reading, Tags, replaced};
+use crate::duration::Interval;
+use crate::functions::{Buckets, time_buckets};
+use crate::rows::Source;
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::physical_expr::ScalarFunctionExpr;
+use datafusion::physical_expr::expressions::{Column, Literal};
+use datafusion::physical_plan::ExecutionPlan;
+use std::sync::Arc;
+
+impl Reading<'_> {
+    /// The keys; `None` where one is neither over tags alone nor a bucket of time, or there are two
+    /// different buckets.
+    pub(super) fn keys(
+        &self,
+        exprs: &[Expr],
+    ) -> Result<Option<(Vec<Key>, Option<Tags>, Option<Buckets>)>> {
+        let (mut keys, mut over_tags) = (Vec::new(), Vec::new());
+        let mut bucket: Option<(&Expr, Buckets)> = None;
+        for expr in exprs {
+            if self.is_over_tags(expr)? {
+                keys.push(Key::Tags(over_tags.len()));
+                over_tags.push(expr);
+                continue;
+            }
+            keys.push(Key::Bucket);
+            match &bucket {
+                Some((known, _)) if *known == expr => {}
+                Some(_) => return Ok(None),
+                None => match self.buckets(expr) {
+                    Some(buckets) => bucket = Some((expr, buckets)),
+                    None => return Ok(None),
+                },
+            }
+        }
+        let tags = match over_tags.as_slice() {
+            [] => None,
+            exprs => Some(self.tags(exprs)?),
+        };
+        Ok(Some((keys, tags, bucket.map(|(_, buckets)| buckets))))
+    }
+
+    /// Whether all that an expression depends on are tags.
+    fn is_over_tags(&self, expr: &Expr) -> Result<bool> {
+        let mut only = true;
+        expr.apply(|node| {
+            let tag = node
+                .downcast_ref::<Column>()
+                .is_none_or(|column| matches!(self.source(column), Source::Tag(..)));
+            only &= tag && !node.is_volatile_node();
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(only)
+    }
+
+    fn tags(&self, exprs: &[&Expr]) -> Result<Tags> {
+        let (mut places, mut ordinals, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+        for expr in exprs {
+            keys.push(replaced(expr, |column| {
+                let known = places.iter().position(|place| *place == column.index());
+                let place = known.unwrap_or_else(|| {
+                    places.push(column.index());
+                    if let Source::Tag(ordinal, kind) = self.source(column) {
+                        ordinals.push((ordinal, kind));
+                    }
+                    places.len() - 1
+                });
+                Ok(Arc::new(Column::new(column.name(), place)))
+            })?);
+        }
+        let schema = Arc::new(self.scan.schema().project(&places)?);
+        let fields = keys.iter().enumerate().map(|(at, key)| {
+            let kind = key.data_type(&schema)?;
+            Ok(Field::new(format!("key {at}"), kind, true))
+        });
+        let fields = fields.collect::<Result<Vec<_>>>()?;
+        Ok(Tags {
+            ordinals,
+            schema,
+            keys,
+            keys_schema: Arc::new(Schema::new(fields)),
+        })
+    }
+
+    /// The buckets that an expression of the form `time_bucket(…, time, …)`, `date_bin(…, time, …)`
+    /// or `date_trunc(…, time)` means.
+    fn buckets(&self, expr: &Expr) -> Option<Buckets> {
+        let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
+        let literal = |at: usize| Some(call.args().get(at)?.downcast_ref::<Literal>()?.value());
+        let column = call.args().get(1)?.downcast_ref::<Column>()?;
+        if self.source(column) != Source::Time
+            || !matches!(call.return_type(), DataType::Timestamp(_, None))
+        {
+            return None;
+        }
+        let (first, more) = (literal(0)?, call.args().len() > 2);
+        match call.fun().name() {
+            "time_bucket" if call.args().len() <= 3 => {
+                let third = if more { Some(literal(2)?) } else { None };
+                time_buckets(first, third).ok()
+            }
+            "date_bin" => {
+                let ScalarValue::IntervalMonthDayNano(Some(width)) = first else {
+                    return None;
+                };
+                let origin = match more.then(|| literal(2)) {
+                    None => 0,
+                    Some(Some(ScalarValue::TimestampNanosecond(Some(origin), _))) => *origin,
+                    Some(_) => return None,
+                };
+                let width = Interval {
+                    months: width.months,
+                    days: width.days,
+                    nanos: width.nanoseconds,
+                };
+                // Months are counted otherwise there, from origins within a month.
+                let fixed = width.months == 0;
+                let buckets = fixed.then(|| Buckets::new(width, Some(origin), None))?;
+                buckets.ok()
+            }
+            "date_trunc" if !more => {
+                let ScalarValue::Utf8(Some(unit)) = first else {
+                    return None;
+                };
+                truncated(&unit.to_lowercase())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The buckets of `date_trunc`.
+fn truncated(unit: &str) -> Option<Buckets> {
+    let months = |months| Interval {
+        months,
+        days: 0,
+        nanos: 0,
+    };
+    let nanos = |seconds: i64| Interval {
+        months: 0,
+        days: 0,
+        nanos: seconds * 1_000_000_000,
+    };
+    let width = match unit {
+        "second" => nanos(1),
+        "minute" => nanos(60),
+        "hour" => nanos(3600),
+        "day" => nanos(86_400),
+        "week" => nanos(7 * 86_400),
+        "month" => months(1),
+        "quarter" => months(3),
+        "year" => months(12),
+        _ => return None,
+    };
+    Buckets::new(width, None, None).ok()
+}

@@ -1,0 +1,514 @@
+//! One partition of an aggregate: pages and rows to groups, and from there to folds.
+
+use super::fold::{Facts, Fold, Rows, Stretch};
+use super::groups::{Members, Slots, batch_of, bucket_error};
+use super::recipe::{Arg, Recipe};
+use crate::functions::Buckets;
+use crate::rows::{Source, tag_column};
+use crate::scan::external;
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, TimestampNanosecondArray, UInt32Array, new_null_array,
+};
+use arrow::compute::{filter, not, nullif, prep_null_mask_filter, take};
+use arrow::record_batch::RecordBatch;
+use datafusion::common::{DataFusionError, Result, exec_err};
+use datafusion::execution::memory_pool::MemoryReservation;
+use marigram_engine::{
+    EngineError, Need, Outline, PageRows, PageStats, Reducer, RowSpan, TableSnapshot,
+};
+use marigram_model::{FieldValue, SeriesId, SeriesRun, TimeRange};
+use std::sync::Arc;
+
+/// Memory is asked for in steps of so many bytes.
+const MEMORY_STEP: usize = 64 << 10;
+
+/// An error on the way through the engine.
+#[derive(Debug)]
+pub struct Failed(pub DataFusionError);
+
+impl From<EngineError> for Failed {
+    fn from(error: EngineError) -> Self {
+        Self(external(error))
+    }
+}
+
+impl From<DataFusionError> for Failed {
+    fn from(error: DataFusionError) -> Self {
+        Self(error)
+    }
+}
+
+/// What rows of a partition came to.
+#[derive(Debug)]
+pub struct Taken {
+    /// Slots of groups and buckets.
+    pub slots: Slots,
+    /// Whether a slot has rows.
+    pub present: Vec<bool>,
+    /// One for each of the recipe's folds.
+    pub folds: Vec<Box<dyn Fold>>,
+    /// The memory that they hold.
+    pub reservation: MemoryReservation,
+}
+
+impl Taken {
+    /// Nothing yet.
+    ///
+    /// # Errors
+    /// If a function that is not ours makes no accumulator, or there is no memory for the slots.
+    pub fn new(recipe: &Recipe, slots: Slots, reservation: MemoryReservation) -> Result<Self> {
+        let folds = recipe.folds.iter().map(super::recipe::Spec::fold);
+        let mut taken = Self {
+            slots,
+            present: Vec::new(),
+            folds: folds.collect::<Result<_>>()?,
+            reservation,
+        };
+        taken.grow();
+        taken.account()?;
+        Ok(taken)
+    }
+
+    /// Makes room for slots that were made.
+    fn grow(&mut self) {
+        let slots = self.slots.len();
+        if slots == self.present.len() {
+            return;
+        }
+        // In powers of two, so that it is not done for each.
+        let room = if matches!(self.slots, Slots::Made { .. }) {
+            slots.next_power_of_two().max(64)
+        } else {
+            slots
+        };
+        if room > self.present.len() {
+            self.present.resize(room, false);
+            for fold in &mut self.folds {
+                fold.resize(room);
+            }
+        }
+    }
+
+    fn account(&mut self) -> Result<()> {
+        let folds: usize = self.folds.iter().map(|fold| fold.size()).sum();
+        let bytes = folds + self.present.capacity() + self.slots.size();
+        let held = self.reservation.size();
+        if bytes > held || bytes + 4 * MEMORY_STEP < held {
+            self.reservation
+                .try_resize(bytes.next_multiple_of(MEMORY_STEP))?;
+        }
+        Ok(())
+    }
+
+    /// Takes in what another partition came to.
+    ///
+    /// # Errors
+    /// If there is no memory for it, or a function fails.
+    pub fn merge(&mut self, other: Self) -> Result<()> {
+        let from: Vec<u32> = (0..other.present.len() as u32)
+            .filter(|slot| other.present[*slot as usize])
+            .collect();
+        let to: Vec<u32> = from
+            .iter()
+            .map(|slot| {
+                let (group, start) = other.slots.key(*slot);
+                self.slots.slot(group, start)
+            })
+            .collect();
+        self.grow();
+        for slot in &to {
+            self.present[*slot as usize] = true;
+        }
+        for (fold, other) in self.folds.iter_mut().zip(other.folds) {
+            fold.merge(other, &from, &to)?;
+        }
+        self.account()
+    }
+}
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Worker {
+    recipe: Arc<Recipe>,
+    snapshot: Arc<TableSnapshot>,
+    shard: usize,
+    members: Members,
+    buckets: Option<Buckets>,
+    /// Start and end of the last bucket, ns.
+    bucket: (i64, i64),
+    taken: Taken,
+    /// Whether rows of several series may be one stretch: not where the order of times matters.
+    joins: bool,
+    /// Kept for its memory.
+    stretches: Vec<Stretch>,
+}
+
+impl Worker {
+    /// For a partition of a shard, whose series are `members`.
+    pub fn new(
+        recipe: Arc<Recipe>,
+        snapshot: Arc<TableSnapshot>,
+        shard: usize,
+        members: Members,
+        taken: Taken,
+    ) -> Self {
+        Self {
+            buckets: recipe.buckets.clone(),
+            joins: !recipe.needs_order(),
+            recipe,
+            snapshot,
+            shard,
+            members,
+            bucket: (0, 0),
+            taken,
+            stretches: Vec::new(),
+        }
+    }
+
+    /// What the rows came to.
+    pub fn finish(self) -> Taken {
+        self.taken
+    }
+
+    /// Start of the bucket of a time.
+    fn bucket_of(&mut self, time: i64) -> Result<i64> {
+        let (start, end) = self.bucket;
+        if start <= time && time < end {
+            return Ok(start);
+        }
+        let Some(buckets) = &mut self.buckets else {
+            return Ok(0);
+        };
+        self.bucket = buckets.span(time, self.bucket).map_err(bucket_error)?;
+        Ok(self.bucket.0)
+    }
+
+    /// Slots of spans whose rows are all between two times; `None` where they are in more than one
+    /// bucket.
+    fn slots_within(&mut self, outline: &Outline<'_>) -> Result<Option<Vec<(u32, u32)>>> {
+        if self.buckets.is_some() && outline.range == TimeRange::ALL {
+            return Ok(None);
+        }
+        let start = self.bucket_of(outline.range.min)?;
+        if self.buckets.is_some() && self.bucket_of(outline.range.max)? != start {
+            return Ok(None);
+        }
+        let mut slots: Vec<(u32, u32)> = Vec::with_capacity(1);
+        for span in outline.spans {
+            let slot = self
+                .taken
+                .slots
+                .slot(self.members.group(span.series), start);
+            let rows = span.end - span.start;
+            match slots.last_mut() {
+                Some((last, known)) if *last == slot => *known += rows,
+                _ => slots.push((slot, rows)),
+            }
+        }
+        Ok(Some(slots))
+    }
+
+    /// Takes a page in by its statistics, if they tell enough.
+    fn answer(&mut self, outline: &Outline<'_>, slots: &[(u32, u32)]) -> bool {
+        if self.recipe.has_expressions() {
+            return false;
+        }
+        let times = PageStats {
+            min: Some(FieldValue::I64(outline.range.min)),
+            max: Some(FieldValue::I64(outline.range.max)),
+            ..PageStats::default()
+        };
+        let stats = |args: &[Arg]| match args {
+            [Arg::Field(place)] => outline.stats[*place],
+            [Arg::Time] => Some(&times),
+            _ => None,
+        };
+        // First and last of a page are those of its first and last series.
+        let ordered = self.joins || outline.spans.len() == 1;
+        let whole = outline.whole && slots.len() == 1 && ordered;
+        let specs = &self.recipe.folds;
+        for (fold, spec) in self.taken.folds.iter().zip(specs) {
+            let known = slots.iter().all(|(_, rows)| {
+                fold.can_take_page(&Facts {
+                    rows: u64::from(*rows),
+                    whole,
+                    stats: stats(&spec.args),
+                })
+            });
+            if !known {
+                return false;
+            }
+        }
+        self.taken.grow();
+        for (slot, rows) in slots {
+            self.taken.present[*slot as usize] = true;
+            for (fold, spec) in self.taken.folds.iter_mut().zip(specs) {
+                let facts = Facts {
+                    rows: u64::from(*rows),
+                    whole,
+                    stats: stats(&spec.args),
+                };
+                fold.take_page(*slot as usize, &facts);
+            }
+        }
+        true
+    }
+
+    /// Finds the stretches of rows of one slot each.
+    fn stretch(&mut self, spans: &[RowSpan], times: &[i64], start: i64) -> Result<()> {
+        self.stretches.clear();
+        let in_one = self.buckets.is_none() || times.is_empty();
+        for span in spans {
+            let group = self.members.group(span.series);
+            if in_one {
+                let slot = self.taken.slots.slot(group, start);
+                self.push(slot, span.start, span.end);
+                continue;
+            }
+            let (mut row, mut last_len) = (span.start, 0);
+            while row < span.end {
+                let start = self.bucket_of(times[row as usize])?;
+                let ahead = &times[row as usize..span.end as usize];
+                let len = rows_before(ahead, self.bucket.1, last_len).max(1);
+                let slot = self.taken.slots.slot(group, start);
+                self.push(slot, row, row + len as u32);
+                row += len as u32;
+                last_len = len;
+            }
+        }
+        self.taken.grow();
+        for stretch in &self.stretches {
+            self.taken.present[stretch.slot as usize] = true;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, slot: u32, start: u32, end: u32) {
+        match self.stretches.last_mut() {
+            Some(last) if self.joins && last.slot == slot && last.end == start => last.end = end,
+            _ => self.stretches.push(Stretch { slot, start, end }),
+        }
+    }
+
+    /// Rows with expressions over them: only those that are asked for are shown to expressions, so
+    /// that no other row makes one fail.
+    fn take_expressions(&mut self, rows: &PageRows<'_>) -> Result<()> {
+        let mut part = Part::of(rows, &self.recipe)?;
+        let batch = self.batch(&part)?;
+        let mut batch = batch;
+        if let Some(predicate) = &self.recipe.predicate {
+            let truths = predicate.evaluate(&batch)?.into_array(part.rows)?;
+            let truths = truths_of(&truths)?;
+            part.filter(&truths)?;
+            batch = arrow::compute::filter_record_batch(&batch, &truths)?;
+        }
+        if part.rows == 0 {
+            return Ok(());
+        }
+        let mut computed = Vec::with_capacity(self.recipe.computed.len());
+        for wanted in &self.recipe.computed {
+            let mut values = wanted.expr.evaluate(&batch)?.into_array(part.rows)?;
+            if let Some(mask) = &wanted.mask {
+                let mask = mask.evaluate(&batch)?.into_array(part.rows)?;
+                values = nullif(&values, &not(&truths_of(&mask)?)?)?;
+            }
+            computed.push(values);
+        }
+        let start = self.bucket_of(rows.range.min)?;
+        let spans = std::mem::take(&mut part.spans);
+        self.stretch(&spans, &part.times, start)?;
+        self.fold(&part.columns, &part.times, &computed)
+    }
+
+    /// The columns that expressions name.
+    fn batch(&self, part: &Part) -> Result<RecordBatch> {
+        let schema = &self.recipe.inputs_schema;
+        let mut columns = Vec::with_capacity(self.recipe.inputs.len());
+        for (input, field) in self.recipe.inputs.iter().zip(schema.fields()) {
+            columns.push(match input {
+                Source::Time => {
+                    Arc::new(TimestampNanosecondArray::from(part.times.clone())) as ArrayRef
+                }
+                Source::Field(place) => match &part.columns[*place] {
+                    Some(values) => Arc::clone(values),
+                    None => new_null_array(field.data_type(), part.rows),
+                },
+                Source::Tag(ordinal, kind) => {
+                    let series: Vec<SeriesId> = part.spans.iter().map(|span| span.series).collect();
+                    let values = self.snapshot.tag_values(self.shard, &series, *ordinal);
+                    let runs: Vec<SeriesRun> = part
+                        .spans
+                        .iter()
+                        .map(|span| SeriesRun {
+                            series: span.series,
+                            rows: span.end - span.start,
+                        })
+                        .collect();
+                    tag_column(&values, *kind, &runs, part.rows)?
+                }
+            });
+        }
+        batch_of(schema, columns, part.rows)
+    }
+
+    fn fold(
+        &mut self,
+        columns: &[Option<ArrayRef>],
+        times: &[i64],
+        computed: &[ArrayRef],
+    ) -> Result<()> {
+        let mut by_time = None;
+        for (fold, spec) in self.taken.folds.iter_mut().zip(&self.recipe.folds) {
+            let args: Vec<Option<ArrayRef>> = spec
+                .args
+                .iter()
+                .map(|arg| match arg {
+                    Arg::Field(place) => columns[*place].clone(),
+                    Arg::Computed(place) => Some(Arc::clone(&computed[*place])),
+                    Arg::Time => {
+                        let array = by_time.get_or_insert_with(|| {
+                            Arc::new(TimestampNanosecondArray::from(times.to_vec())) as ArrayRef
+                        });
+                        Some(Arc::clone(array))
+                    }
+                })
+                .collect();
+            fold.take_rows(Rows {
+                args: &args,
+                times,
+                stretches: &self.stretches,
+            })?;
+        }
+        self.taken.account()
+    }
+}
+
+impl Reducer for Worker {
+    type Error = Failed;
+
+    fn outline(&mut self, outline: Outline<'_>) -> Result<Need, Failed> {
+        let slots = self.slots_within(&outline)?;
+        if let Some(slots) = &slots
+            && self.answer(&outline, slots)
+        {
+            return Ok(Need::Nothing);
+        }
+        Ok(if slots.is_none() || self.recipe.needs_times() {
+            Need::Rows
+        } else {
+            Need::Values
+        })
+    }
+
+    fn rows(&mut self, rows: PageRows<'_>) -> Result<(), Failed> {
+        if self.recipe.has_expressions() {
+            return Ok(self.take_expressions(&rows)?);
+        }
+        let start = self.bucket_of(rows.range.min)?;
+        self.stretch(rows.spans, rows.times, start)?;
+        Ok(self.fold(rows.columns, rows.times, &[])?)
+    }
+}
+
+/// Which rows meet a condition; null is not true.
+fn truths_of(values: &ArrayRef) -> Result<BooleanArray> {
+    match values.as_boolean_opt() {
+        Some(truths) if truths.null_count() == 0 => Ok(truths.clone()),
+        Some(truths) => Ok(prep_null_mask_filter(truths)),
+        None => exec_err!(
+            "a condition must be of type boolean, not {}",
+            values.data_type()
+        ),
+    }
+}
+
+/// How many of `times`, which are ascending, are before `end`; mostly as many as the time before.
+fn rows_before(times: &[i64], end: i64, guess: usize) -> usize {
+    if guess > 0
+        && times.get(guess - 1).is_some_and(|time| *time < end)
+        && times.get(guess).is_none_or(|time| *time >= end)
+    {
+        return guess;
+    }
+    let mut step = 1;
+    while times.get(step - 1).is_some_and(|time| *time < end) {
+        step *= 2;
+    }
+    let from = step / 2;
+    let until = times.len().min(step);
+    from + times[from..until].partition_point(|time| *time < end)
+}
+
+/// Rows that are asked for, and no others.
+struct Part {
+    spans: Vec<RowSpan>,
+    /// Empty where nobody needs them.
+    times: Vec<i64>,
+    columns: Vec<Option<ArrayRef>>,
+    rows: usize,
+}
+
+impl Part {
+    fn of(rows: &PageRows<'_>, recipe: &Recipe) -> Result<Self> {
+        let asked: usize = rows.spans.iter().map(|span| span.len()).sum();
+        let has_times = rows.times.len() == rows.rows;
+        debug_assert!(has_times || !recipe.needs_times());
+        if asked == rows.rows {
+            return Ok(Self {
+                spans: rows.spans.to_vec(),
+                times: rows.times.to_vec(),
+                columns: rows.columns.to_vec(),
+                rows: asked,
+            });
+        }
+        let mut places = Vec::with_capacity(asked);
+        let mut spans = Vec::with_capacity(rows.spans.len());
+        for span in rows.spans {
+            let start = places.len() as u32;
+            places.extend(span.start..span.end);
+            spans.push(RowSpan {
+                series: span.series,
+                start,
+                end: places.len() as u32,
+            });
+        }
+        let times = if has_times {
+            let times = places.iter().map(|row| rows.times[*row as usize]);
+            times.collect()
+        } else {
+            Vec::new()
+        };
+        let places = UInt32Array::from(places);
+        let columns = rows.columns.iter().map(|column| {
+            let column = column.as_ref()?;
+            Some(take(column, &places, None))
+        });
+        Ok(Self {
+            spans,
+            times,
+            columns: columns.map(Option::transpose).collect::<Result<_, _>>()?,
+            rows: asked,
+        })
+    }
+
+    /// Keeps the rows of which `truths`, without nulls, are true.
+    fn filter(&mut self, truths: &BooleanArray) -> Result<()> {
+        let bits = truths.values();
+        let mut end = 0;
+        for span in &mut self.spans {
+            let kept = bits.slice(span.start as usize, span.len()).count_set_bits();
+            (span.start, span.end) = (end, end + kept as u32);
+            end = span.end;
+        }
+        self.spans.retain(|span| !span.is_empty());
+        if !self.times.is_empty() {
+            let kept = bits.set_indices().map(|row| self.times[row]);
+            self.times = kept.collect();
+        }
+        for column in self.columns.iter_mut().flatten() {
+            *column = filter(column, truths)?;
+        }
+        self.rows = end as usize;
+        Ok(())
+    }
+}

@@ -1,0 +1,291 @@
+//! Random aggregates over random data, by the operator that knows series and by DataFusion's own:
+//! the same answers. Data are late, overwritten, deleted, flushed or not, with nulls.
+//!
+//! `MARIGRAM_RANDOM_QUERIES` says how many, and `MARIGRAM_RANDOM_SEED` from where on.
+
+use super::service::block_on;
+use super::to_texts;
+use futures::StreamExt;
+use marigram_engine::{Durability, Engine, EngineOptions};
+use marigram_env::Env;
+use marigram_service::{Answer, Query, ServiceError, Session};
+use marigram_sql::{SqlOptions, SqlService};
+use rand::prelude::*;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Queries of one set of data.
+const QUERIES: u64 = 25;
+
+const TABLE: &str = "CREATE TABLE r (time TIMESTAMP, site STRING TAG, unit BIGINT TAG, up BOOLEAN TAG, \
+     a INT, b BIGINT, c DOUBLE, d FLOAT, e BIGINT UNSIGNED, s STRING, f BOOLEAN, t TIMESTAMP) \
+     WITH (page_size = '1KiB', partition = '1h')";
+
+fn number(name: &str, default: u64) -> u64 {
+    let given = std::env::var(name).ok();
+    given.map_or(default, |text| text.parse().expect("a number"))
+}
+
+struct Pair {
+    ours: SqlService,
+    plain: SqlService,
+    session: Session,
+    _dir: tempfile::TempDir,
+}
+
+impl Pair {
+    async fn open() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let options = EngineOptions {
+            shards: 2,
+            durability: Durability::Os,
+            flush_age_max: None,
+            background_threads: 0,
+            ..EngineOptions::default()
+        };
+        let engine = Engine::open(Env::real(), &dir.path().join("data"), options);
+        let engine = engine.expect("an engine");
+        let plain = SqlOptions {
+            series_aggregates: false,
+            ..SqlOptions::default()
+        };
+        let ours = SqlService::new(engine.clone(), SqlOptions::default()).expect("a service");
+        let plain = SqlService::new(engine, plain).expect("a service");
+        let session = ours.session(None, "tester").await.expect("a session");
+        Self {
+            ours,
+            plain,
+            session,
+            _dir: dir,
+        }
+    }
+
+    async fn run(&mut self, sql: &str) {
+        let done = self.ours.execute(&mut self.session, sql).await;
+        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+
+    /// The rows, in an order of their own.
+    async fn rows(&mut self, ours: bool, sql: &str) -> Result<Vec<Vec<String>>, ServiceError> {
+        let service = if ours { &self.ours } else { &self.plain };
+        let Answer::Rows(mut rows) = service.execute(&mut self.session, sql).await? else {
+            panic!("{sql} has no rows")
+        };
+        let mut texts = Vec::new();
+        while let Some(batch) = rows.batches.next().await {
+            texts.extend(to_texts(&batch?));
+        }
+        texts.sort();
+        Ok(texts)
+    }
+}
+
+/// A time of day: seconds, and of each series other milliseconds, so that no two series have rows
+/// of one time and first and last values are what they are.
+fn time(second: u32, series: u32) -> String {
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("'2024-03-31T{hour:02}:{minute:02}:{second:02}.{series:03}Z'")
+}
+
+fn or_null(rng: &mut StdRng, value: String) -> String {
+    if rng.random_ratio(1, 6) {
+        "NULL".into()
+    } else {
+        value
+    }
+}
+
+/// An INSERT of rows of a few seconds from `start` on.
+fn insert(rng: &mut StdRng, start: u32) -> String {
+    let mut sql = String::from("INSERT INTO r VALUES ");
+    let rows = rng.random_range(20..400);
+    let step = rng.random_range(1..40);
+    for row in 0..rows {
+        let series: u32 = rng.random_range(0..12);
+        let site = if series.is_multiple_of(5) {
+            "NULL".into()
+        } else {
+            format!("'s{}'", series % 3)
+        };
+        let mut field = |value: String| or_null(rng, value);
+        let values = [
+            field(format!("{}", i64::from(row) * 7 % 101 - 50)),
+            field(format!("{}", i64::from(row) * 1_000_003 - 77)),
+            field(format!("{}", f64::from(row) * 0.25 - 3.0)),
+            field(format!("{}", f64::from(row % 37) * 0.5)),
+            field(format!("{}", row * 3)),
+            field(format!("'text {}'", row % 11)),
+            field(format!("{}", row % 2 == 0)),
+            field(time(row, 0)),
+        ];
+        let comma = if row == 0 { "" } else { ", " };
+        let at = time((start + row * step / 8) % 86_400, series);
+        let _ = write!(
+            sql,
+            "{comma}({at}, {site}, {series}, {}, {})",
+            series.is_multiple_of(2),
+            values.join(", ")
+        );
+    }
+    sql
+}
+
+async fn fill(pair: &mut Pair, rng: &mut StdRng) {
+    pair.run(TABLE).await;
+    let start = rng.random_range(0..40_000);
+    for round in 0..rng.random_range(2..7) {
+        // Some rounds go on in time, some lie in between, some overwrite.
+        let at = match rng.random_range(0..3) {
+            0 => start + round * 600,
+            1 => start + rng.random_range(0..2000),
+            _ => start,
+        };
+        pair.run(&insert(rng, at)).await;
+        if rng.random_bool(0.6) {
+            pair.run("FLUSH").await;
+        }
+        if rng.random_ratio(1, 5) {
+            let from = start + rng.random_range(0..600);
+            let unit = rng.random_range(0..12);
+            let to = time(from + rng.random_range(1..300), 0);
+            let from = time(from, 0);
+            pair.run(&format!(
+                "DELETE FROM r WHERE unit = {unit} AND time >= {from} AND time < {to}"
+            ))
+            .await;
+        }
+        if rng.random_ratio(1, 8) {
+            pair.run("COMPACT").await;
+        }
+    }
+}
+
+fn one<'a>(rng: &mut StdRng, of: &[&'a str]) -> &'a str {
+    of.choose(rng).expect("there is one")
+}
+
+fn bucket(rng: &mut StdRng) -> String {
+    let zone = one(
+        rng,
+        &["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"],
+    );
+    match rng.random_range(0..7) {
+        0 => "time_bucket('1 minute', time)".into(),
+        1 => "time_bucket(INTERVAL '7 minutes', time, TIMESTAMP '2024-03-31 00:01:30')".into(),
+        2 => format!("time_bucket('1 day', time, '{zone}')"),
+        3 => format!("time_bucket('2 hours', time, '{zone}')"),
+        4 => "date_bin(INTERVAL '13 seconds', time, TIMESTAMP '2000-01-01')".into(),
+        5 => format!(
+            "date_trunc('{}', time)",
+            one(rng, &["minute", "hour", "week", "month"])
+        ),
+        _ => "time_bucket('1 month', time)".into(),
+    }
+}
+
+fn condition(rng: &mut StdRng) -> String {
+    let second = rng.random_range(0..50_000);
+    match rng.random_range(0..9) {
+        0 => format!("time >= {}", time(second, 3)),
+        1 => format!("time < {}", time(second, 7)),
+        2 => format!("site = 's{}'", rng.random_range(0..4)),
+        3 => format!(
+            "unit IN ({}, {})",
+            rng.random_range(0..12),
+            rng.random_range(0..12)
+        ),
+        4 => format!("a > {}", rng.random_range(-60..60)),
+        5 => format!(
+            "c BETWEEN {} AND {}",
+            rng.random_range(-5..20),
+            rng.random_range(20..90)
+        ),
+        6 => "site IS NULL".into(),
+        7 => format!("s = 'text {}' OR f", rng.random_range(0..12)),
+        _ => format!("unit % 3 = {}", rng.random_range(0..3)),
+    }
+}
+
+fn call(rng: &mut StdRng) -> String {
+    let value = one(rng, &["a", "b", "c", "d", "e"]);
+    let any = one(rng, &["a", "b", "c", "d", "e", "s", "f", "t"]);
+    let call = match rng.random_range(0..16) {
+        0 => "count(*)".into(),
+        1 => format!("count({any})"),
+        2 | 3 => format!("sum({value})"),
+        4 | 5 => format!("avg({value})"),
+        6 => format!("min({any})"),
+        7 => format!("max({any})"),
+        8 => format!("first({any}, time)"),
+        9 => format!("last({any}, time)"),
+        10 => format!("round(stddev({value}), 3)"),
+        11 => format!("median({value})"),
+        12 => format!("count(DISTINCT {any})"),
+        13 => "min(time), max(time)".into(),
+        14 => "sum(a + b)".into(),
+        _ => "max(site), count(unit)".into(),
+    };
+    // FILTER belongs to a call, not to what is around it.
+    if !call.contains(", ") && !call.starts_with("round") && rng.random_ratio(1, 5) {
+        return format!("{call} FILTER (WHERE {})", condition(rng));
+    }
+    call
+}
+
+fn query(rng: &mut StdRng) -> String {
+    let mut keys = BTreeSet::new();
+    for _ in 0..rng.random_range(0..3) {
+        let tag = one(
+            rng,
+            &["site", "unit", "up", "coalesce(site, 'none')", "unit % 4"],
+        );
+        keys.insert(tag.to_owned());
+    }
+    if rng.random_bool(0.5) {
+        keys.insert(bucket(rng));
+    }
+    let calls: Vec<String> = (0..rng.random_range(1..5)).map(|_| call(rng)).collect();
+    let mut conditions: Vec<String> = Vec::new();
+    for _ in 0..rng.random_range(0..3) {
+        conditions.push(format!("({})", condition(rng)));
+    }
+    let keys: Vec<String> = keys.into_iter().collect();
+    let listed: Vec<&str> = keys.iter().chain(&calls).map(String::as_str).collect();
+    let mut sql = format!("SELECT {} FROM r", listed.join(", "));
+    if !conditions.is_empty() {
+        let _ = write!(sql, " WHERE {}", conditions.join(" AND "));
+    }
+    if !keys.is_empty() {
+        let _ = write!(sql, " GROUP BY {}", keys.join(", "));
+    }
+    if rng.random_ratio(1, 6) {
+        sql.push_str(" HAVING count(*) > 3");
+    }
+    sql
+}
+
+#[test]
+fn aggregates_are_what_datafusion_makes_of_the_same_rows() {
+    let seed = number("MARIGRAM_RANDOM_SEED", 1);
+    let queries = number("MARIGRAM_RANDOM_QUERIES", 500);
+    let mut by_us = 0;
+    for seed in seed..seed + queries.div_ceil(QUERIES) {
+        let mut rng = StdRng::seed_from_u64(seed);
+        block_on(async {
+            let mut pair = Pair::open().await;
+            fill(&mut pair, &mut rng).await;
+            for _ in 0..QUERIES {
+                let sql = query(&mut rng);
+                let plan = pair.rows(true, &format!("EXPLAIN {sql}")).await;
+                by_us += u64::from(format!("{plan:?}").contains("SeriesAggregate"));
+                let plain = pair.rows(false, &sql).await;
+                let ours = pair.rows(true, &sql).await;
+                match (ours, plain) {
+                    (Ok(ours), Ok(plain)) => assert_eq!(ours, plain, "seed {seed}: {sql}"),
+                    (ours, plain) => panic!("seed {seed}: {sql}\n{ours:?}\n{plain:?}"),
+                }
+            }
+        });
+    }
+    assert!(by_us * 2 > queries, "the operator did {by_us} of {queries}");
+}
