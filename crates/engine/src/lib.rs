@@ -10,7 +10,7 @@
 //! scan merges its chunks and segments (`merge`, `scan`).
 //!
 //! Modules stand in an order, and none imports one that stands later:
-//! error, options, names, memory, text, layout, shared_rows, chunk, view, pages; merge, filter, scan, last,
+//! error, options, names, memory, text, layout, `shared_rows`, chunk, view, pages; merge, filter, scan, last,
 //! snapshot, compaction;
 //! catalog, resolve, marks, memtable, commit, route, health, stats, shard, flush, maintain,
 //! recovery, status, directory, backup, verify, background, admission, engine.

@@ -14,6 +14,7 @@
 mod exec;
 mod fold;
 mod groups;
+mod last;
 mod recipe;
 mod rule;
 mod worker;

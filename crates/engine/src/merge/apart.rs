@@ -180,7 +180,9 @@ impl Apart {
         let source = self.current.as_ref()?;
         match &source.data {
             Data::Segment(segment, _) => Some((Arc::clone(segment), source)),
-            _ => None,
+            Data::Chunk(_) => None,
+            #[cfg(test)]
+            Data::Rows(_) => None,
         }
     }
 

@@ -91,8 +91,8 @@ fn find(
     metrics: &ScanMetrics,
 ) -> Result<RoaringBitmap> {
     let mut shared = RoaringBitmap::new();
-    let mut a = Walk::new(one, series, range)?;
-    let mut b = Walk::new(other, series, range)?;
+    let mut a = Walk::new(one, series, range);
+    let mut b = Walk::new(other, series, range);
     loop {
         let (Some(x), Some(y)) = (a.head(metrics)?, b.head(metrics)?) else {
             return Ok(shared);
@@ -141,7 +141,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(source: &'a Source, series: &Arc<RoaringBitmap>, range: TimeRange) -> Result<Self> {
+    fn new(source: &'a Source, series: &Arc<RoaringBitmap>, range: TimeRange) -> Self {
         let wanted =
             |first: SeriesId, last: SeriesId| series.range_cardinality(first.0..=last.0) > 0;
         let groups = source.row_groups();
@@ -178,7 +178,7 @@ impl<'a> Walk<'a> {
             walk.end = walk.spans.len();
             walk.times = Some(rows.times.clone());
         }
-        Ok(walk)
+        walk
     }
 
     /// What comes next; `None` at the end.
@@ -277,34 +277,35 @@ impl<'a> Walk<'a> {
 }
 
 /// Whether two ascending lists have a time in common.
-fn have_common(a: &[i64], b: &[i64]) -> bool {
-    let (Some(first), Some(last)) = (a.first().max(b.first()), a.last().min(b.last())) else {
+fn have_common(one: &[i64], other: &[i64]) -> bool {
+    let (first, last) = (one.first().max(other.first()), one.last().min(other.last()));
+    let (Some(first), Some(last)) = (first, last) else {
         return false;
     };
     let within = |times: &[i64]| {
         let start = times.partition_point(|time| time < first);
         start..times.partition_point(|time| time <= last)
     };
-    let (a, b) = match (a.get(within(a)), b.get(within(b))) {
-        (Some(a), Some(b)) if a.len() <= b.len() => (a, b),
-        (Some(a), Some(b)) => (b, a),
+    let (short, long) = match (one.get(within(one)), other.get(within(other))) {
+        (Some(one), Some(other)) if one.len() <= other.len() => (one, other),
+        (Some(one), Some(other)) => (other, one),
         _ => return false,
     };
-    if a.len() * SEARCH_RATIO < b.len() {
-        let mut rest = b;
-        return a.iter().any(|time| {
+    if short.len() * SEARCH_RATIO < long.len() {
+        let mut rest = long;
+        return short.iter().any(|time| {
             let before = rest.partition_point(|other| other < time);
             rest = &rest[before..];
             rest.first() == Some(time)
         });
     }
-    let (mut i, mut j, mut common) = (0, 0, false);
+    let (mut at, mut other_at, mut common) = (0, 0, false);
     // Without branches on the data: which list goes on is a coin toss, and a wrong guess is dear.
-    while i < a.len() && j < b.len() {
-        let (x, y) = (a[i], b[j]);
-        common |= x == y;
-        i += usize::from(x <= y);
-        j += usize::from(y <= x);
+    while at < short.len() && other_at < long.len() {
+        let (time, other) = (short[at], long[other_at]);
+        common |= time == other;
+        at += usize::from(time <= other);
+        other_at += usize::from(other <= time);
     }
     common
 }

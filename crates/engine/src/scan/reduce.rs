@@ -30,8 +30,8 @@ pub struct ReducePartition {
 #[derive(Debug)]
 enum State {
     /// What the sources share has still to be found out.
-    Unsorted(Vec<Source>, MergeOptions),
-    Apart(Apart, Option<(Vec<Source>, MergeOptions)>),
+    Unsorted(Option<(Vec<Source>, MergeOptions)>),
+    Apart(Box<Apart>, Option<(Vec<Source>, MergeOptions)>),
     Merged(Box<Merge>),
     Done,
 }
@@ -64,7 +64,7 @@ impl ReducePartition {
         Self {
             shard,
             series,
-            state: State::Unsorted(sources, options),
+            state: State::Unsorted(Some((sources, options))),
             metrics: Arc::clone(metrics),
         }
     }
@@ -85,24 +85,32 @@ impl ReducePartition {
     /// Damage or I/O errors of a page that must be read, no memory for it, or the reducer's.
     pub fn step<R: Reducer>(&mut self, reducer: &mut R) -> Result<bool, R::Error> {
         loop {
-            match std::mem::replace(&mut self.state, State::Done) {
-                State::Unsorted(sources, options) => self.state = self.sort(sources, options)?,
-                State::Apart(mut apart, merged) => {
+            match &mut self.state {
+                State::Unsorted(unsorted) => {
+                    let unsorted = unsorted.take();
+                    self.state = match unsorted {
+                        Some((sources, options)) => self.sort(sources, options)?,
+                        None => State::Done,
+                    };
+                }
+                State::Apart(apart, merged) => {
                     if apart.step(reducer)? {
-                        self.state = State::Apart(apart, merged);
                         return Ok(true);
                     }
-                    if let Some((sources, options)) = merged {
-                        self.state = State::Merged(Box::new(Merge::new(sources, options)));
-                    }
+                    self.state = match merged.take() {
+                        Some((sources, options)) => {
+                            State::Merged(Box::new(Merge::new(sources, options)))
+                        }
+                        None => State::Done,
+                    };
                 }
-                State::Merged(mut merge) => {
-                    if let Some(rows) = merge.next_rows()? {
-                        self.state = State::Merged(merge);
+                State::Merged(merge) => match merge.next_rows()? {
+                    Some(rows) => {
                         show(&rows, reducer)?;
                         return Ok(true);
                     }
-                }
+                    None => self.state = State::Done,
+                },
                 State::Done => return Ok(false),
             }
         }
@@ -111,7 +119,7 @@ impl ReducePartition {
     fn sort(&self, sources: Vec<Source>, options: MergeOptions) -> Result<State> {
         let shared = series_that_share_rows(&sources, &self.series, options.range, &self.metrics)?;
         if shared.is_empty() {
-            return Ok(State::Apart(Apart::new(sources, options), None));
+            return Ok(State::Apart(Box::new(Apart::new(sources, options)), None));
         }
         let others = &*self.series - &shared;
         let merged = MergeOptions {
@@ -123,7 +131,7 @@ impl ReducePartition {
             ..options
         };
         Ok(State::Apart(
-            Apart::new(sources.clone(), apart),
+            Box::new(Apart::new(sources.clone(), apart)),
             Some((sources, merged)),
         ))
     }

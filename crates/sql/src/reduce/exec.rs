@@ -1,9 +1,10 @@
 //! The operator: partitions side by side, then one answer.
 
-use super::groups::{Groups, Slots};
-use super::recipe::{Key, Recipe};
+use super::groups::{Groups, Members, Slots};
+use super::last::LastRows;
+use super::recipe::{From, Key, Recipe};
 use super::worker::{Taken, Worker};
-use crate::scan::{SeriesScan, counters};
+use crate::scan::{SeriesScan, counters, external};
 use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -101,24 +102,55 @@ struct Run {
 }
 
 impl Run {
-    /// Groups, and the partitions with their workers. Blocks.
-    fn begin(&self) -> Result<(Groups, Vec<(ReducePartition, Worker)>)> {
+    /// Groups, what is known already, and the partitions with their workers. Blocks.
+    fn begin(&self) -> Result<Begun> {
         let compute = self.baseline.elapsed_compute().clone();
         let _timer = compute.timer();
         let snapshot = self.scan.snapshot();
-        let partitions = snapshot.reduce(self.scan.request(), &self.counts);
-        let partitions = partitions.map_err(crate::scan::external)?;
-        let (groups, members) = Groups::find(&self.recipe, snapshot, &partitions)?;
+        let mut request = self.scan.request().clone();
+        let last = if self.recipe.needs_last_rows_only() {
+            LastRows::find(&self.recipe, snapshot, &mut request)?
+        } else {
+            Vec::new()
+        };
+        let partitions = if request.selection.is_empty() {
+            Vec::new()
+        } else {
+            let partitions = snapshot.reduce(&request, &self.counts);
+            partitions.map_err(external)?
+        };
+        let of_last = last.iter().map(|rows| (rows.shard, &rows.series));
+        let of_partitions = partitions.iter().map(|part| (part.shard(), part.series()));
+        let parts: Vec<_> = of_last.chain(of_partitions).collect();
+        let (groups, members) = Groups::find(&self.recipe, snapshot, &parts)?;
         let buckets = self.recipe.buckets.as_ref();
         let slots = Slots::new(groups.count, buckets, self.scan.range());
-        let mut all = Vec::with_capacity(partitions.len());
-        for (partition, members) in partitions.into_iter().zip(members) {
-            let taken = self.taken(slots.clone())?;
+        let mut members = members.into_iter();
+        let mut worker = |shard| {
+            let members = members.next().unwrap_or(Members::One);
             let (recipe, snapshot) = (Arc::clone(&self.recipe), Arc::clone(snapshot));
-            let worker = Worker::new(recipe, snapshot, partition.shard(), members, taken);
-            all.push((partition, worker));
+            let taken = self.taken(slots.clone())?;
+            Ok::<_, DataFusionError>(Worker::new(recipe, snapshot, shard, members, taken))
+        };
+        let mut known: Option<Taken> = None;
+        for rows in &last {
+            let mut worker = worker(rows.shard)?;
+            rows.show(&mut worker)?;
+            let taken = worker.finish();
+            match &mut known {
+                Some(known) => known.merge(taken)?,
+                None => known = Some(taken),
+            }
         }
-        Ok((groups, all))
+        let workers = partitions.into_iter().map(|partition| {
+            let worker = worker(partition.shard())?;
+            Ok((partition, worker))
+        });
+        Ok(Begun {
+            partitions: workers.collect::<Result<_>>()?,
+            groups,
+            known,
+        })
     }
 
     fn taken(&self, slots: Slots) -> Result<Taken> {
@@ -142,7 +174,11 @@ impl Run {
     async fn all(self) -> Result<Vec<RecordBatch>> {
         let _stop = StopOnDrop(Arc::clone(&self.stop));
         let run = self.clone();
-        let (groups, mut partitions) = blocking(move || run.begin()).await?;
+        let Begun {
+            groups,
+            known,
+            mut partitions,
+        } = blocking(move || run.begin()).await?;
         let last = partitions.pop();
         let started: Vec<SpawnedTask<Result<Taken>>> = partitions
             .into_iter()
@@ -152,9 +188,20 @@ impl Run {
             })
             .collect();
         let run = self.clone();
-        let mut taken = match last {
-            Some((partition, worker)) => blocking(move || run.read(partition, worker)).await?,
-            None => run.taken(Slots::Groups { count: 1 })?,
+        let mut taken = known;
+        if let Some((partition, worker)) = last {
+            let read = blocking(move || run.read(partition, worker)).await?;
+            taken = match taken {
+                Some(mut known) => {
+                    known.merge(read)?;
+                    Some(known)
+                }
+                None => Some(read),
+            };
+        }
+        let mut taken = match taken {
+            Some(taken) => taken,
+            None => self.taken(Slots::Groups { count: 1 })?,
         };
         for task in started {
             let other = task.join().await.map_err(joined)??;
@@ -191,8 +238,11 @@ impl Run {
             };
             columns.push(column);
         }
-        for (fold, answer) in &recipe.answers {
-            columns.push(taken.folds[*fold].finish(*answer, &slots)?);
+        for from in &recipe.answers {
+            columns.push(match from {
+                From::Fold(fold, answer) => taken.folds[*fold].finish(*answer, &slots)?,
+                From::Key(key) => Arc::clone(&columns[*key]),
+            });
         }
         for (column, field) in columns.iter_mut().zip(fields) {
             if column.data_type() != field.data_type() {
@@ -209,6 +259,14 @@ impl Run {
             .map(|start| whole.slice(start, rows.min(whole.num_rows() - start)))
             .collect())
     }
+}
+
+/// An execution that has begun.
+struct Begun {
+    groups: Groups,
+    /// What was known without reading.
+    known: Option<Taken>,
+    partitions: Vec<(ReducePartition, Worker)>,
 }
 
 async fn blocking<T: Send + 'static>(

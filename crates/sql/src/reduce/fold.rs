@@ -45,7 +45,7 @@ pub struct Facts<'a> {
     pub stats: Option<&'a PageStats>,
 }
 
-/// What is asked of a fold in the end.
+/// What is asked of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// Number of rows, or of values that are not null.

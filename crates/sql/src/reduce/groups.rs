@@ -10,8 +10,9 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::EmitTo;
 use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
-use marigram_engine::{ReducePartition, TableSnapshot};
+use marigram_engine::TableSnapshot;
 use marigram_model::{SeriesId, TimeRange};
+use roaring::RoaringBitmap;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -80,17 +81,17 @@ impl Members {
 }
 
 impl Groups {
-    /// Finds the groups of the series of all partitions.
+    /// Finds the groups of the series of some parts: shards and series.
     ///
     /// # Errors
     /// If an expression over tags fails.
     pub fn find(
         recipe: &Recipe,
         snapshot: &TableSnapshot,
-        partitions: &[ReducePartition],
+        parts: &[(usize, &RoaringBitmap)],
     ) -> Result<(Self, Vec<Members>)> {
         let Some(tags) = &recipe.tags else {
-            let members = partitions.iter().map(|_| Members::One).collect();
+            let members = parts.iter().map(|_| Members::One).collect();
             return Ok((
                 Self {
                     count: 1,
@@ -100,16 +101,13 @@ impl Groups {
             ));
         };
         let mut values = new_group_values(Arc::clone(&tags.keys_schema), &GroupOrdering::None)?;
-        let mut members = Vec::with_capacity(partitions.len());
-        for partition in partitions {
-            let all: Vec<SeriesId> = partition.series().iter().map(SeriesId).collect();
+        let mut members = Vec::with_capacity(parts.len());
+        for (shard, series) in parts {
+            let all: Vec<SeriesId> = series.iter().map(SeriesId).collect();
             let (mut groups, mut part) = (Vec::with_capacity(all.len()), Vec::new());
             for series in all.chunks(SERIES_BATCH) {
                 let columns = tags.ordinals.iter().map(|(ordinal, kind)| {
-                    tag_array(
-                        &snapshot.tag_values(partition.shard(), series, *ordinal),
-                        *kind,
-                    )
+                    tag_array(&snapshot.tag_values(*shard, series, *ordinal), *kind)
                 });
                 let columns = columns.collect::<Result<Vec<_>, _>>()?;
                 let batch = batch_of(&tags.schema, columns, series.len())?;

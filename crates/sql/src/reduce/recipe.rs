@@ -12,9 +12,9 @@ use crate::scan::SeriesScan;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column};
+use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
@@ -92,8 +92,8 @@ pub enum Make {
     Values,
     /// Numbers of a type.
     Numbers(NumberType, DataType, Asked),
-    /// First or last value by time.
-    Edges(Side, DataType),
+    /// First or last value by time; whether a null is one.
+    Edges(Side, bool, DataType),
     /// A function that is not ours, with the types of its arguments; whether it has a FILTER.
     Foreign(Arc<AggregateFunctionExpr>, Vec<DataType>, bool),
 }
@@ -116,7 +116,7 @@ impl Spec {
         Ok(match &self.make {
             Make::Rows => Box::new(Counts::rows()),
             Make::Values => Box::new(Counts::values()),
-            Make::Edges(side, kind) => Box::new(Edges::new(*side, kind.clone())),
+            Make::Edges(side, nulls, kind) => Box::new(Edges::new(*side, *nulls, kind.clone())),
             Make::Foreign(call, kinds, filtered) => {
                 Box::new(Foreign::new(call, kinds.clone(), *filtered)?)
             }
@@ -156,8 +156,17 @@ pub struct Recipe {
     pub computed: Vec<Computed>,
     /// What is kept.
     pub folds: Vec<Spec>,
-    /// For each call, its fold and what is asked of it.
-    pub answers: Vec<(usize, Answer)>,
+    /// For each call, where its answer comes from.
+    pub answers: Vec<From>,
+}
+
+/// Where the answer of a call comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// A fold, and what is asked of it.
+    Fold(usize, Answer),
+    /// A group key.
+    Key(usize),
 }
 
 impl Recipe {
@@ -177,6 +186,27 @@ impl Recipe {
     pub fn needs_order(&self) -> bool {
         let by_order = |spec: &Spec| matches!(spec.make, Make::Edges(..));
         self.folds.iter().any(by_order)
+    }
+
+    /// Whether the last row of each series is all that is needed.
+    pub fn needs_last_rows_only(&self) -> bool {
+        let by_last = |spec: &Spec| match (&spec.make, spec.args.as_slice()) {
+            (Make::Edges(Side::Last, ..), [Arg::Field(_) | Arg::Time]) => true,
+            (Make::Numbers(NumberType::Time, _, asked), [Arg::Time]) => asked.is_max_only(),
+            _ => false,
+        };
+        let plain = !self.has_expressions() && self.buckets.is_none();
+        plain && !self.folds.is_empty() && self.folds.iter().all(by_last)
+    }
+
+    /// Of a series whose last row is known: whether it tells all, for the columns that are null in
+    /// it do not matter.
+    pub fn takes_nulls(&self, column: usize) -> bool {
+        let takes = |spec: &Spec| match spec.make {
+            Make::Edges(_, nulls, _) => nulls || spec.args != [Arg::Field(column)],
+            _ => true,
+        };
+        self.folds.iter().all(takes)
     }
 
     /// Reads an aggregate with all that it stands on; `None` where it is not one of ours.
@@ -203,6 +233,11 @@ impl Recipe {
         let keys = first.group_expr().expr().iter();
         let mut below = Below {
             keys: keys.map(|(expr, _)| Arc::clone(expr)).collect(),
+            orders: first
+                .aggr_expr()
+                .iter()
+                .map(|call| call.order_bys().to_vec())
+                .collect(),
             args: first
                 .aggr_expr()
                 .iter()
@@ -222,13 +257,15 @@ impl Recipe {
             Some(predicate) => Some(reading.input(predicate)?),
             None => None,
         };
-        let calls = first
-            .aggr_expr()
-            .iter()
-            .zip(&below.args)
-            .zip(&below.filters);
-        for ((call, args), filter) in calls {
-            if !reading.call(call, args, filter.as_ref())? {
+        for (at, call) in first.aggr_expr().iter().enumerate() {
+            let call = Call {
+                call,
+                args: &below.args[at],
+                orders: &below.orders[at],
+                filter: below.filters[at].as_ref(),
+                keys: &below.keys,
+            };
+            if !reading.call(&call)? {
                 return Ok(None);
             }
         }
@@ -252,6 +289,7 @@ impl Recipe {
 struct Below {
     keys: Vec<Expr>,
     args: Vec<Vec<Expr>>,
+    orders: Vec<Vec<PhysicalSortExpr>>,
     filters: Vec<Option<Expr>>,
     predicate: Option<Expr>,
 }
@@ -301,7 +339,9 @@ impl Below {
     fn replace(&mut self, exprs: &[Expr]) -> Result<()> {
         let all = self.keys.iter_mut().chain(self.args.iter_mut().flatten());
         let filters = self.filters.iter_mut().flatten();
-        for expr in all.chain(filters).chain(&mut self.predicate) {
+        let orders = self.orders.iter_mut().flatten();
+        let orders = orders.map(|order| &mut order.expr);
+        for expr in all.chain(filters).chain(orders).chain(&mut self.predicate) {
             *expr = replaced(expr, |column| Ok(Arc::clone(&exprs[column.index()])))?;
         }
         Ok(())
@@ -326,7 +366,17 @@ struct Reading<'a> {
     inputs: Vec<usize>,
     computed: Vec<Computed>,
     folds: Vec<Spec>,
-    answers: Vec<(usize, Answer)>,
+    answers: Vec<From>,
+}
+
+/// An aggregate call in terms of the scan.
+struct Call<'a> {
+    call: &'a Arc<AggregateFunctionExpr>,
+    args: &'a [Expr],
+    orders: &'a [PhysicalSortExpr],
+    filter: Option<&'a Expr>,
+    /// What rows are grouped by.
+    keys: &'a [Expr],
 }
 
 impl<'a> Reading<'a> {

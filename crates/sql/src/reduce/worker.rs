@@ -213,9 +213,12 @@ impl Worker {
         if self.recipe.has_expressions() {
             return false;
         }
+        let TimeRange { min, max } = outline.range;
         let times = PageStats {
-            min: Some(FieldValue::I64(outline.range.min)),
-            max: Some(FieldValue::I64(outline.range.max)),
+            min: Some(FieldValue::Timestamp(min)),
+            max: Some(FieldValue::Timestamp(max)),
+            first: Some((min, FieldValue::Timestamp(min))),
+            last: Some((max, FieldValue::Timestamp(max))),
             ..PageStats::default()
         };
         let stats = |args: &[Arg]| match args {

@@ -29,7 +29,7 @@ struct Sum {
     rows: Vec<((u32, i64), Fields)>,
     count: usize,
     numbers: usize,
-    sum: i64,
+    total: i64,
 }
 
 impl Reducer for Sum {
@@ -44,7 +44,7 @@ impl Reducer for Sum {
         if let Some(stats) = outline.stats[0] {
             self.numbers += rows - stats.nulls as usize;
             match stats.sum {
-                Some(FieldValue::I64(sum)) => self.sum += sum,
+                Some(FieldValue::I64(sum)) => self.total += sum,
                 _ => assert_eq!(stats.nulls as usize, rows),
             }
         }
@@ -65,7 +65,7 @@ impl Reducer for Sum {
                 assert!(rows.range.contains(rows.times[row]));
                 self.count += 1;
                 self.numbers += usize::from(number.is_some());
-                self.sum += number.unwrap_or(0);
+                self.total += number.unwrap_or(0);
                 self.rows
                     .push(((span.series.0, rows.times[row]), (number, text)));
             }
@@ -208,7 +208,7 @@ proptest! {
             let (sum, _) = reduce(&sources, wanted.iter().copied(), range, by_statistics);
             prop_assert_eq!(sum.count, expected.len());
             prop_assert_eq!(sum.numbers, numbers.len());
-            prop_assert_eq!(sum.sum, numbers.iter().sum::<i64>());
+            prop_assert_eq!(sum.total, numbers.iter().sum::<i64>());
             if !by_statistics {
                 prop_assert_eq!(sum.rows, expected.clone().into_iter().collect::<Vec<_>>());
             }
@@ -261,10 +261,10 @@ fn what_late_rows_share_is_looked_for_once_and_then_pages_answer() {
     ];
     let sources = sources(&given, &BTreeSet::new(), &[]);
     let (sum, first) = reduce(&sources, [1], TimeRange::ALL, true);
-    assert_eq!((sum.count, sum.sum), (512, 511 * 256));
+    assert_eq!((sum.count, sum.total), (512, 511 * 256));
     assert!(first.pages_read.load(Ordering::Relaxed) > 0);
     let (sum, second) = reduce(&sources, [1], TimeRange::ALL, true);
-    assert_eq!((sum.count, sum.sum), (512, 511 * 256));
+    assert_eq!((sum.count, sum.total), (512, 511 * 256));
     assert_eq!(second.pages_read.load(Ordering::Relaxed), 0);
     assert_eq!(
         second.pages_answered.load(Ordering::Relaxed),
@@ -283,6 +283,6 @@ fn rows_of_two_chunks_of_the_sequence_space_are_merged() {
     });
     let sources = sources(&given, &[0, 1].into(), &[]);
     let (sum, metrics) = reduce(&sources, [7], TimeRange::ALL, true);
-    assert_eq!((sum.count, sum.sum), (10, 45));
+    assert_eq!((sum.count, sum.total), (10, 45));
     assert_eq!(metrics.rows_merged.load(Ordering::Relaxed), 10);
 }

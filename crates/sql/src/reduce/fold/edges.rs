@@ -26,10 +26,12 @@ impl Side {
     }
 }
 
-/// Values that are not null, with their times.
+/// Values with their times.
 #[derive(Debug)]
 pub struct Edges {
     side: Side,
+    /// Whether a null is a value.
+    nulls: bool,
     kind: DataType,
     found: Vec<Option<(i64, ScalarValue)>>,
     /// Bytes of the values beyond their own size.
@@ -37,10 +39,11 @@ pub struct Edges {
 }
 
 impl Edges {
-    /// Of values of type `kind`.
-    pub fn new(side: Side, kind: DataType) -> Self {
+    /// Of values of type `kind`; whether a null counts as one.
+    pub fn new(side: Side, nulls: bool, kind: DataType) -> Self {
         Self {
             side,
+            nulls,
             kind,
             found: Vec::new(),
             beyond: 0,
@@ -95,8 +98,11 @@ impl Fold for Edges {
 
     fn can_take_page(&self, facts: &Facts<'_>) -> bool {
         let Some(stats) = facts.stats else {
-            return true;
+            return !self.nulls;
         };
+        if self.nulls && stats.nulls > 0 {
+            return false;
+        }
         let empty = u64::from(stats.nulls) == facts.rows;
         facts.whole && (empty || self.edge(facts).is_some())
     }
@@ -110,10 +116,13 @@ impl Fold for Edges {
     }
 
     fn take_rows(&mut self, rows: Rows<'_>) -> Result<()> {
-        let Some(Some(values)) = rows.args.first() else {
+        let values = rows.args.first().and_then(Option::as_ref);
+        if values.is_none() && !self.nulls {
             return Ok(());
-        };
-        let nulls = values.nulls();
+        }
+        let nulls = values
+            .and_then(|values| values.nulls())
+            .filter(|_| !self.nulls);
         let valid = |row: &u32| nulls.is_none_or(|nulls| nulls.is_valid(*row as usize));
         for stretch in rows.stretches {
             let mut all = stretch.start..stretch.end;
@@ -126,7 +135,10 @@ impl Fold for Edges {
             };
             let slot = stretch.slot as usize;
             if self.wants(slot, rows.times[row]) {
-                let value = ScalarValue::try_from_array(values, row)?.compacted();
+                let value = match values {
+                    Some(values) => ScalarValue::try_from_array(values, row)?.compacted(),
+                    None => ScalarValue::try_from(&self.kind)?,
+                };
                 self.put(slot, rows.times[row], value);
             }
         }

@@ -30,6 +30,11 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// Whether the greatest value is all that is asked for.
+    pub fn is_max_only(self) -> bool {
+        self.max && !self.min && !self.sum
+    }
+
     /// Adds an answer.
     pub fn add(&mut self, answer: Answer) {
         match answer {

@@ -1,54 +1,84 @@
 //! Aggregate calls as folds. Calls over the same argument share one.
 
-use super::{Answer, Arg, Asked, Computed, Expr, Make, NumberType, Reading, Side, Spec};
+use super::{
+    Answer, Arg, Asked, Call, Computed, Expr, From, Make, NumberType, Reading, Side, Spec,
+};
 use crate::rows::Source;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::Result;
-use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 
 impl Reading<'_> {
     /// Adds a call; `false` where it cannot be done here.
-    pub(super) fn call(
-        &mut self,
-        call: &Arc<AggregateFunctionExpr>,
-        args: &[Expr],
-        filter: Option<&Expr>,
-    ) -> Result<bool> {
-        if !call.order_bys().is_empty() {
-            return Ok(false);
-        }
-        let plain = !call.is_distinct() && !call.ignore_nulls();
-        let own = if plain {
-            self.own(call, args, filter)?
-        } else {
+    pub(super) fn call(&mut self, call: &Call<'_>) -> Result<bool> {
+        let own = if call.call.is_distinct() {
             None
+        } else if call.orders.is_empty() && !call.call.ignore_nulls() {
+            self.own(call)?
+        } else {
+            self.ordered(call)?
         };
-        let (fold, answer) = match own {
+        let own = match own {
             Some(own) => own,
-            None => (self.foreign(call, args, filter)?, Answer::Value),
+            None if call.orders.is_empty() => From::Fold(self.foreign(call)?, Answer::Value),
+            None => return Ok(false),
         };
-        self.answers.push((fold, answer));
+        self.answers.push(own);
         Ok(true)
     }
 
+    /// `first_value` and `last_value` in the order of time, as DISTINCT ON becomes. What rows are
+    /// grouped by orders nothing.
+    fn ordered(&mut self, call: &Call<'_>) -> Result<Option<From>> {
+        let first = match call.call.fun().name() {
+            "first_value" => true,
+            "last_value" => false,
+            _ => return Ok(None),
+        };
+        let mut orders = call
+            .orders
+            .iter()
+            .filter(|order| !call.keys.contains(&order.expr));
+        let ([value], Some(order), None) = (call.args, orders.next(), orders.next()) else {
+            return Ok(None);
+        };
+        if !self.is_time(&order.expr) {
+            return Ok(None);
+        }
+        let side = if first == order.options.descending {
+            Side::Last
+        } else {
+            Side::First
+        };
+        let nulls = !call.call.ignore_nulls();
+        if nulls && call.filter.is_some() {
+            return Ok(None);
+        }
+        self.edge(call, side, nulls, value)
+    }
+
+    fn is_time(&self, expr: &Expr) -> bool {
+        let column = expr.downcast_ref::<Column>();
+        column.is_some_and(|column| self.source(column) == Source::Time)
+    }
+
     /// A call of a function that is ours, and its fold.
-    fn own(
-        &mut self,
-        call: &AggregateFunctionExpr,
-        args: &[Expr],
-        filter: Option<&Expr>,
-    ) -> Result<Option<(usize, Answer)>> {
-        let answer = match (call.fun().name(), args) {
+    fn own(&mut self, call: &Call<'_>) -> Result<Option<From>> {
+        let (args, filter) = (call.args, call.filter);
+        let answer = match (call.call.fun().name(), args) {
             ("count", [arg]) => return self.count(arg, filter),
             ("sum", [_]) => Answer::Sum,
             ("avg", [_]) => Answer::Avg,
             ("min", [_]) => Answer::Min,
             ("max", [_]) => Answer::Max,
-            ("first", [value, time]) => return self.edge(call, Side::First, value, time, filter),
-            ("last", [value, time]) => return self.edge(call, Side::Last, value, time, filter),
+            ("first", [value, time]) if self.is_time(time) => {
+                return self.edge(call, Side::First, false, value);
+            }
+            ("last", [value, time]) if self.is_time(time) => {
+                return self.edge(call, Side::Last, false, value);
+            }
             _ => return Ok(None),
         };
         let schema = self.scan.schema();
@@ -70,7 +100,7 @@ impl Reading<'_> {
             (_, NumberType::U64) => DataType::UInt64,
             (_, NumberType::I32 | NumberType::I64) => DataType::Int64,
         };
-        if *call.field().data_type() != expected {
+        if *call.call.field().data_type() != expected {
             return Ok(None);
         }
         let arg = self.arg(arg, filter)?;
@@ -87,10 +117,10 @@ impl Reading<'_> {
         if let Make::Numbers(_, _, asked) = &mut self.folds[fold].make {
             asked.add(answer);
         }
-        Ok(Some((fold, answer)))
+        Ok(Some(From::Fold(fold, answer)))
     }
 
-    fn count(&mut self, arg: &Expr, filter: Option<&Expr>) -> Result<Option<(usize, Answer)>> {
+    fn count(&mut self, arg: &Expr, filter: Option<&Expr>) -> Result<Option<From>> {
         let never_null = match (arg.downcast_ref::<Literal>(), arg.downcast_ref::<Column>()) {
             (Some(literal), _) if literal.value().is_null() => return Ok(None),
             (Some(_), _) => true,
@@ -125,47 +155,44 @@ impl Reading<'_> {
             self.folds.push(spec);
             self.folds.len() - 1
         });
-        Ok(Some((fold, Answer::Count)))
+        Ok(Some(From::Fold(fold, Answer::Count)))
     }
 
+    /// The value at the first or last time.
     fn edge(
         &mut self,
-        call: &AggregateFunctionExpr,
+        call: &Call<'_>,
         side: Side,
+        nulls: bool,
         value: &Expr,
-        time: &Expr,
-        filter: Option<&Expr>,
-    ) -> Result<Option<(usize, Answer)>> {
-        let by_time = time
-            .downcast_ref::<Column>()
-            .is_some_and(|column| self.source(column) == Source::Time);
+    ) -> Result<Option<From>> {
+        if let Some(key) = call.keys.iter().position(|key| key == value)
+            && nulls
+        {
+            return Ok(Some(From::Key(key)));
+        }
         let kind = value.data_type(&self.scan.schema())?;
-        if !by_time || *call.field().data_type() != kind {
+        if *call.call.field().data_type() != kind {
             return Ok(None);
         }
-        let arg = self.arg(value, filter)?;
+        let arg = self.arg(value, call.filter)?;
         self.folds.push(Spec {
-            make: Make::Edges(side, kind),
+            make: Make::Edges(side, nulls, kind),
             args: vec![arg],
         });
-        Ok(Some((self.folds.len() - 1, Answer::Value)))
+        Ok(Some(From::Fold(self.folds.len() - 1, Answer::Value)))
     }
 
-    fn foreign(
-        &mut self,
-        call: &Arc<AggregateFunctionExpr>,
-        args: &[Expr],
-        filter: Option<&Expr>,
-    ) -> Result<usize> {
+    fn foreign(&mut self, call: &Call<'_>) -> Result<usize> {
         let schema = self.scan.schema();
-        let kinds = args.iter().map(|arg| arg.data_type(&schema));
+        let kinds = call.args.iter().map(|arg| arg.data_type(&schema));
         let kinds = kinds.collect::<Result<Vec<_>>>()?;
-        let all = args.iter().chain(filter);
+        let all = call.args.iter().chain(call.filter);
         let args = all
             .map(|arg| self.arg(arg, None))
             .collect::<Result<Vec<_>>>()?;
         self.folds.push(Spec {
-            make: Make::Foreign(Arc::clone(call), kinds, filter.is_some()),
+            make: Make::Foreign(Arc::clone(call.call), kinds, call.filter.is_some()),
             args,
         });
         Ok(self.folds.len() - 1)
@@ -187,7 +214,7 @@ impl Reading<'_> {
         let known = self
             .computed
             .iter()
-            .position(|known| &known.expr == &expr && known.mask == mask);
+            .position(|known| known.expr.eq(&expr) && known.mask == mask);
         let place = known.unwrap_or_else(|| {
             self.computed.push(Computed { expr, mask });
             self.computed.len() - 1
