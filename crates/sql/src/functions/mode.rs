@@ -7,9 +7,8 @@ use super::keys::{self, BatchKeys, Key, Keys};
 use arrow::array::{Array, ArrayRef, AsArray, LargeListArray, UInt64Array};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, UInt64Type};
-use datafusion::common::{Result, downcast_value, plan_err};
+use datafusion::common::{HashMap, Result, downcast_value, plan_err};
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The function.

@@ -65,6 +65,8 @@ pub fn functions() -> impl Iterator<Item = WindowUDF> {
     ];
     all.into_iter().map(|kind| {
         let aliases: &[&str] = match kind {
+            Kind::StateCount => &["statecount"],
+            Kind::StateDuration => &["stateduration"],
             Kind::Difference => &["diff"],
             Kind::MovingAvg => &["moving_average", "mavg"],
             _ => &[],
