@@ -333,12 +333,38 @@ fn schema_error(error: &SchemaError, sql: &str) -> ServiceError {
     }
 }
 
+/// Functions that need a window: DataFusion knows them only where there is one.
+pub const WINDOW_FUNCTIONS: &[&str] = &[
+    "count_id",
+    "cume_dist",
+    "dense_rank",
+    "difference",
+    "event_id",
+    "lag",
+    "lead",
+    "moving_avg",
+    "non_negative_derivative",
+    "ntile",
+    "percent_rank",
+    "rank",
+    "row_number",
+    "session_id",
+    "state_count",
+    "state_duration",
+    "state_id",
+];
+
 fn plan_error(message: String, sql: &str) -> ServiceError {
     let quoted = |start: &str| {
         let rest = message.strip_prefix(start)?;
         rest.split('\'').next().map(str::to_owned)
     };
     if let Some(name) = quoted("Invalid function '") {
+        let position = position_of(sql, &name);
+        if WINDOW_FUNCTIONS.contains(&name.as_str()) {
+            let message = format!("'{name}' is a window function: write {name}(…) OVER (…)");
+            return invalid("42809", message, position);
+        }
         let near = message
             .split("Did you mean '")
             .nth(1)
@@ -346,7 +372,6 @@ fn plan_error(message: String, sql: &str) -> ServiceError {
         let hint = near
             .map(|near| format!("; did you mean '{near}'?"))
             .unwrap_or_default();
-        let position = position_of(sql, &name);
         return invalid(
             "42883",
             format!("function '{name}' does not exist{hint}"),

@@ -11,6 +11,8 @@
 
 #[path = "slt/copy.rs"]
 mod copy;
+#[path = "slt/guide.rs"]
+mod guide;
 #[path = "slt/random.rs"]
 mod random;
 #[path = "slt/service.rs"]

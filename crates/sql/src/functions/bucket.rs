@@ -34,7 +34,7 @@ enum Width {
 }
 
 impl Buckets {
-    /// Buckets of `width`, counted from `origin_ns` (UTC; wall time of `zone` where given).
+    /// Buckets of `width`, counted from `origin_ns` (UTC), on the clocks of `zone` where given.
     ///
     /// # Errors
     /// If the width is not positive, or mixes months with days.
@@ -62,16 +62,43 @@ impl Buckets {
         if !positive {
             return Err("a bucket's width must be positive".into());
         }
-        let origin_ns = origin_ns.unwrap_or(match width {
-            Width::Fixed(_) => MONDAY_NS,
-            Width::Months(_) => CENTURY_NS,
-        });
+        let origin_ns = match (origin_ns, zone) {
+            (Some(origin_ns), Some(zone)) => wall_ns(origin_ns, zone)?,
+            (Some(origin_ns), None) => origin_ns,
+            (None, _) => match width {
+                Width::Fixed(_) => MONDAY_NS,
+                Width::Months(_) => CENTURY_NS,
+            },
+        };
         Ok(Self {
             width,
             origin_ns,
             zone,
             last: None,
         })
+    }
+
+    /// The same buckets, each beginning later by `offset` (on the clocks of the zone).
+    ///
+    /// # Errors
+    /// If the first of them would begin out of the range of i64 nanoseconds.
+    pub fn with_offset(mut self, offset: Interval) -> Result<Self, BucketError> {
+        let months = Months::new(offset.months.unsigned_abs());
+        let origin = naive(self.origin_ns);
+        let origin = if offset.months < 0 {
+            origin.checked_sub_months(months)
+        } else {
+            origin.checked_add_months(months)
+        };
+        self.origin_ns = origin
+            .and_then(|origin| origin.and_utc().timestamp_nanos_opt())
+            .and_then(|origin| {
+                let days = i64::from(offset.days).checked_mul(DAY_NS)?;
+                origin.checked_add(days)?.checked_add(offset.nanos)
+            })
+            .ok_or("the offset is too great")?;
+        self.last = None;
+        Ok(self)
     }
 
     /// The first time of the bucket that holds `time` (both ns, UTC).
@@ -319,6 +346,9 @@ fn after_gap_if_none(
         .flatten()
 }
 
+#[cfg(test)]
+#[path = "bucket/oracle.rs"]
+mod oracle;
 #[cfg(test)]
 #[path = "bucket/tests.rs"]
 mod tests;

@@ -1,10 +1,13 @@
-//! `time_bucket(width, time [, origin | zone])`.
+//! `time_bucket(width, time [, origin] [, offset] [, zone])`, the last three in any order: a
+//! timestamp is the origin, an interval the offset, a text what it can be read as.
 
 use super::bucket::Buckets;
 use crate::duration::{Interval, parse_interval};
 use crate::session::find_zone;
 use arrow::array::{Array, ArrayRef, AsArray, TimestampNanosecondArray};
-use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
+use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
+use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, TimeUnit};
+use chrono_tz::Tz;
 use datafusion::common::cast::as_timestamp_nanosecond_array;
 use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
@@ -12,6 +15,9 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 use std::sync::Arc;
+
+const USAGE: &str = "a width and a time, and where its buckets begin: \
+                     time_bucket(width, time [, origin] [, offset] [, zone])";
 
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -49,15 +55,12 @@ impl ScalarUDFImpl for TimeBucket {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let (width, time, third) = match types {
-            [width, time] => (width, time, None),
-            [width, time, third] => (width, time, Some(third)),
-            _ => {
-                return plan_err!(
-                    "time_bucket takes a width, a time, and an origin or a time zone"
-                );
-            }
+        let [width, time, places @ ..] = types else {
+            return plan_err!("time_bucket takes {USAGE}");
         };
+        if places.len() > 3 {
+            return plan_err!("time_bucket takes {USAGE}");
+        }
         let width = match width {
             DataType::Interval(_) | DataType::Duration(_) | DataType::Null => {
                 DataType::Interval(IntervalUnit::MonthDayNano)
@@ -78,19 +81,21 @@ impl ScalarUDFImpl for TimeBucket {
             }
         };
         let mut coerced = vec![width, time];
-        coerced.extend(match third {
-            None => None,
-            Some(DataType::Timestamp(..) | DataType::Date32 | DataType::Date64) => {
-                Some(nanoseconds(None))
-            }
-            Some(text) if is_text(text) => Some(DataType::Utf8),
-            Some(other) => {
-                return plan_err!(
-                    "time_bucket: the third argument has the type {other}; it is an origin \
-                     (a timestamp) or a time zone (text)"
-                );
-            }
-        });
+        for place in places {
+            coerced.push(match place {
+                DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => nanoseconds(None),
+                DataType::Interval(_) | DataType::Duration(_) => {
+                    DataType::Interval(IntervalUnit::MonthDayNano)
+                }
+                text if is_text(text) => DataType::Utf8,
+                other => {
+                    return plan_err!(
+                        "time_bucket: an argument has the type {other}; after the time there may \
+                         be an origin (a timestamp), an offset (an interval) and a time zone (text)"
+                    );
+                }
+            });
+        }
         Ok(coerced)
     }
 
@@ -107,18 +112,16 @@ impl ScalarUDFImpl for TimeBucket {
                 args.return_type(),
             )?));
         };
-        let third = match args.args.get(2) {
-            Some(third) => match scalar(third, "the origin or time zone")? {
-                Some(third) => Some(third),
-                None => {
-                    return Ok(ColumnarValue::Scalar(ScalarValue::try_from(
-                        args.return_type(),
-                    )?));
-                }
-            },
-            None => None,
-        };
-        let mut buckets = buckets(&width, third.as_ref())?;
+        let mut places = Vec::new();
+        for place in &args.args[2..] {
+            let Some(place) = scalar(place, "the origin, offset or time zone")? else {
+                return Ok(ColumnarValue::Scalar(ScalarValue::try_from(
+                    args.return_type(),
+                )?));
+            };
+            places.push(place);
+        }
+        let mut buckets = buckets(&width, &places)?;
         let mut floor = |time: i64| {
             buckets
                 .floor(time)
@@ -188,43 +191,80 @@ fn text_at(array: &ArrayRef, row: usize) -> Option<&str> {
     texts.is_valid(row).then(|| texts.value(row))
 }
 
-/// The buckets that a width, and an origin or a zone where there is one, mean.
+/// The buckets that a width, and an origin, an offset or a zone in any order, mean.
 ///
 /// # Errors
-/// If one of them is null or is none.
-pub fn buckets(width: &ScalarValue, third: Option<&ScalarValue>) -> Result<Buckets> {
+/// If one of them is null, or means none.
+pub fn buckets(width: &ScalarValue, places: &[ScalarValue]) -> Result<Buckets> {
     let wrong = |reason: String| DataFusionError::Execution(format!("time_bucket: {reason}"));
     let width = match width {
-        ScalarValue::IntervalMonthDayNano(Some(value)) => Interval {
-            months: value.months,
-            days: value.days,
-            nanos: value.nanoseconds,
-        },
+        ScalarValue::IntervalMonthDayNano(Some(value)) => interval(*value),
         ScalarValue::Utf8(Some(text)) => parse_interval(text).map_err(wrong)?,
         other => return exec_err!("time_bucket: {other} is not a width"),
     };
-    let (origin, zone) = match third {
-        None => (None, None),
-        Some(ScalarValue::TimestampNanosecond(Some(origin), _)) => (Some(*origin), None),
-        Some(ScalarValue::Utf8(Some(text))) => origin_or_zone(text)?,
-        Some(other) => return exec_err!("time_bucket: {other} is no origin and no time zone"),
-    };
-    Buckets::new(width, origin, zone).map_err(wrong)
+    let (mut origin, mut offset, mut zone) = (None, None, None);
+    for place in places {
+        let twice = match Place::of(place)? {
+            Place::Origin(time) => origin.replace(time).map(|_| "origins"),
+            Place::Offset(interval) => offset.replace(interval).map(|_| "offsets"),
+            Place::Zone(tz) => zone.replace(tz).map(|_| "time zones"),
+        };
+        if let Some(twice) = twice {
+            return exec_err!("time_bucket: there are two {twice}");
+        }
+    }
+    let buckets = Buckets::new(width, origin, zone).map_err(wrong)?;
+    match offset {
+        Some(offset) => buckets.with_offset(offset).map_err(wrong),
+        None => Ok(buckets),
+    }
 }
 
-fn origin_or_zone(text: &str) -> Result<(Option<i64>, Option<chrono_tz::Tz>)> {
-    if let Some(zone) = find_zone(text) {
-        return Ok((None, Some(zone)));
+fn interval(value: IntervalMonthDayNano) -> Interval {
+    Interval {
+        months: value.months,
+        days: value.days,
+        nanos: value.nanoseconds,
     }
-    if text.starts_with(|c: char| c.is_ascii_digit())
-        && let Ok(origin) = arrow::compute::kernels::cast_utils::string_to_timestamp_nanos(text)
-    {
-        return Ok((Some(origin), None));
+}
+
+/// What says where buckets begin.
+enum Place {
+    Origin(i64),
+    Offset(Interval),
+    Zone(Tz),
+}
+
+impl Place {
+    fn of(value: &ScalarValue) -> Result<Self> {
+        match value {
+            ScalarValue::TimestampNanosecond(Some(origin), _) => Ok(Self::Origin(*origin)),
+            ScalarValue::IntervalMonthDayNano(Some(value)) => Ok(Self::Offset(interval(*value))),
+            ScalarValue::Utf8(Some(text)) => Self::of_text(text),
+            other => exec_err!("time_bucket: {other} is no origin, offset or time zone"),
+        }
     }
-    let zones = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
-    let hint = crate::error::nearest(text, zones);
-    let hint = hint
-        .map(|near| format!("; did you mean '{near}'?"))
-        .unwrap_or_default();
-    exec_err!("time_bucket: '{text}' is neither a time zone nor a timestamp{hint}")
+
+    fn of_text(text: &str) -> Result<Self> {
+        if let Some(zone) = find_zone(text) {
+            return Ok(Self::Zone(zone));
+        }
+        if text.starts_with(|c: char| c.is_ascii_digit())
+            && let Ok(origin) = string_to_timestamp_nanos(text)
+        {
+            return Ok(Self::Origin(origin));
+        }
+        if let Ok(offset) = parse_interval(text) {
+            return Ok(Self::Offset(offset));
+        }
+        let zones = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
+        let hint = crate::error::nearest(text, zones);
+        let hint = hint
+            .map(|near| format!("; did you mean '{near}'?"))
+            .unwrap_or_default();
+        let text = text.escape_debug();
+        exec_err!(
+            "time_bucket: '{text}' is neither a time zone nor a timestamp nor an interval{hint}"
+        )
+    }
 }

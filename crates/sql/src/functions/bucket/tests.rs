@@ -145,6 +145,32 @@ fn later_times_are_never_in_earlier_buckets() {
 }
 
 #[test]
+fn an_origin_and_an_offset_hold_on_the_clocks_of_a_zone() {
+    let floor = |width: &str, origin: Option<&str>, offset: &str, time: &str| {
+        let width = parse_interval(width).unwrap();
+        let buckets = Buckets::new(width, origin.map(ns), Some(Europe::Berlin)).unwrap();
+        let mut buckets = buckets
+            .with_offset(parse_interval(offset).unwrap())
+            .unwrap();
+        naive(buckets.floor(ns(time)).unwrap()).to_string()
+    };
+    // Days from six to six, across the change to summer time: 23 hours.
+    let day = |time| floor("1d", None, "6h", time);
+    assert_eq!(day("2024-03-31T03:59:59Z"), "2024-03-30 05:00:00");
+    assert_eq!(day("2024-03-31T04:00:00Z"), "2024-03-31 04:00:00");
+    // Weeks from Sunday, six o'clock.
+    let week = |time| floor("1w", Some("2024-01-06T23:00:00Z"), "6h", time);
+    assert_eq!(week("2024-03-31T03:59:59Z"), "2024-03-24 05:00:00");
+    assert_eq!(week("2024-03-31T04:00:00Z"), "2024-03-31 04:00:00");
+    // Months from the tenth; quarters a month later.
+    let month = |time| floor("1mo", None, "9d", time);
+    assert_eq!(month("2024-04-09T21:59:59Z"), "2024-03-09 23:00:00");
+    assert_eq!(month("2024-04-09T22:00:00Z"), "2024-04-09 22:00:00");
+    let quarter = |time| floor("3mo", None, "1mo", time);
+    assert_eq!(quarter("2024-04-30T12:00:00Z"), "2024-01-31 23:00:00");
+}
+
+#[test]
 fn odd_widths_and_far_times_are_errors() {
     let buckets = |width: &str| Buckets::new(parse_interval(width).unwrap(), None, None);
     assert!(buckets("1 month 1 day").is_err());
@@ -153,4 +179,12 @@ fn odd_widths_and_far_times_are_errors() {
     assert!(buckets("1y").unwrap().floor(i64::MIN).is_err());
     let far = Buckets::new(parse_interval("1d").unwrap(), None, Some(Europe::Berlin));
     assert!(far.unwrap().floor(i64::MAX).is_err());
+    for (months, days, nanos) in [(i32::MAX, 0, 0), (i32::MIN, 0, 0), (0, i32::MAX, i64::MAX)] {
+        let offset = Interval {
+            months,
+            days,
+            nanos,
+        };
+        assert!(buckets("1d").unwrap().with_offset(offset).is_err());
+    }
 }

@@ -99,9 +99,9 @@ impl Reading<'_> {
         }
         let (first, more) = (literal(0)?, call.args().len() > 2);
         match call.fun().name() {
-            "time_bucket" if call.args().len() <= 3 => {
-                let third = if more { Some(literal(2)?) } else { None };
-                time_buckets(first, third).ok()
+            "time_bucket" => {
+                let places = (2..call.args().len()).map(|at| literal(at).cloned());
+                time_buckets(first, &places.collect::<Option<Vec<_>>>()?).ok()
             }
             "date_bin" => {
                 let ScalarValue::IntervalMonthDayNano(Some(width)) = first else {

@@ -1,0 +1,158 @@
+//! What the functions of series ask of their arguments: types while a statement is planned, and
+//! constants before it runs.
+
+use crate::duration::{Interval, parse_interval};
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, IntervalUnit, Schema, TimeUnit};
+use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_err};
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_plan::PhysicalExpr;
+use std::sync::Arc;
+
+/// Times as the functions take them.
+pub const TIME: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
+
+/// What a length of time is measured in where a statement does not say.
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// The type of the values, also where they are dictionary-encoded, as tags are.
+pub fn plain(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => plain(values),
+        DataType::RunEndEncoded(_, values) => plain(values.data_type()),
+        other => other,
+    }
+}
+
+/// Numbers are taken as BIGINT, BIGINT UNSIGNED or DOUBLE, whichever holds them.
+pub fn number(function: &str, data_type: &DataType) -> Result<DataType> {
+    match plain(data_type) {
+        DataType::UInt64 => Ok(DataType::UInt64),
+        whole if whole.is_integer() => Ok(DataType::Int64),
+        other if other.is_numeric() || other.is_null() => Ok(DataType::Float64),
+        other => plan_err!("{function}: the value has the type {other}, not a number"),
+    }
+}
+
+/// A time.
+pub fn time(function: &str, data_type: &DataType) -> Result<DataType> {
+    match plain(data_type) {
+        DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Null => Ok(TIME),
+        other => plan_err!("{function}: the time has the type {other}, not a timestamp"),
+    }
+}
+
+/// A length of time.
+pub fn interval(function: &str, data_type: &DataType) -> Result<DataType> {
+    match plain(data_type) {
+        DataType::Interval(_) | DataType::Duration(_) | DataType::Null => {
+            Ok(DataType::Interval(IntervalUnit::MonthDayNano))
+        }
+        text if text.is_string() => Ok(DataType::Utf8),
+        other => plan_err!(
+            "{function}: the interval has the type {other}; write INTERVAL '1 minute' or '1m'"
+        ),
+    }
+}
+
+/// A whole number that is the same for all rows.
+pub fn count(function: &str, what: &str, data_type: &DataType) -> Result<DataType> {
+    match plain(data_type) {
+        whole if whole.is_integer() || whole.is_null() => Ok(DataType::Int64),
+        other => plan_err!("{function}: {what} has the type {other}, not a whole number"),
+    }
+}
+
+/// Something that holds or does not.
+pub fn condition(function: &str, data_type: &DataType) -> Result<DataType> {
+    match plain(data_type) {
+        DataType::Boolean | DataType::Null => Ok(DataType::Boolean),
+        other => plan_err!("{function}: the condition has the type {other}, not BOOLEAN"),
+    }
+}
+
+/// Values that can be compared: numbers, texts, times, truth values, bytes.
+pub fn comparable(function: &str, data_type: &DataType) -> Result<DataType> {
+    match plain(data_type) {
+        nested if nested.is_nested() => {
+            plan_err!("{function}: values of the type {nested} are not compared")
+        }
+        other => Ok(other.clone()),
+    }
+}
+
+/// Arguments that must be the same for all rows.
+pub struct Constants<'a> {
+    /// Whose arguments they are.
+    pub function: &'static str,
+    /// All arguments.
+    pub expressions: &'a [Arc<dyn PhysicalExpr>],
+}
+
+impl Constants<'_> {
+    fn get(&self, at: usize, what: &str) -> Result<ScalarValue> {
+        let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
+        // What needs a column cannot be evaluated without one.
+        let Ok(ColumnarValue::Scalar(value)) = self.expressions[at].evaluate(&nothing) else {
+            return exec_err!("{}: {what} must be the same for all rows", self.function);
+        };
+        if value.is_null() {
+            return exec_err!("{}: {what} must not be null", self.function);
+        }
+        Ok(value)
+    }
+
+    /// A whole number from `least` to `most`.
+    pub fn count(&self, at: usize, what: &str, least: usize, most: usize) -> Result<usize> {
+        let function = self.function;
+        let ScalarValue::Int64(Some(value)) = self.get(at, what)? else {
+            return exec_err!("{function}: {what} is not a whole number");
+        };
+        match usize::try_from(value) {
+            Ok(count) if (least..=most).contains(&count) => Ok(count),
+            _ => exec_err!("{function}: {what} must be from {least} to {most}, not {value}"),
+        }
+    }
+
+    /// A number that is neither infinite nor NaN.
+    pub fn finite(&self, at: usize, what: &str) -> Result<f64> {
+        match self.get(at, what)? {
+            ScalarValue::Float64(Some(value)) if value.is_finite() => Ok(value),
+            other => exec_err!("{}: {what} must be a number, not {other}", self.function),
+        }
+    }
+
+    /// A word.
+    pub fn word(&self, at: usize, what: &str) -> Result<String> {
+        match self.get(at, what)? {
+            ScalarValue::Utf8(Some(word)) => Ok(word),
+            other => exec_err!("{}: {what} must be a text, not {other}", self.function),
+        }
+    }
+
+    /// A positive length of time without months, in nanoseconds; a second where it is not given.
+    pub fn interval_ns(&self, at: usize) -> Result<i64> {
+        let function = self.function;
+        if at >= self.expressions.len() {
+            return Ok(SECOND_NS);
+        }
+        let interval = match self.get(at, "the interval")? {
+            ScalarValue::IntervalMonthDayNano(Some(value)) => Interval {
+                months: value.months,
+                days: value.days,
+                nanos: value.nanoseconds,
+            },
+            ScalarValue::Utf8(Some(text)) => parse_interval(&text)
+                .map_err(|reason| DataFusionError::Execution(format!("{function}: {reason}")))?,
+            other => return exec_err!("{function}: {other} is not an interval"),
+        };
+        match interval.fixed_ns() {
+            Some(ns) if ns > 0 => Ok(ns),
+            Some(_) => exec_err!("{function}: the interval must be positive"),
+            None if interval.months != 0 => exec_err!(
+                "{function}: the interval has months, which have no fixed length; write days"
+            ),
+            None => exec_err!("{function}: the interval does not fit into 64 bits of ns"),
+        }
+    }
+}

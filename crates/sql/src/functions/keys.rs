@@ -1,0 +1,117 @@
+//! Values of any type that can be compared, as bytes whose order is theirs, for functions that
+//! count or rank values.
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float32Array, Float64Array, LargeBinaryArray, LargeListArray,
+    new_null_array,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, Field};
+use arrow::row::{RowConverter, Rows, SortField};
+use datafusion::common::{Result, exec_err, internal_datafusion_err};
+use std::sync::Arc;
+
+/// The bytes of a value.
+pub type Key = Box<[u8]>;
+
+/// Values of one type to bytes and back.
+#[derive(Debug)]
+pub struct Keys {
+    converter: RowConverter,
+    data_type: DataType,
+}
+
+/// The keys of a batch; none for a null.
+pub struct BatchKeys {
+    rows: Rows,
+    column: ArrayRef,
+}
+
+impl BatchKeys {
+    /// The key of a row.
+    pub fn get(&self, row: usize) -> Option<&[u8]> {
+        self.column.is_valid(row).then(|| self.rows.row(row).data())
+    }
+}
+
+impl Keys {
+    /// Keys whose order is that of the values, or the opposite.
+    pub fn new(data_type: &DataType, descending: bool) -> Result<Self> {
+        let options = SortOptions::new(descending, true);
+        let field = SortField::new_with_options(data_type.clone(), options);
+        Ok(Self {
+            converter: RowConverter::new(vec![field])?,
+            data_type: data_type.clone(),
+        })
+    }
+
+    /// The keys of a column.
+    pub fn of(&self, column: &ArrayRef) -> Result<BatchKeys> {
+        let column = one_zero(column);
+        let rows = self
+            .converter
+            .convert_columns(&[ArrayRef::clone(&column)])?;
+        Ok(BatchKeys { rows, column })
+    }
+
+    /// The values of keys; `None` is a null.
+    pub fn values<'a>(&self, keys: impl Iterator<Item = Option<&'a [u8]>>) -> Result<ArrayRef> {
+        let null = new_null_array(&self.data_type, 1);
+        let null = self.converter.convert_columns(&[null])?;
+        let parser = self.converter.parser();
+        let rows: Vec<_> = keys
+            .map(|key| parser.parse(key.unwrap_or_else(|| null.row(0).data())))
+            .collect();
+        let columns = self.converter.convert_rows(rows)?;
+        columns
+            .into_iter()
+            .next()
+            .ok_or_else(|| internal_datafusion_err!("keys have one column"))
+    }
+}
+
+/// Of floats, one zero and one NaN instead of several whose bits differ.
+fn one_zero(column: &ArrayRef) -> ArrayRef {
+    macro_rules! unify {
+        ($array:ty) => {
+            if let Some(floats) = column.as_any().downcast_ref::<$array>() {
+                let unified: $array = floats.unary(|x| if x.is_nan() { x.abs() } else { x + 0.0 });
+                return Arc::new(unified);
+            }
+        };
+    }
+    unify!(Float32Array);
+    unify!(Float64Array);
+    ArrayRef::clone(column)
+}
+
+/// The type of [`key_lists`].
+pub fn list_type() -> DataType {
+    DataType::LargeList(Arc::new(Field::new_list_field(DataType::LargeBinary, true)))
+}
+
+/// Keys of many groups as a column of states: how many each group has, and all of them.
+pub fn key_lists<'a>(
+    lengths: impl Iterator<Item = usize>,
+    keys: impl Iterator<Item = &'a Key>,
+) -> Result<ArrayRef> {
+    let keys: LargeBinaryArray = keys.map(|key| Some(key.as_ref())).collect();
+    let offsets = OffsetBuffer::<i64>::from_lengths(lengths);
+    let field = Arc::new(Field::new_list_field(DataType::LargeBinary, true));
+    let list = LargeListArray::try_new(field, offsets, Arc::new(keys), None)?;
+    Ok(Arc::new(list))
+}
+
+/// The keys in a row of such a column.
+pub fn keys_at(column: &ArrayRef, row: usize) -> Result<LargeBinaryArray> {
+    let Some(list) = column.as_list_opt::<i64>() else {
+        return exec_err!("the states of an aggregate are not lists");
+    };
+    if list.is_null(row) {
+        return Ok(LargeBinaryArray::from_iter_values(
+            std::iter::empty::<&[u8]>(),
+        ));
+    }
+    Ok(list.value(row).as_binary::<i64>().clone())
+}

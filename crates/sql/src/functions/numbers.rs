@@ -1,0 +1,153 @@
+//! Numbers of three kinds behind one face: 64 bits each, with exact differences of whole numbers.
+
+use arrow::array::{
+    Array, ArrayRef, Float64Array, Int64Array, TimestampNanosecondArray, UInt64Array,
+};
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue, downcast_value, exec_err, internal_err};
+use std::cmp::Ordering;
+
+/// How the bits of a number are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// BIGINT, or the nanoseconds of a time.
+    Signed,
+    /// BIGINT UNSIGNED.
+    Unsigned,
+    /// DOUBLE.
+    Float,
+}
+
+impl Kind {
+    /// The kind of a column.
+    pub fn of(data_type: &DataType) -> Result<Self> {
+        match data_type {
+            DataType::Int64 | DataType::Timestamp(..) => Ok(Self::Signed),
+            DataType::UInt64 => Ok(Self::Unsigned),
+            DataType::Float64 => Ok(Self::Float),
+            other => internal_err!("numbers of the type {other}"),
+        }
+    }
+
+    /// A whole number; a float has none.
+    pub fn whole(self, bits: u64) -> Option<i128> {
+        match self {
+            Self::Signed => Some(i128::from(bits as i64)),
+            Self::Unsigned => Some(i128::from(bits)),
+            Self::Float => None,
+        }
+    }
+
+    /// The nearest float.
+    pub fn float(self, bits: u64) -> f64 {
+        match self {
+            Self::Signed => bits as i64 as f64,
+            Self::Unsigned => bits as f64,
+            Self::Float => f64::from_bits(bits),
+        }
+    }
+
+    /// The order of two numbers; NaN is the greatest, as in PostgreSQL.
+    pub fn compare(self, left: u64, right: u64) -> Ordering {
+        match self {
+            Self::Signed => (left as i64).cmp(&(right as i64)),
+            Self::Unsigned => left.cmp(&right),
+            Self::Float => compare_floats(f64::from_bits(left), f64::from_bits(right)),
+        }
+    }
+
+    /// `left - right`, exact for whole numbers.
+    pub fn minus(self, left: u64, right: u64) -> Difference {
+        match (self.whole(left), self.whole(right)) {
+            (Some(left), Some(right)) => Difference::Whole(left - right),
+            _ => Difference::Float(self.float(left) - self.float(right)),
+        }
+    }
+}
+
+/// The order of two floats; NaN is the greatest.
+pub fn compare_floats(left: f64, right: f64) -> Ordering {
+    left.partial_cmp(&right)
+        .unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
+}
+
+/// What lies between two numbers, or several such added.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Difference {
+    /// Of whole numbers.
+    Whole(i128),
+    /// Of floats.
+    Float(f64),
+}
+
+impl Difference {
+    /// As a float.
+    pub fn float(self) -> f64 {
+        match self {
+            Self::Whole(difference) => difference as f64,
+            Self::Float(difference) => difference,
+        }
+    }
+
+    /// The sum of two of one kind.
+    pub fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            // 2^64 numbers of 65 bits have 129: more than any group has rows.
+            (Self::Whole(left), Self::Whole(right)) => Self::Whole(left.saturating_add(right)),
+            (left, right) => Self::Float(left.float() + right.float()),
+        }
+    }
+
+    /// As a value of the answer's type.
+    ///
+    /// # Errors
+    /// If a whole number does not fit: it is not rounded, and does not wrap.
+    pub fn scalar(self, function: &str, answer: &DataType) -> Result<ScalarValue> {
+        match (self, answer) {
+            (Self::Whole(whole), DataType::Int64) => match i64::try_from(whole) {
+                Ok(whole) => Ok(ScalarValue::Int64(Some(whole))),
+                Err(_) => exec_err!("{function}: {whole} does not fit into BIGINT"),
+            },
+            (Self::Whole(whole), DataType::UInt64) => match u64::try_from(whole) {
+                Ok(whole) => Ok(ScalarValue::UInt64(Some(whole))),
+                Err(_) => exec_err!("{function}: {whole} does not fit into BIGINT UNSIGNED"),
+            },
+            (difference, _) => Ok(ScalarValue::Float64(Some(difference.float()))),
+        }
+    }
+}
+
+/// A column of numbers.
+#[derive(Clone, Copy)]
+pub enum Numbers<'a> {
+    /// BIGINT.
+    Signed(&'a Int64Array),
+    /// Times.
+    Times(&'a TimestampNanosecondArray),
+    /// BIGINT UNSIGNED.
+    Unsigned(&'a UInt64Array),
+    /// DOUBLE.
+    Floats(&'a Float64Array),
+}
+
+impl<'a> Numbers<'a> {
+    /// The numbers of a column.
+    pub fn of(column: &'a ArrayRef) -> Result<Self> {
+        Ok(match column.data_type() {
+            DataType::Int64 => Self::Signed(downcast_value!(column, Int64Array)),
+            DataType::UInt64 => Self::Unsigned(downcast_value!(column, UInt64Array)),
+            DataType::Float64 => Self::Floats(downcast_value!(column, Float64Array)),
+            _ => Self::Times(downcast_value!(column, TimestampNanosecondArray)),
+        })
+    }
+
+    /// The bits of a number; `None` where it is null.
+    pub fn get(self, row: usize) -> Option<u64> {
+        match self {
+            Self::Signed(array) => array.is_valid(row).then(|| array.value(row) as u64),
+            Self::Times(array) => array.is_valid(row).then(|| array.value(row) as u64),
+            Self::Unsigned(array) => array.is_valid(row).then(|| array.value(row)),
+            Self::Floats(array) => array.is_valid(row).then(|| array.value(row).to_bits()),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The rows of a group as pairs of time and value, for functions that need them in order of time
+//! while they come in any order.
+
+use super::arguments::TIME;
+use super::numbers::{Kind, Numbers};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, LargeListArray, UInt64Array};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, Int64Type, UInt64Type};
+use datafusion::common::{Result, exec_err};
+use std::sync::Arc;
+
+/// A time and the bits of a value.
+pub type Pair = (i64, u64);
+
+/// Rows whose time or value is null are not among them.
+#[derive(Debug, Default)]
+pub struct Pairs {
+    held: Vec<Pair>,
+    /// Those before it were taken out.
+    start: usize,
+    /// A pair came that is not after the one before it.
+    unordered: bool,
+}
+
+impl Pairs {
+    /// Adds a pair.
+    pub fn push(&mut self, pair: Pair) {
+        // Of one time, the order of values decides, so that the order of arrival does not.
+        self.unordered |= self.held.last().is_some_and(|last| last.0 >= pair.0);
+        self.held.push(pair);
+    }
+
+    /// Takes out the pair that came first.
+    pub fn pop(&mut self) {
+        self.start += 1;
+        if self.start >= self.held.len() {
+            *self = Self::default();
+        } else if self.start > 64 && self.start > self.held.len() / 2 {
+            self.held.drain(..self.start);
+            self.start = 0;
+        }
+    }
+
+    /// All, by time and then by value. They are put in order where they stand, unless `keep` says
+    /// that the order of arrival is needed again.
+    pub fn ordered<T>(&mut self, kind: Kind, keep: bool, read: impl FnOnce(&[Pair]) -> T) -> T {
+        let compare = |left: &Pair, right: &Pair| {
+            left.0
+                .cmp(&right.0)
+                .then_with(|| kind.compare(left.1, right.1))
+        };
+        if !self.unordered {
+            return read(&self.held[self.start..]);
+        }
+        if keep {
+            let mut copy = self.held[self.start..].to_vec();
+            copy.sort_by(compare);
+            return read(&copy);
+        }
+        self.held.sort_by(compare);
+        self.unordered = false;
+        read(&self.held[self.start..])
+    }
+
+    /// The bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.held.capacity() * size_of::<Pair>()
+    }
+
+    /// Adds those in a row of columns made by [`states`].
+    pub fn merge(&mut self, columns: &[ArrayRef], row: usize) -> Result<()> {
+        let (Some(times), Some(values)) = (
+            columns[0].as_list_opt::<i64>(),
+            columns[1].as_list_opt::<i64>(),
+        ) else {
+            return exec_err!("the states of an aggregate are not lists");
+        };
+        if times.is_null(row) || values.is_null(row) {
+            return Ok(());
+        }
+        let (times, values) = (times.value(row), values.value(row));
+        let times = times.as_primitive::<Int64Type>().values();
+        let values = values.as_primitive::<UInt64Type>().values();
+        self.held.reserve(times.len());
+        for pair in times.iter().zip(values) {
+            self.push((*pair.0, *pair.1));
+        }
+        Ok(())
+    }
+}
+
+/// The columns of states that are pairs.
+pub fn state_types() -> Vec<(&'static str, DataType)> {
+    let list = |item| DataType::LargeList(Arc::new(Field::new_list_field(item, true)));
+    vec![
+        ("times", list(DataType::Int64)),
+        ("values", list(DataType::UInt64)),
+    ]
+}
+
+/// Pairs of many groups as columns.
+pub fn states(groups: &[Pairs]) -> Result<Vec<ArrayRef>> {
+    let all = || groups.iter().flat_map(|group| &group.held[group.start..]);
+    let lengths = groups.iter().map(|group| group.held.len() - group.start);
+    let offsets = OffsetBuffer::<i64>::from_lengths(lengths);
+    let times: Int64Array = all().map(|pair| pair.0).collect::<Vec<_>>().into();
+    let values: UInt64Array = all().map(|pair| pair.1).collect::<Vec<_>>().into();
+    let list = |items: ArrayRef| -> Result<ArrayRef> {
+        let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+        let list = LargeListArray::try_new(field, offsets.clone(), items, None)?;
+        Ok(Arc::new(list))
+    };
+    Ok(vec![list(Arc::new(times))?, list(Arc::new(values))?])
+}
+
+/// Times and values of a batch.
+pub struct Rows<'a> {
+    times: Numbers<'a>,
+    values: Numbers<'a>,
+}
+
+impl<'a> Rows<'a> {
+    /// Of these columns.
+    pub fn of(times: &'a ArrayRef, values: &'a ArrayRef) -> Result<Self> {
+        debug_assert_eq!(times.data_type(), &TIME);
+        Ok(Self {
+            times: Numbers::of(times)?,
+            values: Numbers::of(values)?,
+        })
+    }
+
+    /// The pair in a row, if neither part is null.
+    pub fn pair(&self, row: usize) -> Option<Pair> {
+        Some((self.times.get(row)? as i64, self.values.get(row)?))
+    }
+}

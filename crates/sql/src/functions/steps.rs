@@ -1,0 +1,268 @@
+//! Window functions that go through the rows of a partition one by one, in the window's order, and
+//! know only what came before: `difference`, `non_negative_derivative`, `moving_avg`, and those that
+//! number windows (`session_id`, `state_id`, …), for a GROUP BY around them.
+//!
+//! They read no window frame, and stream: nothing of a partition is held but what they need.
+
+mod changes;
+mod numbering;
+
+use super::arguments::{self, Constants};
+use arrow::array::{Array, ArrayRef, BooleanArray, TimestampNanosecondArray};
+use arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::{Result, ScalarValue, downcast_value, not_impl_err, plan_err};
+use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
+use datafusion::logical_expr::{
+    LimitEffect, PartitionEvaluator, Signature, Volatility, WindowUDF, WindowUDFImpl,
+};
+use datafusion::physical_plan::PhysicalExpr;
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A window of more rows is better asked of an aggregate.
+const ROWS_MAX: usize = 100_000;
+
+/// What goes through the rows of one partition.
+trait Step: Debug + Send {
+    /// The answer for a row, which is the one after the last that was asked for.
+    fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue>;
+}
+
+/// The functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    StateCount,
+    StateDuration,
+    Difference,
+    NonNegativeDerivative,
+    MovingAvg,
+    SessionId,
+    StateId,
+    EventId,
+    CountId,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Stepping {
+    kind: Kind,
+    aliases: Vec<String>,
+    signature: Signature,
+}
+
+/// The functions.
+pub fn functions() -> impl Iterator<Item = WindowUDF> {
+    let all = [
+        Kind::StateCount,
+        Kind::StateDuration,
+        Kind::Difference,
+        Kind::NonNegativeDerivative,
+        Kind::MovingAvg,
+        Kind::SessionId,
+        Kind::StateId,
+        Kind::EventId,
+        Kind::CountId,
+    ];
+    all.into_iter().map(|kind| {
+        let aliases: &[&str] = match kind {
+            Kind::StateCount => &["statecount"],
+            Kind::StateDuration => &["stateduration"],
+            Kind::Difference => &["diff"],
+            Kind::MovingAvg => &["moving_average", "mavg"],
+            _ => &[],
+        };
+        WindowUDF::from(Stepping {
+            kind,
+            aliases: aliases.iter().map(|&alias| alias.to_owned()).collect(),
+            signature: Signature::user_defined(Volatility::Immutable),
+        })
+    })
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::StateCount => "state_count",
+            Self::StateDuration => "state_duration",
+            Self::Difference => "difference",
+            Self::NonNegativeDerivative => "non_negative_derivative",
+            Self::MovingAvg => "moving_avg",
+            Self::SessionId => "session_id",
+            Self::StateId => "state_id",
+            Self::EventId => "event_id",
+            Self::CountId => "count_id",
+        }
+    }
+
+    fn usage(self) -> &'static str {
+        match self {
+            Self::StateCount => "a condition: state_count(condition)",
+            Self::StateDuration => {
+                "a condition and a time: state_duration(condition, time [, unit])"
+            }
+            Self::Difference => "a value: difference(value)",
+            Self::NonNegativeDerivative => {
+                "a value and its time: non_negative_derivative(value, time [, unit])"
+            }
+            Self::MovingAvg => "a value and a number: moving_avg(value, n)",
+            Self::SessionId => "a time and an interval: session_id(time, gap)",
+            Self::StateId => "a value: state_id(value)",
+            Self::EventId => "two conditions: event_id(start, end)",
+            Self::CountId => "a number: count_id(n)",
+        }
+    }
+
+    fn coerce(self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let name = self.name();
+        match (self, types) {
+            (Self::StateCount, [condition]) => Ok(vec![arguments::condition(name, condition)?]),
+            (Self::StateDuration, [condition, time]) => Ok(vec![
+                arguments::condition(name, condition)?,
+                arguments::time(name, time)?,
+            ]),
+            (Self::StateDuration, [condition, time, unit]) => Ok(vec![
+                arguments::condition(name, condition)?,
+                arguments::time(name, time)?,
+                arguments::interval(name, unit)?,
+            ]),
+            (Self::Difference, [value]) => Ok(vec![arguments::number(name, value)?]),
+            (Self::NonNegativeDerivative, [value, time]) => Ok(vec![
+                arguments::number(name, value)?,
+                arguments::time(name, time)?,
+            ]),
+            (Self::NonNegativeDerivative, [value, time, unit]) => Ok(vec![
+                arguments::number(name, value)?,
+                arguments::time(name, time)?,
+                arguments::interval(name, unit)?,
+            ]),
+            (Self::MovingAvg, [value, n]) => {
+                arguments::number(name, value)?;
+                Ok(vec![DataType::Float64, arguments::count(name, "n", n)?])
+            }
+            (Self::SessionId, [time, gap]) => Ok(vec![
+                arguments::time(name, time)?,
+                arguments::interval(name, gap)?,
+            ]),
+            (Self::StateId, [value]) => Ok(vec![arguments::comparable(name, value)?]),
+            (Self::EventId, [start, end]) => Ok(vec![
+                arguments::condition(name, start)?,
+                arguments::condition(name, end)?,
+            ]),
+            (Self::CountId, [n]) => Ok(vec![arguments::count(name, "n", n)?]),
+            _ => plan_err!("{name} takes {}", self.usage()),
+        }
+    }
+
+    fn answer_type(self, types: &[&DataType]) -> DataType {
+        match self {
+            Self::StateDuration | Self::NonNegativeDerivative | Self::MovingAvg => {
+                DataType::Float64
+            }
+            Self::Difference if types.first().is_some_and(|value| value.is_floating()) => {
+                DataType::Float64
+            }
+            _ => DataType::Int64,
+        }
+    }
+
+    fn start(self, types: &[&DataType], constants: &Constants<'_>) -> Result<Box<dyn Step>> {
+        Ok(match self {
+            Self::StateCount => Box::new(numbering::StateCount::default()),
+            Self::StateDuration => {
+                Box::new(numbering::StateDuration::new(constants.interval_ns(2)?))
+            }
+            Self::Difference => Box::new(changes::Difference::new(types[0])?),
+            Self::NonNegativeDerivative => Box::new(changes::Derivative::new(
+                types[0],
+                constants.interval_ns(2)?,
+            )?),
+            Self::MovingAvg => Box::new(changes::MovingAvg::new(
+                constants.count(1, "n", 1, ROWS_MAX)?,
+            )),
+            Self::SessionId => Box::new(numbering::SessionId::new(constants.interval_ns(1)?)),
+            Self::StateId => Box::new(numbering::StateId::default()),
+            Self::EventId => Box::new(numbering::EventId::default()),
+            Self::CountId => Box::new(numbering::CountId::new(constants.count(
+                0,
+                "n",
+                1,
+                usize::MAX >> 1,
+            )?)),
+        })
+    }
+}
+
+impl WindowUDFImpl for Stepping {
+    fn name(&self) -> &str {
+        self.kind.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.kind.coerce(types)
+    }
+
+    fn field(&self, args: WindowUDFFieldArgs) -> Result<FieldRef> {
+        let types: Vec<&DataType> = args.input_fields().iter().map(|f| f.data_type()).collect();
+        let answer = self.kind.answer_type(&types);
+        Ok(Arc::new(Field::new(args.name(), answer, true)))
+    }
+
+    fn partition_evaluator(
+        &self,
+        args: PartitionEvaluatorArgs,
+    ) -> Result<Box<dyn PartitionEvaluator>> {
+        let function = self.kind.name();
+        if args.ignore_nulls() {
+            return not_impl_err!("{function} does not take IGNORE NULLS: it does so by itself");
+        }
+        let types: Vec<&DataType> = args.input_fields().iter().map(|f| f.data_type()).collect();
+        let constants = Constants {
+            function,
+            expressions: args.input_exprs(),
+        };
+        Ok(Box::new(Walk(self.kind.start(&types, &constants)?)))
+    }
+
+    fn limit_effect(&self, _: &[Arc<dyn PhysicalExpr>]) -> LimitEffect {
+        // Later rows change nothing.
+        LimitEffect::None
+    }
+}
+
+/// A step as DataFusion walks it.
+#[derive(Debug)]
+struct Walk(Box<dyn Step>);
+
+impl PartitionEvaluator for Walk {
+    fn is_causal(&self) -> bool {
+        true
+    }
+
+    fn supports_bounded_execution(&self) -> bool {
+        true
+    }
+
+    fn evaluate(&mut self, columns: &[ArrayRef], range: &Range<usize>) -> Result<ScalarValue> {
+        self.0.step(columns, range.start)
+    }
+}
+
+/// A condition in a row; `None` where it is null.
+fn condition_at(column: &ArrayRef, row: usize) -> Result<Option<bool>> {
+    let conditions = downcast_value!(column, BooleanArray);
+    Ok(conditions.is_valid(row).then(|| conditions.value(row)))
+}
+
+/// The time of a row; `None` where it is null.
+fn time_at(column: &ArrayRef, row: usize) -> Result<Option<i64>> {
+    let times = downcast_value!(column, TimestampNanosecondArray);
+    Ok(times.is_valid(row).then(|| times.value(row)))
+}

@@ -1,0 +1,138 @@
+//! What changes from row to row. A row whose value or time is null is passed over: its own answer
+//! is null, and the next is compared with the last that was not.
+
+use super::super::numbers::{Kind, Numbers};
+use super::{Step, time_at};
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue};
+use std::collections::VecDeque;
+
+/// `difference(value)`
+#[derive(Debug)]
+pub struct Difference {
+    kind: Kind,
+    answer: DataType,
+    before: Option<u64>,
+}
+
+impl Difference {
+    /// Of values of a type.
+    pub fn new(values: &DataType) -> Result<Self> {
+        let kind = Kind::of(values)?;
+        Ok(Self {
+            kind,
+            answer: match kind {
+                Kind::Float => DataType::Float64,
+                Kind::Signed | Kind::Unsigned => DataType::Int64,
+            },
+            before: None,
+        })
+    }
+}
+
+impl Step for Difference {
+    fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
+        let Some(value) = Numbers::of(&columns[0])?.get(row) else {
+            return ScalarValue::try_from(&self.answer);
+        };
+        match self.before.replace(value) {
+            Some(before) => self
+                .kind
+                .minus(value, before)
+                .scalar("difference", &self.answer),
+            None => ScalarValue::try_from(&self.answer),
+        }
+    }
+}
+
+/// `non_negative_derivative(value, time [, unit])`
+#[derive(Debug)]
+pub struct Derivative {
+    kind: Kind,
+    unit_ns: f64,
+    before: Option<(i64, u64)>,
+}
+
+impl Derivative {
+    /// Of values of a type, by a unit of time.
+    pub fn new(values: &DataType, unit_ns: i64) -> Result<Self> {
+        Ok(Self {
+            kind: Kind::of(values)?,
+            unit_ns: unit_ns as f64,
+            before: None,
+        })
+    }
+}
+
+impl Step for Derivative {
+    fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
+        let value = Numbers::of(&columns[0])?.get(row);
+        let (Some(value), Some(time)) = (value, time_at(&columns[1], row)?) else {
+            return Ok(ScalarValue::Float64(None));
+        };
+        let slope = self.before.replace((time, value)).and_then(|before| {
+            let since = (i128::from(time) - i128::from(before.0)) as f64;
+            let difference = self.kind.minus(value, before.1).float();
+            (since != 0.0).then(|| difference / (since / self.unit_ns))
+        });
+        // A counter that falls began again; how much it grew meanwhile is not known.
+        Ok(ScalarValue::Float64(
+            slope.filter(|slope| slope.is_nan() || *slope >= 0.0),
+        ))
+    }
+}
+
+/// `moving_avg(value, n)`: the mean of the last `n` values that are not null.
+///
+/// A queue of two stacks: sums are only ever added to, so that no rounding piles up and an infinite
+/// value or a NaN is gone when it leaves.
+#[derive(Debug)]
+pub struct MovingAvg {
+    n: usize,
+    /// Of the older values, from each to the last of them: the sums. The oldest is on top.
+    older: Vec<f64>,
+    newer: VecDeque<f64>,
+    newer_sum: f64,
+}
+
+impl MovingAvg {
+    /// Of `n` values.
+    pub fn new(n: usize) -> Self {
+        Self {
+            n,
+            older: Vec::new(),
+            newer: VecDeque::new(),
+            newer_sum: 0.0,
+        }
+    }
+
+    fn pop(&mut self) {
+        if self.older.is_empty() {
+            let mut sum = 0.0;
+            while let Some(value) = self.newer.pop_back() {
+                sum += value;
+                self.older.push(sum);
+            }
+            self.newer_sum = 0.0;
+        }
+        self.older.pop();
+    }
+}
+
+impl Step for MovingAvg {
+    fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
+        let Some(bits) = Numbers::of(&columns[0])?.get(row) else {
+            return Ok(ScalarValue::Float64(None));
+        };
+        let value = f64::from_bits(bits);
+        if self.older.len() + self.newer.len() == self.n {
+            self.pop();
+        }
+        self.newer.push_back(value);
+        self.newer_sum += value;
+        let full = self.older.len() + self.newer.len() == self.n;
+        let sum = self.older.last().copied().unwrap_or(0.0) + self.newer_sum;
+        Ok(ScalarValue::Float64(full.then(|| sum / self.n as f64)))
+    }
+}

@@ -1,0 +1,45 @@
+//! The examples of the guide of functions stand, statement and answer, among the cases.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(path)).expect("the file is there")
+}
+
+/// A row as it is compared: its words.
+fn words(row: &str) -> String {
+    row.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_examples_of_the_guide_are_cases() {
+    let cases = read("testing/slt/time_functions.slt");
+    let mut answers = BTreeMap::new();
+    for case in cases.split("\n\n") {
+        if let Some((head, answer)) = case.split_once("\n----\n") {
+            let statement = head.lines().last().expect("a case has a statement");
+            answers.insert(statement, answer.lines().map(words).collect::<Vec<_>>());
+        }
+    }
+    let guide = read("docs/guides/functions.md");
+    let mut examples: Vec<(&str, Vec<String>)> = Vec::new();
+    for line in guide.lines() {
+        if let Some(statement) = line.strip_suffix(';')
+            && statement.starts_with("SELECT ")
+        {
+            examples.push((statement, Vec::new()));
+        } else if let Some(row) = line.strip_prefix("-- ")
+            && let Some((_, rows)) = examples.last_mut()
+        {
+            rows.push(words(row));
+        }
+    }
+    assert!(examples.len() > 25, "{} examples", examples.len());
+    for (statement, rows) in &examples {
+        let answer = answers.get(statement);
+        assert_eq!(answer, Some(rows), "of {statement}");
+    }
+    assert_eq!(examples.len(), answers.len(), "every case is an example");
+}
