@@ -8,6 +8,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::functions;
 use crate::memory::AccountedPool;
 use crate::reduce::SeriesReduction;
+use crate::scan::NewestRows;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
 use datafusion::execution::FunctionRegistry;
@@ -189,8 +190,9 @@ impl Contexts {
     /// DataFusion's physical rules behind ours, which sees plans before partitions are settled.
     fn physical_rules(&self) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = Vec::new();
-        if self.options.series_aggregates {
+        if self.options.knows_series {
             rules.push(Arc::new(SeriesReduction));
+            rules.push(Arc::new(NewestRows));
         }
         rules.append(&mut PhysicalOptimizer::new().rules);
         rules

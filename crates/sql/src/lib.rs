@@ -61,9 +61,9 @@ pub struct SqlOptions {
     pub allow_files: bool,
     /// Directory under which COPY may read and write files where `allow_files` is not set.
     pub copy_dir: Option<PathBuf>,
-    /// Whether aggregates over series are done by the operator that knows series, and not by
-    /// DataFusion's; only a comparison of the two wants `false`.
-    pub series_aggregates: bool,
+    /// Whether plans are made with the operators that know series, and not with DataFusion's alone;
+    /// only a comparison of the two wants `false`.
+    pub knows_series: bool,
 }
 
 impl Default for SqlOptions {
@@ -73,7 +73,7 @@ impl Default for SqlOptions {
             spill_dir: None,
             allow_files: false,
             copy_dir: None,
-            series_aggregates: true,
+            knows_series: true,
         }
     }
 }

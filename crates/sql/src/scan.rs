@@ -4,11 +4,15 @@
 //! work, one step ahead of the reader; no thread waits for a slow reader, and a reader that goes
 //! away ends the scan after the step under way.
 
+mod ahead;
+mod newest;
+
+pub use newest::NewestRows;
+
 use crate::error::SqlError;
-use crate::rows::{Source, to_batch};
-use arrow::array::Array;
+use crate::rows::Source;
+use ahead::{Feed, Reader, read_ahead};
 use arrow::datatypes::SchemaRef;
-use arrow::record_batch::RecordBatch;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ColumnStatistics, DataFusionError, Result, ScalarValue, Statistics};
@@ -24,21 +28,13 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
     ReplaceChildrenOptions,
 };
-use futures::Stream;
-use marigram_engine::{
-    EngineError, Held, Holder, ScanMetrics, ScanPartition, ScanRequest, TableSnapshot,
-};
+use marigram_engine::{EngineError, ScanMetrics, ScanPartition, ScanRequest, TableSnapshot};
 use marigram_model::TimeRange;
+use newest::Windows;
 use parking_lot::Mutex;
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::task::JoinHandle;
-
-/// Most batches of one step, and bytes after which it ends before.
-const STEP_BATCHES_MAX: usize = 8;
-const STEP_BYTES_MAX: usize = 4 << 20;
 
 /// A scan of the series and times that a query asks for.
 #[derive(Debug)]
@@ -47,8 +43,9 @@ pub struct SeriesScan {
     request: ScanRequest,
     schema: SchemaRef,
     sources: Arc<[Source]>,
-    /// Whether only the predicates' own rows come, so that the estimate is an upper bound.
     description: String,
+    /// Of each partition, only so many of the newest rows are needed.
+    newest: Option<usize>,
     partitions: Mutex<Vec<Option<ScanPartition>>>,
     rows_max: u64,
     range: TimeRange,
@@ -108,6 +105,7 @@ impl SeriesScan {
             schema,
             sources: sources.into(),
             description,
+            newest: None,
             partitions: Mutex::new(partitions.into_iter().map(Some).collect()),
             rows_max,
             range,
@@ -115,6 +113,54 @@ impl SeriesScan {
             metrics: ExecutionPlanMetricsSet::new(),
             properties: Arc::new(properties),
         })
+    }
+
+    /// The same scan of which only the `rows` newest rows are needed: there may be more, in no order.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn newest(&self, rows: usize) -> Result<Self> {
+        let partitions = self
+            .snapshot
+            .scan(&self.request, Arc::clone(&self.counts))
+            .map_err(external)?;
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&self.schema)),
+            self.properties.output_partitioning().clone(),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Ok(Self {
+            snapshot: Arc::clone(&self.snapshot),
+            request: self.request.clone(),
+            schema: Arc::clone(&self.schema),
+            sources: Arc::clone(&self.sources),
+            description: format!("{}, newest={rows}", self.description),
+            newest: Some(rows),
+            partitions: Mutex::new(partitions.into_iter().map(Some).collect()),
+            rows_max: self.rows_max,
+            range: self.range,
+            counts: Arc::clone(&self.counts),
+            metrics: ExecutionPlanMetricsSet::new(),
+            properties: Arc::new(properties),
+        })
+    }
+
+    /// Where the rows of a partition come from.
+    fn feed(&self, partition: ScanPartition) -> Feed {
+        match self.newest {
+            None => Feed::Whole(partition),
+            Some(rows) => {
+                let partitions = self.properties.partitioning.partition_count() as u64;
+                let rows_max = (self.rows_max / partitions).max(1);
+                let snapshot = Arc::clone(&self.snapshot);
+                let counts = Arc::clone(&self.counts);
+                let request = &self.request;
+                Feed::Newest(Windows::new(
+                    snapshot, counts, request, &partition, self.range, rows, rows_max,
+                ))
+            }
+        }
     }
 
     /// What is read.
@@ -233,7 +279,7 @@ impl ExecutionPlan for SeriesScan {
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let reader = self.take(partition)?.map(|partition| Reader {
-            partition,
+            feed: self.feed(partition),
             schema: Arc::clone(&self.schema),
             sources: Arc::clone(&self.sources),
             snapshot: Arc::clone(&self.snapshot),
@@ -282,126 +328,4 @@ impl ExecutionPlan for SeriesScan {
         }
         Ok(Arc::new(statistics))
     }
-}
-
-/// What reads a partition; goes from step to step.
-struct Reader {
-    partition: ScanPartition,
-    schema: SchemaRef,
-    sources: Arc<[Source]>,
-    snapshot: Arc<TableSnapshot>,
-    batches_next: usize,
-    rows_left: usize,
-    baseline: BaselineMetrics,
-}
-
-/// What a step gives: batches, and the reader where there may be more.
-struct Step {
-    batches: VecDeque<(Result<RecordBatch>, Held)>,
-    reader: Option<Reader>,
-}
-
-impl Reader {
-    /// Bytes of a batch that waits for its reader, counted: the pages that it may share memory
-    /// with are given back already.
-    fn held(&self, bytes: usize) -> Held {
-        Held::counted(self.snapshot.memory(), Holder::Scan, bytes)
-    }
-
-    /// Reads a few batches: one at first, so that the first rows come soon, then more.
-    fn step(mut self) -> Step {
-        let compute = self.baseline.elapsed_compute().clone();
-        let _timer = compute.timer();
-        let mut batches = VecDeque::with_capacity(self.batches_next);
-        let shard = self.partition.shard();
-        let mut bytes = 0;
-        while batches.len() < self.batches_next && bytes < STEP_BYTES_MAX && self.rows_left > 0 {
-            let rows = match self.partition.next_rows() {
-                Ok(Some(rows)) => rows,
-                Ok(None) => {
-                    return Step {
-                        batches,
-                        reader: None,
-                    };
-                }
-                Err(error) => {
-                    batches.push_back((Err(external(error)), self.held(0)));
-                    return Step {
-                        batches,
-                        reader: None,
-                    };
-                }
-            };
-            if rows.is_empty() {
-                continue;
-            }
-            let batch = to_batch(rows, &self.schema, &self.sources, &self.snapshot, shard);
-            let batch = batch.map_err(DataFusionError::from).map(|batch| {
-                let len = batch.num_rows().min(self.rows_left);
-                self.rows_left -= len;
-                self.baseline.record_output(len);
-                batch.slice(0, len)
-            });
-            let failed = batch.is_err();
-            let batch_bytes = batch.as_ref().map_or(0, bytes_of);
-            bytes += batch_bytes;
-            batches.push_back((batch, self.held(batch_bytes)));
-            if failed {
-                return Step {
-                    batches,
-                    reader: None,
-                };
-            }
-        }
-        self.batches_next = (self.batches_next * 2).min(STEP_BATCHES_MAX);
-        let reader = (self.rows_left > 0).then_some(self);
-        Step { batches, reader }
-    }
-}
-
-/// Bytes of a batch's own rows: not of the larger buffers that its arrays may be slices of.
-fn bytes_of(batch: &RecordBatch) -> usize {
-    let columns = batch.columns().iter().map(|values| {
-        let sliced = values.to_data().get_slice_memory_size();
-        sliced.unwrap_or_else(|_| values.get_array_memory_size())
-    });
-    columns.sum()
-}
-
-struct ReadAhead {
-    ready: VecDeque<(Result<RecordBatch>, Held)>,
-    running: Option<JoinHandle<Step>>,
-    first: Option<Reader>,
-}
-
-fn start(reader: Reader) -> JoinHandle<Step> {
-    tokio::task::spawn_blocking(move || reader.step())
-}
-
-fn read_ahead(reader: Option<Reader>) -> impl Stream<Item = Result<RecordBatch>> + Send {
-    let state = ReadAhead {
-        ready: VecDeque::new(),
-        running: None,
-        first: reader,
-    };
-    futures::stream::unfold(state, |mut state| async move {
-        if let Some(reader) = state.first.take() {
-            state.running = Some(start(reader));
-        }
-        loop {
-            // From here on the batch is its reader's.
-            if let Some((batch, _)) = state.ready.pop_front() {
-                return Some((batch, state));
-            }
-            let step = match state.running.take()?.await {
-                Ok(step) => step,
-                Err(error) => {
-                    let failed = DataFusionError::ExecutionJoin(Box::new(error));
-                    return Some((Err(failed), state));
-                }
-            };
-            state.ready = step.batches;
-            state.running = step.reader.map(start);
-        }
-    })
 }

@@ -15,7 +15,7 @@ use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
 use marigram_manifest::Tombstone;
 use marigram_model::{SeriesId, TimeRange};
-use marigram_segment::{PageStats, Segment};
+use marigram_segment::{PageMeta, PageStats, Segment};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -113,6 +113,8 @@ pub(crate) struct Apart {
     group: usize,
     pages: VecDeque<PagePlan>,
     spans: Vec<Span>,
+    /// The row group's pages of each column.
+    indexes: Vec<Option<Arc<[PageMeta]>>>,
     /// Kept for its memory.
     asked: Vec<RowSpan>,
 }
@@ -131,6 +133,7 @@ impl Apart {
             group: 0,
             pages: VecDeque::new(),
             spans: Vec::new(),
+            indexes: Vec::new(),
             asked: Vec::new(),
         }
     }
@@ -192,6 +195,9 @@ impl Apart {
         };
         let number = (0, source.space());
         let GroupPlan { pages, spans } = page_plan::plan(&segment, group, number, &self.scope)?;
+        let columns = self.scope.columns.iter();
+        let indexes = columns.map(|column| segment.pages(group, column.id));
+        self.indexes = indexes.collect::<Result<_, _>>()?;
         (self.group, self.pages, self.spans) = (group, pages.into(), spans);
         Ok(())
     }
@@ -241,12 +247,8 @@ impl Apart {
         let rows = page.rows as usize;
         let asked: usize = spans.iter().map(|span| span.len()).sum();
         let range = page.range.intersect(self.scope.range);
-        let mut indexes = Vec::with_capacity(self.scope.columns.len());
-        for column in &self.scope.columns {
-            let index = segment.pages(self.group, column.id);
-            indexes.push(index.map_err(EngineError::from)?);
-        }
-        let stats: Vec<Option<&PageStats>> = indexes
+        let stats: Vec<Option<&PageStats>> = self
+            .indexes
             .iter()
             .map(|index| Some(&index.as_ref()?.get(page.page)?.stats))
             .collect();

@@ -46,7 +46,7 @@ impl Pair {
         let engine = Engine::open(Env::real(), &dir.path().join("data"), options);
         let engine = engine.expect("an engine");
         let plain = SqlOptions {
-            series_aggregates: false,
+            knows_series: false,
             ..SqlOptions::default()
         };
         let ours = SqlService::new(engine.clone(), SqlOptions::default()).expect("a service");
@@ -232,7 +232,33 @@ fn call(rng: &mut StdRng) -> String {
     call
 }
 
+/// A query of first, last or newest rows, which the last values may answer.
+fn edges(rng: &mut StdRng) -> String {
+    let conditions = match rng.random_range(0..3) {
+        0 => String::new(),
+        _ => format!("WHERE {}", condition(rng)),
+    };
+    let order = one(rng, &["DESC", "DESC", "ASC"]);
+    match rng.random_range(0..4) {
+        0 => format!(
+            "SELECT DISTINCT ON (unit) unit, time, site, a, s FROM r {conditions} \
+             ORDER BY unit, time {order}"
+        ),
+        1 => format!(
+            "SELECT unit, last(a, time), last(s, time), max(time) FROM r {conditions} GROUP BY unit"
+        ),
+        2 => format!("SELECT site, last(f, time), max(time) FROM r {conditions} GROUP BY site"),
+        _ => format!(
+            "SELECT time, unit, c AS x, s FROM r {conditions} ORDER BY time {order} LIMIT {}",
+            rng.random_range(1..40)
+        ),
+    }
+}
+
 fn query(rng: &mut StdRng) -> String {
+    if rng.random_ratio(1, 4) {
+        return edges(rng);
+    }
     let mut keys = BTreeSet::new();
     for _ in 0..rng.random_range(0..3) {
         let tag = one(
