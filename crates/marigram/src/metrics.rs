@@ -2,9 +2,10 @@
 
 use marigram_engine::EngineStatus;
 use marigram_service::Metric;
+use marigram_sql::PlanCacheUse;
 
 /// Every metric of an engine, `memory_limit` in bytes.
-pub(crate) fn of(status: &EngineStatus, memory_limit: usize) -> Vec<Metric> {
+pub(crate) fn of(status: &EngineStatus, memory_limit: usize, plans: PlanCacheUse) -> Vec<Metric> {
     let counter = |name, help, value: u64| metric(name, help, true, value as f64);
     let gauge = |name, help, value: f64| metric(name, help, false, value);
     let mut metrics = vec![
@@ -38,6 +39,21 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize) -> Vec<Metric> {
             "marigram_rows_rejected",
             "Rows refused since start.",
             status.rows_rejected,
+        ),
+        counter(
+            "marigram_plan_cache_hits",
+            "Statements since start whose plan was kept from before.",
+            plans.hits,
+        ),
+        counter(
+            "marigram_plan_cache_misses",
+            "Statements since start that were planned.",
+            plans.misses,
+        ),
+        gauge(
+            "marigram_plan_cache_plans",
+            "Plans of statements that are kept.",
+            plans.plans as f64,
         ),
         gauge(
             "marigram_wal_bytes",

@@ -250,7 +250,8 @@ impl Status for Marigram {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        metrics::of(&self.engine.status(), self.engine.memory().limit())
+        let memory_limit = self.engine.memory().limit();
+        metrics::of(&self.engine.status(), memory_limit, self.sql.plan_cache())
     }
 
     fn take_memory(&self, bytes: usize) -> bool {

@@ -22,6 +22,7 @@ mod error;
 mod functions;
 mod memory;
 mod parse;
+mod plan_cache;
 mod predicate;
 mod prepared;
 mod reduce;
@@ -42,6 +43,7 @@ mod words;
 mod workers;
 
 pub use error::SqlError;
+pub use plan_cache::PlanCacheUse;
 pub use service::SqlService;
 pub use session::POSTGRES_VERSION;
 pub use types::{ROLE_KEY, arrow_schema};

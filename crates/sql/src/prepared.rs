@@ -1,6 +1,7 @@
 //! A statement that was parsed and planned once.
 
 use crate::error::{SqlError, SqlResult};
+use crate::plan_cache::are_current;
 use crate::statement::Command;
 use crate::table::SeriesTable;
 use arrow::array::{Array, ArrayRef};
@@ -84,11 +85,7 @@ impl PreparedStatement {
 
     /// Whether the tables of the plan are still those that it was made for.
     pub fn is_current(&self, engine: &Engine) -> bool {
-        self.tables.iter().all(|known| {
-            engine
-                .table(&known.database, &known.name)
-                .is_ok_and(|now| Arc::ptr_eq(&now, known) || *now == **known)
-        })
+        are_current(&self.tables, engine)
     }
 
     /// The parameters as the plan takes them.
@@ -162,7 +159,10 @@ fn limits_of(plan: &LogicalPlan) -> SqlResult<Vec<String>> {
 }
 
 /// The engine's tables that a plan reads or writes.
-fn tables_of(plan: &LogicalPlan) -> SqlResult<Vec<Arc<TableSchema>>> {
+///
+/// # Errors
+/// DataFusion's, of plans that cannot be walked through.
+pub fn tables_of(plan: &LogicalPlan) -> datafusion::common::Result<Vec<Arc<TableSchema>>> {
     let mut tables = Vec::new();
     let mut note = |source: &Arc<dyn TableSource>| {
         let table = source

@@ -3,6 +3,7 @@
 use crate::context::Contexts;
 use crate::copy::{self, CopyToTsFile, FileUse};
 use crate::error::{SqlError, SqlResult, nearest};
+use crate::plan_cache::{PlanCache, PlanCacheUse, may_be_kept};
 use crate::prepared::PreparedStatement;
 use crate::statement::{Command, CopyFrom, Show, Target};
 use crate::workers::{Outlet, Workers};
@@ -36,6 +37,7 @@ struct Inner {
     engine: Engine,
     options: SqlOptions,
     contexts: Contexts,
+    plans: PlanCache,
     workers: Workers,
 }
 
@@ -72,9 +74,30 @@ impl SqlService {
                 engine,
                 options,
                 contexts,
+                plans: PlanCache::default(),
                 workers,
             }),
         })
+    }
+
+    /// How often plans of statements were found.
+    pub fn plan_cache(&self) -> PlanCacheUse {
+        self.inner.plans.usage()
+    }
+
+    /// Answers a statement whose plan is there; `None` for others.
+    async fn known(&self, session: &Session, sql: &str) -> Result<Option<Answer>> {
+        let engine = &self.inner.engine;
+        let Some(plan) = self.inner.plans.get(engine, &session.database, sql) else {
+            return Ok(None);
+        };
+        let (inner, settings) = (Arc::clone(&self.inner), session.clone());
+        let work = move |out: Outlet| async move {
+            let state = inner.contexts.state(&settings)?;
+            rows(&state, &plan, out).await
+        };
+        let timeout = session.statement_timeout;
+        Ok(Some(self.inner.workers.answer(timeout, sql, work).await?))
     }
 
     /// Carries out a command that is no plan; `None` for a plan.
@@ -403,6 +426,7 @@ impl Inner {
         self: Arc<Self>,
         session: Session,
         command: Command,
+        sql: &str,
         out: Outlet,
     ) -> SqlResult<()> {
         let state = self.contexts.state(&session)?;
@@ -412,8 +436,10 @@ impl Inner {
                 if let Some(copy) = CopyToTsFile::of(&statement, &self.options)? {
                     return self.copy_to_tsfile(&session, &state, &copy, out).await;
                 }
+                self.plans.miss();
                 let plan = self.plan(&state, &session, *statement).await?;
-                self.carry_out(state, plan, out).await
+                let sql = Some((session.database.as_str(), sql));
+                self.carry_out(state, plan, sql, out).await
             }
             other => {
                 let message = format!("{other:?} was not carried out");
@@ -471,22 +497,23 @@ impl Inner {
         }
     }
 
-    /// Carries out a plan and tells its answer.
+    /// Carries out a plan and tells its answer. `sql` is the database and the text of a statement
+    /// that is nothing but this plan.
     async fn carry_out(
         self: Arc<Self>,
         state: SessionState,
         plan: LogicalPlan,
+        sql: Option<(&str, &str)>,
         out: Outlet,
     ) -> SqlResult<()> {
         match self.kind(&plan)? {
             Kind::Rows => {
-                let physical = physical(&state, &plan).await?;
-                let mut rows = execute_stream(physical, state.task_ctx())?;
-                out.schema(rows.schema()).await?;
-                while let Some(batch) = rows.next().await {
-                    out.batch(batch?).await?;
+                let kept = sql.is_some_and(|(_, sql)| may_be_kept(sql, &plan).unwrap_or(false));
+                let optimized = Arc::new(state.optimize(&plan)?);
+                if let Some((database, sql)) = sql.filter(|_| kept) {
+                    self.plans.put(database, sql, &optimized)?;
                 }
-                Ok(())
+                rows(&state, &optimized, out).await
             }
             kind @ (Kind::Insert | Kind::Copy) => {
                 let physical = physical(&state, &plan).await?;
@@ -526,6 +553,18 @@ impl Inner {
     }
 }
 
+/// Carries out an optimized plan and tells its rows.
+async fn rows(state: &SessionState, optimized: &LogicalPlan, out: Outlet) -> SqlResult<()> {
+    let planner = state.query_planner();
+    let physical = planner.create_physical_plan(optimized, state).await?;
+    let mut rows = execute_stream(physical, state.task_ctx())?;
+    out.schema(rows.schema()).await?;
+    while let Some(batch) = rows.next().await {
+        out.batch(batch?).await?;
+    }
+    Ok(())
+}
+
 async fn physical(state: &SessionState, plan: &LogicalPlan) -> SqlResult<Arc<dyn ExecutionPlan>> {
     Ok(state.create_physical_plan(plan).await?)
 }
@@ -558,6 +597,9 @@ impl Query for SqlService {
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
+        if let Some(answer) = self.known(session, statement).await? {
+            return Ok(answer);
+        }
         let wrong = |error: SqlError| error.into_service(statement);
         let command = parse::parse(statement).map_err(wrong)?;
         if let Some(answer) = self.direct(session, &command).await.map_err(wrong)? {
@@ -565,7 +607,10 @@ impl Query for SqlService {
         }
         let (inner, settings) = (Arc::clone(&self.inner), session.clone());
         let timeout = session.statement_timeout;
-        let work = move |out: Outlet| inner.carry_out_parsed(settings, command, out);
+        let sql = statement.to_owned();
+        let work = move |out: Outlet| async move {
+            inner.carry_out_parsed(settings, command, &sql, out).await
+        };
         self.inner.workers.answer(timeout, statement, work).await
     }
 
@@ -616,7 +661,9 @@ impl Query for SqlService {
         settings.database.clone_from(&known.database);
         if let command @ Command::CopyFrom(_) = known.command.clone() {
             let inner = Arc::clone(&self.inner);
-            let work = move |out: Outlet| inner.carry_out_parsed(settings, command, out);
+            let work = move |out: Outlet| async move {
+                inner.carry_out_parsed(settings, command, "", out).await
+            };
             let timeout = session.statement_timeout;
             return self.inner.workers.answer(timeout, &sql, work).await;
         }
@@ -642,11 +689,18 @@ impl Query for SqlService {
             ));
         };
         let values = current.bind(&parameters).map_err(wrong)?;
+        if parameters.is_empty()
+            && let Some(answer) = self.known(&settings, &sql).await?
+        {
+            return Ok(answer);
+        }
         let inner = Arc::clone(&self.inner);
+        let text = parameters.is_empty().then(|| sql.clone());
         let work = move |out: Outlet| async move {
             let state = inner.contexts.state(&settings)?;
             let plan = plan.with_param_values(values)?;
-            inner.carry_out(state, plan, out).await
+            let text = text.as_deref().map(|sql| (settings.database.as_str(), sql));
+            inner.carry_out(state, plan, text, out).await
         };
         self.inner
             .workers

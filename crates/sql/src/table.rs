@@ -41,7 +41,8 @@ pub struct SeriesTable {
     schema: Arc<TableSchema>,
     arrow: SchemaRef,
     now: Expr,
-    snapshot: Mutex<(Start, Weak<TableSnapshot>)>,
+    /// Snapshots of statements that are being planned or carried out.
+    snapshots: Mutex<Vec<(Start, Weak<TableSnapshot>)>>,
 }
 
 impl SeriesTable {
@@ -54,7 +55,7 @@ impl SeriesTable {
             schema,
             arrow,
             now,
-            snapshot: Mutex::new((None, Weak::new())),
+            snapshots: Mutex::default(),
         }
     }
 
@@ -65,11 +66,12 @@ impl SeriesTable {
 
     /// The snapshot of the statement that began at `start`.
     fn snapshot(&self, start: Start) -> Result<Arc<TableSnapshot>> {
-        let mut held = self.snapshot.lock();
-        if held.0 == start
-            && start.is_some()
-            && let Some(snapshot) = held.1.upgrade()
-        {
+        let mut held = self.snapshots.lock();
+        held.retain(|(_, snapshot)| snapshot.strong_count() > 0);
+        let known = held
+            .iter()
+            .find(|known| known.0 == start && start.is_some());
+        if let Some(snapshot) = known.and_then(|(_, snapshot)| snapshot.upgrade()) {
             return Ok(snapshot);
         }
         let snapshot = self
@@ -86,7 +88,7 @@ impl SeriesTable {
             )));
         }
         let snapshot = Arc::new(snapshot);
-        *held = (start, Arc::downgrade(&snapshot));
+        held.push((start, Arc::downgrade(&snapshot)));
         Ok(snapshot)
     }
 }

@@ -350,3 +350,44 @@ fn compactions_are_shown_with_what_they_did() {
         assert_eq!(named, [("table", "done", "2")], "{shown:?}");
     });
 }
+
+#[test]
+fn a_statement_is_planned_once_and_never_answers_from_the_past() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done("CREATE TABLE t (time TIMESTAMP, dev STRING TAG, x DOUBLE)")
+            .await;
+        let count = "SELECT count(*), sum(x) FROM t";
+        for at in 1..=3 {
+            db.done(&format!("INSERT INTO t VALUES ({at}, 'a', {at})"))
+                .await;
+            let rows = db.rows(count).await;
+            assert_eq!(rows[0][0], at.to_string(), "data are looked at anew");
+        }
+        let usage = db.sql.plan_cache();
+        assert_eq!((usage.hits, usage.plans), (2, 1));
+        // What depends on the moment, or on what is not a table of ours, is planned each time.
+        for sql in [
+            "SELECT count(*) FROM t WHERE time < now()",
+            "SELECT random() < 2",
+            "SELECT count(*) FROM information_schema.tables",
+            "EXPLAIN SELECT count(*) FROM t",
+        ] {
+            db.rows(sql).await;
+            db.rows(sql).await;
+        }
+        assert_eq!(db.sql.plan_cache().hits, 2);
+        // Another table of the same name is another table.
+        db.done("DROP TABLE t").await;
+        assert!(db.sql.execute(&mut db.session, count).await.is_err());
+        db.done("CREATE TABLE t (time TIMESTAMP, dev STRING TAG, x BIGINT)")
+            .await;
+        assert_eq!(db.rows(count).await, [["0", "NULL"]]);
+        db.done("ALTER TABLE t ADD COLUMN y DOUBLE").await;
+        assert_eq!(db.rows("SELECT * FROM t").await, Vec::<Vec<String>>::new());
+        for at in 0..1000 {
+            db.rows(&format!("SELECT count(*) + {at} FROM t")).await;
+        }
+        assert_eq!(db.sql.plan_cache().plans, 256);
+    });
+}
