@@ -247,10 +247,10 @@ pub(crate) fn read_delta<T: Integer>(reader: &mut Reader<'_>, count: usize) -> R
     for len in block_lens(count - 1) {
         if let Some(step) = read_constant(reader)? {
             let step = T::Lane::narrow(step as u64).times(narrow);
-            let from = last;
-            let numbers = 1..=len as u64;
-            values.extend(numbers.map(|at| T::value(from.plus(step.times(T::Lane::narrow(at))))));
-            last = from.plus(step.times(T::Lane::narrow(len as u64)));
+            let first = last.plus(step);
+            let numbers = 0..len as u64;
+            values.extend(numbers.map(|at| T::value(first.plus(step.times(T::Lane::narrow(at))))));
+            last = last.plus(step.times(T::Lane::narrow(len as u64)));
             continue;
         }
         let steps = &mut steps[..len];

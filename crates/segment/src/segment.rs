@@ -10,9 +10,17 @@ use arrow_array::ArrayRef;
 use marigram_codec::{Header, frame};
 use marigram_env::{File, FileSystem};
 use marigram_model::{ColumnId, FieldType, SeriesRun, TableId};
+use std::cell::RefCell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+
+/// Pages up to this size are read into memory that each thread keeps.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
+thread_local! {
+    static KEPT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// An open segment. Opening reads and checks the footer; directories and page indexes are read and
 /// checked when first asked for, and kept. Share it in an `Arc`.
@@ -222,6 +230,17 @@ impl Segment {
         column: ColumnId,
         page: usize,
     ) -> Result<(PageMeta, FieldType, Vec<u8>), SegmentError> {
+        let (meta, kind) = self.page(row_group, column, page)?;
+        let bytes = self.read(meta.offset, meta.bytes)?;
+        Ok((meta, kind, bytes))
+    }
+
+    fn page(
+        &self,
+        row_group: usize,
+        column: ColumnId,
+        page: usize,
+    ) -> Result<(PageMeta, FieldType), SegmentError> {
         let pages = self
             .pages(row_group, column)?
             .zip(self.column(row_group, column));
@@ -231,9 +250,7 @@ impl Segment {
                 format!("row group {row_group} has no column {column}"),
             )
         })?;
-        let meta = pages[page].clone();
-        let bytes = self.read(meta.offset, meta.bytes)?;
-        Ok((meta, kind, bytes))
+        Ok((pages[page].clone(), kind))
     }
 
     /// Reads a page and checks it, without decoding it.
@@ -263,9 +280,33 @@ impl Segment {
         column: ColumnId,
         page: usize,
     ) -> Result<ArrayRef, SegmentError> {
-        let (meta, kind, bytes) = self.page_bytes(row_group, column, page)?;
-        decode_page(&bytes, kind, meta.rows as usize)
+        let (meta, kind) = self.page(row_group, column, page)?;
+        let decode = |bytes: &[u8]| decode_page(bytes, kind, meta.rows as usize);
+        self.with_bytes(meta.offset, meta.bytes, decode)?
             .map_err(|damage| damage.at(&self.path, meta.offset))
+    }
+
+    /// Reads bytes into memory that the thread keeps, and shows them to `see`: what is decoded at
+    /// once needs no memory of its own.
+    fn with_bytes<T>(
+        &self,
+        offset: u64,
+        bytes: u32,
+        see: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, SegmentError> {
+        let len = bytes as usize;
+        if len > KEPT_BYTES_MAX {
+            return Ok(see(&self.read(offset, bytes)?));
+        }
+        KEPT.with_borrow_mut(|kept| {
+            if kept.len() < len {
+                kept.resize(len.next_power_of_two(), 0);
+            }
+            self.file
+                .read_exact_at(&mut kept[..len], offset)
+                .map_err(|source| SegmentError::io(&self.path, source))?;
+            Ok(see(&kept[..len]))
+        })
     }
 
     /// A page's encoding, compressor and sizes.

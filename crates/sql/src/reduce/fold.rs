@@ -8,12 +8,14 @@
 mod counts;
 mod edges;
 mod foreign;
+mod moments;
 mod number;
 mod numbers;
 
 pub use counts::Counts;
 pub use edges::{Edges, Side};
 pub use foreign::Foreign;
+pub use moments::Moments;
 pub use number::{F32, F64, I32, I64, Time, U64};
 pub use numbers::{Asked, Numbers};
 
@@ -58,6 +60,13 @@ pub enum Answer {
     Min,
     /// Greatest value.
     Max,
+    /// Variance, of a sample or not, or its root.
+    Spread {
+        /// Whether of a sample: divided by one less.
+        sample: bool,
+        /// Whether its root.
+        root: bool,
+    },
     /// The only thing that the fold knows.
     Value,
 }

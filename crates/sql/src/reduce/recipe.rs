@@ -4,7 +4,8 @@ mod calls;
 mod keys;
 
 use super::fold::{
-    Answer, Asked, Counts, Edges, F32, F64, Fold, Foreign, I32, I64, Numbers, Side, Time, U64,
+    Answer, Asked, Counts, Edges, F32, F64, Fold, Foreign, I32, I64, Moments, Numbers, Side, Time,
+    U64,
 };
 use crate::functions::Buckets;
 use crate::rows::Source;
@@ -92,6 +93,8 @@ pub enum Make {
     Values,
     /// Numbers of a type.
     Numbers(NumberType, DataType, Asked),
+    /// Variance of numbers of a type.
+    Moments(NumberType),
     /// First or last value by time; whether a null is one.
     Edges(Side, bool, DataType),
     /// A function that is not ours, with the types of its arguments; whether it has a FILTER.
@@ -120,6 +123,13 @@ impl Spec {
             Make::Foreign(call, kinds, filtered) => {
                 Box::new(Foreign::new(call, kinds.clone(), *filtered)?)
             }
+            Make::Moments(number) => match number {
+                NumberType::I32 => Box::new(Moments::<I32>::new()),
+                NumberType::I64 | NumberType::Time => Box::new(Moments::<I64>::new()),
+                NumberType::U64 => Box::new(Moments::<U64>::new()),
+                NumberType::F32 => Box::new(Moments::<F32>::new()),
+                NumberType::F64 => Box::new(Moments::<F64>::new()),
+            },
             Make::Numbers(number, kind, asked) => {
                 let kind = kind.clone();
                 match number {

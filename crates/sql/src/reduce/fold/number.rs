@@ -14,6 +14,19 @@ use std::sync::Arc;
 /// one before.
 const LANES: usize = 8;
 
+/// The sum of what `of` makes of each value.
+fn in_lanes<T>(values: &[T], of: impl Fn(&T) -> f64) -> f64 {
+    let mut lanes = [0.0; LANES];
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane += of(value);
+        }
+    }
+    let rest = rest.iter().fold(0.0, |sum, value| sum + of(value));
+    lanes.iter().fold(rest, |sum, lane| sum + lane)
+}
+
 /// A type of numbers.
 pub trait Number: Debug + Send + 'static {
     /// As Arrow has it.
@@ -37,6 +50,9 @@ pub trait Number: Debug + Send + 'static {
 
     /// A statistic that is a sum.
     fn sum_of(value: &FieldValue) -> Option<Self::Sum>;
+
+    /// Sum of the squares of the differences from `mean`.
+    fn squares(values: &[Self::Native], mean: f64) -> f64;
 
     /// A sum for a mean.
     fn to_f64(sum: Self::Sum) -> f64;
@@ -79,6 +95,13 @@ macro_rules! integer_extremes {
 
         fn to_f64(sum: i128) -> f64 {
             sum as f64
+        }
+
+        fn squares(values: &[Self::Native], mean: f64) -> f64 {
+            in_lanes(values, |value| {
+                let difference = *value as f64 - mean;
+                difference * difference
+            })
         }
     };
 }
@@ -245,15 +268,14 @@ macro_rules! float {
             type Sum = f64;
 
             fn sum(values: &[$native]) -> f64 {
-                let mut lanes = [0.0; LANES];
-                let (chunks, rest) = values.as_chunks::<LANES>();
-                for chunk in chunks {
-                    for (lane, value) in lanes.iter_mut().zip(chunk) {
-                        *lane += f64::from(*value);
-                    }
-                }
-                let rest = rest.iter().fold(0.0, |sum, value| sum + f64::from(*value));
-                lanes.iter().fold(rest, |sum, lane| sum + lane)
+                in_lanes(values, |value| f64::from(*value))
+            }
+
+            fn squares(values: &[$native], mean: f64) -> f64 {
+                in_lanes(values, |value| {
+                    let difference = f64::from(*value) - mean;
+                    difference * difference
+                })
             }
 
             // As in PostgreSQL, NaN is greater than every number.

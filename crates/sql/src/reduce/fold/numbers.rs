@@ -41,7 +41,7 @@ impl Asked {
             Answer::Sum | Answer::Avg => self.sum = true,
             Answer::Min => self.min = true,
             Answer::Max => self.max = true,
-            Answer::Count | Answer::Value => {}
+            Answer::Count | Answer::Value | Answer::Spread { .. } => {}
         }
     }
 }
@@ -98,6 +98,37 @@ impl<N: Number> Numbers<N> {
         let array: PrimitiveArray<N::Arrow> = all.collect();
         Arc::new(array.with_data_type(self.kind.clone()))
     }
+}
+
+/// Shows each slice of values that are not null, with the slot whose they are.
+pub(super) fn each_slice<N: Number>(
+    rows: Rows<'_>,
+    mut see: impl FnMut(usize, &[N::Native]),
+) -> Result<()> {
+    let [values] = rows.args else {
+        return internal_err!("numbers are folded of one argument");
+    };
+    let Some(values) = values else { return Ok(()) };
+    let Some(values) = values.as_primitive_opt::<N::Arrow>() else {
+        return internal_err!("values of {} are folded as others", values.data_type());
+    };
+    let all: &[N::Native] = values.values();
+    let nulls = values.nulls().filter(|nulls| nulls.null_count() > 0);
+    for stretch in rows.stretches {
+        let (start, end) = (stretch.start as usize, stretch.end as usize);
+        let slot = stretch.slot as usize;
+        match nulls {
+            None => see(slot, &all[start..end]),
+            Some(nulls) => {
+                let bits = nulls.validity();
+                let offset = nulls.offset() + start;
+                for (from, to) in BitSliceIterator::new(bits, offset, end - start) {
+                    see(slot, &all[start + from..start + to]);
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 impl<N: Number> Fold for Numbers<N> {
@@ -157,30 +188,7 @@ impl<N: Number> Fold for Numbers<N> {
     }
 
     fn take_rows(&mut self, rows: Rows<'_>) -> Result<()> {
-        let [values] = rows.args else {
-            return internal_err!("numbers are folded of one argument");
-        };
-        let Some(values) = values else { return Ok(()) };
-        let Some(values) = values.as_primitive_opt::<N::Arrow>() else {
-            return internal_err!("values of {} are folded as others", values.data_type());
-        };
-        let all: &[N::Native] = values.values();
-        let nulls = values.nulls().filter(|nulls| nulls.null_count() > 0);
-        for stretch in rows.stretches {
-            let (start, end) = (stretch.start as usize, stretch.end as usize);
-            let slot = stretch.slot as usize;
-            match nulls {
-                None => self.add(slot, &all[start..end]),
-                Some(nulls) => {
-                    let bits = nulls.validity();
-                    let offset = nulls.offset() + start;
-                    for (from, to) in BitSliceIterator::new(bits, offset, end - start) {
-                        self.add(slot, &all[start + from..start + to]);
-                    }
-                }
-            }
-        }
-        Ok(())
+        each_slice::<N>(rows, |slot, values| self.add(slot, values))
     }
 
     fn merge(&mut self, other: Box<dyn Fold>, from: &[u32], to: &[u32]) -> Result<()> {
@@ -223,7 +231,9 @@ impl<N: Number> Fold for Numbers<N> {
             }
             Answer::Min => self.natives(&self.min, slots),
             Answer::Max => self.natives(&self.max, slots),
-            Answer::Value => return internal_err!("numbers have no one value"),
+            Answer::Value | Answer::Spread { .. } => {
+                return internal_err!("numbers do not tell {answer:?}");
+            }
         })
     }
 

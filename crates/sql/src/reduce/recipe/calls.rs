@@ -73,6 +73,22 @@ impl Reading<'_> {
             ("avg", [_]) => Answer::Avg,
             ("min", [_]) => Answer::Min,
             ("max", [_]) => Answer::Max,
+            ("var", [_]) => Answer::Spread {
+                sample: true,
+                root: false,
+            },
+            ("var_pop", [_]) => Answer::Spread {
+                sample: false,
+                root: false,
+            },
+            ("stddev", [_]) => Answer::Spread {
+                sample: true,
+                root: true,
+            },
+            ("stddev_pop", [_]) => Answer::Spread {
+                sample: false,
+                root: true,
+            },
             ("first", [value, time]) if self.is_time(time) => {
                 return self.edge(call, Side::First, false, value);
             }
@@ -96,7 +112,9 @@ impl Reading<'_> {
         let expected = match (answer, number) {
             (Answer::Min | Answer::Max, _) => kind.clone(),
             (_, NumberType::Time) => return Ok(None),
-            (Answer::Avg, _) | (_, NumberType::F32 | NumberType::F64) => DataType::Float64,
+            (Answer::Avg | Answer::Spread { .. }, _) | (_, NumberType::F32 | NumberType::F64) => {
+                DataType::Float64
+            }
             (_, NumberType::U64) => DataType::UInt64,
             (_, NumberType::I32 | NumberType::I64) => DataType::Int64,
         };
@@ -104,12 +122,23 @@ impl Reading<'_> {
             return Ok(None);
         }
         let arg = self.arg(arg, filter)?;
+        let moments = matches!(answer, Answer::Spread { .. });
         let known = self.folds.iter().position(|spec| {
-            spec.args == [arg] && matches!(&spec.make, Make::Numbers(known, ..) if *known == number)
+            let same = match spec.make {
+                Make::Numbers(known, ..) => known == number && !moments,
+                Make::Moments(known) => known == number && moments,
+                _ => false,
+            };
+            same && spec.args == [arg]
         });
         let fold = known.unwrap_or_else(|| {
+            let make = if moments {
+                Make::Moments(number)
+            } else {
+                Make::Numbers(number, kind, Asked::default())
+            };
             self.folds.push(Spec {
-                make: Make::Numbers(number, kind, Asked::default()),
+                make,
                 args: vec![arg],
             });
             self.folds.len() - 1
@@ -148,7 +177,7 @@ impl Reading<'_> {
                 && match known.make {
                     Make::Rows => spec.args.is_empty(),
                     Make::Values | Make::Numbers(..) => !spec.args.is_empty(),
-                    Make::Edges(..) | Make::Foreign(..) => false,
+                    Make::Moments(_) | Make::Edges(..) | Make::Foreign(..) => false,
                 }
         });
         let fold = known.unwrap_or_else(|| {
