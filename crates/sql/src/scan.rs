@@ -149,7 +149,7 @@ impl SeriesScan {
     /// Where the rows of a partition come from.
     fn feed(&self, partition: ScanPartition) -> Feed {
         match self.newest {
-            None => Feed::Whole(partition),
+            None => Feed::Whole(Box::new(partition)),
             Some(rows) => {
                 let partitions = self.properties.partitioning.partition_count() as u64;
                 let rows_max = (self.rows_max / partitions).max(1);

@@ -20,6 +20,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
+use keys::Keys;
 use marigram_model::TagType;
 use std::sync::Arc;
 
@@ -260,7 +261,12 @@ impl Recipe {
             return Ok(None);
         };
         let mut reading = Reading::new(&scan);
-        let Some((keys, tags, buckets)) = reading.keys(&below.keys)? else {
+        let Some(Keys {
+            list: keys,
+            tags,
+            buckets,
+        }) = reading.keys(&below.keys)?
+        else {
             return Ok(None);
         };
         let predicate = match &below.predicate {
@@ -269,7 +275,7 @@ impl Recipe {
         };
         for (at, call) in first.aggr_expr().iter().enumerate() {
             let call = Call {
-                call,
+                function: call,
                 args: &below.args[at],
                 orders: &below.orders[at],
                 filter: below.filters[at].as_ref(),
@@ -381,7 +387,7 @@ struct Reading<'a> {
 
 /// An aggregate call in terms of the scan.
 struct Call<'a> {
-    call: &'a Arc<AggregateFunctionExpr>,
+    function: &'a Arc<AggregateFunctionExpr>,
     args: &'a [Expr],
     orders: &'a [PhysicalSortExpr],
     filter: Option<&'a Expr>,

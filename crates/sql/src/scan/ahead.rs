@@ -22,7 +22,7 @@ const STEP_BYTES_MAX: usize = 4 << 20;
 /// Where a partition's rows come from.
 pub(super) enum Feed {
     /// All of them, in order.
-    Whole(ScanPartition),
+    Whole(Box<ScanPartition>),
     /// The newest first, until there are enough.
     Newest(Windows),
 }

@@ -54,7 +54,7 @@ impl Windows {
     ) -> Self {
         let mut shards = vec![RoaringBitmap::new(); request.selection.shards.len()];
         if let Some(series) = shards.get_mut(partition.shard()) {
-            *series = partition.series().clone();
+            series.clone_from(partition.series());
         }
         let request = ScanRequest {
             selection: SeriesSelection { shards },

@@ -108,7 +108,7 @@ impl Fold for Foreign {
             let part = |array: &ArrayRef| array.slice(start as usize, (end - start) as usize);
             let mut part: Vec<ArrayRef> = arrays.iter().map(part).collect();
             let filter = if self.filtered { part.pop() } else { None };
-            let filter = filter.as_ref().map(|filter| filter.as_boolean());
+            let filter = filter.as_ref().map(AsArray::as_boolean);
             self.accumulator
                 .update_batch(&part, &self.groups, filter, self.slots)?;
             start = end;

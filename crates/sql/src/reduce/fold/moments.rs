@@ -27,7 +27,7 @@ struct Moment {
 }
 
 impl Moment {
-    /// Chan, Golub and LeVeque's pairwise form.
+    /// The pairwise form of Chan, Golub and `LeVeque`.
     fn add(&mut self, other: Self) {
         let count = self.count + other.count;
         if other.count == 0.0 {

@@ -13,9 +13,9 @@ use std::sync::Arc;
 impl Reading<'_> {
     /// Adds a call; `false` where it cannot be done here.
     pub(super) fn call(&mut self, call: &Call<'_>) -> Result<bool> {
-        let own = if call.call.is_distinct() {
+        let own = if call.function.is_distinct() {
             None
-        } else if call.orders.is_empty() && !call.call.ignore_nulls() {
+        } else if call.orders.is_empty() && !call.function.ignore_nulls() {
             self.own(call)?
         } else {
             self.ordered(call)?
@@ -32,7 +32,7 @@ impl Reading<'_> {
     /// `first_value` and `last_value` in the order of time, as DISTINCT ON becomes. What rows are
     /// grouped by orders nothing.
     fn ordered(&mut self, call: &Call<'_>) -> Result<Option<From>> {
-        let first = match call.call.fun().name() {
+        let first = match call.function.fun().name() {
             "first_value" => true,
             "last_value" => false,
             _ => return Ok(None),
@@ -52,7 +52,7 @@ impl Reading<'_> {
         } else {
             Side::First
         };
-        let nulls = !call.call.ignore_nulls();
+        let nulls = !call.function.ignore_nulls();
         if nulls && call.filter.is_some() {
             return Ok(None);
         }
@@ -67,7 +67,7 @@ impl Reading<'_> {
     /// A call of a function that is ours, and its fold.
     fn own(&mut self, call: &Call<'_>) -> Result<Option<From>> {
         let (args, filter) = (call.args, call.filter);
-        let answer = match (call.call.fun().name(), args) {
+        let answer = match (call.function.fun().name(), args) {
             ("count", [arg]) => return self.count(arg, filter),
             ("sum", [_]) => Answer::Sum,
             ("avg", [_]) => Answer::Avg,
@@ -118,7 +118,7 @@ impl Reading<'_> {
             (_, NumberType::U64) => DataType::UInt64,
             (_, NumberType::I32 | NumberType::I64) => DataType::Int64,
         };
-        if *call.call.field().data_type() != expected {
+        if *call.function.field().data_type() != expected {
             return Ok(None);
         }
         let arg = self.arg(arg, filter)?;
@@ -201,7 +201,7 @@ impl Reading<'_> {
             return Ok(Some(From::Key(key)));
         }
         let kind = value.data_type(&self.scan.schema())?;
-        if *call.call.field().data_type() != kind {
+        if *call.function.field().data_type() != kind {
             return Ok(None);
         }
         let arg = self.arg(value, call.filter)?;
@@ -221,7 +221,7 @@ impl Reading<'_> {
             .map(|arg| self.arg(arg, None))
             .collect::<Result<Vec<_>>>()?;
         self.folds.push(Spec {
-            make: Make::Foreign(Arc::clone(call.call), kinds, call.filter.is_some()),
+            make: Make::Foreign(Arc::clone(call.function), kinds, call.filter.is_some()),
             args,
         });
         Ok(self.folds.len() - 1)

@@ -12,13 +12,17 @@ use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 
+/// What rows are grouped by.
+pub(super) struct Keys {
+    pub(super) list: Vec<Key>,
+    pub(super) tags: Option<Tags>,
+    pub(super) buckets: Option<Buckets>,
+}
+
 impl Reading<'_> {
     /// The keys; `None` where one is neither over tags alone nor a bucket of time, or there are two
     /// different buckets.
-    pub(super) fn keys(
-        &self,
-        exprs: &[Expr],
-    ) -> Result<Option<(Vec<Key>, Option<Tags>, Option<Buckets>)>> {
+    pub(super) fn keys(&self, exprs: &[Expr]) -> Result<Option<Keys>> {
         let (mut keys, mut over_tags) = (Vec::new(), Vec::new());
         let mut bucket: Option<(&Expr, Buckets)> = None;
         for expr in exprs {
@@ -41,7 +45,11 @@ impl Reading<'_> {
             [] => None,
             exprs => Some(self.tags(exprs)?),
         };
-        Ok(Some((keys, tags, bucket.map(|(_, buckets)| buckets))))
+        Ok(Some(Keys {
+            list: keys,
+            tags,
+            buckets: bucket.map(|(_, buckets)| buckets),
+        }))
     }
 
     /// Whether all that an expression depends on are tags.
