@@ -6,7 +6,7 @@ use crate::rows::tag_array;
 use arrow::array::ArrayRef;
 use arrow::datatypes::Schema;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::{DataFusionError, Result, exec_err};
 use datafusion::logical_expr::EmitTo;
 use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
@@ -209,8 +209,12 @@ impl Slots {
     }
 
     /// The slot of a group and the start of a bucket (which is of no account without buckets).
-    pub fn slot(&mut self, group: u32, start: i64) -> u32 {
-        match self {
+    ///
+    /// # Errors
+    /// If the bucket is not between the times that the slots are for: a file has rows at times that
+    /// its index does not tell.
+    pub fn slot(&mut self, group: u32, start: i64) -> Result<u32> {
+        Ok(match self {
             Self::Groups { .. } => group,
             Self::LaidOut {
                 first,
@@ -218,14 +222,21 @@ impl Slots {
                 buckets,
                 ..
             } => {
-                let bucket = (start - *first) / *width;
-                group * *buckets as u32 + bucket as u32
+                let since = start.checked_sub(*first);
+                let bucket = since.and_then(|since| u32::try_from(since / *width).ok());
+                let bucket = bucket.filter(|bucket| (*bucket as usize) < *buckets);
+                let Some(bucket) = bucket else {
+                    return exec_err!(
+                        "rows lie at times that the index of their file does not tell"
+                    );
+                };
+                group * *buckets as u32 + bucket
             }
             Self::Made { places, keys } => *places.entry((group, start)).or_insert_with(|| {
                 keys.push((group, start));
                 keys.len() as u32 - 1
             }),
-        }
+        })
     }
 
     /// Group and start of the bucket of a slot.

@@ -108,13 +108,11 @@ impl Taken {
         let from: Vec<u32> = (0..other.present.len() as u32)
             .filter(|slot| other.present[*slot as usize])
             .collect();
-        let to: Vec<u32> = from
-            .iter()
-            .map(|slot| {
-                let (group, start) = other.slots.key(*slot);
-                self.slots.slot(group, start)
-            })
-            .collect();
+        let to = from.iter().map(|slot| {
+            let (group, start) = other.slots.key(*slot);
+            self.slots.slot(group, start)
+        });
+        let to = to.collect::<Result<Vec<u32>>>()?;
         self.grow();
         for slot in &to {
             self.present[*slot as usize] = true;
@@ -195,10 +193,8 @@ impl Worker {
         }
         let mut slots: Vec<(u32, u32)> = Vec::with_capacity(1);
         for span in outline.spans {
-            let slot = self
-                .taken
-                .slots
-                .slot(self.members.group(span.series), start);
+            let group = self.members.group(span.series);
+            let slot = self.taken.slots.slot(group, start)?;
             let rows = span.end - span.start;
             match slots.last_mut() {
                 Some((last, known)) if *last == slot => *known += rows,
@@ -264,7 +260,7 @@ impl Worker {
         for span in spans {
             let group = self.members.group(span.series);
             if in_one {
-                let slot = self.taken.slots.slot(group, start);
+                let slot = self.taken.slots.slot(group, start)?;
                 self.push(slot, span.start, span.end);
                 continue;
             }
@@ -273,7 +269,7 @@ impl Worker {
                 let start = self.bucket_of(times[row as usize])?;
                 let ahead = &times[row as usize..span.end as usize];
                 let len = rows_before(ahead, self.bucket.1, last_len).max(1);
-                let slot = self.taken.slots.slot(group, start);
+                let slot = self.taken.slots.slot(group, start)?;
                 self.push(slot, row, row + len as u32);
                 row += len as u32;
                 last_len = len;

@@ -391,3 +391,47 @@ fn a_statement_is_planned_once_and_never_answers_from_the_past() {
         assert_eq!(db.sql.plan_cache().plans, 256);
     });
 }
+
+/// A table of 4 devices with 400,000 rows.
+async fn many_rows(db: &mut Database) {
+    db.done("CREATE TABLE t (time TIMESTAMP, dev STRING TAG, x DOUBLE)")
+        .await;
+    db.done(
+        "INSERT INTO t SELECT to_timestamp_nanos(i * 1000000), 'd' || (i % 4), i \
+         FROM generate_series(0, 399999) AS g(i)",
+    )
+    .await;
+    db.done("FLUSH").await;
+}
+
+#[test]
+fn groups_that_do_not_fit_into_memory_are_done_by_operators_that_spill() {
+    block_on(async {
+        let mut db = Database::open_with(48 << 20).await.unwrap();
+        many_rows(&mut db).await;
+        let sql = "SELECT count(*), sum(n), sum(s) FROM (SELECT time_bucket('1 ms', time) AS b, dev, \
+                   count(*) AS n, sum(x) AS s, min(x), max(x), stddev(x) FROM t GROUP BY b, dev)";
+        let plan = db.rows(&format!("EXPLAIN {sql}")).await;
+        assert!(format!("{plan:?}").contains("SeriesAggregate"), "{plan:?}");
+        let rows = db.rows(sql).await;
+        assert_eq!(rows, [["400000", "400000", "79999800000.0"]]);
+    });
+}
+
+#[test]
+fn an_aggregate_ends_at_its_timeout() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        many_rows(&mut db).await;
+        db.done("SET statement_timeout = 1").await;
+        // Each row is sorted into a median: it takes far longer than that.
+        let sql = "SELECT median(x), median(x + 1), median(x + 2), median(x + 3) FROM t";
+        let error = match db.sql.execute(&mut db.session, sql).await {
+            Ok(answer) => rows(answer).await.unwrap_err(),
+            Err(error) => error,
+        };
+        assert!(matches!(error, ServiceError::Cancelled(_)), "{error:?}");
+        db.done("SET statement_timeout = 0").await;
+        assert_eq!(db.rows("SELECT count(*) FROM t").await, [["400000"]]);
+    });
+}

@@ -106,6 +106,14 @@ macro_rules! integer_extremes {
     };
 }
 
+/// The statistic of a sum of signed integers.
+fn signed_sum(value: &FieldValue) -> Option<i128> {
+    match value {
+        FieldValue::I64(sum) => Some(i128::from(*sum)),
+        _ => None,
+    }
+}
+
 fn signed_sums(sums: Vec<Option<i128>>) -> Result<ArrayRef> {
     let mut all = Vec::with_capacity(sums.len());
     for sum in sums {
@@ -136,10 +144,7 @@ impl Number for I32 {
     }
 
     fn sum_of(value: &FieldValue) -> Option<i128> {
-        match value {
-            FieldValue::I64(sum) => Some(i128::from(*sum)),
-            _ => None,
-        }
+        signed_sum(value)
     }
 
     fn sums(sums: Vec<Option<i128>>) -> Result<ArrayRef> {
@@ -160,62 +165,44 @@ fn sum_i64(values: &[i64]) -> i128 {
     (i128::from(high) << 32) + i128::from(low)
 }
 
-impl Number for I64 {
-    type Arrow = Int64Type;
-    type Native = i64;
-    type Sum = i128;
+macro_rules! signed {
+    ($name:ident, $arrow:ty, $pattern:pat => $value:ident, $sum:expr) => {
+        impl Number for $name {
+            type Arrow = $arrow;
+            type Native = i64;
+            type Sum = i128;
 
-    fn sum(values: &[i64]) -> i128 {
-        sum_i64(values)
-    }
+            fn sum(values: &[i64]) -> i128 {
+                sum_i64(values)
+            }
 
-    fn of(value: &FieldValue) -> Option<i64> {
-        match value {
-            FieldValue::I64(value) => Some(*value),
-            _ => None,
+            fn of(value: &FieldValue) -> Option<i64> {
+                match value {
+                    $pattern => Some(*$value),
+                    _ => None,
+                }
+            }
+
+            fn sum_of(value: &FieldValue) -> Option<i128> {
+                $sum(value)
+            }
+
+            fn sums(sums: Vec<Option<i128>>) -> Result<ArrayRef> {
+                signed_sums(sums)
+            }
+
+            integer_extremes!();
         }
-    }
-
-    fn sum_of(value: &FieldValue) -> Option<i128> {
-        match value {
-            FieldValue::I64(sum) => Some(i128::from(*sum)),
-            _ => None,
-        }
-    }
-
-    fn sums(sums: Vec<Option<i128>>) -> Result<ArrayRef> {
-        signed_sums(sums)
-    }
-
-    integer_extremes!();
+    };
 }
 
-impl Number for Time {
-    type Arrow = TimestampNanosecondType;
-    type Native = i64;
-    type Sum = i128;
-
-    fn sum(values: &[i64]) -> i128 {
-        sum_i64(values)
-    }
-
-    fn of(value: &FieldValue) -> Option<i64> {
-        match value {
-            FieldValue::I64(value) | FieldValue::Timestamp(value) => Some(*value),
-            _ => None,
-        }
-    }
-
-    fn sum_of(_: &FieldValue) -> Option<i128> {
-        None
-    }
-
-    fn sums(sums: Vec<Option<i128>>) -> Result<ArrayRef> {
-        signed_sums(sums)
-    }
-
-    integer_extremes!();
-}
+signed!(I64, Int64Type, FieldValue::I64(value) => value, signed_sum);
+signed!(
+    Time,
+    TimestampNanosecondType,
+    FieldValue::I64(value) | FieldValue::Timestamp(value) => value,
+    |_| None
+);
 
 impl Number for U64 {
     type Arrow = UInt64Type;
