@@ -5,6 +5,7 @@ mod arguments;
 mod bucket;
 mod edges;
 mod extent;
+pub mod gap_fill;
 mod histogram;
 mod keys;
 mod lttb;
@@ -40,6 +41,9 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     }
     for udwf in steps::functions() {
         state.register_udwf(Arc::new(udwf))?;
+    }
+    for udf in gap_fill::functions() {
+        state.register_udf(Arc::new(udf))?;
     }
     for udf in postgres::functions() {
         state.register_udf(Arc::new(udf))?;

@@ -6,6 +6,7 @@
 use crate::copy;
 use crate::ddl;
 use crate::error::{SqlError, SqlResult};
+use crate::named;
 use crate::statement::{Command, Show};
 use crate::words::{name, target, words};
 use datafusion::sql::parser::{CopyToSource, DFParserBuilder, Statement};
@@ -282,6 +283,11 @@ fn pages(parser: &mut Parser<'_>) -> SqlResult<Show> {
 
 fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
     let mut command = planned_statement(sql, leading)?;
+    if named::may_name(sql)
+        && let Command::Plan(statement) = &mut command
+    {
+        resolve_names(statement)?;
+    }
     if let Command::Plan(statement) = &mut command
         && let Statement::Statement(statement) = &mut **statement
     {
@@ -289,6 +295,23 @@ fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
         let _ = statement.visit(&mut TellApart);
     }
     Ok(command)
+}
+
+/// Puts named arguments in their places, also in a statement that is explained or copied.
+fn resolve_names(statement: &mut Statement) -> SqlResult<()> {
+    let broken = match statement {
+        Statement::Statement(statement) => statement.visit(&mut named::NamedArguments),
+        Statement::Explain(explain) => return resolve_names(&mut explain.statement),
+        Statement::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => query.visit(&mut named::NamedArguments),
+            CopyToSource::Relation(_) => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    match broken {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
 }
 
 /// Gives a column that is selected twice another name the second time: DataFusion takes each name

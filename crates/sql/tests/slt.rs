@@ -11,6 +11,8 @@
 
 #[path = "slt/copy.rs"]
 mod copy;
+#[path = "slt/gaps.rs"]
+mod gaps;
 #[path = "slt/guide.rs"]
 mod guide;
 #[path = "slt/random.rs"]
