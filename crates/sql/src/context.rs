@@ -2,12 +2,14 @@
 //! statement.
 
 use crate::SqlOptions;
+use crate::asof::AsOfJoining;
 use crate::catalog::{Databases, ExternalTables, PgCatalog};
 use crate::comparison::DurationComparison;
 use crate::error::{SqlError, SqlResult};
 use crate::functions;
-use crate::gapfill::{GapFilling, Planner};
+use crate::gapfill::GapFilling;
 use crate::memory::AccountedPool;
+use crate::planner::Planner;
 use crate::reduce::SeriesReduction;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
@@ -94,7 +96,8 @@ impl Prototype {
 
 /// DataFusion's logical rules behind ours, which take out of a plan what has no value of its own.
 fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![Arc::new(GapFilling)];
+    let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> =
+        vec![Arc::new(GapFilling), Arc::new(AsOfJoining)];
     rules.append(&mut Optimizer::new().rules);
     rules
 }

@@ -5,10 +5,10 @@ mod arguments;
 mod bucket;
 mod edges;
 mod extent;
-pub mod gap_fill;
 mod histogram;
 mod keys;
 mod lttb;
+pub mod marks;
 mod mode;
 mod numbers;
 mod over_time;
@@ -42,7 +42,7 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     for udwf in steps::functions() {
         state.register_udwf(Arc::new(udwf))?;
     }
-    for udf in gap_fill::functions() {
+    for udf in marks::functions() {
         state.register_udf(Arc::new(udf))?;
     }
     for udf in postgres::functions() {

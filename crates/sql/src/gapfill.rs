@@ -16,7 +16,8 @@ mod node;
 mod range;
 mod rule;
 
-pub use exec::Planner;
+pub use exec::plan;
+pub use node::GapFill;
 pub use rule::GapFilling;
 
 use crate::error::SqlError;

@@ -5,7 +5,7 @@
 //! other argument is; names of arguments that their types tell apart are dropped.
 
 use crate::error::SqlError;
-use crate::functions::gap_fill::{BUCKET, INTERPOLATE, LOCF};
+use crate::functions::marks::{BUCKET, INTERPOLATE, LOCF};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Value,
     VisitorMut,
@@ -42,8 +42,8 @@ impl VisitorMut for NamedArguments {
         };
         for argument in &mut list.args {
             let (given, value) = match argument {
-                FunctionArg::Named { name, arg, .. } => (name.value.to_lowercase(), arg),
-                FunctionArg::ExprNamed {
+                FunctionArg::Named { name, arg, .. }
+                | FunctionArg::ExprNamed {
                     name: Expr::Identifier(name),
                     arg,
                     ..

@@ -3,6 +3,7 @@
 //! Everything that is not Marigram's own goes to sqlparser as PostgreSQL's dialect. Statements that
 //! look at PostgreSQL's catalogs also pass through the rewrite rules of `datafusion-pg-catalog`.
 
+use crate::asof::syntax;
 use crate::copy;
 use crate::ddl;
 use crate::error::{SqlError, SqlResult};
@@ -283,10 +284,13 @@ fn pages(parser: &mut Parser<'_>) -> SqlResult<Show> {
 
 fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
     let mut command = planned_statement(sql, leading)?;
-    if named::may_name(sql)
-        && let Command::Plan(statement) = &mut command
-    {
-        resolve_names(statement)?;
+    if let Command::Plan(statement) = &mut command {
+        if named::may_name(sql) {
+            rewrite(statement, &mut named::NamedArguments)?;
+        }
+        if syntax::may_join(sql) {
+            rewrite(statement, &mut syntax::Marked)?;
+        }
     }
     if let Command::Plan(statement) = &mut command
         && let Statement::Statement(statement) = &mut **statement
@@ -297,13 +301,16 @@ fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
     Ok(command)
 }
 
-/// Puts named arguments in their places, also in a statement that is explained or copied.
-fn resolve_names(statement: &mut Statement) -> SqlResult<()> {
+/// Rewrites a statement, also one that is explained or copied.
+fn rewrite(
+    statement: &mut Statement,
+    how: &mut impl VisitorMut<Break = SqlError>,
+) -> SqlResult<()> {
     let broken = match statement {
-        Statement::Statement(statement) => statement.visit(&mut named::NamedArguments),
-        Statement::Explain(explain) => return resolve_names(&mut explain.statement),
+        Statement::Statement(statement) => statement.visit(how),
+        Statement::Explain(explain) => return rewrite(&mut explain.statement, how),
         Statement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(&mut named::NamedArguments),
+            CopyToSource::Query(query) => query.visit(how),
             CopyToSource::Relation(_) => return Ok(()),
         },
         _ => return Ok(()),

@@ -9,6 +9,8 @@
     reason = "a test runner reads its cases from disk and may use what the machine has"
 )]
 
+#[path = "slt/asof.rs"]
+mod asof;
 #[path = "slt/copy.rs"]
 mod copy;
 #[path = "slt/gaps.rs"]

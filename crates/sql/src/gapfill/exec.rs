@@ -1,4 +1,4 @@
-//! The operator, and the planner that makes it of the logical node.
+//! The operator: it asks for rows in the order of keys and bucket, and fills them as a stream.
 
 use super::fill::{Filling, Shape};
 use super::groups::Gather;
@@ -7,15 +7,13 @@ use crate::functions::Buckets;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Field, Schema};
 use arrow::record_batch::RecordBatch;
-use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_datafusion_err, internal_err};
-use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
     EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
@@ -28,76 +26,58 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, Partitioning, PlanProperties,
     ReplaceChildrenOptions,
 };
-use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
+use datafusion::physical_planner::PhysicalPlanner;
 use futures::StreamExt;
 use std::fmt;
 use std::sync::Arc;
 
-/// DataFusion's planner, with the node that fills gaps.
-#[derive(Debug)]
-pub struct Planner;
-
-#[async_trait]
-impl QueryPlanner for Planner {
-    async fn create_physical_plan(
-        &self,
-        plan: &LogicalPlan,
-        session: &dyn Session,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(Self)])
-            .create_physical_plan(plan, session)
-            .await
+/// The operator of a node.
+///
+/// # Errors
+/// If an expression cannot be evaluated.
+pub fn plan(
+    node: &GapFill,
+    inputs: &[Arc<dyn ExecutionPlan>],
+    planner: &dyn PhysicalPlanner,
+    session: &dyn Session,
+    context: &PhysicalPlanningContext,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let [input] = inputs else {
+        return internal_err!("gaps are filled in one input");
+    };
+    let known = node.input().schema();
+    let physical = |expr: &Expr| planner.create_physical_expr(expr, known, session, context);
+    let column = |expr: &Expr| {
+        let expr = physical(expr)?;
+        let column = expr.downcast_ref::<Column>().map(Column::index);
+        column.ok_or_else(|| internal_datafusion_err!("a group key is no column"))
+    };
+    let fills = node.fills.iter();
+    let fills = fills
+        .map(|fill| Ok((fill.name.clone(), physical(&fill.value)?, fill.how.clone())))
+        .collect::<Result<Vec<_>>>()?;
+    let keys = node.keys.iter().map(column).collect::<Result<Vec<_>>>()?;
+    let input_schema = input.schema();
+    let mut fields: Vec<Field> = Vec::new();
+    for (at, field) in input_schema.fields().iter().enumerate() {
+        let nullable = field.is_nullable() || !keys.contains(&at);
+        fields.push(field.as_ref().clone().with_nullable(nullable));
     }
-}
-
-#[async_trait]
-impl ExtensionPlanner for Planner {
-    async fn plan_extension(
-        &self,
-        planner: &dyn PhysicalPlanner,
-        node: &dyn UserDefinedLogicalNode,
-        _: &[&LogicalPlan],
-        inputs: &[Arc<dyn ExecutionPlan>],
-        session: &dyn Session,
-        context: &PhysicalPlanningContext,
-    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let (Some(node), [input]) = (node.as_any().downcast_ref::<GapFill>(), inputs) else {
-            return Ok(None);
-        };
-        let known = node.input().schema();
-        let physical = |expr: &Expr| planner.create_physical_expr(expr, known, session, context);
-        let column = |expr: &Expr| {
-            let expr = physical(expr)?;
-            let column = expr.downcast_ref::<Column>().map(Column::index);
-            column.ok_or_else(|| internal_datafusion_err!("a group key is no column"))
-        };
-        let fills = node.fills.iter();
-        let fills = fills
-            .map(|fill| Ok((fill.name.clone(), physical(&fill.value)?, fill.how.clone())))
-            .collect::<Result<Vec<_>>>()?;
-        let keys = node.keys.iter().map(column).collect::<Result<Vec<_>>>()?;
-        let input_schema = input.schema();
-        let mut fields: Vec<Field> = Vec::new();
-        for (at, field) in input_schema.fields().iter().enumerate() {
-            let nullable = field.is_nullable() || !keys.contains(&at);
-            fields.push(field.as_ref().clone().with_nullable(nullable));
-        }
-        for (name, value, _) in &fills {
-            fields.push(Field::new(name, value.data_type(&input_schema)?, true));
-        }
-        let metadata = input_schema.metadata().clone();
-        let shape = Shape {
-            schema: Arc::new(Schema::new_with_metadata(fields, metadata)),
-            keys,
-            bucket: column(&node.bucket)?,
-            fills: fills
-                .into_iter()
-                .map(|(_, value, how)| (value, how))
-                .collect(),
-        };
-        let exec = GapFillExec::new(Arc::clone(input), Arc::new(shape), node.grid.clone())?;
-        Ok(Some(Arc::new(exec)))
+    for (name, value, _) in &fills {
+        fields.push(Field::new(name, value.data_type(&input_schema)?, true));
     }
+    let metadata = input_schema.metadata().clone();
+    let shape = Shape {
+        schema: Arc::new(Schema::new_with_metadata(fields, metadata)),
+        keys,
+        bucket: column(&node.bucket)?,
+        fills: fills
+            .into_iter()
+            .map(|(_, value, how)| (value, how))
+            .collect(),
+    };
+    let exec = GapFillExec::new(Arc::clone(input), Arc::new(shape), node.grid.clone())?;
+    Ok(Arc::new(exec))
 }
 
 /// Fills gaps between rows that come in the order of keys and bucket.
@@ -229,8 +209,9 @@ impl ExecutionPlan for GapFillExec {
         vec![Some(OrderingRequirements::from(self.order.clone()))]
     }
 
+    /// Another order asked of the answer must not be asked of the input.
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        vec![false]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {

@@ -283,22 +283,18 @@ fn neighbours(
     ends: &[usize],
 ) -> (Vec<Option<u32>>, Vec<Option<u32>>) {
     let has = |row: usize| values.is_valid(row) && times.is_valid(row);
-    let (mut last, mut next) = (vec![None; values.len()], vec![None; values.len()]);
+    let (mut last, mut next) = (Vec::with_capacity(values.len()), vec![None; values.len()]);
     let mut start = 0;
     for end in ends {
         let mut known = None;
         for row in start..*end {
-            if has(row) {
-                known = Some(index(row));
-            }
-            last[row] = known;
+            known = if has(row) { Some(index(row)) } else { known };
+            last.push(known);
         }
         let mut known = None;
-        for row in (start..*end).rev() {
-            if has(row) {
-                known = Some(index(row));
-            }
-            next[row] = known;
+        for (row, next) in next.iter_mut().enumerate().take(*end).skip(start).rev() {
+            known = if has(row) { Some(index(row)) } else { known };
+            *next = known;
         }
         start = *end;
     }

@@ -1,5 +1,6 @@
 //! Rows that come in the order of keys, gathered until a group of them is whole.
 
+use arrow::array::{Array, ArrayRef};
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -25,7 +26,9 @@ pub struct Gather {
     open: Vec<RecordBatch>,
     /// Their key.
     key: Option<OwnedRow>,
-    /// What `open` holds.
+    /// Bytes of `open`.
+    open_bytes: usize,
+    /// Those, and the bytes of the groups that were given last.
     reservation: MemoryReservation,
 }
 
@@ -53,15 +56,17 @@ impl Gather {
             converter,
             open: Vec::new(),
             key: None,
+            open_bytes: 0,
             reservation,
         })
     }
 
-    /// Takes rows; gives those of groups that are whole now.
+    /// Takes rows; gives those of groups that are whole now. Those given before are done with.
     ///
     /// # Errors
     /// If there is not enough memory for a group.
     pub fn push(&mut self, batch: RecordBatch) -> Result<Option<Whole>> {
+        self.reservation.resize(self.open_bytes);
         if batch.num_rows() == 0 {
             return Ok(None);
         }
@@ -93,10 +98,8 @@ impl Gather {
             return Ok(None);
         };
         let whole = end - before;
-        let mut parts = std::mem::take(&mut self.open);
-        parts.push(batch.slice(0, whole));
-        let rows = concat_batches(&self.schema, &parts)?;
-        self.reservation.free();
+        self.hold(batch.slice(0, whole))?;
+        let rows = self.whole()?;
         self.hold(batch.slice(whole, batch.num_rows() - whole))?;
         Ok(Some(Whole { rows, ends }))
     }
@@ -106,18 +109,40 @@ impl Gather {
     /// # Errors
     /// If its rows cannot be put together.
     pub fn finish(&mut self) -> Result<Option<Whole>> {
-        let parts = std::mem::take(&mut self.open);
-        if parts.is_empty() && self.converter.is_some() {
+        if self.open.is_empty() && self.converter.is_some() {
             return Ok(None);
         }
-        let rows = concat_batches(&self.schema, &parts)?;
+        let rows = self.whole()?;
         let ends = vec![rows.num_rows()];
         Ok(Some(Whole { rows, ends }))
     }
 
+    /// The rows that are open as one batch.
+    fn whole(&mut self) -> Result<RecordBatch> {
+        // While they are put together there are two of each.
+        self.reservation.try_grow(self.open_bytes)?;
+        let rows = concat_batches(&self.schema, &self.open)?;
+        self.open.clear();
+        self.open_bytes = 0;
+        self.reservation.resize(bytes(&rows));
+        Ok(rows)
+    }
+
     fn hold(&mut self, batch: RecordBatch) -> Result<()> {
-        self.reservation.try_grow(batch.get_array_memory_size())?;
+        let bytes = bytes(&batch);
+        self.reservation.try_grow(bytes)?;
+        self.open_bytes += bytes;
         self.open.push(batch);
         Ok(())
     }
+}
+
+/// What the rows of a batch take, without what is in its buffers besides.
+fn bytes(batch: &RecordBatch) -> usize {
+    let of = |column: &ArrayRef| {
+        let data = column.to_data();
+        data.get_slice_memory_size()
+            .unwrap_or_else(|_| column.get_array_memory_size())
+    };
+    batch.columns().iter().map(of).sum()
 }

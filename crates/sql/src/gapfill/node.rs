@@ -2,7 +2,7 @@
 
 use super::BUCKETS_MAX;
 use super::wrong;
-use crate::functions::gap_fill::BUCKET;
+use crate::functions::marks::BUCKET;
 use crate::functions::{Buckets, time_buckets};
 use datafusion::common::{DFSchema, DFSchemaRef, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{

@@ -6,7 +6,7 @@
 use super::node::{Fill, GapFill, Grid, How};
 use super::range::{Constants, Range, column};
 use super::wrong;
-use crate::functions::gap_fill::{BUCKET, INTERPOLATE, LOCF, VALUE, time_bucket};
+use crate::functions::marks::{BUCKET, INTERPOLATE, LOCF, VALUE, time_bucket};
 use crate::named::ENDS;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DataFusionError, Result, ScalarValue};

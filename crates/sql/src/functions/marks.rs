@@ -1,5 +1,5 @@
-//! `time_bucket_gapfill`, `locf`, `interpolate` and `fill_value`: names that the planner of gaps
-//! (`crate::gapfill`) takes out of a plan before anything is evaluated.
+//! `time_bucket_gapfill`, `locf`, `interpolate` and `fill_value`, and the mark of an `ASOF JOIN`: calls
+//! that `crate::gapfill` and `crate::asof` take out of a plan before anything is evaluated.
 //!
 //! Here is only what they take and what type they answer.
 
@@ -18,11 +18,12 @@ pub const LOCF: &str = "locf";
 pub const INTERPOLATE: &str = "interpolate";
 /// The name of the function that puts a constant.
 pub const VALUE: &str = "fill_value";
+/// Stands around the match condition of an `ASOF JOIN`.
+pub const AS_OF: &str = "asof_match";
 
 /// The functions.
-pub fn functions() -> [ScalarUDF; 4] {
-    let mark = |name| ScalarUDF::from(Mark::new(name));
-    [mark(BUCKET), mark(LOCF), mark(INTERPOLATE), mark(VALUE)]
+pub fn functions() -> [ScalarUDF; 5] {
+    [BUCKET, LOCF, INTERPOLATE, VALUE, AS_OF].map(|name| ScalarUDF::from(Mark::new(name)))
 }
 
 /// `time_bucket`, as a function to build calls of.
@@ -58,6 +59,7 @@ impl ScalarUDFImpl for Mark {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match (self.name, types) {
             (BUCKET, types) => bucket(types),
+            (AS_OF, _) => Ok(vec![DataType::Boolean]),
             (VALUE, [value, DataType::Null]) => Ok(vec![value.clone(), value.clone()]),
             (VALUE, [value, fill]) if arrow::compute::can_cast_types(fill, value) => {
                 Ok(vec![value.clone(), value.clone()])
