@@ -89,7 +89,7 @@ async fn check(db: &mut Database, rng: &mut StdRng, sides: (&[Row], &[Row]), see
                 && (!by_dev || (row.1 == *dev && dev.is_some()))
         });
         let matches: Vec<&Row> = matches.collect();
-        let nearest = matches.iter().map(|row| apart(row)).min();
+        let nearest = matches.iter().map(&apart).min();
         // Of several rows at one time any will do: only without keys.
         let found: Vec<&Row> = matches
             .into_iter()
