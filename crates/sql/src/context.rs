@@ -2,11 +2,14 @@
 //! statement.
 
 use crate::SqlOptions;
+use crate::asof::AsOfJoining;
 use crate::catalog::{Databases, ExternalTables, PgCatalog};
 use crate::comparison::DurationComparison;
 use crate::error::{SqlError, SqlResult};
 use crate::functions;
+use crate::gapfill::GapFilling;
 use crate::memory::AccountedPool;
+use crate::planner::Planner;
 use crate::reduce::SeriesReduction;
 use crate::scan::NewestRows;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
@@ -15,6 +18,8 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::optimizer::OptimizerRule;
+use datafusion::optimizer::optimizer::Optimizer;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -88,6 +93,14 @@ impl Prototype {
             tables: Arc::new(PgCatalogStaticTables::try_new()?),
         })
     }
+}
+
+/// DataFusion's logical rules behind ours, which take out of a plan what has no value of its own.
+fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> =
+        vec![Arc::new(GapFilling), Arc::new(AsOfJoining)];
+    rules.append(&mut Optimizer::new().rules);
+    rules
 }
 
 /// Sets up what every service needs, so that the first statement does not wait for it.
@@ -182,6 +195,8 @@ impl Contexts {
             SessionStateBuilder::new_from_existing(Prototype::get()?.state.clone())
                 .with_config(config)
                 .with_runtime_env(Arc::clone(&self.runtime))
+                .with_optimizer_rules(logical_rules())
+                .with_query_planner(Arc::new(Planner))
                 .with_physical_optimizer_rules(self.physical_rules())
                 .build(),
         )

@@ -8,6 +8,7 @@ mod extent;
 mod histogram;
 mod keys;
 mod lttb;
+pub mod marks;
 mod mode;
 mod numbers;
 mod over_time;
@@ -40,6 +41,9 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     }
     for udwf in steps::functions() {
         state.register_udwf(Arc::new(udwf))?;
+    }
+    for udf in marks::functions() {
+        state.register_udf(Arc::new(udf))?;
     }
     for udf in postgres::functions() {
         state.register_udf(Arc::new(udf))?;

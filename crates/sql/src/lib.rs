@@ -8,6 +8,7 @@
 //! What is spoken is described in `docs/guides/sql.md`, and why it is so in
 //! `docs/decisions/0004-sql.md`.
 
+mod asof;
 mod batches;
 mod catalog;
 mod compactions;
@@ -20,9 +21,12 @@ mod delete;
 mod duration;
 mod error;
 mod functions;
+mod gapfill;
 mod memory;
+mod named;
 mod parse;
 mod plan_cache;
+mod planner;
 mod predicate;
 mod prepared;
 mod reduce;

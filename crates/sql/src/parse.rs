@@ -3,9 +3,11 @@
 //! Everything that is not Marigram's own goes to sqlparser as PostgreSQL's dialect. Statements that
 //! look at PostgreSQL's catalogs also pass through the rewrite rules of `datafusion-pg-catalog`.
 
+use crate::asof::syntax;
 use crate::copy;
 use crate::ddl;
 use crate::error::{SqlError, SqlResult};
+use crate::named;
 use crate::statement::{Command, Show};
 use crate::words::{name, target, words};
 use datafusion::sql::parser::{CopyToSource, DFParserBuilder, Statement};
@@ -282,6 +284,14 @@ fn pages(parser: &mut Parser<'_>) -> SqlResult<Show> {
 
 fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
     let mut command = planned_statement(sql, leading)?;
+    if let Command::Plan(statement) = &mut command {
+        if named::may_name(sql) {
+            rewrite(statement, &mut named::NamedArguments)?;
+        }
+        if syntax::may_join(sql) {
+            rewrite(statement, &mut syntax::Marked)?;
+        }
+    }
     if let Command::Plan(statement) = &mut command
         && let Statement::Statement(statement) = &mut **statement
     {
@@ -289,6 +299,26 @@ fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
         let _ = statement.visit(&mut TellApart);
     }
     Ok(command)
+}
+
+/// Rewrites a statement, also one that is explained or copied.
+fn rewrite(
+    statement: &mut Statement,
+    how: &mut impl VisitorMut<Break = SqlError>,
+) -> SqlResult<()> {
+    let broken = match statement {
+        Statement::Statement(statement) => statement.visit(how),
+        Statement::Explain(explain) => return rewrite(&mut explain.statement, how),
+        Statement::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => query.visit(how),
+            CopyToSource::Relation(_) => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    match broken {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
 }
 
 /// Gives a column that is selected twice another name the second time: DataFusion takes each name

@@ -9,8 +9,12 @@
     reason = "a test runner reads its cases from disk and may use what the machine has"
 )]
 
+#[path = "slt/asof.rs"]
+mod asof;
 #[path = "slt/copy.rs"]
 mod copy;
+#[path = "slt/gaps.rs"]
+mod gaps;
 #[path = "slt/guide.rs"]
 mod guide;
 #[path = "slt/random.rs"]

@@ -21,7 +21,7 @@ const TABLE: &str = "CREATE TABLE r (time TIMESTAMP, site STRING TAG, unit BIGIN
      a INT, b BIGINT, c DOUBLE, d FLOAT, e BIGINT UNSIGNED, s STRING, f BOOLEAN, t TIMESTAMP) \
      WITH (page_size = '1KiB', partition = '1h')";
 
-fn number(name: &str, default: u64) -> u64 {
+pub fn number(name: &str, default: u64) -> u64 {
     let given = std::env::var(name).ok();
     given.map_or(default, |text| text.parse().expect("a number"))
 }
@@ -160,7 +160,7 @@ async fn fill(pair: &mut Pair, rng: &mut StdRng) {
     }
 }
 
-fn one<'a>(rng: &mut StdRng, of: &[&'a str]) -> &'a str {
+pub fn one<'a>(rng: &mut StdRng, of: &[&'a str]) -> &'a str {
     of.choose(rng).expect("there is one")
 }
 

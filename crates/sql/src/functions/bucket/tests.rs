@@ -188,3 +188,39 @@ fn odd_widths_and_far_times_are_errors() {
         assert!(buckets("1d").unwrap().with_offset(offset).is_err());
     }
 }
+
+#[test]
+fn the_next_bucket_begins_where_this_one_ends() {
+    const MINUTE_NS: i64 = 60_000_000_000;
+    let zones = [
+        Europe::Berlin,
+        America::New_York,
+        Australia::Lord_Howe,
+        Pacific::Apia,
+    ];
+    let changes = [
+        "2024-03-29T00:00:00Z",
+        "2024-10-26T00:00:00Z",
+        "2011-12-28T00:00:00Z",
+    ];
+    for width in ["25m", "1h", "5h", "1d", "36h", "1 month"] {
+        for zone in zones.into_iter().map(Some).chain([None]) {
+            for from in changes.map(ns) {
+                let interval = parse_interval(width).unwrap();
+                let mut buckets = Buckets::new(interval, None, zone).unwrap();
+                let mut known = buckets.clone();
+                let mut due = buckets.next(from).unwrap().unwrap();
+                for time in (from..from + 12 * DAY_NS).step_by(MINUTE_NS as usize) {
+                    if time == due {
+                        assert_eq!(known.floor(time).unwrap(), time, "{width} {zone:?}");
+                        due = buckets.next(due).unwrap().unwrap();
+                    }
+                    let start = known.floor(time).unwrap();
+                    assert!(start <= time && time < due, "{width} {zone:?} at {time}");
+                    let same = buckets.next(start).unwrap();
+                    assert_eq!(same, Some(due), "{width} {zone:?} at {time}");
+                }
+            }
+        }
+    }
+}

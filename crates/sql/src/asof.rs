@@ -1,0 +1,23 @@
+//! `ASOF JOIN`: each row of the left side with the newest row of the right side that is not after it.
+//!
+//! [`syntax`] makes the join a LEFT JOIN whose condition has a mark, because that is what DataFusion
+//! plans; [`rule`] finds the mark and puts a [`node`] in the join's place, and hands conditions
+//! around it on to the sides; [`exec`] merges both sides in the order of keys and time.
+
+mod exec;
+mod merge;
+mod node;
+mod rule;
+pub mod syntax;
+
+pub use exec::plan;
+pub use node::AsOfJoin;
+pub use rule::AsOfJoining;
+
+use crate::error::SqlError;
+use datafusion::common::DataFusionError;
+
+/// An error of the statement, at the join.
+fn wrong(sqlstate: &'static str, message: impl Into<String>) -> DataFusionError {
+    DataFusionError::External(Box::new(SqlError::named(sqlstate, "asof", message)))
+}

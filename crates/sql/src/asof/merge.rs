@@ -1,0 +1,261 @@
+//! The merge: both sides in the order of keys and time, each row of the left side looked up.
+
+use super::node::Match;
+use arrow::array::{Array, ArrayRef, Int64Array, RecordBatchOptions, new_null_array};
+use arrow::compute::{SortOptions, cast, interleave};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use arrow::row::{RowConverter, Rows, SortField};
+use datafusion::common::Result;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_expr::PhysicalExpr;
+use futures::StreamExt;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Most batches of the right side from which one batch of the answer is made.
+const HELD_MAX: usize = 16;
+
+/// What a side is compared by.
+#[derive(Clone, Debug)]
+pub struct By {
+    /// Keys.
+    pub keys: Vec<Arc<dyn PhysicalExpr>>,
+    /// The time.
+    pub time: Arc<dyn PhysicalExpr>,
+}
+
+/// A batch of a side, with what it is compared by.
+struct Rowed {
+    number: usize,
+    batch: RecordBatch,
+    keys: Option<Rows>,
+    /// Whether a key is null; then nothing is equal to it.
+    without_key: Vec<bool>,
+    times: Int64Array,
+}
+
+/// A side that is read.
+pub struct Side {
+    stream: SendableRecordBatchStream,
+    by: By,
+    kinds: Vec<DataType>,
+    converter: Option<RowConverter>,
+    forward: bool,
+    current: Option<Arc<Rowed>>,
+    row: usize,
+    number: usize,
+    ended: bool,
+}
+
+impl Side {
+    /// Reads `stream`, whose keys are of `kinds`.
+    ///
+    /// # Errors
+    /// If keys cannot be compared.
+    pub fn new(
+        stream: SendableRecordBatchStream,
+        by: By,
+        kinds: &[DataType],
+        forward: bool,
+    ) -> Result<Self> {
+        let options = SortOptions {
+            descending: false,
+            nulls_first: false,
+        };
+        let fields = kinds
+            .iter()
+            .map(|kind| SortField::new_with_options(kind.clone(), options));
+        let converter = match kinds {
+            [] => None,
+            _ => Some(RowConverter::new(fields.collect())?),
+        };
+        Ok(Self {
+            stream,
+            by,
+            kinds: kinds.to_vec(),
+            converter,
+            forward,
+            current: None,
+            row: 0,
+            number: 0,
+            ended: false,
+        })
+    }
+
+    /// Reads on where the batch has no more rows; whether there is a row.
+    async fn ready(&mut self) -> Result<bool> {
+        while !self.ended
+            && self
+                .current
+                .as_ref()
+                .is_none_or(|current| self.row >= current.batch.num_rows())
+        {
+            self.row = 0;
+            self.current = match self.stream.next().await {
+                Some(batch) => Some(Arc::new(self.rowed(batch?)?)),
+                None => {
+                    self.ended = true;
+                    None
+                }
+            };
+        }
+        Ok(self.current.is_some())
+    }
+
+    fn rowed(&mut self, batch: RecordBatch) -> Result<Rowed> {
+        let rows = batch.num_rows();
+        let of = |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(&batch)?.into_array(rows);
+        let keys = self.by.keys.iter().zip(&self.kinds).map(|(key, kind)| {
+            let key = of(key)?;
+            if key.data_type() == kind {
+                return Ok(key);
+            }
+            Ok(cast(&key, kind)?)
+        });
+        let keys = keys.collect::<Result<Vec<ArrayRef>>>()?;
+        let mut without_key = vec![false; rows];
+        for key in &keys {
+            if let Some(nulls) = key.logical_nulls() {
+                for (row, without) in without_key.iter_mut().enumerate() {
+                    *without |= nulls.is_null(row);
+                }
+            }
+        }
+        let times = cast(&of(&self.by.time)?, &DataType::Int64)?;
+        let times = datafusion::common::cast::as_int64_array(&times)?;
+        // Turned around, the next row is the last.
+        let times = if self.forward {
+            times.unary(|time: i64| !time)
+        } else {
+            times.clone()
+        };
+        let keys = match &self.converter {
+            Some(converter) => Some(converter.convert_columns(&keys)?),
+            None => None,
+        };
+        self.number += 1;
+        Ok(Rowed {
+            number: self.number,
+            batch,
+            keys,
+            without_key,
+            times,
+        })
+    }
+}
+
+fn compare(one: &Rowed, row: usize, other: &Rowed, other_row: usize) -> Ordering {
+    match (&one.keys, &other.keys) {
+        (Some(keys), Some(others)) => keys.row(row).cmp(&others.row(other_row)),
+        _ => Ordering::Equal,
+    }
+}
+
+/// A merge of two sides.
+pub struct Merge {
+    /// Rows that are looked up for.
+    pub left: Side,
+    /// Rows that are looked up.
+    pub right: Side,
+    /// How they match.
+    pub matching: Match,
+    /// Columns of the left side, then of the right.
+    pub schema: SchemaRef,
+    /// Columns of the right side.
+    pub right_schema: SchemaRef,
+    /// The last row of the right side that is not after the row of the left, of the same keys.
+    pub found: Found,
+}
+
+/// A row of the right side.
+#[derive(Default)]
+pub struct Found(Option<(Arc<Rowed>, usize)>);
+
+impl Merge {
+    /// The next batch of the answer.
+    ///
+    /// # Errors
+    /// If a side fails.
+    pub async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        if !self.left.ready().await? {
+            return Ok(None);
+        }
+        let Some(left) = self.left.current.clone() else {
+            return Ok(None);
+        };
+        let start = self.left.row;
+        let mut held: Vec<Arc<Rowed>> = Vec::new();
+        // Place 0 is a null.
+        let mut places: Vec<(usize, usize)> = Vec::new();
+        while self.left.row < left.batch.num_rows() && held.len() < HELD_MAX {
+            let row = self.left.row;
+            let place = match self.look_up(&left, row).await? {
+                None => (0, 0),
+                Some((from, at)) => {
+                    let known = held.last().is_some_and(|last| last.number == from.number);
+                    if !known {
+                        held.push(from);
+                    }
+                    (held.len(), at)
+                }
+            };
+            places.push(place);
+            self.left.row += 1;
+        }
+        let mut columns = left.batch.slice(start, places.len()).columns().to_vec();
+        for (at, field) in self.right_schema.fields().iter().enumerate() {
+            let nothing = new_null_array(field.data_type(), 1);
+            let mut values: Vec<&dyn Array> = vec![nothing.as_ref()];
+            values.extend(held.iter().map(|held| held.batch.column(at).as_ref()));
+            columns.push(interleave(&values, &places)?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
+        let schema = Arc::clone(&self.schema);
+        Ok(Some(RecordBatch::try_new_with_options(
+            schema, columns, &options,
+        )?))
+    }
+
+    async fn look_up(
+        &mut self,
+        left: &Arc<Rowed>,
+        row: usize,
+    ) -> Result<Option<(Arc<Rowed>, usize)>> {
+        if left.without_key[row] || left.times.is_null(row) {
+            return Ok(None);
+        }
+        let time = left.times.value(row);
+        let same = |(found, at): &(Arc<Rowed>, usize)| compare(found, *at, left, row).is_eq();
+        if !self.found.0.as_ref().is_some_and(same) {
+            self.found = Found(None);
+        }
+        while self.right.ready().await? {
+            let Some(right) = self.right.current.clone() else {
+                break;
+            };
+            let at = self.right.row;
+            match compare(&right, at, left, row) {
+                Ordering::Greater => break,
+                Ordering::Less => {}
+                // Nulls come last of their keys.
+                Ordering::Equal if right.times.is_null(at) => break,
+                Ordering::Equal => {
+                    let found = right.times.value(at);
+                    if found > time || (self.matching.strict && found == time) {
+                        break;
+                    }
+                    self.found = Found(Some((right, at)));
+                }
+            }
+            self.right.row += 1;
+        }
+        let found = self.found.0.as_ref().filter(|(found, at)| {
+            let apart = i128::from(time) - i128::from(found.times.value(*at));
+            self.matching
+                .most
+                .is_none_or(|most| apart <= i128::from(most))
+        });
+        Ok(found.cloned())
+    }
+}

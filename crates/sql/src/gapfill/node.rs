@@ -1,0 +1,253 @@
+//! The logical node: an aggregate's rows, with those of missing buckets between.
+
+use super::BUCKETS_MAX;
+use super::wrong;
+use crate::functions::marks::BUCKET;
+use crate::functions::{Buckets, time_buckets};
+use datafusion::common::{DFSchema, DFSchemaRef, Result, ScalarValue, internal_err};
+use datafusion::logical_expr::{
+    Expr, ExprSchemable, Extension, LogicalPlan, UserDefinedLogicalNodeCore,
+};
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// The buckets that are filled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Grid {
+    /// As `time_bucket` takes them.
+    pub width: ScalarValue,
+    /// Origin, offset and zone.
+    pub places: Vec<ScalarValue>,
+    /// First time of the range, ns.
+    pub first_ns: i64,
+    /// Last time of the range, ns; before the first where the range is empty.
+    pub last_ns: i64,
+}
+
+impl Grid {
+    /// The buckets, and the starts of the first and the last to fill.
+    ///
+    /// # Errors
+    /// If there are no such buckets, or too many.
+    pub fn buckets(&self) -> Result<(Buckets, Option<(i64, i64)>)> {
+        let mut buckets = time_buckets(&self.width, &self.places).map_err(|error| {
+            let text = error
+                .message()
+                .replace("time_bucket:", "time_bucket_gapfill:");
+            let hint = if text.contains("two origins") {
+                "; name the ends of the range: start => …, finish => …"
+            } else {
+                ""
+            };
+            wrong("22023", BUCKET, format!("{text}{hint}"))
+        })?;
+        if self.first_ns > self.last_ns {
+            return Ok((buckets, None));
+        }
+        let bad = |reason| wrong("22008", BUCKET, format!("time_bucket_gapfill: {reason}"));
+        let first = buckets.floor(self.first_ns).map_err(bad)?;
+        let last = buckets.floor(self.last_ns).map_err(bad)?;
+        let count = buckets.count(first, last);
+        if count > BUCKETS_MAX {
+            let message = format!(
+                "time_bucket_gapfill would make {count} rows for each group, and {BUCKETS_MAX} are \
+                 the most; ask for a shorter range of times or wider buckets"
+            );
+            return Err(wrong("54000", BUCKET, message));
+        }
+        Ok((buckets, Some((first, last))))
+    }
+}
+
+/// How a value that is missing is found.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum How {
+    /// The last one before; whether a null counts as missing.
+    Locf(bool),
+    /// On the line between the one before and the one after; whether a null counts as missing.
+    Interpolate(bool),
+    /// A constant.
+    Value(ScalarValue),
+}
+
+/// A column in which missing values are filled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Fill {
+    /// Its name.
+    pub name: String,
+    /// What it is where there is a row, over the columns of the input.
+    pub value: Expr,
+    /// What it is where there is none.
+    pub how: How,
+}
+
+/// See the head of this file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GapFill {
+    input: LogicalPlan,
+    /// The other group keys: columns of the input.
+    pub keys: Vec<Expr>,
+    /// The bucket: a column of the input.
+    pub bucket: Expr,
+    /// Which there are.
+    pub grid: Grid,
+    /// Columns behind those of the input.
+    pub fills: Vec<Fill>,
+    schema: DFSchemaRef,
+}
+
+impl GapFill {
+    /// The node over `input`.
+    ///
+    /// # Errors
+    /// If an expression does not suit the input.
+    pub fn new(
+        input: LogicalPlan,
+        keys: Vec<Expr>,
+        bucket: Expr,
+        grid: Grid,
+        fills: Vec<Fill>,
+    ) -> Result<Self> {
+        let known = input.schema();
+        let is_key = |field: &str| keys.iter().any(|key| is_column(key, field));
+        let mut fields: Vec<_> = known
+            .iter()
+            .map(|(relation, field)| {
+                // Where there is no row, there is no value.
+                let nullable = field.is_nullable() || !is_key(field.name());
+                let field = field.as_ref().clone().with_nullable(nullable);
+                (relation.cloned(), Arc::new(field))
+            })
+            .collect();
+        for fill in &fills {
+            let (_, field) = fill.value.to_field(known)?;
+            let field = field.as_ref().clone().with_name(&fill.name);
+            fields.push((None, Arc::new(field.with_nullable(true))));
+        }
+        let schema = DFSchema::new_with_metadata(fields, known.metadata().clone())?;
+        Ok(Self {
+            schema: Arc::new(schema),
+            input,
+            keys,
+            bucket,
+            grid,
+            fills,
+        })
+    }
+
+    /// The node of a plan, if it is one.
+    pub fn of(plan: &LogicalPlan) -> Option<&Self> {
+        match plan {
+            LogicalPlan::Extension(Extension { node }) => node.as_any().downcast_ref(),
+            _ => None,
+        }
+    }
+
+    /// As a plan.
+    pub fn into_plan(self) -> LogicalPlan {
+        LogicalPlan::Extension(Extension {
+            node: Arc::new(self),
+        })
+    }
+
+    /// The plan whose gaps are filled.
+    pub fn input(&self) -> &LogicalPlan {
+        &self.input
+    }
+
+    /// The same over another input.
+    ///
+    /// # Errors
+    /// If an expression does not suit it.
+    pub fn over(&self, input: LogicalPlan) -> Result<Self> {
+        let Self {
+            keys,
+            bucket,
+            grid,
+            fills,
+            ..
+        } = self.clone();
+        Self::new(input, keys, bucket, grid, fills)
+    }
+}
+
+fn is_column(expr: &Expr, name: &str) -> bool {
+    matches!(expr, Expr::Column(column) if column.name == name)
+}
+
+/// Nodes have no order but being the same.
+impl PartialOrd for GapFill {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        (self == other).then_some(Ordering::Equal)
+    }
+}
+
+impl UserDefinedLogicalNodeCore for GapFill {
+    fn name(&self) -> &'static str {
+        "GapFill"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        let keys = self.keys.iter().chain([&self.bucket]);
+        let values = self.fills.iter().map(|fill| &fill.value);
+        keys.chain(values).cloned().collect()
+    }
+
+    /// A condition on keys alone takes whole groups; every other would make gaps of what it rejects.
+    fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
+        let fields = self.schema.fields();
+        let count = |name: &str| fields.iter().filter(|field| field.name() == name).count();
+        let free =
+            |name: &str| count(name) == 1 && self.keys.iter().any(|key| is_column(key, name));
+        let names = fields.iter().map(|field| field.name());
+        names.filter(|name| !free(name)).cloned().collect()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |names: Vec<String>| names.join(", ");
+        let keys = self.keys.iter().map(ToString::to_string).collect();
+        let fills = self.fills.iter().map(|fill| fill.name.clone()).collect();
+        write!(
+            f,
+            "GapFill: keys=[{}], bucket={}, fill=[{}]",
+            list(keys),
+            self.bucket,
+            list(fills)
+        )
+    }
+
+    /// The columns behind those of the input come from expressions, which count by themselves.
+    fn necessary_children_exprs(&self, output: &[usize]) -> Option<Vec<Vec<usize>>> {
+        let own = self.input.schema().fields().len();
+        Some(vec![
+            output.iter().copied().filter(|at| *at < own).collect(),
+        ])
+    }
+
+    fn with_exprs_and_inputs(&self, exprs: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
+        let mut inputs = inputs.into_iter();
+        let (Some(input), None) = (inputs.next(), inputs.next()) else {
+            return internal_err!("gaps are filled in one input");
+        };
+        let mut exprs = exprs.into_iter();
+        let keys = exprs.by_ref().take(self.keys.len()).collect();
+        let Some(bucket) = exprs.next() else {
+            return internal_err!("gaps are filled by a bucket");
+        };
+        let mut fills = self.fills.clone();
+        for (fill, value) in fills.iter_mut().zip(exprs) {
+            fill.value = value;
+        }
+        Self::new(input, keys, bucket, self.grid.clone(), fills)
+    }
+}

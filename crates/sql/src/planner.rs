@@ -1,0 +1,51 @@
+//! DataFusion's planner of operators, with the nodes that are ours.
+
+use crate::asof::{self, AsOfJoin};
+use crate::gapfill::{self, GapFill};
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::Result;
+use datafusion::execution::context::QueryPlanner;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
+use std::sync::Arc;
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Planner;
+
+#[async_trait]
+impl QueryPlanner for Planner {
+    async fn create_physical_plan(
+        &self,
+        plan: &LogicalPlan,
+        session: &dyn Session,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(Self)])
+            .create_physical_plan(plan, session)
+            .await
+    }
+}
+
+#[async_trait]
+impl ExtensionPlanner for Planner {
+    async fn plan_extension(
+        &self,
+        planner: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        _: &[&LogicalPlan],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        session: &dyn Session,
+        context: &PhysicalPlanningContext,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if let Some(node) = node.as_any().downcast_ref::<GapFill>() {
+            return gapfill::plan(node, inputs, planner, session, context).map(Some);
+        }
+        if let Some(node) = node.as_any().downcast_ref::<AsOfJoin>() {
+            return asof::plan(node, inputs, planner, session, context).map(Some);
+        }
+        Ok(None)
+    }
+}
