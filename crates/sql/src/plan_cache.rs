@@ -4,7 +4,7 @@
 //! our tables: every function in it gives the same for the same arguments. Data are looked at anew
 //! by each execution.
 
-use crate::prepared::tables_of;
+use crate::prepared::{are_current, tables_of};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
@@ -46,15 +46,6 @@ pub struct PlanCacheUse {
     pub misses: u64,
     /// Plans that are kept.
     pub plans: usize,
-}
-
-/// Whether the tables of a plan are still those that it was made for.
-pub fn are_current(tables: &[Arc<TableSchema>], engine: &Engine) -> bool {
-    tables.iter().all(|known| {
-        engine
-            .table(&known.database, &known.name)
-            .is_ok_and(|now| Arc::ptr_eq(&now, known) || *now == **known)
-    })
 }
 
 impl PlanCache {

@@ -1,7 +1,6 @@
 //! A statement that was parsed and planned once.
 
 use crate::error::{SqlError, SqlResult};
-use crate::plan_cache::are_current;
 use crate::statement::Command;
 use crate::table::SeriesTable;
 use arrow::array::{Array, ArrayRef};
@@ -156,6 +155,15 @@ fn limits_of(plan: &LogicalPlan) -> SqlResult<Vec<String>> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(names)
+}
+
+/// Whether the tables of a plan are still those that it was made for.
+pub fn are_current(tables: &[Arc<TableSchema>], engine: &Engine) -> bool {
+    tables.iter().all(|known| {
+        engine
+            .table(&known.database, &known.name)
+            .is_ok_and(|now| Arc::ptr_eq(&now, known) || *now == **known)
+    })
 }
 
 /// The engine's tables that a plan reads or writes.

@@ -16,7 +16,9 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
+};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
@@ -331,6 +333,7 @@ impl ExecutionPlan for SeriesAggregate {
             baseline: BaselineMetrics::new(&self.metrics, partition),
         };
         let other_way = Arc::clone(&self.other_way);
+        let handed_over = MetricBuilder::new(&self.metrics).counter("handed_over", partition);
         let stream = futures::stream::once(async move {
             match run.all().await {
                 Ok(batches) => Ok(futures::stream::iter(batches.into_iter().map(Ok)).boxed()),
@@ -338,6 +341,7 @@ impl ExecutionPlan for SeriesAggregate {
                 Err(error)
                     if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) =>
                 {
+                    handed_over.add(1);
                     tracing::debug!(%error, "groups do not fit into memory; operators that spill take over");
                     Ok(spilling(other_way, context)?.boxed())
                 }

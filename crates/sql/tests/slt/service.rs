@@ -415,6 +415,8 @@ fn groups_that_do_not_fit_into_memory_are_done_by_operators_that_spill() {
         assert!(format!("{plan:?}").contains("SeriesAggregate"), "{plan:?}");
         let rows = db.rows(sql).await;
         assert_eq!(rows, [["400000", "400000", "79999800000.0"]]);
+        let done = db.rows(&format!("EXPLAIN ANALYZE {sql}")).await;
+        assert_eq!(metric(&done[0][1], "handed_over"), 1.0, "{done:?}");
     });
 }
 
