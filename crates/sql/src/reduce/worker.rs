@@ -293,8 +293,7 @@ impl Worker {
     /// that no other row makes one fail.
     fn take_expressions(&mut self, rows: &PageRows<'_>) -> Result<()> {
         let mut part = Part::of(rows, &self.recipe)?;
-        let batch = self.batch(&part)?;
-        let mut batch = batch;
+        let mut batch = self.batch(&part)?;
         if let Some(predicate) = &self.recipe.predicate {
             let truths = predicate.evaluate(&batch)?.into_array(part.rows)?;
             let truths = truths_of(&truths)?;
