@@ -9,8 +9,8 @@ use crate::names::nearest;
 use marigram_env::FileSystem;
 use marigram_manifest::{Catalog, CatalogEdit, ManifestError};
 use marigram_model::{
-    ColumnCodec, FieldColumn, FieldType, Limits, TableId, TableOptions, TableSchema, TagColumn,
-    TagType,
+    ColumnCodec, FieldColumn, FieldType, Limits, Rollup, RollupProgress, TableId, TableOptions,
+    TableSchema, TagColumn, TagType,
 };
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -32,6 +32,8 @@ pub struct TableSpec {
     pub codecs: BTreeMap<String, ColumnCodec>,
     /// Settings.
     pub options: TableOptions,
+    /// What it is kept from, if it is a rollup.
+    pub rollup: Option<Rollup>,
 }
 
 /// A change of a table.
@@ -46,6 +48,8 @@ pub enum TableChange {
     /// Other settings, from the next flush on. Rows that are in segments keep their partitions,
     /// and their pages until they are compacted. The identity of series stays as it is.
     SetOptions(TableOptions),
+    /// How often a rollup is brought up to date, and how far it stays behind; both in ns.
+    SetRefresh(i64, i64),
 }
 
 /// Columns that a write found missing.
@@ -176,6 +180,7 @@ impl Schemas {
             tags: Vec::new(),
             fields: Vec::new(),
             options: spec.options.clone(),
+            rollup: spec.rollup.clone().map(Arc::new),
         };
         for (name, kind) in &spec.tags {
             schema.tags.push(TagColumn {
@@ -202,6 +207,9 @@ impl Schemas {
         let mut catalog = self.durable.lock();
         let mut schema = TableSchema::clone(&*self.table(database, name)?);
         match change {
+            TableChange::AddTag(..) | TableChange::AddField(..) if schema.rollup.is_some() => {
+                return Err(is_kept(&schema));
+            }
             TableChange::AddTag(column, _) | TableChange::AddField(column, _)
                 if schema.column_names().any(|name| name == column) =>
             {
@@ -227,6 +235,18 @@ impl Schemas {
                     )));
                 }
                 schema.options = options.clone();
+            }
+            TableChange::SetRefresh(refresh_ns, lag_ns) => {
+                let Some(rollup) = &schema.rollup else {
+                    return Err(EngineError::Invalid(format!(
+                        "table '{name}' is no materialized view"
+                    )));
+                };
+                schema.rollup = Some(Arc::new(Rollup {
+                    refresh_ns: *refresh_ns,
+                    lag_ns: *lag_ns,
+                    ..Rollup::clone(rollup)
+                }));
             }
         }
         self.put(&mut catalog, schema)
@@ -272,8 +292,41 @@ impl Schemas {
             Err(_) if if_exists => return Ok(None),
             Err(error) => return Err(error),
         };
+        if let Some(rollup) = catalog.state().rollups_of(id).next() {
+            return Err(EngineError::Invalid(format!(
+                "materialized view '{}' is kept from table '{name}'; drop it first",
+                rollup.name
+            )));
+        }
         self.commit(&mut catalog, &CatalogEdit::DropTable(id))?;
         Ok(Some(id))
+    }
+
+    /// How far a rollup had come when that was last made durable.
+    pub fn progress(&self, rollup: TableId) -> RollupProgress {
+        let catalog = self.durable.lock();
+        let progress = catalog.state().progress.get(&rollup);
+        progress.cloned().unwrap_or_default()
+    }
+
+    /// Makes durable how far a rollup has come, if `progress` says so, then calls `done`; both
+    /// before any other change.
+    pub fn put_progress(
+        &self,
+        rollup: TableId,
+        progress: impl FnOnce() -> Option<RollupProgress>,
+        done: impl FnOnce(RollupProgress),
+    ) -> Result<()> {
+        let mut catalog = self.durable.lock();
+        let Some(progress) = progress() else {
+            return Ok(());
+        };
+        self.commit(
+            &mut catalog,
+            &CatalogEdit::PutProgress(rollup, progress.clone()),
+        )?;
+        done(progress);
+        Ok(())
     }
 
     fn put(&self, catalog: &mut Catalog, schema: TableSchema) -> Result<Arc<TableSchema>> {
@@ -336,6 +389,7 @@ impl Visible {
                     tables.remove(&table.name);
                 }
             }
+            CatalogEdit::PutProgress(..) => {}
         }
     }
 
@@ -359,6 +413,14 @@ impl Visible {
     }
 }
 
+/// The refusal to write to a rollup.
+pub(crate) fn is_kept(table: &TableSchema) -> EngineError {
+    EngineError::Invalid(format!(
+        "'{}' is a materialized view: its rows come from its source alone",
+        table.name
+    ))
+}
+
 /// A table without columns, to grow from.
 pub(crate) fn blank(database: &str, name: &str, id: TableId) -> TableSchema {
     TableSchema {
@@ -369,6 +431,7 @@ pub(crate) fn blank(database: &str, name: &str, id: TableId) -> TableSchema {
         tags: Vec::new(),
         fields: Vec::new(),
         options: TableOptions::default(),
+        rollup: None,
     }
 }
 

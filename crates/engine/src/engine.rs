@@ -1,12 +1,13 @@
 //! The engine: shards, catalog and background threads put together behind one handle.
 
 mod inner;
+mod refresh;
 mod upkeep;
 mod write;
 
 use crate::background::Threads;
 use crate::backup::{self, BackupOptions, BackupReport};
-use crate::catalog::{TableChange, TableSpec};
+use crate::catalog::{TableChange, TableSpec, is_kept};
 use crate::commit::Change;
 use crate::compaction::CompactionInfo;
 use crate::error::{EngineError, Result};
@@ -22,6 +23,7 @@ use marigram_model::{SeriesId, TableId, TableSchema, TimeRange, WriteBatch};
 use marigram_wal::DeleteEntry;
 use std::path::Path;
 use std::sync::Arc;
+use write::Writer;
 pub use write::{RejectedRow, WriteOptions, WriteReport};
 
 /// An open data directory. Cheap to clone (one `Arc`); all methods may be called from any thread
@@ -129,6 +131,7 @@ impl Engine {
     ) -> Result<Arc<TableSchema>> {
         let inner = self.writable()?;
         let schema = inner.schemas.create_table(database, spec, if_not_exists)?;
+        inner.context.rollups.register(&schema);
         for index in &inner.indexes {
             let identity = crate::flush::identity_of(&schema);
             index.write().set_identity(schema.id, identity);
@@ -190,7 +193,7 @@ impl Engine {
         batch: &WriteBatch,
         options: WriteOptions,
     ) -> Result<WriteReport> {
-        write::write(self.writable()?, database, batch, options)
+        write::write(self.writable()?, database, batch, options, Writer::User)
     }
 
     /// Deletes the rows of the series that match, in a range of time. With [`TimeRange::ALL`] the
@@ -206,34 +209,11 @@ impl Engine {
         range: TimeRange,
     ) -> Result<()> {
         let inner = self.writable()?;
-        let table = inner.schemas.table(database, table)?.id;
-        if range.is_empty() {
-            return Ok(());
+        let table = inner.schemas.table(database, table)?;
+        if table.rollup.is_some() {
+            return Err(is_kept(&table));
         }
-        let mut tickets = Vec::new();
-        for shard in &inner.shards {
-            let series = match filter {
-                TagFilter::All => None,
-                filter => {
-                    let index = shard.index.read();
-                    let matching = filter.evaluate(table, &index);
-                    if matching.is_empty() {
-                        continue;
-                    }
-                    Some(matching.into_iter().map(SeriesId).collect())
-                }
-            };
-            let change = Change::Delete(DeleteEntry {
-                table,
-                series,
-                range,
-            });
-            tickets.push((shard, shard.submit(change)));
-        }
-        let outcomes = tickets
-            .into_iter()
-            .map(|(shard, ticket)| shard.drive(&ticket));
-        outcomes.collect::<Vec<_>>().into_iter().collect()
+        delete_rows(inner, table.id, filter, range)
     }
 
     /// What a query on a table sees: one version of every shard.
@@ -360,6 +340,7 @@ impl Engine {
 
     /// Tells every shard that a table is gone.
     fn forget(&self, table: TableId) -> Result<()> {
+        self.inner().context.rollups.forget(table);
         let submit = |shard| {
             (
                 shard,
@@ -387,6 +368,37 @@ impl Engine {
         inner.context.health.check()?;
         Ok(inner)
     }
+}
+
+/// Deletes rows of a table: one change for each shard.
+fn delete_rows(inner: &Inner, table: TableId, filter: &TagFilter, range: TimeRange) -> Result<()> {
+    if range.is_empty() {
+        return Ok(());
+    }
+    let mut tickets = Vec::new();
+    for shard in &inner.shards {
+        let series = match filter {
+            TagFilter::All => None,
+            filter => {
+                let index = shard.index.read();
+                let matching = filter.evaluate(table, &index);
+                if matching.is_empty() {
+                    continue;
+                }
+                Some(matching.into_iter().map(SeriesId).collect())
+            }
+        };
+        let change = Change::Delete(DeleteEntry {
+            table,
+            series,
+            range,
+        });
+        tickets.push((shard, shard.submit(change)));
+    }
+    let outcomes = tickets
+        .into_iter()
+        .map(|(shard, ticket)| shard.drive(&ticket));
+    outcomes.collect::<Vec<_>>().into_iter().collect()
 }
 
 #[cfg(test)]

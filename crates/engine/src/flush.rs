@@ -78,6 +78,11 @@ impl Shard {
             series_log_bytes: Some(series_log_bytes),
             ..Edit::default()
         };
+        // Before the log is released that would tell it again.
+        if let Err(error) = self.context.rollups.persist() {
+            self.remove_segments(&edit.added);
+            return Err(error);
+        }
         self.install(edit, true)?;
         crate::stats::add(&self.context.stats.flushed_bytes, bytes as usize);
         Ok(())

@@ -12,7 +12,7 @@
 //! Modules stand in an order, and none imports one that stands later:
 //! error, options, names, memory, text, layout, `shared_rows`, chunk, view, pages; merge, filter, scan, last,
 //! snapshot, compaction;
-//! catalog, resolve, marks, memtable, commit, route, health, stats, shard, flush, maintain,
+//! catalog, rollups, resolve, marks, memtable, commit, route, health, stats, shard, flush, maintain,
 //! recovery, status, directory, backup, verify, background, admission, engine.
 
 mod admission;
@@ -40,6 +40,7 @@ mod options;
 mod pages;
 mod recovery;
 mod resolve;
+mod rollups;
 mod route;
 mod scan;
 mod shard;
@@ -63,6 +64,7 @@ pub use marigram_series_index::{PatternError, TableMemory, ValueTest};
 pub use memory::{Held, Holder, MemoryAccountant, Usage};
 pub use options::{CompactionPolicy, Durability, EngineOptions};
 pub use pages::{PageDetail, SegmentDetail};
+pub use rollups::RollupState;
 pub use scan::{
     ColumnBounds, Need, Outline, PageRows, ReducePartition, Reducer, RowSpan, ScanMetrics,
     ScanPartition, ScanRequest,

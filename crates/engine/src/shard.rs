@@ -1,7 +1,7 @@
 //! A shard: its log, memtables, segments, series and last values, and the changes of them.
 //!
 //! Locks, in the order in which they are taken: `maintenance` (compaction, retention), `flushing`,
-//! `log` (commit, freeze), `manifest`, `state`, `index`, `last`. `state` is held for moments only:
+//! the catalog, `log` (commit, freeze), `manifest`, `state`, `index`, `last`. `state` is held for moments only:
 //! readers copy what they need out of it, and no lock is held while they stream.
 
 mod lead;
@@ -15,6 +15,7 @@ use crate::marks::Marks;
 use crate::memory::{Held, Holder, MemoryAccountant};
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
+use crate::rollups::Rollups;
 use crate::stats::Stats;
 use crate::view::{OpenSegment, ShardView};
 use marigram_env::Env;
@@ -37,6 +38,7 @@ pub(crate) struct Context {
     pub health: Arc<Health>,
     pub stats: Stats,
     pub compactions: History,
+    pub rollups: Rollups,
 }
 
 /// A memtable is flushed when it holds this part of the memory ceiling, whatever the settings say:

@@ -3,9 +3,9 @@
 //! A setting that has its default is not written. A reader refuses keys that it does not know,
 //! since it would lose them on the next rewrite. The keys stand in `docs/formats/catalog.md`.
 
-use crate::bytes::{Malformed, Reader, malformed, put_count};
+use crate::bytes::{Malformed, Reader, malformed, put_count, put_text};
 use marigram_codec::{Compressor, Encoding};
-use marigram_model::{ColdCodec, ColumnCodec, SeriesIdentity, TableOptions};
+use marigram_model::{ColdCodec, ColumnCodec, Rollup, SeriesIdentity, TableId, TableOptions};
 
 /// Keys of a table.
 const PAGE_BYTES: u16 = 1;
@@ -13,6 +13,7 @@ const TABLE_ENCODING: u16 = 2;
 const TABLE_COMPRESSOR: u16 = 3;
 const COLD_CODEC: u16 = 4;
 const IDENTITY: u16 = 5;
+const ROLLUP: u16 = 6;
 
 /// Keys of a field.
 const FIELD_ENCODING: u16 = 1;
@@ -23,7 +24,11 @@ const COLD_AUTO: u8 = 1;
 /// The value of [`IDENTITY`] for [`SeriesIdentity::Sha256`].
 const IDENTITY_SHA256: u8 = 1;
 
-pub(crate) fn put_table_attributes(options: &TableOptions, out: &mut Vec<u8>) {
+pub(crate) fn put_table_attributes(
+    options: &TableOptions,
+    rollup: Option<&Rollup>,
+    out: &mut Vec<u8>,
+) {
     let mut list = List::default();
     if options.page_bytes != TableOptions::PAGE_BYTES {
         list.put(PAGE_BYTES, &options.page_bytes.to_le_bytes());
@@ -42,12 +47,29 @@ pub(crate) fn put_table_attributes(options: &TableOptions, out: &mut Vec<u8>) {
         SeriesIdentity::Plain => {}
         SeriesIdentity::Sha256 => list.put(IDENTITY, &[IDENTITY_SHA256]),
     }
+    if let Some(rollup) = rollup {
+        let mut value = rollup.source.0.to_le_bytes().to_vec();
+        put_text(&rollup.query, &mut value);
+        for number in [
+            rollup.cell_ns,
+            rollup.cell_origin_ns,
+            rollup.refresh_ns,
+            rollup.lag_ns,
+        ] {
+            value.extend_from_slice(&number.to_le_bytes());
+        }
+        list.put(ROLLUP, &value);
+    }
     list.write(out);
 }
 
-/// The settings of a table that are attributes; the others have their defaults.
-pub(crate) fn read_table_attributes(reader: &mut Reader<'_>) -> Result<TableOptions, Malformed> {
+/// The settings of a table that are attributes, the others with their defaults; and what it is
+/// kept from.
+pub(crate) fn read_table_attributes(
+    reader: &mut Reader<'_>,
+) -> Result<(TableOptions, Option<Rollup>), Malformed> {
     let mut options = TableOptions::default();
+    let mut rollup = None;
     read_list(reader, "table", |key, value| {
         match key {
             PAGE_BYTES => options.page_bytes = value.u32()?,
@@ -61,11 +83,21 @@ pub(crate) fn read_table_attributes(reader: &mut Reader<'_>) -> Result<TableOpti
                 IDENTITY_SHA256 => options.identity = SeriesIdentity::Sha256,
                 other => return malformed(format!("no series identity has the number {other}")),
             },
+            ROLLUP => {
+                rollup = Some(Rollup {
+                    source: TableId(value.u32()?),
+                    query: value.text()?,
+                    cell_ns: value.i64()?,
+                    cell_origin_ns: value.i64()?,
+                    refresh_ns: value.i64()?,
+                    lag_ns: value.i64()?,
+                });
+            }
             _ => return Ok(false),
         }
         Ok(true)
     })?;
-    Ok(options)
+    Ok((options, rollup))
 }
 
 pub(crate) fn put_field_attributes(codec: ColumnCodec, out: &mut Vec<u8>) {
@@ -167,17 +199,17 @@ fn read_list(
 mod tests {
     use super::*;
 
-    fn table(bytes: &[u8]) -> Result<TableOptions, String> {
+    fn table(bytes: &[u8]) -> Result<(TableOptions, Option<Rollup>), String> {
         let mut reader = Reader::new(bytes);
-        let options = read_table_attributes(&mut reader).map_err(|error| error.to_string())?;
+        let table = read_table_attributes(&mut reader).map_err(|error| error.to_string())?;
         reader.finish().map_err(|error| error.to_string())?;
-        Ok(options)
+        Ok(table)
     }
 
     #[test]
     fn settings_come_back_and_defaults_take_no_bytes() {
         let mut out = Vec::new();
-        put_table_attributes(&TableOptions::default(), &mut out);
+        put_table_attributes(&TableOptions::default(), None, &mut out);
         assert_eq!(out, [0, 0]);
         let all = TableOptions {
             page_bytes: 1024,
@@ -187,9 +219,17 @@ mod tests {
             identity: SeriesIdentity::Sha256,
             ..TableOptions::default()
         };
+        let rollup = Rollup {
+            source: TableId(7),
+            query: "SELECT 1".to_owned(),
+            cell_ns: 60,
+            cell_origin_ns: -3,
+            refresh_ns: 10,
+            lag_ns: 0,
+        };
         let mut out = Vec::new();
-        put_table_attributes(&all, &mut out);
-        assert_eq!(table(&out), Ok(all));
+        put_table_attributes(&all, Some(&rollup), &mut out);
+        assert_eq!(table(&out), Ok((all, Some(rollup))));
     }
 
     #[test]

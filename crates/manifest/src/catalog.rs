@@ -4,7 +4,7 @@ use crate::error::ManifestError;
 use crate::log::{EditLog, LogOptions, io, read_file};
 use crate::replay::{TornTail, replay};
 use marigram_env::FileSystem;
-use marigram_model::{FieldColumn, Limits, TableId, TableSchema, TagColumn};
+use marigram_model::{FieldColumn, Limits, RollupProgress, TableId, TableSchema, TagColumn};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,8 +25,10 @@ pub enum CatalogEdit {
     /// A new table, or a new form of a table with the same id (columns only ever added; names and
     /// settings may change, but for the identity of series).
     PutTable(Arc<TableSchema>),
-    /// A table.
+    /// A table, which is no rollup's source.
     DropTable(TableId),
+    /// How far a rollup has come.
+    PutProgress(TableId, RollupProgress),
 }
 
 /// What a catalog holds.
@@ -36,6 +38,8 @@ pub struct CatalogState {
     pub databases: BTreeMap<String, BTreeMap<String, TableId>>,
     /// Tables of all databases.
     pub tables: BTreeMap<TableId, Arc<TableSchema>>,
+    /// How far rollups have come; one that is missing has not begun.
+    pub progress: BTreeMap<TableId, RollupProgress>,
     /// Highest table id that was ever in the catalog; 0 where there was none.
     pub table_max: u32,
 }
@@ -141,9 +145,31 @@ impl CatalogState {
                 if !self.tables.contains_key(id) {
                     return Err(format!("there is no table with the id {id}"));
                 }
+                if let Some(rollup) = self.rollups_of(*id).next() {
+                    let name = &rollup.name;
+                    return Err(format!("rollup '{name}' is kept from the table {id}"));
+                }
+            }
+            CatalogEdit::PutProgress(id, _) => {
+                if self
+                    .tables
+                    .get(id)
+                    .is_none_or(|table| table.rollup.is_none())
+                {
+                    return Err(format!("there is no rollup with the id {id}"));
+                }
             }
         }
         Ok(())
+    }
+
+    /// The rollups that are kept from a table.
+    pub fn rollups_of(&self, source: TableId) -> impl Iterator<Item = &Arc<TableSchema>> {
+        let of_source = move |table: &&Arc<TableSchema>| {
+            let rollup = table.rollup.as_ref();
+            rollup.is_some_and(|rollup| rollup.source == source)
+        };
+        self.tables.values().filter(of_source)
     }
 
     fn check_table(&self, table: &TableSchema) -> Result<(), String> {
@@ -172,6 +198,14 @@ impl CatalogState {
         {
             return Err(format!("table '{name}' would move to another database"));
         }
+        let source = table.rollup.as_ref().map(|rollup| rollup.source);
+        let source_is_there = |source: &TableId| {
+            let source = self.tables.get(source);
+            source.is_some_and(|source| source.database == *database && source.rollup.is_none())
+        };
+        if source.is_some_and(|source| !source_is_there(&source)) {
+            return Err(format!("the source of rollup '{name}' is not there"));
+        }
         match self.tables.get(&id) {
             Some(old) => check_growth(old, table),
             // The highest number stands for "no table" in the series index.
@@ -191,6 +225,7 @@ impl CatalogState {
             CatalogEdit::DropDatabase(name) => {
                 for id in self.databases.remove(name).unwrap_or_default().values() {
                     self.tables.remove(id);
+                    self.progress.remove(id);
                 }
             }
             CatalogEdit::PutTable(table) => {
@@ -203,6 +238,10 @@ impl CatalogState {
             CatalogEdit::DropTable(id) => {
                 self.forget_name(*id);
                 self.tables.remove(id);
+                self.progress.remove(id);
+            }
+            CatalogEdit::PutProgress(id, progress) => {
+                self.progress.insert(*id, progress.clone());
             }
         }
     }
@@ -227,6 +266,14 @@ impl CatalogState {
 /// kind of the keys.
 fn check_growth(old: &TableSchema, new: &TableSchema) -> Result<(), String> {
     let name = &new.name;
+    let kept_from = |table: &TableSchema| {
+        let rollup = table.rollup.as_deref()?;
+        let cells = (rollup.cell_ns, rollup.cell_origin_ns);
+        Some((rollup.source, rollup.query.clone(), cells))
+    };
+    if kept_from(new) != kept_from(old) {
+        return Err(format!("table '{name}' would be kept from something else"));
+    }
     if new.options.identity != old.options.identity {
         return Err(format!("table '{name}' would change its series identity"));
     }

@@ -11,7 +11,8 @@ use crate::bytes::{Malformed, Reader, malformed, put_count, put_text};
 use crate::catalog::{CatalogEdit, CatalogState};
 use crate::record::Logged;
 use marigram_model::{
-    ColumnId, FieldColumn, FieldType, TableId, TableOptions, TableSchema, TagColumn, TagType,
+    ColumnId, FieldColumn, FieldType, RollupProgress, TableId, TableOptions, TableSchema,
+    TagColumn, TagType, TimeRange, TimeSet,
 };
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ const CREATE_DATABASE: u8 = 1;
 const DROP_DATABASE: u8 = 2;
 const PUT_TABLE: u8 = 3;
 const DROP_TABLE: u8 = 4;
+const PUT_PROGRESS: u8 = 5;
 
 /// Fewest bytes of a text.
 const TEXT_BYTES_MIN: usize = 4;
@@ -28,11 +30,15 @@ const TAG_BYTES_MIN: usize = 4 + 1 + 2;
 const FIELD_BYTES_MIN: usize = 4 + 4 + 1 + 2;
 /// Fewest bytes of a table.
 const TABLE_BYTES_MIN: usize = 4 + 3 * 4 + 8 + 1 + 4 + 4 + 2;
+/// Fewest bytes of the progress of a rollup: id, through, no ranges.
+const PROGRESS_BYTES_MIN: usize = 4 + 8 + 4;
+/// The first version that knows rollups.
+const ROLLUPS_VERSION: u32 = 3;
 
 impl Logged for CatalogState {
     const FILE: &'static str = "CATALOG";
     const MAGIC: [u8; 8] = *b"MARICATA";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     type Edit = CatalogEdit;
 
     fn encode(&self, out: &mut Vec<u8>) {
@@ -41,9 +47,13 @@ impl Logged for CatalogState {
         self.databases.keys().for_each(|name| put_text(name, out));
         put_count(self.tables.len(), out);
         self.tables.values().for_each(|table| put_table(table, out));
+        put_count(self.progress.len(), out);
+        for (id, progress) in &self.progress {
+            put_progress(*id, progress, out);
+        }
     }
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+    fn decode(reader: &mut Reader<'_>, version: u32) -> Result<Self, Malformed> {
         let mut state = Self {
             table_max: reader.u32()?,
             ..Self::default()
@@ -60,6 +70,12 @@ impl Logged for CatalogState {
             return malformed(format!("table {} is above the highest id", state.table_max));
         }
         state.table_max = table_max;
+        if version >= ROLLUPS_VERSION {
+            for _ in 0..reader.count(PROGRESS_BYTES_MIN)? {
+                let (id, progress) = progress(reader)?;
+                state.add(&CatalogEdit::PutProgress(id, progress))?;
+            }
+        }
         Ok(state)
     }
 
@@ -81,6 +97,10 @@ impl Logged for CatalogState {
                 out.push(DROP_TABLE);
                 out.extend_from_slice(&id.0.to_le_bytes());
             }
+            CatalogEdit::PutProgress(id, progress) => {
+                out.push(PUT_PROGRESS);
+                put_progress(*id, progress, out);
+            }
         }
     }
 
@@ -90,6 +110,10 @@ impl Logged for CatalogState {
             DROP_DATABASE => CatalogEdit::DropDatabase(reader.text()?),
             PUT_TABLE => CatalogEdit::PutTable(Arc::new(table(reader)?)),
             DROP_TABLE => CatalogEdit::DropTable(TableId(reader.u32()?)),
+            PUT_PROGRESS => {
+                let (id, progress) = progress(reader)?;
+                CatalogEdit::PutProgress(id, progress)
+            }
             other => return malformed(format!("no change of a catalog has the number {other}")),
         })
     }
@@ -134,7 +158,38 @@ fn put_table(table: &TableSchema, out: &mut Vec<u8>) {
         out.push(field.kind as u8);
         put_field_attributes(field.codec, out);
     }
-    put_table_attributes(&table.options, out);
+    put_table_attributes(&table.options, table.rollup.as_deref(), out);
+}
+
+fn put_progress(id: TableId, progress: &RollupProgress, out: &mut Vec<u8>) {
+    out.extend_from_slice(&id.0.to_le_bytes());
+    out.extend_from_slice(&progress.through_ns.to_le_bytes());
+    put_count(progress.touched.ranges().len(), out);
+    for range in progress.touched.ranges() {
+        out.extend_from_slice(&range.min.to_le_bytes());
+        out.extend_from_slice(&range.max.to_le_bytes());
+    }
+}
+
+fn progress(reader: &mut Reader<'_>) -> Result<(TableId, RollupProgress), Malformed> {
+    let id = TableId(reader.u32()?);
+    let through_ns = reader.i64()?;
+    let mut ranges = Vec::new();
+    for _ in 0..reader.count(2 * size_of::<i64>())? {
+        let (min, max) = (reader.i64()?, reader.i64()?);
+        ranges.push(TimeRange { min, max });
+    }
+    let touched = TimeSet::from_ranges(ranges.iter().copied());
+    if touched.ranges() != ranges {
+        return malformed(format!("the touched times of rollup {id} are out of order"));
+    }
+    Ok((
+        id,
+        RollupProgress {
+            through_ns,
+            touched,
+        },
+    ))
 }
 
 fn table(reader: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
@@ -172,10 +227,11 @@ fn table(reader: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
             codec,
         });
     }
+    let (attributes, rollup) = read_table_attributes(reader)?;
     let options = TableOptions {
         partition_ns,
         ttl_ns,
-        ..read_table_attributes(reader)?
+        ..attributes
     };
     Ok(TableSchema {
         id,
@@ -185,5 +241,6 @@ fn table(reader: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
         tags,
         fields,
         options,
+        rollup: rollup.map(Arc::new),
     })
 }

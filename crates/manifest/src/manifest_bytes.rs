@@ -36,7 +36,7 @@ impl Logged for State {
             .for_each(|tombstone| put_tombstone(tombstone, out));
     }
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+    fn decode(reader: &mut Reader<'_>, _version: u32) -> Result<Self, Malformed> {
         let mut state = Self {
             wal_floor: reader.u64()?,
             flushed_sequence: reader.u64()?,

@@ -16,7 +16,8 @@ pub(crate) trait Logged: Clone + Debug + Default {
     type Edit: Debug;
 
     fn encode(&self, out: &mut Vec<u8>);
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed>;
+    /// Reads the state from a file of this version.
+    fn decode(reader: &mut Reader<'_>, version: u32) -> Result<Self, Malformed>;
     fn encode_edit(edit: &Self::Edit, out: &mut Vec<u8>);
     fn decode_edit(reader: &mut Reader<'_>) -> Result<Self::Edit, Malformed>;
     /// Why the edit contradicts the state, if it does.

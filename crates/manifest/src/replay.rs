@@ -62,7 +62,7 @@ pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>
             "the first record is not a snapshot".to_owned(),
         ));
     }
-    let state = S::decode(&mut reader).and_then(|state| reader.finish().map(|()| state));
+    let state = S::decode(&mut reader, version).and_then(|state| reader.finish().map(|()| state));
     let mut state = state.map_err(|malformed| corrupt(start, malformed.to_string()))?;
     let mut at = snapshot.end;
     let (mut torn, mut is_sealed) = (None, false);

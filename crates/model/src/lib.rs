@@ -7,20 +7,24 @@ mod batch;
 mod builder;
 mod ids;
 mod options;
+mod rollup;
 mod rows;
 mod schema;
 mod tags;
 mod time;
+mod time_set;
 mod types;
 
 pub use batch::{BatchError, BatchField, BatchTag, WriteBatch};
 pub use builder::{BatchBuilder, FieldValueRef};
 pub use ids::{ColumnId, SeriesId, TableId};
 pub use options::{ColdCodec, ColumnCodec, SeriesIdentity, TableOptions};
+pub use rollup::{Rollup, RollupProgress};
 pub use rows::{SeriesRun, SortedRows};
 pub use schema::{FieldColumn, Limits, SchemaError, TableSchema, TagColumn};
 pub use tags::{TagKey, TagKeyError, TagValue, TagValueRef, tag_key_entries};
 pub use time::{DAY_NS, TimeRange, partition_start};
+pub use time_set::TimeSet;
 pub use types::{FieldType, FieldValue, TagType};
 
 pub use marigram_codec::{Compressor, Encoding};

@@ -2,7 +2,9 @@
 
 use crate::ids::{ColumnId, TableId};
 use crate::options::{ColumnCodec, TableOptions};
+use crate::rollup::Rollup;
 use crate::types::{FieldType, TagType};
+use std::sync::Arc;
 
 /// Limits on names and values that come from outside.
 #[derive(Clone, Copy, Debug)]
@@ -158,6 +160,8 @@ pub struct TableSchema {
     pub fields: Vec<FieldColumn>,
     /// Settings.
     pub options: TableOptions,
+    /// What it is kept from, if it is a rollup: nobody else writes to it.
+    pub rollup: Option<Arc<Rollup>>,
 }
 
 impl TableSchema {
@@ -236,6 +240,14 @@ impl TableSchema {
         }
         if !(Limits::PAGE_BYTES_MIN..=Limits::PAGE_BYTES_MAX).contains(&self.options.page_bytes) {
             return Err(bad("page_size is a size from 1KiB to 256KiB"));
+        }
+        if let Some(rollup) = &self.rollup {
+            let in_range = rollup.cell_ns > 0 && rollup.refresh_ns > 0 && rollup.lag_ns >= 0;
+            if !in_range || rollup.source == self.id {
+                return Err(bad(
+                    "a rollup has another table for its source, and widths and intervals of time",
+                ));
+            }
         }
         for field in &self.fields {
             if let Some(reason) = field.codec.objection(field.kind) {

@@ -233,6 +233,7 @@ mod tests {
                 })
                 .collect(),
             options: TableOptions::default(),
+            rollup: None,
         };
         let arrow = arrow_schema(&schema);
         let devices: ArrayRef = Arc::new(StringArray::from(vec![

@@ -369,6 +369,7 @@ mod tests {
                 tags: vec![tag],
                 fields: vec![field],
                 options: TableOptions::default(),
+                rollup: None,
             };
             let shard = |tags: &Tags| usize::from(tags["device"] != TagValue::String("a".into()));
             let shards = table

@@ -10,6 +10,7 @@ use crate::health::Health;
 use crate::memory::MemoryAccountant;
 use crate::options::{Durability, EngineOptions};
 use crate::recovery::open_shard;
+use crate::rollups::Rollups;
 use crate::shard::{Context, Shard};
 use crate::side_by_side::side_by_side;
 use crate::stats::Stats;
@@ -27,7 +28,7 @@ pub(super) struct Inner {
     /// The data directory.
     pub dir: PathBuf,
     pub context: Arc<Context>,
-    pub schemas: Schemas,
+    pub schemas: Arc<Schemas>,
     pub shards: Vec<Shard>,
     /// Series indexes by shard.
     pub indexes: Vec<Arc<RwLock<SeriesIndex>>>,
@@ -65,7 +66,7 @@ impl Inner {
         let lock = directory::lock(&env, dir)?;
         let count = directory::shards(&env, dir, options.shards)?;
         let health = Arc::new(Health::default());
-        let schemas = Schemas::open(env.fs.clone(), dir, health.clone())?;
+        let schemas = Arc::new(Schemas::open(env.fs.clone(), dir, health.clone())?);
         let live = schemas.all();
         let memory = Arc::new(MemoryAccountant::new(options.memory_limit_bytes));
         let stats = Stats::default();
@@ -79,6 +80,7 @@ impl Inner {
             health,
             stats,
             compactions: History::default(),
+            rollups: Rollups::new(schemas.clone()),
         });
         let rate = context.options.compaction_bytes_per_second;
         let mut shards = Vec::with_capacity(count);

@@ -5,6 +5,7 @@ mod faults;
 mod growth;
 mod limits;
 mod model;
+mod rollups;
 mod settings;
 mod support;
 mod threads;

@@ -2,7 +2,7 @@
 
 use super::inner::Inner;
 use crate::admission::admit;
-use crate::catalog::{Growth, blank};
+use crate::catalog::{Growth, blank, is_kept};
 use crate::commit::{Change, PendingWrite};
 use crate::error::{EngineError, Result};
 use crate::resolve::{Outcome, Resolved, resolve};
@@ -36,13 +36,28 @@ pub struct WriteReport {
     pub rejected: Vec<RejectedRow>,
 }
 
+/// Whose rows come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writer {
+    /// A user, to whom rollups are closed.
+    User,
+    /// The refresh of a rollup.
+    Refresh,
+}
+
 pub(super) fn write(
     inner: &Inner,
     database: &str,
     batch: &WriteBatch,
     options: WriteOptions,
+    writer: Writer,
 ) -> Result<WriteReport> {
     batch.check()?;
+    if let Some(table) = inner.schemas.find(database, &batch.table)?
+        && table.rollup.is_some() != (writer == Writer::Refresh)
+    {
+        return Err(is_kept(&table));
+    }
     let context = &inner.context;
     let live = || inner.schemas.all();
     let estimate = estimate_bytes(batch);

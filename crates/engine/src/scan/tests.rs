@@ -79,6 +79,7 @@ fn schema() -> Arc<TableSchema> {
             field(9, "later", FieldType::F64),
         ],
         options: TableOptions::default(),
+        rollup: None,
     })
 }
 

@@ -251,6 +251,7 @@ impl Shard {
         write: &WriteEntry,
         bytes: usize,
     ) -> usize {
+        self.context.rollups.touch_rows(write.table, &write.times);
         let late = state.marks.late(&write.series, &write.times);
         state.active.write(sequence, write, late.as_deref(), bytes);
         self.last.lock().update(&LastUpdate {
@@ -266,6 +267,7 @@ impl Shard {
 
     /// Adds a delete.
     pub(crate) fn delete(&self, state: &mut State, sequence: u64, delete: &DeleteEntry) {
+        self.context.rollups.touch_range(delete.table, delete.range);
         let tombstone = Arc::new(Tombstone {
             sequence,
             table: delete.table,

@@ -4,8 +4,8 @@ use super::disk;
 use crate::{Catalog, CatalogEdit, CatalogState, LogOptions, ManifestError};
 use marigram_codec::{Compressor, Encoding};
 use marigram_model::{
-    ColdCodec, ColumnCodec, ColumnId, FieldColumn, FieldType, SeriesIdentity, TableId,
-    TableOptions, TableSchema, TagColumn, TagType,
+    ColdCodec, ColumnCodec, ColumnId, FieldColumn, FieldType, Rollup, RollupProgress,
+    SeriesIdentity, TableId, TableOptions, TableSchema, TagColumn, TagType, TimeRange, TimeSet,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -39,6 +39,7 @@ pub(super) fn table(id: u32, name: &str) -> TableSchema {
             ttl_ns: Some(i64::MAX),
             ..TableOptions::default()
         },
+        rollup: None,
     }
 }
 
@@ -69,6 +70,46 @@ pub(super) fn edits_with_settings() -> Vec<CatalogEdit> {
     changed.fields[0].codec.compressor = Some(Compressor::Uncompressed);
     let mut edits = edits();
     edits.extend([put(tuned), put(changed)]);
+    edits
+}
+
+/// [`edits_with_settings`], and rollups that have come some way.
+pub(super) fn edits_with_rollups() -> Vec<CatalogEdit> {
+    let rollup = |id, name: &str, refresh_ns| TableSchema {
+        rollup: Some(Arc::new(Rollup {
+            source: TableId(1),
+            query: "SELECT time_bucket('1 minute', ts) …".to_owned(),
+            cell_ns: 60_000_000_000,
+            cell_origin_ns: -1,
+            refresh_ns,
+            lag_ns: 5,
+        })),
+        ..table(id, name)
+    };
+    let ranges = [(i64::MIN, -5), (0, 59), (120, 179)];
+    let progress = |through_ns, ranges: &[(i64, i64)]| RollupProgress {
+        through_ns,
+        touched: ranges
+            .iter()
+            .map(|(min, max)| TimeRange {
+                min: *min,
+                max: *max,
+            })
+            .fold(TimeSet::default(), |mut all, range| {
+                all.insert(range);
+                all
+            }),
+    };
+    let mut edits = edits_with_settings();
+    edits.extend([
+        put(rollup(5, "by minute", 10)),
+        CatalogEdit::PutProgress(TableId(5), progress(600, &ranges)),
+        put(rollup(6, "gone", 10)),
+        CatalogEdit::PutProgress(TableId(6), progress(1, &[])),
+        CatalogEdit::DropTable(TableId(6)),
+        put(rollup(5, "by minute", 20)),
+        CatalogEdit::PutProgress(TableId(5), progress(i64::MAX, &ranges[1..])),
+    ]);
     edits
 }
 
@@ -114,7 +155,7 @@ fn databases_and_tables_are_found_again() {
         let options = LogOptions { rewrite_bytes_min };
         let mut catalog = Catalog::open_with(Arc::clone(&fs), &dir, options).unwrap();
         assert_eq!(catalog.next_table(), TableId(1));
-        for edit in edits_with_settings() {
+        for edit in edits_with_rollups() {
             catalog.commit(&edit).unwrap();
             let state = catalog.state().clone();
             sim.crash();
@@ -124,13 +165,13 @@ fn databases_and_tables_are_found_again() {
         }
         assert_eq!(catalog.databases().collect::<Vec<_>>(), ["plant"]);
         let names: Vec<_> = catalog.tables().map(|table| table.name.as_str()).collect();
-        assert_eq!(names, ["pump 2", "ventil-größe", "tuned"]);
+        assert_eq!(names, ["pump 2", "ventil-größe", "tuned", "by minute"]);
         assert_eq!(
             catalog.state().table("plant", "pump 2").unwrap().id,
             TableId(1)
         );
         assert_eq!(catalog.state().table("plant", "pump"), None);
-        assert_eq!(catalog.next_table(), TableId(5));
+        assert_eq!(catalog.next_table(), TableId(7));
         fs.remove(&dir.join("CATALOG")).unwrap();
     }
 }
@@ -202,15 +243,78 @@ fn contradictions_are_refused() {
     assert_eq!(before.databases.len(), catalog.state().databases.len());
 }
 
+#[test]
+fn a_rollup_stays_what_it_is_and_its_source_stays_with_it() {
+    let (_, fs, dir) = disk(1);
+    let mut catalog = Catalog::open(Arc::clone(&fs), &dir).unwrap();
+    for edit in &edits_with_rollups() {
+        catalog.commit(edit).unwrap();
+    }
+    let rollup = TableSchema::clone(&catalog.state().tables[&TableId(5)]);
+    let kept_from = rollup.rollup.clone().unwrap();
+    let of = |changed: Rollup| {
+        put(TableSchema {
+            rollup: Some(Arc::new(changed)),
+            ..rollup.clone()
+        })
+    };
+    let kept_from = || Rollup::clone(&kept_from);
+    let other = |source| Rollup {
+        source: TableId(source),
+        ..kept_from()
+    };
+    let bad = [
+        CatalogEdit::DropTable(TableId(1)),
+        CatalogEdit::PutProgress(TableId(1), RollupProgress::default()),
+        CatalogEdit::PutProgress(TableId(9), RollupProgress::default()),
+        of(other(3)),
+        of(other(5)),
+        of(Rollup {
+            query: String::new(),
+            ..kept_from()
+        }),
+        of(Rollup {
+            cell_ns: 1,
+            ..kept_from()
+        }),
+        of(Rollup {
+            refresh_ns: 0,
+            ..kept_from()
+        }),
+        put(TableSchema {
+            rollup: None,
+            ..rollup.clone()
+        }),
+        put(TableSchema {
+            rollup: Some(Arc::new(other(9))),
+            ..table(9, "of nothing")
+        }),
+        put(TableSchema {
+            rollup: Some(Arc::new(other(5))),
+            ..table(9, "of a rollup")
+        }),
+    ];
+    for edit in bad {
+        let error = catalog.commit(&edit).unwrap_err();
+        assert!(
+            matches!(error, ManifestError::Refused { .. }),
+            "{edit:?}: {error}"
+        );
+    }
+    catalog.commit(&CatalogEdit::DropTable(TableId(5))).unwrap();
+    assert_eq!(catalog.state().progress.len(), 0);
+    catalog.commit(&CatalogEdit::DropTable(TableId(1))).unwrap();
+}
+
 proptest! {
     /// Records whose checksum is right and whose contents are not.
     #[test]
     fn any_contents_of_records_are_a_state_or_an_error(
-        (record, at, byte, cut) in (0..14_usize, any::<usize>(), any::<u8>(), 0..10_usize)
+        (record, at, byte, cut) in (0..21_usize, any::<usize>(), any::<u8>(), 0..10_usize)
     ) {
         let (_, fs, dir) = disk(1);
         let mut catalog = Catalog::open(Arc::clone(&fs), &dir).unwrap();
-        for edit in &edits_with_settings() {
+        for edit in &edits_with_rollups() {
  catalog.commit(edit).unwrap();
  }
         let good = crate::log::read_file(&*fs.open(&dir.join("CATALOG")).unwrap()).unwrap();

@@ -39,6 +39,7 @@ fn pumps() -> TableSchema {
             codec: marigram_model::ColumnCodec::default(),
         }],
         options: TableOptions::default(),
+        rollup: None,
     }
 }
 

@@ -1,0 +1,73 @@
+//! The refresh of rollups: what it may do that users may not.
+
+use super::write::{Writer, write};
+use super::{Engine, WriteOptions, WriteReport, delete_rows};
+use crate::error::Result;
+use crate::filter::TagFilter;
+use crate::rollups::RollupState;
+use marigram_model::{TableId, TimeRange, TimeSet, WriteBatch};
+
+impl Engine {
+    /// How far a rollup has come.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn rollup_state(&self, rollup: TableId) -> Result<RollupState> {
+        self.opened()?.context.rollups.state(rollup)
+    }
+
+    /// A refresh of a rollup begins, which will tell it of the touched times in `taken` and of
+    /// everything from its watermark to `through_ns`. The source's rows are to be read in a
+    /// snapshot that is taken after this call. One refresh of a rollup at a time.
+    ///
+    /// # Errors
+    /// If it is no rollup.
+    pub fn begin_refresh(&self, rollup: TableId, taken: &TimeSet, through_ns: i64) -> Result<()> {
+        let rollups = &self.writable()?.context.rollups;
+        rollups.begin(rollup, taken, through_ns)
+    }
+
+    /// Writes rows of a rollup.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_refreshed(&self, database: &str, batch: &WriteBatch) -> Result<WriteReport> {
+        let options = WriteOptions { grow: false };
+        write(self.writable()?, database, batch, options, Writer::Refresh)
+    }
+
+    /// Deletes all rows of a rollup in a range of time.
+    ///
+    /// # Errors
+    /// If it is no rollup, or writes are refused.
+    pub fn delete_refreshed(&self, rollup: TableId, range: TimeRange) -> Result<()> {
+        let inner = self.writable()?;
+        inner.context.rollups.state(rollup)?;
+        delete_rows(inner, rollup, &TagFilter::All, range)
+    }
+
+    /// The refresh is done: from now on the rollup tells of those times. What it read and wrote is
+    /// made durable first.
+    ///
+    /// # Errors
+    /// If it is no rollup any more, or the disk refuses; the refresh counts as failed then.
+    pub fn finish_refresh(&self, rollup: TableId) -> Result<()> {
+        let inner = self.writable()?;
+        let synced: Result<()> = inner.shards.iter().try_for_each(|shard| shard.sync());
+        if let Err(error) = synced {
+            self.abort_refresh(rollup);
+            return Err(error);
+        }
+        inner.context.rollups.finish(rollup)
+    }
+
+    /// The refresh failed: its times count as touched, as before.
+    pub fn abort_refresh(&self, rollup: TableId) {
+        self.inner().context.rollups.abort(rollup);
+    }
+
+    /// Now, by the engine's clock, ns since the epoch.
+    pub fn now_ns(&self) -> i64 {
+        self.inner().context.env.clock.now_ns()
+    }
+}

@@ -1,0 +1,288 @@
+//! What rollups need of storage: which times of their sources were touched since they were told.
+//!
+//! A rollup tells of all times before a watermark, but for touched ones. Whoever asks takes those,
+//! and everything from the watermark on, from the source. Rows after the watermark, which most
+//! are, cost their writer one comparison.
+//!
+//! Why nothing is missed: times are touched while the rows become visible, under the lock of the
+//! shard's state, so that whoever took the touched times sees those rows in any later snapshot.
+//! Touched times are durable before a flush releases the log that would touch them again, and rows
+//! of a rollup are durable before its progress is. A crash can only leave more times touched, or
+//! an older watermark, than need be.
+
+use crate::catalog::Schemas;
+use crate::error::{EngineError, Result};
+use marigram_model::{RollupProgress, TableId, TableSchema, TimeRange, TimeSet};
+use parking_lot::{Mutex, RwLock};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What one rollup was told, and what was not.
+#[derive(Debug)]
+struct Tracked {
+    rollup: TableId,
+    cell_ns: i64,
+    cell_origin_ns: i64,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// What is durable.
+    durable: RollupProgress,
+    /// Watermark that readers go by.
+    through_ns: i64,
+    /// Rows before this are noted: the watermark, or the one that a refresh is about to reach.
+    noted_ns: i64,
+    /// Touched since the last refresh began, or before it and not part of it.
+    touched: TimeSet,
+    /// What the refresh that runs has taken.
+    taken: TimeSet,
+    /// Changes when a refresh begins or ends.
+    epoch: u64,
+}
+
+/// How far a rollup has come, at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RollupState {
+    /// What it tells, and what it does not.
+    pub progress: RollupProgress,
+    /// Differs where a refresh has begun or ended meanwhile.
+    pub epoch: u64,
+}
+
+/// The rollups of an engine, by their sources.
+#[derive(Debug)]
+pub(crate) struct Rollups {
+    schemas: Arc<Schemas>,
+    by_source: RwLock<HashMap<TableId, Vec<Arc<Tracked>>>>,
+}
+
+impl Rollups {
+    /// The rollups of a catalog that was just opened.
+    pub fn new(schemas: Arc<Schemas>) -> Self {
+        let rollups = Self {
+            by_source: RwLock::default(),
+            schemas,
+        };
+        for table in rollups.schemas.all().values() {
+            rollups.register(table);
+        }
+        rollups
+    }
+
+    /// Begins to note what touches a table's rollup; nothing for other tables.
+    pub fn register(&self, table: &TableSchema) {
+        let Some(rollup) = &table.rollup else { return };
+        let durable = self.schemas.progress(table.id);
+        let tracked = Tracked {
+            rollup: table.id,
+            cell_ns: rollup.cell_ns,
+            cell_origin_ns: rollup.cell_origin_ns,
+            kept: Mutex::new(Kept {
+                through_ns: durable.through_ns,
+                noted_ns: durable.through_ns,
+                touched: durable.touched.clone(),
+                durable,
+                ..Kept::default()
+            }),
+        };
+        let mut by_source = self.by_source.write();
+        let of_source = by_source.entry(rollup.source).or_default();
+        if of_source.iter().all(|known| known.rollup != table.id) {
+            of_source.push(Arc::new(tracked));
+        }
+    }
+
+    /// Forgets a table that was dropped.
+    pub fn forget(&self, table: TableId) {
+        let mut by_source = self.by_source.write();
+        by_source.remove(&table);
+        for of_source in by_source.values_mut() {
+            of_source.retain(|tracked| tracked.rollup != table);
+        }
+        by_source.retain(|_, of_source| !of_source.is_empty());
+    }
+
+    /// Rows of these times become visible in a table; ns.
+    pub fn touch_rows(&self, table: TableId, times: &[i64]) {
+        let by_source = self.by_source.read();
+        let Some(of_source) = by_source.get(&table) else {
+            return;
+        };
+        let Some(first) = times.iter().min() else {
+            return;
+        };
+        for tracked in of_source {
+            let mut kept = tracked.kept.lock();
+            if *first >= kept.noted_ns {
+                continue;
+            }
+            let noted_ns = kept.noted_ns;
+            let late = times.iter().filter(|time| **time < noted_ns);
+            let mut cells: Vec<TimeRange> = late.map(|time| tracked.cell(*time)).collect();
+            cells.sort_unstable_by_key(|cell| cell.min);
+            cells.dedup();
+            let cells = TimeSet::from_ranges(cells);
+            kept.touch(&cells);
+        }
+    }
+
+    /// Rows of a range of time go from a table.
+    pub fn touch_range(&self, table: TableId, range: TimeRange) {
+        let by_source = self.by_source.read();
+        for tracked in by_source.get(&table).into_iter().flatten() {
+            let mut kept = tracked.kept.lock();
+            let max = range.max.min(kept.noted_ns.saturating_sub(1));
+            if range.min > max || kept.noted_ns == i64::MIN {
+                continue;
+            }
+            let cells = TimeRange {
+                min: tracked.cell(range.min).min,
+                max: tracked.cell(max).max,
+            };
+            kept.touch(&TimeSet::of(cells));
+        }
+    }
+
+    /// How far a rollup has come.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn state(&self, rollup: TableId) -> Result<RollupState> {
+        let tracked = self.tracked(rollup)?;
+        let kept = tracked.kept.lock();
+        Ok(RollupState {
+            progress: kept.published(),
+            epoch: kept.epoch,
+        })
+    }
+
+    /// A refresh begins, which will tell the rollup of `taken` and of everything up to
+    /// `through_ns`. One at a time.
+    ///
+    /// # Errors
+    /// If it is no rollup.
+    pub fn begin(&self, rollup: TableId, taken: &TimeSet, through_ns: i64) -> Result<()> {
+        let tracked = self.tracked(rollup)?;
+        let mut kept = tracked.kept.lock();
+        kept.give_back();
+        kept.taken = kept.touched.intersect(taken);
+        kept.touched = kept.touched.minus(taken);
+        kept.noted_ns = kept.through_ns.max(through_ns);
+        kept.epoch += 1;
+        Ok(())
+    }
+
+    /// The refresh failed: what it took is touched as before.
+    pub fn abort(&self, rollup: TableId) {
+        if let Ok(tracked) = self.tracked(rollup) {
+            let mut kept = tracked.kept.lock();
+            kept.give_back();
+            kept.epoch += 1;
+        }
+    }
+
+    /// The refresh is done, and its rows are durable.
+    ///
+    /// # Errors
+    /// If it is no rollup any more, or the disk refuses; the refresh counts as failed then.
+    pub fn finish(&self, rollup: TableId) -> Result<()> {
+        let tracked = self.tracked(rollup)?;
+        let told = || {
+            let kept = tracked.kept.lock();
+            Some(published(kept.noted_ns, kept.touched.clone()))
+        };
+        let done = |durable: RollupProgress| {
+            let mut kept = tracked.kept.lock();
+            kept.through_ns = durable.through_ns;
+            kept.durable = durable;
+            kept.taken = TimeSet::default();
+            kept.epoch += 1;
+        };
+        let put = self.schemas.put_progress(rollup, told, done);
+        put.inspect_err(|_| self.abort(rollup))
+    }
+
+    /// Makes durable which times are touched, as far as that is not known yet.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn persist(&self) -> Result<()> {
+        let all: Vec<Arc<Tracked>> = self.by_source.read().values().flatten().cloned().collect();
+        for tracked in all {
+            let changed = || {
+                let kept = tracked.kept.lock();
+                let published = kept.published();
+                (published != kept.durable).then_some(published)
+            };
+            let done = |durable| tracked.kept.lock().durable = durable;
+            match self.schemas.put_progress(tracked.rollup, changed, done) {
+                // It was dropped meanwhile.
+                Err(_) if self.tracked(tracked.rollup).is_err() => {}
+                put => put?,
+            }
+        }
+        Ok(())
+    }
+
+    fn tracked(&self, rollup: TableId) -> Result<Arc<Tracked>> {
+        let by_source = self.by_source.read();
+        let mut all = by_source.values().flatten();
+        all.find(|tracked| tracked.rollup == rollup)
+            .cloned()
+            .ok_or_else(|| EngineError::NotFound {
+                kind: "rollup",
+                name: format!("number {rollup}"),
+                nearest: None,
+            })
+    }
+}
+
+impl Tracked {
+    /// The cell that holds a time.
+    fn cell(&self, time: i64) -> TimeRange {
+        let into = (i128::from(time) - i128::from(self.cell_origin_ns))
+            .rem_euclid(i128::from(self.cell_ns));
+        let min = i128::from(time) - into;
+        let max = min + i128::from(self.cell_ns) - 1;
+        let bounded =
+            |time: i128| i64::try_from(time).unwrap_or(if time < 0 { i64::MIN } else { i64::MAX });
+        TimeRange {
+            min: bounded(min),
+            max: bounded(max),
+        }
+    }
+}
+
+impl Kept {
+    fn touch(&mut self, cells: &TimeSet) {
+        self.touched = self.touched.union(cells);
+        self.touched.coarsen(RollupProgress::RANGES_MAX);
+    }
+
+    /// What a refresh has not told stays untold.
+    fn give_back(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        self.touch(&taken);
+        self.noted_ns = self.through_ns;
+    }
+
+    /// What readers go by.
+    fn published(&self) -> RollupProgress {
+        published(self.through_ns, self.touched.union(&self.taken))
+    }
+}
+
+/// Touched times matter before the watermark alone.
+fn published(through_ns: i64, touched: TimeSet) -> RollupProgress {
+    let before = through_ns
+        .checked_sub(1)
+        .map(|max| TimeRange { min: i64::MIN, max });
+    RollupProgress {
+        through_ns,
+        touched: before.map_or_else(TimeSet::default, |before| {
+            touched.intersect(&TimeSet::of(before))
+        }),
+    }
+}
