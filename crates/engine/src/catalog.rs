@@ -117,6 +117,11 @@ impl Schemas {
         self.visible.read().by_id.clone()
     }
 
+    /// A table by id, if it is there.
+    pub fn by_id(&self, id: TableId) -> Option<Arc<TableSchema>> {
+        self.visible.read().by_id.get(&id).cloned()
+    }
+
     /// A table by name.
     pub fn table(&self, database: &str, name: &str) -> Result<Arc<TableSchema>> {
         self.visible.read().table(database, name).cloned()

@@ -71,6 +71,13 @@ impl Rollups {
         rollups
     }
 
+    /// Ids of the rollups.
+    pub fn ids(&self) -> Vec<TableId> {
+        let by_source = self.by_source.read();
+        let all = by_source.values().flatten();
+        all.map(|tracked| tracked.rollup).collect()
+    }
+
     /// Begins to note what touches a table's rollup; nothing for other tables.
     pub fn register(&self, table: &TableSchema) {
         let Some(rollup) = &table.rollup else { return };

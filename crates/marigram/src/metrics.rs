@@ -2,7 +2,7 @@
 
 use marigram_engine::EngineStatus;
 use marigram_service::Metric;
-use marigram_sql::PlanCacheUse;
+use marigram_sql::{PlanCacheUse, RollupStatus, touched_ns};
 
 /// Every metric of an engine, `memory_limit` in bytes.
 pub(crate) fn of(status: &EngineStatus, memory_limit: usize, plans: PlanCacheUse) -> Vec<Metric> {
@@ -171,6 +171,54 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize, plans: PlanCacheUse
         ]);
     }
     metrics
+}
+
+/// How far each materialized view is behind, and what its refreshes did.
+pub(crate) fn of_views(views: &[RollupStatus]) -> Vec<Metric> {
+    let seconds = |ns: i64| ns as f64 / 1e9;
+    let of_view = |view: &RollupStatus| {
+        let labels = vec![
+            ("database", view.table.database.clone()),
+            ("view", view.table.name.clone()),
+        ];
+        let all = [
+            metric(
+                "marigram_view_behind_seconds",
+                "Time from what a materialized view tells to the newest row of its table.",
+                false,
+                seconds(view.behind_ns),
+            ),
+            metric(
+                "marigram_view_touched_seconds",
+                "Time in which rows came or went since a materialized view was refreshed.",
+                false,
+                seconds(touched_ns(view)),
+            ),
+            metric(
+                "marigram_view_refresh_steps",
+                "Steps of refreshes of a materialized view since start.",
+                true,
+                view.steps as f64,
+            ),
+            metric(
+                "marigram_view_rows_written",
+                "Rows that refreshes of a materialized view wrote since start.",
+                true,
+                view.rows as f64,
+            ),
+            metric(
+                "marigram_view_refresh_failures",
+                "Refreshes of a materialized view that failed since start.",
+                true,
+                view.failures as f64,
+            ),
+        ];
+        all.map(|metric| Metric {
+            labels: labels.clone(),
+            ..metric
+        })
+    };
+    views.iter().flat_map(of_view).collect()
 }
 
 fn metric(name: &'static str, help: &'static str, counter: bool, value: f64) -> Metric {

@@ -251,7 +251,10 @@ impl Status for Marigram {
 
     fn metrics(&self) -> Vec<Metric> {
         let memory_limit = self.engine.memory().limit();
-        metrics::of(&self.engine.status(), memory_limit, self.sql.plan_cache())
+        let plans = self.sql.plan_cache();
+        let mut metrics = metrics::of(&self.engine.status(), memory_limit, plans);
+        metrics.extend(metrics::of_views(&self.sql.views()));
+        metrics
     }
 
     fn take_memory(&self, bytes: usize) -> bool {

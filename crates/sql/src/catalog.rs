@@ -7,6 +7,7 @@
 
 use crate::error::SqlError;
 use crate::parse::SERIES_SCHEMA;
+use crate::rollup::Shapes;
 use crate::series::SeriesList;
 use crate::table::SeriesTable;
 use async_trait::async_trait;
@@ -43,6 +44,8 @@ pub struct Databases {
     pub current: String,
     /// Tables over files.
     pub files: ExternalTables,
+    /// Rollups, which are views.
+    pub shapes: Shapes,
     /// PostgreSQL's catalog of the session's database.
     pub pg_catalog: Option<Arc<dyn SchemaProvider>>,
 }
@@ -153,6 +156,7 @@ impl SchemaProvider for Tables {
         let engine = self.all.engine.clone();
         match self.all.engine.table(&self.database, name) {
             Ok(schema) => Ok(Some(match self.kind {
+                Kind::Rows if schema.rollup.is_some() => self.all.shapes.view(&engine, schema)?,
                 Kind::Rows => Arc::new(SeriesTable::new(engine, schema)),
                 Kind::Series => Arc::new(SeriesList::new(engine, schema)),
             })),
@@ -235,10 +239,21 @@ impl CatalogInfo for Databases {
 
     async fn table_schema(&self, catalog: &str, _: &str, table: &str) -> Result<Option<SchemaRef>> {
         let found: Option<Arc<TableSchema>> = self.engine.table(catalog, table).ok();
-        Ok(found.map(|schema| crate::types::arrow_schema(&schema)))
+        found
+            .map(|schema| match schema.rollup {
+                Some(_) => Ok(self.shapes.view(&self.engine, schema)?.schema()),
+                None => Ok(crate::types::arrow_schema(&schema)),
+            })
+            .transpose()
     }
 
-    async fn table_type(&self, _: &str, _: &str, _: &str) -> Result<Option<TableType>> {
-        Ok(Some(TableType::Base))
+    async fn table_type(&self, catalog: &str, _: &str, table: &str) -> Result<Option<TableType>> {
+        let found = self.engine.table(catalog, table);
+        let is_view = found.is_ok_and(|schema| schema.rollup.is_some());
+        Ok(Some(if is_view {
+            TableType::View
+        } else {
+            TableType::Base
+        }))
     }
 }

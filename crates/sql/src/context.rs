@@ -11,6 +11,7 @@ use crate::gapfill::GapFilling;
 use crate::memory::AccountedPool;
 use crate::planner::Planner;
 use crate::reduce::SeriesReduction;
+use crate::rollup::{Shapes, UseRollups};
 use crate::scan::NewestRows;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
@@ -45,6 +46,7 @@ pub struct Contexts {
     options: SqlOptions,
     runtime: Arc<RuntimeEnv>,
     files: ExternalTables,
+    shapes: Shapes,
     made: Mutex<Made>,
 }
 
@@ -95,14 +97,6 @@ impl Prototype {
     }
 }
 
-/// DataFusion's logical rules behind ours, which take out of a plan what has no value of its own.
-fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> =
-        vec![Arc::new(GapFilling), Arc::new(AsOfJoining)];
-    rules.append(&mut Optimizer::new().rules);
-    rules
-}
-
 /// Sets up what every service needs, so that the first statement does not wait for it.
 pub fn warm() {
     LazyLock::force(&PROTOTYPE);
@@ -128,6 +122,7 @@ impl Contexts {
             options,
             runtime,
             files,
+            shapes: Shapes::default(),
             made: Mutex::default(),
         })
     }
@@ -163,6 +158,11 @@ impl Contexts {
         Ok(state)
     }
 
+    /// The rollups whose queries were read.
+    pub fn shapes(&self) -> &Shapes {
+        &self.shapes
+    }
+
     /// Forgets a database that was dropped.
     pub fn forget(&self, database: &str) {
         self.made.lock().databases.remove(database);
@@ -195,11 +195,24 @@ impl Contexts {
             SessionStateBuilder::new_from_existing(Prototype::get()?.state.clone())
                 .with_config(config)
                 .with_runtime_env(Arc::clone(&self.runtime))
-                .with_optimizer_rules(logical_rules())
+                .with_optimizer_rules(self.logical_rules())
                 .with_query_planner(Arc::new(Planner))
                 .with_physical_optimizer_rules(self.physical_rules())
                 .build(),
         )
+    }
+
+    /// DataFusion's logical rules behind ours, which take out of a plan what has no value of its
+    /// own, and find rollups.
+    fn logical_rules(&self) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+        let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> =
+            vec![Arc::new(GapFilling), Arc::new(AsOfJoining)];
+        if self.options.knows_series {
+            let use_rollups = UseRollups::new(self.engine.clone(), self.shapes.clone());
+            rules.push(Arc::new(use_rollups));
+        }
+        rules.append(&mut Optimizer::new().rules);
+        rules
     }
 
     /// DataFusion's physical rules behind ours, which sees plans before partitions are settled.
@@ -218,6 +231,7 @@ impl Contexts {
             engine: self.engine.clone(),
             current: name.to_owned(),
             files: Arc::clone(&self.files),
+            shapes: self.shapes.clone(),
             pg_catalog: None,
         };
         let tables = Arc::clone(&Prototype::get()?.tables);

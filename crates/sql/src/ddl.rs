@@ -1,5 +1,7 @@
 //! Reads the statements that define databases and tables.
 
+pub mod views;
+
 use crate::error::{SqlError, SqlResult};
 use crate::settings::{codec_clause, settings};
 use crate::statement::{Change, CodecChange, ColumnKind, Command, OptionChanges};

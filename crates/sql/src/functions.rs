@@ -3,6 +3,7 @@
 mod aggregate;
 mod arguments;
 mod bucket;
+mod calls;
 mod edges;
 mod extent;
 mod histogram;
@@ -19,13 +20,14 @@ mod steps;
 mod time_bucket;
 
 pub use bucket::Buckets;
+pub use calls::buckets_of;
 pub use postgres::session_functions;
 pub use time_bucket::buckets as time_buckets;
 
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Makes the functions known to a session.
 ///
@@ -33,8 +35,8 @@ use std::sync::Arc;
 /// If the registry refuses one.
 pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     state.register_udf(Arc::new(ScalarUDF::from(time_bucket::TimeBucket::new())))?;
-    for udaf in [edges::Edge::first(), edges::Edge::last()] {
-        state.register_udaf(Arc::new(AggregateUDF::from(udaf)))?;
+    for udaf in [first_udaf(), last_udaf()] {
+        state.register_udaf(udaf)?;
     }
     for udaf in aggregates() {
         state.register_udaf(Arc::new(udaf))?;
@@ -49,6 +51,20 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
         state.register_udf(Arc::new(udf))?;
     }
     Ok(())
+}
+
+/// `first(value, time)`
+pub fn first_udaf() -> Arc<AggregateUDF> {
+    static FIRST: LazyLock<Arc<AggregateUDF>> =
+        LazyLock::new(|| Arc::new(AggregateUDF::from(edges::Edge::first())));
+    Arc::clone(&FIRST)
+}
+
+/// `last(value, time)`
+pub fn last_udaf() -> Arc<AggregateUDF> {
+    static LAST: LazyLock<Arc<AggregateUDF>> =
+        LazyLock::new(|| Arc::new(AggregateUDF::from(edges::Edge::last())));
+    Arc::clone(&LAST)
 }
 
 /// The aggregates of time series.

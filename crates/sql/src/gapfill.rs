@@ -18,6 +18,7 @@ mod rule;
 
 pub use exec::plan;
 pub use node::GapFill;
+pub use range::{Constants, column};
 pub use rule::GapFilling;
 
 use crate::error::SqlError;

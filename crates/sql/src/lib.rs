@@ -2,7 +2,7 @@
 //!
 //! A statement is parsed (`parse`, `ddl`, `session`) into a `Command`. What is Marigram's own is
 //! done directly (`definition`, `show`, `storage`, `delete`); everything else is planned by DataFusion over
-//! the engine's tables (`catalog`, `table`), whose scans (`predicate`, `scan`, `rows`) know series
+//! the engine's tables and the views of them (`catalog`, `table`, `rollup`), whose scans (`predicate`, `scan`, `rows`) know series
 //! and times. All of it runs on threads of the service's own (`workers`), never on the caller's.
 //!
 //! What is spoken is described in `docs/guides/sql.md`, and why it is so in
@@ -30,6 +30,7 @@ mod planner;
 mod predicate;
 mod prepared;
 mod reduce;
+mod rollup;
 mod rows;
 mod scan;
 mod series;
@@ -48,6 +49,7 @@ mod workers;
 
 pub use error::SqlError;
 pub use plan_cache::PlanCacheUse;
+pub use rollup::{RollupStatus, touched_ns};
 pub use service::SqlService;
 pub use session::POSTGRES_VERSION;
 pub use types::{ROLE_KEY, arrow_schema};
@@ -70,6 +72,8 @@ pub struct SqlOptions {
     /// Whether plans are made with the operators that know series, and not with DataFusion's alone;
     /// only a comparison of the two wants `false`.
     pub knows_series: bool,
+    /// Whether materialized views are refreshed in the background, and not by `REFRESH` alone.
+    pub refreshes_views: bool,
 }
 
 impl Default for SqlOptions {
@@ -80,6 +84,7 @@ impl Default for SqlOptions {
             allow_files: false,
             copy_dir: None,
             knows_series: true,
+            refreshes_views: true,
         }
     }
 }

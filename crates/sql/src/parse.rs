@@ -5,7 +5,7 @@
 
 use crate::asof::syntax;
 use crate::copy;
-use crate::ddl;
+use crate::ddl::{self, views};
 use crate::error::{SqlError, SqlResult};
 use crate::named;
 use crate::statement::{Command, Show};
@@ -121,7 +121,7 @@ pub fn parse(sql: &str) -> SqlResult<Command> {
     let mut parser = Parser::new(&dialect)
         .with_recursion_limit(RECURSION_LIMIT)
         .with_tokens_with_locations(tokens);
-    let own = own_statement(&mut parser, &words)?;
+    let own = own_statement(&mut parser, &words, sql)?;
     match own {
         Some(command) => {
             end(&mut parser)?;
@@ -154,13 +154,25 @@ pub fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
     }
 }
 
-fn own_statement(parser: &mut Parser<'_>, leading: &[&str]) -> SqlResult<Option<Command>> {
+fn own_statement(
+    parser: &mut Parser<'_>,
+    leading: &[&str],
+    sql: &str,
+) -> SqlResult<Option<Command>> {
     let command = match leading {
         ["CREATE", "DATABASE", ..] => ddl::create_database(parser)?,
         ["CREATE", "TABLE", ..] => ddl::create_table(parser)?,
         ["DROP", "DATABASE", ..] => ddl::drop_database(parser)?,
         ["DROP", "TABLE", ..] => ddl::drop_table(parser)?,
         ["ALTER", "TABLE", ..] => ddl::alter_table(parser)?,
+        ["CREATE", "MATERIALIZED", "VIEW", ..] => views::create(parser, |start, end| {
+            let mut offsets = Offsets::new(sql);
+            let (start, end) = (offsets.byte(start), offsets.byte(end));
+            sql[start..end].to_owned()
+        })?,
+        ["ALTER", "MATERIALIZED", "VIEW", ..] => views::alter(parser)?,
+        ["DROP", "MATERIALIZED", "VIEW", ..] => views::drop(parser)?,
+        ["REFRESH", "MATERIALIZED", "VIEW", ..] => views::refresh(parser)?,
         ["USE", ..] => {
             parser.next_token();
             words(parser, &["DATABASE"]);
@@ -219,6 +231,10 @@ fn show(parser: &mut Parser<'_>) -> SqlResult<Show> {
     if words(parser, &["TABLES"]) {
         let from = words(parser, &["FROM"]) || words(parser, &["IN"]);
         return Ok(Show::Tables(if from { Some(name(parser)?) } else { None }));
+    }
+    if words(parser, &["MATERIALIZED", "VIEWS"]) {
+        let from = words(parser, &["FROM"]) || words(parser, &["IN"]);
+        return Ok(Show::Views(if from { Some(name(parser)?) } else { None }));
     }
     if words(parser, &["COLUMNS"]) {
         if !(words(parser, &["FROM"]) || words(parser, &["IN"])) {

@@ -96,6 +96,11 @@ impl PlanCache {
         Ok(())
     }
 
+    /// Forgets all plans: there may be better ones now.
+    pub fn clear(&self) {
+        self.plans.lock().clear();
+    }
+
     /// How often plans were found.
     pub fn usage(&self) -> PlanCacheUse {
         PlanCacheUse {

@@ -149,7 +149,7 @@ pub fn classify(expr: &Expr, schema: &TableSchema) -> Class {
 }
 
 /// Whether a predicate can be evaluated on a series' tags alone.
-fn is_of_tags(expr: &Expr, schema: &TableSchema) -> bool {
+pub fn is_of_tags(expr: &Expr, schema: &TableSchema) -> bool {
     let mut columns = 0;
     let mut fit = true;
     let visited = expr.apply(|node| {

@@ -1,6 +1,7 @@
 //! A statement that was parsed and planned once.
 
 use crate::error::{SqlError, SqlResult};
+use crate::rollup::Partials;
 use crate::statement::Command;
 use crate::table::SeriesTable;
 use arrow::array::{Array, ArrayRef};
@@ -173,10 +174,15 @@ pub fn are_current(tables: &[Arc<TableSchema>], engine: &Engine) -> bool {
 pub fn tables_of(plan: &LogicalPlan) -> datafusion::common::Result<Vec<Arc<TableSchema>>> {
     let mut tables = Vec::new();
     let mut note = |source: &Arc<dyn TableSource>| {
-        let table = source
-            .downcast_ref::<DefaultTableSource>()
-            .and_then(|source| source.table_provider.downcast_ref::<SeriesTable>());
-        tables.extend(table.map(|table| Arc::clone(table.table_schema())));
+        let Some(source) = source.downcast_ref::<DefaultTableSource>() else {
+            return;
+        };
+        let provider = &source.table_provider;
+        if let Some(table) = provider.downcast_ref::<SeriesTable>() {
+            tables.push(Arc::clone(table.table_schema()));
+        } else if let Some(rollup) = provider.downcast_ref::<Partials>() {
+            tables.push(Arc::clone(rollup.table_schema()));
+        }
     };
     plan.apply_with_subqueries(|node| {
         match node {

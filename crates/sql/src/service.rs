@@ -1,10 +1,13 @@
 //! [`SqlService`]: statements from parse to answer.
 
+mod views;
+
 use crate::context::Contexts;
 use crate::copy::{self, CopyToTsFile, FileUse};
 use crate::error::{SqlError, SqlResult, nearest};
 use crate::plan_cache::{PlanCache, PlanCacheUse, may_be_kept};
 use crate::prepared::PreparedStatement;
+use crate::rollup::{self, Refresher, RollupStatus};
 use crate::statement::{Command, CopyFrom, Show, Target};
 use crate::workers::{Outlet, Workers};
 use crate::{SqlOptions, definition, delete, parse, session, show, storage};
@@ -26,6 +29,7 @@ use marigram_service::{
 };
 use std::fmt;
 use std::sync::Arc;
+use views::Creation;
 
 /// Answers SQL over an engine. Cheap to clone.
 #[derive(Clone)]
@@ -38,6 +42,7 @@ struct Inner {
     options: SqlOptions,
     contexts: Contexts,
     plans: PlanCache,
+    refresher: Refresher,
     workers: Workers,
 }
 
@@ -69,15 +74,23 @@ impl SqlService {
         workers.start(crate::context::warm);
         let contexts = Contexts::new(engine.clone(), options.clone())
             .map_err(|error| error.into_service(""))?;
-        Ok(Self {
-            inner: Arc::new(Inner {
-                engine,
-                options,
-                contexts,
-                plans: PlanCache::default(),
-                workers,
-            }),
-        })
+        let inner = Arc::new(Inner {
+            refresher: Refresher::new(engine.clone()),
+            engine,
+            options,
+            contexts,
+            plans: PlanCache::default(),
+            workers,
+        });
+        if inner.options.refreshes_views {
+            inner.workers.keep(views::keep(Arc::downgrade(&inner)));
+        }
+        Ok(Self { inner })
+    }
+
+    /// Figures of the materialized views of all databases.
+    pub fn views(&self) -> Vec<RollupStatus> {
+        self.inner.views()
     }
 
     /// How often plans of statements were found.
@@ -126,6 +139,33 @@ impl SqlService {
                 limit,
             }) => self.pages(session, target, *segment, *limit).await?,
             Command::Show(what) => one_batch(self.show(session, what).await?),
+            Command::CreateView {
+                target,
+                if_not_exists,
+                options,
+                query,
+                with_data,
+            } => {
+                let asked = Creation {
+                    database: target.database.clone().unwrap_or(session.database.clone()),
+                    name: target.table.clone(),
+                    if_not_exists: *if_not_exists,
+                    options: options.clone(),
+                    query: query.clone(),
+                    with_data: *with_data,
+                };
+                let create = async move { inner.create_view(asked).await };
+                let timeout = session.statement_timeout;
+                self.inner.workers.run(timeout, create).await?;
+                done("CREATE MATERIALIZED VIEW")
+            }
+            Command::RefreshView(target) => {
+                let table = inner.view(session, target)?;
+                let refresh = async move { inner.refresh_view(&table).await };
+                let timeout = session.statement_timeout;
+                self.inner.workers.run(timeout, refresh).await?;
+                done("REFRESH MATERIALIZED VIEW")
+            }
             Command::CompactTable(target) => {
                 let database = target.database.clone().unwrap_or(session.database.clone());
                 let (table, work) = (target.table.clone(), Arc::clone(&inner));
@@ -149,6 +189,15 @@ impl SqlService {
     }
 
     async fn show(&self, session: &Session, what: &Show) -> SqlResult<RecordBatch> {
+        if let Show::Views(database) = what {
+            let database = database.clone().unwrap_or(session.database.clone());
+            let inner = Arc::clone(&self.inner);
+            let show = move || rollup::views(&inner.views(), &database);
+            return self.inner.workers.block(show).await;
+        }
+        if let Some(shown) = self.show_view(session, what).await? {
+            return Ok(shown);
+        }
         let (engine, session, what) = (self.inner.engine.clone(), session.clone(), what.clone());
         self.inner
             .workers
@@ -283,11 +332,32 @@ impl Inner {
             Command::DropTable { targets, if_exists } => {
                 for target in targets {
                     let database = database(target);
+                    let is_view = self
+                        .engine
+                        .table(&database, &target.table)
+                        .is_ok_and(|table| table.rollup.is_some());
+                    if is_view {
+                        let name = &target.table;
+                        let message = format!(
+                            "'{name}' is a materialized view; DROP MATERIALIZED VIEW {name}"
+                        );
+                        return Err(SqlError::named("42809", name, message));
+                    }
                     if !self.contexts.forget_file_table(&database, &target.table) {
                         engine.drop_table(&database, &target.table, *if_exists)?;
                     }
                 }
                 Ok("DROP TABLE")
+            }
+            Command::AlterView { target, options } => {
+                self.alter_view(session, target, options)?;
+                Ok("ALTER MATERIALIZED VIEW")
+            }
+            Command::DropView { targets, if_exists } => {
+                for target in targets {
+                    self.drop_view(session, target, *if_exists)?;
+                }
+                Ok("DROP MATERIALIZED VIEW")
             }
             Command::Flush => {
                 engine.flush()?;
@@ -322,6 +392,7 @@ impl Inner {
                  COPY … TO STDOUT, or marigram import and export",
             ));
         }
+        self.read_views().await?;
         state
             .statement_to_plan(statement)
             .await

@@ -12,7 +12,7 @@ use marigram_model::{ColdCodec, Compressor, Encoding, SeriesIdentity};
 /// What stands for a choice by content.
 const AUTO: &str = "AUTO";
 /// Every setting of a table.
-const SETTINGS: [&str; 7] = [
+pub const SETTINGS: [&str; 7] = [
     "ttl",
     "partition",
     "page_size",
@@ -40,7 +40,7 @@ pub fn settings(parser: &mut Parser<'_>) -> SqlResult<OptionChanges> {
 }
 
 /// Sets one setting; `None` for NULL.
-fn set(changes: &mut OptionChanges, key: &str, value: Option<String>) -> SqlResult<()> {
+pub fn set(changes: &mut OptionChanges, key: &str, value: Option<String>) -> SqlResult<()> {
     let fixed = |text: &str| {
         parse_fixed_ns(text)
             .map_err(|reason| SqlError::named("22023", key, format!("{key}: {reason}")))
@@ -78,7 +78,8 @@ fn set(changes: &mut OptionChanges, key: &str, value: Option<String>) -> SqlResu
     Ok(())
 }
 
-fn value(parser: &mut Parser<'_>) -> SqlResult<Option<String>> {
+/// A setting's value; `None` for NULL.
+pub fn value(parser: &mut Parser<'_>) -> SqlResult<Option<String>> {
     if let Token::Word(word) = parser.peek_token().token
         && word.quote_style.is_none()
     {

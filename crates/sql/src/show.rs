@@ -49,6 +49,10 @@ pub fn show(engine: &Engine, session: &Session, what: &Show) -> SqlResult<Record
             }
             storage::segments(&all, schema.map(|schema| schema.id))
         }
+        Show::Views(_) => {
+            let reason = "materialized views are shown by those who refresh them";
+            Err(ServiceError::Internal(reason.into()).into())
+        }
         Show::Pages { .. } => {
             let reason = "the pages of a table are streamed, not shown at once";
             Err(ServiceError::Internal(reason.into()).into())
@@ -182,7 +186,7 @@ fn written(codec: ColumnCodec) -> String {
 }
 
 /// Settings as they are written: the two that every table has, and those that are not the default.
-fn settings(schema: &TableSchema) -> Vec<String> {
+pub fn settings(schema: &TableSchema) -> Vec<String> {
     let TableOptions {
         partition_ns,
         ttl_ns: _,
@@ -215,7 +219,7 @@ fn settings(schema: &TableSchema) -> Vec<String> {
 }
 
 /// A name as it must be written: plain where it may be, otherwise in quotes.
-fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name
             .chars()

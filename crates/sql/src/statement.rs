@@ -117,6 +117,19 @@ impl OptionChanges {
     }
 }
 
+/// Settings of a materialized view; `None` leaves one as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ViewOptions {
+    /// Whether it is kept up to date.
+    pub continuous: Option<bool>,
+    /// How often it is brought up to date, ns.
+    pub refresh_ns: Option<i64>,
+    /// How far it stays behind the newest row, ns.
+    pub lag_ns: Option<i64>,
+    /// Settings of its table.
+    pub table: OptionChanges,
+}
+
 /// One change of `ALTER TABLE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -164,6 +177,8 @@ pub enum Show {
     },
     /// Compactions that run and that ended lately.
     Compactions,
+    /// Materialized views of a database.
+    Views(Option<String>),
     /// A session variable.
     Variable(String),
     /// All session variables.
@@ -212,6 +227,35 @@ pub enum Command {
         /// Whether they may be missing.
         if_exists: bool,
     },
+    /// `CREATE MATERIALIZED VIEW`
+    CreateView {
+        /// The view.
+        target: Target,
+        /// Whether it may exist.
+        if_not_exists: bool,
+        /// Settings.
+        options: ViewOptions,
+        /// Its query, as it is written.
+        query: String,
+        /// Whether it is filled before the statement is done.
+        with_data: bool,
+    },
+    /// `ALTER MATERIALIZED VIEW`
+    AlterView {
+        /// The view.
+        target: Target,
+        /// New settings.
+        options: ViewOptions,
+    },
+    /// `DROP MATERIALIZED VIEW`
+    DropView {
+        /// The views.
+        targets: Vec<Target>,
+        /// Whether they may be missing.
+        if_exists: bool,
+    },
+    /// `REFRESH MATERIALIZED VIEW`
+    RefreshView(Target),
     /// `USE`
     Use(String),
     /// `SET`; `None` sets the default again.

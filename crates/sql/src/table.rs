@@ -41,6 +41,8 @@ pub struct SeriesTable {
     schema: Arc<TableSchema>,
     arrow: SchemaRef,
     now: Expr,
+    /// Whether a rollup of it may answer in its place.
+    may_be_rolled_up: bool,
     /// Snapshots of statements that are being planned or carried out.
     snapshots: Mutex<Vec<(Start, Weak<TableSnapshot>)>>,
 }
@@ -55,8 +57,20 @@ impl SeriesTable {
             schema,
             arrow,
             now,
+            may_be_rolled_up: true,
             snapshots: Mutex::default(),
         }
+    }
+
+    /// The same table, for which no rollup answers.
+    pub fn as_it_is(mut self) -> Self {
+        self.may_be_rolled_up = false;
+        self
+    }
+
+    /// Whether a rollup of it may answer in its place.
+    pub fn may_be_rolled_up(&self) -> bool {
+        self.may_be_rolled_up
     }
 
     /// The table's schema when the statement was planned.
@@ -65,7 +79,10 @@ impl SeriesTable {
     }
 
     /// The snapshot of the statement that began at `start`.
-    fn snapshot(&self, start: Start) -> Result<Arc<TableSnapshot>> {
+    ///
+    /// # Errors
+    /// If the table is not there any more.
+    pub fn snapshot(&self, start: Start) -> Result<Arc<TableSnapshot>> {
         let mut held = self.snapshots.lock();
         held.retain(|(_, snapshot)| snapshot.strong_count() > 0);
         let known = held
@@ -98,13 +115,15 @@ fn external(error: SqlError) -> DataFusionError {
 }
 
 /// What a scan's filters come to.
-struct Narrowed {
+pub struct Narrowed {
     tags: TagFilter,
-    range: TimeRange,
+    /// Times at which all of them may be true.
+    pub range: TimeRange,
     per_series: Vec<Expr>,
 }
 
-fn narrow(filters: &[Expr], schema: &TableSchema) -> Narrowed {
+/// What filters say of series and times.
+pub fn narrow(filters: &[Expr], schema: &TableSchema) -> Narrowed {
     let (mut tags, mut range, mut per_series) = (Vec::new(), TimeRange::ALL, Vec::new());
     for filter in filters {
         match classify(filter, schema) {

@@ -99,6 +99,11 @@ impl Workers {
         self.runtime().spawn_blocking(work);
     }
 
+    /// Starts work that goes on until it ends by itself, or with the threads.
+    pub fn keep(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.runtime().spawn(work);
+    }
+
     /// Runs blocking work.
     ///
     /// # Errors

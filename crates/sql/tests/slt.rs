@@ -21,6 +21,8 @@ mod guide;
 mod random;
 #[path = "slt/service.rs"]
 mod service;
+#[path = "slt/views.rs"]
+mod views;
 
 use arrow::array::Array;
 use arrow::datatypes::DataType;

@@ -5,9 +5,19 @@ use super::{Engine, WriteOptions, WriteReport, delete_rows};
 use crate::error::Result;
 use crate::filter::TagFilter;
 use crate::rollups::RollupState;
-use marigram_model::{TableId, TimeRange, TimeSet, WriteBatch};
+use marigram_model::{TableId, TableSchema, TimeRange, TimeSet, WriteBatch};
+use std::sync::Arc;
 
 impl Engine {
+    /// The rollups of all databases, ascending by id.
+    pub fn rollups(&self) -> Vec<Arc<TableSchema>> {
+        let inner = self.inner();
+        let mut ids = inner.context.rollups.ids();
+        ids.sort_unstable();
+        let tables = ids.into_iter().filter_map(|id| inner.schemas.by_id(id));
+        tables.collect()
+    }
+
     /// How far a rollup has come.
     ///
     /// # Errors

@@ -346,6 +346,8 @@ fn after_gap_if_none(
         .flatten()
 }
 
+#[path = "bucket/nests.rs"]
+mod nests;
 #[path = "bucket/next.rs"]
 mod next;
 #[cfg(test)]

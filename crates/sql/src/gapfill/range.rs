@@ -2,7 +2,9 @@
 //! aggregate.
 
 use arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use chrono::{DateTime, Utc};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{Column, DFSchema, DFSchemaRef, Result, ScalarValue};
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, LogicalPlan, Operator};
@@ -23,19 +25,41 @@ fn is_plain(kind: &DataType) -> bool {
 /// Evaluates what does not depend on rows.
 pub struct Constants {
     simplifier: ExprSimplifier,
+    options: Arc<ConfigOptions>,
+    start: Option<DateTime<Utc>>,
+}
+
+fn simplifier(
+    schema: DFSchemaRef,
+    options: &Arc<ConfigOptions>,
+    start: Option<DateTime<Utc>>,
+) -> ExprSimplifier {
+    let context = SimplifyContext::builder()
+        .with_schema(schema)
+        .with_config_options(Arc::clone(options))
+        .with_query_execution_start_time(start)
+        .build();
+    ExprSimplifier::new(context)
 }
 
 impl Constants {
     /// With the time at which the query began as `now()`.
     pub fn new(config: &dyn OptimizerConfig) -> Self {
-        let context = SimplifyContext::builder()
-            .with_schema(Arc::new(DFSchema::empty()))
-            .with_config_options(config.options())
-            .with_query_execution_start_time(config.query_execution_start_time())
-            .build();
+        let (options, start) = (config.options(), config.query_execution_start_time());
+        let nothing = Arc::new(DFSchema::empty());
         Self {
-            simplifier: ExprSimplifier::new(context),
+            simplifier: simplifier(nothing, &options, start),
+            options,
+            start,
         }
+    }
+
+    /// A condition over columns of `schema` in the form that DataFusion's rules would give it.
+    ///
+    /// # Errors
+    /// If a constant in it cannot be evaluated.
+    pub fn simplified(&self, condition: Expr, schema: &DFSchemaRef) -> Result<Expr> {
+        simplifier(Arc::clone(schema), &self.options, self.start).simplify(condition)
     }
 
     /// The value of a constant; `None` of what is none.

@@ -1,4 +1,5 @@
-//! The examples of the guide of functions stand, statement and answer, among the cases.
+//! The examples of the guides of functions and of views stand, statement and answer, among the
+//! cases.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,8 +15,18 @@ fn words(row: &str) -> String {
 }
 
 #[test]
-fn the_examples_of_the_guide_are_cases() {
-    let cases = read("testing/slt/time_functions.slt");
+fn the_examples_of_the_guides_are_cases() {
+    compare(
+        "docs/guides/functions.md",
+        "testing/slt/time_functions.slt",
+        25,
+    );
+    compare("docs/guides/views.md", "testing/slt/views_guide.slt", 2);
+}
+
+/// A guide has more than `few` examples, which are the cases of a file.
+fn compare(guide: &str, cases: &str, few: usize) {
+    let cases = read(cases);
     let mut answers = BTreeMap::new();
     for case in cases.split("\n\n") {
         if let Some((head, answer)) = case.split_once("\n----\n") {
@@ -23,7 +34,7 @@ fn the_examples_of_the_guide_are_cases() {
             answers.insert(statement, answer.lines().map(words).collect::<Vec<_>>());
         }
     }
-    let guide = read("docs/guides/functions.md");
+    let guide = read(guide);
     let mut examples: Vec<(&str, Vec<String>)> = Vec::new();
     for line in guide.lines() {
         if let Some(statement) = line.strip_suffix(';')
@@ -36,7 +47,7 @@ fn the_examples_of_the_guide_are_cases() {
             rows.push(words(row));
         }
     }
-    assert!(examples.len() > 25, "{} examples", examples.len());
+    assert!(examples.len() > few, "{} examples", examples.len());
     for (statement, rows) in &examples {
         let answer = answers.get(statement);
         assert_eq!(answer, Some(rows), "of {statement}");

@@ -26,15 +26,16 @@ pub fn number(name: &str, default: u64) -> u64 {
     given.map_or(default, |text| text.parse().expect("a number"))
 }
 
-struct Pair {
-    ours: SqlService,
+pub struct Pair {
+    pub engine: Engine,
+    pub ours: SqlService,
     plain: SqlService,
-    session: Session,
+    pub session: Session,
     _dir: tempfile::TempDir,
 }
 
 impl Pair {
-    async fn open() -> Self {
+    pub async fn open() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let options = EngineOptions {
             shards: 2,
@@ -47,12 +48,18 @@ impl Pair {
         let engine = engine.expect("an engine");
         let plain = SqlOptions {
             knows_series: false,
+            refreshes_views: false,
             ..SqlOptions::default()
         };
-        let ours = SqlService::new(engine.clone(), SqlOptions::default()).expect("a service");
-        let plain = SqlService::new(engine, plain).expect("a service");
+        let ours = SqlOptions {
+            refreshes_views: false,
+            ..SqlOptions::default()
+        };
+        let ours = SqlService::new(engine.clone(), ours).expect("a service");
+        let plain = SqlService::new(engine.clone(), plain).expect("a service");
         let session = ours.session(None, "tester").await.expect("a session");
         Self {
+            engine,
             ours,
             plain,
             session,
@@ -60,13 +67,13 @@ impl Pair {
         }
     }
 
-    async fn run(&mut self, sql: &str) {
+    pub async fn run(&mut self, sql: &str) {
         let done = self.ours.execute(&mut self.session, sql).await;
         done.unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
 
     /// The rows, in an order of their own.
-    async fn rows(&mut self, ours: bool, sql: &str) -> Result<Vec<Vec<String>>, ServiceError> {
+    pub async fn rows(&mut self, ours: bool, sql: &str) -> Result<Vec<Vec<String>>, ServiceError> {
         let service = if ours { &self.ours } else { &self.plain };
         let Answer::Rows(mut rows) = service.execute(&mut self.session, sql).await? else {
             panic!("{sql} has no rows")
@@ -82,7 +89,7 @@ impl Pair {
 
 /// A time of day: seconds, and of each series other milliseconds, so that no two series have rows
 /// of one time and first and last values are what they are.
-fn time(second: u32, series: u32) -> String {
+pub fn time(second: u32, series: u32) -> String {
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("'2024-03-31T{hour:02}:{minute:02}:{second:02}.{series:03}Z'")
 }
@@ -96,7 +103,7 @@ fn or_null(rng: &mut StdRng, value: String) -> String {
 }
 
 /// An INSERT of rows of a few seconds from `start` on.
-fn insert(rng: &mut StdRng, start: u32) -> String {
+pub fn insert(rng: &mut StdRng, start: u32) -> String {
     let mut sql = String::from("INSERT INTO r VALUES ");
     let rows = rng.random_range(20..400);
     let step = rng.random_range(1..40);
@@ -130,7 +137,7 @@ fn insert(rng: &mut StdRng, start: u32) -> String {
     sql
 }
 
-async fn fill(pair: &mut Pair, rng: &mut StdRng) {
+pub async fn fill(pair: &mut Pair, rng: &mut StdRng) {
     pair.run(TABLE).await;
     let start = rng.random_range(0..40_000);
     for round in 0..rng.random_range(2..7) {
@@ -183,7 +190,7 @@ fn bucket(rng: &mut StdRng) -> String {
     }
 }
 
-fn condition(rng: &mut StdRng) -> String {
+pub fn condition(rng: &mut StdRng) -> String {
     let second = rng.random_range(0..50_000);
     match rng.random_range(0..9) {
         0 => format!("time >= {}", time(second, 3)),
@@ -206,7 +213,7 @@ fn condition(rng: &mut StdRng) -> String {
     }
 }
 
-fn call(rng: &mut StdRng) -> String {
+pub fn call(rng: &mut StdRng) -> String {
     let value = one(rng, &["a", "b", "c", "d", "e"]);
     let any = one(rng, &["a", "b", "c", "d", "e", "s", "f", "t"]);
     let call = match rng.random_range(0..16) {

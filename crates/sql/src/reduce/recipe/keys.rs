@@ -1,12 +1,11 @@
 //! Group keys: expressions over tags, and at most one over time, which must be a bucket.
 
 use super::{Expr, Key, Reading, Tags, replaced};
-use crate::duration::Interval;
-use crate::functions::{Buckets, time_buckets};
+use crate::functions::{Buckets, buckets_of};
 use crate::rows::Source;
 use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, ScalarValue};
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_plan::ExecutionPlan;
@@ -105,64 +104,10 @@ impl Reading<'_> {
         {
             return None;
         }
-        let (first, more) = (literal(0)?, call.args().len() > 2);
-        match call.fun().name() {
-            "time_bucket" => {
-                let places = (2..call.args().len()).map(|at| literal(at).cloned());
-                time_buckets(first, &places.collect::<Option<Vec<_>>>()?).ok()
-            }
-            "date_bin" => {
-                let ScalarValue::IntervalMonthDayNano(Some(width)) = first else {
-                    return None;
-                };
-                let origin = match more.then(|| literal(2)) {
-                    None => 0,
-                    Some(Some(ScalarValue::TimestampNanosecond(Some(origin), _))) => *origin,
-                    Some(_) => return None,
-                };
-                let width = Interval {
-                    months: width.months,
-                    days: width.days,
-                    nanos: width.nanoseconds,
-                };
-                // Months are counted otherwise there, from origins within a month.
-                let fixed = width.months == 0;
-                let buckets = fixed.then(|| Buckets::new(width, Some(origin), None))?;
-                buckets.ok()
-            }
-            "date_trunc" if !more => {
-                let ScalarValue::Utf8(Some(unit)) = first else {
-                    return None;
-                };
-                truncated(&unit.to_lowercase())
-            }
-            _ => None,
+        let mut more = Vec::new();
+        for at in 2..call.args().len() {
+            more.push(literal(at)?.clone());
         }
+        buckets_of(call.fun().name(), literal(0)?, &more)
     }
-}
-
-/// The buckets of `date_trunc`.
-fn truncated(unit: &str) -> Option<Buckets> {
-    let months = |months| Interval {
-        months,
-        days: 0,
-        nanos: 0,
-    };
-    let nanos = |seconds: i64| Interval {
-        months: 0,
-        days: 0,
-        nanos: seconds * 1_000_000_000,
-    };
-    let width = match unit {
-        "second" => nanos(1),
-        "minute" => nanos(60),
-        "hour" => nanos(3600),
-        "day" => nanos(86_400),
-        "week" => nanos(7 * 86_400),
-        "month" => months(1),
-        "quarter" => months(3),
-        "year" => months(12),
-        _ => return None,
-    };
-    Buckets::new(width, None, None).ok()
 }

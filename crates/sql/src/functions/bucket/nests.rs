@@ -1,0 +1,102 @@
+//! Whether buckets of one kind lie whole in those of another.
+
+use super::{Buckets, Width};
+use marigram_model::DAY_NS;
+
+impl Buckets {
+    /// Whether each of these buckets lies whole in one of the `coarser`. Where that depends on the
+    /// history of a zone, only the same buckets do.
+    pub fn nests_in(&self, coarser: &Self) -> bool {
+        match (self.width, coarser.width) {
+            (Width::Fixed(fine), Width::Fixed(wide))
+                if self.zone.is_none() && coarser.zone.is_none() =>
+            {
+                wide % fine == 0 && self.begins_at(coarser.origin_ns, fine)
+            }
+            // Months begin with a day.
+            (Width::Fixed(fine), Width::Months(_))
+                if self.zone.is_none() && coarser.zone.is_none() =>
+            {
+                DAY_NS % fine == 0 && self.begins_at(coarser.origin_ns, fine)
+            }
+            (Width::Fixed(a), Width::Fixed(b)) => a == b && self.is_placed_as(coarser),
+            (Width::Months(fine), Width::Months(wide)) => {
+                wide % fine == 0 && self.is_placed_as(coarser)
+            }
+            (Width::Fixed(_), Width::Months(_)) | (Width::Months(_), Width::Fixed(_)) => false,
+        }
+    }
+
+    /// Where one of the buckets of fixed width begins, ns; of others, the epoch.
+    pub fn origin_ns(&self) -> i64 {
+        match self.fixed_ns() {
+            Some(_) => self.origin_ns,
+            None => 0,
+        }
+    }
+
+    fn begins_at(&self, time: i64, width: i64) -> bool {
+        (i128::from(time) - i128::from(self.origin_ns)) % i128::from(width) == 0
+    }
+
+    fn is_placed_as(&self, other: &Self) -> bool {
+        self.origin_ns == other.origin_ns && self.zone == other.zone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Buckets;
+    use crate::duration::parse_interval;
+    use crate::session::find_zone;
+
+    fn buckets(width: &str, origin: Option<i64>, zone: Option<&str>) -> Buckets {
+        let zone = zone.map(|zone| find_zone(zone).unwrap());
+        Buckets::new(parse_interval(width).unwrap(), origin, zone).unwrap()
+    }
+
+    /// Every bucket that begins within some years, in the fine buckets of which times lie.
+    fn nest_in_fact(fine: &mut Buckets, coarser: &mut Buckets) -> bool {
+        let (mut time, end) = (1_500_000_000_000_000_000, 1_600_000_000_000_000_000);
+        time = coarser.floor(time).unwrap();
+        while time < end {
+            if fine.floor(time).unwrap() != time {
+                return false;
+            }
+            time = coarser.next(time).unwrap().unwrap();
+        }
+        true
+    }
+
+    #[test]
+    fn buckets_that_are_said_to_nest_do() {
+        let kinds = [
+            buckets("1m", None, None),
+            buckets("10m", None, None),
+            buckets("15m", None, None),
+            buckets("1h", None, None),
+            buckets("1h", Some(1_000_000_000), None),
+            buckets("7h", None, None),
+            buckets("1d", None, None),
+            buckets("1d", None, Some("Europe/Berlin")),
+            buckets("1w", None, None),
+            buckets("1 month", None, None),
+            buckets("3 months", None, None),
+            buckets("1 year", None, Some("America/New_York")),
+        ];
+        let (mut said, mut missed) = (0, 0);
+        for fine in &kinds {
+            for coarser in &kinds {
+                let in_fact = nest_in_fact(&mut fine.clone(), &mut coarser.clone());
+                if fine.nests_in(coarser) {
+                    said += 1;
+                    assert!(in_fact, "{fine:?} in {coarser:?}");
+                } else {
+                    missed += usize::from(in_fact);
+                }
+            }
+        }
+        assert!(said > 30, "{said}");
+        assert!(missed < 12, "{missed}");
+    }
+}

@@ -1,0 +1,411 @@
+//! Parts: what is stored of aggregates, so that they can be put together again for wider buckets
+//! and fewer tags.
+//!
+//! A row that is written again keeps the fields that the new row does not carry, and a null is not
+//! carried. So a value that may be null has a guard: another part, never null, that says whether it
+//! is there.
+
+use crate::error::{SqlError, SqlResult};
+use crate::functions::{first_udaf, last_udaf};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Column, DFSchema, Result};
+use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::functions_aggregate::sum::sum_udaf;
+use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
+use datafusion::logical_expr::{AggregateUDF, Cast, Expr, ExprSchemable, cast, lit, when};
+use marigram_model::{FieldType, Limits};
+use std::sync::Arc;
+
+/// A field of a rollup's table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Its name there.
+    pub name: String,
+    /// Its type there.
+    pub kind: FieldType,
+    /// What it is of the source.
+    pub of: Of,
+    /// How the parts of several buckets or series become one.
+    pub merge: Merge,
+    /// The part that says whether this one is there: a count above 0, or true.
+    pub guard: Option<usize>,
+}
+
+/// What a part is of the source.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Of {
+    /// An aggregate.
+    Call(Expr),
+    /// Whether another part is there.
+    IsThere(usize),
+}
+
+/// How parts become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// They are added.
+    Sum,
+    /// The least counts.
+    Min,
+    /// The greatest counts.
+    Max,
+    /// The one with the least of another part.
+    First(usize),
+    /// The one with the greatest of another part.
+    Last(usize),
+    /// They cannot.
+    Never,
+}
+
+/// How an aggregate is made of parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// It is one.
+    Value(usize),
+    /// It is a count.
+    Count(usize),
+    /// It is a sum over a count.
+    Mean { sum: usize, count: usize },
+    /// It is the greatest less the least.
+    Spread { max: usize, min: usize },
+}
+
+/// The parts of a rollup.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// In the order of their fields.
+    pub list: Vec<Part>,
+}
+
+/// An aggregate's function, arguments and filter, where it has no more than those.
+struct Simple<'a> {
+    name: &'a str,
+    args: &'a [Expr],
+    filter: Option<&'a Expr>,
+}
+
+impl Parts {
+    /// Adds what an aggregate over the source is made of. `schema` is the source's, whose times are
+    /// in the column `time`.
+    ///
+    /// # Errors
+    /// If a part's type is none of a field.
+    pub fn add(&mut self, call: &Expr, schema: &DFSchema, time: &str) -> SqlResult<Finish> {
+        let Some(Simple { name, args, filter }) = simple(call) else {
+            return self.whole(call, schema);
+        };
+        match (name, args) {
+            ("count", [x]) => Ok(Finish::Count(self.count(x, filter, schema)?)),
+            ("sum", [x]) => self.guarded(call, x, filter, schema, Merge::Sum),
+            ("min", [x]) => self.guarded(call, x, filter, schema, Merge::Min),
+            ("max", [x]) => self.guarded(call, x, filter, schema, Merge::Max),
+            ("avg" | "mean", [x]) if call.get_type(schema)? == DataType::Float64 => {
+                let count = self.count(x, filter, schema)?;
+                let x = match x.get_type(schema)? {
+                    DataType::Float64 => x.clone(),
+                    _ => cast(x.clone(), DataType::Float64),
+                };
+                let sum = aggregate(sum_udaf(), vec![x], filter.cloned());
+                let sum = self.part(sum, schema, Merge::Sum, Some(count))?;
+                Ok(Finish::Mean { sum, count })
+            }
+            ("spread", [x]) => {
+                let count = self.count(x, filter, schema)?;
+                let [max, min] =
+                    [(max_udaf(), Merge::Max), (min_udaf(), Merge::Min)].map(|(udaf, merge)| {
+                        (aggregate(udaf, vec![x.clone()], filter.cloned()), merge)
+                    });
+                Ok(Finish::Spread {
+                    max: self.part(max.0, schema, max.1, Some(count))?,
+                    min: self.part(min.0, schema, min.1, Some(count))?,
+                })
+            }
+            ("first" | "last", [x, at]) if is_column(at, time) => {
+                let there = x.clone().is_not_null();
+                let filter_there = match filter {
+                    Some(filter) => filter.clone().and(there),
+                    None => there,
+                };
+                let (udaf, merge): (_, fn(usize) -> Merge) = match name {
+                    "first" => (min_udaf(), Merge::First),
+                    _ => (max_udaf(), Merge::Last),
+                };
+                let count = self.count(x, filter, schema)?;
+                let at = aggregate(udaf, vec![at.clone()], Some(filter_there));
+                let extreme = match name {
+                    "first" => Merge::Min,
+                    _ => Merge::Max,
+                };
+                let at = self.part(at, schema, extreme, Some(count))?;
+                let value = self.part(call.clone(), schema, merge(at), Some(count))?;
+                Ok(Finish::Value(value))
+            }
+            _ => self.whole(call, schema),
+        }
+    }
+
+    /// A part as a query over the rollup's table has it: null where it is not there.
+    pub fn value(&self, part: usize) -> Result<Expr> {
+        let column = |at: usize| Expr::Column(Column::new_unqualified(&self.list[at].name));
+        let Some(guard) = self.list[part].guard else {
+            return Ok(column(part));
+        };
+        let is_there = match self.list[guard].kind {
+            FieldType::Bool => column(guard),
+            _ => column(guard).gt(lit(0_i64)),
+        };
+        when(is_there, column(part)).end()
+    }
+
+    /// The aggregate that makes one of many parts; `None` where there is none.
+    pub fn merged(&self, part: usize) -> Result<Option<Expr>> {
+        let value = self.value(part)?;
+        let (udaf, args) = match self.list[part].merge {
+            Merge::Sum => (sum_udaf(), vec![value]),
+            Merge::Min => (min_udaf(), vec![value]),
+            Merge::Max => (max_udaf(), vec![value]),
+            Merge::First(at) => (first_udaf(), vec![value, self.value(at)?]),
+            Merge::Last(at) => (last_udaf(), vec![value, self.value(at)?]),
+            Merge::Never => return Ok(None),
+        };
+        Ok(Some(aggregate(udaf, args, None)))
+    }
+
+    fn guarded(
+        &mut self,
+        call: &Expr,
+        x: &Expr,
+        filter: Option<&Expr>,
+        schema: &DFSchema,
+        merge: Merge,
+    ) -> SqlResult<Finish> {
+        let count = self.count(x, filter, schema)?;
+        let value = self.part(call.clone(), schema, merge, Some(count))?;
+        Ok(Finish::Value(value))
+    }
+
+    /// How many rows have a value.
+    fn count(&mut self, x: &Expr, filter: Option<&Expr>, schema: &DFSchema) -> SqlResult<usize> {
+        let count = aggregate(count_udaf(), vec![uncast(x).clone()], filter.cloned());
+        self.part(count, schema, Merge::Sum, None)
+    }
+
+    /// An aggregate that is kept as it is, for its own buckets and tags alone.
+    fn whole(&mut self, call: &Expr, schema: &DFSchema) -> SqlResult<Finish> {
+        let known = |part: &Part| part.of == Of::Call(call.clone()) && part.merge == Merge::Never;
+        if let Some(known) = self.list.iter().position(known) {
+            return Ok(Finish::Value(known));
+        }
+        let value = self.part(call.clone(), schema, Merge::Never, None)?;
+        let name = self.free(format!("{} is there", self.list[value].name));
+        self.list[value].guard = Some(self.list.len());
+        self.list.push(Part {
+            name,
+            kind: FieldType::Bool,
+            of: Of::IsThere(value),
+            merge: Merge::Never,
+            guard: None,
+        });
+        Ok(Finish::Value(value))
+    }
+
+    fn part(
+        &mut self,
+        call: Expr,
+        schema: &DFSchema,
+        merge: Merge,
+        guard: Option<usize>,
+    ) -> SqlResult<usize> {
+        let of = Of::Call(call.clone());
+        let known = |part: &Part| part.of == of && part.merge == merge;
+        if let Some(known) = self.list.iter().position(known) {
+            return Ok(known);
+        }
+        let name = self.free(written(&call));
+        let data_type = call.get_type(schema)?;
+        let Some(kind) = field_type(&data_type) else {
+            return Err(SqlError::unsupported(format!(
+                "a materialized view cannot keep {name}: no column has the type {data_type}"
+            )));
+        };
+        self.list.push(Part {
+            name,
+            kind,
+            of,
+            merge,
+            guard,
+        });
+        Ok(self.list.len() - 1)
+    }
+
+    /// A name that no part has.
+    fn free(&self, mut name: String) -> String {
+        let room = Limits::NAME_BYTES_MAX - 8;
+        if name.len() > room {
+            let end = (0..=room).rev().find(|at| name.is_char_boundary(*at));
+            name.truncate(end.unwrap_or(0));
+        }
+        name.retain(|c| !c.is_control());
+        let taken = |name: &str| self.list.iter().any(|part| part.name == name);
+        if !taken(&name) {
+            return name;
+        }
+        let numbered = (2..).map(|number| format!("{name} {number}"));
+        numbered
+            .into_iter()
+            .find(|name| !taken(name))
+            .unwrap_or(name)
+    }
+}
+
+impl Finish {
+    /// The parts that it is made of.
+    pub fn parts(&self) -> Vec<usize> {
+        match self {
+            Self::Value(part) | Self::Count(part) => vec![*part],
+            Self::Mean { sum, count } => vec![*sum, *count],
+            Self::Spread { max, min } => vec![*max, *min],
+        }
+    }
+
+    /// The aggregate from its parts, each null where there is none.
+    pub fn of(&self, part: impl Fn(usize) -> Result<Expr>, to: &DataType) -> Result<Expr> {
+        let made = match self {
+            Self::Value(at) => part(*at)?,
+            Self::Count(at) => {
+                datafusion::functions::core::expr_fn::coalesce(vec![part(*at)?, lit(0_i64)])
+            }
+            Self::Mean { sum, count } => part(*sum)? / cast(part(*count)?, DataType::Float64),
+            Self::Spread { max, min } => {
+                let (max, min) = (part(*max)?, part(*min)?);
+                cast(max, to.clone()) - cast(min, to.clone())
+            }
+        };
+        Ok(cast(made, to.clone()))
+    }
+}
+
+fn simple(call: &Expr) -> Option<Simple<'_>> {
+    let Expr::AggregateFunction(AggregateFunction { func, params }) = call else {
+        return None;
+    };
+    let AggregateFunctionParams {
+        args,
+        distinct: false,
+        filter,
+        order_by,
+        null_treatment: None,
+    } = params
+    else {
+        return None;
+    };
+    order_by.is_empty().then_some(Simple {
+        name: func.name(),
+        args,
+        filter: filter.as_deref(),
+    })
+}
+
+fn aggregate(func: Arc<AggregateUDF>, args: Vec<Expr>, filter: Option<Expr>) -> Expr {
+    let filter = filter.map(Box::new);
+    let call = AggregateFunction::new_udf(func, args, false, filter, Vec::new(), None);
+    Expr::AggregateFunction(call)
+}
+
+fn is_column(expr: &Expr, name: &str) -> bool {
+    matches!(uncast(expr), Expr::Column(column) if column.name == name)
+}
+
+/// What stands in casts, which leave nulls null and other values not.
+fn uncast(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast(Cast { expr, .. }) => uncast(expr),
+        other => other,
+    }
+}
+
+/// An aggregate as a person would write it.
+fn written(call: &Expr) -> String {
+    let Some(Simple { name, args, filter }) = simple(call) else {
+        return call.human_display().to_string();
+    };
+    let arg = |arg: &Expr| match uncast(arg) {
+        Expr::Literal(..) if name == "count" => "*".to_owned(),
+        arg => arg.human_display().to_string(),
+    };
+    let args: Vec<String> = args.iter().map(arg).collect();
+    let filter = filter.map(|filter| format!(" filter ({})", filter.human_display()));
+    format!("{name}({}){}", args.join(", "), filter.unwrap_or_default())
+}
+
+fn field_type(data_type: &DataType) -> Option<FieldType> {
+    let all = FieldType::ALL.into_iter();
+    all.into_iter().find(|kind| kind.data_type() == *data_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::datatypes::{Field, Schema, TimeUnit};
+    use datafusion::logical_expr::col;
+
+    fn schema() -> DFSchema {
+        let field = |name: &str, kind| Field::new(name, kind, true);
+        let time = DataType::Timestamp(TimeUnit::Nanosecond, None);
+        let schema = Schema::new(vec![
+            field("time", time),
+            field("x", DataType::Float64),
+            field("n", DataType::UInt64),
+        ]);
+        DFSchema::try_from(schema).unwrap()
+    }
+
+    #[test]
+    fn parts_are_shared_and_their_names_differ() {
+        let (schema, mut parts) = (schema(), Parts::default());
+        let mut add = |call: Expr| parts.add(&call, &schema, "time").unwrap();
+        let of = |udaf: Arc<AggregateUDF>, args: Vec<Expr>| aggregate(udaf, args, None);
+        let mean = add(of(
+            datafusion::functions_aggregate::average::avg_udaf(),
+            vec![cast(col("n"), DataType::Float64)],
+        ));
+        assert_eq!(mean, Finish::Mean { sum: 1, count: 0 });
+        assert_eq!(add(of(count_udaf(), vec![col("n")])), Finish::Count(0));
+        assert_eq!(add(of(sum_udaf(), vec![col("n")])), Finish::Value(2));
+        assert_eq!(add(of(max_udaf(), vec![col("x")])), Finish::Value(4));
+        let last = of(last_udaf(), vec![col("x"), col("time")]);
+        assert_eq!(add(last.clone()), Finish::Value(6));
+        assert_eq!(add(last), Finish::Value(6));
+        let deviation = of(
+            datafusion::functions_aggregate::stddev::stddev_udaf(),
+            vec![col("x")],
+        );
+        assert_eq!(add(deviation.clone()), Finish::Value(7));
+        assert_eq!(add(deviation), Finish::Value(7));
+        let names: Vec<&str> = parts.list.iter().map(|part| part.name.as_str()).collect();
+        let expected = [
+            "count(n)",
+            "sum(n)",
+            "sum(n) 2",
+            "count(x)",
+            "max(x)",
+            "max(time) filter (x IS NOT NULL)",
+            "last(x, time)",
+            "stddev(x)",
+            "stddev(x) is there",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(parts.list[7].guard, Some(8));
+        assert!(parts.merged(7).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_no_column_holds_is_refused() {
+        let udaf = datafusion::functions_aggregate::array_agg::array_agg_udaf();
+        let call = aggregate(udaf, vec![col("x")], None);
+        let refused = Parts::default().add(&call, &schema(), "time");
+        let text = refused.unwrap_err().to_string();
+        assert!(text.contains("cannot keep array_agg(x)"), "{text}");
+    }
+}

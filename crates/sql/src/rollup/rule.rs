@@ -1,0 +1,263 @@
+//! The rule that answers aggregates over a table from a rollup of it, unasked.
+//!
+//! It stands before DataFusion's logical rules, where a query still has the form in which it was
+//! written. What it puts in the place of an aggregate gives the same answer, but for the last
+//! digits of sums of floats: for times of which the rollup does not tell, and for parts of buckets,
+//! the source is asked ([`Partials`]).
+
+use super::grouped::{Grouped, Key, plain};
+use super::part::{Finish, Merge};
+use super::partials::Partials;
+use super::shape::Shape;
+use super::shapes::Shapes;
+use crate::gapfill::Constants;
+use crate::predicate::{Class, classify};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, Result, TableReference};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use marigram_engine::{Engine, TagFilter};
+use marigram_model::{TableSchema, TimeRange};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A rollup is read only where the source has so many times its rows: the source answers much from
+/// statistics, and its rows lie closer.
+const ROWS_FACTOR: u64 = 4;
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct UseRollups {
+    engine: Engine,
+    shapes: Shapes,
+}
+
+/// A rollup that can answer an aggregate.
+struct Fit {
+    shape: Arc<Shape>,
+    table: Arc<TableSchema>,
+    /// How each call is made of parts.
+    calls: Vec<Finish>,
+    times: TimeRange,
+    filters: Vec<Expr>,
+    /// Whether its groups are those that are asked for.
+    same_groups: bool,
+    rows: u64,
+}
+
+impl UseRollups {
+    /// The rule for an engine's tables.
+    pub fn new(engine: Engine, shapes: Shapes) -> Self {
+        Self { engine, shapes }
+    }
+
+    fn answered(
+        &self,
+        aggregate: &Aggregate,
+        constants: &Constants,
+    ) -> Result<Option<LogicalPlan>> {
+        let Some(grouped) = Grouped::of(aggregate, constants)? else {
+            return Ok(None);
+        };
+        if grouped.bucket.is_none() {
+            // Statistics of pages answer those.
+            return Ok(None);
+        }
+        let mut best: Option<Fit> = None;
+        for table in self.engine.rollups() {
+            let is_of = table.rollup.as_ref().map(|rollup| rollup.source);
+            if is_of != Some(grouped.table.id) {
+                continue;
+            }
+            let Some(shape) = self.shapes.of(&table) else {
+                continue;
+            };
+            let Some(fit) = self.fit(&grouped, shape, table)? else {
+                continue;
+            };
+            if best.as_ref().is_none_or(|best| fit.rows < best.rows) {
+                best = Some(fit);
+            }
+        }
+        match best {
+            Some(fit) => self.plan(aggregate, &grouped, fit).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// How a rollup answers an aggregate, if it can and that is worth it.
+    fn fit(
+        &self,
+        grouped: &Grouped,
+        shape: Arc<Shape>,
+        table: Arc<TableSchema>,
+    ) -> Result<Option<Fit>> {
+        let Some((_, buckets)) = &grouped.bucket else {
+            return Ok(None);
+        };
+        let has = |tag: &str| shape.tags.iter().any(|(known, _)| known == tag);
+        if !shape.buckets.nests_in(buckets) || !grouped.tags().all(has) {
+            return Ok(None);
+        }
+        let mut needed = shape.conditions.clone();
+        let (mut times, mut filters) = (TimeRange::ALL, Vec::new());
+        for condition in &grouped.conditions {
+            if let Some(at) = needed.iter().position(|known| known == condition) {
+                needed.swap_remove(at);
+                continue;
+            }
+            match classify(condition, &grouped.table) {
+                Class::Exact(part) if matches!(part.tags, TagFilter::All) => {
+                    times = times.intersect(part.range);
+                }
+                Class::Exact(part) if part.range == TimeRange::ALL && are(condition, &has) => {
+                    filters.push(condition.clone());
+                }
+                Class::PerSeries if are(condition, &has) => filters.push(condition.clone()),
+                _ => return Ok(None),
+            }
+        }
+        if !needed.is_empty() {
+            return Ok(None);
+        }
+        let same_groups = buckets.nests_in(&shape.buckets)
+            && grouped.tags().collect::<BTreeSet<_>>().len() == shape.tags.len();
+        let mut calls = Vec::new();
+        for call in &grouped.calls {
+            let known = shape.calls.iter().find(|(known, ..)| known == call);
+            let finish = match known {
+                Some((_, finish, _)) => finish.clone(),
+                None => match shape.made_of(call)? {
+                    Some(finish) => finish,
+                    None => return Ok(None),
+                },
+            };
+            let merges = |part: &usize| shape.parts.list[*part].merge != Merge::Never;
+            if !same_groups && !finish.parts().iter().all(merges) {
+                return Ok(None);
+            }
+            calls.push(finish);
+        }
+        let rows = |table: &TableSchema| {
+            let snapshot = self.engine.snapshot(&table.database, &table.name);
+            snapshot.map_or(0, |snapshot| snapshot.estimate().0)
+        };
+        let kept = rows(&table);
+        let is_worth_it = kept > 0 && kept.saturating_mul(ROWS_FACTOR) <= rows(&shape.source);
+        Ok(is_worth_it.then_some(Fit {
+            shape,
+            table,
+            calls,
+            times,
+            filters,
+            same_groups,
+            rows: kept,
+        }))
+    }
+
+    /// The aggregate over parts, with the columns of the one over rows.
+    fn plan(&self, aggregate: &Aggregate, grouped: &Grouped, fit: Fit) -> Result<LogicalPlan> {
+        let Fit {
+            shape,
+            table,
+            calls,
+            times,
+            filters,
+            same_groups,
+            rows: _,
+        } = fit;
+        let name = TableReference::bare(table.name.as_str());
+        let (engine, bucket) = (self.engine.clone(), shape.key(&Key::Bucket));
+        let partials = Partials::of_times(engine, Arc::clone(&shape), table, times);
+        let source = provider_as_source(Arc::new(partials));
+        let mut plan = LogicalPlanBuilder::scan(name, source, None)?;
+        for filter in filters {
+            plan = plan.filter(filter)?;
+        }
+        let time = grouped.table.time_name.as_str();
+        let keys = aggregate.group_expr.iter().zip(&grouped.keys);
+        let keys = keys.map(|(expr, key)| match key {
+            Key::Tag(_) => Ok(shape.key(key)),
+            Key::Bucket => over(&plain(expr)?, time, &bucket),
+        });
+        let mut columns = keys.collect::<Result<Vec<_>>>()?;
+        let kind = |at: usize| aggregate.schema.field(at).data_type();
+        let first = columns.len();
+        if same_groups {
+            for (call, at) in calls.iter().zip(first..) {
+                columns.push(call.of(|part| shape.parts.value(part), kind(at))?);
+            }
+            return plan.project(named(columns, aggregate))?.build();
+        }
+        let needed: BTreeSet<usize> = calls.iter().flat_map(Finish::parts).collect();
+        let needed: Vec<usize> = needed.into_iter().collect();
+        let merged = needed.iter().map(|part| shape.parts.merged(*part));
+        let merged: Vec<Option<Expr>> = merged.collect::<Result<_>>()?;
+        let merged: Vec<Expr> = merged.into_iter().flatten().collect();
+        let plan = plan.aggregate(columns, merged)?;
+        let schema = Arc::clone(plan.schema());
+        let output = |at: usize| Expr::Column(Column::from(schema.qualified_field(at)));
+        let mut columns: Vec<Expr> = (0..first).map(output).collect();
+        for (call, at) in calls.iter().zip(first..) {
+            let part = |part: usize| {
+                let place = needed.iter().position(|known| *known == part);
+                Ok(output(first + place.unwrap_or_default()))
+            };
+            columns.push(call.of(part, kind(at))?);
+        }
+        plan.project(named(columns, aggregate))?.build()
+    }
+}
+
+/// Columns by the names of those of an aggregate.
+fn named(columns: Vec<Expr>, aggregate: &Aggregate) -> Vec<Expr> {
+    let columns = columns.into_iter().enumerate().map(|(at, column)| {
+        let (relation, field) = aggregate.schema.qualified_field(at);
+        column.alias_qualified(relation.cloned(), field.name().as_str())
+    });
+    columns.collect()
+}
+
+/// Whether all columns of a condition are tags that a rollup has.
+fn are(condition: &Expr, has: &impl Fn(&str) -> bool) -> bool {
+    let columns = condition.column_refs();
+    !columns.is_empty() && columns.iter().all(|column| has(&column.name))
+}
+
+/// A bucket's expression over a rollup's buckets in the place of times.
+fn over(bucket: &Expr, time: &str, buckets: &Expr) -> Result<Expr> {
+    let over = bucket.clone().transform(|expr| {
+        Ok(match &expr {
+            Expr::Column(column) if column.name == time => Transformed::yes(buckets.clone()),
+            _ => Transformed::no(expr),
+        })
+    })?;
+    Ok(over.data)
+}
+
+impl OptimizerRule for UseRollups {
+    fn name(&self) -> &'static str {
+        "use_rollups"
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        if self.engine.rollups().is_empty() {
+            return Ok(Transformed::no(plan));
+        }
+        let constants = Constants::new(config);
+        plan.transform_down_with_subqueries(|node| {
+            let LogicalPlan::Aggregate(aggregate) = &node else {
+                return Ok(Transformed::no(node));
+            };
+            Ok(match self.answered(aggregate, &constants)? {
+                Some(answered) => Transformed::yes(answered),
+                None => Transformed::no(node),
+            })
+        })
+    }
+}

@@ -1,0 +1,236 @@
+//! Materialized views: their statements, and what keeps them up to date.
+
+use super::{Inner, SqlService};
+use crate::error::{SqlError, SqlResult};
+use crate::rollup::{self, RollupStatus};
+use crate::statement::{Show, Target, ViewOptions};
+use arrow::record_batch::RecordBatch;
+use marigram_engine::{EngineError, TableChange};
+use marigram_model::{Rollup, TableSchema};
+use marigram_service::Session;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// How often views are looked for whose time has come.
+const TICK: Duration = Duration::from_millis(500);
+/// As whom views are refreshed.
+const USER: &str = "marigram";
+
+/// `CREATE MATERIALIZED VIEW`, as it is asked.
+pub(super) struct Creation {
+    pub(super) database: String,
+    pub(super) name: String,
+    pub(super) if_not_exists: bool,
+    pub(super) options: ViewOptions,
+    pub(super) query: String,
+    pub(super) with_data: bool,
+}
+
+impl SqlService {
+    /// What is shown of a view as it would be of a table; `None` of anything else.
+    pub(super) async fn show_view(
+        &self,
+        session: &Session,
+        what: &Show,
+    ) -> SqlResult<Option<RecordBatch>> {
+        let (Show::Columns(target) | Show::CreateTable(target)) = what else {
+            return Ok(None);
+        };
+        let database = target.database.as_ref().unwrap_or(&session.database);
+        let found = self.inner.engine.table(database, &target.table);
+        let Some(table) = found.ok().filter(|table| table.rollup.is_some()) else {
+            return Ok(None);
+        };
+        if matches!(what, Show::CreateTable(_)) {
+            return rollup::statement(&table).map(Some);
+        }
+        let inner = Arc::clone(&self.inner);
+        let read = async move {
+            inner.read_views().await?;
+            let view = inner.contexts.shapes().view(&inner.engine, table)?;
+            rollup::columns(&view.schema())
+        };
+        self.inner.workers.run(None, read).await.map(Some)
+    }
+}
+
+impl Inner {
+    /// Reads the queries of views that were not read yet, so that they can stand in statements.
+    pub(super) async fn read_views(&self) -> SqlResult<()> {
+        let shapes = self.contexts.shapes();
+        for table in shapes.missing(&self.engine) {
+            let Some(rollup) = &table.rollup else {
+                continue;
+            };
+            let state = self.contexts.state(&Session::new(&table.database, USER))?;
+            let shape = match rollup::read(&state, &rollup.query).await {
+                Ok(shape) if shape.is_held_by(&table) => Some(shape),
+                Ok(_) => {
+                    tracing::error!(view = %table.name, "its columns are not those of its query");
+                    None
+                }
+                Err(error) => {
+                    tracing::error!(view = %table.name, %error, "its query cannot be read");
+                    None
+                }
+            };
+            shapes.put(table.id, shape);
+        }
+        Ok(())
+    }
+
+    /// `CREATE MATERIALIZED VIEW`
+    pub(super) async fn create_view(&self, asked: Creation) -> SqlResult<()> {
+        let Creation {
+            database,
+            name,
+            if_not_exists,
+            options,
+            query,
+            with_data,
+        } = asked;
+        if self.engine.table(&database, &name).is_ok() {
+            if if_not_exists {
+                return Ok(());
+            }
+            let kind = "table";
+            return Err(EngineError::AlreadyExists { kind, name }.into());
+        }
+        let state = self.contexts.state(&Session::new(&database, USER))?;
+        let shape = rollup::read(&state, &query).await?;
+        if shape.source.database != database {
+            let message = format!(
+                "materialized view '{name}' is in database '{database}', and its table is not: \
+                 create it in '{}'",
+                shape.source.database
+            );
+            return Err(SqlError::named("0A000", &name, message));
+        }
+        let mut spec = shape.table(&name, &query);
+        spec.options = options.table.apply(&spec.options);
+        spec.rollup = spec.rollup.map(|rollup| set(&options, &rollup));
+        let engine = self.engine.clone();
+        let create = move || Ok(engine.create_table(&database, &spec, if_not_exists)?);
+        let table = self.workers.block(create).await?;
+        self.contexts.shapes().put(table.id, Some(shape));
+        self.plans.clear();
+        if with_data {
+            self.refresh_view(&table).await?;
+        }
+        Ok(())
+    }
+
+    /// Brings a view up to date.
+    pub(super) async fn refresh_view(&self, table: &Arc<TableSchema>) -> SqlResult<()> {
+        while self.step(table).await? {}
+        Ok(())
+    }
+
+    /// One step of that; says whether there was one to do.
+    async fn step(&self, table: &Arc<TableSchema>) -> SqlResult<bool> {
+        self.read_views().await?;
+        let Some(shape) = self.contexts.shapes().of(table) else {
+            return Ok(false);
+        };
+        let state = self.contexts.state(&Session::new(&table.database, USER))?;
+        self.refresher.step(&state, &shape, table).await
+    }
+
+    /// `ALTER MATERIALIZED VIEW`
+    pub(super) fn alter_view(
+        &self,
+        session: &Session,
+        target: &Target,
+        options: &ViewOptions,
+    ) -> SqlResult<()> {
+        if options.continuous == Some(false) {
+            return Err(SqlError::unsupported(
+                "a materialized view stays continuous; drop it, or SET a long refresh",
+            ));
+        }
+        let table = self.view(session, target)?;
+        let (database, name) = (table.database.as_str(), table.name.as_str());
+        let options_now = options.table.apply(&table.options);
+        if options_now != table.options {
+            let change = TableChange::SetOptions(options_now);
+            self.engine.alter_table(database, name, &change)?;
+        }
+        if let Some(rollup) = &table.rollup {
+            let Rollup {
+                refresh_ns, lag_ns, ..
+            } = set(options, rollup);
+            let change = TableChange::SetRefresh(refresh_ns, lag_ns);
+            self.engine.alter_table(database, name, &change)?;
+        }
+        Ok(())
+    }
+
+    /// `DROP MATERIALIZED VIEW`
+    pub(super) fn drop_view(
+        &self,
+        session: &Session,
+        target: &Target,
+        if_exists: bool,
+    ) -> SqlResult<()> {
+        let table = match self.view(session, target) {
+            Err(SqlError::Engine(EngineError::NotFound { kind: "table", .. })) if if_exists => {
+                return Ok(());
+            }
+            table => table?,
+        };
+        self.engine
+            .drop_table(&table.database, &table.name, if_exists)?;
+        Ok(())
+    }
+
+    /// A view by name.
+    pub(super) fn view(&self, session: &Session, target: &Target) -> SqlResult<Arc<TableSchema>> {
+        let database = target.database.as_ref().unwrap_or(&session.database);
+        let table = self.engine.table(database, &target.table)?;
+        if table.rollup.is_none() {
+            let name = &target.table;
+            let message = format!("'{name}' is a table, not a materialized view");
+            return Err(SqlError::named("42809", name, message));
+        }
+        Ok(table)
+    }
+
+    /// Figures of every view.
+    pub(super) fn views(&self) -> Vec<RollupStatus> {
+        self.refresher.status()
+    }
+}
+
+/// How a view is kept, with new settings.
+fn set(options: &ViewOptions, rollup: &Rollup) -> Rollup {
+    Rollup {
+        refresh_ns: options.refresh_ns.unwrap_or(rollup.refresh_ns),
+        lag_ns: options.lag_ns.unwrap_or(rollup.lag_ns),
+        ..rollup.clone()
+    }
+}
+
+/// Keeps views up to date until the service is gone. It is held for one step at a time, so that
+/// whoever closes it does not wait for a long refresh.
+pub(super) async fn keep(service: Weak<Inner>) {
+    loop {
+        tokio::time::sleep(TICK).await;
+        let Some(inner) = service.upgrade() else {
+            return;
+        };
+        let due = inner.refresher.due();
+        drop(inner);
+        for table in due {
+            while let Some(inner) = service.upgrade() {
+                match inner.step(&table).await {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        tracing::warn!(view = %table.name, %error, "a refresh failed and will be tried again");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
