@@ -165,7 +165,9 @@ mod tests {
                 TimeSet::from_ranges(b.iter().copied()),
             );
             let mut inserted = TimeSet::default();
-            a.iter().for_each(|range| inserted.insert(*range));
+            for range in &a {
+                inserted.insert(*range);
+            }
             prop_assert_eq!(&inserted, &set);
             let mut coarse = set.clone();
             coarse.coarsen(max);

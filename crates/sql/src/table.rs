@@ -63,7 +63,7 @@ impl SeriesTable {
     }
 
     /// The same table, for which no rollup answers.
-    pub fn as_it_is(mut self) -> Self {
+    pub fn without_rollups(mut self) -> Self {
         self.may_be_rolled_up = false;
         self
     }

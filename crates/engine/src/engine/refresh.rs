@@ -5,6 +5,7 @@ use super::{Engine, WriteOptions, WriteReport, delete_rows};
 use crate::error::Result;
 use crate::filter::TagFilter;
 use crate::rollups::RollupState;
+use crate::shard::Shard;
 use marigram_model::{TableId, TableSchema, TimeRange, TimeSet, WriteBatch};
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ impl Engine {
     /// If it is no rollup any more, or the disk refuses; the refresh counts as failed then.
     pub fn finish_refresh(&self, rollup: TableId) -> Result<()> {
         let inner = self.writable()?;
-        let synced: Result<()> = inner.shards.iter().try_for_each(|shard| shard.sync());
+        let synced: Result<()> = inner.shards.iter().try_for_each(Shard::sync);
         if let Err(error) = synced {
             self.abort_refresh(rollup);
             return Err(error);
@@ -74,6 +75,11 @@ impl Engine {
     /// The refresh failed: its times count as touched, as before.
     pub fn abort_refresh(&self, rollup: TableId) {
         self.inner().context.rollups.abort(rollup);
+    }
+
+    /// Now, by the engine's clock that is never set, ns since some moment.
+    pub fn monotonic_ns(&self) -> u64 {
+        self.inner().context.env.clock.monotonic_ns()
     }
 
     /// Now, by the engine's clock, ns since the epoch.

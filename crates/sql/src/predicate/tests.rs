@@ -35,6 +35,7 @@ fn schema() -> TableSchema {
             },
         ],
         options: TableOptions::default(),
+        rollup: None,
     }
 }
 

@@ -56,7 +56,7 @@ impl RollupScan {
                 return internal_err!("the parts of {name} are of other types than its columns");
             }
         }
-        let partitions = inputs.iter().map(|input| partitions(input)).sum();
+        let partitions = inputs.iter().map(partitions).sum();
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&schema)),
             Partitioning::UnknownPartitioning(partitions),

@@ -80,7 +80,7 @@ impl Partials {
         times: TimeRange,
         outlives: bool,
     ) -> Self {
-        let plain = |table| Arc::new(SeriesTable::new(engine.clone(), table).as_it_is());
+        let plain = |table| Arc::new(SeriesTable::new(engine.clone(), table).without_rollups());
         Self {
             kept: plain(Arc::clone(&table)),
             source: plain(Arc::clone(&shape.source)),

@@ -23,7 +23,6 @@ use marigram_service::ServiceError;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// Touched ranges that one step makes anew, at most.
 const STEP_RANGES_MAX: usize = 64;
@@ -127,8 +126,8 @@ struct Told {
     /// When it was last found or brought up to date, ns since the epoch.
     at_ns: Option<i64>,
     error: Option<String>,
-    /// When it is due again.
-    due: Option<Instant>,
+    /// When it is due again, on the monotonic clock.
+    due_ns: Option<u64>,
 }
 
 /// A rollup's figures.
@@ -177,11 +176,11 @@ impl Refresher {
         let all = self.engine.rollups();
         let is_there = |id: &TableId| all.iter().any(|table| table.id == *id);
         self.turns.lock().retain(|id, _| is_there(id));
-        let (mut told, now) = (self.told.lock(), Instant::now());
+        let (mut told, now) = (self.told.lock(), self.engine.monotonic_ns());
         told.retain(|id, _| is_there(id));
         let is_due = |table: &Arc<TableSchema>| {
-            let due = told.get(&table.id).and_then(|told| told.due);
-            due.is_none_or(|due| due <= now)
+            let due_ns = told.get(&table.id).and_then(|told| told.due_ns);
+            due_ns.is_none_or(|due_ns| due_ns <= now)
         };
         all.iter().filter(|table| is_due(table)).cloned().collect()
     }
@@ -219,8 +218,8 @@ impl Refresher {
             }
         }
         if !matches!(done, Ok(Some(_))) {
-            let pause = Duration::from_nanos(u64::try_from(pause).unwrap_or_default());
-            told.due = Instant::now().checked_add(pause);
+            let pause = u64::try_from(pause).unwrap_or_default();
+            told.due_ns = Some(self.engine.monotonic_ns().saturating_add(pause));
         }
         done.map(|rows| rows.is_some())
     }
@@ -350,7 +349,7 @@ impl Refresher {
     }
 
     fn plain(&self, table: &Arc<TableSchema>) -> Arc<dyn datafusion::logical_expr::TableSource> {
-        let table = SeriesTable::new(self.engine.clone(), Arc::clone(table)).as_it_is();
+        let table = SeriesTable::new(self.engine.clone(), Arc::clone(table)).without_rollups();
         provider_as_source(Arc::new(table) as Arc<dyn TableProvider>)
     }
 
