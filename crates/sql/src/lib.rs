@@ -20,6 +20,7 @@ mod definition;
 mod delete;
 mod duration;
 mod error;
+mod execution;
 mod functions;
 mod gapfill;
 mod memory;
@@ -70,6 +71,9 @@ pub struct SqlOptions {
     /// Whether plans are made with the operators that know series, and not with DataFusion's alone;
     /// only a comparison of the two wants `false`.
     pub knows_series: bool,
+    /// Rows below which a scan is not cut into partitions: to begin one takes as long as to read
+    /// some ten thousand rows.
+    pub partition_rows: usize,
 }
 
 impl Default for SqlOptions {
@@ -80,6 +84,7 @@ impl Default for SqlOptions {
             allow_files: false,
             copy_dir: None,
             knows_series: true,
+            partition_rows: 32 << 10,
         }
     }
 }

@@ -30,6 +30,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// To hand work to another thread and to be woken again takes some 50 µs, as long as to read a few
+/// pages. Up to so many series, steps, pages and slots, work is done on the thread that polls the
+/// plan; what is more goes to threads for blocking work, so that no other query waits for it.
+const INLINE_SERIES_MAX: u64 = 4096;
+const INLINE_STEPS_MAX: usize = 1024;
+const INLINE_PAGES_MAX: u64 = 4;
+const INLINE_SLOTS_MAX: usize = 4096;
+
 /// An aggregate over a table's series.
 #[derive(Debug)]
 pub struct SeriesAggregate {
@@ -138,11 +146,7 @@ impl Run {
         for rows in &last {
             let mut worker = worker(rows.shard)?;
             rows.show(&mut worker)?;
-            let taken = worker.finish();
-            match &mut known {
-                Some(known) => known.merge(taken)?,
-                None => known = Some(taken),
-            }
+            known = Some(joined_taken(known, worker.finish())?);
         }
         let workers = partitions.into_iter().map(|partition| {
             let worker = worker(partition.shard())?;
@@ -173,14 +177,58 @@ impl Run {
         Ok(worker.finish())
     }
 
+    /// Whether to begin takes less than to hand it to another thread.
+    fn begins_quickly(&self) -> bool {
+        let selection = &self.scan.request().selection;
+        let snapshot = self.scan.snapshot();
+        selection.len() <= INLINE_SERIES_MAX
+            && (!self.recipe.needs_last_rows_only() || snapshot.knows_last_rows(selection))
+    }
+
+    /// Reads what is short on this thread; gives what it came to and the partitions that are not
+    /// done. Most small answers are done here, without waiting for other threads.
+    fn read_short(
+        &self,
+        partitions: Vec<(ReducePartition, Worker)>,
+        mut taken: Option<Taken>,
+    ) -> Result<(Option<Taken>, Vec<(ReducePartition, Worker)>)> {
+        let (mut rest, mut steps) = (Vec::new(), INLINE_STEPS_MAX);
+        for (mut partition, mut worker) in partitions {
+            let mut done = false;
+            if partition.has_short_steps() {
+                let compute = self.baseline.elapsed_compute().clone();
+                let _timer = compute.timer();
+                while !done && steps > 0 && self.pages_read() < INLINE_PAGES_MAX {
+                    done = !partition.step(&mut worker).map_err(|failed| failed.0)?;
+                    steps -= 1;
+                }
+            }
+            if done {
+                taken = Some(joined_taken(taken, worker.finish())?);
+            } else {
+                rest.push((partition, worker));
+            }
+        }
+        Ok((taken, rest))
+    }
+
+    fn pages_read(&self) -> u64 {
+        self.counts.pages_read.load(Ordering::Relaxed)
+    }
+
     async fn all(self) -> Result<Vec<RecordBatch>> {
         let _stop = StopOnDrop(Arc::clone(&self.stop));
         let run = self.clone();
         let Begun {
             groups,
             known,
-            mut partitions,
-        } = blocking(move || run.begin()).await?;
+            partitions,
+        } = if self.begins_quickly() {
+            run.begin()?
+        } else {
+            blocking(move || run.begin()).await?
+        };
+        let (mut taken, mut partitions) = self.read_short(partitions, known)?;
         let last = partitions.pop();
         let started: Vec<SpawnedTask<Result<Taken>>> = partitions
             .into_iter()
@@ -190,24 +238,20 @@ impl Run {
             })
             .collect();
         let run = self.clone();
-        let mut taken = known;
         if let Some((partition, worker)) = last {
             let read = blocking(move || run.read(partition, worker)).await?;
-            taken = match taken {
-                Some(mut known) => {
-                    known.merge(read)?;
-                    Some(known)
-                }
-                None => Some(read),
-            };
+            taken = Some(joined_taken(taken, read)?);
         }
-        let mut taken = match taken {
+        for task in started {
+            let other = task.join().await.map_err(joined)??;
+            taken = Some(joined_taken(taken, other)?);
+        }
+        let taken = match taken {
             Some(taken) => taken,
             None => self.taken(Slots::Groups { count: 1 })?,
         };
-        for task in started {
-            let other = task.join().await.map_err(joined)??;
-            taken.merge(other)?;
+        if taken.present.len() <= INLINE_SLOTS_MAX {
+            return self.finish(&groups, taken);
         }
         let run = self.clone();
         blocking(move || run.finish(&groups, taken)).await
@@ -260,6 +304,17 @@ impl Run {
         Ok(starts
             .map(|start| whole.slice(start, rows.min(whole.num_rows() - start)))
             .collect())
+    }
+}
+
+/// What two partitions came to.
+fn joined_taken(taken: Option<Taken>, other: Taken) -> Result<Taken> {
+    match taken {
+        Some(mut taken) => {
+            taken.merge(other)?;
+            Ok(taken)
+        }
+        None => Ok(other),
     }
 }
 
