@@ -19,6 +19,9 @@ const MESSAGES_MAX: usize = 2;
 /// Threads for blocking work: scans in their steps, and writes that wait for the disk.
 const BLOCKING_THREADS_MAX: usize = 128;
 
+/// Rows up to which a batch does not go out before it is seen whether it is the last one.
+const SMALL_ROWS: usize = 2048;
+
 /// The threads.
 #[derive(Debug)]
 pub struct Workers {
@@ -50,7 +53,7 @@ pub struct Outlet {
 
 impl Outlet {
     /// All rows of a stream. Each message wakes the reader, so that the schema goes with the first
-    /// batch, and the end as well where it is known then.
+    /// batch, and with a small one the end as well, if there is nothing to wait for.
     ///
     /// # Errors
     /// The stream's, and `Cancelled` where the reader has gone away.
@@ -66,7 +69,10 @@ impl Outlet {
         let first = batches.next().await.transpose()?;
         let mut second = None;
         let mut more = first.is_some();
-        if more && let Some(next) = batches.next().now_or_never() {
+        let is_small = |batch: &RecordBatch| batch.num_rows() <= SMALL_ROWS;
+        if first.as_ref().is_some_and(is_small)
+            && let Some(next) = batches.next().now_or_never()
+        {
             more = next.is_some();
             second = next;
         }

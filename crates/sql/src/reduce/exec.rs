@@ -1,7 +1,7 @@
 //! The operator: partitions side by side, then one answer.
 
 use super::groups::{Groups, Members, Slots};
-use super::last::LastRows;
+use super::last::{self, LastRows};
 use super::recipe::{From, Key, Recipe};
 use super::worker::{Taken, Worker};
 use crate::scan::{SeriesScan, counters, external};
@@ -133,6 +133,11 @@ impl Run {
         let of_partitions = partitions.iter().map(|part| (part.shard(), part.series()));
         let parts: Vec<_> = of_last.chain(of_partitions).collect();
         let (groups, members) = Groups::find(&self.recipe, snapshot, &parts)?;
+        if partitions.is_empty()
+            && let Some(answer) = last::answer(&self.recipe, &last, &groups)?
+        {
+            return Ok(Begun::Answered(answer));
+        }
         let buckets = self.recipe.buckets.as_ref();
         let slots = Slots::new(groups.count, buckets, self.scan.range());
         let mut members = members.into_iter();
@@ -152,7 +157,7 @@ impl Run {
             let worker = worker(partition.shard())?;
             Ok((partition, worker))
         });
-        Ok(Begun {
+        Ok(Begun::Reading {
             partitions: workers.collect::<Result<_>>()?,
             groups,
             known,
@@ -219,14 +224,18 @@ impl Run {
     async fn all(self) -> Result<Vec<RecordBatch>> {
         let _stop = StopOnDrop(Arc::clone(&self.stop));
         let run = self.clone();
-        let Begun {
-            groups,
-            known,
-            partitions,
-        } = if self.begins_quickly() {
+        let begun = if self.begins_quickly() {
             run.begin()?
         } else {
             blocking(move || run.begin()).await?
+        };
+        let (groups, known, partitions) = match begun {
+            Begun::Answered(answer) => return Ok(self.cut(&answer)),
+            Begun::Reading {
+                groups,
+                known,
+                partitions,
+            } => (groups, known, partitions),
         };
         let (mut taken, mut partitions) = self.read_short(partitions, known)?;
         let last = partitions.pop();
@@ -298,12 +307,17 @@ impl Run {
         let options = RecordBatchOptions::new().with_row_count(Some(slots.len()));
         let schema = Arc::clone(&recipe.schema);
         let whole = RecordBatch::try_new_with_options(schema, columns, &options)?;
+        Ok(self.cut(&whole))
+    }
+
+    /// The answer in batches.
+    fn cut(&self, whole: &RecordBatch) -> Vec<RecordBatch> {
         self.baseline.record_output(whole.num_rows());
         let rows = self.context.session_config().batch_size().max(1);
         let starts = (0..whole.num_rows()).step_by(rows);
-        Ok(starts
+        starts
             .map(|start| whole.slice(start, rows.min(whole.num_rows() - start)))
-            .collect())
+            .collect()
     }
 }
 
@@ -319,11 +333,15 @@ fn joined_taken(taken: Option<Taken>, other: Taken) -> Result<Taken> {
 }
 
 /// An execution that has begun.
-struct Begun {
-    groups: Groups,
-    /// What was known without reading.
-    known: Option<Taken>,
-    partitions: Vec<(ReducePartition, Worker)>,
+enum Begun {
+    /// It is done already.
+    Answered(RecordBatch),
+    Reading {
+        groups: Groups,
+        /// What was known without reading.
+        known: Option<Taken>,
+        partitions: Vec<(ReducePartition, Worker)>,
+    },
 }
 
 async fn blocking<T: Send + 'static>(
