@@ -233,17 +233,21 @@ proptest! {
     fn floats_are_the_shortest_that_read_back(bits in any::<u64>(), exponent in -5_i32..17) {
         let wide = f64::from_bits(bits);
         let near = (bits >> 11) as f64 / 2_f64.powi(53) * 10_f64.powi(exponent);
-        for value in [wide, near, near.round()] {
-            let text = texts(Float64Array::from(vec![value])).remove(0);
-            if value == 0.0 || (1e-4..1e15).contains(&value.abs()) {
-                prop_assert_eq!(&text, &value.to_string());
-            }
+        let is_plain = |size: f64| size == 0.0 || (1e-4..1e15).contains(&size);
+        for wide in [wide, near, near.round()] {
+            let text = texts(Float64Array::from(vec![wide])).remove(0);
             let back: f64 = text.parse().unwrap();
-            prop_assert!(back == value || (back.is_nan() && value.is_nan()));
-            let narrow = value as f32;
+            prop_assert!(back == wide || (back.is_nan() && wide.is_nan()));
+            // Where two texts are as short and as near, libraries choose differently.
+            if is_plain(wide.abs()) {
+                prop_assert_eq!(text.len(), wide.to_string().len());
+            }
+            let narrow = wide as f32;
             let text = texts(Float32Array::from(vec![narrow])).remove(0);
-            if narrow == 0.0 || (1e-4..1e15).contains(&f64::from(narrow).abs()) {
-                prop_assert_eq!(&text, &narrow.to_string());
+            let back: f32 = text.parse().unwrap();
+            prop_assert!(back == narrow || (back.is_nan() && narrow.is_nan()));
+            if is_plain(f64::from(narrow.abs())) {
+                prop_assert_eq!(text.len(), narrow.to_string().len());
             }
         }
     }
