@@ -94,14 +94,22 @@ impl PlanCache {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Keeps the optimized plan of a statement.
+    /// Keeps the optimized plan of a statement. `plan` is what it was made of, with tables that
+    /// the optimized one may do without.
     ///
     /// # Errors
     /// DataFusion's, of plans that cannot be walked through.
-    pub fn put(&self, database: &str, sql: &str, plan: &Arc<LogicalPlan>) -> Result<()> {
-        let tables = tables_of(plan)?;
-        let plan = Some(Arc::clone(plan));
-        self.keep(database, sql, tables, |kept| kept.plan = plan);
+    pub fn put(
+        &self,
+        database: &str,
+        sql: &str,
+        plan: &LogicalPlan,
+        optimized: &Arc<LogicalPlan>,
+    ) -> Result<()> {
+        let optimized = Some(Arc::clone(optimized));
+        self.keep(database, sql, tables_of(plan)?, |kept| {
+            kept.plan = optimized;
+        });
         Ok(())
     }
 

@@ -528,7 +528,7 @@ impl Inner {
                 let kept = sql.is_some_and(|(_, sql)| may_be_kept(sql, &plan).unwrap_or(false));
                 let optimized = Arc::new(state.optimize(&plan)?);
                 if let Some((database, sql)) = sql.filter(|_| kept) {
-                    self.plans.put(database, sql, &optimized)?;
+                    self.plans.put(database, sql, &plan, &optimized)?;
                 }
                 rows(&state, &optimized, out).await
             }

@@ -100,6 +100,9 @@ impl Drop for StopOnDrop {
     }
 }
 
+/// A partition and what takes its rows in.
+type Part = (ReducePartition, Worker);
+
 /// What an execution takes along.
 #[derive(Clone)]
 struct Run {
@@ -194,9 +197,9 @@ impl Run {
     /// done. Most small answers are done here, without waiting for other threads.
     fn read_short(
         &self,
-        partitions: Vec<(ReducePartition, Worker)>,
+        partitions: Vec<Part>,
         mut taken: Option<Taken>,
-    ) -> Result<(Option<Taken>, Vec<(ReducePartition, Worker)>)> {
+    ) -> Result<(Option<Taken>, Vec<Part>)> {
         let (mut rest, mut steps) = (Vec::new(), INLINE_STEPS_MAX);
         for (mut partition, mut worker) in partitions {
             let mut done = false;
@@ -340,7 +343,7 @@ enum Begun {
         groups: Groups,
         /// What was known without reading.
         known: Option<Taken>,
-        partitions: Vec<(ReducePartition, Worker)>,
+        partitions: Vec<Part>,
     },
 }
 

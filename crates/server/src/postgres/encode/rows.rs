@@ -120,11 +120,11 @@ fn fixed(array: &ArrayRef) -> Ready {
         }
         DataType::Int64 => {
             let values = array.as_primitive::<Int64Type>().values();
-            eight(values, |value| value.to_be_bytes())
+            eight(values, i64::to_be_bytes)
         }
         DataType::Float64 => {
             let values = array.as_primitive::<Float64Type>().values();
-            eight(values, |value| value.to_be_bytes())
+            eight(values, f64::to_be_bytes)
         }
         DataType::Timestamp(unit, _) => {
             let (values, to_us) = microseconds(array, *unit);
