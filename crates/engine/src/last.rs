@@ -220,6 +220,27 @@ impl LastValues {
         self.account();
     }
 
+    /// Whether [`known`](Self::known) leaves nothing unknown.
+    pub(crate) fn knows(&self, table: TableId, sequence: u64, series: &RoaringBitmap) -> bool {
+        let table = self.tables.get(&table);
+        series.iter().all(|id| {
+            let place = self.place(id);
+            let slot = place.slot().zip(table);
+            slot.map_or(place == Place::EMPTY, |(slot, table)| {
+                table.unchanged_since(slot, sequence)
+            })
+        })
+    }
+
+    fn place(&self, id: u32) -> Place {
+        let beyond = if id < self.first_new {
+            Place::UNSEEN
+        } else {
+            Place::EMPTY
+        };
+        self.places.get(id as usize).copied().unwrap_or(beyond)
+    }
+
     /// The newest rows of `series` as of the version `sequence`, as far as they are known.
     pub(crate) fn known(
         &mut self,

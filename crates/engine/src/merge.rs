@@ -38,7 +38,7 @@ mod tests;
 pub(crate) use apart::Apart;
 pub use apart::{Need, Outline, PageRows, Reducer, RowSpan};
 pub use bounds::ColumnBounds;
-pub(crate) use coincide::series_that_share_rows;
+pub(crate) use coincide::{may_share_rows, series_that_share_rows};
 pub(crate) use copy::{CopyRule, Piece, WholePage};
 pub use metrics::ScanMetrics;
 pub(crate) use page_plan::selected_runs;

@@ -75,6 +75,13 @@ impl TableSnapshot {
         }
     }
 
+    /// How many series there are.
+    pub fn series_total(&self) -> u64 {
+        let table = self.0.schema.id;
+        let shards = self.0.series.iter();
+        shards.map(|index| index.read().count(table)).sum()
+    }
+
     /// The series that meet `filter`, without those whose rows were all deleted.
     pub fn list(&self, filter: &TagFilter) -> SeriesSelection {
         let mut selection = self.select(filter);
@@ -161,9 +168,7 @@ impl TableSnapshot {
 
     fn shard_scans(&self, request: &ScanRequest, metrics: &ScanMetrics) -> Result<Vec<ShardScan>> {
         let table = self.0.schema.id;
-        for index in &self.0.series {
-            ScanMetrics::add(&metrics.series_total, index.read().all(table).len());
-        }
+        ScanMetrics::add(&metrics.series_total, self.series_total());
         let views = self.0.views.iter();
         views
             .map(|view| ShardScan::new(view, table, request, metrics))
@@ -195,6 +200,19 @@ impl TableSnapshot {
             all.extend(rows.into_iter().map(|rows| (view.shard, rows)));
         }
         Ok(all)
+    }
+
+    /// Whether [`last_rows`](Self::last_rows) finds all that is asked for in the cache at this
+    /// moment.
+    pub fn knows_last_rows(&self, selection: &SeriesSelection) -> bool {
+        let table = self.0.schema.id;
+        self.0.views.iter().all(|view| {
+            let series = selection.shards.get(view.shard);
+            series.is_none_or(|series| {
+                let last = self.0.last.get(view.shard);
+                last.is_some_and(|last| last.lock().knows(table, view.sequence, series))
+            })
+        })
     }
 
     fn last_rows_of(

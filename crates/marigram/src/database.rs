@@ -4,7 +4,7 @@ use crate::arrow_rows::{self, Roles};
 use crate::error::{Error, Result};
 use crate::options::OpenOptions;
 use crate::resident::Watch;
-use crate::runtime::QueryRuntime;
+use crate::runtime::{BlockingRuntime, wait};
 use arrow::record_batch::RecordBatch;
 use futures::TryStreamExt;
 use marigram_engine::backup::{self, BackupOptions, BackupReport, RestoreReport};
@@ -31,7 +31,7 @@ const USER: &str = "embedded";
 pub struct Marigram {
     pub(crate) engine: Engine,
     pub(crate) sql: SqlService,
-    pub(crate) runtime: Arc<QueryRuntime>,
+    pub(crate) runtime: Arc<BlockingRuntime>,
     _watch: Option<Arc<Watch>>,
 }
 
@@ -77,7 +77,7 @@ impl Marigram {
         if let Some(dir) = &spill_dir {
             empty(dir).map_err(Error::Spill)?;
         }
-        let runtime = Arc::new(QueryRuntime::new(query_threads)?);
+        let runtime = Arc::new(BlockingRuntime::new()?);
         let sql = {
             let _entered = runtime.handle().enter();
             let settings = SqlOptions {
@@ -237,18 +237,17 @@ impl Marigram {
     /// # Errors
     /// As [`sql`](Self::sql).
     pub fn sql_in(&self, database: &str, script: &str) -> Result<Vec<RecordBatch>> {
-        let (sql, script) = (self.sql.clone(), script.to_owned());
         let mut session = Session::new(database, USER);
-        self.runtime.wait(async move {
+        wait(async {
             let mut last = Vec::new();
-            for statement in sql.split(&script)? {
-                last = match sql.execute(&mut session, &statement).await? {
+            for statement in self.sql.split(script)? {
+                last = match self.sql.execute(&mut session, &statement).await? {
                     Answer::Rows(rows) => rows.batches.try_collect().await?,
                     Answer::Done { .. } => Vec::new(),
                 };
             }
             Ok(last)
-        })?
+        })
     }
 
     /// Runs one query in the default database and streams its rows, for async callers. The query

@@ -1,7 +1,7 @@
 //! The database as servers see it: [`Ingest`], [`Query`], [`Status`] and [`Backup`].
 //!
 //! Invariant: nothing here blocks the calling task. Writes run on threads for blocking work, and
-//! queries on the query threads, and stop when their reader goes away.
+//! queries on those of `marigram_sql`, and stop when their reader goes away.
 
 use crate::arrow_rows::Roles;
 use crate::database::Marigram;
@@ -18,7 +18,6 @@ use marigram_service::{
     Answer, Backup, BackupReport, Ingest, Metric, Prepared, Query, Rejected, Result, ServiceError,
     Session, Status, WriteReport,
 };
-use std::any::Any;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -158,27 +157,6 @@ fn arrow_schema(schema: &TableSchema) -> SchemaRef {
     ))
 }
 
-/// A prepared statement that can be moved to the query threads.
-struct SharedPrepared(Arc<dyn Prepared>);
-
-impl Prepared for SharedPrepared {
-    fn parameters(&self) -> &[DataType] {
-        self.0.parameters()
-    }
-
-    fn schema(&self) -> Option<SchemaRef> {
-        self.0.schema()
-    }
-
-    fn sql(&self) -> &str {
-        self.0.sql()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
 #[async_trait]
 impl Query for Marigram {
     async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
@@ -190,20 +168,11 @@ impl Query for Marigram {
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
-        let (sql, mut own, statement) = (self.sql.clone(), session.clone(), statement.to_owned());
-        let work = async move {
-            let answer = sql.execute(&mut own, &statement).await;
-            (own, answer)
-        };
-        let (own, answer) = self.runtime.run(work).await?;
-        *session = own;
-        Ok(self.ahead(answer?))
+        self.sql.execute(session, statement).await
     }
 
     async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
-        let (sql, session, statement) = (self.sql.clone(), session.clone(), statement.to_owned());
-        let work = async move { sql.prepare(&session, &statement).await };
-        Ok(Arc::new(SharedPrepared(self.runtime.run(work).await??)))
+        self.sql.prepare(session, statement).await
     }
 
     async fn execute_prepared(
@@ -212,31 +181,8 @@ impl Query for Marigram {
         prepared: &dyn Prepared,
         parameters: Vec<ArrayRef>,
     ) -> Result<Answer> {
-        let shared = prepared
-            .as_any()
-            .downcast_ref::<SharedPrepared>()
-            .ok_or_else(|| {
-                ServiceError::Internal("the statement was prepared by another database".into())
-            })?;
-        let (sql, mut own, prepared) = (self.sql.clone(), session.clone(), shared.0.clone());
-        let work = async move {
-            let answer = sql
-                .execute_prepared(&mut own, prepared.as_ref(), parameters)
-                .await;
-            (own, answer)
-        };
-        let (own, answer) = self.runtime.run(work).await?;
-        *session = own;
-        Ok(self.ahead(answer?))
-    }
-}
-
-impl Marigram {
-    fn ahead(&self, answer: Answer) -> Answer {
-        match answer {
-            Answer::Rows(rows) => Answer::Rows(self.runtime.stream(rows)),
-            done @ Answer::Done { .. } => done,
-        }
+        let sql = &self.sql;
+        sql.execute_prepared(session, prepared, parameters).await
     }
 }
 

@@ -6,13 +6,14 @@ use crate::asof::AsOfJoining;
 use crate::catalog::{Databases, ExternalTables, PgCatalog};
 use crate::comparison::DurationComparison;
 use crate::error::{SqlError, SqlResult};
+use crate::execution::{Execution, Shared};
 use crate::functions;
 use crate::gapfill::GapFilling;
 use crate::memory::AccountedPool;
 use crate::planner::Planner;
 use crate::reduce::SeriesReduction;
 use crate::rollup::{Shapes, UseRollups};
-use crate::scan::NewestRows;
+use crate::scan::{NewestRows, PartitionRows};
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
 use datafusion::execution::FunctionRegistry;
@@ -53,7 +54,7 @@ pub struct Contexts {
 #[derive(Debug, Default)]
 struct Made {
     base: Option<SessionState>,
-    databases: HashMap<String, SessionState>,
+    databases: HashMap<String, Arc<Shared>>,
 }
 
 /// What is the same for every service: functions, and the fixed tables of PostgreSQL's catalog.
@@ -132,25 +133,7 @@ impl Contexts {
     /// # Errors
     /// If DataFusion's own parts cannot be set up.
     pub fn state(&self, session: &Session) -> SqlResult<SessionState> {
-        let mut state = {
-            let mut made = self.made.lock();
-            match made.databases.get(&session.database) {
-                Some(state) => state.clone(),
-                None => {
-                    let base = match &made.base {
-                        Some(base) => base.clone(),
-                        None => made.base.insert(self.base()?).clone(),
-                    };
-                    let state = self.database(base, &session.database)?;
-                    // Names that do not exist must not pile up.
-                    if self.engine.tables(&session.database).is_ok() {
-                        made.databases
-                            .insert(session.database.clone(), state.clone());
-                    }
-                    state
-                }
-            }
-        };
+        let mut state = self.shared(&session.database)?.state.clone();
         for udf in functions::session_functions(session) {
             state.register_udf(Arc::new(udf))?;
         }
@@ -161,6 +144,32 @@ impl Contexts {
     /// The rollups whose queries were read.
     pub fn shapes(&self) -> &Shapes {
         &self.shapes
+    }
+
+    /// The session of an execution of a plan that is kept, which begins now.
+    ///
+    /// # Errors
+    /// As [`state`](Self::state).
+    pub fn execution(&self, database: &str) -> SqlResult<Execution> {
+        Ok(Execution::begin(self.shared(database)?))
+    }
+
+    fn shared(&self, database: &str) -> SqlResult<Arc<Shared>> {
+        let mut made = self.made.lock();
+        if let Some(known) = made.databases.get(database) {
+            return Ok(Arc::clone(known));
+        }
+        let base = match &made.base {
+            Some(base) => base.clone(),
+            None => made.base.insert(self.base()?).clone(),
+        };
+        let shared = Arc::new(Shared::new(self.database(base, database)?));
+        // Names that do not exist must not pile up.
+        if self.engine.tables(database).is_ok() {
+            made.databases
+                .insert(database.to_owned(), Arc::clone(&shared));
+        }
+        Ok(shared)
     }
 
     /// Forgets a database that was dropped.
@@ -183,7 +192,8 @@ impl Contexts {
             .with_create_default_catalog_and_schema(false)
             .with_information_schema(true)
             .with_target_partitions(self.options.target_partitions.max(1))
-            .with_batch_size(BATCH_ROWS);
+            .with_batch_size(BATCH_ROWS)
+            .with_extension(Arc::new(PartitionRows(self.options.partition_rows)));
         let parser = &mut config.options_mut().sql_parser;
         parser.collect_spans = true;
         parser.map_string_types_to_utf8view = false;

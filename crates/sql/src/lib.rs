@@ -20,6 +20,7 @@ mod definition;
 mod delete;
 mod duration;
 mod error;
+mod execution;
 mod functions;
 mod gapfill;
 mod memory;
@@ -74,6 +75,9 @@ pub struct SqlOptions {
     pub knows_series: bool,
     /// Whether materialized views are refreshed in the background, and not by `REFRESH` alone.
     pub refreshes_views: bool,
+    /// Rows below which a scan is not cut into partitions: to begin one takes as long as to read
+    /// some ten thousand rows.
+    pub partition_rows: usize,
 }
 
 impl Default for SqlOptions {
@@ -85,6 +89,7 @@ impl Default for SqlOptions {
             copy_dir: None,
             knows_series: true,
             refreshes_views: true,
+            partition_rows: 32 << 10,
         }
     }
 }

@@ -2,37 +2,42 @@
 //!
 //! A plan is kept where it depends on nothing but the statement, the database and the schemas of
 //! our tables: every function in it gives the same for the same arguments. Data are looked at anew
-//! by each execution.
+//! by each execution. What clients prepared is kept beside the plan, since many prepare each
+//! statement before each execution; it may have parameters.
 
-use crate::prepared::{are_current, tables_of};
+use crate::prepared::{PreparedStatement, are_current, tables_of};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
 use marigram_engine::Engine;
 use marigram_model::TableSchema;
+use marigram_service::Prepared;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Plans that are kept.
-const PLANS_MAX: usize = 256;
-/// Longest statement whose plan is kept, bytes.
+/// Statements of which something is kept.
+const STATEMENTS_MAX: usize = 256;
+/// Longest statement of which something is kept, bytes.
 const STATEMENT_BYTES_MAX: usize = 16 << 10;
 
 /// See the head of this file.
 #[derive(Debug, Default)]
 pub struct PlanCache {
-    plans: Mutex<HashMap<String, HashMap<String, Kept>>>,
-    /// Counts uses, to tell the plan that was not used for longest.
+    /// By database and text.
+    statements: Mutex<HashMap<String, HashMap<String, Kept>>>,
+    /// Counts uses, to tell the statement that was not used for longest.
     uses: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Kept {
-    plan: Arc<LogicalPlan>,
+    /// Optimized.
+    plan: Option<Arc<LogicalPlan>>,
+    prepared: Option<Arc<PreparedStatement>>,
     tables: Vec<Arc<TableSchema>>,
     used: u64,
 }
@@ -51,16 +56,37 @@ pub struct PlanCacheUse {
 impl PlanCache {
     /// The optimized plan of a statement.
     pub fn get(&self, engine: &Engine, database: &str, sql: &str) -> Option<Arc<LogicalPlan>> {
-        let mut plans = self.plans.lock();
-        let of_database = plans.get_mut(database)?;
+        let plan = self.find(engine, database, sql, |kept| kept.plan.clone())?;
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(plan)
+    }
+
+    /// A statement as it was prepared before.
+    pub fn prepared(
+        &self,
+        engine: &Engine,
+        database: &str,
+        sql: &str,
+    ) -> Option<Arc<PreparedStatement>> {
+        self.find(engine, database, sql, |kept| kept.prepared.clone())
+    }
+
+    fn find<T>(
+        &self,
+        engine: &Engine,
+        database: &str,
+        sql: &str,
+        what: impl FnOnce(&Kept) -> Option<T>,
+    ) -> Option<T> {
+        let mut statements = self.statements.lock();
+        let of_database = statements.get_mut(database)?;
         let kept = of_database.get_mut(sql)?;
         if !are_current(&kept.tables, engine) {
             of_database.remove(sql);
             return None;
         }
         kept.used = self.uses.fetch_add(1, Ordering::Relaxed);
-        self.hits.fetch_add(1, Ordering::Relaxed);
-        Some(Arc::clone(&kept.plan))
+        what(kept)
     }
 
     /// Counts a statement that is planned.
@@ -68,32 +94,76 @@ impl PlanCache {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Keeps the optimized plan of a statement.
+    /// Keeps the optimized plan of a statement. `plan` is what it was made of, with tables that
+    /// the optimized one may do without.
     ///
     /// # Errors
     /// DataFusion's, of plans that cannot be walked through.
-    pub fn put(&self, database: &str, sql: &str, plan: &Arc<LogicalPlan>) -> Result<()> {
-        let kept = Kept {
-            plan: Arc::clone(plan),
-            tables: tables_of(plan)?,
-            used: self.uses.fetch_add(1, Ordering::Relaxed),
+    pub fn put(
+        &self,
+        database: &str,
+        sql: &str,
+        plan: &LogicalPlan,
+        optimized: &Arc<LogicalPlan>,
+    ) -> Result<()> {
+        let optimized = Some(Arc::clone(optimized));
+        self.keep(database, sql, tables_of(plan)?, |kept| {
+            kept.plan = optimized;
+        });
+        Ok(())
+    }
+
+    /// Keeps a query that was prepared, where it may be kept.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn put_prepared(&self, prepared: &Arc<PreparedStatement>) -> Result<()> {
+        let (Some(plan), Some(_)) = (&prepared.plan, prepared.schema()) else {
+            return Ok(());
         };
-        let mut plans = self.plans.lock();
-        if plans.values().map(HashMap::len).sum::<usize>() >= PLANS_MAX {
-            let all = plans.iter().flat_map(|(database, of_database)| {
+        let sql = prepared.sql();
+        if depends_on_tables_alone(sql, plan, true)? {
+            let tables = tables_of(plan)?;
+            let own = Some(Arc::clone(prepared));
+            self.keep(&prepared.database, sql, tables, |kept| kept.prepared = own);
+        }
+        Ok(())
+    }
+
+    fn keep(
+        &self,
+        database: &str,
+        sql: &str,
+        tables: Vec<Arc<TableSchema>>,
+        set: impl FnOnce(&mut Kept),
+    ) {
+        let mut statements = self.statements.lock();
+        let known = statements
+            .get(database)
+            .is_some_and(|of_database| of_database.contains_key(sql));
+        if !known && statements.values().map(HashMap::len).sum::<usize>() >= STATEMENTS_MAX {
+            let all = statements.iter().flat_map(|(database, of_database)| {
                 let kept = of_database.iter();
                 kept.map(move |(sql, kept)| (kept.used, database.clone(), sql.clone()))
             });
             if let Some((_, database, sql)) = all.min()
-                && let Some(of_database) = plans.get_mut(&database)
+                && let Some(of_database) = statements.get_mut(&database)
             {
                 of_database.remove(&sql);
             }
-            plans.retain(|_, of_database| !of_database.is_empty());
+            statements.retain(|_, of_database| !of_database.is_empty());
         }
-        let of_database = plans.entry(database.to_owned()).or_default();
-        of_database.insert(sql.to_owned(), kept);
-        Ok(())
+        let of_database = statements.entry(database.to_owned()).or_default();
+        let kept = of_database.entry(sql.to_owned()).or_default();
+        if kept.tables != tables {
+            // What is there was made for other schemas.
+            *kept = Kept {
+                tables,
+                ..Kept::default()
+            };
+        }
+        kept.used = self.uses.fetch_add(1, Ordering::Relaxed);
+        set(kept);
     }
 
     /// Forgets all plans: there may be better ones now.
@@ -106,16 +176,28 @@ impl PlanCache {
         PlanCacheUse {
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
-            plans: self.plans.lock().values().map(HashMap::len).sum(),
+            plans: self.statements.lock().values().map(with_plans).sum(),
         }
     }
 }
 
-/// Whether a plan, not yet optimized, depends on nothing but what the cache knows of.
+/// How many statements of a database have a plan.
+fn with_plans(statements: &HashMap<String, Kept>) -> usize {
+    let kept = statements.values();
+    kept.filter(|kept| kept.plan.is_some()).count()
+}
+
+/// Whether the plan of a statement, not yet optimized, may be kept.
 ///
 /// # Errors
 /// As [`PlanCache::put`].
 pub fn may_be_kept(sql: &str, plan: &LogicalPlan) -> Result<bool> {
+    depends_on_tables_alone(sql, plan, false)
+}
+
+/// Whether a plan, not yet optimized, depends on nothing but what the cache knows of, and on
+/// `parameters` where that is said.
+fn depends_on_tables_alone(sql: &str, plan: &LogicalPlan, parameters: bool) -> Result<bool> {
     if sql.len() > STATEMENT_BYTES_MAX {
         return Ok(false);
     }
@@ -130,7 +212,7 @@ pub fn may_be_kept(sql: &str, plan: &LogicalPlan) -> Result<bool> {
             expr.apply(|part| {
                 let volatility = match part {
                     Expr::ScalarFunction(call) => call.func.signature().volatility,
-                    Expr::Placeholder(_) => Volatility::Volatile,
+                    Expr::Placeholder(_) if !parameters => Volatility::Volatile,
                     _ => Volatility::Immutable,
                 };
                 kept &= volatility == Volatility::Immutable;

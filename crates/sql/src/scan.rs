@@ -17,6 +17,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ColumnStatistics, DataFusionError, Result, ScalarValue, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{
@@ -32,11 +33,25 @@ use marigram_engine::{EngineError, ScanMetrics, ScanPartition, ScanRequest, Tabl
 use marigram_model::TimeRange;
 use newest::Windows;
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A scan of the series and times that a query asks for.
+/// Of up to so many series, so many rows are read on the thread that polls the plan: in less time
+/// than it takes to hand them over.
+const INLINE_SERIES_MAX: u64 = 64;
+const INLINE_ROWS: usize = 16 << 10;
+
+/// Rows below which a scan is not cut into partitions; an extension of the session's configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct PartitionRows(pub usize);
+
+/// The engine's partitions that are read as one.
+type Parts = VecDeque<ScanPartition>;
+
+/// A scan of the series and times that a query asks for. The engine's own is begun when it is
+/// executed: many plans put another operator into its place.
 #[derive(Debug)]
 pub struct SeriesScan {
     snapshot: Arc<TableSnapshot>,
@@ -46,7 +61,8 @@ pub struct SeriesScan {
     description: String,
     /// Of each partition, only so many of the newest rows are needed.
     newest: Option<usize>,
-    partitions: Mutex<Vec<Option<ScanPartition>>>,
+    /// What was made and not taken yet; empty before the first execution.
+    made: Mutex<Vec<Option<Parts>>>,
     rows_max: u64,
     range: TimeRange,
     counts: Arc<ScanMetrics>,
@@ -56,111 +72,105 @@ pub struct SeriesScan {
 
 impl SeriesScan {
     /// Prepares the scan. `sources` say what the columns of `schema` are; `description` goes to
-    /// EXPLAIN.
+    /// EXPLAIN. It is cut into as many partitions as the request says, but into none of fewer than
+    /// about `partition_rows` rows.
     ///
     /// # Errors
     /// The engine's.
     pub fn new(
         snapshot: Arc<TableSnapshot>,
-        request: ScanRequest,
+        mut request: ScanRequest,
         schema: SchemaRef,
         sources: Vec<Source>,
         description: String,
+        partition_rows: usize,
     ) -> Result<Self> {
-        let counts = Arc::new(ScanMetrics::default());
-        let partitions = snapshot
-            .scan(&request, Arc::clone(&counts))
-            .map_err(external)?;
         let (rows, range) = snapshot.estimate();
-        let total = snapshot
-            .select(&marigram_engine::TagFilter::All)
-            .len()
-            .max(1);
+        let total = snapshot.series_total().max(1);
         let selected = request.selection.len().min(total);
         let rows_max = (u128::from(rows) * u128::from(selected) / u128::from(total)) as u64;
-        let mut equivalence = EquivalenceProperties::new(Arc::clone(&schema));
-        let one_each = partitions
-            .iter()
-            .all(|partition| partition.series().len() <= 1);
-        if let Some(place) = sources.iter().position(|source| *source == Source::Time)
-            && one_each
-        {
-            let time = datafusion::physical_expr::expressions::Column::new(
-                schema.field(place).name(),
-                place,
-            );
-            equivalence.add_ordering([PhysicalSortExpr::new_default(Arc::new(time))]);
-        }
-        let partitioning = Partitioning::UnknownPartitioning(partitions.len().max(1));
-        let properties = PlanProperties::new(
-            equivalence,
-            partitioning,
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        );
+        let partitions = (rows_max / partition_rows.max(1) as u64)
+            .min(request.partitions as u64)
+            .min(selected);
+        request.partitions = (partitions as usize).max(1);
         let range = range.intersect(request.range);
-        Ok(Self {
+        let mut scan = Self {
             snapshot,
             request,
-            schema,
             sources: sources.into(),
             description,
             newest: None,
-            partitions: Mutex::new(partitions.into_iter().map(Some).collect()),
+            made: Mutex::default(),
             rows_max,
             range,
-            counts,
+            counts: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
-            properties: Arc::new(properties),
-        })
+            properties: properties(&schema, 1, None),
+            schema,
+        };
+        let mut is_ordered = selected <= 1;
+        if !is_ordered && partitions == selected {
+            // So few series that each may be a partition of its own, and in order of time.
+            let made = scan.make()?;
+            let series = |parts: &Parts| parts.iter().map(|part| part.series().len()).sum::<u64>();
+            is_ordered = made.iter().all(|parts| series(parts) <= 1);
+            *scan.made.get_mut() = made.into_iter().map(Some).collect();
+        }
+        let by_time = scan.sources.iter().position(|is| *is == Source::Time);
+        let by_time = by_time.filter(|_| is_ordered);
+        scan.properties = properties(&scan.schema, scan.request.partitions, by_time);
+        Ok(scan)
     }
 
-    /// The same scan of which only the `rows` newest rows are needed: there may be more, in no order.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn newest(&self, rows: usize) -> Result<Self> {
-        let partitions = self
+    /// Begins the engine's scan: its parts by our partitions.
+    fn make(&self) -> Result<Vec<Parts>> {
+        let parts = self
             .snapshot
             .scan(&self.request, Arc::clone(&self.counts))
             .map_err(external)?;
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(Arc::clone(&self.schema)),
-            self.properties.output_partitioning().clone(),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        );
-        Ok(Self {
+        // There is at least one a shard.
+        let mut dealt: Vec<Parts> = Vec::new();
+        dealt.resize_with(self.request.partitions, Parts::new);
+        for (at, part) in parts.into_iter().enumerate() {
+            dealt[at % self.request.partitions].push_back(part);
+        }
+        Ok(dealt)
+    }
+
+    /// The same scan of which only the `rows` newest rows are needed: there may be more, in no order.
+    pub fn newest(&self, rows: usize) -> Self {
+        Self {
             snapshot: Arc::clone(&self.snapshot),
             request: self.request.clone(),
             schema: Arc::clone(&self.schema),
             sources: Arc::clone(&self.sources),
             description: format!("{}, newest={rows}", self.description),
             newest: Some(rows),
-            partitions: Mutex::new(partitions.into_iter().map(Some).collect()),
+            made: Mutex::default(),
             rows_max: self.rows_max,
             range: self.range,
             counts: Arc::clone(&self.counts),
             metrics: ExecutionPlanMetricsSet::new(),
-            properties: Arc::new(properties),
-        })
+            properties: properties(&self.schema, self.request.partitions, None),
+        }
     }
 
     /// Where the rows of a partition come from.
-    fn feed(&self, partition: ScanPartition) -> Feed {
-        match self.newest {
-            None => Feed::Whole(Box::new(partition)),
+    fn feeds(&self, parts: Parts) -> VecDeque<Feed> {
+        let feed = |part: ScanPartition| match self.newest {
+            None => Feed::Whole(Box::new(part)),
             Some(rows) => {
-                let partitions = self.properties.partitioning.partition_count() as u64;
+                let partitions = self.request.partitions as u64;
                 let rows_max = (self.rows_max / partitions).max(1);
                 let snapshot = Arc::clone(&self.snapshot);
                 let counts = Arc::clone(&self.counts);
                 let request = &self.request;
                 Feed::Newest(Windows::new(
-                    snapshot, counts, request, &partition, self.range, rows, rows_max,
+                    snapshot, counts, request, &part, self.range, rows, rows_max,
                 ))
             }
-        }
+        };
+        parts.into_iter().map(feed).collect()
     }
 
     /// What is read.
@@ -188,23 +198,38 @@ impl SeriesScan {
         &self.description
     }
 
-    /// The engine's scan of a partition; made anew where a plan is executed once more.
-    fn take(&self, partition: usize) -> Result<Option<ScanPartition>> {
-        let mut partitions = self.partitions.lock();
-        if partitions.is_empty() {
-            return Ok(None);
+    /// The engine's parts of a partition; made anew where a plan is executed once more.
+    fn take(&self, partition: usize) -> Result<Parts> {
+        let mut made = self.made.lock();
+        if made.is_empty() {
+            *made = self.make()?.into_iter().map(Some).collect();
         }
-        let taken = partitions.get_mut(partition).and_then(Option::take);
-        if taken.is_some() {
-            return Ok(taken);
+        if let Some(parts) = made.get_mut(partition).and_then(Option::take) {
+            return Ok(parts);
         }
-        drop(partitions);
-        let again = self
-            .snapshot
-            .scan(&self.request, Arc::clone(&self.counts))
-            .map_err(external)?;
-        Ok(again.into_iter().nth(partition))
+        drop(made);
+        let again = self.make()?.into_iter().nth(partition);
+        Ok(again.unwrap_or_default())
     }
+}
+
+/// `by_time` is the place of the column by which each partition is in order.
+fn properties(
+    schema: &SchemaRef,
+    partitions: usize,
+    by_time: Option<usize>,
+) -> Arc<PlanProperties> {
+    let mut equivalence = EquivalenceProperties::new(Arc::clone(schema));
+    if let Some(place) = by_time {
+        let time = Column::new(schema.field(place).name(), place);
+        equivalence.add_ordering([PhysicalSortExpr::new_default(Arc::new(time))]);
+    }
+    Arc::new(PlanProperties::new(
+        equivalence,
+        Partitioning::UnknownPartitioning(partitions),
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    ))
 }
 
 /// What a scan did, as EXPLAIN ANALYZE shows it.
@@ -278,15 +303,20 @@ impl ExecutionPlan for SeriesScan {
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
-        let reader = self.take(partition)?.map(|partition| Reader {
-            feed: self.feed(partition),
+        let reader = Reader {
+            feeds: self.feeds(self.take(partition)?),
             schema: Arc::clone(&self.schema),
             sources: Arc::clone(&self.sources),
             snapshot: Arc::clone(&self.snapshot),
             batches_next: 1,
             rows_left: self.request.limit.unwrap_or(usize::MAX),
+            rows_inline: if self.request.selection.len() <= INLINE_SERIES_MAX {
+                INLINE_ROWS
+            } else {
+                0
+            },
             baseline,
-        });
+        };
         let stream = read_ahead(reader);
         Ok(Box::pin(RecordBatchStreamAdapter::new(
             Arc::clone(&self.schema),

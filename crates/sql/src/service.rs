@@ -15,6 +15,7 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::UInt64Type;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
+use datafusion::catalog::Session as Planning;
 use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::session_state::SessionState;
@@ -28,6 +29,7 @@ use marigram_service::{
     Answer, DEFAULT_DATABASE, Prepared, Query, Result, RowStream, ServiceError, Session,
 };
 use std::fmt;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 use views::Creation;
 
@@ -53,6 +55,9 @@ impl fmt::Debug for SqlService {
             .finish_non_exhaustive()
     }
 }
+
+/// Longest statement that is parsed on the thread of who asks, bytes.
+const PARSE_INLINE_BYTES_MAX: usize = 4 << 10;
 
 /// How a planned statement is carried out.
 enum Kind {
@@ -104,13 +109,27 @@ impl SqlService {
         let Some(plan) = self.inner.plans.get(engine, &session.database, sql) else {
             return Ok(None);
         };
-        let (inner, settings) = (Arc::clone(&self.inner), session.clone());
+        let (inner, database) = (Arc::clone(&self.inner), session.database.clone());
         let work = move |out: Outlet| async move {
-            let state = inner.contexts.state(&settings)?;
-            rows(&state, &plan, out).await
+            let execution = inner.contexts.execution(&database)?;
+            rows(&execution, &plan, out).await
         };
         let timeout = session.statement_timeout;
         Ok(Some(self.inner.workers.answer(timeout, sql, work).await?))
+    }
+
+    /// Parses a statement: a short one here, which takes less than to hand it over, a long one on
+    /// the threads for statements.
+    async fn parse(&self, sql: &str) -> SqlResult<Command> {
+        if sql.len() <= PARSE_INLINE_BYTES_MAX {
+            return catch_unwind(|| parse::parse(sql)).unwrap_or_else(|_| {
+                let message = "a bug in the parser stopped this statement";
+                Err(ServiceError::Internal(message.to_owned()).into())
+            });
+        }
+        let sql = sql.to_owned();
+        let work = async move { parse::parse(&sql) };
+        self.inner.workers.run(None, work).await
     }
 
     /// Carries out a command that is no plan; `None` for a plan.
@@ -220,16 +239,14 @@ impl SqlService {
             let snapshot = engine.snapshot(&database, &target.table)?;
             Ok(storage::Pages::new(&snapshot, segment, limit))
         };
-        let mut pages = self.inner.workers.block(seen).await?;
+        let pages = self.inner.workers.block(seen).await?;
         let work = move |out: Outlet| async move {
-            out.schema(storage::pages_schema()).await?;
-            loop {
+            let batches = futures::stream::try_unfold(pages, |mut pages| async {
                 let read = move || Ok((pages.next_batch()?, pages));
                 let (batch, rest) = inner.workers.block(read).await?;
-                let Some(batch) = batch else { return Ok(()) };
-                out.batch(batch).await?;
-                pages = rest;
-            }
+                Ok::<_, SqlError>(batch.map(|batch| (batch, rest)))
+            });
+            out.rows(storage::pages_schema(), batches).await
         };
         // Positions in the statement are those of names, and all of them were found.
         let answer = self
@@ -582,7 +599,7 @@ impl Inner {
                 let kept = sql.is_some_and(|(_, sql)| may_be_kept(sql, &plan).unwrap_or(false));
                 let optimized = Arc::new(state.optimize(&plan)?);
                 if let Some((database, sql)) = sql.filter(|_| kept) {
-                    self.plans.put(database, sql, &optimized)?;
+                    self.plans.put(database, sql, &plan, &optimized)?;
                 }
                 rows(&state, &optimized, out).await
             }
@@ -625,15 +642,11 @@ impl Inner {
 }
 
 /// Carries out an optimized plan and tells its rows.
-async fn rows(state: &SessionState, optimized: &LogicalPlan, out: Outlet) -> SqlResult<()> {
-    let planner = state.query_planner();
-    let physical = planner.create_physical_plan(optimized, state).await?;
-    let mut rows = execute_stream(physical, state.task_ctx())?;
-    out.schema(rows.schema()).await?;
-    while let Some(batch) = rows.next().await {
-        out.batch(batch?).await?;
-    }
-    Ok(())
+async fn rows(session: &dyn Planning, optimized: &LogicalPlan, out: Outlet) -> SqlResult<()> {
+    let planner = session.query_planner();
+    let physical = planner.create_physical_plan(optimized, session).await?;
+    let rows = execute_stream(physical, session.task_ctx())?;
+    out.rows(rows.schema(), rows).await
 }
 
 async fn physical(state: &SessionState, plan: &LogicalPlan) -> SqlResult<Arc<dyn ExecutionPlan>> {
@@ -672,7 +685,7 @@ impl Query for SqlService {
             return Ok(answer);
         }
         let wrong = |error: SqlError| error.into_service(statement);
-        let command = parse::parse(statement).map_err(wrong)?;
+        let command = self.parse(statement).await.map_err(wrong)?;
         if let Some(answer) = self.direct(session, &command).await.map_err(wrong)? {
             return Ok(answer);
         }
@@ -686,13 +699,23 @@ impl Query for SqlService {
     }
 
     async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
+        let inner = &self.inner;
+        let known = inner
+            .plans
+            .prepared(&inner.engine, &session.database, statement);
+        if let Some(known) = known {
+            return Ok(known);
+        }
         let wrong = |error: SqlError| error.into_service(statement);
-        let command = parse::parse(statement).map_err(wrong)?;
+        let command = self.parse(statement).await.map_err(wrong)?;
         let prepared = match command.clone() {
-            Command::Plan(parsed) => self
-                .plan_and_prepare(session, statement, command, parsed)
-                .await
-                .map_err(wrong)?,
+            Command::Plan(parsed) => {
+                let planned = self.plan_and_prepare(session, statement, command, parsed);
+                let prepared = Arc::new(planned.await.map_err(wrong)?);
+                let kept = self.inner.plans.put_prepared(&prepared);
+                kept.map_err(|error| wrong(error.into()))?;
+                return Ok(prepared);
+            }
             Command::Show(Show::Pages { .. }) => {
                 let schema = Some(storage::pages_schema());
                 PreparedStatement::direct(statement, &session.database, command, schema)
@@ -738,6 +761,11 @@ impl Query for SqlService {
             let timeout = session.statement_timeout;
             return self.inner.workers.answer(timeout, &sql, work).await;
         }
+        if parameters.is_empty()
+            && let Some(answer) = self.known(&settings, &sql).await?
+        {
+            return Ok(answer);
+        }
         let made_anew;
         let current = if known.is_current(&self.inner.engine) {
             known
@@ -760,11 +788,6 @@ impl Query for SqlService {
             ));
         };
         let values = current.bind(&parameters).map_err(wrong)?;
-        if parameters.is_empty()
-            && let Some(answer) = self.known(&settings, &sql).await?
-        {
-            return Ok(answer);
-        }
         let inner = Arc::clone(&self.inner);
         let text = parameters.is_empty().then(|| sql.clone());
         let work = move |out: Outlet| async move {

@@ -7,7 +7,7 @@
 use crate::error::SqlError;
 use crate::predicate::{Class, bounds, classify};
 use crate::rows::{Source, tag_array};
-use crate::scan::SeriesScan;
+use crate::scan::{PartitionRows, SeriesScan};
 use crate::sink::TableSink;
 use crate::types::{arrow_schema, tag_fields};
 use arrow::array::{Array, AsArray};
@@ -285,12 +285,15 @@ impl TableProvider for SeriesTable {
             limit,
         };
         let description = self.describe(&snapshot, &request, filters);
+        let partition_rows = state.config().get_extension::<PartitionRows>();
+        let partition_rows = partition_rows.map_or(1, |rows| rows.0);
         Ok(Arc::new(SeriesScan::new(
             snapshot,
             request,
             schema,
             sources,
             description,
+            partition_rows,
         )?))
     }
 
@@ -322,7 +325,7 @@ impl SeriesTable {
         request: &ScanRequest,
         filters: &[Expr],
     ) -> String {
-        let total = snapshot.select(&TagFilter::All).len();
+        let total = snapshot.series_total();
         let mut text = format!(
             "{}.{}, series={} of {total}",
             self.schema.database,

@@ -6,7 +6,7 @@
 use crate::error::{SqlError, SqlResult};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use futures::StreamExt;
+use futures::{FutureExt, Stream, StreamExt, pin_mut};
 use marigram_service::{Answer, RowStream, ServiceError};
 use std::future::Future;
 use std::time::Duration;
@@ -19,6 +19,9 @@ const MESSAGES_MAX: usize = 2;
 /// Threads for blocking work: scans in their steps, and writes that wait for the disk.
 const BLOCKING_THREADS_MAX: usize = 128;
 
+/// Rows up to which a batch does not go out before it is seen whether it is the last one.
+const SMALL_ROWS: usize = 2048;
+
 /// The threads.
 #[derive(Debug)]
 pub struct Workers {
@@ -27,9 +30,17 @@ pub struct Workers {
 
 /// What a running statement tells.
 enum Message {
-    Schema(SchemaRef),
+    /// Rows of a schema and the first of them; whether more follow.
+    Rows {
+        schema: SchemaRef,
+        first: Option<RecordBatch>,
+        more: bool,
+    },
     Batch(RecordBatch),
-    Done { tag: String, rows: u64 },
+    Done {
+        tag: String,
+        rows: u64,
+    },
     End,
     Failed(ServiceError),
 }
@@ -41,14 +52,43 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    /// Rows of this schema follow.
-    pub async fn schema(&self, schema: SchemaRef) -> SqlResult<()> {
-        self.send(Message::Schema(schema)).await
-    }
-
-    /// Rows.
-    pub async fn batch(&self, batch: RecordBatch) -> SqlResult<()> {
-        self.send(Message::Batch(batch)).await
+    /// All rows of a stream. Each message wakes the reader, so that the schema goes with the first
+    /// batch, and with a small one the end as well, if there is nothing to wait for.
+    ///
+    /// # Errors
+    /// The stream's, and `Cancelled` where the reader has gone away.
+    pub async fn rows<E>(
+        &self,
+        schema: SchemaRef,
+        batches: impl Stream<Item = Result<RecordBatch, E>>,
+    ) -> SqlResult<()>
+    where
+        SqlError: From<E>,
+    {
+        pin_mut!(batches);
+        let first = batches.next().await.transpose()?;
+        let mut second = None;
+        let mut more = first.is_some();
+        let is_small = |batch: &RecordBatch| batch.num_rows() <= SMALL_ROWS;
+        if first.as_ref().is_some_and(is_small)
+            && let Some(next) = batches.next().now_or_never()
+        {
+            more = next.is_some();
+            second = next;
+        }
+        self.send(Message::Rows {
+            schema,
+            first,
+            more,
+        })
+        .await?;
+        if let Some(batch) = second {
+            self.send(Message::Batch(batch?)).await?;
+        }
+        while more && let Some(batch) = batches.next().await {
+            self.send(Message::Batch(batch?)).await?;
+        }
+        Ok(())
     }
 
     /// The statement is done, and has no rows.
@@ -169,27 +209,40 @@ impl Workers {
         });
         let stop = StopOnDrop(task.abort_handle());
         match receiver.recv().await {
-            Some(Message::Schema(schema)) => {
-                let state = Some((receiver, stop));
-                let batches = futures::stream::unfold(state, |state| async move {
-                    let (mut receiver, stop) = state?;
-                    match receiver.recv().await {
-                        Some(Message::Batch(batch)) => Some((Ok(batch), Some((receiver, stop)))),
-                        Some(Message::Failed(error)) => Some((Err(error), None)),
-                        Some(_) => None,
-                        None => Some((Err(broken()), None)),
-                    }
-                });
-                Ok(Answer::Rows(RowStream {
-                    schema,
-                    batches: batches.boxed(),
-                }))
+            Some(Message::Rows {
+                schema,
+                first,
+                more,
+            }) => {
+                let first = futures::stream::iter(first.map(Ok));
+                let batches = if more {
+                    first.chain(rest(receiver, stop)).boxed()
+                } else {
+                    first.boxed()
+                };
+                Ok(Answer::Rows(RowStream { schema, batches }))
             }
             Some(Message::Done { tag, rows }) => Ok(Answer::Done { tag, rows }),
             Some(Message::Failed(error)) => Err(error),
             Some(Message::Batch(_) | Message::End) | None => Err(broken()),
         }
     }
+}
+
+/// The batches behind the first one.
+fn rest(
+    receiver: mpsc::Receiver<Message>,
+    stop: StopOnDrop,
+) -> impl Stream<Item = Result<RecordBatch, ServiceError>> + Send {
+    futures::stream::unfold(Some((receiver, stop)), |state| async move {
+        let (mut receiver, stop) = state?;
+        match receiver.recv().await {
+            Some(Message::Batch(batch)) => Some((Ok(batch), Some((receiver, stop)))),
+            Some(Message::Failed(error)) => Some((Err(error), None)),
+            Some(_) => None,
+            None => Some((Err(broken()), None)),
+        }
+    })
 }
 
 fn broken() -> ServiceError {

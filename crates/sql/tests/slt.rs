@@ -67,7 +67,12 @@ impl Database {
     }
 
     async fn open_with(memory_limit_bytes: usize) -> Result<Self, Failure> {
-        Self::open_as(memory_limit_bytes, SqlOptions::default()).await
+        // Several partitions, however few the rows are.
+        let sql = SqlOptions {
+            partition_rows: 1,
+            ..SqlOptions::default()
+        };
+        Self::open_as(memory_limit_bytes, sql).await
     }
 
     async fn open_as(memory_limit_bytes: usize, sql: SqlOptions) -> Result<Self, Failure> {

@@ -46,6 +46,12 @@ type Row = (u32, i64, Option<i64>);
 /// What is known of series 0 to 9 (series, time, value), and what is not.
 fn known(cache: &mut LastValues, sequence: u64) -> (Vec<Row>, Vec<u32>) {
     let known = cache.known(TABLE, sequence, &(0..10).collect(), &[COLUMN]);
+    for id in 0..10 {
+        let is_known = cache.knows(TABLE, sequence, &[id].into());
+        assert_eq!(is_known, !known.unknown.contains(id), "series {id}");
+    }
+    let is_all_known = cache.knows(TABLE, sequence, &(0..10).collect());
+    assert_eq!(is_all_known, known.unknown.is_empty());
     let mut all = Vec::new();
     for rows in &known.rows {
         assert!(rows.is_sorted());

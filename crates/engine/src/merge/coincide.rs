@@ -61,6 +61,16 @@ pub(crate) fn series_that_share_rows(
     Ok(shared)
 }
 
+/// Whether [`series_that_share_rows`] must compare any two of these sources, or look up what came
+/// of it.
+pub(crate) fn may_share_rows(sources: &[Source], range: TimeRange) -> bool {
+    let mut pairs = sources
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| sources[..at].iter().map(move |other| (one, other)));
+    pairs.any(|(one, other)| overlap(one, other, range).is_some())
+}
+
 /// The times in which both sources may have rows of the same series; `None` where they cannot share
 /// any, or none in `range`. Two sources of the sequence space never do if one is a segment: a
 /// series' rows go there only when they are after all that was flushed.

@@ -154,6 +154,16 @@ impl Source {
         matches!(self.data, Data::Segment(..))
     }
 
+    /// Rows that are shown at once: those of a chunk, which has no pages.
+    pub(crate) fn rows_at_once(&self) -> usize {
+        match &self.data {
+            Data::Chunk(chunk) => chunk.rows(),
+            Data::Segment(..) => 0,
+            #[cfg(test)]
+            Data::Rows(rows) => rows.1.len(),
+        }
+    }
+
     /// What is known of the rows that this source and `other`, of one table, share.
     pub(super) fn found_with(&self, other: &Self) -> Arc<Mutex<Found>> {
         // Both ways round, it is kept in the same place.

@@ -8,7 +8,7 @@ use super::{Part, ScanRequest};
 use crate::error::Result;
 use crate::memory::{Holder, MemoryAccountant};
 use crate::merge::{
-    Apart, Merge, MergeOptions, PageRows, Reducer, RowSpan, ScanMetrics, Source,
+    Apart, Merge, MergeOptions, PageRows, Reducer, RowSpan, ScanMetrics, Source, may_share_rows,
     series_that_share_rows,
 };
 use crate::text::BATCH_TEXT_BYTES;
@@ -17,6 +17,10 @@ use marigram_model::{SortedRows, TimeRange};
 use marigram_segment::SegmentColumn;
 use roaring::RoaringBitmap;
 use std::sync::Arc;
+
+/// Most sources, and rows of a chunk, of which steps are short.
+const SHORT_SOURCES_MAX: usize = 8;
+const SHORT_ROWS_MAX: usize = 16 << 10;
 
 /// A part of a scan that is added up: a set of series of one shard.
 #[derive(Debug)]
@@ -77,6 +81,23 @@ impl ReducePartition {
     /// Series of this part.
     pub fn series(&self) -> &RoaringBitmap {
         &self.series
+    }
+
+    /// Whether each [`step`](Self::step) is short: it reads a page at most, and nothing has to be
+    /// compared before the first one.
+    pub fn has_short_steps(&self) -> bool {
+        match &self.state {
+            State::Unsorted(Some((sources, options))) => {
+                sources.len() <= SHORT_SOURCES_MAX
+                    && sources
+                        .iter()
+                        .all(|source| source.rows_at_once() <= SHORT_ROWS_MAX)
+                    && !may_share_rows(sources, options.range)
+            }
+            State::Unsorted(None) | State::Done => true,
+            State::Apart(_, merged) => merged.is_none(),
+            State::Merged(_) => false,
+        }
     }
 
     /// Shows the next rows, or the next page, to `reducer`; `false` at the end.

@@ -258,6 +258,8 @@ proptest! {
         prop_assert_eq!(last(first.into_iter().collect()), some);
         let all: Vec<Row> = expected.into_iter().collect();
         prop_assert_eq!(last((0..7).collect()), all.clone());
+        let selection = SeriesSelection { shards: vec![(0..7).collect()] };
+        prop_assert!(disk.snapshot.knows_last_rows(&selection));
         let known = disk.last.lock().known(TABLE, 1000, &(0..7).collect(), &COLUMNS);
         prop_assert!(known.unknown.is_empty());
         prop_assert_eq!(known.rows.iter().flat_map(listed).collect::<Vec<_>>(), all);

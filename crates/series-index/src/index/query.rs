@@ -21,6 +21,11 @@ impl SeriesIndex {
             .unwrap_or_default()
     }
 
+    /// How many series a table has.
+    pub fn count(&self, table: TableId) -> u64 {
+        self.tables.get(&table).map_or(0, |series| series.all.len())
+    }
+
     /// Tables that have series, ascending.
     pub fn tables(&self) -> impl Iterator<Item = TableId> {
         let held = self

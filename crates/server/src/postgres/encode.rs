@@ -4,11 +4,16 @@
 //! PostgreSQL's times have microseconds: nanoseconds are rounded down, in text as in binary,
 //! because clients refuse a text with more digits.
 
+mod rows;
+mod text;
+
+pub use rows::RowEncoder;
+
 use crate::postgres::numeric;
 use crate::postgres::types::pg_type;
 use arrow::array::timezone::Tz;
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
-use arrow::buffer::NullBuffer;
+use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Date32Type, DurationNanosecondType, Float32Type, Float64Type, Int16Type, Int32Type,
@@ -20,7 +25,9 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use bytes::{BufMut, BytesMut};
 use chrono::{DateTime, NaiveDate, TimeZone};
-use std::fmt::Write;
+use text::{
+    print, write_bytes, write_clock, write_float, write_integer, write_no_time, write_time,
+};
 
 /// Microseconds from the Unix epoch to PostgreSQL's, 2000-01-01.
 const EPOCH_US: i64 = 946_684_800_000_000;
@@ -58,8 +65,9 @@ impl Encoder {
         (self.write)(row, out);
     }
 
-    /// Appends the value of `row` with its length before it; -1 for null.
-    pub fn write_sized(&self, row: usize, out: &mut BytesMut) {
+    /// Appends the value of `row` with its length before it; -1 for null. [`RowEncoder`] is faster
+    /// where most values are of a fixed size.
+    fn write_sized(&self, row: usize, out: &mut BytesMut) {
         if self.is_null(row) {
             out.put_i32(-1);
             return;
@@ -108,28 +116,15 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<Write1, ArrowError> {
             let words = if binary { [0, 1] } else { [b'f', b't'] };
             Box::new(move |row, out| out.put_u8(words[usize::from(values.value(row))]))
         }
-        DataType::Int16 => numbers::<Int16Type>(array, binary, |value, out| out.put_i16(value)),
-        DataType::Int32 => numbers::<Int32Type>(array, binary, |value, out| out.put_i32(value)),
-        DataType::Int64 => numbers::<Int64Type>(array, binary, |value, out| out.put_i64(value)),
-        DataType::UInt64 => numbers::<UInt64Type>(array, binary, |value, out| {
-            numeric::encode(&value.to_string(), out);
-        }),
-        DataType::Float32 => {
-            let values = array.as_primitive::<Float32Type>().values().clone();
-            if binary {
-                Box::new(move |row, out| out.put_f32(values[row]))
-            } else {
-                Box::new(move |row, out| write_float(out, values[row], values[row].into()))
-            }
+        DataType::Int16 => numbers::<Int16Type>(array, binary, BufMut::put_i16, write_integer),
+        DataType::Int32 => numbers::<Int32Type>(array, binary, BufMut::put_i32, write_integer),
+        DataType::Int64 => numbers::<Int64Type>(array, binary, BufMut::put_i64, write_integer),
+        DataType::UInt64 => {
+            let put = |out: &mut BytesMut, value: u64| numeric::encode(&value.to_string(), out);
+            numbers::<UInt64Type>(array, binary, put, write_integer)
         }
-        DataType::Float64 => {
-            let values = array.as_primitive::<Float64Type>().values().clone();
-            if binary {
-                Box::new(move |row, out| out.put_f64(values[row]))
-            } else {
-                Box::new(move |row, out| write_float(out, values[row], values[row]))
-            }
-        }
+        DataType::Float32 => numbers::<Float32Type>(array, binary, BufMut::put_f32, write_float),
+        DataType::Float64 => numbers::<Float64Type>(array, binary, BufMut::put_f64, write_float),
         DataType::Decimal32(..)
         | DataType::Decimal64(..)
         | DataType::Decimal128(..)
@@ -233,26 +228,20 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<Write1, ArrowError> {
 fn numbers<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     binary: bool,
-    put: fn(T::Native, &mut BytesMut),
-) -> Write1
-where
-    T::Native: std::fmt::Display,
-{
+    put: fn(&mut BytesMut, T::Native),
+    print: fn(&mut BytesMut, T::Native),
+) -> Write1 {
     let values = array.as_primitive::<T>().values().clone();
     if binary {
-        Box::new(move |row, out| put(values[row], out))
+        Box::new(move |row, out| put(out, values[row]))
     } else {
         Box::new(move |row, out| print(out, values[row]))
     }
 }
 
-fn timestamps(
-    array: &ArrayRef,
-    unit: TimeUnit,
-    zone: Option<&str>,
-    binary: bool,
-) -> Result<Write1, ArrowError> {
-    let (values, to_us): (_, fn(i64) -> i64) = match unit {
+/// The values of an array of timestamps, and how they become microseconds.
+fn microseconds(array: &ArrayRef, unit: TimeUnit) -> (ScalarBuffer<i64>, fn(i64) -> i64) {
+    match unit {
         TimeUnit::Second => (
             array.as_primitive::<TimestampSecondType>().values().clone(),
             |value| value.saturating_mul(1_000_000),
@@ -278,7 +267,16 @@ fn timestamps(
                 .clone(),
             |value| value.div_euclid(1000),
         ),
-    };
+    }
+}
+
+fn timestamps(
+    array: &ArrayRef,
+    unit: TimeUnit,
+    zone: Option<&str>,
+    binary: bool,
+) -> Result<Write1, ArrowError> {
+    let (values, to_us) = microseconds(array, unit);
     if binary {
         return Ok(Box::new(move |row, out| {
             out.put_i64(to_us(values[row]).saturating_sub(EPOCH_US));
@@ -287,43 +285,19 @@ fn timestamps(
     let zone: Option<Tz> = zone.map(str::parse).transpose()?;
     Ok(Box::new(move |row, out| {
         let us = to_us(values[row]);
-        let Some(time) = DateTime::from_timestamp_micros(us) else {
-            out.put_slice(if us < 0 { b"-infinity" } else { b"infinity" });
+        let Some(zone) = zone else {
+            write_time(us, out);
             return;
         };
-        let Some(zone) = zone else {
-            write_time(time.naive_utc(), out);
+        let Some(time) = DateTime::from_timestamp_micros(us) else {
+            write_no_time(us, out);
             return;
         };
         let local = zone.from_utc_datetime(&time.naive_utc());
-        write_time(local.naive_local(), out);
+        write_time(local.naive_local().and_utc().timestamp_micros(), out);
         let offset = local.format("%:z").to_string();
         out.put_slice(offset.strip_suffix(":00").unwrap_or(&offset).as_bytes());
     }))
-}
-
-/// `2024-01-31 12:00:00.5`, as PostgreSQL's style ISO.
-fn write_time(time: chrono::NaiveDateTime, out: &mut BytesMut) {
-    print(out, time.format("%Y-%m-%d %H:%M:%S"));
-    write_decimals(time.and_utc().timestamp_subsec_micros(), out);
-}
-
-/// `12:00:00.5` from microseconds since midnight.
-fn write_clock(us: i64, out: &mut BytesMut) {
-    let seconds = us / 1_000_000;
-    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-    print(
-        out,
-        format_args!("{hours:02}:{minutes:02}:{:02}", seconds % 60),
-    );
-    write_decimals((us % 1_000_000) as u32, out);
-}
-
-fn write_decimals(us: u32, out: &mut BytesMut) {
-    if us > 0 {
-        let text = format!(".{us:06}");
-        out.put_slice(text.trim_end_matches('0').as_bytes());
-    }
 }
 
 fn write_interval(months: i32, days: i32, us: i64, binary: bool, out: &mut BytesMut) {
@@ -353,44 +327,6 @@ fn write_interval(months: i32, days: i32, us: i64, binary: bool, out: &mut Bytes
             out.put_u8(b'-');
         }
         write_clock(us.saturating_abs(), out);
-    }
-}
-
-fn write_bytes(bytes: &[u8], binary: bool, out: &mut BytesMut) {
-    if binary {
-        out.put_slice(bytes);
-        return;
-    }
-    out.put_slice(b"\\x");
-    for byte in bytes {
-        print(out, format_args!("{byte:02x}"));
-    }
-}
-
-/// The shortest text that reads back as the same float, with an exponent where PostgreSQL has one.
-fn write_float(
-    out: &mut BytesMut,
-    shortest: impl std::fmt::Display + std::fmt::LowerExp,
-    value: f64,
-) {
-    if value.is_nan() {
-        out.put_slice(b"NaN");
-    } else if value.is_infinite() {
-        out.put_slice(if value > 0.0 {
-            b"Infinity"
-        } else {
-            b"-Infinity"
-        });
-    } else if value == 0.0 || (1e-4..1e15).contains(&value.abs()) {
-        print(out, shortest);
-    } else {
-        let text = format!("{shortest:e}");
-        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let (sign, digits) = match exponent.strip_prefix('-') {
-            Some(digits) => ('-', digits),
-            None => ('+', exponent),
-        };
-        print(out, format_args!("{mantissa}e{sign}{digits:0>2}"));
     }
 }
 
@@ -443,10 +379,6 @@ fn write_array(
         out.put_u8(b'"');
     }
     out.put_u8(b'}');
-}
-
-fn print(out: &mut BytesMut, value: impl std::fmt::Display) {
-    write!(out, "{value}").expect("a BytesMut takes all bytes");
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::postgres::connection::Connection;
 use crate::postgres::copy::input::CopyIn;
 use crate::postgres::copy::output;
 use crate::postgres::copy::syntax::{Copy, CopyForm, CopyOptions};
-use crate::postgres::encode::Encoder;
+use crate::postgres::encode::RowEncoder;
 use crate::postgres::error::PgError;
 use crate::postgres::io::{Halt, Watch};
 use crate::postgres::messages::{Backend, Column, Frontend};
@@ -14,8 +14,11 @@ use arrow::record_batch::RecordBatch;
 use bytes::BufMut;
 use marigram_service::Answer;
 
-/// Rows up to which a batch is encoded on the thread that serves the connection.
-const ROWS_INLINE: usize = 256;
+/// Values up to which a batch is encoded on the thread that serves the connection: to hand it over
+/// takes as long.
+const INLINE_VALUES: usize = 8 << 10;
+/// Values of an answer that are encoded there before its batches go to blocking threads.
+const INLINE_VALUES_MAX: usize = 64 << 10;
 
 impl Connection<'_> {
     /// The right to run a statement.
@@ -102,13 +105,21 @@ impl Connection<'_> {
         rows_max: usize,
     ) -> Result<bool, Halt> {
         let mut left = rows_max;
+        let width = flow.columns.len().max(1);
+        let mut inline = INLINE_VALUES_MAX;
         while left > 0 {
-            let Some(batch) = flow.next(&mut self.io, watch, left).await? else {
+            let part = if inline > 0 {
+                (INLINE_VALUES / width).clamp(1, left)
+            } else {
+                left
+            };
+            let Some(batch) = flow.next(&mut self.io, watch, part).await? else {
                 let tag = format!("SELECT {}", flow.sent);
                 self.io.out.complete(&tag);
                 return Ok(false);
             };
             left -= batch.num_rows();
+            inline = inline.saturating_sub(batch.num_rows() * width);
             flow.sent += batch.num_rows() as u64;
             let columns = flow.columns.clone();
             self.encode(batch, move |batch, out| write_rows(&columns, batch, out))
@@ -127,8 +138,14 @@ impl Connection<'_> {
         batch: RecordBatch,
         write: impl FnOnce(&RecordBatch, &mut Backend) -> Result<(), PgError> + Send + 'static,
     ) -> Result<(), Halt> {
-        if batch.num_rows() <= ROWS_INLINE {
-            return Ok(write(&batch, &mut self.io.out)?);
+        let values = batch.num_rows() * batch.num_columns();
+        if values <= INLINE_VALUES {
+            write(&batch, &mut self.io.out)?;
+            if values > INLINE_VALUES / 2 {
+                // Others whom this thread serves come first.
+                tokio::task::yield_now().await;
+            }
+            return Ok(());
         }
         let mut out = std::mem::take(&mut self.io.out);
         let work = move || {
@@ -263,13 +280,13 @@ fn write_rows(columns: &[Column], batch: &RecordBatch, out: &mut Backend) -> Res
         .columns()
         .iter()
         .zip(columns)
-        .map(|(array, column)| Encoder::new(array, column.binary))
+        .map(|(array, column)| RowEncoder::new(array, column.binary))
         .collect::<Result<_, _>>()?;
     for row in 0..batch.num_rows() {
         out.message(b'D', |body| {
             body.put_u16(encoders.len() as u16);
             for encoder in &encoders {
-                encoder.write_sized(row, body);
+                encoder.write(row, body);
             }
         });
     }

@@ -1,7 +1,7 @@
 //! The operator: partitions side by side, then one answer.
 
 use super::groups::{Groups, Members, Slots};
-use super::last::LastRows;
+use super::last::{self, LastRows};
 use super::recipe::{From, Key, Recipe};
 use super::worker::{Taken, Worker};
 use crate::scan::{SeriesScan, counters, external};
@@ -29,6 +29,14 @@ use marigram_engine::{ReducePartition, ScanMetrics};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// To hand work to another thread and to be woken again takes some 50 µs, as long as to read a few
+/// pages. Up to so many series, steps, pages and slots, work is done on the thread that polls the
+/// plan; what is more goes to threads for blocking work, so that no other query waits for it.
+const INLINE_SERIES_MAX: u64 = 4096;
+const INLINE_STEPS_MAX: usize = 1024;
+const INLINE_PAGES_MAX: u64 = 4;
+const INLINE_SLOTS_MAX: usize = 4096;
 
 /// An aggregate over a table's series.
 #[derive(Debug)]
@@ -92,6 +100,9 @@ impl Drop for StopOnDrop {
     }
 }
 
+/// A partition and what takes its rows in.
+type Part = (ReducePartition, Worker);
+
 /// What an execution takes along.
 #[derive(Clone)]
 struct Run {
@@ -125,6 +136,11 @@ impl Run {
         let of_partitions = partitions.iter().map(|part| (part.shard(), part.series()));
         let parts: Vec<_> = of_last.chain(of_partitions).collect();
         let (groups, members) = Groups::find(&self.recipe, snapshot, &parts)?;
+        if partitions.is_empty()
+            && let Some(answer) = last::answer(&self.recipe, &last, &groups)?
+        {
+            return Ok(Begun::Answered(answer));
+        }
         let buckets = self.recipe.buckets.as_ref();
         let slots = Slots::new(groups.count, buckets, self.scan.range());
         let mut members = members.into_iter();
@@ -138,17 +154,13 @@ impl Run {
         for rows in &last {
             let mut worker = worker(rows.shard)?;
             rows.show(&mut worker)?;
-            let taken = worker.finish();
-            match &mut known {
-                Some(known) => known.merge(taken)?,
-                None => known = Some(taken),
-            }
+            known = Some(joined_taken(known, worker.finish())?);
         }
         let workers = partitions.into_iter().map(|partition| {
             let worker = worker(partition.shard())?;
             Ok((partition, worker))
         });
-        Ok(Begun {
+        Ok(Begun::Reading {
             partitions: workers.collect::<Result<_>>()?,
             groups,
             known,
@@ -173,14 +185,62 @@ impl Run {
         Ok(worker.finish())
     }
 
+    /// Whether to begin takes less than to hand it to another thread.
+    fn begins_quickly(&self) -> bool {
+        let selection = &self.scan.request().selection;
+        let snapshot = self.scan.snapshot();
+        selection.len() <= INLINE_SERIES_MAX
+            && (!self.recipe.needs_last_rows_only() || snapshot.knows_last_rows(selection))
+    }
+
+    /// Reads what is short on this thread; gives what it came to and the partitions that are not
+    /// done. Most small answers are done here, without waiting for other threads.
+    fn read_short(
+        &self,
+        partitions: Vec<Part>,
+        mut taken: Option<Taken>,
+    ) -> Result<(Option<Taken>, Vec<Part>)> {
+        let (mut rest, mut steps) = (Vec::new(), INLINE_STEPS_MAX);
+        for (mut partition, mut worker) in partitions {
+            let mut done = false;
+            if partition.has_short_steps() {
+                let compute = self.baseline.elapsed_compute().clone();
+                let _timer = compute.timer();
+                while !done && steps > 0 && self.pages_read() < INLINE_PAGES_MAX {
+                    done = !partition.step(&mut worker).map_err(|failed| failed.0)?;
+                    steps -= 1;
+                }
+            }
+            if done {
+                taken = Some(joined_taken(taken, worker.finish())?);
+            } else {
+                rest.push((partition, worker));
+            }
+        }
+        Ok((taken, rest))
+    }
+
+    fn pages_read(&self) -> u64 {
+        self.counts.pages_read.load(Ordering::Relaxed)
+    }
+
     async fn all(self) -> Result<Vec<RecordBatch>> {
         let _stop = StopOnDrop(Arc::clone(&self.stop));
         let run = self.clone();
-        let Begun {
-            groups,
-            known,
-            mut partitions,
-        } = blocking(move || run.begin()).await?;
+        let begun = if self.begins_quickly() {
+            run.begin()?
+        } else {
+            blocking(move || run.begin()).await?
+        };
+        let (groups, known, partitions) = match begun {
+            Begun::Answered(answer) => return Ok(self.cut(&answer)),
+            Begun::Reading {
+                groups,
+                known,
+                partitions,
+            } => (groups, known, partitions),
+        };
+        let (mut taken, mut partitions) = self.read_short(partitions, known)?;
         let last = partitions.pop();
         let started: Vec<SpawnedTask<Result<Taken>>> = partitions
             .into_iter()
@@ -190,24 +250,20 @@ impl Run {
             })
             .collect();
         let run = self.clone();
-        let mut taken = known;
         if let Some((partition, worker)) = last {
             let read = blocking(move || run.read(partition, worker)).await?;
-            taken = match taken {
-                Some(mut known) => {
-                    known.merge(read)?;
-                    Some(known)
-                }
-                None => Some(read),
-            };
+            taken = Some(joined_taken(taken, read)?);
         }
-        let mut taken = match taken {
+        for task in started {
+            let other = task.join().await.map_err(joined)??;
+            taken = Some(joined_taken(taken, other)?);
+        }
+        let taken = match taken {
             Some(taken) => taken,
             None => self.taken(Slots::Groups { count: 1 })?,
         };
-        for task in started {
-            let other = task.join().await.map_err(joined)??;
-            taken.merge(other)?;
+        if taken.present.len() <= INLINE_SLOTS_MAX {
+            return self.finish(&groups, taken);
         }
         let run = self.clone();
         blocking(move || run.finish(&groups, taken)).await
@@ -254,21 +310,41 @@ impl Run {
         let options = RecordBatchOptions::new().with_row_count(Some(slots.len()));
         let schema = Arc::clone(&recipe.schema);
         let whole = RecordBatch::try_new_with_options(schema, columns, &options)?;
+        Ok(self.cut(&whole))
+    }
+
+    /// The answer in batches.
+    fn cut(&self, whole: &RecordBatch) -> Vec<RecordBatch> {
         self.baseline.record_output(whole.num_rows());
         let rows = self.context.session_config().batch_size().max(1);
         let starts = (0..whole.num_rows()).step_by(rows);
-        Ok(starts
+        starts
             .map(|start| whole.slice(start, rows.min(whole.num_rows() - start)))
-            .collect())
+            .collect()
+    }
+}
+
+/// What two partitions came to.
+fn joined_taken(taken: Option<Taken>, other: Taken) -> Result<Taken> {
+    match taken {
+        Some(mut taken) => {
+            taken.merge(other)?;
+            Ok(taken)
+        }
+        None => Ok(other),
     }
 }
 
 /// An execution that has begun.
-struct Begun {
-    groups: Groups,
-    /// What was known without reading.
-    known: Option<Taken>,
-    partitions: Vec<(ReducePartition, Worker)>,
+enum Begun {
+    /// It is done already.
+    Answered(RecordBatch),
+    Reading {
+        groups: Groups,
+        /// What was known without reading.
+        known: Option<Taken>,
+        partitions: Vec<Part>,
+    },
 }
 
 async fn blocking<T: Send + 'static>(

@@ -1,14 +1,16 @@
 //! Groups: which one each series is of, and the slots of groups and buckets.
 
-use super::recipe::Recipe;
+use super::recipe::{Recipe, Tags};
 use crate::functions::Buckets;
 use crate::rows::tag_array;
-use arrow::array::ArrayRef;
-use arrow::datatypes::Schema;
+use arrow::array::{
+    Array, ArrayBuilder, ArrayRef, AsArray, DictionaryArray, Int32Array, StringBuilder,
+};
+use arrow::datatypes::{Int32Type, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::common::{DataFusionError, Result, exec_err};
+use datafusion::common::{DataFusionError, Result, exec_err, internal_err, resources_err};
 use datafusion::logical_expr::EmitTo;
-use datafusion::physical_plan::aggregates::group_values::new_group_values;
+use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use marigram_engine::TableSnapshot;
 use marigram_model::{SeriesId, TimeRange};
@@ -100,33 +102,146 @@ impl Groups {
                 members,
             ));
         };
-        let mut values = new_group_values(Arc::clone(&tags.keys_schema), &GroupOrdering::None)?;
+        let mut values: Box<dyn Interning> = match tags.one_text() {
+            Some(ordinal) => Box::new(Texts::new(ordinal)),
+            None => Box::new(Expressions {
+                values: new_group_values(Arc::clone(&tags.keys_schema), &GroupOrdering::None)?,
+                tags,
+            }),
+        };
         let mut members = Vec::with_capacity(parts.len());
         for (shard, series) in parts {
             let all: Vec<SeriesId> = series.iter().map(SeriesId).collect();
             let (mut groups, mut part) = (Vec::with_capacity(all.len()), Vec::new());
             for series in all.chunks(SERIES_BATCH) {
-                let columns = tags.ordinals.iter().map(|(ordinal, kind)| {
-                    tag_array(&snapshot.tag_values(*shard, series, *ordinal), *kind)
-                });
-                let columns = columns.collect::<Result<Vec<_>, _>>()?;
-                let batch = batch_of(&tags.schema, columns, series.len())?;
-                let keys = tags.keys.iter();
-                let keys = keys
-                    .map(|key| key.evaluate(&batch)?.into_array(series.len()))
-                    .collect::<Result<Vec<_>>>()?;
-                values.intern(&keys, &mut part)?;
+                values.intern(snapshot, *shard, series, &mut part)?;
                 groups.append(&mut part);
             }
             members.push(Members::of(&all, &groups));
         }
-        let count = values.len();
+        let (count, keys) = values.finish()?;
+        Ok((Self { count, keys }, members))
+    }
+}
+
+/// Finds groups of series.
+trait Interning {
+    /// Appends the group of each of some series of a shard.
+    fn intern(
+        &mut self,
+        snapshot: &TableSnapshot,
+        shard: usize,
+        series: &[SeriesId],
+        groups: &mut Vec<usize>,
+    ) -> Result<()>;
+
+    /// The number of groups, and their keys.
+    fn finish(self: Box<Self>) -> Result<(usize, Vec<ArrayRef>)>;
+}
+
+/// Groups by any expressions over tags.
+struct Expressions<'a> {
+    tags: &'a Tags,
+    values: Box<dyn GroupValues>,
+}
+
+impl Interning for Expressions<'_> {
+    fn intern(
+        &mut self,
+        snapshot: &TableSnapshot,
+        shard: usize,
+        series: &[SeriesId],
+        groups: &mut Vec<usize>,
+    ) -> Result<()> {
+        let tags = self.tags;
+        let columns = tags
+            .ordinals
+            .iter()
+            .map(|(ordinal, kind)| tag_array(&snapshot.tag_values(shard, series, *ordinal), *kind));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let batch = batch_of(&tags.schema, columns, series.len())?;
+        let keys = tags.keys.iter();
+        let keys = keys
+            .map(|key| key.evaluate(&batch)?.into_array(series.len()))
+            .collect::<Result<Vec<_>>>()?;
+        self.values.intern(&keys, groups)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(usize, Vec<ArrayRef>)> {
+        let count = self.values.len();
         let keys = if count == 0 {
             Vec::new()
         } else {
-            values.emit(EmitTo::All)?
+            self.values.emit(EmitTo::All)?
         };
-        Ok((Self { count, keys }, members))
+        Ok((count, keys))
+    }
+}
+
+/// Groups by one tag of text, which most queries ask for: without keys as rows.
+struct Texts {
+    ordinal: u16,
+    known: HashMap<String, usize, foldhash::fast::RandomState>,
+    /// The group of series without the tag.
+    none: Option<usize>,
+    /// By group.
+    words: StringBuilder,
+    bytes: usize,
+}
+
+impl Texts {
+    fn new(ordinal: u16) -> Self {
+        Self {
+            ordinal,
+            known: HashMap::default(),
+            none: None,
+            words: StringBuilder::new(),
+            bytes: 0,
+        }
+    }
+}
+
+impl Interning for Texts {
+    fn intern(
+        &mut self,
+        snapshot: &TableSnapshot,
+        shard: usize,
+        series: &[SeriesId],
+        groups: &mut Vec<usize>,
+    ) -> Result<()> {
+        let texts = snapshot.tag_values(shard, series, self.ordinal);
+        let Some(texts) = texts.as_string_opt::<i32>() else {
+            return internal_err!("a tag of text is of type {}", texts.data_type());
+        };
+        for text in texts {
+            let next = self.words.len();
+            let group = match text {
+                None => *self.none.get_or_insert(next),
+                Some(text) => match self.known.get(text) {
+                    Some(group) => *group,
+                    None => *self.known.entry(text.to_owned()).or_insert(next),
+                },
+            };
+            if group == next {
+                self.bytes += text.map_or(0, str::len);
+                if self.bytes > i32::MAX as usize {
+                    return resources_err!("the groups have more than 2 GiB of text");
+                }
+                self.words.append_option(text);
+            }
+            groups.push(group);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(usize, Vec<ArrayRef>)> {
+        let words = self.words.finish();
+        let keys: Int32Array = (0..words.len())
+            .map(|word| words.is_valid(word).then_some(word as i32))
+            .collect();
+        let count = words.len();
+        let keys = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(words))?;
+        Ok((count, vec![Arc::new(keys)]))
     }
 }
 

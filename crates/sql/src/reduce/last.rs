@@ -1,13 +1,20 @@
 //! Last rows of series, from the last-value cache: where they are all that is asked for.
 
-use super::recipe::Recipe;
+use super::groups::{Groups, batch_of};
+use super::recipe::{Arg, From, Key, Recipe};
 use super::worker::Worker;
 use crate::scan::external;
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
+use arrow::compute::{cast, concat, take};
+use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
 use marigram_engine::{PageRows, Reducer, RowSpan, ScanRequest, TableSnapshot};
 use marigram_model::{SortedRows, TimeRange};
 use roaring::RoaringBitmap;
+use std::sync::Arc;
+
+/// Most rows that are an answer as they are.
+const ROWS_MAX: usize = 8192;
 
 /// The last row of each of some series of a shard.
 #[derive(Debug)]
@@ -67,15 +74,28 @@ impl LastRows {
         Ok(all)
     }
 
+    /// A column of the rows that tell all.
+    fn column(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        if self.spans.len() == values.len() {
+            return Ok(Arc::clone(values));
+        }
+        let places: UInt32Array = self.spans.iter().map(|span| span.start).collect();
+        Ok(take(values, &places, None)?)
+    }
+
+    fn times(&self) -> ArrayRef {
+        let times = self.spans.iter();
+        let times = times.map(|span| self.rows.times[span.start as usize]);
+        Arc::new(TimestampNanosecondArray::from_iter_values(times))
+    }
+
     /// Shows the rows to a worker.
     ///
     /// # Errors
     /// The worker's.
     pub fn show(&self, worker: &mut Worker) -> Result<()> {
-        let times = self
-            .spans
-            .iter()
-            .map(|span| self.rows.times[span.start as usize]);
+        let times = self.spans.iter();
+        let times = times.map(|span| self.rows.times[span.start as usize]);
         let (Some(min), Some(max)) = (times.clone().min(), times.max()) else {
             return Ok(());
         };
@@ -89,4 +109,47 @@ impl LastRows {
         };
         worker.rows(rows).map_err(|failed| failed.0)
     }
+}
+
+/// The answer, where each row is a group by itself, so that there is nothing to add up: the columns
+/// as the cache gave them. `None` where some rows share a group, or there are too many to keep
+/// beside what memory is accounted for.
+///
+/// # Errors
+/// Arrow's, of columns that do not fit together.
+pub fn answer(recipe: &Recipe, all: &[LastRows], groups: &Groups) -> Result<Option<RecordBatch>> {
+    let rows: usize = all.iter().map(|rows| rows.spans.len()).sum();
+    if rows == 0 || rows > ROWS_MAX || rows != groups.count || recipe.tags.is_none() {
+        return Ok(None);
+    }
+    let fields = recipe.schema.fields();
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
+    for key in &recipe.keys {
+        let Key::Tags(place) = key else {
+            return Ok(None);
+        };
+        // Groups are numbered as their first series come.
+        columns.push(Arc::clone(&groups.keys[*place]));
+    }
+    for from in &recipe.answers {
+        let column = match from {
+            From::Key(key) => Arc::clone(&columns[*key]),
+            From::Fold(fold, _) => {
+                let parts = all.iter().map(|rows| match &recipe.folds[*fold].args[..] {
+                    [Arg::Field(place)] => rows.column(&rows.rows.columns[*place]),
+                    _ => Ok(rows.times()),
+                });
+                let parts = parts.collect::<Result<Vec<_>>>()?;
+                let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+                concat(&parts)?
+            }
+        };
+        columns.push(column);
+    }
+    for (column, field) in columns.iter_mut().zip(fields) {
+        if column.data_type() != field.data_type() {
+            *column = cast(column, field.data_type())?;
+        }
+    }
+    Ok(Some(batch_of(&recipe.schema, columns, rows)?))
 }

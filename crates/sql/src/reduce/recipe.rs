@@ -48,6 +48,18 @@ pub struct Tags {
     pub keys_schema: SchemaRef,
 }
 
+impl Tags {
+    /// The tag, where they are nothing but one of text.
+    pub fn one_text(&self) -> Option<u16> {
+        match (&self.keys[..], &self.ordinals[..]) {
+            ([key], [(ordinal, TagType::String)]) if key.downcast_ref::<Column>().is_some() => {
+                Some(*ordinal)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// An argument of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arg {

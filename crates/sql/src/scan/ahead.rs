@@ -1,4 +1,5 @@
-//! Reading a partition ahead of its reader, in steps on threads for blocking work.
+//! Reading a partition ahead of its reader, in steps on threads for blocking work; but the first
+//! rows of a few series at once, since to hand over a step takes longer than such a step.
 
 use super::external;
 use super::newest::Windows;
@@ -45,19 +46,22 @@ impl Feed {
 
 /// What reads a partition; goes from step to step.
 pub(super) struct Reader {
-    pub(super) feed: Feed,
+    /// Read one after the other.
+    pub(super) feeds: VecDeque<Feed>,
     pub(super) schema: SchemaRef,
     pub(super) sources: Arc<[Source]>,
     pub(super) snapshot: Arc<TableSnapshot>,
     pub(super) batches_next: usize,
     pub(super) rows_left: usize,
+    /// Rows that are read on the thread of who polls, before others read ahead.
+    pub(super) rows_inline: usize,
     pub(super) baseline: BaselineMetrics,
 }
 
 /// What a step gives: batches, and the reader where there may be more.
 struct Step {
     batches: VecDeque<(Result<RecordBatch>, Held)>,
-    reader: Option<Reader>,
+    reader: Option<Box<Reader>>,
 }
 
 impl Reader {
@@ -68,20 +72,24 @@ impl Reader {
     }
 
     /// Reads a few batches: one at first, so that the first rows come soon, then more.
-    fn step(mut self) -> Step {
+    fn step(mut self: Box<Self>) -> Step {
         let compute = self.baseline.elapsed_compute().clone();
         let _timer = compute.timer();
         let mut batches = VecDeque::with_capacity(self.batches_next);
-        let shard = self.feed.shard();
         let mut bytes = 0;
         while batches.len() < self.batches_next && bytes < STEP_BYTES_MAX && self.rows_left > 0 {
-            let rows = match self.feed.next_rows() {
+            let Some(feed) = self.feeds.front_mut() else {
+                return Step {
+                    batches,
+                    reader: None,
+                };
+            };
+            let shard = feed.shard();
+            let rows = match feed.next_rows() {
                 Ok(Some(rows)) => rows,
                 Ok(None) => {
-                    return Step {
-                        batches,
-                        reader: None,
-                    };
+                    self.feeds.pop_front();
+                    continue;
                 }
                 Err(error) => {
                     batches.push_back((Err(external(error)), self.held(0)));
@@ -130,37 +138,61 @@ fn bytes_of(batch: &RecordBatch) -> usize {
 struct ReadAhead {
     ready: VecDeque<(Result<RecordBatch>, Held)>,
     running: Option<JoinHandle<Step>>,
-    first: Option<Reader>,
+    idle: Option<Box<Reader>>,
+    /// Rows that may still be read on the thread of the reader.
+    inline: usize,
 }
 
-fn start(reader: Reader) -> JoinHandle<Step> {
-    tokio::task::spawn_blocking(move || reader.step())
+impl ReadAhead {
+    fn go_on(&mut self, reader: Box<Reader>) {
+        if self.inline > 0 {
+            self.idle = Some(reader);
+        } else {
+            self.running = Some(tokio::task::spawn_blocking(move || reader.step()));
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        let rows = step.batches.iter().map(|(batch, _)| batch.as_ref());
+        let rows = rows.map(|batch| batch.map_or(0, RecordBatch::num_rows));
+        self.inline = self.inline.saturating_sub(rows.sum::<usize>().max(1));
+        self.ready = step.batches;
+        if let Some(reader) = step.reader {
+            self.go_on(reader);
+        }
+    }
 }
 
-pub(super) fn read_ahead(reader: Option<Reader>) -> impl Stream<Item = Result<RecordBatch>> + Send {
-    let state = ReadAhead {
+pub(super) fn read_ahead(reader: Reader) -> impl Stream<Item = Result<RecordBatch>> + Send {
+    let mut state = ReadAhead {
         ready: VecDeque::new(),
         running: None,
-        first: reader,
+        idle: None,
+        inline: reader.rows_inline,
     };
+    state.idle = Some(Box::new(reader));
     futures::stream::unfold(state, |mut state| async move {
-        if let Some(reader) = state.first.take() {
-            state.running = Some(start(reader));
-        }
         loop {
             // From here on the batch is its reader's.
             if let Some((batch, _)) = state.ready.pop_front() {
                 return Some((batch, state));
             }
-            let step = match state.running.take()?.await {
-                Ok(step) => step,
-                Err(error) => {
-                    let failed = DataFusionError::ExecutionJoin(Box::new(error));
-                    return Some((Err(failed), state));
+            let step = if let Some(reader) = state.idle.take() {
+                if state.inline == 0 {
+                    state.go_on(reader);
+                    continue;
+                }
+                reader.step()
+            } else {
+                match state.running.take()?.await {
+                    Ok(step) => step,
+                    Err(error) => {
+                        let failed = DataFusionError::ExecutionJoin(Box::new(error));
+                        return Some((Err(failed), state));
+                    }
                 }
             };
-            state.ready = step.batches;
-            state.running = step.reader.map(start);
+            state.take(step);
         }
     })
 }

@@ -179,5 +179,5 @@ fn newest(
     if !by_time || scan.request().limit.is_some() || scan.newest.is_some() {
         return Ok(None);
     }
-    Ok(Some(Arc::new(scan.newest(rows)?)))
+    Ok(Some(Arc::new(scan.newest(rows))))
 }

@@ -35,7 +35,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    pub async fn open() -> Self {
+    pub async fn open(partition_rows: usize) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let options = EngineOptions {
             shards: 2,
@@ -46,14 +46,14 @@ impl Pair {
         };
         let engine = Engine::open(Env::real(), &dir.path().join("data"), options);
         let engine = engine.expect("an engine");
-        let plain = SqlOptions {
-            knows_series: false,
+        let ours = SqlOptions {
+            partition_rows,
             refreshes_views: false,
             ..SqlOptions::default()
         };
-        let ours = SqlOptions {
-            refreshes_views: false,
-            ..SqlOptions::default()
+        let plain = SqlOptions {
+            knows_series: false,
+            ..ours.clone()
         };
         let ours = SqlService::new(engine.clone(), ours).expect("a service");
         let plain = SqlService::new(engine.clone(), plain).expect("a service");
@@ -309,7 +309,9 @@ fn aggregates_are_what_datafusion_makes_of_the_same_rows() {
     for seed in seed..seed + queries.div_ceil(QUERIES) {
         let mut rng = StdRng::seed_from_u64(seed);
         block_on(async {
-            let mut pair = Pair::open().await;
+            // One partition or several.
+            let partition_rows = if seed % 2 == 0 { 1 } else { 1 << 20 };
+            let mut pair = Pair::open(partition_rows).await;
             fill(&mut pair, &mut rng).await;
             for _ in 0..QUERIES {
                 let sql = query(&mut rng);

@@ -377,9 +377,14 @@ fn a_statement_is_planned_once_and_never_answers_from_the_past() {
             db.rows(sql).await;
         }
         assert_eq!(db.sql.plan_cache().hits, 2);
-        // Another table of the same name is another table.
+        // Another table of the same name is another table, for plans too that do not read it.
+        let nothing = "SELECT x FROM t WHERE false";
+        assert!(db.rows(nothing).await.is_empty());
         db.done("DROP TABLE t").await;
-        assert!(db.sql.execute(&mut db.session, count).await.is_err());
+        for sql in [count, nothing] {
+            let answer = db.sql.execute(&mut db.session, sql).await;
+            assert!(answer.is_err(), "{sql}");
+        }
         db.done("CREATE TABLE t (time TIMESTAMP, dev STRING TAG, x BIGINT)")
             .await;
         assert_eq!(db.rows(count).await, [["0", "NULL"]]);
@@ -389,6 +394,53 @@ fn a_statement_is_planned_once_and_never_answers_from_the_past() {
             db.rows(&format!("SELECT count(*) + {at} FROM t")).await;
         }
         assert_eq!(db.sql.plan_cache().plans, 256);
+    });
+}
+
+#[test]
+fn a_statement_that_is_prepared_again_is_of_the_tables_and_the_session_of_now() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done("CREATE TABLE t (time TIMESTAMP, dev STRING TAG, x DOUBLE)")
+            .await;
+        db.done("INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2)")
+            .await;
+        let (sql, mut session) = (db.sql.clone(), db.session.clone());
+        let whole = "SELECT * FROM t WHERE x > 1";
+        let by_parameter = "SELECT x FROM t WHERE dev = $1";
+        let parameter =
+            |dev: &str| -> Vec<ArrayRef> { vec![Arc::new(StringArray::from(vec![dev]))] };
+        for _ in 0..2 {
+            let prepared = sql.prepare(&session, whole).await.unwrap();
+            assert_eq!(prepared.schema().unwrap().fields().len(), 3);
+            let answer = sql.execute_prepared(&mut session, &*prepared, Vec::new());
+            assert_eq!(rows(answer.await.unwrap()).await.unwrap().len(), 1);
+            for (dev, x) in [("a", "1.0"), ("b", "2.0")] {
+                let prepared = sql.prepare(&session, by_parameter).await.unwrap();
+                let answer = sql.execute_prepared(&mut session, &*prepared, parameter(dev));
+                assert_eq!(rows(answer.await.unwrap()).await.unwrap(), [[x]]);
+            }
+        }
+        let old = sql.prepare(&session, whole).await.unwrap();
+        db.done("ALTER TABLE t ADD COLUMN y DOUBLE").await;
+        let prepared = sql.prepare(&session, whole).await.unwrap();
+        assert_eq!(prepared.schema().unwrap().fields().len(), 4);
+        let answer = sql.execute_prepared(&mut session, &*old, Vec::new()).await;
+        assert_eq!(rows(answer.unwrap()).await.unwrap()[0].len(), 4);
+        // What a function tells of a session is not told another.
+        let setting = "SELECT current_setting('TimeZone'), session_user FROM t LIMIT 1";
+        for (zone, user) in [("UTC", "one"), ("Asia/Kolkata", "another")] {
+            (session.time_zone, session.user) = (zone.to_owned(), user.to_owned());
+            let prepared = sql.prepare(&session, setting).await.unwrap();
+            let answer = sql.execute_prepared(&mut session, &*prepared, Vec::new());
+            assert_eq!(rows(answer.await.unwrap()).await.unwrap(), [[zone, user]]);
+        }
+        // Names are looked up in the session's database.
+        db.done("CREATE DATABASE other").await;
+        session.database = "other".to_owned();
+        assert!(sql.prepare(&session, whole).await.is_err());
+        db.done("DROP TABLE t").await;
+        assert!(sql.prepare(&db.session, whole).await.is_err());
     });
 }
 

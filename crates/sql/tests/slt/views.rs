@@ -127,7 +127,7 @@ fn views_have_the_rows_of_their_queries_and_answer_others_unasked() {
     for seed in seed..seed + queries.div_ceil(QUERIES) {
         let mut rng = StdRng::seed_from_u64(seed ^ 0x5eed);
         block_on(async {
-            let mut pair = Pair::open().await;
+            let mut pair = Pair::open(1).await;
             fill(&mut pair, &mut rng).await;
             let views: Vec<String> = (0..3).map(|_| definition(&mut rng)).collect();
             for (at, view) in views.iter().enumerate() {
@@ -173,7 +173,7 @@ async fn number_of(pair: &mut Pair, sql: &str) -> i64 {
 #[test]
 fn a_query_sees_one_version_while_a_view_is_refreshed() {
     block_on(async {
-        let mut pair = Pair::open().await;
+        let mut pair = Pair::open(1).await;
         pair.run("CREATE TABLE t (time TIMESTAMP, d STRING TAG, x BIGINT)")
             .await;
         for hour in 0..24 {
@@ -230,7 +230,7 @@ fn a_query_sees_one_version_while_a_view_is_refreshed() {
 #[test]
 fn a_view_outlives_the_rows_of_its_table() {
     block_on(async {
-        let mut pair = Pair::open().await;
+        let mut pair = Pair::open(1).await;
         for sql in [
             "CREATE TABLE t (time TIMESTAMP, d STRING TAG, x DOUBLE)",
             "INSERT INTO t SELECT to_timestamp_nanos(1714521600000000000 + i * 3600000000000), 'a', i \

@@ -103,12 +103,12 @@ fn sources(
     all.unwrap()
 }
 
-fn reduce(
+fn partition(
     sources: &[Source],
     series: impl IntoIterator<Item = u32>,
     range: TimeRange,
-    by_statistics: bool,
-) -> (Sum, Arc<ScanMetrics>) {
+    memory: &Arc<MemoryAccountant>,
+) -> ReducePartition {
     let request = ScanRequest {
         selection: SeriesSelection::default(),
         range,
@@ -118,15 +118,24 @@ fn reduce(
         partitions: 1,
         limit: None,
     };
-    let memory = Arc::new(MemoryAccountant::new(1 << 30));
-    let metrics = Arc::default();
     let part = Part {
         shard: 0,
         series: Arc::new(series.into_iter().collect()),
         sources: sources.to_vec(),
         territory: 0..=u32::MAX,
     };
-    let mut partition = ReducePartition::new(part, &COLUMNS, &request, &memory, &metrics);
+    ReducePartition::new(part, &COLUMNS, &request, memory, &Arc::default())
+}
+
+fn reduce(
+    sources: &[Source],
+    series: impl IntoIterator<Item = u32>,
+    range: TimeRange,
+    by_statistics: bool,
+) -> (Sum, Arc<ScanMetrics>) {
+    let memory = Arc::new(MemoryAccountant::new(1 << 30));
+    let mut partition = partition(sources, series, range, &memory);
+    let metrics = Arc::clone(&partition.metrics);
     let mut sum = Sum {
         by_statistics,
         ..Sum::default()
@@ -272,6 +281,31 @@ fn what_late_rows_share_is_looked_for_once_and_then_pages_answer() {
         "times and two columns"
     );
     assert_eq!(second.rows_merged.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn steps_are_short_where_nothing_is_compared_and_chunks_are_small() {
+    let given = |late, sequence_max, times| Given {
+        late,
+        sequence_max,
+        rows: rows(1, times),
+    };
+    let many = SHORT_ROWS_MAX as i64;
+    let is_short = |given: &[Given], in_memory: &BTreeSet<usize>| {
+        let sources = sources(given, in_memory, &[]);
+        let memory = Arc::new(MemoryAccountant::new(1 << 30));
+        partition(&sources, [1], TimeRange::ALL, &memory).has_short_steps()
+    };
+    let two = [given(false, 1, 0..512), given(false, 2, 512..600)];
+    assert!(is_short(&two, &BTreeSet::new()));
+    assert!(is_short(&two, &[1].into()));
+    let late = [given(false, 1, 0..512), given(true, 2, 100..101)];
+    assert!(!is_short(&late, &BTreeSet::new()));
+    let apart = [given(false, 1, 0..512), given(true, 2, -2..-1)];
+    assert!(is_short(&apart, &BTreeSet::new()));
+    assert!(is_short(&[given(false, 1, 0..many)], &[0].into()));
+    assert!(!is_short(&[given(false, 1, 0..many + 1)], &[0].into()));
+    assert!(is_short(&[given(false, 1, 0..many + 1)], &BTreeSet::new()));
 }
 
 #[test]

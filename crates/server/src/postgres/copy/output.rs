@@ -2,7 +2,7 @@
 
 use crate::postgres::copy::binary::SIGNATURE;
 use crate::postgres::copy::syntax::{CopyForm, CopyOptions, Header};
-use crate::postgres::encode::Encoder;
+use crate::postgres::encode::{Encoder, RowEncoder};
 use crate::postgres::error::PgError;
 use crate::postgres::messages::Backend;
 use arrow::datatypes::Schema;
@@ -41,24 +41,19 @@ pub fn write_rows(
     batch: &RecordBatch,
     out: &mut Backend,
 ) -> Result<(), PgError> {
-    let binary = options.form == CopyForm::Binary;
+    if options.form == CopyForm::Binary {
+        return write_binary(head, batch, out);
+    }
     let encoders: Vec<_> = batch
         .columns()
         .iter()
-        .map(|column| Encoder::new(column, binary))
+        .map(|column| Encoder::new(column, false))
         .collect::<Result<_, _>>()?;
     let mut value = BytesMut::new();
     for row in 0..batch.num_rows() {
         out.message(b'd', |body| {
             if row == 0 {
                 body.put_slice(head);
-            }
-            if binary {
-                body.put_u16(encoders.len() as u16);
-                for encoder in &encoders {
-                    encoder.write_sized(row, body);
-                }
-                return;
             }
             for (at, encoder) in encoders.iter().enumerate() {
                 if at > 0 {
@@ -73,6 +68,26 @@ pub fn write_rows(
                 write_value(options, &value, body);
             }
             body.put_u8(b'\n');
+        });
+    }
+    Ok(())
+}
+
+fn write_binary(head: &[u8], batch: &RecordBatch, out: &mut Backend) -> Result<(), PgError> {
+    let encoders: Vec<_> = batch
+        .columns()
+        .iter()
+        .map(|column| RowEncoder::new(column, true))
+        .collect::<Result<_, _>>()?;
+    for row in 0..batch.num_rows() {
+        out.message(b'd', |body| {
+            if row == 0 {
+                body.put_slice(head);
+            }
+            body.put_u16(encoders.len() as u16);
+            for encoder in &encoders {
+                encoder.write(row, body);
+            }
         });
     }
     Ok(())

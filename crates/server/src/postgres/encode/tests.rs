@@ -2,12 +2,14 @@
 
 use super::*;
 use arrow::array::{
-    BinaryArray, Date32Array, Decimal128Array, DictionaryArray, DurationMillisecondArray,
-    Float32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray, ListArray, StringArray,
-    StringViewArray, Time64NanosecondArray, TimestampNanosecondArray, TimestampSecondArray,
-    UInt32Array, UInt64Array,
+    BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
+    DurationMillisecondArray, Float32Array, Float64Array, Int16Array, Int32Array, Int64Array,
+    IntervalMonthDayNanoArray, ListArray, StringArray, StringViewArray, Time64NanosecondArray,
+    TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt32Array,
+    UInt64Array,
 };
 use arrow::datatypes::{IntervalMonthDayNano, UInt16Type};
+use proptest::prelude::*;
 use std::sync::Arc;
 
 fn texts(array: impl Array + 'static) -> Vec<String> {
@@ -175,4 +177,99 @@ fn lists() {
     let offsets = arrow::buffer::OffsetBuffer::from_lengths([5]);
     let list = ListArray::new(field, offsets, Arc::new(words), None);
     assert_eq!(texts(list), ["{plain,\"a b\",\"\",\"null\",\"q\\\"\\\\\"}"]);
+}
+
+/// In rows, values are as they are by themselves, with their lengths before them.
+fn check_rows(array: impl Array + 'static) {
+    let array: ArrayRef = Arc::new(array);
+    for is_binary in [false, true] {
+        let values = Encoder::new(&array, is_binary).unwrap();
+        let in_rows = RowEncoder::new(&array, is_binary).unwrap();
+        for row in 0..array.len() {
+            let (mut value, mut written) = (BytesMut::new(), BytesMut::new());
+            in_rows.write(row, &mut written);
+            if values.is_null(row) {
+                assert_eq!(written[..], (-1_i32).to_be_bytes(), "{array:?} {row}");
+                continue;
+            }
+            values.write(row, &mut value);
+            let length = (value.len() as i32).to_be_bytes();
+            assert_eq!(written[..4], length, "{array:?} {row}");
+            assert_eq!(written[4..], value[..], "{array:?} {row}");
+        }
+    }
+}
+
+#[test]
+fn rows_have_values_with_their_lengths() {
+    check_rows(Int16Array::from(vec![Some(i16::MIN), None, Some(7)]));
+    check_rows(Int32Array::from(vec![Some(-1), None, Some(i32::MAX)]));
+    check_rows(Int64Array::from(vec![Some(i64::MIN), None, Some(0)]));
+    check_rows(UInt64Array::from(vec![Some(u64::MAX), None]));
+    check_rows(Float32Array::from(vec![Some(0.1), None, Some(f32::NAN)]));
+    check_rows(Float64Array::from(vec![Some(0.1), None, Some(-1e300)]));
+    check_rows(Date32Array::from(vec![Some(i32::MIN), None, Some(19_723)]));
+    check_rows(TimestampNanosecondArray::from(vec![
+        Some(i64::MIN),
+        None,
+        Some(1),
+    ]));
+    check_rows(TimestampSecondArray::from(vec![Some(i64::MAX), None]));
+    check_rows(TimestampSecondArray::from(vec![0]).with_timezone("+02:00"));
+    check_rows(StringArray::from(vec![Some("a"), None, Some("")]));
+    check_rows(BooleanArray::from(vec![Some(true), None, Some(false)]));
+    let tags: DictionaryArray<Int32Type> = vec![Some("a"), None, Some("bc"), Some("a")]
+        .into_iter()
+        .collect();
+    check_rows(tags.slice(1, 3));
+    check_rows(tags);
+    let words = StringArray::from(vec![Some("of many words"), None, Some("few")]);
+    let keys = Int32Array::from(vec![2, 1]);
+    check_rows(DictionaryArray::new(keys, Arc::new(words)));
+}
+
+proptest! {
+    #[test]
+    fn floats_are_the_shortest_that_read_back(bits in any::<u64>(), exponent in -5_i32..17) {
+        let wide = f64::from_bits(bits);
+        let near = (bits >> 11) as f64 / 2_f64.powi(53) * 10_f64.powi(exponent);
+        let is_plain = |size: f64| size == 0.0 || (1e-4..1e15).contains(&size);
+        for wide in [wide, near, near.round()] {
+            let text = texts(Float64Array::from(vec![wide])).remove(0);
+            let back: f64 = text.parse().unwrap();
+            prop_assert!(back == wide || (back.is_nan() && wide.is_nan()));
+            // Where two texts are as short and as near, libraries choose differently.
+            if is_plain(wide.abs()) {
+                prop_assert_eq!(text.len(), wide.to_string().len());
+            }
+            let narrow = wide as f32;
+            let text = texts(Float32Array::from(vec![narrow])).remove(0);
+            let back: f32 = text.parse().unwrap();
+            prop_assert!(back == narrow || (back.is_nan() && narrow.is_nan()));
+            if is_plain(f64::from(narrow.abs())) {
+                prop_assert_eq!(text.len(), narrow.to_string().len());
+            }
+        }
+    }
+
+    #[test]
+    fn times_are_those_of_the_calendar(us in any::<i64>(), near in -70_000_000_000_000_000_i64..300_000_000_000_000_000) {
+        for us in [us, near, near / 1_000_000 * 1_000_000] {
+            let text = texts(TimestampMicrosecondArray::from(vec![us])).remove(0);
+            let Some(time) = DateTime::from_timestamp_micros(us) else {
+                prop_assert!(text.ends_with("infinity"));
+                continue;
+            };
+            let expected = time.format("%Y-%m-%d %H:%M:%S%.6f").to_string();
+            let expected = match expected.split_once('.') {
+                Some((whole, decimals)) => {
+                    let decimals = decimals.trim_end_matches('0');
+                    let dot = if decimals.is_empty() { "" } else { "." };
+                    format!("{whole}{dot}{decimals}")
+                }
+                None => expected,
+            };
+            prop_assert_eq!(text, expected);
+        }
+    }
 }
