@@ -8,6 +8,7 @@ use crate::comparison::DurationComparison;
 use crate::error::{SqlError, SqlResult};
 use crate::functions;
 use crate::gapfill::GapFilling;
+use crate::lateral::LateralLimits;
 use crate::memory::AccountedPool;
 use crate::planner::Planner;
 use crate::reduce::SeriesReduction;
@@ -97,8 +98,11 @@ impl Prototype {
 
 /// DataFusion's logical rules behind ours, which take out of a plan what has no value of its own.
 fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> =
-        vec![Arc::new(GapFilling), Arc::new(AsOfJoining)];
+    let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
+        Arc::new(GapFilling),
+        Arc::new(LateralLimits),
+        Arc::new(AsOfJoining),
+    ];
     rules.append(&mut Optimizer::new().rules);
     rules
 }

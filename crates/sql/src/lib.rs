@@ -22,6 +22,7 @@ mod duration;
 mod error;
 mod functions;
 mod gapfill;
+mod lateral;
 mod memory;
 mod named;
 mod parse;
