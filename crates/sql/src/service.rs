@@ -7,7 +7,7 @@ use crate::plan_cache::{PlanCache, PlanCacheUse, may_be_kept};
 use crate::prepared::PreparedStatement;
 use crate::statement::{Command, CopyFrom, Show, Target};
 use crate::workers::{Outlet, Workers};
-use crate::{SqlOptions, definition, delete, parse, session, show, storage};
+use crate::{SqlOptions, definition, delete, parse, session, shorthand, show, storage};
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::UInt64Type;
 use arrow::record_batch::RecordBatch;
@@ -322,6 +322,7 @@ impl Inner {
                  COPY … TO STDOUT, or marigram import and export",
             ));
         }
+        shorthand::expand(&self.engine, session, state, &mut statement)?;
         state
             .statement_to_plan(statement)
             .await
