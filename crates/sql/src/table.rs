@@ -22,7 +22,9 @@ use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use marigram_engine::{Engine, ScanRequest, SeriesSelection, TableSnapshot, TagFilter};
+use marigram_engine::{
+    Engine, ScanMetrics, ScanRequest, SeriesSelection, TableSnapshot, TagFilter,
+};
 use marigram_model::{SeriesId, TableSchema, TimeRange};
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
@@ -236,8 +238,11 @@ impl TableProvider for SeriesTable {
         } else {
             &narrowed.tags
         };
-        let selection = snapshot.select(tags);
-        let selection = select_by_tags(&snapshot, &selection, narrowed.per_series, state)?;
+        let (selection, selecting_ns) = ScanMetrics::timed(|| {
+            let selection = snapshot.select(tags);
+            select_by_tags(&snapshot, &selection, narrowed.per_series, state)
+        });
+        let selection = selection?;
         let (mut sources, mut columns) = (Vec::new(), Vec::new());
         let first_field = 1 + self.schema.tags.len();
         let all: Vec<usize> = (0..self.arrow.fields().len()).collect();
@@ -266,13 +271,8 @@ impl TableProvider for SeriesTable {
             limit,
         };
         let description = self.describe(&snapshot, &request, filters);
-        Ok(Arc::new(SeriesScan::new(
-            snapshot,
-            request,
-            schema,
-            sources,
-            description,
-        )?))
+        let scan = SeriesScan::new(snapshot, request, schema, sources, description)?;
+        Ok(Arc::new(scan.selected_in(selecting_ns)))
     }
 
     async fn insert_into(

@@ -4,7 +4,7 @@ use super::groups::{Groups, Members, Slots};
 use super::last::LastRows;
 use super::recipe::{From, Key, Recipe};
 use super::worker::{Taken, Worker};
-use crate::scan::{SeriesScan, counters, external};
+use crate::scan::{SeriesScan, counters, external, stages};
 use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -28,7 +28,7 @@ use futures::{StreamExt, TryStreamExt};
 use marigram_engine::{ReducePartition, ScanMetrics};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// An aggregate over a table's series.
 #[derive(Debug)]
@@ -38,8 +38,20 @@ pub struct SeriesAggregate {
     /// The same by DataFusion's operators, which can spill.
     other_way: Arc<dyn ExecutionPlan>,
     counts: Arc<ScanMetrics>,
+    spent: Arc<Spent>,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
+}
+
+/// Where the time went that the engine does not count, ns, over all threads.
+#[derive(Debug, Default)]
+struct Spent {
+    /// Until partitions could be read.
+    beginning: AtomicU64,
+    /// With partitions, the engine's time among it.
+    partitions: AtomicU64,
+    /// Until there was an answer.
+    finishing: AtomicU64,
 }
 
 impl SeriesAggregate {
@@ -56,9 +68,22 @@ impl SeriesAggregate {
             scan,
             other_way,
             counts: Arc::default(),
+            spent: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
             properties: Arc::new(properties),
         }
+    }
+}
+
+impl Spent {
+    /// The stages that are not the engine's, ns.
+    fn stages(&self, counts: &ScanMetrics, scan: &SeriesScan) -> [(&'static str, u64); 2] {
+        let load = |stage: &AtomicU64| stage.load(Ordering::Relaxed);
+        let engine = [&counts.planning_ns, &counts.reading_ns, &counts.merging_ns];
+        let engine: u64 = engine.into_iter().map(load).sum();
+        let reducing = load(&self.partitions).saturating_sub(engine) + load(&self.finishing);
+        let selecting = scan.selecting_ns() + load(&self.beginning);
+        [("time_selecting", selecting), ("time_reducing", reducing)]
     }
 }
 
@@ -98,6 +123,7 @@ struct Run {
     recipe: Arc<Recipe>,
     scan: Arc<SeriesScan>,
     counts: Arc<ScanMetrics>,
+    spent: Arc<Spent>,
     context: Arc<TaskContext>,
     stop: Arc<AtomicBool>,
     baseline: BaselineMetrics,
@@ -180,19 +206,22 @@ impl Run {
             groups,
             known,
             mut partitions,
-        } = blocking(move || run.begin()).await?;
+        } = blocking(move || timed(&run.spent.beginning, || run.begin())).await?;
         let last = partitions.pop();
         let started: Vec<SpawnedTask<Result<Taken>>> = partitions
             .into_iter()
             .map(|(partition, worker)| {
                 let run = self.clone();
-                SpawnedTask::spawn_blocking(move || run.read(partition, worker))
+                SpawnedTask::spawn_blocking(move || {
+                    timed(&run.spent.partitions, || run.read(partition, worker))
+                })
             })
             .collect();
         let run = self.clone();
         let mut taken = known;
         if let Some((partition, worker)) = last {
-            let read = blocking(move || run.read(partition, worker)).await?;
+            let read = move || timed(&run.spent.partitions, || run.read(partition, worker));
+            let read = blocking(read).await?;
             taken = match taken {
                 Some(mut known) => {
                     known.merge(read)?;
@@ -210,7 +239,7 @@ impl Run {
             taken.merge(other)?;
         }
         let run = self.clone();
-        blocking(move || run.finish(&groups, taken)).await
+        blocking(move || timed(&run.spent.finishing, || run.finish(&groups, taken))).await
     }
 
     /// The answer.
@@ -271,6 +300,13 @@ struct Begun {
     partitions: Vec<(ReducePartition, Worker)>,
 }
 
+/// Does some work, and adds how long it took, ns.
+fn timed<T>(spent: &AtomicU64, work: impl FnOnce() -> T) -> T {
+    let (done, took_ns) = ScanMetrics::timed(work);
+    spent.fetch_add(took_ns, Ordering::Relaxed);
+    done
+}
+
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -328,6 +364,7 @@ impl ExecutionPlan for SeriesAggregate {
             recipe: Arc::clone(&self.recipe),
             scan: Arc::clone(&self.scan),
             counts: Arc::clone(&self.counts),
+            spent: Arc::clone(&self.spent),
             context: Arc::clone(&context),
             stop: Arc::default(),
             baseline: BaselineMetrics::new(&self.metrics, partition),
@@ -356,7 +393,8 @@ impl ExecutionPlan for SeriesAggregate {
 
     fn metrics(&self) -> Option<MetricsSet> {
         let mut all = self.metrics.clone_inner();
-        for metric in counters(&self.counts).iter() {
+        let stages = stages(&self.counts, &self.spent.stages(&self.counts, &self.scan));
+        for metric in counters(&self.counts).iter().chain(stages.iter()) {
             all.push(Arc::clone(metric));
         }
         Some(all)

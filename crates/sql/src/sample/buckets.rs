@@ -79,13 +79,15 @@ fn is_word(fill: &Expr, word: &str) -> bool {
 struct Bucket<'a> {
     /// Name of the column of times.
     time: String,
-    /// Names that its table goes by.
+    /// What the SELECT calls its table.
     table: Option<String>,
     /// What answers the bucket.
     expr: Expr,
     is_aggregate: &'a dyn Fn(&str) -> bool,
     /// Aggregates that the walk is in.
     depth: usize,
+    /// Subqueries that the walk is in, whose columns are their own.
+    queries: usize,
     /// Aggregates that were seen.
     aggregates: usize,
     /// Columns that were seen outside of them.
@@ -124,8 +126,18 @@ impl Bucket<'_> {
 impl VisitorMut for Bucket<'_> {
     type Break = ();
 
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.is_call(expr) {
+        if self.queries == 0 && self.is_call(expr) {
             self.depth += 1;
             self.aggregates += 1;
         }
@@ -133,6 +145,9 @@ impl VisitorMut for Bucket<'_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if self.queries > 0 {
+            return ControlFlow::Continue(());
+        }
         if self.is_call(expr) {
             self.depth -= 1;
         } else if self.depth == 0 {
@@ -259,6 +274,7 @@ impl<'a> Buckets<'a> {
             expr: call(name, arguments),
             is_aggregate: self.is_aggregate,
             depth: 0,
+            queries: 0,
             aggregates: 0,
             columns: 0,
             put: 0,
