@@ -149,6 +149,16 @@ impl Merge {
     /// # Errors
     /// Damage or I/O errors of the pages that are touched, or no memory for them.
     pub(crate) fn next_rows(&mut self) -> Result<Option<SortedRows>> {
+        // The clock of merging stands still while pages are planned and read.
+        let before_ns = self.scope.spent_ns();
+        let (rows, took_ns) = ScanMetrics::timed(|| self.gather());
+        let others_ns = self.scope.spent_ns() - before_ns;
+        let own_ns = took_ns.saturating_sub(others_ns);
+        ScanMetrics::add(&self.scope.metrics.merging_ns, own_ns);
+        rows
+    }
+
+    fn gather(&mut self) -> Result<Option<SortedRows>> {
         loop {
             if let Some(rows) = self.assembler.ready() {
                 return Ok(Some(rows));

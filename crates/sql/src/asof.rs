@@ -11,7 +11,7 @@ mod rule;
 pub mod syntax;
 
 pub use exec::plan;
-pub use node::AsOfJoin;
+pub use node::{AsOfJoin, Match};
 pub use rule::AsOfJoining;
 
 use crate::error::SqlError;

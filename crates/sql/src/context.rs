@@ -9,6 +9,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::execution::{Execution, Shared};
 use crate::functions;
 use crate::gapfill::GapFilling;
+use crate::lateral::LateralLimits;
 use crate::memory::AccountedPool;
 use crate::planner::Planner;
 use crate::reduce::SeriesReduction;
@@ -215,8 +216,11 @@ impl Contexts {
     /// DataFusion's logical rules behind ours, which take out of a plan what has no value of its
     /// own, and find rollups.
     fn logical_rules(&self) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-        let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> =
-            vec![Arc::new(GapFilling), Arc::new(AsOfJoining)];
+        let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
+            Arc::new(GapFilling),
+            Arc::new(LateralLimits),
+            Arc::new(AsOfJoining),
+        ];
         if self.options.knows_series {
             let use_rollups = UseRollups::new(self.engine.clone(), self.shapes.clone());
             rules.push(Arc::new(use_rollups));

@@ -94,6 +94,23 @@ fn parse_short(text: &str) -> Option<Interval> {
     Some(interval)
 }
 
+/// A unit of QuestDB, whose case matters, as [`parse_interval`] takes it.
+pub fn questdb_unit(unit: &str) -> Option<&'static str> {
+    Some(match unit {
+        "n" => "ns",
+        "U" => "us",
+        "T" => "ms",
+        "s" => "s",
+        "m" => "m",
+        "h" => "h",
+        "d" => "d",
+        "w" => "w",
+        "M" => "mo",
+        "y" => "y",
+        _ => return None,
+    })
+}
+
 /// Reads a setting of a table: an interval without months, positive.
 ///
 /// # Errors

@@ -8,16 +8,16 @@ use crate::copy;
 use crate::ddl::{self, views};
 use crate::error::{SqlError, SqlResult};
 use crate::named;
+use crate::rewriting::{TellApart, rewrite};
+use crate::sample::syntax as sample;
 use crate::statement::{Command, Show};
 use crate::words::{name, target, words};
-use datafusion::sql::parser::{CopyToSource, DFParserBuilder, Statement};
-use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
+use datafusion::sql::parser::{CopyToSource, DFParserBuilder, ParserInput, Statement};
+use datafusion::sql::sqlparser::ast::VisitMut;
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
-use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 /// Deepest nesting of expressions that is accepted.
@@ -317,67 +317,14 @@ fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
     Ok(command)
 }
 
-/// Rewrites a statement, also one that is explained or copied.
-fn rewrite(
-    statement: &mut Statement,
-    how: &mut impl VisitorMut<Break = SqlError>,
-) -> SqlResult<()> {
-    let broken = match statement {
-        Statement::Statement(statement) => statement.visit(how),
-        Statement::Explain(explain) => return rewrite(&mut explain.statement, how),
-        Statement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(how),
-            CopyToSource::Relation(_) => return Ok(()),
-        },
-        _ => return Ok(()),
-    };
-    match broken {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
-    }
-}
-
-/// Gives a column that is selected twice another name the second time: DataFusion takes each name
-/// once, SQL as often as one likes.
-struct TellApart;
-
-impl VisitorMut for TellApart {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
-        if let ast::SetExpr::Select(select) = query.body.as_mut() {
-            let mut seen = HashMap::new();
-            for item in &mut select.projection {
-                let ast::SelectItem::UnnamedExpr(expr) = item else {
-                    continue;
-                };
-                let text = expr.to_string();
-                let count = seen
-                    .entry(text.clone())
-                    .and_modify(|count| *count += 1)
-                    .or_insert(0);
-                if *count > 0 {
-                    let name = match expr {
-                        ast::Expr::CompoundIdentifier(parts) => {
-                            parts.last().map_or(text, |part| part.value.clone())
-                        }
-                        _ => text,
-                    };
-                    let alias = ast::Ident::with_quote('"', format!("{name}_{count}"));
-                    *item = ast::SelectItem::ExprWithAlias {
-                        expr: expr.clone(),
-                        alias,
-                    };
-                }
-            }
-        }
-        ControlFlow::Continue(())
-    }
-}
-
 fn planned_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
     if let ["SHOW", "SERIES", ..] = leading {
         return show_series(sql);
+    }
+    if sample::may_sample(sql)
+        && let Some(tokens) = sample::marked(&tokenize(sql)?)?
+    {
+        return one_statement(tokens.into());
     }
     if asks_postgres(sql) {
         static POSTGRES: LazyLock<PostgresCompatibilityParser> =
@@ -391,8 +338,12 @@ fn planned_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
             )))));
         }
     }
+    one_statement(sql.into())
+}
+
+fn one_statement(input: ParserInput<'_>) -> SqlResult<Command> {
     let dialect = PostgreSqlDialect {};
-    let mut statements = DFParserBuilder::new(sql)
+    let mut statements = DFParserBuilder::new(input)
         .with_dialect(&dialect)
         .with_recursion_limit(RECURSION_LIMIT)
         .build()?

@@ -95,7 +95,7 @@ impl PlanCache {
     }
 
     /// Keeps the optimized plan of a statement. `plan` is what it was made of, with tables that
-    /// the optimized one may do without.
+    /// the optimized one may do without; that may read rollups in their place.
     ///
     /// # Errors
     /// DataFusion's, of plans that cannot be walked through.
@@ -106,8 +106,10 @@ impl PlanCache {
         plan: &LogicalPlan,
         optimized: &Arc<LogicalPlan>,
     ) -> Result<()> {
+        let mut tables = tables_of(plan)?;
+        tables.extend(tables_of(optimized)?);
         let optimized = Some(Arc::clone(optimized));
-        self.keep(database, sql, tables_of(plan)?, |kept| {
+        self.keep(database, sql, tables, |kept| {
             kept.plan = optimized;
         });
         Ok(())
@@ -155,12 +157,20 @@ impl PlanCache {
         }
         let of_database = statements.entry(database.to_owned()).or_default();
         let kept = of_database.entry(sql.to_owned()).or_default();
-        if kept.tables != tables {
-            // What is there was made for other schemas.
-            *kept = Kept {
-                tables,
-                ..Kept::default()
+        let is_other = |known: &Arc<TableSchema>| {
+            let same = |table: &&Arc<TableSchema>| {
+                known.name == table.name && known.database == table.database
             };
+            tables.iter().find(same).is_some_and(|table| table != known)
+        };
+        if kept.tables.iter().any(is_other) {
+            // What is there was made for other schemas.
+            *kept = Kept::default();
+        }
+        for table in tables {
+            if !kept.tables.contains(&table) {
+                kept.tables.push(table);
+            }
         }
         kept.used = self.uses.fetch_add(1, Ordering::Relaxed);
         set(kept);
@@ -168,7 +178,7 @@ impl PlanCache {
 
     /// Forgets all plans: there may be better ones now.
     pub fn clear(&self) {
-        self.plans.lock().clear();
+        self.statements.lock().clear();
     }
 
     /// How often plans were found.

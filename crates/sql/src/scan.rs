@@ -37,6 +37,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Of up to so many series, so many rows are read on the thread that polls the plan: in less time
 /// than it takes to hand them over.
@@ -66,6 +67,8 @@ pub struct SeriesScan {
     rows_max: u64,
     range: TimeRange,
     counts: Arc<ScanMetrics>,
+    /// Time in which the series were found, ns.
+    selecting_ns: u64,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
 }
@@ -104,6 +107,7 @@ impl SeriesScan {
             rows_max,
             range,
             counts: Arc::default(),
+            selecting_ns: 0,
             metrics: ExecutionPlanMetricsSet::new(),
             properties: properties(&schema, 1, None),
             schema,
@@ -120,6 +124,12 @@ impl SeriesScan {
         let by_time = by_time.filter(|_| is_ordered);
         scan.properties = properties(&scan.schema, scan.request.partitions, by_time);
         Ok(scan)
+    }
+
+    /// The same scan, of which finding the series took so long, ns.
+    pub fn selected_in(mut self, selecting_ns: u64) -> Self {
+        self.selecting_ns = selecting_ns;
+        self
     }
 
     /// Begins the engine's scan: its parts by our partitions.
@@ -150,6 +160,7 @@ impl SeriesScan {
             rows_max: self.rows_max,
             range: self.range,
             counts: Arc::clone(&self.counts),
+            selecting_ns: self.selecting_ns,
             metrics: ExecutionPlanMetricsSet::new(),
             properties: properties(&self.schema, self.request.partitions, None),
         }
@@ -191,6 +202,11 @@ impl SeriesScan {
     /// Times between which rows may be.
     pub fn range(&self) -> TimeRange {
         self.range
+    }
+
+    /// Time in which the series were found, ns.
+    pub fn selecting_ns(&self) -> u64 {
+        self.selecting_ns
     }
 
     /// What EXPLAIN says.
@@ -251,6 +267,22 @@ pub fn counters(counts: &ScanMetrics) -> MetricsSet {
     for (name, count) in counts {
         let count = usize::try_from(count.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
         MetricBuilder::new(&shown).global_counter(name).add(count);
+    }
+    shown.clone_inner()
+}
+
+/// Where the time went, as EXPLAIN ANALYZE shows it: stages beside those that a scan knows.
+pub fn stages(counts: &ScanMetrics, others: &[(&'static str, u64)]) -> MetricsSet {
+    let shown = ExecutionPlanMetricsSet::new();
+    let load = |stage: &AtomicU64| stage.load(Ordering::Relaxed);
+    let known = [
+        ("time_planning", load(&counts.planning_ns)),
+        ("time_reading", load(&counts.reading_ns)),
+        ("time_merging", load(&counts.merging_ns)),
+    ];
+    for (name, ns) in others.iter().chain(&known) {
+        let time = MetricBuilder::new(&shown).subset_time(*name, 0);
+        time.add_duration(Duration::from_nanos(*ns));
     }
     shown.clone_inner()
 }
@@ -326,7 +358,8 @@ impl ExecutionPlan for SeriesScan {
 
     fn metrics(&self) -> Option<MetricsSet> {
         let mut all = self.metrics.clone_inner();
-        for metric in counters(&self.counts).iter() {
+        let stages = stages(&self.counts, &[("time_selecting", self.selecting_ns)]);
+        for metric in counters(&self.counts).iter().chain(stages.iter()) {
             all.push(Arc::clone(metric));
         }
         Some(all)

@@ -10,7 +10,7 @@ use crate::prepared::PreparedStatement;
 use crate::rollup::{self, Refresher, RollupStatus};
 use crate::statement::{Command, CopyFrom, Show, Target};
 use crate::workers::{Outlet, Workers};
-use crate::{SqlOptions, definition, delete, parse, session, show, storage};
+use crate::{SqlOptions, definition, delete, parse, session, shorthand, show, storage};
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::UInt64Type;
 use arrow::record_batch::RecordBatch;
@@ -410,6 +410,7 @@ impl Inner {
             ));
         }
         self.read_views().await?;
+        shorthand::expand(&self.engine, session, state, &mut statement)?;
         state
             .statement_to_plan(statement)
             .await

@@ -22,7 +22,9 @@ use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use marigram_engine::{Engine, ScanRequest, SeriesSelection, TableSnapshot, TagFilter};
+use marigram_engine::{
+    Engine, ScanMetrics, ScanRequest, SeriesSelection, TableSnapshot, TagFilter,
+};
 use marigram_model::{SeriesId, TableSchema, TimeRange};
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
@@ -255,8 +257,11 @@ impl TableProvider for SeriesTable {
         } else {
             &narrowed.tags
         };
-        let selection = snapshot.select(tags);
-        let selection = select_by_tags(&snapshot, &selection, narrowed.per_series, state)?;
+        let (selection, selecting_ns) = ScanMetrics::timed(|| {
+            let selection = snapshot.select(tags);
+            select_by_tags(&snapshot, &selection, narrowed.per_series, state)
+        });
+        let selection = selection?;
         let (mut sources, mut columns) = (Vec::new(), Vec::new());
         let first_field = 1 + self.schema.tags.len();
         let all: Vec<usize> = (0..self.arrow.fields().len()).collect();
@@ -287,14 +292,15 @@ impl TableProvider for SeriesTable {
         let description = self.describe(&snapshot, &request, filters);
         let partition_rows = state.config().get_extension::<PartitionRows>();
         let partition_rows = partition_rows.map_or(1, |rows| rows.0);
-        Ok(Arc::new(SeriesScan::new(
+        let scan = SeriesScan::new(
             snapshot,
             request,
             schema,
             sources,
             description,
             partition_rows,
-        )?))
+        )?;
+        Ok(Arc::new(scan.selected_in(selecting_ns)))
     }
 
     async fn insert_into(

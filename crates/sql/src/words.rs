@@ -52,25 +52,24 @@ pub fn target(parser: &mut Parser<'_>) -> SqlResult<Target> {
     let written = parser.parse_object_name(false)?;
     let parts: Option<Vec<String>> = written.0.iter().map(|p| p.as_ident().map(fold)).collect();
     let parts = parts.unwrap_or_default();
-    match parts.as_slice() {
-        [table] => Ok(Target {
-            database: None,
-            table: table.clone(),
-        }),
-        [schema, table] if schema == "public" => Ok(Target {
-            database: None,
-            table: table.clone(),
-        }),
-        [database, table] => Ok(Target {
-            database: Some(database.clone()),
-            table: table.clone(),
-        }),
-        [database, schema, table] if schema == "public" => Ok(Target {
-            database: Some(database.clone()),
-            table: table.clone(),
-        }),
-        _ => Err(SqlError::syntax(format!(
+    target_of(&parts).ok_or_else(|| {
+        SqlError::syntax(format!(
             "'{written}' names no table; write table, database.table or database.public.table"
-        ))),
-    }
+        ))
+    })
+}
+
+/// The table that the parts of a name mean.
+pub fn target_of(parts: &[String]) -> Option<Target> {
+    let (database, table) = match parts {
+        [table] => (None, table),
+        [schema, table] if schema == "public" => (None, table),
+        [database, table] => (Some(database), table),
+        [database, schema, table] if schema == "public" => (Some(database), table),
+        _ => return None,
+    };
+    Some(Target {
+        database: database.cloned(),
+        table: table.clone(),
+    })
 }

@@ -220,7 +220,7 @@ impl Apart {
         if uncut {
             asked.extend(spans.map(RowSpan::from));
         } else {
-            let all = page_read::times(&segment, self.group, page, &self.scope.metrics)?;
+            let all = self.times(&segment, page)?;
             asked.extend(
                 cut(spans, &all, self.scope.range, &tombstones)
                     .into_iter()
@@ -233,6 +233,11 @@ impl Apart {
         }
         self.asked = asked;
         Ok(())
+    }
+
+    fn times(&self, segment: &Segment, page: &PagePlan) -> Result<ScalarBuffer<i64>> {
+        let scope = &self.scope;
+        scope.reading(|| page_read::times(segment, self.group, page, &scope.metrics))
     }
 
     fn show_spans<R: Reducer>(
@@ -264,8 +269,7 @@ impl Apart {
             return Ok(());
         }
         if need == Need::Rows && times.is_none() {
-            let all = page_read::times(segment, self.group, page, &self.scope.metrics)?;
-            times = Some(all);
+            times = Some(self.times(segment, page)?);
         }
         let place = (page.page, page.offset);
         let columns = page_read::columns(segment, self.group, place, rows, &self.scope)?;

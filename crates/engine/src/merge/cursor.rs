@@ -141,7 +141,8 @@ impl Cursor {
     }
 
     fn load_page(&mut self, segment: &Segment, plan: &PagePlan, scope: &Scope) -> Result<()> {
-        let times = page_read::times(segment, self.group, plan, &scope.metrics)?;
+        let times =
+            scope.reading(|| page_read::times(segment, self.group, plan, &scope.metrics))?;
         let spans = self.spans[plan.spans.clone()].iter().copied();
         let within = scope.range.covers(plan.range);
         let tombstones: Vec<_> = self

@@ -1,6 +1,7 @@
 //! Counters of what a scan did, for `EXPLAIN ANALYZE` and tests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// What a scan did; shared by its partitions and readable while it runs.
 #[derive(Debug, Default)]
@@ -27,12 +28,31 @@ pub struct ScanMetrics {
     pub rows_merged: AtomicU64,
     /// Rows given to the reader.
     pub rows_returned: AtomicU64,
+    /// Time in which it was planned which pages to read and which not, ns. This and the times below are
+    /// added up over the threads that took part.
+    pub planning_ns: AtomicU64,
+    /// Time in which pages were read and decoded, ns.
+    pub reading_ns: AtomicU64,
+    /// Time in which rows of several sources were compared and merged, ns.
+    pub merging_ns: AtomicU64,
 }
 
 impl ScanMetrics {
     pub(crate) fn add(counter: &AtomicU64, count: u64) {
         // Counters are read for display alone: no order with other memory is needed.
         counter.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Does some work; gives how long it took too, ns.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long something took is shown and decides nothing"
+    )]
+    pub fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
+        let started = Instant::now();
+        let done = work();
+        let took_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        (done, took_ns)
     }
 
     pub(super) fn add_merged(&self, rows: u64) {

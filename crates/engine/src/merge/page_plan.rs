@@ -69,6 +69,15 @@ pub(super) fn plan(
     source: (u32, Space),
     scope: &Scope,
 ) -> Result<GroupPlan> {
+    scope.planning(|| planned(segment, group, source, scope))
+}
+
+fn planned(
+    segment: &Segment,
+    group: usize,
+    source: (u32, Space),
+    scope: &Scope,
+) -> Result<GroupPlan> {
     let directory = segment.directory(group)?;
     let times = segment.pages(group, ColumnId::TIME)?.unwrap_or_default();
     let mut plan = GroupPlan::default();

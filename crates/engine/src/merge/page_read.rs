@@ -66,5 +66,5 @@ pub(super) fn columns(
         }
         Ok(Some(array))
     };
-    scope.columns.iter().map(read).collect()
+    scope.reading(|| scope.columns.iter().map(read).collect())
 }

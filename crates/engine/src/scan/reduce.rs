@@ -138,7 +138,11 @@ impl ReducePartition {
     }
 
     fn sort(&self, sources: Vec<Source>, options: MergeOptions) -> Result<State> {
-        let shared = series_that_share_rows(&sources, &self.series, options.range, &self.metrics)?;
+        let (series, metrics) = (&self.series, &self.metrics);
+        let (shared, took_ns) =
+            ScanMetrics::timed(|| series_that_share_rows(&sources, series, options.range, metrics));
+        ScanMetrics::add(&metrics.merging_ns, took_ns);
+        let shared = shared?;
         if shared.is_empty() {
             return Ok(State::Apart(Box::new(Apart::new(sources, options)), None));
         }

@@ -4,7 +4,7 @@ use super::groups::{Groups, Members, Slots};
 use super::last::{self, LastRows};
 use super::recipe::{From, Key, Recipe};
 use super::worker::{Taken, Worker};
-use crate::scan::{SeriesScan, counters, external};
+use crate::scan::{SeriesScan, counters, external, stages};
 use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -28,7 +28,7 @@ use futures::{StreamExt, TryStreamExt};
 use marigram_engine::{ReducePartition, ScanMetrics};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// To hand work to another thread and to be woken again takes some 50 µs, as long as to read a few
 /// pages. Up to so many series, steps, pages and slots, work is done on the thread that polls the
@@ -46,8 +46,20 @@ pub struct SeriesAggregate {
     /// The same by DataFusion's operators, which can spill.
     other_way: Arc<dyn ExecutionPlan>,
     counts: Arc<ScanMetrics>,
+    spent: Arc<Spent>,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
+}
+
+/// Where the time went that the engine does not count, ns, over all threads.
+#[derive(Debug, Default)]
+struct Spent {
+    /// Until partitions could be read.
+    beginning: AtomicU64,
+    /// With partitions, the engine's time among it.
+    partitions: AtomicU64,
+    /// Until there was an answer.
+    finishing: AtomicU64,
 }
 
 impl SeriesAggregate {
@@ -64,9 +76,22 @@ impl SeriesAggregate {
             scan,
             other_way,
             counts: Arc::default(),
+            spent: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
             properties: Arc::new(properties),
         }
+    }
+}
+
+impl Spent {
+    /// The stages that are not the engine's, ns.
+    fn stages(&self, counts: &ScanMetrics, scan: &SeriesScan) -> [(&'static str, u64); 2] {
+        let load = |stage: &AtomicU64| stage.load(Ordering::Relaxed);
+        let engine = [&counts.planning_ns, &counts.reading_ns, &counts.merging_ns];
+        let engine: u64 = engine.into_iter().map(load).sum();
+        let reducing = load(&self.partitions).saturating_sub(engine) + load(&self.finishing);
+        let selecting = scan.selecting_ns() + load(&self.beginning);
+        [("time_selecting", selecting), ("time_reducing", reducing)]
     }
 }
 
@@ -109,6 +134,7 @@ struct Run {
     recipe: Arc<Recipe>,
     scan: Arc<SeriesScan>,
     counts: Arc<ScanMetrics>,
+    spent: Arc<Spent>,
     context: Arc<TaskContext>,
     stop: Arc<AtomicBool>,
     baseline: BaselineMetrics,
@@ -227,10 +253,11 @@ impl Run {
     async fn all(self) -> Result<Vec<RecordBatch>> {
         let _stop = StopOnDrop(Arc::clone(&self.stop));
         let run = self.clone();
+        let begin = move || timed(&run.spent.beginning, || run.begin());
         let begun = if self.begins_quickly() {
-            run.begin()?
+            begin()?
         } else {
-            blocking(move || run.begin()).await?
+            blocking(begin).await?
         };
         let (groups, known, partitions) = match begun {
             Begun::Answered(answer) => return Ok(self.cut(&answer)),
@@ -240,19 +267,22 @@ impl Run {
                 partitions,
             } => (groups, known, partitions),
         };
-        let (mut taken, mut partitions) = self.read_short(partitions, known)?;
+        let short = || self.read_short(partitions, known);
+        let (mut taken, mut partitions) = timed(&self.spent.partitions, short)?;
         let last = partitions.pop();
         let started: Vec<SpawnedTask<Result<Taken>>> = partitions
             .into_iter()
             .map(|(partition, worker)| {
                 let run = self.clone();
-                SpawnedTask::spawn_blocking(move || run.read(partition, worker))
+                SpawnedTask::spawn_blocking(move || {
+                    timed(&run.spent.partitions, || run.read(partition, worker))
+                })
             })
             .collect();
         let run = self.clone();
         if let Some((partition, worker)) = last {
-            let read = blocking(move || run.read(partition, worker)).await?;
-            taken = Some(joined_taken(taken, read)?);
+            let read = move || timed(&run.spent.partitions, || run.read(partition, worker));
+            taken = Some(joined_taken(taken, blocking(read).await?)?);
         }
         for task in started {
             let other = task.join().await.map_err(joined)??;
@@ -263,10 +293,10 @@ impl Run {
             None => self.taken(Slots::Groups { count: 1 })?,
         };
         if taken.present.len() <= INLINE_SLOTS_MAX {
-            return self.finish(&groups, taken);
+            return timed(&self.spent.finishing, || self.finish(&groups, taken));
         }
         let run = self.clone();
-        blocking(move || run.finish(&groups, taken)).await
+        blocking(move || timed(&run.spent.finishing, || run.finish(&groups, taken))).await
     }
 
     /// The answer.
@@ -347,6 +377,13 @@ enum Begun {
     },
 }
 
+/// Does some work, and adds how long it took, ns.
+fn timed<T>(spent: &AtomicU64, work: impl FnOnce() -> T) -> T {
+    let (done, took_ns) = ScanMetrics::timed(work);
+    spent.fetch_add(took_ns, Ordering::Relaxed);
+    done
+}
+
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -404,6 +441,7 @@ impl ExecutionPlan for SeriesAggregate {
             recipe: Arc::clone(&self.recipe),
             scan: Arc::clone(&self.scan),
             counts: Arc::clone(&self.counts),
+            spent: Arc::clone(&self.spent),
             context: Arc::clone(&context),
             stop: Arc::default(),
             baseline: BaselineMetrics::new(&self.metrics, partition),
@@ -432,7 +470,8 @@ impl ExecutionPlan for SeriesAggregate {
 
     fn metrics(&self) -> Option<MetricsSet> {
         let mut all = self.metrics.clone_inner();
-        for metric in counters(&self.counts).iter() {
+        let stages = stages(&self.counts, &self.spent.stages(&self.counts, &self.scan));
+        for metric in counters(&self.counts).iter().chain(stages.iter()) {
             all.push(Arc::clone(metric));
         }
         Some(all)

@@ -180,6 +180,13 @@ fn explain_analyze_tells_what_was_read_and_what_not() {
         let known = db.rows("EXPLAIN ANALYZE SELECT sum(x) FROM t").await;
         assert!(metric(&known[0][1], "pages_answered") > 0.0, "{known:?}");
         assert!(metric(&known[0][1], "bytes_read") < 1.0, "{known:?}");
+        for stage in ["selecting", "planning", "reading", "merging", "reducing"] {
+            let shown = format!("time_{stage}=");
+            assert!(known[0][1].contains(&shown), "{stage} of {known:?}");
+            let scan = db.rows("EXPLAIN ANALYZE SELECT x FROM t").await;
+            let is_there = stage != "reducing";
+            assert_eq!(scan[0][1].contains(&shown), is_there, "{stage} of {scan:?}");
+        }
         let all = db.rows("EXPLAIN ANALYZE SELECT median(x) FROM t").await;
         let all = &all[0][1];
         assert_eq!(
