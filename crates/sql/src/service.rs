@@ -18,8 +18,9 @@ use async_trait::async_trait;
 use datafusion::catalog::Session as Planning;
 use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::{DefaultTableSource, ViewTable};
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, WriteOp};
+use datafusion::logical_expr::{DdlStatement, DmlStatement, LogicalPlan, WriteOp};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
@@ -31,11 +32,13 @@ use marigram_service::{
 use std::fmt;
 use std::panic::catch_unwind;
 use std::sync::Arc;
-use views::Creation;
+use views::{Creation, Handle, Keeper};
 
 /// Answers SQL over an engine. Cheap to clone.
 #[derive(Clone)]
 pub struct SqlService {
+    /// Goes with the last clone, before that lets go of the rest.
+    _handle: Arc<Handle>,
     inner: Arc<Inner>,
 }
 
@@ -87,10 +90,15 @@ impl SqlService {
             plans: PlanCache::default(),
             workers,
         });
+        let keeper = Arc::new(Keeper::default());
         if inner.options.refreshes_views {
-            inner.workers.keep(views::keep(Arc::downgrade(&inner)));
+            let (service, keeper) = (Arc::downgrade(&inner), Arc::clone(&keeper));
+            inner.workers.keep(views::keep(service, keeper));
         }
-        Ok(Self { inner })
+        Ok(Self {
+            _handle: Arc::new(Handle(keeper)),
+            inner,
+        })
     }
 
     /// Figures of the materialized views of all databases.
@@ -471,6 +479,11 @@ impl Inner {
     fn kind(&self, plan: &LogicalPlan) -> SqlResult<Kind> {
         let kind = match plan {
             LogicalPlan::Dml(dml) => match &dml.op {
+                WriteOp::Insert(_) | WriteOp::Delete if is_view(dml) => {
+                    let name = dml.table_name.table();
+                    let message = format!("'{name}' is a view: its rows come from its query alone");
+                    return Err(SqlError::named("42809", name, message));
+                }
                 WriteOp::Insert(_) => Kind::Insert,
                 WriteOp::Delete => Kind::Delete,
                 WriteOp::Update => {
@@ -547,7 +560,8 @@ impl Inner {
         let database = copy.target.database.as_ref().unwrap_or(&session.database);
         let table = self.engine.table(database, &copy.target.table)?;
         let rows = copy::run_from(copy, &self.engine, &self.options, state, table).await?;
-        out.done(format!("COPY {rows}"), rows).await
+        out.done(format!("COPY {rows}"), rows);
+        Ok(())
     }
 
     async fn copy_to_tsfile(
@@ -566,7 +580,8 @@ impl Inner {
             file.write(&batch?)?;
         }
         let rows = file.finish()?;
-        out.done(format!("COPY {rows}"), rows).await
+        out.done(format!("COPY {rows}"), rows);
+        Ok(())
     }
 
     /// The plan of a query that stands inside another statement.
@@ -618,7 +633,8 @@ impl Inner {
                 } else {
                     "COPY"
                 };
-                out.done(format!("{verb} {rows}"), rows).await
+                out.done(format!("{verb} {rows}"), rows);
+                Ok(())
             }
             Kind::Delete => {
                 let LogicalPlan::Dml(dml) = &plan else {
@@ -630,16 +646,24 @@ impl Inner {
                 deleted
                     .await
                     .map_err(|error| ServiceError::Internal(format!("DELETE failed: {error}")))??;
-                out.done("DELETE 0".to_owned(), 0).await
+                out.done("DELETE 0".to_owned(), 0);
+                Ok(())
             }
             Kind::ExternalTable => {
                 SessionContext::new_with_state(state)
                     .execute_logical_plan(plan)
                     .await?;
-                out.done("CREATE EXTERNAL TABLE".to_owned(), 0).await
+                out.done("CREATE EXTERNAL TABLE".to_owned(), 0);
+                Ok(())
             }
         }
     }
+}
+
+/// Whether a statement would change a view.
+fn is_view(dml: &DmlStatement) -> bool {
+    let source = dml.target.downcast_ref::<DefaultTableSource>();
+    source.is_some_and(|source| source.table_provider.is::<ViewTable>())
 }
 
 /// Carries out an optimized plan and tells its rows.

@@ -1,14 +1,17 @@
 //! The threads on which statements run, and the way of their answers to the caller.
 //!
 //! Invariant: whoever waits for an answer needs no runtime of its own, and by dropping the answer
-//! stops the statement.
+//! stops the statement. Who has seen an answer's end holds the database alone: the statement lets go
+//! of it before it tells that it is done.
 
 use crate::error::{SqlError, SqlResult};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use futures::{FutureExt, Stream, StreamExt, pin_mut};
 use marigram_service::{Answer, RowStream, ServiceError};
+use parking_lot::Mutex;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
@@ -49,6 +52,8 @@ enum Message {
 #[derive(Clone)]
 pub struct Outlet {
     sender: mpsc::Sender<Message>,
+    /// What is told in the place of the end, when the statement holds nothing any more.
+    last: Arc<Mutex<Option<Message>>>,
 }
 
 impl Outlet {
@@ -76,24 +81,28 @@ impl Outlet {
             more = next.is_some();
             second = next;
         }
-        self.send(Message::Rows {
+        let begun = Message::Rows {
             schema,
             first,
             more,
-        })
-        .await?;
+        };
+        if !more {
+            *self.last.lock() = Some(begun);
+            return Ok(());
+        }
+        self.send(begun).await?;
         if let Some(batch) = second {
             self.send(Message::Batch(batch?)).await?;
         }
-        while more && let Some(batch) = batches.next().await {
+        while let Some(batch) = batches.next().await {
             self.send(Message::Batch(batch?)).await?;
         }
         Ok(())
     }
 
     /// The statement is done, and has no rows.
-    pub async fn done(&self, tag: String, rows: u64) -> SqlResult<()> {
-        self.send(Message::Done { tag, rows }).await
+    pub fn done(&self, tag: String, rows: u64) {
+        *self.last.lock() = Some(Message::Done { tag, rows });
     }
 
     async fn send(&self, message: Message) -> SqlResult<()> {
@@ -197,11 +206,13 @@ impl Workers {
         let (sender, mut receiver) = mpsc::channel(MESSAGES_MAX);
         let statement = sql.to_owned();
         let task = self.runtime().spawn(async move {
+            let told = Arc::default();
             let outlet = Outlet {
                 sender: sender.clone(),
+                last: Arc::clone(&told),
             };
             let last = match within(timeout, work(outlet)).await {
-                Ok(()) => Message::End,
+                Ok(()) => told.lock().take().unwrap_or(Message::End),
                 Err(error) => Message::Failed(error.into_service(&statement)),
             };
             // Nobody waits for it where sending fails.

@@ -8,6 +8,7 @@ use arrow::record_batch::RecordBatch;
 use marigram_engine::{EngineError, TableChange};
 use marigram_model::{Rollup, TableSchema};
 use marigram_service::Session;
+use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -210,19 +211,86 @@ fn set(options: &ViewOptions, rollup: &Rollup) -> Rollup {
     }
 }
 
-/// Keeps views up to date until the service is gone. It is held for one step at a time, so that
-/// whoever closes it does not wait for a long refresh.
-pub(super) async fn keep(service: Weak<Inner>) {
+/// Who keeps views up to date. It holds the service for one step at a time, and whoever drops the
+/// service waits for that step: the data directory is free afterwards.
+#[derive(Default)]
+pub(super) struct Keeper {
+    state: Mutex<Keeping>,
+    idle: Condvar,
+}
+
+#[derive(Default)]
+struct Keeping {
+    stops: bool,
+    holds: bool,
+}
+
+/// The right to hold the service.
+struct Held(Arc<Keeper>);
+
+impl Keeper {
+    /// The right to hold the service, until it is dropped; `None` where that is to go.
+    fn hold(self: &Arc<Self>) -> Option<Held> {
+        let mut state = self.state.lock();
+        if state.stops {
+            return None;
+        }
+        state.holds = true;
+        drop(state);
+        Some(Held(Arc::clone(self)))
+    }
+
+    /// Takes the right away, and waits for who has it.
+    fn stop(&self) {
+        let mut state = self.state.lock();
+        state.stops = true;
+        while state.holds {
+            self.idle.wait(&mut state);
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.state.lock().holds = false;
+        self.0.idle.notify_all();
+    }
+}
+
+/// What the clones of a service share beside the service itself.
+pub(super) struct Handle(pub(super) Arc<Keeper>);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Keeps views up to date until the service is gone.
+pub(super) async fn keep(service: Weak<Inner>, keeper: Arc<Keeper>) {
     loop {
         tokio::time::sleep(TICK).await;
-        let Some(inner) = service.upgrade() else {
-            return;
+        let due = {
+            let Some(_held) = keeper.hold() else {
+                return;
+            };
+            let Some(inner) = service.upgrade() else {
+                return;
+            };
+            inner.refresher.due()
         };
-        let due = inner.refresher.due();
-        drop(inner);
         for table in due {
-            while let Some(inner) = service.upgrade() {
-                match inner.step(&table).await {
+            loop {
+                let Some(held) = keeper.hold() else {
+                    return;
+                };
+                let Some(inner) = service.upgrade() else {
+                    return;
+                };
+                let done = inner.step(&table).await;
+                drop(inner);
+                drop(held);
+                match done {
                     Ok(true) => {}
                     Ok(false) => break,
                     Err(error) => {

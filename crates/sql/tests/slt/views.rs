@@ -255,6 +255,38 @@ fn a_view_outlives_the_rows_of_its_table() {
     });
 }
 
+/// What refreshes views, and what told the last answer, hold the directory no longer than those who
+/// asked.
+#[test]
+fn a_database_can_be_opened_again_as_soon_as_it_is_dropped() {
+    use marigram_engine::{Engine, EngineOptions};
+    use marigram_env::Env;
+    use marigram_sql::{SqlOptions, SqlService};
+    let dir = tempfile::tempdir().expect("a directory");
+    for round in 0..60 {
+        let data = dir.path().join("data");
+        let engine = Engine::open(Env::real(), &data, EngineOptions::default());
+        let engine = engine.unwrap_or_else(|error| panic!("round {round}: {error}"));
+        let sql = SqlService::new(engine, SqlOptions::default()).expect("a service");
+        block_on(async {
+            let mut session = sql.session(None, "tester").await.expect("a session");
+            for statement in [
+                "CREATE TABLE IF NOT EXISTS t (time TIMESTAMP, x BIGINT)",
+                "SELECT count(*) FROM t",
+            ] {
+                match sql
+                    .execute(&mut session, statement)
+                    .await
+                    .expect("an answer")
+                {
+                    Answer::Done { .. } => {}
+                    Answer::Rows(mut rows) => while rows.batches.next().await.is_some() {},
+                }
+            }
+        });
+    }
+}
+
 #[test]
 fn views_are_refreshed_in_the_background_and_found_again_after_a_restart() {
     use marigram_engine::{Engine, EngineOptions};
@@ -306,8 +338,8 @@ fn views_are_refreshed_in_the_background_and_found_again_after_a_restart() {
         while through().await.1 != "0s" {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
+        // Whoever drops the last handle, after the last row of an answer, has let go of the directory.
         drop(sql);
-        engine.close().expect("it closes");
         drop(engine);
         let (_engine, sql) = open();
         let rows = run(&sql, "SELECT mean FROM v ORDER BY b").await;
