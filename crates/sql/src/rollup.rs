@@ -16,6 +16,8 @@ mod rule;
 mod shape;
 mod shapes;
 mod shown;
+#[cfg(test)]
+mod testing;
 mod times;
 
 pub use partials::Partials;

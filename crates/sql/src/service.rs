@@ -1,34 +1,26 @@
 //! [`SqlService`]: statements from parse to answer.
 
+mod planned;
 mod views;
 
 use crate::context::Contexts;
-use crate::copy::{self, CopyToTsFile, FileUse};
-use crate::error::{SqlError, SqlResult, nearest};
-use crate::plan_cache::{PlanCache, PlanCacheUse, may_be_kept};
+use crate::error::{SqlError, SqlResult};
+use crate::plan_cache::{PlanCache, PlanCacheUse};
 use crate::prepared::PreparedStatement;
 use crate::rollup::{self, Refresher, RollupStatus};
-use crate::statement::{Command, CopyFrom, Show, Target};
+use crate::statement::{Command, Show, Target};
 use crate::workers::{Outlet, Workers};
-use crate::{SqlOptions, definition, delete, parse, session, shorthand, show, storage};
-use arrow::array::{ArrayRef, AsArray};
-use arrow::datatypes::UInt64Type;
+use crate::{SqlOptions, definition, parse, session, show, storage};
+use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
-use datafusion::catalog::Session as Planning;
-use datafusion::common::DataFusionError;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::datasource::{DefaultTableSource, ViewTable};
-use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{DdlStatement, DmlStatement, LogicalPlan, WriteOp};
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use marigram_engine::{Engine, TableCompaction};
 use marigram_service::{
     Answer, DEFAULT_DATABASE, Prepared, Query, Result, RowStream, ServiceError, Session,
 };
+use planned::{Kind, rows};
 use std::fmt;
 use std::panic::catch_unwind;
 use std::sync::Arc;
@@ -61,15 +53,6 @@ impl fmt::Debug for SqlService {
 
 /// Longest statement that is parsed on the thread of who asks, bytes.
 const PARSE_INLINE_BYTES_MAX: usize = 4 << 10;
-
-/// How a planned statement is carried out.
-enum Kind {
-    Rows,
-    Insert,
-    Delete,
-    Copy,
-    ExternalTable,
-}
 
 impl SqlService {
     /// A service over an open engine.
@@ -395,287 +378,6 @@ impl Inner {
             other => Err(ServiceError::Internal(format!("{other:?} changes nothing")).into()),
         }
     }
-
-    async fn plan(
-        &self,
-        state: &SessionState,
-        session: &Session,
-        mut statement: Statement,
-    ) -> SqlResult<LogicalPlan> {
-        if CopyToTsFile::of(&statement, &self.options)?.is_some() {
-            return Err(SqlError::unsupported(
-                "COPY to a TsFile is not supported here; send it as a statement of its own",
-            ));
-        }
-        if let Statement::CopyTo(to) = &mut statement {
-            let place = copy::resolve(&self.options, &to.target, FileUse::Write)?;
-            to.target = place.to_string_lossy().into_owned();
-        } else if parse::touches_files(&statement) && !self.options.allow_files {
-            return Err(SqlError::invalid(
-                "42501",
-                "a server does not read or write files of its machine; use COPY … FROM STDIN, \
-                 COPY … TO STDOUT, or marigram import and export",
-            ));
-        }
-        self.read_views().await?;
-        shorthand::expand(&self.engine, session, state, &mut statement)?;
-        state
-            .statement_to_plan(statement)
-            .await
-            .map_err(|error| self.plan_error(session, error))
-    }
-
-    /// An error of planning, with the table or database that does not exist named.
-    fn plan_error(&self, session: &Session, error: DataFusionError) -> SqlError {
-        let DataFusionError::Plan(message) = error.find_root() else {
-            return error.into();
-        };
-        let Some(name) = message
-            .strip_prefix("table '")
-            .and_then(|m| m.strip_suffix("' not found"))
-        else {
-            return error.into();
-        };
-        let parts: Vec<&str> = name.splitn(3, '.').collect();
-        let [database, schema, table] = parts.as_slice() else {
-            return error.into();
-        };
-        let other = ![
-            "public",
-            parse::SERIES_SCHEMA,
-            "pg_catalog",
-            "information_schema",
-        ]
-        .contains(schema);
-        let database = if other { schema } else { database };
-        let Ok(tables) = self.engine.tables(database) else {
-            let databases = self.engine.databases();
-            return SqlError::unknown(
-                "3D000",
-                "database",
-                database,
-                databases.iter().map(String::as_str),
-            );
-        };
-        let names = tables.iter().map(|table| table.name.as_str());
-        if nearest(table, names.clone()).is_none() && *database == session.database {
-            let elsewhere = self
-                .engine
-                .databases()
-                .into_iter()
-                .find(|database| self.engine.table(database, table).is_ok());
-            if let Some(elsewhere) = elsewhere {
-                let message = format!(
-                    "table '{table}' does not exist in database '{database}'; did you mean \
-                     '{elsewhere}.{table}'?"
-                );
-                return SqlError::named("42P01", table, message);
-            }
-        }
-        SqlError::unknown("42P01", "table", table, names)
-    }
-
-    /// How a plan is carried out; refuses what may not be.
-    fn kind(&self, plan: &LogicalPlan) -> SqlResult<Kind> {
-        let kind = match plan {
-            LogicalPlan::Dml(dml) => match &dml.op {
-                WriteOp::Insert(_) | WriteOp::Delete if is_view(dml) => {
-                    let name = dml.table_name.table();
-                    let message = format!("'{name}' is a view: its rows come from its query alone");
-                    return Err(SqlError::named("42809", name, message));
-                }
-                WriteOp::Insert(_) => Kind::Insert,
-                WriteOp::Delete => Kind::Delete,
-                WriteOp::Update => {
-                    return Err(SqlError::unsupported(
-                        "UPDATE is not supported; INSERT the row again, with the fields that change",
-                    ));
-                }
-                other => return Err(SqlError::unsupported(format!("{other} is not supported"))),
-            },
-            LogicalPlan::Copy(_) if self.options.allow_files || self.options.copy_dir.is_some() => {
-                Kind::Copy
-            }
-            LogicalPlan::Ddl(DdlStatement::CreateExternalTable(_)) if self.options.allow_files => {
-                Kind::ExternalTable
-            }
-            _ => Kind::Rows,
-        };
-        let nested = !matches!(
-            kind,
-            Kind::Insert | Kind::Delete | Kind::Copy | Kind::ExternalTable
-        );
-        plan.apply_with_subqueries(|node| {
-            let refused = match node {
-                LogicalPlan::Ddl(ddl) => nested.then(|| ddl.name()),
-                LogicalPlan::Copy(_) => nested.then_some("COPY"),
-                LogicalPlan::Statement(statement) => Some(statement.name()),
-                LogicalPlan::Dml(dml) => nested.then(|| dml.name()),
-                _ => None,
-            };
-            match refused {
-                Some(what) => Err(DataFusionError::NotImplemented(format!(
-                    "{what} is not supported here"
-                ))),
-                None => Ok(TreeNodeRecursion::Continue),
-            }
-        })?;
-        Ok(kind)
-    }
-
-    /// Carries out a statement that was parsed and is not done directly.
-    async fn carry_out_parsed(
-        self: Arc<Self>,
-        session: Session,
-        command: Command,
-        sql: &str,
-        out: Outlet,
-    ) -> SqlResult<()> {
-        let state = self.contexts.state(&session)?;
-        match command {
-            Command::CopyFrom(copy) => self.copy_from(&session, state, &copy, out).await,
-            Command::Plan(statement) => {
-                if let Some(copy) = CopyToTsFile::of(&statement, &self.options)? {
-                    return self.copy_to_tsfile(&session, &state, &copy, out).await;
-                }
-                self.plans.miss();
-                let plan = self.plan(&state, &session, *statement).await?;
-                let sql = Some((session.database.as_str(), sql));
-                self.carry_out(state, plan, sql, out).await
-            }
-            other => {
-                let message = format!("{other:?} was not carried out");
-                Err(ServiceError::Internal(message).into())
-            }
-        }
-    }
-
-    async fn copy_from(
-        &self,
-        session: &Session,
-        state: SessionState,
-        copy: &CopyFrom,
-        out: Outlet,
-    ) -> SqlResult<()> {
-        let database = copy.target.database.as_ref().unwrap_or(&session.database);
-        let table = self.engine.table(database, &copy.target.table)?;
-        let rows = copy::run_from(copy, &self.engine, &self.options, state, table).await?;
-        out.done(format!("COPY {rows}"), rows);
-        Ok(())
-    }
-
-    async fn copy_to_tsfile(
-        &self,
-        session: &Session,
-        state: &SessionState,
-        copy: &CopyToTsFile,
-        out: Outlet,
-    ) -> SqlResult<()> {
-        let plan = self.plan_query(session, state, copy.query()).await?;
-        let (ordered, roles) = copy.ordered(plan.schema().as_arrow())?;
-        let plan = self.plan_query(session, state, &ordered).await?;
-        let mut rows = execute_stream(physical(state, &plan).await?, state.task_ctx())?;
-        let mut file = copy.begin(&rows.schema(), &roles)?;
-        while let Some(batch) = rows.next().await {
-            file.write(&batch?)?;
-        }
-        let rows = file.finish()?;
-        out.done(format!("COPY {rows}"), rows);
-        Ok(())
-    }
-
-    /// The plan of a query that stands inside another statement.
-    async fn plan_query(
-        &self,
-        session: &Session,
-        state: &SessionState,
-        query: &str,
-    ) -> SqlResult<LogicalPlan> {
-        let Command::Plan(statement) = parse::parse(query)? else {
-            return Err(SqlError::syntax("COPY needs a query or a table"));
-        };
-        let plan = self.plan(state, session, *statement).await?;
-        match self.kind(&plan)? {
-            Kind::Rows => Ok(plan),
-            _ => Err(SqlError::syntax("COPY needs a query or a table")),
-        }
-    }
-
-    /// Carries out a plan and tells its answer. `sql` is the database and the text of a statement
-    /// that is nothing but this plan.
-    async fn carry_out(
-        self: Arc<Self>,
-        state: SessionState,
-        plan: LogicalPlan,
-        sql: Option<(&str, &str)>,
-        out: Outlet,
-    ) -> SqlResult<()> {
-        match self.kind(&plan)? {
-            Kind::Rows => {
-                let kept = sql.is_some_and(|(_, sql)| may_be_kept(sql, &plan).unwrap_or(false));
-                let optimized = Arc::new(state.optimize(&plan)?);
-                if let Some((database, sql)) = sql.filter(|_| kept) {
-                    self.plans.put(database, sql, &plan, &optimized)?;
-                }
-                rows(&state, &optimized, out).await
-            }
-            kind @ (Kind::Insert | Kind::Copy) => {
-                let physical = physical(&state, &plan).await?;
-                let mut counts = execute_stream(physical, state.task_ctx())?;
-                let mut rows = 0;
-                while let Some(batch) = counts.next().await {
-                    let batch = batch?;
-                    let counts = batch.column(0).as_primitive_opt::<UInt64Type>();
-                    rows += counts.map_or(0, |counts| counts.values().iter().sum());
-                }
-                let verb = if matches!(kind, Kind::Insert) {
-                    "INSERT 0"
-                } else {
-                    "COPY"
-                };
-                out.done(format!("{verb} {rows}"), rows);
-                Ok(())
-            }
-            Kind::Delete => {
-                let LogicalPlan::Dml(dml) = &plan else {
-                    return Err(ServiceError::Internal("a DELETE is no DML".into()).into());
-                };
-                let deletion = delete::plan(&self.engine, dml, &state)?;
-                let engine = self.engine.clone();
-                let deleted = tokio::task::spawn_blocking(move || delete::run(&engine, &deletion));
-                deleted
-                    .await
-                    .map_err(|error| ServiceError::Internal(format!("DELETE failed: {error}")))??;
-                out.done("DELETE 0".to_owned(), 0);
-                Ok(())
-            }
-            Kind::ExternalTable => {
-                SessionContext::new_with_state(state)
-                    .execute_logical_plan(plan)
-                    .await?;
-                out.done("CREATE EXTERNAL TABLE".to_owned(), 0);
-                Ok(())
-            }
-        }
-    }
-}
-
-/// Whether a statement would change a view.
-fn is_view(dml: &DmlStatement) -> bool {
-    let source = dml.target.downcast_ref::<DefaultTableSource>();
-    source.is_some_and(|source| source.table_provider.is::<ViewTable>())
-}
-
-/// Carries out an optimized plan and tells its rows.
-async fn rows(session: &dyn Planning, optimized: &LogicalPlan, out: Outlet) -> SqlResult<()> {
-    let planner = session.query_planner();
-    let physical = planner.create_physical_plan(optimized, session).await?;
-    let rows = execute_stream(physical, session.task_ctx())?;
-    out.rows(rows.schema(), rows).await
-}
-
-async fn physical(state: &SessionState, plan: &LogicalPlan) -> SqlResult<Arc<dyn ExecutionPlan>> {
-    Ok(state.create_physical_plan(plan).await?)
 }
 
 #[async_trait]

@@ -400,30 +400,7 @@ async fn block<T: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::duration::Interval;
-
-    fn tens() -> Buckets {
-        let width = Interval {
-            months: 0,
-            days: 0,
-            nanos: 10,
-        };
-        Buckets::new(width, Some(0), None).unwrap()
-    }
-
-    fn set(ranges: &[(i64, i64)]) -> TimeSet {
-        TimeSet::from_ranges(ranges.iter().map(|(min, max)| TimeRange {
-            min: *min,
-            max: *max,
-        }))
-    }
-
-    fn progress(through_ns: i64, touched: &[(i64, i64)]) -> RollupProgress {
-        RollupProgress {
-            through_ns,
-            touched: set(touched),
-        }
-    }
+    use crate::rollup::testing::{buckets, progress, set};
 
     fn given(progress: &RollupProgress) -> Given<'_> {
         Given {
@@ -440,7 +417,7 @@ mod tests {
     fn the_watermark_moves_by_steps_up_to_the_newest_bucket() {
         let mut now = progress(i64::MIN, &[]);
         let (mut all, mut steps) = (TimeSet::default(), 0);
-        while let Some(step) = next_step(&given(&now), &mut tens()).unwrap() {
+        while let Some(step) = next_step(&given(&now), &mut buckets(10)).unwrap() {
             assert!(step.taken.is_empty() && step.made.intersect(&all).is_empty());
             assert!(step.through_ns > now.through_ns);
             all = all.union(&step.made);
@@ -448,23 +425,14 @@ mod tests {
             steps += 1;
         }
         assert_eq!((all, now.through_ns, steps), (set(&[(0, 249)]), 250, 3));
-        let wide = Buckets::new(
-            Interval {
-                months: 0,
-                days: 0,
-                nanos: 1000,
-            },
-            Some(0),
-            None,
-        );
         let far = progress(i64::MIN, &[]);
-        assert_eq!(next_step(&given(&far), &mut wide.unwrap()).unwrap(), None);
+        assert_eq!(next_step(&given(&far), &mut buckets(1000)).unwrap(), None);
     }
 
     #[test]
     fn what_was_touched_comes_first() {
         let now = progress(200, &[(15, 22), (60, 61), (190, 191)]);
-        let step = next_step(&given(&now), &mut tens()).unwrap().unwrap();
+        let step = next_step(&given(&now), &mut buckets(10)).unwrap().unwrap();
         let expected = Step {
             taken: set(&[(10, 29), (60, 69)]),
             made: set(&[(10, 29), (60, 69)]),
@@ -481,7 +449,7 @@ mod tests {
             stays_from: Some(55),
             ..given(&now)
         };
-        let step = next_step(&ttl, &mut tens()).unwrap().unwrap();
+        let step = next_step(&ttl, &mut buckets(10)).unwrap().unwrap();
         assert_eq!(step.taken, set(&[(10, 29), (60, 69)]));
         assert_eq!(step.made, set(&[(60, 69)]));
     }

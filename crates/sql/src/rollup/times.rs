@@ -133,23 +133,7 @@ pub fn ceil(time: i64, buckets: &mut Buckets) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::duration::Interval;
-
-    fn tens() -> Buckets {
-        let width = Interval {
-            months: 0,
-            days: 0,
-            nanos: 10,
-        };
-        Buckets::new(width, Some(0), None).unwrap()
-    }
-
-    fn set(ranges: &[(i64, i64)]) -> TimeSet {
-        TimeSet::from_ranges(ranges.iter().map(|(min, max)| TimeRange {
-            min: *min,
-            max: *max,
-        }))
-    }
+    use crate::rollup::testing::{buckets, progress, set};
 
     fn asked(min: i64, max: i64) -> Asked {
         Asked {
@@ -160,15 +144,8 @@ mod tests {
         }
     }
 
-    fn progress(through_ns: i64, touched: &[(i64, i64)]) -> RollupProgress {
-        RollupProgress {
-            through_ns,
-            touched: set(touched),
-        }
-    }
-
     fn check(progress: &RollupProgress, asked: &Asked, told: &[(i64, i64)], source: &[(i64, i64)]) {
-        let split = split(progress, asked, &mut tens()).unwrap();
+        let split = split(progress, asked, &mut buckets(10)).unwrap();
         assert_eq!((split.told, split.source), (set(told), set(source)));
     }
 
@@ -217,7 +194,7 @@ mod tests {
         let split = split(
             &progress(900, &touched),
             &asked(i64::MIN, i64::MAX),
-            &mut tens(),
+            &mut buckets(10),
         )
         .unwrap();
         assert_eq!(split.source.ranges().len(), PIECES_MAX);

@@ -1,0 +1,29 @@
+//! What the tests of rollups share: buckets of ten, sets of times, progress.
+
+use crate::duration::Interval;
+use crate::functions::Buckets;
+use marigram_model::{RollupProgress, TimeRange, TimeSet};
+
+/// Buckets of `width` ns from 0 on.
+pub fn buckets(width: i64) -> Buckets {
+    let width = Interval {
+        months: 0,
+        days: 0,
+        nanos: width,
+    };
+    Buckets::new(width, Some(0), None).unwrap()
+}
+
+pub fn set(ranges: &[(i64, i64)]) -> TimeSet {
+    TimeSet::from_ranges(ranges.iter().map(|(min, max)| TimeRange {
+        min: *min,
+        max: *max,
+    }))
+}
+
+pub fn progress(through_ns: i64, touched: &[(i64, i64)]) -> RollupProgress {
+    RollupProgress {
+        through_ns,
+        touched: set(touched),
+    }
+}
