@@ -161,6 +161,24 @@ fn main() {
         .map(|page| page.iter().map(|v| *v as f32).collect())
         .collect();
     report("humidity f32", ValueType::F32, &single, |v| Values::F32(v));
+    let mut tenths = 0.0;
+    let walk = pages(|_, _| {
+        tenths += (random.normal() * 2.0).round_ties_even();
+        tenths / 10.0
+    });
+    report("drifting tenths f64", ValueType::F64, &walk, |v| {
+        Values::F64(v)
+    });
+    let converted: Vec<Vec<f64>> = walk
+        .iter()
+        .map(|page| page.iter().map(|v| (*v * 0.01).exp()).collect())
+        .collect();
+    report(
+        "drifting, uneven steps f64",
+        ValueType::F64,
+        &converted,
+        |v| Values::F64(v),
+    );
     let noise = pages(|_, _| random.normal());
     report("noise f64", ValueType::F64, &noise, |v| Values::F64(v));
     let counter = pages(|page, row| (page * PAGE + row) as u64 * 1500 + random.next() % 64);

@@ -10,10 +10,13 @@
 //!
 //! Each block has its own power and is tried with that of the block before first. A value that does
 //! not come back with every bit the same (NaN, -0.0, infinities, …) is stored apart as it is.
+//!
+//! The integers stand in frames of reference, or as differences of neighbours: what a sensor measures
+//! mostly changes little from one reading to the next.
 
 use crate::bitpack::{BLOCK, Lane, list_bytes, put_list, read_list, span};
 use crate::block::{block_bytes, put_block, read_block};
-use crate::bytes::{Reader, put_varint};
+use crate::bytes::{Reader, put_signed, put_varint, signed_len};
 use crate::error::{CodecError, Result};
 use crate::integer::block_lens;
 pub(crate) use float::Float;
@@ -28,6 +31,15 @@ const EXCEPTIONS: u8 = 0x80;
 const SAMPLE: usize = 32;
 /// Bits of a value from which on it is asked whether doubles were singles.
 const WIDE_BITS: usize = 28;
+
+/// How the integers of blocks are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// In a frame of reference.
+    Frame,
+    /// The first, then differences of neighbours.
+    Steps,
+}
 
 /// Integers of a block, and the places of values that they do not give back.
 struct Scaled<F: Float> {
@@ -70,14 +82,18 @@ fn scale_block<F: Float>(values: &[F], power: Power) -> Scaled<F> {
     if exact.iter().all(|exact| *exact) {
         return scaled;
     }
-    // Exceptions stand as some value that is there, so that they do not widen the block.
-    let filler = exact
+    // Exceptions stand as the value before them, so that they widen neither a frame nor a step.
+    let mut filler = exact
         .iter()
         .position(|exact| *exact)
         .map_or(F::Lane::ZERO, |at| scaled.integers[at]);
-    for (at, _) in exact.iter().enumerate().filter(|(_, exact)| !**exact) {
-        scaled.integers[at] = filler;
-        scaled.exceptions.push(at as u16);
+    for (at, exact) in exact.iter().enumerate() {
+        if *exact {
+            filler = scaled.integers[at];
+        } else {
+            scaled.integers[at] = filler;
+            scaled.exceptions.push(at as u16);
+        }
     }
     scaled
 }
@@ -147,8 +163,21 @@ fn sample_of<F: Float>(values: &[F]) -> Vec<F> {
         .collect()
 }
 
-fn put_one<F: Float>(values: &[F], power: Power, scaled: &Scaled<F>, out: &mut Vec<u8>) {
-    let integers = &scaled.integers[..values.len()];
+/// Differences of neighbours in place of all integers but the first.
+fn to_steps<L: Lane>(integers: &mut [L]) {
+    for at in (1..integers.len()).rev() {
+        integers[at] = integers[at].minus(integers[at - 1]);
+    }
+}
+
+fn put_one<F: Float>(
+    values: &[F],
+    power: Power,
+    packing: Packing,
+    scaled: &mut Scaled<F>,
+    out: &mut Vec<u8>,
+) {
+    let integers = &mut scaled.integers[..values.len()];
     if scaled.exceptions.is_empty() {
         out.push(power.number());
     } else {
@@ -162,7 +191,14 @@ fn put_one<F: Float>(values: &[F], power: Power, scaled: &Scaled<F>, out: &mut V
             .collect();
         F::put(&raw, out);
     }
-    put_block(integers, out);
+    match packing {
+        Packing::Frame => put_block(integers, out),
+        Packing::Steps => {
+            to_steps(integers);
+            put_signed(integers[0].signed(), out);
+            put_block(&integers[1..], out);
+        }
+    }
 }
 
 pub(crate) fn gaps(places: &[u16]) -> Vec<u64> {
@@ -175,8 +211,8 @@ pub(crate) fn gaps(places: &[u16]) -> Vec<u64> {
     places.iter().map(gap).collect()
 }
 
-/// Appends `values`.
-pub(crate) fn put_alp<F: Float>(values: &[F], out: &mut Vec<u8>) {
+/// Appends `values`, with their integers packed as `packing` says.
+pub(crate) fn put_alp<F: Float>(values: &[F], packing: Packing, out: &mut Vec<u8>) {
     let mut power = search(&sample_of(values)).0;
     for block in values.chunks(BLOCK) {
         let mut scaled = scale_block(block, power);
@@ -189,7 +225,7 @@ pub(crate) fn put_alp<F: Float>(values: &[F], out: &mut Vec<u8>) {
                 }
             }
         }
-        put_one(block, power, &scaled, out);
+        put_one(block, power, packing, &mut scaled, out);
     }
 }
 
@@ -207,8 +243,34 @@ impl<F: Float> Join<F, ()> for Extend<'_, F> {
     }
 }
 
-/// Reads `count` values written by [`put_alp`].
-pub(crate) fn read_alp<F: Float>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<F>> {
+/// Reads the integers of a block.
+fn read_integers<L: Lane>(
+    reader: &mut Reader<'_>,
+    packing: Packing,
+    integers: &mut [L],
+) -> Result<()> {
+    if packing == Packing::Frame {
+        return read_block(reader, integers);
+    }
+    let Some((first, steps)) = integers.split_first_mut() else {
+        return Ok(());
+    };
+    *first = L::narrow(reader.signed()? as u64);
+    read_block(reader, steps)?;
+    let mut sum = *first;
+    for step in steps {
+        sum = sum.plus(*step);
+        *step = sum;
+    }
+    Ok(())
+}
+
+/// Reads `count` values written by [`put_alp`] with the same packing.
+pub(crate) fn read_alp<F: Float>(
+    reader: &mut Reader<'_>,
+    packing: Packing,
+    count: usize,
+) -> Result<Vec<F>> {
     let mut values = Vec::with_capacity(count);
     let mut integers = [F::Lane::ZERO; BLOCK];
     for len in block_lens(count) {
@@ -222,7 +284,7 @@ pub(crate) fn read_alp<F: Float>(reader: &mut Reader<'_>, count: usize) -> Resul
             raw = F::read(reader.take(count * F::BYTES)?);
         }
         let integers = &mut integers[..len];
-        read_block(reader, integers)?;
+        read_integers(reader, packing, integers)?;
         let from = values.len();
         power.with(Extend {
             integers,
@@ -243,25 +305,30 @@ pub(crate) fn read_alp<F: Float>(reader: &mut Reader<'_>, count: usize) -> Resul
     Ok(values)
 }
 
-/// Estimated bytes of all of `values` by [`put_alp`], from up to two blocks.
-pub(crate) fn estimate<F: Float>(values: &[F]) -> usize {
+/// Estimated bytes of all of `values` by [`put_alp`] in frames and in steps, from up to two blocks.
+pub(crate) fn estimate<F: Float>(values: &[F]) -> (usize, usize) {
     if values.is_empty() {
-        return 0;
+        return (0, 0);
     }
     let power = search(&sample_of(values)).0;
     let blocks = values.len().div_ceil(BLOCK);
     let picks: &[usize] = if blocks == 1 { &[0] } else { &[0, blocks / 2] };
-    let (mut bytes, mut seen) = (0, 0);
+    let (mut heads, mut frames, mut steps, mut seen) = (0, 0, 0, 0);
     for pick in picks {
         let block = &values[pick * BLOCK..((pick + 1) * BLOCK).min(values.len())];
-        let scaled = scale_block(block, power);
-        bytes += 1 + block_bytes(&scaled.integers[..block.len()]);
+        let mut scaled = scale_block(block, power);
+        let integers = &mut scaled.integers[..block.len()];
+        frames += block_bytes(integers);
+        to_steps(integers);
+        steps += signed_len(integers[0].signed()) + block_bytes(&integers[1..]);
+        heads += 1;
         if !scaled.exceptions.is_empty() {
-            bytes += 2 + list_bytes(&gaps(&scaled.exceptions)) + scaled.exceptions.len() * F::BYTES;
+            heads += 2 + list_bytes(&gaps(&scaled.exceptions)) + scaled.exceptions.len() * F::BYTES;
         }
         seen += block.len();
     }
-    (bytes as u64 * values.len() as u64 / seen as u64) as usize
+    let whole = |bytes: usize| (bytes as u64 * values.len() as u64 / seen as u64) as usize;
+    (whole(heads + frames), whole(heads + steps))
 }
 
 #[cfg(test)]

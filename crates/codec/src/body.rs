@@ -54,6 +54,7 @@ pub fn encode(values: Values<'_>, choice: Choice, out: &mut Vec<u8>) -> Header {
         Encoding::For
         | Encoding::Delta
         | Encoding::Alp
+        | Encoding::AlpDelta
         | Encoding::AlpRd
         | Encoding::Pco
         | Encoding::Fsst => Compressor::Uncompressed,

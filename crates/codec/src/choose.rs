@@ -94,14 +94,22 @@ fn choose_float<F: Float>(values: &[F]) -> Encoding {
         return Encoding::Runs;
     }
     let plain = count * F::BYTES;
-    let alp = alp::estimate(values);
+    let (frames, steps) = alp::estimate(values);
+    // As for integers: prefix sums must pay.
+    let (form, alp) = if steps < frames - frames / 20 {
+        (Encoding::AlpDelta, steps)
+    } else {
+        (Encoding::Alp, frames)
+    };
     let by_runs = 12 + runs * (F::BYTES + 2);
-    if runs * 4 < count && by_runs < alp - alp / 5 {
+    // Runs are read fastest: below half a bit a value nothing is to be gained by steps.
+    let steps_pay = alp * 2 <= by_runs && by_runs * 16 >= count;
+    if runs * 4 < count && by_runs < frames - frames / 5 && !steps_pay {
         return Encoding::Runs;
     }
     let mut best = (Encoding::Plain, plain);
     if alp < plain - plain / 10 {
-        best = (Encoding::Alp, alp);
+        best = (form, alp);
     } else {
         let cut = alp_rd::estimate(values);
         if cut < plain - plain / 10 {

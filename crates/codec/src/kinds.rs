@@ -36,11 +36,13 @@ pub enum Encoding {
     Rle = 11,
     /// Distinct strings once, and their numbers as `Rle`.
     Dictionary = 12,
+    /// Decimal floats as integers, packed as `Delta`.
+    AlpDelta = 13,
 }
 
 impl Encoding {
     /// Every encoding, by its number.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Plain,
         Self::Runs,
         Self::Ts2Diff,
@@ -54,6 +56,7 @@ impl Encoding {
         Self::Fsst,
         Self::Rle,
         Self::Dictionary,
+        Self::AlpDelta,
     ];
 
     /// The encoding with this number on disk; `None` for a number that none has.
@@ -83,6 +86,7 @@ impl Encoding {
             Self::Fsst => "FSST",
             Self::Rle => "RLE",
             Self::Dictionary => "DICTIONARY",
+            Self::AlpDelta => "ALP_DELTA",
         }
     }
 
@@ -94,7 +98,7 @@ impl Encoding {
             Self::Plain | Self::Runs | Self::Entries => true,
             Self::Ts2Diff | Self::Gorilla | Self::Pco => !matches!(kind, Bool | Bytes),
             Self::For | Self::Delta => matches!(kind, I32 | I64 | U64),
-            Self::Alp | Self::AlpRd => matches!(kind, F32 | F64),
+            Self::Alp | Self::AlpDelta | Self::AlpRd => matches!(kind, F32 | F64),
             Self::Rle => kind != Bytes,
             Self::Fsst | Self::Dictionary => kind == Bytes,
         }

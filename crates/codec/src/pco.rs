@@ -18,13 +18,12 @@
 //! of values. The crate itself refuses most damage; two sizes that it would believe are checked here.
 
 use crate::bytes::{Reader, put_varint};
-use crate::entries::numbers::{Entry, number};
+use crate::entries::numbers::{Entry, ascending, number};
 use crate::error::{CodecError, Result};
 use ::pco::data_types::Number;
 use ::pco::metadata::DeltaEncoding;
 use ::pco::wrapped::{FileCompressor, FileDecompressor};
 use ::pco::{ChunkConfig, PagingSpec};
-use std::cmp::Ordering;
 
 /// Level of compression: the crate's own middle. Higher ones gain next to nothing on pages.
 const LEVEL: usize = 8;
@@ -44,8 +43,6 @@ const REFUSED: CodecError = CodecError::Unsupported("PCO", "these values");
 
 /// Numbers that Pcodec takes.
 pub(crate) trait Latent: Number + Entry {
-    /// An order of all values.
-    fn order(&self, other: &Self) -> Ordering;
     /// The values as singles, if that is what all of them are in a wider type. Decimals that were
     /// singles once are decimals to Pcodec only then.
     fn narrowed(_: &[Self]) -> Option<Vec<f32>> {
@@ -57,27 +54,12 @@ pub(crate) trait Latent: Number + Entry {
     }
 }
 
-macro_rules! latent {
-    ($($value:ty),*) => {$(
-        impl Latent for $value {
-            fn order(&self, other: &Self) -> Ordering {
-                self.cmp(other)
-            }
-        }
-    )*};
-}
-latent!(i32, i64, u64);
-
-impl Latent for f32 {
-    fn order(&self, other: &Self) -> Ordering {
-        self.total_cmp(other)
-    }
-}
+impl Latent for i32 {}
+impl Latent for i64 {}
+impl Latent for u64 {}
+impl Latent for f32 {}
 
 impl Latent for f64 {
-    fn order(&self, other: &Self) -> Ordering {
-        self.total_cmp(other)
-    }
     fn narrowed(values: &[f64]) -> Option<Vec<f32>> {
         let narrow = |value: &f64| {
             let single = *value as f32;
@@ -122,23 +104,13 @@ fn put_values<T: Latent>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
 }
 
 fn put_places<T: Latent>(entries: &[T], indices: &[u32], out: &mut Vec<u8>) -> Result<()> {
-    let mut order: Vec<u32> = (0..entries.len() as u32).collect();
-    order.sort_unstable_by(|a, b| entries[*a as usize].order(&entries[*b as usize]));
-    let mut places = vec![0; entries.len()];
-    for (place, index) in order.iter().enumerate() {
-        places[*index as usize] = place as u32;
-    }
-    let sorted: Vec<T> = order.iter().map(|index| entries[*index as usize]).collect();
+    let (sorted, places) = ascending(entries, indices);
     let mut packed = Vec::new();
     put_values(&sorted, &mut packed)?;
     out.push(PLACES);
     put_varint(sorted.len() as u64, out);
     put_varint(packed.len() as u64, out);
     out.extend_from_slice(&packed);
-    let places: Vec<u32> = indices
-        .iter()
-        .map(|index| places[*index as usize])
-        .collect();
     put_chunk(&places, out)
 }
 

@@ -18,12 +18,13 @@ pub(crate) struct Form {
 }
 
 /// Encodings that are tried, from fast to slow.
-const ORDER: [Encoding; 9] = [
+const ORDER: [Encoding; 10] = [
     Encoding::Plain,
     Encoding::Runs,
     Encoding::For,
     Encoding::Alp,
     Encoding::Delta,
+    Encoding::AlpDelta,
     Encoding::Entries,
     Encoding::AlpRd,
     Encoding::Fsst,

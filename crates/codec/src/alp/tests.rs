@@ -4,17 +4,53 @@ use super::power::POWERS;
 use super::*;
 use proptest::prelude::*;
 
-fn check<F: Float + std::fmt::Debug>(values: &[F]) -> usize {
+/// Bytes of the values packed so; they must come back.
+fn packed<F: Float + std::fmt::Debug>(values: &[F], packing: Packing) -> usize {
     let mut out = Vec::new();
-    put_alp(values, &mut out);
+    put_alp(values, packing, &mut out);
     let mut reader = Reader::new(&out);
-    let back = read_alp::<F>(&mut reader, values.len()).unwrap();
+    let back = read_alp::<F>(&mut reader, packing, values.len()).unwrap();
     reader.end().unwrap();
     assert_eq!(back.len(), values.len());
     for (at, (a, b)) in values.iter().zip(&back).enumerate() {
         assert!(a.same(*b), "value {at}: {a:?} came back as {b:?}");
     }
     out.len()
+}
+
+/// Bytes in frames; the values must come back from both packings.
+fn check<F: Float + std::fmt::Debug>(values: &[F]) -> usize {
+    packed(values, Packing::Steps);
+    packed(values, Packing::Frame)
+}
+
+#[test]
+fn steps_take_what_neighbours_differ_by_and_exceptions_are_no_steps() {
+    // A walk of up to seven tenths a step, over more than a hundred times as much.
+    let mut tenths = 0;
+    let mut values: Vec<f64> = (0..4096)
+        .map(|i| {
+            tenths += i * 7919 % 15 - 6;
+            f64::from(tenths) / 10.0
+        })
+        .collect();
+    let (frame, steps) = (
+        packed(&values, Packing::Frame),
+        packed(&values, Packing::Steps),
+    );
+    assert!(steps <= 4096 * 4 / 8 + 64, "{steps}");
+    assert!(steps * 2 < frame, "{steps} in steps, {frame} in a frame");
+    let estimated = estimate(&values);
+    assert!(estimated.0.abs_diff(frame) < frame / 4, "{estimated:?}");
+    assert!(estimated.1.abs_diff(steps) < steps / 4, "{estimated:?}");
+    for at in (500..4096).step_by(64) {
+        values[at] = f64::NAN;
+    }
+    let with_gaps = packed(&values, Packing::Steps);
+    assert!(
+        with_gaps < steps + 57 * 12,
+        "{with_gaps} with gaps, {steps} without"
+    );
 }
 
 #[test]
@@ -107,7 +143,9 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..300),
         count in 0usize..3000,
     ) {
-        let _ = read_alp::<f64>(&mut Reader::new(&bytes), count);
-        let _ = read_alp::<f32>(&mut Reader::new(&bytes), count);
+        for packing in [Packing::Frame, Packing::Steps] {
+            let _ = read_alp::<f64>(&mut Reader::new(&bytes), packing, count);
+            let _ = read_alp::<f32>(&mut Reader::new(&bytes), packing, count);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Encoded bytes to values: which encoding reads which type.
 
-use crate::alp::{Float, read_alp};
+use crate::alp::{Float, Packing, read_alp};
 use crate::alp_rd::read_alp_rd;
 use crate::bytes::Reader;
 use crate::entries::numbers;
@@ -107,7 +107,8 @@ fn read_floats<T: Float + Latent>(
 ) -> Result<Vec<T>> {
     match encoding {
         Encoding::Plain => read_numbers(reader, count),
-        Encoding::Alp => read_alp(reader, count),
+        Encoding::Alp => read_alp(reader, Packing::Frame, count),
+        Encoding::AlpDelta => read_alp(reader, Packing::Steps, count),
         Encoding::AlpRd => read_alp_rd(reader, count),
         Encoding::Runs => {
             let lengths = read_lengths(reader, count)?;

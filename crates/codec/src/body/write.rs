@@ -1,6 +1,6 @@
 //! Values to encoded bytes: which encoding writes which type.
 
-use crate::alp::put_alp;
+use crate::alp::{Packing, put_alp};
 use crate::alp_rd::put_alp_rd;
 use crate::entries::{numbers, strings};
 use crate::error::{CodecError, Result};
@@ -32,8 +32,10 @@ pub(super) fn put(values: Values<'_>, encoding: Encoding, out: &mut Vec<u8>) -> 
         (Encoding::Delta, Values::I32(values)) => put_delta(values, out),
         (Encoding::Delta, Values::I64(values)) => put_delta(values, out),
         (Encoding::Delta, Values::U64(values)) => put_delta(values, out),
-        (Encoding::Alp, Values::F32(values)) => put_alp(values, out),
-        (Encoding::Alp, Values::F64(values)) => put_alp(values, out),
+        (Encoding::Alp, Values::F32(values)) => put_alp(values, Packing::Frame, out),
+        (Encoding::AlpDelta, Values::F32(values)) => put_alp(values, Packing::Steps, out),
+        (Encoding::Alp, Values::F64(values)) => put_alp(values, Packing::Frame, out),
+        (Encoding::AlpDelta, Values::F64(values)) => put_alp(values, Packing::Steps, out),
         (Encoding::AlpRd, Values::F32(values)) => put_alp_rd(values, out),
         (Encoding::AlpRd, Values::F64(values)) => put_alp_rd(values, out),
         (Encoding::Pco, Values::I32(values)) => put_pco(values, out)?,

@@ -48,6 +48,14 @@ fn the_choice_follows_floats() {
         .map(|_| f64::from((next() >> 20) as u32 % 100_000) / 10.0)
         .collect();
     assert_eq!(choose(Values::F64(&decimals)), Encoding::Alp);
+    let mut tenths = 0i32;
+    let walk: Vec<f32> = (0..8192)
+        .map(|_| {
+            tenths += (next() >> 20) as i32 % 7 - 3;
+            tenths as f32 / 10.0
+        })
+        .collect();
+    assert_eq!(choose(Values::F32(&walk)), Encoding::AlpDelta);
     let noise: Vec<f64> = (0..8192).map(|_| f64::from_bits(next())).collect();
     assert_eq!(choose(Values::F64(&noise)), Encoding::Plain);
     let mut angle = 0.0f64;

@@ -36,9 +36,16 @@ fn encodings(kind: FieldKind) -> &'static [&'static str] {
         FieldKind::I32 | FieldKind::I64 => &[
             "plain", "rle", "ts_2diff", "gorilla", "for", "delta", "pco", "auto",
         ],
-        FieldKind::F32 | FieldKind::F64 => {
-            &["plain", "rle", "ts_2diff", "gorilla", "alp", "pco", "auto"]
-        }
+        FieldKind::F32 | FieldKind::F64 => &[
+            "plain",
+            "rle",
+            "ts_2diff",
+            "gorilla",
+            "alp",
+            "alp_delta",
+            "pco",
+            "auto",
+        ],
         FieldKind::Text => &["plain", "dictionary", "fsst", "auto"],
     }
 }
