@@ -5,7 +5,8 @@
 //! opened) or *unknown* (looked up in storage when it is asked for, and then known). Known rows
 //! follow every commit; a row that is after all that was ever frozen or flushed makes an unseen
 //! series known without a look. Where the cache's share of memory is full, series whose rows nobody
-//! asked for of late become unknown, and others take their places.
+//! asked for of late become unknown, and others take their places. Rows that come in fill a part of the
+//! share only, so that millions of series that nobody asks for cost no more than that.
 //!
 //! Invariants: commits come in the order of their sequences, before they are visible; what is known
 //! is the newest row as of the last commit. A reader of an older version gets a row only if it has
@@ -47,6 +48,10 @@ pub struct LastUpdate<'a> {
     /// Columns; a null is not carried.
     pub columns: &'a [(ColumnId, ArrayRef)],
 }
+
+/// What rows fill that nobody has asked for, bytes: about a million of two fields. More of them are
+/// unknown until they are asked for.
+const UNASKED_BYTES: usize = 32 << 20;
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -97,6 +102,8 @@ impl LastValues {
         };
         self.reach(*most);
         let mut room = self.room();
+        let rows_bytes: usize = self.tables.values().map(LastTable::bytes).sum();
+        let mut unasked = UNASKED_BYTES.saturating_sub(rows_bytes);
         let sequence = rows.sequence as u32;
         let table = self.tables.entry(rows.table).or_default();
         let columns = || rows.columns.iter().map(|(id, values)| (*id, values));
@@ -121,8 +128,12 @@ impl LastValues {
             let newest = *place == Place::EMPTY || (*place == Place::UNSEEN && !late);
             let bytes = if table.has_free() { 0 } else { slot_bytes };
             let bytes = bytes + row_text_bytes(columns().map(|column| column.1), row);
-            if !newest || !take(&mut room, bytes) {
-                self.refused += usize::from(newest);
+            if !newest || !take(&mut unasked, bytes) {
+                *place = Place::unknown(sequence);
+                continue;
+            }
+            if !take(&mut room, bytes) {
+                self.refused += 1;
                 *place = Place::unknown(sequence);
                 continue;
             }

@@ -314,6 +314,44 @@ fn a_row_that_was_let_go_of_is_learned_again_unless_it_changed_since() {
 }
 
 #[test]
+fn rows_that_nobody_asked_for_fill_a_part_of_the_share_only() {
+    const SERIES: u32 = 3 << 19;
+    let memory = Arc::new(MemoryAccountant::new(1 << 30));
+    let mut cache = LastValues::new(memory, 1 << 30, SeriesId(0));
+    let all = |values: &dyn Fn(u32) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values((0..SERIES).map(values)))
+    };
+    let series: Vec<u32> = (0..SERIES).collect();
+    let columns = [(COLUMN.id, all(&|series| i64::from(series)))];
+    cache.update(&LastUpdate {
+        sequence: 1,
+        table: TABLE,
+        series: &series,
+        times: &vec![10; SERIES as usize],
+        late: None,
+        columns: &columns,
+    });
+    let places = SERIES as usize * 8;
+    assert!(
+        cache.bytes <= UNASKED_BYTES / 8 * 9 + places,
+        "{}",
+        cache.bytes
+    );
+    let every = (0..SERIES).collect();
+    let known = cache.known(TABLE, 1, &every, &[COLUMN]);
+    let rows: usize = known.rows.iter().map(SortedRows::len).sum();
+    assert!(rows > SERIES as usize / 2, "{rows}");
+    assert_eq!(rows as u64 + known.unknown.len(), u64::from(SERIES));
+    assert!(!known.unknown.is_empty(), "more than the part");
+    // What was asked for is kept beyond it.
+    let asked: Vec<u32> = known.unknown.iter().take(1000).collect();
+    let found: Vec<_> = asked.iter().map(|series| (*series, 10, 5)).collect();
+    learn(&mut cache, 1, &asked, &found);
+    let again = cache.known(TABLE, 1, &every, &[COLUMN]).unknown;
+    assert_eq!(again.len() + 1000, known.unknown.len());
+}
+
+#[test]
 fn texts_count_against_the_share() {
     let memory = Arc::new(MemoryAccountant::new(32 << 20));
     let mut cache = LastValues::new(memory, 1 << 20, SeriesId(0));
