@@ -13,9 +13,11 @@
 mod ask;
 mod client;
 mod clock;
+mod cold;
 mod expected;
 mod interrupt;
 mod life;
+mod mix;
 mod mixed;
 mod progress;
 mod samples;

@@ -6,6 +6,7 @@
 
 mod cardinality;
 mod ceiling;
+mod dashboards;
 mod fleet;
 mod identity;
 mod idle;
@@ -24,12 +25,12 @@ use crate::study::Study;
 /// Every study, in the order in which they are listed.
 #[must_use]
 pub fn all() -> Vec<Study> {
-    let mut studies = vec![set_s::study()];
+    let mut studies = vec![set_s::study(), set_s::growth()];
     studies.extend(iot::studies());
     studies.extend(fleet::studies());
     studies.extend([trucks::load(), trucks::query()]);
     studies.push(cardinality::study());
-    studies.push(mixed::study());
+    studies.extend([mixed::study(), dashboards::study(), dashboards::cold()]);
     studies.push(identity::study());
     studies.extend([late::study(), late::amplification()]);
     studies.extend([idle::study(), ceiling::study()]);

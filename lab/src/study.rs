@@ -103,6 +103,14 @@ pub enum Act {
     /// Clients ask. Each question gets its own figures (`latency_ms` is the median) under the knob
     /// `question`.
     Ask(AskStep),
+    /// Clients ask a mixture: each asks all names again and again, every time in another order,
+    /// until [`AskStep::time_max`]. Figures as of [`Act::Ask`] for each name, and of all of them under
+    /// `question` = `all`.
+    Mix(AskStep),
+    /// One client asks the first instance of each name once, with nothing in memory: the target is
+    /// restarted before (where it is a process of the laboratory's), and its files are dropped from the
+    /// page cache. Figures: `latency_ms`, `read_bytes` (what the target read from the disk).
+    Cold(AskStep),
     /// Writers and askers together. Figures of both, under the knob `side` = `write` or `ask`.
     Mixed {
         /// The writers, at a given pace.

@@ -129,7 +129,7 @@ fn stages(configuration: &Configuration, study: &StudyRuns) -> Vec<Stage> {
         );
         stages.push(Stage {
             kind: match act(study, setup, step) {
-                Some(Act::Ask(_)) => "asking",
+                Some(Act::Ask(_) | Act::Mix(_) | Act::Cold(_)) => "asking",
                 Some(Act::Mixed { .. }) if knobs.get("side").is_some_and(|side| side == "ask") => {
                     "asking"
                 }

@@ -222,8 +222,8 @@ fn yields(act: &Act, figure: &str) -> bool {
         Act::Settle => figure == "settle_s",
         Act::Size => matches!(figure, "bytes_per_row" | "bytes_per_point" | "disk_bytes"),
         Act::Restart => figure == "restart_ms",
-        Act::Ask(_) => figure.starts_with("latency_"),
-        Act::Mixed { .. } | Act::Clock(_) | Act::Observe { .. } => false,
+        Act::Ask(_) | Act::Mix(_) => figure.starts_with("latency_"),
+        Act::Cold(_) | Act::Mixed { .. } | Act::Clock(_) | Act::Observe { .. } => false,
     }
 }
 

@@ -6,19 +6,19 @@ use crate::data::Table;
 use crate::question::{Answer, Ask, Cell, Question, Select};
 use crate::record::{StepResult, Verdict};
 use crate::study::{Act, AskStep};
-use crate::target::Session;
+use crate::target::{Reply, Session};
 use anyhow::{Context, Result};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Rows of an answer that are stored to be compared between targets.
 const ANSWER_ROWS_MAX: usize = 2_000;
 
 /// A client that asks.
 pub(super) struct Asker {
-    number: usize,
-    session: Box<dyn Session>,
-    tally: Tally,
+    pub(super) number: usize,
+    pub(super) session: Box<dyn Session>,
+    pub(super) tally: Tally,
     /// Questions asked by [`Asker::ask_while`].
     asked: usize,
 }
@@ -145,7 +145,7 @@ pub(super) fn conclude(
 
 /// The right answers to `instances`; `None` for what only targets can answer. Those to all other
 /// questions about the same tables are worked out at the same time, and kept.
-fn expected(
+pub(super) fn expected(
     life: &mut Life<'_>,
     plan: &AskStep,
     instances: &[&Question],
@@ -154,7 +154,9 @@ fn expected(
     let selects: Vec<&Select> = instances.iter().filter_map(|q| select(q)).collect();
     let steps = life.setup.steps.iter();
     let same_tables = steps.filter_map(|step| match &step.act {
-        Act::Ask(ask) if ask.suffix == plan.suffix => Some(&ask.questions),
+        Act::Ask(ask) | Act::Mix(ask) | Act::Cold(ask) if ask.suffix == plan.suffix => {
+            Some(&ask.questions)
+        }
         _ => None,
     });
     let later: Vec<&Select> = same_tables.flatten().filter_map(select).collect();
@@ -175,18 +177,18 @@ fn select(question: &Question) -> Option<&Select> {
 
 /// What the check of the answers gave.
 #[derive(Default)]
-struct Checked {
+pub(super) struct Checked {
     right: usize,
     /// The first wrong answer.
     wrong: Option<String>,
     /// Answers that can only be compared between targets.
-    kept: Vec<Answer>,
+    pub(super) kept: Vec<Answer>,
     /// Rows of each instance's answer.
-    rows: Vec<usize>,
+    pub(super) rows: Vec<usize>,
 }
 
 impl Checked {
-    fn verdict(&mut self) -> Verdict {
+    pub(super) fn verdict(&mut self) -> Verdict {
         match self.wrong.take() {
             Some(why) => Verdict::Wrong(why),
             None if self.right > 0 => Verdict::Right,
@@ -197,37 +199,53 @@ impl Checked {
 
 impl Asker {
     /// Asks every instance once, off the clock, and compares.
-    fn check(
+    pub(super) fn check(
         &mut self,
         instances: &[&Question],
         expected: &[Option<Arc<Answer>>],
         checked: &mut Checked,
     ) -> Result<()> {
-        for (number, (question, expected)) in instances.iter().zip(expected).enumerate() {
+        for (question, expected) in instances.iter().zip(expected) {
             let reply = self.session.ask(question).context("warming up")?;
-            let answer = self.session.decode(question, reply);
-            let answer = answer.context("decoding the answer")?.sorted();
-            checked.rows.push(answer.rows.len());
-            match expected {
-                None => checked.kept.push(storable(answer)),
-                Some(expected) => match answer.compare(expected) {
-                    Ok(()) => checked.right += 1,
-                    Err(difference) => {
-                        let first = || format!("instance {number}: {difference}");
-                        checked.wrong.get_or_insert_with(first);
-                    }
-                },
+            self.compare(question, reply, expected.as_deref(), checked)?;
+        }
+        Ok(())
+    }
+
+    /// Decodes an answer and compares it with the right one, where that is known.
+    pub(super) fn compare(
+        &mut self,
+        question: &Question,
+        reply: Reply,
+        expected: Option<&Answer>,
+        checked: &mut Checked,
+    ) -> Result<()> {
+        let answer = self.session.decode(question, reply);
+        let answer = answer.context("decoding the answer")?.sorted();
+        let number = checked.rows.len();
+        checked.rows.push(answer.rows.len());
+        match expected.map(|expected| answer.compare(expected)) {
+            None => checked.kept.push(storable(answer)),
+            Some(Ok(())) => checked.right += 1,
+            Some(Err(difference)) => {
+                let first = || format!("instance {number}: {difference}");
+                checked.wrong.get_or_insert_with(first);
             }
         }
         Ok(())
     }
 
-    /// Asks once, on the clock.
-    fn timed(&mut self, question: &Question, kind: usize, rows: usize) -> Result<()> {
+    /// Asks once, on the clock; gives the latency.
+    pub(super) fn timed(
+        &mut self,
+        question: &Question,
+        kind: usize,
+        rows: usize,
+    ) -> Result<Duration> {
         let start = Instant::now();
         let reply = self.session.ask(question);
-        self.tally.request(kind, start, rows, reply.is_ok());
-        reply.map(drop)
+        let latency = self.tally.request(kind, start, rows, reply.is_ok());
+        reply.map(|_| latency)
     }
 
     /// Asks the questions in turn while `go_on` holds. Nobody knows what the right answers are while

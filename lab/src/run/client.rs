@@ -104,8 +104,15 @@ impl Tally {
         }
     }
 
-    /// Counts a request of a kind (an index) that began, or should have begun, at `start`.
-    pub(super) fn request(&mut self, kind: usize, start: Instant, rows: usize, ok: bool) {
+    /// Counts a request of a kind (an index) that began, or should have begun, at `start`, and has
+    /// just ended; gives the time between.
+    pub(super) fn request(
+        &mut self,
+        kind: usize,
+        start: Instant,
+        rows: usize,
+        ok: bool,
+    ) -> Duration {
         let latency = start.elapsed();
         if ok {
             self.latencies.record(latency);
@@ -117,6 +124,7 @@ impl Tally {
             latency_us: ok.then_some(latency.as_secs_f64() * 1e6),
             rows: rows as u32,
         });
+        latency
     }
 }
 

@@ -117,7 +117,7 @@ impl Life<'_> {
             names.collect::<HashSet<_>>().len()
         };
         let parts = self.setup.steps.iter().map(|step| match &step.act {
-            Act::Ask(ask) => names(ask),
+            Act::Ask(ask) | Act::Cold(ask) => names(ask),
             Act::Mixed { .. } => 2,
             _ => 1,
         });

@@ -107,6 +107,76 @@ fn a_target_that_cannot_keep_the_tables_says_so_in_every_step() {
 }
 
 #[test]
+fn a_mixture_has_figures_of_all_questions_and_of_each() {
+    let mixture = |_| {
+        let mut asking = asking(&["easy", "sql"]);
+        asking.clients = 3;
+        plan(vec![(
+            "main",
+            vec![Act::Write(writing()), Act::Mix(asking)],
+        )])
+    };
+    let lab = Lab::new(mixture, &["right"]);
+    assert_eq!(lab.run().expect("a run"), outcome(1, 0, 0, 0));
+    let steps = lab.result("main", "right", 0).steps;
+    assert_eq!(steps.len(), 4);
+    let (all, easy, sql) = (
+        asked(&steps, "all"),
+        asked(&steps, "easy"),
+        asked(&steps, "sql"),
+    );
+    let count = |step: &StepResult| step.latency.expect("latencies").count;
+    assert_eq!((count(easy), count(sql)), (3 * 3, 3 * 3), "clients × times");
+    assert_eq!(count(all), 18);
+    assert!(figure(all, "asked_per_s") > figure(easy, "asked_per_s"));
+    assert!(figure(easy, "p99_ms") <= figure(all, "max_ms"));
+    assert_eq!(easy.verdict, Verdict::Right);
+    assert_eq!(lab.latencies_ms("main", "right", "sql").len(), 9);
+}
+
+#[test]
+fn a_target_that_cannot_answer_all_of_a_mixture_is_asked_nothing() {
+    let mixture = |_| {
+        plan(vec![(
+            "main",
+            vec![Act::Write(writing()), Act::Mix(asking(&["easy", "hard"]))],
+        )])
+    };
+    let lab = Lab::new(mixture, &["right"]);
+    assert_eq!(lab.run().expect("a run"), outcome(1, 0, 0, 0));
+    let steps = lab.result("main", "right", 0).steps;
+    let hard = Verdict::Cannot("too hard".to_owned());
+    assert!(
+        steps[1..].iter().all(|step| step.verdict == hard),
+        "{steps:?}"
+    );
+    assert_eq!(steps.len(), 4);
+}
+
+#[test]
+fn a_cold_question_is_asked_once_after_a_restart_and_checked() {
+    let cold = |_| {
+        plan(vec![(
+            "main",
+            vec![
+                Act::Write(writing()),
+                Act::Cold(asking(&["easy", "sql", "hard"])),
+            ],
+        )])
+    };
+    let lab = Lab::new(cold, &["right"]);
+    assert_eq!(lab.run().expect("a run"), outcome(1, 0, 0, 0));
+    let steps = lab.result("main", "right", 0).steps;
+    let easy = asked(&steps, "easy");
+    assert_eq!(easy.verdict, Verdict::Right);
+    assert_eq!(easy.latency.expect("a latency").count, 1);
+    assert!(figure(easy, "read_bytes") >= 0.0);
+    assert_eq!(asked(&steps, "sql").answers.len(), 1, "its first instance");
+    let hard = Verdict::Cannot("too hard".to_owned());
+    assert_eq!(asked(&steps, "hard").verdict, hard);
+}
+
+#[test]
 fn a_slow_target_shows_in_its_latencies() {
     let lab = Lab::new(full, &["right", "slow"]);
     lab.run().expect("a run");

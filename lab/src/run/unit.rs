@@ -4,7 +4,7 @@ use super::client::said;
 use super::expected::Expected;
 use super::life::{At, Life};
 use super::samples::{self, Operations};
-use super::{ask, clock, mixed, store};
+use super::{ask, clock, cold, mix, mixed, store};
 use crate::data::Source;
 use crate::monitor::Monitor;
 use crate::record::{RunResult, StepResult, Verdict};
@@ -212,6 +212,8 @@ fn act<'a>(life: &mut Life<'a>, at: At<'_>, step: &'a Step) -> Result<()> {
         Act::Restart => life.restart(at),
         Act::Observe { known } => life.observe(at, known),
         Act::Ask(plan) => ask::ask(life, at, plan),
+        Act::Mix(plan) => mix::mix(life, at, plan),
+        Act::Cold(plan) => cold::cold(life, at, plan),
         Act::Mixed { write, ask } => mixed::mixed(life, at, write, ask),
         Act::Clock(plan) => search(life, at, plan),
     }
@@ -224,9 +226,13 @@ fn refusals(at: At<'_>, act: &Act, why: &str) -> Vec<StepResult> {
         ..at.result(knob)
     };
     match act {
-        Act::Ask(plan) => ask::by_name(&plan.questions)
+        Act::Ask(plan) | Act::Cold(plan) => ask::by_name(&plan.questions)
             .into_iter()
             .map(|(name, _)| of(Some(("question", name))))
+            .collect(),
+        Act::Mix(plan) => mix::names(plan)
+            .into_iter()
+            .map(|name| of(Some(("question", name))))
             .collect(),
         Act::Mixed { .. } => ["write", "ask"].map(|side| of(Some(("side", side)))).into(),
         _ => vec![of(None)],
@@ -263,6 +269,8 @@ fn name(act: &Act) -> &'static str {
         Act::Restart => "restart",
         Act::Observe { .. } => "observe",
         Act::Ask(_) => "ask",
+        Act::Mix(_) => "mix",
+        Act::Cold(_) => "cold",
         Act::Mixed { .. } => "mixed",
         Act::Clock(_) => "clock",
     }

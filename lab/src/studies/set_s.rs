@@ -1,13 +1,13 @@
 //! Standard set S: the yardstick of this project, on which all of its peers were measured.
 
 use super::parts::{
-    MINUTE_NS, SET_S_START_NS, aggregates, ask, knobs, limit, pick, question, size, speed, step,
-    view, write,
+    MINUTE_NS, SET_S_START_NS, aggregates, ask, knobs, latencies, limit, pick, question, size,
+    speed, step, view, write,
 };
 use crate::data::SECOND_NS;
 use crate::generate::SourceSpec;
 use crate::question::{Aggregate, Devices, Question, Select, What};
-use crate::study::{Act, Plan, Scale, Setup, Step, Study, View, Write};
+use crate::study::{Act, Bound, Comparison, Plan, Rule, Scale, Setup, Step, Study, View, Write};
 use crate::target::Tuning;
 
 /// Columns of the table `s`.
@@ -22,12 +22,86 @@ pub fn study() -> Study {
         name: "set-s",
         title: "Standard set S",
         about: "Ingest at several batch sizes and numbers of connections; then, after one load of \
-                everything, size on disk, time of a restart after a kill, and six kinds of \
+                everything, size on disk, time of a restart after a kill, and seven kinds of \
                 questions.",
         source: "Devices that send one row a second (temperature, humidity) with three tags. The \
                  project's own yardstick: the questions are those of the comparisons of fleets of \
                  thermometers, and the last rows and single-device reads of dashboards.",
         plan,
+    }
+}
+
+/// The study of ten times as many devices.
+pub fn growth() -> Study {
+    Study {
+        name: "growth",
+        title: "Ten times as many devices",
+        about: "The questions of standard set S about ten times as many devices with as many rows \
+                each. What statistics answer should hardly take longer, what is about one device or \
+                group of a hundred devices as its rows do, everything else ten times as long.",
+        source: "Not published: what a fleet that grows may expect.",
+        plan: plan_growth,
+    }
+}
+
+fn plan_growth(scale: Scale) -> Plan {
+    let rows = pick(scale, [50, 100, 1000, 10_000]);
+    let sizes = pick(scale, [[10, 100], [100, 1000], [100, 1000], [1000, 10_000]]);
+    let setup = |devices: usize| {
+        let phase = |phase: &str, act| {
+            let varied = knobs([
+                ("phase", phase.to_owned()),
+                ("devices", devices.to_string()),
+            ]);
+            step(varied, act)
+        };
+        Setup {
+            name: format!("devices-{devices}"),
+            source: SourceSpec::SetS { devices, rows },
+            steps: vec![
+                phase("load", Act::Write(write(2, 5000))),
+                phase("settle", Act::Settle),
+                phase("ask", Act::Ask(ask(scale, questions(devices, rows)))),
+            ],
+            tuning: Tuning::default(),
+        }
+    };
+    let rule = |says: &str, question: &str, most: f64| Rule {
+        says: says.to_owned(),
+        source: "Marigram's design: pages are answered by their statistics".to_owned(),
+        figure: "latency_ms".to_owned(),
+        of: knobs([
+            ("devices", sizes[1].to_string()),
+            ("question", question.to_owned()),
+        ]),
+        with: Comparison::Result(knobs([("devices", sizes[0].to_string())])),
+        bound: Bound::AtMost(most),
+    };
+    Plan {
+        setups: sizes.iter().map(|devices| setup(*devices)).collect(),
+        views: vec![View {
+            only: knobs([("phase", "ask".to_owned())]),
+            log: true,
+            ..latencies("Questions", "devices")
+        }],
+        rules: vec![
+            rule(
+                "Counting ten times as many rows takes at most twice as long",
+                "count",
+                2.0,
+            ),
+            rule(
+                "The mean of ten times as many rows takes at most twice as long",
+                "avg t",
+                2.0,
+            ),
+            rule(
+                "Minutes of ten times as many rows take at most ten times as long",
+                "Q4 by minute",
+                10.0,
+            ),
+        ],
+        ..Plan::default()
     }
 }
 
@@ -95,7 +169,8 @@ fn load(scale: Scale, devices: usize, rows: usize) -> Vec<Step> {
     ]
 }
 
-fn questions(devices: usize, rows: usize) -> Vec<Question> {
+/// The questions about a set of so many devices and rows of each.
+pub(super) fn questions(devices: usize, rows: usize) -> Vec<Question> {
     let both = vec![TEMPERATURE, HUMIDITY];
     // Groups hold devid mod 100, so a set of fewer devices has fewer groups.
     let group = (devices / 2).min(50).to_string();
@@ -118,6 +193,10 @@ fn questions(devices: usize, rows: usize) -> Vec<Question> {
         bucket_ns: Some(MINUTE_NS),
         ..by_group.clone()
     };
+    let by_minute_of_all = Select {
+        by: Vec::new(),
+        ..by_group_and_minute.clone()
+    };
     let mut questions = vec![
         question("Q1 group", one_group),
         question("count", whole(Aggregate::Count, TEMPERATURE)),
@@ -127,6 +206,7 @@ fn questions(devices: usize, rows: usize) -> Vec<Question> {
         question("min t", whole(Aggregate::Min, TEMPERATURE)),
         question("avg h", whole(Aggregate::Avg, HUMIDITY)),
         question("Q3 by group", by_group),
+        question("Q4 by minute", by_minute_of_all),
         question("Q4 by group, minute", by_group_and_minute),
         question("Q5 last", Select::all(0, What::Last(both.clone()))),
     ];

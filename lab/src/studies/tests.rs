@@ -100,7 +100,12 @@ fn results(step: &Step) -> Vec<Knobs> {
         each.collect::<Vec<_>>()
     };
     match &step.act {
-        Act::Ask(ask) => with("question", &names(&ask.questions)),
+        Act::Ask(ask) | Act::Cold(ask) => with("question", &names(&ask.questions)),
+        Act::Mix(ask) => {
+            let mut all = with("question", &["all"]);
+            all.extend(with("question", &names(&ask.questions)));
+            all
+        }
         Act::Mixed { ask, .. } => {
             let mut all = with("side", &["write"]);
             for mut knobs in with("question", &names(&ask.questions)) {
@@ -123,6 +128,8 @@ fn promises(act: &Act, figure: &str) -> bool {
     match act {
         Act::Write(_) | Act::Mixed { .. } => write.contains(&figure),
         Act::Ask(_) => figure == "latency_ms",
+        Act::Mix(_) => ["latency_ms", "p99_ms", "asked_per_s"].contains(&figure),
+        Act::Cold(_) => ["latency_ms", "read_bytes"].contains(&figure),
         Act::Settle => figure == "settle_s",
         Act::Size => ["bytes_per_row", "bytes_per_point", "disk_bytes"].contains(&figure),
         Act::Restart => figure == "restart_ms",
@@ -429,6 +436,12 @@ fn seconds(setup: &Setup, points_per_s: f64, ask_s: f64, start_s: f64) -> f64 {
             names(&ask.questions).len() as f64
                 * (once + (once * ask.times as f64).min(limit.max(once)))
         }
+        Act::Mix(ask) => {
+            let limit = ask.time_max.map_or(f64::MAX, |limit| limit.as_secs_f64());
+            let once = ask_s * ask.clients as f64 * names(&ask.questions).len() as f64;
+            once + (once * ask.times as f64).min(limit.max(once))
+        }
+        Act::Cold(ask) => names(&ask.questions).len() as f64 * (start_s + ask_s),
         Act::Settle | Act::Restart => start_s,
         Act::Size | Act::Observe { .. } => 0.0,
         Act::Clock(clock) => {
