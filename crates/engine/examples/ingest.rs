@@ -1,51 +1,116 @@
-//! Measures how fast batches of 10,000 rows are stored, durable each, in a new directory.
+//! Measures how fast standard set S is stored by columnar batches of 10,000 rows, durable each, in a
+//! new directory: 1,000 devices with three tags, 10,000 rows of each, one a second.
 //!
-//! `cargo run --release -p marigram-engine --example ingest -- DIR [WRITERS] [BATCHES] [os]`
+//! `cargo run --release -p marigram-engine --example ingest -- DIR [WRITERS] [os]`
 //!
-//! With `os` nothing is synced: what is measured then is the processor's part.
+//! With `os` nothing is synced: what is measured then is the processor's part. Values are drawn before
+//! the clock starts; putting them into batches is on the clock.
 
-use arrow_array::{ArrayRef, Float64Array, Int32Array, StringArray};
+use arrow_array::{ArrayRef, Float32Array, Int32Array, Int64Array, StringArray};
 use marigram_engine::{Durability, Engine, EngineOptions, WriteOptions};
 use marigram_env::Env;
 use marigram_model::{BatchField, BatchTag, WriteBatch};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-const ROWS: usize = 10_000;
+const BATCH_ROWS: usize = 10_000;
 const DEVICES: usize = 1000;
+const DEVICE_ROWS: usize = 10_000;
+/// Values that are drawn for each writer; batches begin at different places among them.
+const DRAWN: usize = 1 << 20;
 
-fn devices(writer: usize) -> ArrayRef {
-    let names = (0..DEVICES).map(|device| Some(format!("writer-{writer}-device-{device}")));
-    Arc::new(names.collect::<StringArray>())
+/// What one writer sends: some of the devices, and all their rows.
+struct Part {
+    tags: Vec<BatchTag>,
+    devices: usize,
+    temperature: Vec<i32>,
+    humidity: Vec<f32>,
 }
 
-fn batch(devices: &ArrayRef, number: usize) -> WriteBatch {
-    let start = (number * (ROWS / DEVICES)) as i64;
-    let temperature: Int32Array = (0..ROWS).map(|row| Some((row * 7 % 400) as i32)).collect();
-    let humidity: Float64Array = (0..ROWS)
-        .map(|row| Some((row % 977) as f64 / 10.0))
-        .collect();
-    WriteBatch {
-        table: "climate".to_owned(),
-        tags: vec![BatchTag {
-            name: "device".to_owned(),
-            values: devices.clone(),
-        }],
-        slot_count: DEVICES,
-        slots: (0..ROWS).map(|row| (row % DEVICES) as u32).collect(),
-        times: (0..ROWS)
-            .map(|row| (start + (row / DEVICES) as i64) * 1_000_000_000)
-            .collect(),
-        fields: vec![
-            BatchField {
-                name: "temperature".to_owned(),
-                values: Arc::new(temperature),
-            },
-            BatchField {
-                name: "humidity".to_owned(),
-                values: Arc::new(humidity),
-            },
-        ],
+impl Part {
+    fn new(writer: usize, writers: usize) -> Self {
+        let ids = (DEVICES * writer / writers)..(DEVICES * (writer + 1) / writers);
+        let numbers = |number: fn(usize) -> usize| -> ArrayRef {
+            let numbers = ids.clone().map(|id| number(id) as i64);
+            Arc::new(Int64Array::from_iter_values(numbers))
+        };
+        let names = ids.clone().map(|id| format!("device_{id:06}"));
+        let tag = |name: &str, values| BatchTag {
+            name: name.to_owned(),
+            values,
+        };
+        let mut normal = normal(writer as u64);
+        let mut means = normal.clone();
+        let drawn: Vec<(f64, f64)> = (0..DRAWN)
+            .map(|_| {
+                let (temperature, humidity) = normal();
+                (temperature * 5.0, humidity * 10.0)
+            })
+            .collect();
+        let (temperature, humidity) = means();
+        let (temperature, humidity) = (25.0 + temperature, 50.0 + humidity);
+        Self {
+            tags: vec![
+                tag("devid", numbers(|id| id)),
+                tag("devname", Arc::new(StringArray::from_iter_values(names))),
+                tag("devgroup", numbers(|id| id % 100)),
+            ],
+            devices: ids.len(),
+            temperature: drawn
+                .iter()
+                .map(|drawn| (temperature + drawn.0).round_ties_even() as i32)
+                .collect(),
+            humidity: drawn
+                .iter()
+                .map(|drawn| (((humidity + drawn.1) * 1e4).round_ties_even() / 1e4) as f32)
+                .collect(),
+        }
+    }
+
+    /// Rows `from..to` of the part, which come second by second, device by device.
+    fn batch(&self, from: usize, to: usize) -> WriteBatch {
+        let first = from * 7919 % (DRAWN - BATCH_ROWS);
+        let drawn = first..first + to - from;
+        let second = |row: usize| (row / self.devices) as i64 * 1_000_000_000;
+        let field = |name: &str, values| BatchField {
+            name: name.to_owned(),
+            values,
+        };
+        WriteBatch {
+            table: "s".to_owned(),
+            tags: self.tags.clone(),
+            slot_count: self.devices,
+            slots: (from..to).map(|row| (row % self.devices) as u32).collect(),
+            times: (from..to).map(second).collect(),
+            fields: vec![
+                field(
+                    "temperature",
+                    Arc::new(Int32Array::from(self.temperature[drawn.clone()].to_vec())),
+                ),
+                field(
+                    "humidity",
+                    Arc::new(Float32Array::from(self.humidity[drawn].to_vec())),
+                ),
+            ],
+        }
+    }
+}
+
+/// Draws pairs of normally distributed numbers (Box, Muller 1958).
+fn normal(seed: u64) -> impl FnMut() -> (f64, f64) + Clone {
+    let mut state = seed;
+    let mut uniform = move || {
+        // SplitMix64.
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = state;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    move || {
+        let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
+        let (sine, cosine) = (std::f64::consts::TAU * uniform()).sin_cos();
+        (radius * sine, radius * cosine)
     }
 }
 
@@ -53,11 +118,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let dir = PathBuf::from(arguments.next().ok_or("the data directory is missing")?);
     let writers: usize = arguments.next().map_or(Ok(4), |text| text.parse())?;
-    let batches: usize = arguments.next().map_or(Ok(250), |text| text.parse())?;
     let durability = match arguments.next().as_deref() {
         Some("os") => Durability::Os,
         _ => Durability::Fsync,
     };
+    let parts: Vec<Part> = (0..writers)
+        .map(|writer| Part::new(writer, writers))
+        .collect();
     let env = Env::real();
     let clock = env.clock.clone();
     let engine = Engine::open(
@@ -71,23 +138,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     engine.create_database("db", true)?;
     let started_ns = clock.monotonic_ns();
     std::thread::scope(|scope| {
-        let write = |writer: usize| {
+        for part in &parts {
             let engine = &engine;
-            move || {
-                let devices = devices(writer);
-                for number in 0..batches {
-                    let batch = batch(&devices, number);
+            scope.spawn(move || {
+                let rows = part.devices * DEVICE_ROWS;
+                for from in (0..rows).step_by(BATCH_ROWS) {
+                    let batch = part.batch(from, rows.min(from + BATCH_ROWS));
                     if let Err(error) = engine.write("db", &batch, WriteOptions { grow: true }) {
                         eprintln!("{error}");
                     }
                 }
-            }
-        };
-        for writer in 0..writers {
-            scope.spawn(write(writer));
+            });
         }
     });
-    let rows = (writers * batches * ROWS) as f64;
+    let rows = (DEVICES * DEVICE_ROWS) as f64;
     let report = |what: &str, started_ns: u64| {
         let seconds = (clock.monotonic_ns() - started_ns) as f64 / 1e9;
         println!(
