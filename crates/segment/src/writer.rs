@@ -366,7 +366,13 @@ impl PendingPage {
     fn joined_times(&self) -> ScalarBuffer<i64> {
         match self.times.as_slice() {
             [only] => only.clone(),
-            parts => parts.iter().flat_map(|part| part.iter().copied()).collect(),
+            parts => {
+                let mut joined = Vec::with_capacity(self.rows);
+                for part in parts {
+                    joined.extend_from_slice(part);
+                }
+                joined.into()
+            }
         }
     }
 }

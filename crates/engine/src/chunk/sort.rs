@@ -9,11 +9,19 @@
 
 use crate::chunk::part::{PART_ROWS, Part};
 use crate::text;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType,
+    UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_buffer::ScalarBuffer;
 use arrow_select::interleave::interleave;
-use marigram_model::{SeriesId, SeriesRun};
+use marigram_model::{ColumnId, FieldType, SeriesId, SeriesRun};
 use marigram_segment::SegmentColumn;
+use std::cell::OnceCell;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Most parts that can be sorted together.
 pub(crate) const PARTS_MAX: usize = 1 << 16;
@@ -122,12 +130,24 @@ impl Order {
                 })
                 .collect();
         }
-        let places = ranges.iter().flat_map(|range| &self.places[range.clone()]);
-        let newest: Vec<(usize, usize)> = places.map(|place| split(*place)).collect();
         let older = self.older_in(ranges);
+        let places: Vec<&[u32]> = ranges
+            .iter()
+            .map(|range| &self.places[range.clone()])
+            .collect();
+        let newest: OnceCell<Vec<(usize, usize)>> = OnceCell::new();
+        let each = || places.iter().flat_map(|places| places.iter());
+        let newest = || newest.get_or_init(|| each().map(|place| split(*place)).collect());
         columns
             .iter()
-            .map(|column| gather_one(parts, *column, &older, &newest))
+            .map(|column| {
+                let whole = if older.is_empty() {
+                    gather_numbers(parts, *column, &places)
+                } else {
+                    None
+                };
+                whole.unwrap_or_else(|| gather_one(parts, *column, &older, newest()))
+            })
             .collect()
     }
 
@@ -162,6 +182,42 @@ impl Order {
         let (part, row) = split(first);
         in_order.then(|| (&parts[part], row))
     }
+}
+
+/// A column of numbers by their places; `None` where the column is of another type, or some row may
+/// have no value.
+fn gather_numbers(parts: &[Part], column: SegmentColumn, places: &[&[u32]]) -> Option<ArrayRef> {
+    match column.kind {
+        FieldType::I32 => gather_dense::<Int32Type>(parts, column.id, places),
+        FieldType::I64 => gather_dense::<Int64Type>(parts, column.id, places),
+        FieldType::U64 => gather_dense::<UInt64Type>(parts, column.id, places),
+        FieldType::F32 => gather_dense::<Float32Type>(parts, column.id, places),
+        FieldType::F64 => gather_dense::<Float64Type>(parts, column.id, places),
+        FieldType::Timestamp => gather_dense::<TimestampNanosecondType>(parts, column.id, places),
+        FieldType::Bool | FieldType::String | FieldType::Bytes => None,
+    }
+}
+
+fn gather_dense<T: ArrowPrimitiveType>(
+    parts: &[Part],
+    id: ColumnId,
+    places: &[&[u32]],
+) -> Option<ArrayRef> {
+    let dense = |part: &'_ Part| {
+        let values = part.column(id)?;
+        (values.null_count() == 0).then(|| values.as_primitive::<T>().values().clone())
+    };
+    let values: Vec<ScalarBuffer<T::Native>> = parts.iter().map(dense).collect::<Option<_>>()?;
+    let values: Vec<&[T::Native]> = values.iter().map(|values| &values[..]).collect();
+    let value = |place: &u32| {
+        let (part, row) = split(*place);
+        values[part][row]
+    };
+    let mut gathered = Vec::with_capacity(places.iter().map(|places| places.len()).sum());
+    for places in places {
+        gathered.extend(places.iter().map(value));
+    }
+    Some(Arc::new(PrimitiveArray::<T>::new(gathered.into(), None)))
 }
 
 /// One column by the places of the newest rows; where those are null, by the newest of the older

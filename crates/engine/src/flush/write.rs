@@ -239,14 +239,14 @@ fn write_segment(
             let texts = Texts::of(&rows.order, &rows.parts);
             for portion in portions(pieces, CHUNK_ROWS, texts.as_ref(), BATCH_TEXT_BYTES) {
                 let (runs, ranges) = runs_and_ranges(&portion);
-                let times = ranges
+                let times: Vec<&[i64]> = ranges
                     .iter()
-                    .flat_map(|range| &rows.order.times[range.clone()]);
-                let times = times.copied().collect();
+                    .map(|range| &rows.order.times[range.clone()])
+                    .collect();
                 let columns = rows.order.gather(&rows.parts, &rows.columns, &ranges);
                 writer.append(&SortedRows {
                     runs: joined(runs),
-                    times,
+                    times: times.concat().into(),
                     columns,
                 })?;
             }
