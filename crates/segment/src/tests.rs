@@ -188,12 +188,12 @@ fn long_series_have_pages_to_themselves_and_short_ones_share() {
     write(
         &fs,
         &path,
-        &[rows(&[2, 2, 20, 3, 3], |_, row| Some(u64::from(row)))],
+        &[rows(&[2, 2, 20, 3, 3, 4, 3], |_, row| Some(u64::from(row)))],
     );
     let segment = Segment::open(&fs, &path).unwrap();
     let pages = segment.pages(0, ColumnId::TIME).unwrap().unwrap();
     let cuts: Vec<u32> = pages.iter().map(|page| page.rows).collect();
-    assert_eq!(cuts, [4, 16, 4, 6]);
+    assert_eq!(cuts, [4, 16, 4, 6, 4, 3]);
     let stats = &pages[1].stats;
     assert_eq!(stats.min, Some(FieldValue::I64(-5_000)));
     assert_eq!(stats.max, Some(FieldValue::I64(10_000)));

@@ -29,6 +29,10 @@ use std::sync::Arc;
 /// Written to the file at once, bytes.
 const BUFFER_BYTES: usize = 1 << 20;
 
+/// A series is long with this part of a page's rows: from there on what its own pages cost, about a
+/// fiftieth of its bytes, is worth it.
+const LONG_PART: usize = 4;
+
 /// Writes a segment: tables ascending, and in each table rows sorted by (series, time).
 #[derive(Debug)]
 pub struct SegmentWriter {
@@ -148,9 +152,10 @@ impl SegmentWriter {
         self.check(rows)?;
         let mut row = 0;
         for run in &rows.runs {
-            let long = self.limits.rows / 2;
+            let long = self.limits.rows / LONG_PART;
             if self.starts(run.series) && self.page.rows > 0 {
-                // A long series has pages to itself; short ones share them.
+                // A long series has pages to itself, so that their statistics are its own; short
+                // ones share them.
                 let before = self.group.runs.last().map_or(0, |run| run.rows as usize);
                 if run.rows as usize >= long || before >= long {
                     self.end_page()?;
