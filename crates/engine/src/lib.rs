@@ -67,7 +67,7 @@ pub use pages::{PageDetail, SegmentDetail};
 pub use rollups::RollupState;
 pub use scan::{
     ColumnBounds, Need, Outline, PageRows, ReducePartition, Reducer, RowSpan, ScanMetrics,
-    ScanPartition, ScanRequest,
+    ScanPartition, ScanRequest, Totals,
 };
 pub use snapshot::TableSnapshot;
 pub use status::{EngineStatus, SegmentInfo};

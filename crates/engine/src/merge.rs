@@ -36,7 +36,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub(crate) use apart::Apart;
-pub use apart::{Need, Outline, PageRows, Reducer, RowSpan};
+pub use apart::{Need, Outline, PageRows, Reducer, RowSpan, Totals};
 pub use bounds::ColumnBounds;
 pub(crate) use coincide::{may_share_rows, series_that_share_rows};
 pub(crate) use copy::{CopyRule, Piece, WholePage};

@@ -5,6 +5,7 @@ use arrow_array::{BinaryArray, Float32Array, Float64Array, Int32Array, Int64Arra
 use arrow_array::{TimestampNanosecondArray, UInt64Array};
 use arrow_schema::{DataType, TimeUnit};
 use marigram_codec::ValueType;
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -211,6 +212,22 @@ impl FieldValue {
             Self::Bytes(_) => FieldType::Bytes,
             Self::Timestamp(_) => FieldType::Timestamp,
         }
+    }
+
+    /// The order of two values of one type; `None` for different types. Floats are in total order.
+    #[must_use]
+    pub fn total_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(match (self, other) {
+            (Self::Bool(a), Self::Bool(b)) => a.cmp(b),
+            (Self::I32(a), Self::I32(b)) => a.cmp(b),
+            (Self::I64(a), Self::I64(b)) | (Self::Timestamp(a), Self::Timestamp(b)) => a.cmp(b),
+            (Self::U64(a), Self::U64(b)) => a.cmp(b),
+            (Self::F32(a), Self::F32(b)) => a.total_cmp(b),
+            (Self::F64(a), Self::F64(b)) => a.total_cmp(b),
+            (Self::String(a), Self::String(b)) => a.cmp(b),
+            (Self::Bytes(a), Self::Bytes(b)) => a.cmp(b),
+            _ => return None,
+        })
     }
 
     /// Row `row` of an array of a field type; `None` where it is null or of another type.

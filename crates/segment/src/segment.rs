@@ -6,6 +6,7 @@ use crate::layout::{
     check_footer, check_header, footer_bytes, read_directory, read_footer, read_index, summary_of,
 };
 use crate::page::{PageInfo, check_page, decode_page, page_header, page_info};
+use crate::stats::PageStats;
 use arrow_array::ArrayRef;
 use marigram_codec::{Header, frame};
 use marigram_env::{File, FileSystem};
@@ -41,12 +42,14 @@ struct GroupBlocks {
     places: GroupPlaces,
     directory: OnceLock<Arc<[SeriesRun]>>,
     indexes: Vec<OnceLock<Arc<[PageMeta]>>>,
+    totals: Vec<OnceLock<Arc<PageStats>>>,
 }
 
 impl GroupBlocks {
     fn unread(places: GroupPlaces) -> Self {
         Self {
             indexes: places.indexes.iter().map(|_| OnceLock::new()).collect(),
+            totals: places.indexes.iter().map(|_| OnceLock::new()).collect(),
             directory: OnceLock::new(),
             places,
         }
@@ -224,6 +227,32 @@ impl Segment {
         )))
     }
 
+    /// Statistics of all pages of a column together, without `first` and `last`; `None` where the row
+    /// group has no such column.
+    ///
+    /// # Errors
+    /// As [`pages`](Self::pages).
+    ///
+    /// # Panics
+    /// As [`pages`](Self::pages).
+    pub fn totals(
+        &self,
+        row_group: usize,
+        column: ColumnId,
+    ) -> Result<Option<Arc<PageStats>>, SegmentError> {
+        let Some((at, _)) = self.column(row_group, column) else {
+            return Ok(None);
+        };
+        let known = &self.blocks[row_group].totals[at];
+        if let Some(total) = known.get() {
+            return Ok(Some(Arc::clone(total)));
+        }
+        let pages = self.pages(row_group, column)?.unwrap_or_default();
+        let each = pages.iter().map(|page| (page.rows, &page.stats));
+        let total = known.get_or_init(|| Arc::new(PageStats::total(each)));
+        Ok(Some(Arc::clone(total)))
+    }
+
     fn page_bytes(
         &self,
         row_group: usize,
@@ -357,7 +386,10 @@ impl Segment {
                 .get()
                 .map_or(0, |runs| size_of_val(&**runs));
             let indexes = blocks.indexes.iter().filter_map(OnceLock::get);
-            directory + indexes.map(|pages| size_of_val(&**pages)).sum::<usize>()
+            let totals = blocks.totals.iter().filter_map(OnceLock::get).count();
+            directory
+                + indexes.map(|pages| size_of_val(&**pages)).sum::<usize>()
+                + totals * size_of::<PageStats>()
         });
         size_of::<Self>() + footer.sum::<usize>() + read.sum::<usize>()
     }

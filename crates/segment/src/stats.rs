@@ -8,6 +8,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use marigram_model::{FieldType, FieldValue};
+use std::cmp::Ordering;
 
 /// Longest string or bytes value that is kept as a statistic, bytes.
 const TEXT_BYTES_MAX: usize = 64;
@@ -57,6 +58,47 @@ impl PageStats {
         };
         stats.add_extremes(values, first);
         stats
+    }
+
+    /// Statistics of all of some pages together, given with their numbers of rows; `first` and `last`
+    /// are left out, since pages of several series have no order of time.
+    pub(crate) fn total<'a>(pages: impl Iterator<Item = (u32, &'a Self)>) -> Self {
+        let mut total = Self::default();
+        let mut is_first = true;
+        for (rows, page) in pages {
+            total.nulls = total.nulls.saturating_add(page.nulls);
+            if page.nulls >= rows {
+                continue;
+            }
+            if is_first {
+                (total.min, total.max, total.sum) =
+                    (page.min.clone(), page.max.clone(), page.sum.clone());
+                is_first = false;
+                continue;
+            }
+            let pick = |own: &mut Option<FieldValue>, other: &Option<FieldValue>, keep| {
+                *own = match (own.take(), other) {
+                    (Some(own), Some(other)) if own.total_cmp(other) == Some(keep) => Some(own),
+                    (Some(_), Some(other)) => Some(other.clone()),
+                    _ => None,
+                };
+            };
+            pick(&mut total.min, &page.min, Ordering::Less);
+            pick(&mut total.max, &page.max, Ordering::Greater);
+            total.sum = match (&total.sum, &page.sum) {
+                (Some(FieldValue::I64(a)), Some(FieldValue::I64(b))) => {
+                    a.checked_add(*b).map(FieldValue::I64)
+                }
+                (Some(FieldValue::U64(a)), Some(FieldValue::U64(b))) => {
+                    a.checked_add(*b).map(FieldValue::U64)
+                }
+                (Some(FieldValue::F64(a)), Some(FieldValue::F64(b))) => {
+                    Some(FieldValue::F64(a + b))
+                }
+                _ => None,
+            };
+        }
+        total
     }
 
     /// Least, greatest and sum of values of which that of row `first` is not null.

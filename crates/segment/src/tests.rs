@@ -204,6 +204,37 @@ fn long_series_have_pages_to_themselves_and_short_ones_share() {
 }
 
 #[test]
+fn totals_are_those_of_all_pages() {
+    let (_dir, fs, path) = disk();
+    // The last series has no value at all, and the one before it has only one.
+    let value = |series: u32, row: u32| match series / 2 {
+        number @ 0..5 => Some(u64::from(number * 10 + row)),
+        5 => (row == 1).then_some(3),
+        _ => None,
+    };
+    write(&fs, &path, &[rows(&[2, 2, 20, 3, 3, 4, 20], value)]);
+    let segment = Segment::open(&fs, &path).unwrap();
+    assert!(segment.pages(0, ColumnId::TIME).unwrap().unwrap().len() > 4);
+    let before = segment.memory_bytes();
+    for _ in 0..2 {
+        let totals = segment.totals(0, ColumnId(2)).unwrap().unwrap();
+        let sum: i64 = 1 + 21 + (20..40).sum::<i64>() + 93 + 123 + 3;
+        assert_eq!(totals.sum, Some(FieldValue::I64(sum)));
+        assert_eq!(totals.min, Some(FieldValue::I32(0)));
+        assert_eq!(totals.max, Some(FieldValue::I32(42)));
+        assert_eq!(
+            (totals.nulls, &totals.first, &totals.last),
+            (23, &None, &None)
+        );
+    }
+    assert!(
+        segment.memory_bytes() > before,
+        "they are kept, and counted"
+    );
+    assert_eq!(segment.totals(0, ColumnId(99)).unwrap(), None);
+}
+
+#[test]
 fn tables_stand_one_after_the_other() {
     let (_dir, fs, path) = disk();
     let mut writer = SegmentWriter::create(Arc::clone(&fs), &path, options()).unwrap();

@@ -6,6 +6,7 @@ use super::MergeOptions;
 use super::block::Block;
 use super::bounds::Extents;
 use super::cursor::cut;
+use super::metrics::ScanMetrics;
 use super::page_plan::{self, GroupPlan, PagePlan, Span, selected_runs};
 use super::page_read;
 use super::scope::Scope;
@@ -14,8 +15,9 @@ use crate::error::{EngineError, Result};
 use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
 use marigram_manifest::Tombstone;
-use marigram_model::{SeriesId, TimeRange};
+use marigram_model::{ColumnId, SeriesId, TimeRange};
 use marigram_segment::{PageMeta, PageStats, Segment};
+use roaring::RoaringBitmap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -83,10 +85,27 @@ pub struct PageRows<'a> {
     pub columns: &'a [Option<ArrayRef>],
 }
 
+/// What is known of all pages of a row group together.
+#[derive(Clone, Copy, Debug)]
+pub struct Totals<'a> {
+    /// Number of its rows, all of which are asked for.
+    pub rows: u32,
+    /// Times between which they lie.
+    pub range: TimeRange,
+    /// Statistics of each column that was asked for, without `first` and `last`; `None` where it has
+    /// no values.
+    pub stats: &'a [Option<&'a PageStats>],
+}
+
 /// Somebody who adds rows up.
 pub trait Reducer {
     /// What it fails with.
     type Error: From<EngineError>;
+
+    /// Whether it has taken a whole row group in; if not, it is shown the pages.
+    fn totals(&mut self, _totals: Totals<'_>) -> Result<bool, Self::Error> {
+        Ok(false)
+    }
 
     /// Says what is needed of a page; with [`Need::Nothing`], it has taken the page in.
     fn outline(&mut self, outline: Outline<'_>) -> Result<Need, Self::Error>;
@@ -149,6 +168,9 @@ impl Apart {
                 return Ok(true);
             }
             if let Some(group) = self.groups.pop_front() {
+                if self.show_totals(group, reducer)? {
+                    return Ok(true);
+                }
                 self.plan(group)?;
                 continue;
             }
@@ -200,6 +222,48 @@ impl Apart {
         self.indexes = indexes.collect::<Result<_, _>>()?;
         (self.group, self.pages, self.spans) = (group, pages.into(), spans);
         Ok(())
+    }
+
+    /// Shows a row group all of whose rows are asked for as one; says whether that was enough.
+    fn show_totals<R: Reducer>(&self, group: usize, reducer: &mut R) -> Result<bool, R::Error> {
+        let Some((segment, source)) = self.segment() else {
+            return Ok(false);
+        };
+        let (scope, meta) = (&self.scope, &segment.row_groups()[group]);
+        let ids = meta.series_min.0..=meta.series_max.0;
+        let is_asked = |series: &Arc<RoaringBitmap>| series.contains_range(ids);
+        let whole = scope.range.covers(meta.range)
+            && scope.series.as_ref().is_none_or(is_asked)
+            && scope.pruning.bounds.is_empty()
+            && !source
+                .tombstones
+                .iter()
+                .any(|tombstone| tombstone.range.overlaps(meta.range));
+        if !whole {
+            return Ok(false);
+        }
+        let totals = scope.planning(|| {
+            let columns = scope.columns.iter();
+            let totals = columns.map(|column| segment.totals(group, column.id));
+            totals.collect::<Result<Vec<_>, _>>()
+        });
+        let totals = totals.map_err(EngineError::from)?;
+        let stats: Vec<Option<&PageStats>> = totals.iter().map(Option::as_deref).collect();
+        let taken = reducer.totals(Totals {
+            rows: meta.rows,
+            range: meta.range,
+            stats: &stats,
+        })?;
+        if taken {
+            let pages = segment.pages(group, ColumnId::TIME);
+            let pages = pages.map_err(EngineError::from)?;
+            let pages = pages.map_or(0, |pages| pages.len()) as u64;
+            let metrics = &scope.metrics;
+            let width = 1 + stats.iter().flatten().count() as u64;
+            ScanMetrics::add(&metrics.pages_total, pages * width);
+            metrics.add_answered(pages * (1 + stats.len() as u64));
+        }
+        Ok(taken)
     }
 
     fn show<R: Reducer>(&mut self, page: &PagePlan, reducer: &mut R) -> Result<(), R::Error> {

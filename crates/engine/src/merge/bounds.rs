@@ -44,17 +44,9 @@ impl ColumnBounds {
 fn compare(a: &FieldValue, b: &FieldValue) -> Option<Ordering> {
     use FieldValue as V;
     Some(match (a, b) {
-        (V::Bool(a), V::Bool(b)) => a.cmp(b),
-        (V::I32(a), V::I32(b)) => a.cmp(b),
-        (V::I64(a), V::I64(b)) | (V::Timestamp(a), V::Timestamp(b)) => a.cmp(b),
-        (V::U64(a), V::U64(b)) => a.cmp(b),
         (V::F32(a), V::F32(b)) if a == b => Ordering::Equal,
-        (V::F32(a), V::F32(b)) => a.total_cmp(b),
         (V::F64(a), V::F64(b)) if a == b => Ordering::Equal,
-        (V::F64(a), V::F64(b)) => a.total_cmp(b),
-        (V::String(a), V::String(b)) => a.cmp(b),
-        (V::Bytes(a), V::Bytes(b)) => a.cmp(b),
-        _ => return None,
+        _ => return a.total_cmp(b),
     })
 }
 

@@ -11,7 +11,9 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-pub use crate::merge::{ColumnBounds, Need, Outline, PageRows, Reducer, RowSpan, ScanMetrics};
+pub use crate::merge::{
+    ColumnBounds, Need, Outline, PageRows, Reducer, RowSpan, ScanMetrics, Totals,
+};
 pub(crate) use newest::{combine, newest_rows};
 pub use reduce::ReducePartition;
 

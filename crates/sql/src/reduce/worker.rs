@@ -14,7 +14,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result, exec_err};
 use datafusion::execution::memory_pool::MemoryReservation;
 use marigram_engine::{
-    EngineError, Need, Outline, PageRows, PageStats, Reducer, RowSpan, TableSnapshot,
+    EngineError, Need, Outline, PageRows, PageStats, Reducer, RowSpan, TableSnapshot, Totals,
 };
 use marigram_model::{FieldValue, SeriesId, SeriesRun, TimeRange};
 use std::sync::Arc;
@@ -181,16 +181,22 @@ impl Worker {
         Ok(self.bucket.0)
     }
 
+    /// Start of the bucket that all times of a range are in; `None` where they are in more than one.
+    fn bucket_within(&mut self, range: TimeRange) -> Result<Option<i64>> {
+        if self.buckets.is_some() && range == TimeRange::ALL {
+            return Ok(None);
+        }
+        let start = self.bucket_of(range.min)?;
+        let is_one = self.buckets.is_none() || self.bucket_of(range.max)? == start;
+        Ok(is_one.then_some(start))
+    }
+
     /// Slots of spans whose rows are all between two times; `None` where they are in more than one
     /// bucket.
     fn slots_within(&mut self, outline: &Outline<'_>) -> Result<Option<Vec<(u32, u32)>>> {
-        if self.buckets.is_some() && outline.range == TimeRange::ALL {
+        let Some(start) = self.bucket_within(outline.range)? else {
             return Ok(None);
-        }
-        let start = self.bucket_of(outline.range.min)?;
-        if self.buckets.is_some() && self.bucket_of(outline.range.max)? != start {
-            return Ok(None);
-        }
+        };
         let mut slots: Vec<(u32, u32)> = Vec::with_capacity(1);
         for span in outline.spans {
             let group = self.members.group(span.series);
@@ -383,6 +389,24 @@ impl Worker {
 
 impl Reducer for Worker {
     type Error = Failed;
+
+    fn totals(&mut self, totals: Totals<'_>) -> Result<bool, Failed> {
+        // Series of several groups, or an order of times, are for the pages to tell.
+        if !matches!(self.members, Members::One) || !self.joins {
+            return Ok(false);
+        }
+        let Some(start) = self.bucket_within(totals.range)? else {
+            return Ok(false);
+        };
+        let slot = self.taken.slots.slot(0, start)?;
+        let outline = Outline {
+            spans: &[],
+            range: totals.range,
+            whole: true,
+            stats: totals.stats,
+        };
+        Ok(self.answer(&outline, &[(slot, totals.rows)]))
+    }
 
     fn outline(&mut self, outline: Outline<'_>) -> Result<Need, Failed> {
         let slots = self.slots_within(&outline)?;

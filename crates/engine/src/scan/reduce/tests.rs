@@ -10,7 +10,7 @@ use crate::merge::testing::{
     COLUMNS, Fields, Given, Rows, TABLE, naive, open_segment, sorted_rows, tombstone,
     without_sequence_duplicates,
 };
-use crate::merge::{Need, Outline};
+use crate::merge::{Need, Outline, Totals};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -34,6 +34,21 @@ struct Sum {
 
 impl Reducer for Sum {
     type Error = EngineError;
+
+    fn totals(&mut self, totals: Totals<'_>) -> Result<bool> {
+        // Some of the row groups, so that their pages come too.
+        if !self.by_statistics || totals.rows.is_multiple_of(3) {
+            return Ok(false);
+        }
+        self.count += totals.rows as usize;
+        let numbers = totals.stats[0].map_or(0, |stats| totals.rows - stats.nulls);
+        self.numbers += numbers as usize;
+        match totals.stats[0].and_then(|stats| stats.sum.as_ref()) {
+            Some(FieldValue::I64(sum)) => self.total += sum,
+            _ => assert_eq!(numbers, 0),
+        }
+        Ok(true)
+    }
 
     fn outline(&mut self, outline: Outline<'_>) -> Result<Need> {
         if !(self.by_statistics && outline.whole) {
