@@ -17,6 +17,9 @@ mod groups;
 mod last;
 mod recipe;
 mod rule;
+mod template;
 mod worker;
 
+pub use exec::SeriesAggregate;
 pub use rule::SeriesReduction;
+pub use template::Template;

@@ -4,6 +4,7 @@ use super::groups::{Groups, Members, Slots};
 use super::last::{self, LastRows};
 use super::recipe::{From, Key, Recipe};
 use super::worker::{Taken, Worker};
+use crate::ready::without_holes;
 use crate::scan::{SeriesScan, counters, external, stages};
 use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
 use arrow::compute::{cast, take};
@@ -38,17 +39,20 @@ const INLINE_STEPS_MAX: usize = 1024;
 const INLINE_PAGES_MAX: u64 = 4;
 const INLINE_SLOTS_MAX: usize = 4096;
 
+/// Series up to which the whole statement is carried out on the thread of who asks.
+const SHORT_SERIES_MAX: u64 = 1024;
+
 /// An aggregate over a table's series.
 #[derive(Debug)]
 pub struct SeriesAggregate {
-    recipe: Arc<Recipe>,
-    scan: Arc<SeriesScan>,
-    /// The same by DataFusion's operators, which can spill.
-    other_way: Arc<dyn ExecutionPlan>,
+    pub(super) recipe: Arc<Recipe>,
+    pub(super) scan: Arc<SeriesScan>,
+    /// The same by DataFusion's operators, which can spill; over `scan`, or a hole in its place.
+    pub(super) other_way: Arc<dyn ExecutionPlan>,
     counts: Arc<ScanMetrics>,
     spent: Arc<Spent>,
     metrics: ExecutionPlanMetricsSet,
-    properties: Arc<PlanProperties>,
+    pub(super) properties: Arc<PlanProperties>,
 }
 
 /// Where the time went that the engine does not count, ns, over all threads.
@@ -71,16 +75,39 @@ impl SeriesAggregate {
             EmissionType::Final,
             Boundedness::Bounded,
         );
+        Self::with(Arc::new(recipe), scan, other_way, Arc::new(properties))
+    }
+
+    /// Of parts.
+    pub(super) fn with(
+        recipe: Arc<Recipe>,
+        scan: Arc<SeriesScan>,
+        other_way: Arc<dyn ExecutionPlan>,
+        properties: Arc<PlanProperties>,
+    ) -> Self {
         Self {
-            recipe: Arc::new(recipe),
+            recipe,
             scan,
             other_way,
             counts: Arc::default(),
             spent: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
-            properties: Arc::new(properties),
+            properties,
         }
     }
+
+    /// Whether it takes little time, unless there are more pages to be read than are read at once.
+    pub fn is_short(&self) -> bool {
+        let selection = &self.scan.request().selection;
+        selection.len() <= SHORT_SERIES_MAX && begins_quickly(&self.recipe, &self.scan)
+    }
+}
+
+/// Whether to begin takes less than to hand it to another thread.
+fn begins_quickly(recipe: &Recipe, scan: &SeriesScan) -> bool {
+    let selection = &scan.request().selection;
+    selection.len() <= INLINE_SERIES_MAX
+        && (!recipe.needs_last_rows_only() || scan.snapshot().knows_last_rows(selection))
 }
 
 impl Spent {
@@ -211,14 +238,6 @@ impl Run {
         Ok(worker.finish())
     }
 
-    /// Whether to begin takes less than to hand it to another thread.
-    fn begins_quickly(&self) -> bool {
-        let selection = &self.scan.request().selection;
-        let snapshot = self.scan.snapshot();
-        selection.len() <= INLINE_SERIES_MAX
-            && (!self.recipe.needs_last_rows_only() || snapshot.knows_last_rows(selection))
-    }
-
     /// Reads what is short on this thread; gives what it came to and the partitions that are not
     /// done. Most small answers are done here, without waiting for other threads.
     fn read_short(
@@ -254,7 +273,7 @@ impl Run {
         let _stop = StopOnDrop(Arc::clone(&self.stop));
         let run = self.clone();
         let begin = move || timed(&run.spent.beginning, || run.begin());
-        let begun = if self.begins_quickly() {
+        let begun = if begins_quickly(&self.recipe, &self.scan) {
             begin()?
         } else {
             blocking(begin).await?
@@ -446,7 +465,7 @@ impl ExecutionPlan for SeriesAggregate {
             stop: Arc::default(),
             baseline: BaselineMetrics::new(&self.metrics, partition),
         };
-        let other_way = Arc::clone(&self.other_way);
+        let (other_way, scan) = (Arc::clone(&self.other_way), Arc::clone(&self.scan));
         let handed_over = MetricBuilder::new(&self.metrics).counter("handed_over", partition);
         let stream = futures::stream::once(async move {
             match run.all().await {
@@ -457,6 +476,7 @@ impl ExecutionPlan for SeriesAggregate {
                 {
                     handed_over.add(1);
                     tracing::debug!(%error, "groups do not fit into memory; operators that spill take over");
+                    let other_way = without_holes(other_way, &scan)?;
                     Ok(spilling(other_way, context)?.boxed())
                 }
                 Err(error) => Err(error),

@@ -1,0 +1,43 @@
+//! What of the operator depends on no data, to be used again.
+
+use super::exec::SeriesAggregate;
+use super::recipe::Recipe;
+use crate::ready::with_holes;
+use crate::scan::SeriesScan;
+use datafusion::common::Result;
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
+use std::sync::Arc;
+
+/// An aggregate over no scan yet.
+#[derive(Debug)]
+pub struct Template {
+    recipe: Arc<Recipe>,
+    other_way: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl SeriesAggregate {
+    /// The same over no scan.
+    ///
+    /// # Errors
+    /// DataFusion's, of operators that cannot be walked through.
+    pub fn template(&self) -> Result<Template> {
+        Ok(Template {
+            recipe: Arc::clone(&self.recipe),
+            other_way: with_holes(&self.other_way)?,
+            properties: Arc::clone(&self.properties),
+        })
+    }
+}
+
+impl Template {
+    /// The aggregate over a scan of the same columns.
+    pub fn over(&self, scan: Arc<SeriesScan>) -> SeriesAggregate {
+        SeriesAggregate::with(
+            Arc::clone(&self.recipe),
+            scan,
+            Arc::clone(&self.other_way),
+            Arc::clone(&self.properties),
+        )
+    }
+}
