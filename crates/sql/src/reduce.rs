@@ -17,6 +17,7 @@ mod groups;
 mod last;
 mod recipe;
 mod rule;
+mod short;
 mod template;
 mod worker;
 

@@ -5,8 +5,10 @@
 //! away ends the scan after the step under way.
 
 mod ahead;
+mod hole;
 mod newest;
 
+pub use hole::{Hole, with_holes, without_holes};
 pub use newest::NewestRows;
 
 use crate::error::SqlError;
@@ -250,7 +252,7 @@ impl SeriesScan {
 
 /// How many of `rows` rows, which lie between the times `whole`, lie between those of `part`, if they
 /// are spread evenly.
-fn share(rows: u64, part: TimeRange, whole: TimeRange) -> u64 {
+pub fn share(rows: u64, part: TimeRange, whole: TimeRange) -> u64 {
     if part.is_empty() || whole.is_empty() {
         return 0;
     }

@@ -124,6 +124,13 @@ pub struct Narrowed {
     per_series: Vec<Expr>,
 }
 
+impl Narrowed {
+    /// What the series index can tell of the conditions on tags.
+    pub fn tags(&self) -> &TagFilter {
+        &self.tags
+    }
+}
+
 /// What filters say of series and times.
 pub fn narrow(filters: &[Expr], schema: &TableSchema) -> Narrowed {
     let (mut tags, mut range, mut per_series) = (Vec::new(), TimeRange::ALL, Vec::new());

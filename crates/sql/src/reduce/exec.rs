@@ -3,9 +3,9 @@
 use super::groups::{Groups, Members, Slots};
 use super::last::{self, LastRows};
 use super::recipe::{From, Key, Recipe};
+use super::short::begins_quickly;
 use super::worker::{Taken, Worker};
-use crate::ready::without_holes;
-use crate::scan::{SeriesScan, counters, external, stages};
+use crate::scan::{SeriesScan, counters, external, stages, without_holes};
 use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -32,15 +32,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// To hand work to another thread and to be woken again takes some 50 µs, as long as to read a few
-/// pages. Up to so many series, steps, pages and slots, work is done on the thread that polls the
+/// pages. Up to so many steps, pages and slots, work is done on the thread that polls the
 /// plan; what is more goes to threads for blocking work, so that no other query waits for it.
-const INLINE_SERIES_MAX: u64 = 4096;
 const INLINE_STEPS_MAX: usize = 1024;
 const INLINE_PAGES_MAX: u64 = 4;
 const INLINE_SLOTS_MAX: usize = 4096;
-
-/// Series up to which the whole statement is carried out on the thread of who asks.
-const SHORT_SERIES_MAX: u64 = 1024;
 
 /// An aggregate over a table's series.
 #[derive(Debug)]
@@ -95,19 +91,6 @@ impl SeriesAggregate {
             properties,
         }
     }
-
-    /// Whether it takes little time, unless there are more pages to be read than are read at once.
-    pub fn is_short(&self) -> bool {
-        let selection = &self.scan.request().selection;
-        selection.len() <= SHORT_SERIES_MAX && begins_quickly(&self.recipe, &self.scan)
-    }
-}
-
-/// Whether to begin takes less than to hand it to another thread.
-fn begins_quickly(recipe: &Recipe, scan: &SeriesScan) -> bool {
-    let selection = &scan.request().selection;
-    selection.len() <= INLINE_SERIES_MAX
-        && (!recipe.needs_last_rows_only() || scan.snapshot().knows_last_rows(selection))
 }
 
 impl Spent {

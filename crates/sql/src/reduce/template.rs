@@ -1,9 +1,10 @@
-//! What of the operator depends on no data, to be used again.
+//! What those who keep plans want of the operator: what of it depends on no data, to be used again,
+//! and whether it is short.
 
 use super::exec::SeriesAggregate;
 use super::recipe::Recipe;
-use crate::ready::with_holes;
-use crate::scan::SeriesScan;
+use super::short::is_short;
+use crate::scan::{SeriesScan, with_holes};
 use datafusion::common::Result;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use std::sync::Arc;
@@ -27,6 +28,11 @@ impl SeriesAggregate {
             other_way: with_holes(&self.other_way)?,
             properties: Arc::clone(&self.properties),
         })
+    }
+
+    /// Whether it takes little time, unless there are more pages to be read than are read at once.
+    pub fn is_short(&self) -> bool {
+        is_short(&self.recipe, &self.scan)
     }
 }
 
