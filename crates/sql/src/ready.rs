@@ -24,11 +24,22 @@ use std::sync::Arc;
 
 const SAME: ReplaceChildrenOptions = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
 
-/// The scan of a plan that is a line of operators over one table, without subqueries.
+/// The scan of a plan that is a line of operators over one table of ours, without subqueries.
 ///
 /// # Errors
 /// DataFusion's, of plans that cannot be walked through.
 pub fn only_scan(plan: &LogicalPlan) -> Result<Option<&TableScan>> {
+    Ok(match end_of(plan)? {
+        Some(LogicalPlan::TableScan(scan)) if table_of(scan).is_some() => Some(scan),
+        _ => None,
+    })
+}
+
+/// What a line of operators without subqueries ends in; `None` for what is no such line.
+///
+/// # Errors
+/// DataFusion's, of plans that cannot be walked through.
+pub fn end_of(plan: &LogicalPlan) -> Result<Option<&LogicalPlan>> {
     let mut node = plan;
     loop {
         let mut has_subqueries = false;
@@ -40,7 +51,7 @@ pub fn only_scan(plan: &LogicalPlan) -> Result<Option<&TableScan>> {
             return Ok(None);
         }
         node = match node {
-            LogicalPlan::TableScan(scan) => return Ok(table_of(scan).map(|_| scan)),
+            LogicalPlan::TableScan(_) | LogicalPlan::EmptyRelation(_) => return Ok(Some(node)),
             LogicalPlan::Projection(node) => &node.input,
             LogicalPlan::Filter(node) => &node.input,
             LogicalPlan::Aggregate(node) => &node.input,

@@ -6,7 +6,7 @@
 //! that came of it. What is short goes by counts and not by time, so that a statement does the same
 //! each time.
 
-use crate::ready::{is_plain, only_scan, table_of};
+use crate::ready::{end_of, is_plain, table_of};
 use crate::reduce::SeriesAggregate;
 use crate::scan::SeriesScan;
 use datafusion::common::Result;
@@ -33,10 +33,12 @@ pub struct Held {
 /// # Errors
 /// If the table is not there any more.
 pub fn begins_here(plan: &LogicalPlan, props: &ExecutionProps) -> Result<Option<Held>> {
-    if matches!(plan, LogicalPlan::EmptyRelation(_)) {
-        return Ok(Some(Held::default()));
-    }
-    let Some(table) = only_scan(plan)?.and_then(table_of) else {
+    let table = match end_of(plan)? {
+        Some(LogicalPlan::EmptyRelation(_)) => return Ok(Some(Held::default())),
+        Some(LogicalPlan::TableScan(scan)) => table_of(scan),
+        _ => None,
+    };
+    let Some(table) = table else {
         return Ok(None);
     };
     let snapshot = table.snapshot(props.query_execution_start_time)?;

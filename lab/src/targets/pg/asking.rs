@@ -148,7 +148,9 @@ fn request(statement: &str) -> Result<Vec<u8>> {
         let length: usize = 4 + body.iter().map(|part| part.len()).sum::<usize>();
         all.put_u8(kind);
         all.put_u32(u32::try_from(length)?);
-        body.iter().for_each(|part| all.put_slice(part));
+        for part in body {
+            all.put_slice(part);
+        }
         anyhow::Ok(())
     };
     // Names are empty, there are no types and no parameters, and one format for all columns.

@@ -165,8 +165,9 @@ impl Column {
                 fill(out, [0, 0, 0, 4, a, b, c, d])
             }),
             Values::Eight(values) => self.put_each(places, out, |row, out| {
-                let [a, b, c, d, e, f, g, h] = values[row];
-                fill(out, [0, 0, 0, 8, a, b, c, d, e, f, g, h])
+                let mut sized = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+                sized[4..].copy_from_slice(&values[row]);
+                fill(out, sized)
             }),
             Values::Texts(texts) => self.put_each(places, out, |row, out| {
                 let text = texts.value(row).as_bytes();

@@ -182,7 +182,8 @@ fn lists() {
 /// In messages, values are as they are by themselves, with their lengths before them.
 fn check_rows(array: impl Array + 'static) {
     let array: ArrayRef = Arc::new(array);
-    let numbers: ArrayRef = Arc::new(Int32Array::from_iter(0..array.len() as i32));
+    let numbers: Int32Array = (0..array.len() as i32).collect();
+    let numbers: ArrayRef = Arc::new(numbers);
     for is_binary in [false, true] {
         let values = Encoder::new(&array, is_binary).unwrap();
         let arrays = [(&numbers, true), (&array, is_binary), (&array, is_binary)];
