@@ -50,6 +50,16 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize, plans: PlanCacheUse
             "Statements since start that were planned.",
             plans.misses,
         ),
+        counter(
+            "marigram_plan_cache_operators",
+            "Statements since start whose operators were kept from before, too.",
+            plans.ready,
+        ),
+        counter(
+            "marigram_short_statements",
+            "Statements since start that were carried out by the thread that asked.",
+            plans.short,
+        ),
         gauge(
             "marigram_plan_cache_plans",
             "Plans of statements that are kept.",

@@ -222,7 +222,8 @@ impl Contexts {
             Arc::new(AsOfJoining),
         ];
         if self.options.knows_series {
-            let use_rollups = UseRollups::new(self.engine.clone(), self.shapes.clone());
+            let (engine, shapes) = (self.engine.clone(), self.shapes.clone());
+            let use_rollups = UseRollups::new(engine, shapes, self.options.partition_rows);
             rules.push(Arc::new(use_rollups));
         }
         rules.append(&mut Optimizer::new().rules);

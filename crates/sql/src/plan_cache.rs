@@ -6,9 +6,12 @@
 //! statement before each execution; it may have parameters.
 
 use crate::prepared::{PreparedStatement, are_current, tables_of};
+use crate::ready::{Ready, only_scan};
+use datafusion::catalog::Session;
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
+use datafusion::physical_plan::ExecutionPlan;
 use marigram_engine::Engine;
 use marigram_model::TableSchema;
 use marigram_service::Prepared;
@@ -31,15 +34,51 @@ pub struct PlanCache {
     uses: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
+    ready: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Optimized.
-    plan: Option<Arc<LogicalPlan>>,
+    plan: Option<Arc<Known>>,
     prepared: Option<Arc<PreparedStatement>>,
     tables: Vec<Arc<TableSchema>>,
     used: u64,
+}
+
+/// An optimized plan, and the operators that were made of it last, where they can be used again.
+#[derive(Debug)]
+pub struct Known {
+    pub plan: Arc<LogicalPlan>,
+    ready: Mutex<Option<Arc<Ready>>>,
+    /// How often operators of any plan were used again.
+    uses: Arc<AtomicU64>,
+}
+
+impl Known {
+    fn new(plan: Arc<LogicalPlan>, uses: Arc<AtomicU64>) -> Self {
+        let ready = Mutex::default();
+        Self { plan, ready, uses }
+    }
+
+    /// The operators for an execution; made of those of another where that can be.
+    ///
+    /// # Errors
+    /// DataFusion's.
+    pub async fn operators(&self, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        let ready = self.ready.lock().clone();
+        if let Some(ready) = ready
+            && let Some(operators) = ready.plan(session)?
+        {
+            self.uses.fetch_add(1, Ordering::Relaxed);
+            return Ok(operators);
+        }
+        let planner = session.query_planner();
+        let operators = planner.create_physical_plan(&self.plan, session).await?;
+        if let Some(scan) = only_scan(&self.plan)? {
+            *self.ready.lock() = Ready::of(scan, &operators)?.map(Arc::new);
+        }
+        Ok(operators)
+    }
 }
 
 /// How often plans were found.
@@ -51,11 +90,15 @@ pub struct PlanCacheUse {
     pub misses: u64,
     /// Plans that are kept.
     pub plans: usize,
+    /// Statements of which the operators were there too.
+    pub ready: u64,
+    /// Statements that were carried out by the thread that asked.
+    pub short: u64,
 }
 
 impl PlanCache {
     /// The optimized plan of a statement.
-    pub fn get(&self, engine: &Engine, database: &str, sql: &str) -> Option<Arc<LogicalPlan>> {
+    pub fn get(&self, engine: &Engine, database: &str, sql: &str) -> Option<Arc<Known>> {
         let plan = self.find(engine, database, sql, |kept| kept.plan.clone())?;
         self.hits.fetch_add(1, Ordering::Relaxed);
         Some(plan)
@@ -108,10 +151,9 @@ impl PlanCache {
     ) -> Result<()> {
         let mut tables = tables_of(plan)?;
         tables.extend(tables_of(optimized)?);
-        let optimized = Some(Arc::clone(optimized));
-        self.keep(database, sql, tables, |kept| {
-            kept.plan = optimized;
-        });
+        let known = Known::new(Arc::clone(optimized), Arc::clone(&self.ready));
+        let known = Some(Arc::new(known));
+        self.keep(database, sql, tables, |kept| kept.plan = known);
         Ok(())
     }
 
@@ -181,12 +223,14 @@ impl PlanCache {
         self.statements.lock().clear();
     }
 
-    /// How often plans were found.
-    pub fn usage(&self) -> PlanCacheUse {
+    /// How often plans were found. `short` is what others tell.
+    pub fn usage(&self, short: u64) -> PlanCacheUse {
         PlanCacheUse {
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
             plans: self.statements.lock().values().map(with_plans).sum(),
+            ready: self.ready.load(Ordering::Relaxed),
+            short,
         }
     }
 }

@@ -17,6 +17,10 @@ mod groups;
 mod last;
 mod recipe;
 mod rule;
+mod short;
+mod template;
 mod worker;
 
+pub use exec::SeriesAggregate;
 pub use rule::SeriesReduction;
+pub use template::Template;

@@ -5,8 +5,10 @@
 //! away ends the scan after the step under way.
 
 mod ahead;
+mod hole;
 mod newest;
 
+pub use hole::{Hole, with_holes, without_holes};
 pub use newest::NewestRows;
 
 use crate::error::SqlError;
@@ -43,6 +45,8 @@ use std::time::Duration;
 /// than it takes to hand them over.
 const INLINE_SERIES_MAX: u64 = 64;
 const INLINE_ROWS: usize = 16 << 10;
+/// Rows up to which the whole statement is carried out on the thread of who asks.
+const SHORT_ROWS_MAX: u64 = 4096;
 
 /// Rows below which a scan is not cut into partitions; an extension of the session's configuration.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +69,8 @@ pub struct SeriesScan {
     /// What was made and not taken yet; empty before the first execution.
     made: Mutex<Vec<Option<Parts>>>,
     rows_max: u64,
+    /// About how many of them lie between the times that are asked for.
+    rows_about: u64,
     range: TimeRange,
     counts: Arc<ScanMetrics>,
     /// Time in which the series were found, ns.
@@ -96,7 +102,8 @@ impl SeriesScan {
             .min(request.partitions as u64)
             .min(selected);
         request.partitions = (partitions as usize).max(1);
-        let range = range.intersect(request.range);
+        let (whole, range) = (range, range.intersect(request.range));
+        let rows_about = share(rows_max, range, whole);
         let mut scan = Self {
             snapshot,
             request,
@@ -105,6 +112,7 @@ impl SeriesScan {
             newest: None,
             made: Mutex::default(),
             rows_max,
+            rows_about,
             range,
             counts: Arc::default(),
             selecting_ns: 0,
@@ -158,6 +166,7 @@ impl SeriesScan {
             newest: Some(rows),
             made: Mutex::default(),
             rows_max: self.rows_max,
+            rows_about: self.rows_about,
             range: self.range,
             counts: Arc::clone(&self.counts),
             selecting_ns: self.selecting_ns,
@@ -182,6 +191,18 @@ impl SeriesScan {
             }
         };
         parts.into_iter().map(feed).collect()
+    }
+
+    /// Whether it takes little time, as far as its series have as many rows as others.
+    pub fn is_short(&self) -> bool {
+        self.request.partitions == 1
+            && self.request.selection.len() <= INLINE_SERIES_MAX
+            && self.rows_about <= SHORT_ROWS_MAX
+    }
+
+    /// Whether only the newest rows are needed.
+    pub fn is_of_newest(&self) -> bool {
+        self.newest.is_some()
     }
 
     /// What is read.
@@ -227,6 +248,17 @@ impl SeriesScan {
         let again = self.make()?.into_iter().nth(partition);
         Ok(again.unwrap_or_default())
     }
+}
+
+/// How many of `rows` rows, which lie between the times `whole`, lie between those of `part`, if they
+/// are spread evenly.
+pub fn share(rows: u64, part: TimeRange, whole: TimeRange) -> u64 {
+    if part.is_empty() || whole.is_empty() {
+        return 0;
+    }
+    let width = |range: TimeRange| (i128::from(range.max) - i128::from(range.min) + 1) as u128;
+    let rows = u128::from(rows).saturating_mul(width(part));
+    rows.div_ceil(width(whole)) as u64
 }
 
 /// `by_time` is the place of the column by which each partition is in order.

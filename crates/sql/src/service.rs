@@ -9,7 +9,7 @@ use crate::plan_cache::{PlanCache, PlanCacheUse};
 use crate::prepared::PreparedStatement;
 use crate::rollup::{self, Refresher, RollupStatus};
 use crate::statement::{Command, Show, Target};
-use crate::workers::{Outlet, Workers};
+use crate::workers::{Begin, Outlet, Workers};
 use crate::{SqlOptions, definition, parse, session, show, storage};
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
@@ -20,7 +20,7 @@ use marigram_engine::{Engine, TableCompaction};
 use marigram_service::{
     Answer, DEFAULT_DATABASE, Prepared, Query, Result, RowStream, ServiceError, Session,
 };
-use planned::{Kind, rows};
+use planned::{Kind, known_rows};
 use std::fmt;
 use std::panic::catch_unwind;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl SqlService {
 
     /// How often plans of statements were found.
     pub fn plan_cache(&self) -> PlanCacheUse {
-        self.inner.plans.usage()
+        self.inner.plans.usage(self.inner.workers.done_here())
     }
 
     /// Answers a statement whose plan is there; `None` for others.
@@ -103,10 +103,15 @@ impl SqlService {
         let (inner, database) = (Arc::clone(&self.inner), session.database.clone());
         let work = move |out: Outlet| async move {
             let execution = inner.contexts.execution(&database)?;
-            rows(&execution, &plan, out).await
+            known_rows(&execution, &plan, out).await
         };
         let timeout = session.statement_timeout;
-        Ok(Some(self.inner.workers.answer(timeout, sql, work).await?))
+        Ok(Some(
+            self.inner
+                .workers
+                .answer(Begin::Here, timeout, sql, work)
+                .await?,
+        ))
     }
 
     /// Parses a statement: a short one here, which takes less than to hand it over, a long one on
@@ -243,7 +248,7 @@ impl SqlService {
         let answer = self
             .inner
             .workers
-            .answer(session.statement_timeout, "", work);
+            .answer(Begin::There, session.statement_timeout, "", work);
         Ok(answer.await?)
     }
 
@@ -422,7 +427,10 @@ impl Query for SqlService {
         let work = move |out: Outlet| async move {
             inner.carry_out_parsed(settings, command, &sql, out).await
         };
-        self.inner.workers.answer(timeout, statement, work).await
+        self.inner
+            .workers
+            .answer(Begin::There, timeout, statement, work)
+            .await
     }
 
     async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
@@ -486,7 +494,11 @@ impl Query for SqlService {
                 inner.carry_out_parsed(settings, command, "", out).await
             };
             let timeout = session.statement_timeout;
-            return self.inner.workers.answer(timeout, &sql, work).await;
+            return self
+                .inner
+                .workers
+                .answer(Begin::There, timeout, &sql, work)
+                .await;
         }
         if parameters.is_empty()
             && let Some(answer) = self.known(&settings, &sql).await?
@@ -525,7 +537,12 @@ impl Query for SqlService {
         };
         self.inner
             .workers
-            .answer(session.statement_timeout, prepared.sql(), work)
+            .answer(
+                Begin::There,
+                session.statement_timeout,
+                prepared.sql(),
+                work,
+            )
             .await
     }
 }

@@ -124,6 +124,13 @@ pub struct Narrowed {
     per_series: Vec<Expr>,
 }
 
+impl Narrowed {
+    /// What the series index can tell of the conditions on tags.
+    pub fn tags(&self) -> &TagFilter {
+        &self.tags
+    }
+}
+
 /// What filters say of series and times.
 pub fn narrow(filters: &[Expr], schema: &TableSchema) -> Narrowed {
     let (mut tags, mut range, mut per_series) = (Vec::new(), TimeRange::ALL, Vec::new());
@@ -246,6 +253,42 @@ impl TableProvider for SeriesTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        let scan = self.series_scan(state, projection, filters, limit)?;
+        Ok(Arc::new(scan))
+    }
+
+    async fn insert_into(
+        &self,
+        _: &dyn Session,
+        input: Arc<dyn ExecutionPlan>,
+        op: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if op != InsertOp::Append {
+            return Err(external(SqlError::unsupported(
+                "INSERT replaces what it must anyway: write INSERT INTO without OVERWRITE",
+            )));
+        }
+        let sink = TableSink::new(
+            self.engine.clone(),
+            Arc::clone(&self.schema),
+            Arc::clone(&self.arrow),
+        );
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
+    }
+}
+
+impl SeriesTable {
+    /// The scan of some columns, as far as `filters` tell which series and times.
+    ///
+    /// # Errors
+    /// If the table is not there any more, or a condition on tags fails.
+    pub fn series_scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<SeriesScan> {
         let schema = match projection {
             Some(places) => Arc::new(self.arrow.project(places)?),
             None => Arc::clone(&self.arrow),
@@ -300,30 +343,9 @@ impl TableProvider for SeriesTable {
             description,
             partition_rows,
         )?;
-        Ok(Arc::new(scan.selected_in(selecting_ns)))
+        Ok(scan.selected_in(selecting_ns))
     }
 
-    async fn insert_into(
-        &self,
-        _: &dyn Session,
-        input: Arc<dyn ExecutionPlan>,
-        op: InsertOp,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        if op != InsertOp::Append {
-            return Err(external(SqlError::unsupported(
-                "INSERT replaces what it must anyway: write INSERT INTO without OVERWRITE",
-            )));
-        }
-        let sink = TableSink::new(
-            self.engine.clone(),
-            Arc::clone(&self.schema),
-            Arc::clone(&self.arrow),
-        );
-        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
-    }
-}
-
-impl SeriesTable {
     /// What EXPLAIN says of a scan.
     fn describe(
         &self,

@@ -21,6 +21,8 @@ mod guide;
 mod random;
 #[path = "slt/service.rs"]
 mod service;
+#[path = "slt/short.rs"]
+mod short;
 #[path = "slt/views.rs"]
 mod views;
 

@@ -2,17 +2,18 @@
 //!
 //! A connection has a runtime of its own on its client's thread, so that clients share nothing.
 
+mod asking;
 mod cell;
 mod copy;
 
 use crate::data::{Field, Rows, Table};
-use crate::question::{Aggregate, Answer, Ask, Question};
+use crate::question::{Aggregate, Answer, Ask, Cell, Question};
 use crate::target::{Body, Payload, Reply, Session};
 use crate::targets::arrow::{as_tag, leading_tags};
 use crate::targets::sql::{self, Dialect};
 use anyhow::{Context, Result, bail, ensure};
+use asking::Asking;
 use bytes::Bytes;
-use cell::AnyCell;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ const ANSWER_MAX: Duration = Duration::from_mins(10);
 
 /// A connection.
 pub struct Connection {
+    config: String,
     client: Client,
     runtime: Runtime,
 }
@@ -48,7 +50,11 @@ impl Connection {
             tokio::spawn(connection);
             anyhow::Ok(client)
         })?;
-        Ok(Self { client, runtime })
+        Ok(Self {
+            config: config.to_owned(),
+            client,
+            runtime,
+        })
     }
 
     fn wait<T, E>(&self, answer: impl Future<Output = Result<T, E>>) -> Result<T>
@@ -85,6 +91,8 @@ pub struct PgSession {
     manner: Manner,
     /// The prepared COPY of each table that was written.
     copies: HashMap<usize, Statement>,
+    /// Opened by the first question.
+    asking: Option<Asking>,
 }
 
 /// A batch in COPY's binary form.
@@ -101,6 +109,7 @@ impl PgSession {
             tables: Arc::clone(tables),
             manner,
             copies: HashMap::new(),
+            asking: None,
         }
     }
 
@@ -161,26 +170,29 @@ impl Session for PgSession {
     }
 
     fn ask(&mut self, question: &Question) -> Result<Reply> {
-        let rows = self.connection.rows(&self.statement(question)?)?;
-        Ok(Reply::Own(Box::new(rows)))
+        let statement = self.statement(question)?;
+        let asking = match &mut self.asking {
+            Some(asking) => asking,
+            None => self.asking.insert(Asking::open(&self.connection.config)?),
+        };
+        let answer = asking.ask(&statement);
+        if answer.is_err() {
+            // What the server still sends is no answer to the next question.
+            self.asking = None;
+        }
+        let answer = answer.with_context(|| statement.chars().take(200).collect::<String>())?;
+        Ok(Reply::Bytes(answer))
     }
 
     fn decode(&mut self, question: &Question, reply: Reply) -> Result<Answer> {
-        let Reply::Own(own) = reply else {
-            bail!("an answer that this session did not get");
-        };
-        let Ok(rows) = own.downcast::<Vec<Row>>() else {
+        let Reply::Bytes(bytes) = reply else {
             bail!("an answer that this session did not get");
         };
         let tags = leading_tags(question);
-        let cells = |row: &Row| {
-            let cell = |at| {
-                let AnyCell(cell) = row.try_get(at)?;
-                Ok(if at < tags { as_tag(cell) } else { cell })
-            };
-            (0..row.len()).map(cell).collect::<Result<Vec<_>>>()
-        };
-        let rows = rows.iter().map(cells).collect::<Result<_>>()?;
+        let mut rows = asking::rows(&bytes)?;
+        for cell in rows.iter_mut().flat_map(|row| row.iter_mut().take(tags)) {
+            *cell = as_tag(std::mem::replace(cell, Cell::Null));
+        }
         Ok(Answer { rows })
     }
 }

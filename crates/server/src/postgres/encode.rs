@@ -7,7 +7,7 @@
 mod rows;
 mod text;
 
-pub use rows::RowEncoder;
+pub use rows::RowWriter;
 
 use crate::postgres::numeric;
 use crate::postgres::types::pg_type;
@@ -65,8 +65,7 @@ impl Encoder {
         (self.write)(row, out);
     }
 
-    /// Appends the value of `row` with its length before it; -1 for null. [`RowEncoder`] is faster
-    /// where most values are of a fixed size.
+    /// Appends the value of `row` with its length before it; -1 for null.
     fn write_sized(&self, row: usize, out: &mut BytesMut) {
         if self.is_null(row) {
             out.put_i32(-1);

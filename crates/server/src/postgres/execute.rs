@@ -5,13 +5,12 @@ use crate::postgres::connection::Connection;
 use crate::postgres::copy::input::CopyIn;
 use crate::postgres::copy::output;
 use crate::postgres::copy::syntax::{Copy, CopyForm, CopyOptions};
-use crate::postgres::encode::RowEncoder;
+use crate::postgres::encode::RowWriter;
 use crate::postgres::error::PgError;
 use crate::postgres::io::{Halt, Watch};
 use crate::postgres::messages::{Backend, Column, Frontend};
 use crate::postgres::portal::{Flow, Portal, Progress, ROWS_PART};
 use arrow::record_batch::RecordBatch;
-use bytes::BufMut;
 use marigram_service::Answer;
 
 /// Values up to which a batch is encoded on the thread that serves the connection: to hand it over
@@ -276,19 +275,8 @@ impl Connection<'_> {
 
 /// Appends a batch, one `DataRow` a row. CPU-bound.
 fn write_rows(columns: &[Column], batch: &RecordBatch, out: &mut Backend) -> Result<(), PgError> {
-    let encoders: Vec<_> = batch
-        .columns()
-        .iter()
-        .zip(columns)
-        .map(|(array, column)| RowEncoder::new(array, column.binary))
-        .collect::<Result<_, _>>()?;
-    for row in 0..batch.num_rows() {
-        out.message(b'D', |body| {
-            body.put_u16(encoders.len() as u16);
-            for encoder in &encoders {
-                encoder.write(row, body);
-            }
-        });
-    }
+    let arrays = batch.columns().iter();
+    let arrays = arrays.zip(columns.iter().map(|column| column.binary));
+    RowWriter::new(arrays, batch.num_rows())?.write(b'D', &[], &mut out.bytes);
     Ok(())
 }

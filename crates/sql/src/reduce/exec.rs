@@ -3,8 +3,9 @@
 use super::groups::{Groups, Members, Slots};
 use super::last::{self, LastRows};
 use super::recipe::{From, Key, Recipe};
+use super::short::begins_quickly;
 use super::worker::{Taken, Worker};
-use crate::scan::{SeriesScan, counters, external, stages};
+use crate::scan::{SeriesScan, counters, external, stages, without_holes};
 use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -31,9 +32,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// To hand work to another thread and to be woken again takes some 50 µs, as long as to read a few
-/// pages. Up to so many series, steps, pages and slots, work is done on the thread that polls the
+/// pages. Up to so many steps, pages and slots, work is done on the thread that polls the
 /// plan; what is more goes to threads for blocking work, so that no other query waits for it.
-const INLINE_SERIES_MAX: u64 = 4096;
 const INLINE_STEPS_MAX: usize = 1024;
 const INLINE_PAGES_MAX: u64 = 4;
 const INLINE_SLOTS_MAX: usize = 4096;
@@ -41,14 +41,14 @@ const INLINE_SLOTS_MAX: usize = 4096;
 /// An aggregate over a table's series.
 #[derive(Debug)]
 pub struct SeriesAggregate {
-    recipe: Arc<Recipe>,
-    scan: Arc<SeriesScan>,
-    /// The same by DataFusion's operators, which can spill.
-    other_way: Arc<dyn ExecutionPlan>,
+    pub(super) recipe: Arc<Recipe>,
+    pub(super) scan: Arc<SeriesScan>,
+    /// The same by DataFusion's operators, which can spill; over `scan`, or a hole in its place.
+    pub(super) other_way: Arc<dyn ExecutionPlan>,
     counts: Arc<ScanMetrics>,
     spent: Arc<Spent>,
     metrics: ExecutionPlanMetricsSet,
-    properties: Arc<PlanProperties>,
+    pub(super) properties: Arc<PlanProperties>,
 }
 
 /// Where the time went that the engine does not count, ns, over all threads.
@@ -71,14 +71,24 @@ impl SeriesAggregate {
             EmissionType::Final,
             Boundedness::Bounded,
         );
+        Self::with(Arc::new(recipe), scan, other_way, Arc::new(properties))
+    }
+
+    /// Of parts.
+    pub(super) fn with(
+        recipe: Arc<Recipe>,
+        scan: Arc<SeriesScan>,
+        other_way: Arc<dyn ExecutionPlan>,
+        properties: Arc<PlanProperties>,
+    ) -> Self {
         Self {
-            recipe: Arc::new(recipe),
+            recipe,
             scan,
             other_way,
             counts: Arc::default(),
             spent: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
-            properties: Arc::new(properties),
+            properties,
         }
     }
 }
@@ -211,14 +221,6 @@ impl Run {
         Ok(worker.finish())
     }
 
-    /// Whether to begin takes less than to hand it to another thread.
-    fn begins_quickly(&self) -> bool {
-        let selection = &self.scan.request().selection;
-        let snapshot = self.scan.snapshot();
-        selection.len() <= INLINE_SERIES_MAX
-            && (!self.recipe.needs_last_rows_only() || snapshot.knows_last_rows(selection))
-    }
-
     /// Reads what is short on this thread; gives what it came to and the partitions that are not
     /// done. Most small answers are done here, without waiting for other threads.
     fn read_short(
@@ -254,7 +256,7 @@ impl Run {
         let _stop = StopOnDrop(Arc::clone(&self.stop));
         let run = self.clone();
         let begin = move || timed(&run.spent.beginning, || run.begin());
-        let begun = if self.begins_quickly() {
+        let begun = if begins_quickly(&self.recipe, &self.scan) {
             begin()?
         } else {
             blocking(begin).await?
@@ -446,7 +448,7 @@ impl ExecutionPlan for SeriesAggregate {
             stop: Arc::default(),
             baseline: BaselineMetrics::new(&self.metrics, partition),
         };
-        let other_way = Arc::clone(&self.other_way);
+        let (other_way, scan) = (Arc::clone(&self.other_way), Arc::clone(&self.scan));
         let handed_over = MetricBuilder::new(&self.metrics).counter("handed_over", partition);
         let stream = futures::stream::once(async move {
             match run.all().await {
@@ -457,6 +459,7 @@ impl ExecutionPlan for SeriesAggregate {
                 {
                     handed_over.add(1);
                     tracing::debug!(%error, "groups do not fit into memory; operators that spill take over");
+                    let other_way = without_holes(other_way, &scan)?;
                     Ok(spilling(other_way, context)?.boxed())
                 }
                 Err(error) => Err(error),

@@ -12,10 +12,12 @@ use datafusion::common::{DataFusionError, Result, exec_err, internal_err, resour
 use datafusion::logical_expr::EmitTo;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
+use hashbrown::HashTable;
 use marigram_engine::TableSnapshot;
 use marigram_model::{SeriesId, TimeRange};
 use roaring::RoaringBitmap;
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Series whose tags are looked up at once.
@@ -181,7 +183,9 @@ impl Interning for Expressions<'_> {
 /// Groups by one tag of text, which most queries ask for: without keys as rows.
 struct Texts {
     ordinal: u16,
-    known: HashMap<String, usize, foldhash::fast::RandomState>,
+    /// Hash and group of each word.
+    known: HashTable<(u64, u32)>,
+    state: foldhash::fast::RandomState,
     /// The group of series without the tag.
     none: Option<usize>,
     /// By group.
@@ -193,11 +197,29 @@ impl Texts {
     fn new(ordinal: u16) -> Self {
         Self {
             ordinal,
-            known: HashMap::default(),
+            known: HashTable::new(),
+            state: foldhash::fast::RandomState::default(),
             none: None,
             words: StringBuilder::new(),
             bytes: 0,
         }
+    }
+
+    /// The group of a word, which is `next` where it is new.
+    fn group(&mut self, text: &str, next: usize) -> usize {
+        let hash = self.state.hash_one(text);
+        let (bytes, ends) = (self.words.values_slice(), self.words.offsets_slice());
+        let is_it = |known: &(u64, u32)| {
+            let at = known.1 as usize;
+            let word = ends[at] as usize..ends[at + 1] as usize;
+            known.0 == hash && bytes[word] == *text.as_bytes()
+        };
+        if let Some(known) = self.known.find(hash, is_it) {
+            return known.1 as usize;
+        }
+        self.known
+            .insert_unique(hash, (hash, next as u32), |known| known.0);
+        next
     }
 }
 
@@ -213,14 +235,12 @@ impl Interning for Texts {
         let Some(texts) = texts.as_string_opt::<i32>() else {
             return internal_err!("a tag of text is of type {}", texts.data_type());
         };
+        self.known.reserve(texts.len(), |known| known.0);
         for text in texts {
             let next = self.words.len();
             let group = match text {
                 None => *self.none.get_or_insert(next),
-                Some(text) => match self.known.get(text) {
-                    Some(group) => *group,
-                    None => *self.known.entry(text.to_owned()).or_insert(next),
-                },
+                Some(text) => self.group(text, next),
             };
             if group == next {
                 self.bytes += text.map_or(0, str::len);

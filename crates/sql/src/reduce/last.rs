@@ -45,7 +45,7 @@ impl LastRows {
         for (shard, rows) in found.map_err(external)? {
             let matters = (0..rows.columns.len()).filter(|column| !recipe.takes_nulls(*column));
             let matters: Vec<&ArrayRef> = matters.map(|column| &rows.columns[column]).collect();
-            let (mut spans, mut series) = (Vec::new(), RoaringBitmap::new());
+            let mut spans = Vec::with_capacity(rows.runs.len());
             for (row, run) in rows.runs.iter().enumerate() {
                 let time = rows.times[row];
                 let unknown = matters.iter().any(|column| column.is_null(row));
@@ -54,7 +54,6 @@ impl LastRows {
                         left.insert(run.series.0);
                     }
                 } else if time >= request.range.min {
-                    series.insert(run.series.0);
                     spans.push(RowSpan {
                         series: run.series,
                         start: row as u32,
@@ -62,9 +61,11 @@ impl LastRows {
                     });
                 }
             }
+            let told = || spans.iter().map(|span: &RowSpan| span.series.0);
+            let series = RoaringBitmap::from_sorted_iter(told());
             all.push(Self {
                 shard,
-                series,
+                series: series.unwrap_or_else(|_| told().collect()),
                 rows,
                 spans,
             });

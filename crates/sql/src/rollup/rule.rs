@@ -12,6 +12,8 @@ use super::shape::Shape;
 use super::shapes::Shapes;
 use crate::gapfill::Constants;
 use crate::predicate::{Class, classify};
+use crate::scan::share;
+use crate::table::narrow;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, Result, TableReference};
 use datafusion::datasource::provider_as_source;
@@ -22,15 +24,37 @@ use marigram_model::{TableSchema, TimeRange};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A rollup is read only where the source has so many times its rows: the source answers much from
-/// statistics, and its rows lie closer.
+/// A rollup is read only where that many times what it costs would be read of the source: the source
+/// answers much from statistics, and its rows lie closer.
 const ROWS_FACTOR: u64 = 4;
+/// A row of the source counts so many times where each must be looked at: by a function that is
+/// neither told by statistics nor put together from parts, or by a condition on fields.
+const LOOK: u64 = 16;
+/// To read a rollup, and the rest from its source, takes so many operators more. Each takes as long to
+/// begin as to read the rows below which a scan is not cut into partitions.
+const OPERATORS: u64 = 8;
+/// So many pages are read in that time. For the newest bucket, the last page of each series of the
+/// source is.
+const PAGES: u64 = 32;
 
 /// See the head of this file.
 #[derive(Debug)]
 pub struct UseRollups {
     engine: Engine,
     shapes: Shapes,
+    /// Rows that are read in the time in which an operator begins.
+    operator_rows: u64,
+}
+
+/// What would be read of a table.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    /// About how many rows.
+    rows: u64,
+    /// Of how many series.
+    series: u64,
+    /// Times of all rows of the table.
+    held: TimeRange,
 }
 
 /// A rollup that can answer an aggregate.
@@ -43,13 +67,53 @@ struct Fit {
     filters: Vec<Expr>,
     /// Whether its groups are those that are asked for.
     same_groups: bool,
-    rows: u64,
+    /// What it costs, in rows.
+    cost: u64,
 }
 
 impl UseRollups {
-    /// The rule for an engine's tables.
-    pub fn new(engine: Engine, shapes: Shapes) -> Self {
-        Self { engine, shapes }
+    /// The rule for an engine's tables. In the time in which an operator begins, `operator_rows` rows
+    /// are read.
+    pub fn new(engine: Engine, shapes: Shapes, operator_rows: usize) -> Self {
+        let operator_rows = operator_rows as u64;
+        Self {
+            engine,
+            shapes,
+            operator_rows,
+        }
+    }
+
+    /// What is read of a table for conditions and times, as far as the index tells which series have
+    /// such tags, and rows are spread evenly over series and times.
+    fn reading(&self, table: &TableSchema, conditions: &[Expr], times: TimeRange) -> Reading {
+        let Ok(snapshot) = self.engine.snapshot(&table.database, &table.name) else {
+            return Reading {
+                rows: 0,
+                series: 0,
+                held: times,
+            };
+        };
+        let (rows, held) = snapshot.estimate();
+        let series = snapshot.select(narrow(conditions, table).tags()).len();
+        let total = snapshot.series_total().max(series).max(1);
+        let of_series = u128::from(rows) * u128::from(series) / u128::from(total);
+        Reading {
+            rows: share(of_series as u64, held.intersect(times), held),
+            series,
+            held,
+        }
+    }
+
+    /// What it costs to read the rows of a rollup and the rest of them from its source, in rows.
+    fn cost(&self, kept: &Reading, source: &Reading, times: TimeRange) -> u64 {
+        // The newest bucket is never kept.
+        let newest = if times.max >= kept.held.max {
+            source.series.saturating_mul(self.operator_rows / PAGES)
+        } else {
+            0
+        };
+        let begin = self.operator_rows.saturating_mul(OPERATORS);
+        kept.rows.saturating_add(newest).saturating_add(begin)
     }
 
     fn answered(
@@ -76,7 +140,7 @@ impl UseRollups {
             let Some(fit) = self.fit(&grouped, shape, table)? else {
                 continue;
             };
-            if best.as_ref().is_none_or(|best| fit.rows < best.rows) {
+            if best.as_ref().is_none_or(|best| fit.cost < best.cost) {
                 best = Some(fit);
             }
         }
@@ -139,12 +203,20 @@ impl UseRollups {
             }
             calls.push(finish);
         }
-        let rows = |table: &TableSchema| {
-            let snapshot = self.engine.snapshot(&table.database, &table.name);
-            snapshot.map_or(0, |snapshot| snapshot.estimate().0)
+        let kept = self.reading(&table, &filters, times);
+        let source = self.reading(&grouped.table, &grouped.conditions, times);
+        let cost = self.cost(&kept, &source, times);
+        let parts = calls.iter().flat_map(Finish::parts);
+        let looks = parts
+            .into_iter()
+            .any(|part| shape.parts.list[part].merge == Merge::Never);
+        let look = if looks || !shape.conditions.is_empty() {
+            LOOK
+        } else {
+            1
         };
-        let kept = rows(&table);
-        let is_worth_it = kept > 0 && kept.saturating_mul(ROWS_FACTOR) <= rows(&shape.source);
+        let rows = source.rows.saturating_mul(look);
+        let is_worth_it = kept.rows > 0 && cost.saturating_mul(ROWS_FACTOR) <= rows;
         Ok(is_worth_it.then_some(Fit {
             shape,
             table,
@@ -152,7 +224,7 @@ impl UseRollups {
             times,
             filters,
             same_groups,
-            rows: kept,
+            cost,
         }))
     }
 
@@ -165,7 +237,7 @@ impl UseRollups {
             times,
             filters,
             same_groups,
-            rows: _,
+            cost: _,
         } = fit;
         let name = TableReference::bare(table.name.as_str());
         let (engine, bucket) = (self.engine.clone(), shape.key(&Key::Bucket));

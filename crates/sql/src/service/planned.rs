@@ -3,10 +3,10 @@
 use super::Inner;
 use crate::copy::{self, CopyToTsFile, FileUse};
 use crate::error::{SqlError, SqlResult, nearest};
-use crate::plan_cache::may_be_kept;
+use crate::plan_cache::{Known, may_be_kept};
 use crate::statement::{Command, CopyFrom};
 use crate::workers::Outlet;
-use crate::{delete, parse, shorthand};
+use crate::{delete, parse, short, shorthand};
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 use datafusion::catalog::Session as Planning;
@@ -303,13 +303,28 @@ fn is_view(dml: &DmlStatement) -> bool {
 }
 
 /// Carries out an optimized plan and tells its rows.
-pub(super) async fn rows(
-    session: &dyn Planning,
-    optimized: &LogicalPlan,
-    out: Outlet,
-) -> SqlResult<()> {
+async fn rows(session: &dyn Planning, optimized: &LogicalPlan, out: Outlet) -> SqlResult<()> {
     let planner = session.query_planner();
     let physical = planner.create_physical_plan(optimized, session).await?;
+    let rows = execute_stream(physical, session.task_ctx())?;
+    out.rows(rows.schema(), rows).await
+}
+
+/// The same of a plan that is known; it goes on elsewhere where it is not short.
+pub(super) async fn known_rows(
+    session: &dyn Planning,
+    known: &Known,
+    out: Outlet,
+) -> SqlResult<()> {
+    let held = short::begins_here(&known.plan, session.execution_props())?;
+    if held.is_none() {
+        out.move_on().await;
+    }
+    let physical = known.operators(session).await?;
+    drop(held);
+    if !short::is_short(&physical) {
+        out.move_on().await;
+    }
     let rows = execute_stream(physical, session.task_ctx())?;
     out.rows(rows.schema(), rows).await
 }

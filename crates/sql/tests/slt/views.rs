@@ -346,3 +346,69 @@ fn views_are_refreshed_in_the_background_and_found_again_after_a_restart() {
         assert_eq!(rows, [["3.0"], ["2.0"], ["3.0"]]);
     });
 }
+
+/// Whether a query is answered from a view; its answer is that of the table all the same.
+async fn is_from_view(pair: &mut Pair, sql: &str) -> bool {
+    compare(pair, 0, sql, sql).await;
+    let plan = pair.rows(true, &format!("EXPLAIN {sql}")).await;
+    format!("{plan:?}").contains("RollupScan")
+}
+
+#[test]
+fn a_view_is_taken_by_what_conditions_leave() {
+    // 100 devices at ten sites, one of them with a single device; each half a minute three rows.
+    let setup = [
+        "CREATE TABLE t (time TIMESTAMP, dev STRING TAG, site STRING TAG, x DOUBLE)",
+        "INSERT INTO t SELECT to_timestamp_nanos(i / 100 * 10000000000), 'd' || (i % 100), \
+         's' || CASE WHEN i % 100 = 99 THEN 9 ELSE i % 100 % 9 END, i FROM generate_series(0, 8999) AS g(i)",
+        "FLUSH",
+        "CREATE MATERIALIZED VIEW v WITH (continuous) AS SELECT time_bucket('30 s', time) AS b, \
+         site, sum(x) AS s FROM t GROUP BY b, site",
+    ];
+    let by = |condition: &str| {
+        format!("SELECT time_bucket('1 minute', time) AS b, sum(x) FROM t {condition} GROUP BY b")
+    };
+    let all = by("");
+    let early = by("WHERE time < '1970-01-01 00:05:00'");
+    let late = by("WHERE time >= '1970-01-01 00:10:00'");
+    block_on(async {
+        let mut pair = Pair::open(1).await;
+        for sql in setup {
+            pair.run(sql).await;
+        }
+        for sql in [&all, &early, &late, &by("WHERE site = 's1'")] {
+            assert!(is_from_view(&mut pair, sql).await, "{sql}");
+        }
+        // A hundredth of the table's series is left, and a tenth of the view's.
+        let one = by("WHERE site = 's9'");
+        assert!(!is_from_view(&mut pair, &one).await, "{one}");
+        let none = by("WHERE site = 'nowhere'");
+        assert!(!is_from_view(&mut pair, &none).await, "{none}");
+    });
+    block_on(async {
+        // Operators take longer to begin here, and so do the last pages of all devices.
+        let mut pair = Pair::open(64).await;
+        for sql in setup {
+            pair.run(sql).await;
+        }
+        for sql in [&all, &early] {
+            assert!(is_from_view(&mut pair, sql).await, "{sql}");
+        }
+        assert!(!is_from_view(&mut pair, &late).await, "{late}");
+    });
+    block_on(async {
+        let mut pair = Pair::open(300).await;
+        for sql in setup {
+            pair.run(sql).await;
+        }
+        assert!(!is_from_view(&mut pair, &all).await, "{all}");
+        // But for what must look at each row.
+        let median =
+            "SELECT time_bucket('30 s', time) AS b, site, median(x) FROM t GROUP BY b, site";
+        assert!(!is_from_view(&mut pair, median).await);
+        let view = format!("CREATE MATERIALIZED VIEW w WITH (continuous) AS {median}");
+        pair.run(&view).await;
+        assert!(is_from_view(&mut pair, median).await);
+        assert!(!is_from_view(&mut pair, &all).await, "{all}");
+    });
+}

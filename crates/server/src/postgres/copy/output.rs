@@ -2,7 +2,7 @@
 
 use crate::postgres::copy::binary::SIGNATURE;
 use crate::postgres::copy::syntax::{CopyForm, CopyOptions, Header};
-use crate::postgres::encode::{Encoder, RowEncoder};
+use crate::postgres::encode::{Encoder, RowWriter};
 use crate::postgres::error::PgError;
 use crate::postgres::messages::Backend;
 use arrow::datatypes::Schema;
@@ -74,22 +74,8 @@ pub fn write_rows(
 }
 
 fn write_binary(head: &[u8], batch: &RecordBatch, out: &mut Backend) -> Result<(), PgError> {
-    let encoders: Vec<_> = batch
-        .columns()
-        .iter()
-        .map(|column| RowEncoder::new(column, true))
-        .collect::<Result<_, _>>()?;
-    for row in 0..batch.num_rows() {
-        out.message(b'd', |body| {
-            if row == 0 {
-                body.put_slice(head);
-            }
-            body.put_u16(encoders.len() as u16);
-            for encoder in &encoders {
-                encoder.write(row, body);
-            }
-        });
-    }
+    let arrays = batch.columns().iter().map(|array| (array, true));
+    RowWriter::new(arrays, batch.num_rows())?.write(b'd', head, &mut out.bytes);
     Ok(())
 }
 

@@ -179,25 +179,51 @@ fn lists() {
     assert_eq!(texts(list), ["{plain,\"a b\",\"\",\"null\",\"q\\\"\\\\\"}"]);
 }
 
-/// In rows, values are as they are by themselves, with their lengths before them.
+/// In messages, values are as they are by themselves, with their lengths before them.
 fn check_rows(array: impl Array + 'static) {
     let array: ArrayRef = Arc::new(array);
+    let numbers: Int32Array = (0..array.len() as i32).collect();
+    let numbers: ArrayRef = Arc::new(numbers);
     for is_binary in [false, true] {
         let values = Encoder::new(&array, is_binary).unwrap();
-        let in_rows = RowEncoder::new(&array, is_binary).unwrap();
+        let arrays = [(&numbers, true), (&array, is_binary), (&array, is_binary)];
+        let mut written = BytesMut::from(&b"before"[..]);
+        let writer = RowWriter::new(arrays, array.len()).unwrap();
+        writer.write(b'D', b"first", &mut written);
+        let mut expected = BytesMut::from(&b"before"[..]);
         for row in 0..array.len() {
-            let (mut value, mut written) = (BytesMut::new(), BytesMut::new());
-            in_rows.write(row, &mut written);
-            if values.is_null(row) {
-                assert_eq!(written[..], (-1_i32).to_be_bytes(), "{array:?} {row}");
-                continue;
+            let mut body = BytesMut::from(&b"first"[..if row == 0 { 5 } else { 0 }]);
+            body.put_u16(3);
+            body.put_i32(4);
+            body.put_i32(row as i32);
+            for _ in 0..2 {
+                if values.is_null(row) {
+                    body.put_i32(-1);
+                    continue;
+                }
+                let mut value = BytesMut::new();
+                values.write(row, &mut value);
+                body.put_i32(value.len() as i32);
+                body.put_slice(&value);
             }
-            values.write(row, &mut value);
-            let length = (value.len() as i32).to_be_bytes();
-            assert_eq!(written[..4], length, "{array:?} {row}");
-            assert_eq!(written[4..], value[..], "{array:?} {row}");
+            expected.put_u8(b'D');
+            expected.put_i32(4 + body.len() as i32);
+            expected.put_slice(&body);
         }
+        assert_eq!(written, expected, "{array:?}");
     }
+}
+
+#[test]
+fn rows_without_columns_and_columns_without_rows() {
+    let mut out = BytesMut::new();
+    RowWriter::new([], 2).unwrap().write(b'D', b"", &mut out);
+    assert_eq!(out[..], *b"D\0\0\0\x06\0\0D\0\0\0\x06\0\0");
+    let none: ArrayRef = Arc::new(Int64Array::from(Vec::<i64>::new()));
+    let mut out = BytesMut::new();
+    let writer = RowWriter::new([(&none, true)], 0).unwrap();
+    writer.write(b'D', b"first", &mut out);
+    assert!(out.is_empty());
 }
 
 #[test]
