@@ -148,13 +148,14 @@ impl PlanCache {
         sql: &str,
         plan: &LogicalPlan,
         optimized: &Arc<LogicalPlan>,
-    ) -> Result<()> {
+    ) -> Result<Arc<Known>> {
         let mut tables = tables_of(plan)?;
         tables.extend(tables_of(optimized)?);
         let known = Known::new(Arc::clone(optimized), Arc::clone(&self.ready));
-        let known = Some(Arc::new(known));
-        self.keep(database, sql, tables, |kept| kept.plan = known);
-        Ok(())
+        let known = Arc::new(known);
+        let own = Some(Arc::clone(&known));
+        self.keep(database, sql, tables, |kept| kept.plan = own);
+        Ok(known)
     }
 
     /// Keeps a query that was prepared, where it may be kept.

@@ -251,7 +251,8 @@ impl Inner {
                 let kept = sql.is_some_and(|(_, sql)| may_be_kept(sql, &plan).unwrap_or(false));
                 let optimized = Arc::new(state.optimize(&plan)?);
                 if let Some((database, sql)) = sql.filter(|_| kept) {
-                    self.plans.put(database, sql, &plan, &optimized)?;
+                    let known = self.plans.put(database, sql, &plan, &optimized)?;
+                    return known_rows(&state, &known, out).await;
                 }
                 rows(&state, &optimized, out).await
             }
