@@ -15,7 +15,6 @@ use arrow_array::types::{
     UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
-use arrow_buffer::ScalarBuffer;
 use arrow_select::interleave::interleave;
 use marigram_model::{ColumnId, FieldType, SeriesId, SeriesRun};
 use marigram_segment::SegmentColumn;
@@ -203,12 +202,11 @@ fn gather_dense<T: ArrowPrimitiveType>(
     id: ColumnId,
     places: &[&[u32]],
 ) -> Option<ArrayRef> {
-    let dense = |part: &'_ Part| {
+    let dense = parts.iter().map(|part| {
         let values = part.column(id)?;
-        (values.null_count() == 0).then(|| values.as_primitive::<T>().values().clone())
-    };
-    let values: Vec<ScalarBuffer<T::Native>> = parts.iter().map(dense).collect::<Option<_>>()?;
-    let values: Vec<&[T::Native]> = values.iter().map(|values| &values[..]).collect();
+        (values.null_count() == 0).then(|| &values.as_primitive::<T>().values()[..])
+    });
+    let values: Vec<&[T::Native]> = dense.collect::<Option<_>>()?;
     let value = |place: &u32| {
         let (part, row) = split(*place);
         values[part][row]
