@@ -15,9 +15,9 @@
 //! mostly changes little from one reading to the next.
 
 use crate::bitpack::{BLOCK, Lane, list_bytes, put_list, read_list, span};
-use crate::block::{block_bytes, put_block, read_block};
+use crate::block::{block_bytes, places, put_block, read_block};
 use crate::bytes::{Reader, put_signed, put_varint, signed_len};
-use crate::error::{CodecError, Result};
+use crate::error::Result;
 use crate::integer::block_lens;
 pub(crate) use float::Float;
 use power::{Join, Power};
@@ -276,11 +276,11 @@ pub(crate) fn read_alp<F: Float>(
     for len in block_lens(count) {
         let head = reader.byte()?;
         let power = Power::from_number(head & !EXCEPTIONS)?;
-        let mut gaps = [0u64; BLOCK];
-        let mut raw = Vec::new();
+        let (mut gaps, mut raw) = (Vec::new(), Vec::new());
         if head & EXCEPTIONS != 0 {
             let count = reader.count(len)?;
-            read_list(reader, &mut gaps[..count])?;
+            gaps.resize(count, 0);
+            read_list(reader, &mut gaps)?;
             raw = F::read(reader.take(count * F::BYTES)?);
         }
         let integers = &mut integers[..len];
@@ -291,15 +291,8 @@ pub(crate) fn read_alp<F: Float>(
             values: &mut values,
         });
         let block = &mut values[from..];
-        let mut next = 0u64;
-        for (gap, value) in gaps.iter().zip(raw) {
-            let at = next
-                .checked_add(*gap)
-                .and_then(|at| usize::try_from(at).ok());
-            let slot = at.and_then(|at| block.get_mut(at));
-            let slot = slot.ok_or(CodecError::Damaged("an exception lies outside its block"))?;
-            *slot = value;
-            next += gap + 1;
+        for (at, value) in places(&gaps, len)?.into_iter().zip(raw) {
+            block[at] = value;
         }
     }
     Ok(values)

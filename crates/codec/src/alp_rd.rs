@@ -15,6 +15,7 @@
 use crate::alp::{Float, gaps};
 use crate::bitpack::{BLOCK, Lane, bits_of, pack};
 use crate::bitpack::{put_list, read_list, unpack};
+use crate::block::places;
 use crate::bytes::{Reader, put_varint};
 use crate::error::{CodecError, Result};
 use crate::integer::block_lens;
@@ -158,11 +159,10 @@ pub(crate) fn read_alp_rd<F: Float>(reader: &mut Reader<'_>, count: usize) -> Re
     let mut rights = [F::Lane::ZERO; BLOCK];
     for len in block_lens(count) {
         let exceptions = reader.count(len)?;
-        let (mut gaps, mut lefts) = ([0u64; BLOCK], [0u64; BLOCK]);
-        let (gaps, lefts) = (&mut gaps[..exceptions], &mut lefts[..exceptions]);
+        let (mut gaps, mut lefts) = (vec![0; exceptions], vec![0; exceptions]);
         if exceptions > 0 {
-            read_list(reader, gaps)?;
-            read_list(reader, lefts)?;
+            read_list(reader, &mut gaps)?;
+            read_list(reader, &mut lefts)?;
         }
         let (indices, rights) = (&mut indices[..len], &mut rights[..len]);
         unpack(reader, 0, cut.index_bits(), indices)?;
@@ -173,16 +173,8 @@ pub(crate) fn read_alp_rd<F: Float>(reader: &mut Reader<'_>, count: usize) -> Re
         values.extend(
             pairs.map(|(index, right)| F::from_lane(table[*index as usize % ENTRIES_MAX] | *right)),
         );
-        let mut next = 0u64;
-        for (gap, left) in gaps.iter().zip(lefts) {
-            let at = next
-                .checked_add(*gap)
-                .and_then(|at| usize::try_from(at).ok());
-            let right = at.and_then(|at| rights.get(at).map(|right| (at, *right)));
-            let (at, right) =
-                right.ok_or(CodecError::Damaged("an exception lies outside its block"))?;
-            values[from + at] = F::from_lane(F::Lane::narrow(*left << cut.right) | right);
-            next += gap + 1;
+        for (at, left) in places(&gaps, len)?.into_iter().zip(lefts) {
+            values[from + at] = F::from_lane(F::Lane::narrow(left << cut.right) | rights[at]);
         }
     }
     Ok(values)

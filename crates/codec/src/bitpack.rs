@@ -8,6 +8,7 @@
 use crate::bytes::Reader;
 use crate::error::{CodecError, Result};
 use fastlanes::FoR;
+use std::mem::MaybeUninit;
 
 /// Values of a block.
 pub(crate) const BLOCK: usize = 1024;
@@ -25,7 +26,8 @@ pub(crate) trait Lane: FoR + std::fmt::Debug + Send + Sync + 'static {
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
-    fn read_le(bytes: &[u8], words: &mut [Self]);
+    /// The words that `bytes` are, in `words`, of which there are as many.
+    fn read_le<'a>(bytes: &[u8], words: &'a mut [MaybeUninit<Self>]) -> &'a [Self];
     fn write_le(words: &[Self], out: &mut Vec<u8>);
 }
 
@@ -59,10 +61,16 @@ macro_rules! lane {
                 self.wrapping_mul(other)
             }
             #[inline]
-            fn read_le(bytes: &[u8], words: &mut [Self]) {
+            fn read_le<'a>(bytes: &[u8], words: &'a mut [MaybeUninit<Self>]) -> &'a [Self] {
                 let (chunks, _) = bytes.as_chunks::<{ size_of::<$unsigned>() }>();
+                assert_eq!(chunks.len(), words.len(), "bytes are as many words");
                 for (word, chunk) in words.iter_mut().zip(chunks) {
-                    *word = <$unsigned>::from_le_bytes(*chunk);
+                    word.write(<$unsigned>::from_le_bytes(*chunk));
+                }
+                #[expect(unsafe_code, reason = "a block's words need not be zeros first")]
+                // SAFETY: there are as many chunks as words, so each word was written.
+                unsafe {
+                    words.assume_init_ref()
                 }
             }
             #[inline]
@@ -134,9 +142,9 @@ pub(crate) fn unpack<U: Lane>(
     }
     let packed = reader.take(packed_bytes(values.len(), width))?;
     if values.len() == BLOCK {
-        let mut words = [U::ZERO; BLOCK];
+        let mut words = [MaybeUninit::uninit(); BLOCK];
         let words = &mut words[..BLOCK * usize::from(width) / usize::from(U::BITS)];
-        U::read_le(packed, words);
+        let words = U::read_le(packed, words);
         #[expect(unsafe_code, reason = "the safe form needs the width at compile time")]
         // SAFETY: `words` has exactly 1,024·width/bits words, `values` has 1,024 entries, and width
         // was checked to be at most the lane's.

@@ -77,39 +77,78 @@ pub(crate) fn read_block<U: Lane>(reader: &mut Reader<'_>, values: &mut [U]) -> 
     if head & PATCHED == 0 {
         return unpack(reader, reference, head, values);
     }
-    let count = reader.count(values.len())?;
-    if count == 0 {
-        return Err(CodecError::Damaged("a patched block has no patches"));
-    }
-    let (mut gaps, mut patched) = ([0u64; BLOCK], [0u64; BLOCK]);
-    let (gaps, patched) = (&mut gaps[..count], &mut patched[..count]);
-    gaps[0] = reader.varint()?;
-    read_list(reader, &mut gaps[1..])?;
-    read_list(reader, patched)?;
+    let patches = read_patches(reader, values.len())?;
     unpack(reader, reference, head & !PATCHED, values)?;
-    let mut next = 0u64;
-    for (gap, patch) in gaps.iter().zip(patched) {
-        let at = next
-            .checked_add(*gap)
-            .and_then(|at| usize::try_from(at).ok());
-        let slot = at.and_then(|at| values.get_mut(at));
-        let slot = slot.ok_or(CodecError::Damaged("a patch lies outside its block"))?;
-        *slot = U::narrow(*patch);
-        next += gap + 1;
+    for (at, patch) in patches {
+        values[at] = U::narrow(patch);
     }
     Ok(())
 }
 
-/// Reads the head of a block of which every value is the same, without its values: `None`, and
-/// nothing read, where the block is not one of those.
-pub(crate) fn read_constant(reader: &mut Reader<'_>) -> Result<Option<i64>> {
+/// Reads the patches of a block of `len` values: ascending places below `len`, and what stands there.
+fn read_patches(reader: &mut Reader<'_>, len: usize) -> Result<Vec<(usize, u64)>> {
+    let count = reader.count(len)?;
+    if count == 0 {
+        return Err(CodecError::Damaged("a patched block has no patches"));
+    }
+    let (mut gaps, mut patched) = (vec![0; count], vec![0; count]);
+    gaps[0] = reader.varint()?;
+    read_list(reader, &mut gaps[1..])?;
+    read_list(reader, &mut patched)?;
+    let places = places(&gaps, len)?;
+    Ok(places.into_iter().zip(patched).collect())
+}
+
+/// Places below `len` that have `gaps` before them.
+pub(crate) fn places(gaps: &[u64], len: usize) -> Result<Vec<usize>> {
+    let mut next = 0u64;
+    let mut place = |gap: &u64| {
+        let at = next.checked_add(*gap).filter(|at| *at < len as u64);
+        let at = at.ok_or(CodecError::Damaged("an exception lies outside its block"))?;
+        next = at + 1;
+        Ok(at as usize)
+    };
+    gaps.iter().map(&mut place).collect()
+}
+
+/// A block of which every value but the patches is the same.
+#[derive(Debug)]
+pub(crate) struct Constant {
+    pub(crate) value: i64,
+    /// Ascending places, and what stands there.
+    pub(crate) patches: Vec<(usize, u64)>,
+}
+
+impl Constant {
+    /// Values of a block of `len`, each with how often it comes one after the other.
+    pub(crate) fn stretches(&self, len: usize) -> impl Iterator<Item = (i64, usize)> {
+        let mut next = 0;
+        let before = self.patches.iter().flat_map(move |(at, patch)| {
+            let constant = (self.value, at - next);
+            next = at + 1;
+            [constant, (*patch as i64, 1)]
+        });
+        let rest = len - self.patches.last().map_or(0, |(at, _)| at + 1);
+        before
+            .chain(std::iter::once((self.value, rest)))
+            .filter(|(_, len)| *len > 0)
+    }
+}
+
+/// Reads a block of `len` values if all of them but patches are the same; else reads nothing.
+pub(crate) fn read_constant(reader: &mut Reader<'_>, len: usize) -> Result<Option<Constant>> {
     let mut ahead = *reader;
-    if ahead.byte()? != 0 {
+    let head = ahead.byte()?;
+    if head & !PATCHED != 0 {
         return Ok(None);
     }
-    let reference = ahead.signed()?;
+    let value = ahead.signed()?;
+    let patches = match head {
+        0 => Vec::new(),
+        _ => read_patches(&mut ahead, len)?,
+    };
     *reader = ahead;
-    Ok(Some(reference))
+    Ok(Some(Constant { value, patches }))
 }
 
 /// Distances between patched places, and the patched values sign-extended.

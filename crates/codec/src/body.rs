@@ -8,11 +8,15 @@ use crate::choose::choose;
 use crate::compress::{choose_compressor, compress, decompress};
 use crate::error::Result;
 use crate::kinds::{Choice, Compressor, Encoding, Goal, ValueType};
+use crate::progressions::{Progression, read_progressions};
 use crate::smallest::smallest;
 use crate::values::{Limits, OwnedValues, Values};
 
 mod read;
 mod write;
+
+/// So many numbers at equal distances, on average, are better kept as such.
+const REGULAR_LEN: usize = 16;
 
 /// What must be known beside the bytes to decode them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +141,30 @@ pub fn decode(
     let len = limits.check_bytes(u64::from(header.body_bytes))?;
     let body = decompress(header.compressor, bytes, len)?;
     read(kind, header.encoding, count, &body, limits)
+}
+
+/// The `count` integers that `bytes` hold, as progressions; `None` where they are not stored as
+/// differences, or are no progressions of some length: then they are for
+/// [`decode`], and whether they are damaged is not known.
+///
+/// # Errors
+/// If the bytes are damaged, or hold more than `limits` allow.
+pub fn decode_regular(
+    header: Header,
+    count: usize,
+    bytes: &[u8],
+    limits: Limits,
+) -> Result<Option<Vec<Progression>>> {
+    limits.check_values(count)?;
+    if header.encoding != Encoding::Delta || header.compressor != Compressor::Uncompressed {
+        return Ok(None);
+    }
+    let mut reader = Reader::new(bytes);
+    let found = read_progressions(&mut reader, count, count.div_ceil(REGULAR_LEN))?;
+    if found.is_some() {
+        reader.end()?;
+    }
+    Ok(found)
 }
 
 fn read(

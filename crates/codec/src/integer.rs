@@ -230,27 +230,40 @@ pub(crate) fn put_delta<T: Integer>(values: &[T], out: &mut Vec<u8>) {
     }
 }
 
+/// What stands before the blocks of [`put_delta`].
+pub(crate) struct DeltaHead {
+    pub(crate) factor: u64,
+    pub(crate) first: i64,
+}
+
+impl DeltaHead {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let factor = reader.varint()?;
+        if factor == 0 || factor > i64::MAX as u64 {
+            return Err(CodecError::Damaged("a scale is out of range"));
+        }
+        let first = reader.signed()?;
+        Ok(Self { factor, first })
+    }
+}
+
 /// Reads `count` values written by [`put_delta`].
 pub(crate) fn read_delta<T: Integer>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<T>> {
     let mut values = Vec::with_capacity(count);
     if count == 0 {
         return Ok(values);
     }
-    let factor = reader.varint()?;
-    if factor == 0 || factor > i64::MAX as u64 {
-        return Err(CodecError::Damaged("a scale is out of range"));
-    }
+    let DeltaHead { factor, first } = DeltaHead::read(reader)?;
     let narrow = T::Lane::narrow(factor);
-    let mut last = T::Lane::narrow(reader.signed()? as u64);
+    let mut last = T::Lane::narrow(first as u64);
     values.push(T::value(last));
     let mut steps = [T::Lane::ZERO; BLOCK];
     for len in block_lens(count - 1) {
-        if let Some(step) = read_constant(reader)? {
-            let step = T::Lane::narrow(step as u64).times(narrow);
-            let first = last.plus(step);
-            let numbers = 0..len as u64;
-            values.extend(numbers.map(|at| T::value(first.plus(step.times(T::Lane::narrow(at))))));
-            last = last.plus(step.times(T::Lane::narrow(len as u64)));
+        if let Some(block) = read_constant(reader, len)? {
+            for (step, len) in block.stretches(len) {
+                let step = T::Lane::narrow(step as u64).times(narrow);
+                last = put_steps(last, step, len, &mut values);
+            }
             continue;
         }
         let steps = &mut steps[..len];
@@ -271,6 +284,20 @@ pub(crate) fn read_delta<T: Integer>(reader: &mut Reader<'_>, count: usize) -> R
         values.extend(steps.iter().map(|slot| T::value(*slot)));
     }
     Ok(values)
+}
+
+/// Appends `len` values that follow `last` at equal distances; gives the last of them.
+fn put_steps<T: Integer>(last: T::Lane, step: T::Lane, len: usize, values: &mut Vec<T>) -> T::Lane {
+    const LANES: usize = 8;
+    let number = |at: usize| last.plus(step.times(T::Lane::narrow(at as u64)));
+    let mut lanes: [T::Lane; LANES] = std::array::from_fn(|at| number(at + 1));
+    let stride = step.times(T::Lane::narrow(LANES as u64));
+    for _ in 0..len / LANES {
+        values.extend_from_slice(&lanes.map(T::value));
+        lanes = lanes.map(|lane| lane.plus(stride));
+    }
+    values.extend(lanes[..len % LANES].iter().map(|lane| T::value(*lane)));
+    number(len)
 }
 
 /// Lengths of the blocks that `count` values stand in.

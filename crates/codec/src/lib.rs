@@ -24,14 +24,16 @@ mod integer;
 mod kinds;
 mod pco;
 mod plain;
+mod progressions;
 mod repeats;
 mod runs;
 mod smallest;
 pub mod tsfile_forms;
 mod values;
 
-pub use body::{Header, decode, encode, encode_as};
+pub use body::{Header, decode, decode_regular, encode, encode_as};
 pub use choose::choose;
 pub use error::{CodecError, Result};
 pub use kinds::{Choice, Compressor, Encoding, Goal, ValueType};
+pub use progressions::Progression;
 pub use values::{Limits, OwnedValues, Values};

@@ -19,8 +19,9 @@ mod writer;
 
 pub use error::SegmentError;
 pub use layout::{FORMAT_VERSION, PageMeta, RowGroup, SegmentColumn, SegmentSummary};
+pub use marigram_codec::Progression;
 pub use options::{SegmentOptions, TableLayout};
-pub use page::PageInfo;
+pub use page::{PageInfo, PageTimes};
 pub use segment::Segment;
 pub use stats::PageStats;
 pub use writer::{PageSource, SegmentWriter};

@@ -10,7 +10,9 @@ use arrow_array::{
     new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use marigram_codec::{Choice, Compressor, Encoding, Header, Limits, OwnedValues, Values};
+use marigram_codec::{
+    Choice, Compressor, Encoding, Header, Limits, OwnedValues, Progression, Values,
+};
 use marigram_model::FieldType;
 use std::sync::Arc;
 
@@ -239,18 +241,54 @@ pub(crate) fn check_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<(
 
 /// Decodes a page of `rows` rows.
 pub(crate) fn decode_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<ArrayRef, Damage> {
-    let page = open_page(bytes, kind, rows)?;
+    decode_opened(open_page(bytes, kind, rows)?, kind, rows)
+}
+
+fn limits(rows: usize) -> Limits {
+    Limits {
+        values: rows,
+        bytes: DECODED_BYTES_MAX,
+    }
+}
+
+fn decode_opened(page: Page<'_>, kind: FieldType, rows: usize) -> Result<ArrayRef, Damage> {
     let count = rows - page.nulls.as_ref().map_or(0, NullBuffer::null_count);
     if count == 0 {
         return Ok(new_null_array(&kind.data_type(), rows));
     }
-    let limits = Limits {
-        values: rows,
-        bytes: DECODED_BYTES_MAX,
-    };
-    let values = marigram_codec::decode(kind.value_type(), page.header, count, page.body, limits)
-        .map_err(|error| Damage(error.to_string()))?;
+    let values = marigram_codec::decode(
+        kind.value_type(),
+        page.header,
+        count,
+        page.body,
+        limits(rows),
+    )
+    .map_err(|error| Damage(error.to_string()))?;
     to_array(kind, values, page.nulls, rows)
+}
+
+/// The times of a page.
+#[derive(Clone, Debug)]
+pub enum PageTimes {
+    /// Each of them, ns.
+    Each(ScalarBuffer<i64>),
+    /// They come at equal distances for long stretches.
+    Regular(Vec<Progression>),
+}
+
+/// Decodes a page of `rows` times.
+pub(crate) fn decode_times(bytes: &[u8], rows: usize) -> Result<PageTimes, Damage> {
+    let page = open_page(bytes, FieldType::I64, rows)?;
+    if page.nulls.is_none() {
+        let found = marigram_codec::decode_regular(page.header, rows, page.body, limits(rows));
+        if let Some(times) = found.map_err(|error| Damage(error.to_string()))? {
+            return Ok(PageTimes::Regular(times));
+        }
+    }
+    let times = decode_opened(page, FieldType::I64, rows)?;
+    let times = times.as_primitive_opt::<Int64Type>();
+    let times = times.ok_or("a page of times holds others")?;
+    Ok(PageTimes::Each(times.values().clone()))
 }
 
 /// How the values of a page are encoded and compressed.

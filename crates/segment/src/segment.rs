@@ -5,7 +5,9 @@ use crate::layout::{
     GroupPlaces, HEADER_BYTES, PageMeta, Place, RowGroup, SegmentSummary, TRAILER_BYTES,
     check_footer, check_header, footer_bytes, read_directory, read_footer, read_index, summary_of,
 };
-use crate::page::{PageInfo, check_page, decode_page, page_header, page_info};
+use crate::page::{
+    PageInfo, PageTimes, check_page, decode_page, decode_times, page_header, page_info,
+};
 use crate::stats::PageStats;
 use arrow_array::ArrayRef;
 use marigram_codec::{Header, frame};
@@ -259,17 +261,18 @@ impl Segment {
         column: ColumnId,
         page: usize,
     ) -> Result<(PageMeta, FieldType, Vec<u8>), SegmentError> {
-        let (meta, kind) = self.page(row_group, column, page)?;
+        let (pages, kind) = self.index(row_group, column)?;
+        let meta = pages[page].clone();
         let bytes = self.read(meta.offset, meta.bytes)?;
         Ok((meta, kind, bytes))
     }
 
-    fn page(
+    /// A column's pages and type; an error where the row group has no such column.
+    fn index(
         &self,
         row_group: usize,
         column: ColumnId,
-        page: usize,
-    ) -> Result<(PageMeta, FieldType), SegmentError> {
+    ) -> Result<(Arc<[PageMeta]>, FieldType), SegmentError> {
         let pages = self
             .pages(row_group, column)?
             .zip(self.column(row_group, column));
@@ -279,7 +282,7 @@ impl Segment {
                 format!("row group {row_group} has no column {column}"),
             )
         })?;
-        Ok((pages[page].clone(), kind))
+        Ok((pages, kind))
     }
 
     /// Reads a page and checks it, without decoding it.
@@ -309,8 +312,24 @@ impl Segment {
         column: ColumnId,
         page: usize,
     ) -> Result<ArrayRef, SegmentError> {
-        let (meta, kind) = self.page(row_group, column, page)?;
+        let (pages, kind) = self.index(row_group, column)?;
+        let meta = &pages[page];
         let decode = |bytes: &[u8]| decode_page(bytes, kind, meta.rows as usize);
+        self.with_bytes(meta.offset, meta.bytes, decode)?
+            .map_err(|damage| damage.at(&self.path, meta.offset))
+    }
+
+    /// Reads and checks a page of times, and decodes those that are not regular.
+    ///
+    /// # Errors
+    /// If the page cannot be read or is damaged.
+    ///
+    /// # Panics
+    /// As [`read_page`](Self::read_page).
+    pub fn read_times(&self, row_group: usize, page: usize) -> Result<PageTimes, SegmentError> {
+        let (pages, _) = self.index(row_group, ColumnId::TIME)?;
+        let meta = &pages[page];
+        let decode = |bytes: &[u8]| decode_times(bytes, meta.rows as usize);
         self.with_bytes(meta.offset, meta.bytes, decode)?
             .map_err(|damage| damage.at(&self.path, meta.offset))
     }

@@ -16,7 +16,7 @@ use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
 use marigram_manifest::Tombstone;
 use marigram_model::{ColumnId, SeriesId, TimeRange};
-use marigram_segment::{PageMeta, PageStats, Segment};
+use marigram_segment::{PageMeta, PageStats, PageTimes, Progression, Segment};
 use roaring::RoaringBitmap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -66,7 +66,9 @@ pub enum Need {
     Nothing,
     /// Values.
     Values,
-    /// Values and times.
+    /// Values and times, which may be given as [`PageRows::steps`].
+    Steps,
+    /// Values and each time.
     Rows,
 }
 
@@ -77,8 +79,10 @@ pub struct PageRows<'a> {
     pub spans: &'a [RowSpan],
     /// Times between which they lie.
     pub range: TimeRange,
-    /// Times of all rows, ns; empty where only values were needed.
+    /// Times of all rows, ns; empty where only values were needed, or `steps` tell them.
     pub times: &'a [i64],
+    /// Times of all rows where they are regular and [`Need::Steps`] was said; else empty.
+    pub steps: &'a [Progression],
     /// How many rows the arrays have.
     pub rows: usize,
     /// Each column that was asked for; `None` where it has no values.
@@ -304,6 +308,11 @@ impl Apart {
         scope.reading(|| page_read::times(segment, self.group, page, &scope.metrics))
     }
 
+    fn any_times(&self, segment: &Segment, page: &PagePlan) -> Result<PageTimes> {
+        let scope = &self.scope;
+        scope.reading(|| page_read::any_times(segment, self.group, page, &scope.metrics))
+    }
+
     fn show_spans<R: Reducer>(
         &self,
         segment: &Segment,
@@ -332,8 +341,16 @@ impl Apart {
             self.scope.metrics.add_answered(1 + stats.len() as u64);
             return Ok(());
         }
-        if need == Need::Rows && times.is_none() {
-            times = Some(self.times(segment, page)?);
+        let mut steps = Vec::new();
+        if times.is_none() {
+            match need {
+                Need::Nothing | Need::Values => {}
+                Need::Steps => match self.any_times(segment, page)? {
+                    PageTimes::Each(each) => times = Some(each),
+                    PageTimes::Regular(regular) => steps = regular,
+                },
+                Need::Rows => times = Some(self.times(segment, page)?),
+            }
         }
         let place = (page.page, page.offset);
         let columns = page_read::columns(segment, self.group, place, rows, &self.scope)?;
@@ -343,6 +360,7 @@ impl Apart {
             spans,
             range,
             times: &block.times,
+            steps: &steps,
             rows,
             columns: &block.columns,
         })
@@ -370,6 +388,7 @@ impl Apart {
             spans: &spans,
             range: TimeRange { min, max },
             times: &rows.times,
+            steps: &[],
             rows: rows.len(),
             columns: &columns,
         })

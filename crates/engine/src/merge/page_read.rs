@@ -9,7 +9,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::ScalarBuffer;
 use marigram_model::ColumnId;
-use marigram_segment::{Segment, SegmentColumn};
+use marigram_segment::{PageTimes, Segment, SegmentColumn};
 
 /// The times of a page of row group `group`.
 pub(super) fn times(
@@ -25,11 +25,34 @@ pub(super) fn times(
         .map(|times| times.values().clone());
     times
         .filter(|times| times.len() == plan.rows as usize)
-        .ok_or_else(|| EngineError::Corrupt {
-            path: segment.path().to_owned(),
-            offset: plan.offset,
-            reason: format!("a time page is not {} times", plan.rows),
-        })
+        .ok_or_else(|| not_times(segment, plan))
+}
+
+/// The times of a page of row group `group`, in whatever form is had for less.
+pub(super) fn any_times(
+    segment: &Segment,
+    group: usize,
+    plan: &PagePlan,
+    metrics: &ScanMetrics,
+) -> Result<PageTimes> {
+    let times = segment.read_times(group, plan.page)?;
+    metrics.add_page(plan.bytes);
+    let rows = match &times {
+        PageTimes::Each(times) => times.len() as u64,
+        PageTimes::Regular(times) => times.iter().map(|times| u64::from(times.len)).sum(),
+    };
+    if rows != u64::from(plan.rows) {
+        return Err(not_times(segment, plan));
+    }
+    Ok(times)
+}
+
+fn not_times(segment: &Segment, plan: &PagePlan) -> EngineError {
+    EngineError::Corrupt {
+        path: segment.path().to_owned(),
+        offset: plan.offset,
+        reason: format!("a time page is not {} times", plan.rows),
+    }
 }
 
 /// The scope's columns of the page number `place.0`, whose times stand at `place.1` and are `rows`;

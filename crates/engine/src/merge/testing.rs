@@ -168,9 +168,20 @@ pub(crate) fn open_segment(
     given: &Given,
     options: &SegmentOptions,
 ) -> Arc<OpenSegment> {
+    open_segment_of_pages(fs, id, given, options, PAGE_ROWS)
+}
+
+/// As [`open_segment`], with pages of `page_rows`.
+pub(crate) fn open_segment_of_pages(
+    fs: &Arc<dyn FileSystem>,
+    id: u64,
+    given: &Given,
+    options: &SegmentOptions,
+    page_rows: u32,
+) -> Arc<OpenSegment> {
     let path = PathBuf::from(format!("/{id:010}.seg"));
     let mut writer = SegmentWriter::create(fs.clone(), &path, options.clone()).unwrap();
-    let layout = TableLayout::auto(8 * PAGE_ROWS, COLUMNS.len());
+    let layout = TableLayout::auto(8 * page_rows, COLUMNS.len());
     writer.table(TABLE, &COLUMNS, &layout).unwrap();
     writer.append(&sorted_rows(&given.rows)).unwrap();
     let summary = writer.finish().unwrap();

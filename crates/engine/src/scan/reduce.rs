@@ -189,6 +189,7 @@ fn show<R: Reducer>(rows: &SortedRows, reducer: &mut R) -> Result<(), R::Error> 
             max: *max,
         },
         times: &rows.times,
+        steps: &[],
         rows: rows.len(),
         columns: &columns,
     })

@@ -105,6 +105,7 @@ impl LastRows {
             spans: &self.spans,
             range: TimeRange { min, max },
             times: &self.rows.times,
+            steps: &[],
             rows: self.rows.len(),
             columns: &columns,
         };

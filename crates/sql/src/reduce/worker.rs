@@ -1,22 +1,24 @@
 //! One partition of an aggregate: pages and rows to groups, and from there to folds.
 
+mod part;
+mod stretches;
+
 use super::fold::{Facts, Fold, Rows, Stretch};
 use super::groups::{Members, Slots, batch_of, bucket_error};
 use super::recipe::{Arg, Recipe};
 use crate::functions::Buckets;
 use crate::rows::{Source, tag_column};
 use crate::scan::external;
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, TimestampNanosecondArray, UInt32Array, new_null_array,
-};
-use arrow::compute::{filter, not, nullif, prep_null_mask_filter, take};
+use arrow::array::{ArrayRef, TimestampNanosecondArray, new_null_array};
+use arrow::compute::{not, nullif};
 use arrow::record_batch::RecordBatch;
-use datafusion::common::{DataFusionError, Result, exec_err};
+use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
 use marigram_engine::{
-    EngineError, Need, Outline, PageRows, PageStats, Reducer, RowSpan, TableSnapshot, Totals,
+    EngineError, Need, Outline, PageRows, PageStats, Reducer, TableSnapshot, Totals,
 };
 use marigram_model::{FieldValue, SeriesId, SeriesRun, TimeRange};
+use part::{Part, truths_of};
 use std::sync::Arc;
 
 /// Memory is asked for in steps of so many bytes.
@@ -259,42 +261,6 @@ impl Worker {
         true
     }
 
-    /// Finds the stretches of rows of one slot each.
-    fn stretch(&mut self, spans: &[RowSpan], times: &[i64], start: i64) -> Result<()> {
-        self.stretches.clear();
-        let in_one = self.buckets.is_none() || times.is_empty();
-        for span in spans {
-            let group = self.members.group(span.series);
-            if in_one {
-                let slot = self.taken.slots.slot(group, start)?;
-                self.push(slot, span.start, span.end);
-                continue;
-            }
-            let (mut row, mut last_len) = (span.start, 0);
-            while row < span.end {
-                let start = self.bucket_of(times[row as usize])?;
-                let ahead = &times[row as usize..span.end as usize];
-                let len = rows_before(ahead, self.bucket.1, last_len).max(1);
-                let slot = self.taken.slots.slot(group, start)?;
-                self.push(slot, row, row + len as u32);
-                row += len as u32;
-                last_len = len;
-            }
-        }
-        self.taken.grow();
-        for stretch in &self.stretches {
-            self.taken.present[stretch.slot as usize] = true;
-        }
-        Ok(())
-    }
-
-    fn push(&mut self, slot: u32, start: u32, end: u32) {
-        match self.stretches.last_mut() {
-            Some(last) if self.joins && last.slot == slot && last.end == start => last.end = end,
-            _ => self.stretches.push(Stretch { slot, start, end }),
-        }
-    }
-
     /// Rows with expressions over them: only those that are asked for are shown to expressions, so
     /// that no other row makes one fail.
     fn take_expressions(&mut self, rows: &PageRows<'_>) -> Result<()> {
@@ -415,10 +381,11 @@ impl Reducer for Worker {
         {
             return Ok(Need::Nothing);
         }
-        Ok(if slots.is_none() || self.recipe.needs_times() {
-            Need::Rows
-        } else {
-            Need::Values
+        Ok(match slots {
+            _ if self.recipe.needs_times() => Need::Rows,
+            Some(_) => Need::Values,
+            None if self.recipe.has_expressions() => Need::Rows,
+            None => Need::Steps,
         })
     }
 
@@ -426,111 +393,12 @@ impl Reducer for Worker {
         if self.recipe.has_expressions() {
             return Ok(self.take_expressions(&rows)?);
         }
-        let start = self.bucket_of(rows.range.min)?;
-        self.stretch(rows.spans, rows.times, start)?;
-        Ok(self.fold(rows.columns, rows.times, &[])?)
-    }
-}
-
-/// Which rows meet a condition; null is not true.
-fn truths_of(values: &ArrayRef) -> Result<BooleanArray> {
-    match values.as_boolean_opt() {
-        Some(truths) if truths.null_count() == 0 => Ok(truths.clone()),
-        Some(truths) => Ok(prep_null_mask_filter(truths)),
-        None => exec_err!(
-            "a condition must be of type boolean, not {}",
-            values.data_type()
-        ),
-    }
-}
-
-/// How many of `times`, which are ascending, are before `end`; mostly as many as the time before.
-fn rows_before(times: &[i64], end: i64, guess: usize) -> usize {
-    if guess > 0
-        && times.get(guess - 1).is_some_and(|time| *time < end)
-        && times.get(guess).is_none_or(|time| *time >= end)
-    {
-        return guess;
-    }
-    let mut step = 1;
-    while times.get(step - 1).is_some_and(|time| *time < end) {
-        step *= 2;
-    }
-    let from = step / 2;
-    let until = times.len().min(step);
-    from + times[from..until].partition_point(|time| *time < end)
-}
-
-/// Rows that are asked for, and no others.
-struct Part {
-    spans: Vec<RowSpan>,
-    /// Empty where nobody needs them.
-    times: Vec<i64>,
-    columns: Vec<Option<ArrayRef>>,
-    rows: usize,
-}
-
-impl Part {
-    fn of(rows: &PageRows<'_>, recipe: &Recipe) -> Result<Self> {
-        let asked: usize = rows.spans.iter().map(|span| span.len()).sum();
-        let has_times = rows.times.len() == rows.rows;
-        debug_assert!(has_times || !recipe.needs_times());
-        if asked == rows.rows {
-            return Ok(Self {
-                spans: rows.spans.to_vec(),
-                times: rows.times.to_vec(),
-                columns: rows.columns.to_vec(),
-                rows: asked,
-            });
-        }
-        let mut places = Vec::with_capacity(asked);
-        let mut spans = Vec::with_capacity(rows.spans.len());
-        for span in rows.spans {
-            let start = places.len() as u32;
-            places.extend(span.start..span.end);
-            spans.push(RowSpan {
-                series: span.series,
-                start,
-                end: places.len() as u32,
-            });
-        }
-        let times = if has_times {
-            let times = places.iter().map(|row| rows.times[*row as usize]);
-            times.collect()
+        if rows.steps.is_empty() {
+            let start = self.bucket_of(rows.range.min)?;
+            self.stretch(rows.spans, rows.times, start)?;
         } else {
-            Vec::new()
-        };
-        let places = UInt32Array::from(places);
-        let columns = rows.columns.iter().map(|column| {
-            let column = column.as_ref()?;
-            Some(take(column, &places, None))
-        });
-        Ok(Self {
-            spans,
-            times,
-            columns: columns.map(Option::transpose).collect::<Result<_, _>>()?,
-            rows: asked,
-        })
-    }
-
-    /// Keeps the rows of which `truths`, without nulls, are true.
-    fn filter(&mut self, truths: &BooleanArray) -> Result<()> {
-        let bits = truths.values();
-        let mut end = 0;
-        for span in &mut self.spans {
-            let kept = bits.slice(span.start as usize, span.len()).count_set_bits();
-            (span.start, span.end) = (end, end + kept as u32);
-            end = span.end;
+            self.stretch_steps(rows.spans, rows.steps)?;
         }
-        self.spans.retain(|span| !span.is_empty());
-        if !self.times.is_empty() {
-            let kept = bits.set_indices().map(|row| self.times[row]);
-            self.times = kept.collect();
-        }
-        for column in self.columns.iter_mut().flatten() {
-            *column = filter(column, truths)?;
-        }
-        self.rows = end as usize;
-        Ok(())
+        Ok(self.fold(rows.columns, rows.times, &[])?)
     }
 }

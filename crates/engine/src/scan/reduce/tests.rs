@@ -7,8 +7,8 @@ use crate::error::EngineError;
 use crate::filter::SeriesSelection;
 use crate::memory::MemoryAccountant;
 use crate::merge::testing::{
-    COLUMNS, Fields, Given, Rows, TABLE, naive, open_segment, sorted_rows, tombstone,
-    without_sequence_duplicates,
+    COLUMNS, Fields, Given, Rows, TABLE, naive, open_segment, open_segment_of_pages, sorted_rows,
+    tombstone, without_sequence_duplicates,
 };
 use crate::merge::{Need, Outline, Totals};
 use arrow_array::Array;
@@ -30,6 +30,8 @@ struct Sum {
     count: usize,
     numbers: usize,
     total: i64,
+    /// Rows whose times were shown as progressions.
+    regular: usize,
 }
 
 impl Reducer for Sum {
@@ -52,7 +54,12 @@ impl Reducer for Sum {
 
     fn outline(&mut self, outline: Outline<'_>) -> Result<Need> {
         if !(self.by_statistics && outline.whole) {
-            return Ok(Need::Rows);
+            let regular_will_do = outline.spans[0].series.0.is_multiple_of(2);
+            return Ok(if regular_will_do {
+                Need::Steps
+            } else {
+                Need::Rows
+            });
         }
         let rows: usize = outline.spans.iter().map(|span| span.len()).sum();
         self.count += rows;
@@ -67,6 +74,11 @@ impl Reducer for Sum {
     }
 
     fn rows(&mut self, rows: PageRows<'_>) -> Result<()> {
+        let steps = rows.steps.iter();
+        let steps = steps.flat_map(|steps| (0..steps.len).map(|at| steps.get(at)));
+        let steps: Vec<i64> = steps.collect();
+        self.regular += steps.len();
+        let times = if steps.is_empty() { rows.times } else { &steps };
         for span in rows.spans {
             for row in span.start as usize..span.end as usize {
                 let number = rows.columns[0].as_ref().and_then(|numbers| {
@@ -77,12 +89,12 @@ impl Reducer for Sum {
                     let texts = texts.as_string::<i32>();
                     texts.is_valid(row).then(|| texts.value(row).to_owned())
                 });
-                assert!(rows.range.contains(rows.times[row]));
+                assert!(rows.range.contains(times[row]));
                 self.count += 1;
                 self.numbers += usize::from(number.is_some());
                 self.total += number.unwrap_or(0);
                 self.rows
-                    .push(((span.series.0, rows.times[row]), (number, text)));
+                    .push(((span.series.0, times[row]), (number, text)));
             }
         }
         Ok(())
@@ -296,6 +308,27 @@ fn what_late_rows_share_is_looked_for_once_and_then_pages_answer() {
         "times and two columns"
     );
     assert_eq!(second.rows_merged.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn times_at_equal_distances_are_shown_as_such_and_others_one_by_one() {
+    let regular = (0..3000).step_by(10);
+    let irregular = (0..300).map(|row| row * row);
+    let mut both = rows(2, regular);
+    both.extend(rows(4, irregular));
+    let expected: Vec<_> = both.clone().into_iter().collect();
+    let given = Given {
+        late: false,
+        sequence_max: 1,
+        rows: both,
+    };
+    let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
+    let options = SegmentOptions::default();
+    let segment = open_segment_of_pages(&fs, 1, &given, &options, 300);
+    let sources = [Source::segment(&segment, TABLE, &[]).unwrap()];
+    let (sum, _) = reduce(&sources, [2, 4], TimeRange::ALL, false);
+    assert_eq!((sum.count, sum.regular), (600, 300));
+    assert_eq!(sum.rows, expected);
 }
 
 #[test]
