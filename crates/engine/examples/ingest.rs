@@ -71,7 +71,16 @@ impl Part {
     fn batch(&self, from: usize, to: usize) -> WriteBatch {
         let first = from * 7919 % (DRAWN - BATCH_ROWS);
         let drawn = first..first + to - from;
-        let second = |row: usize| (row / self.devices) as i64 * 1_000_000_000;
+        let (mut second, mut slot) = (from / self.devices, from % self.devices);
+        let (mut slots, mut times) = (Vec::with_capacity(to - from), Vec::with_capacity(to - from));
+        for _ in from..to {
+            slots.push(slot as u32);
+            times.push(second as i64 * 1_000_000_000);
+            slot += 1;
+            if slot == self.devices {
+                (second, slot) = (second + 1, 0);
+            }
+        }
         let field = |name: &str, values| BatchField {
             name: name.to_owned(),
             values,
@@ -80,8 +89,8 @@ impl Part {
             table: "s".to_owned(),
             tags: self.tags.clone(),
             slot_count: self.devices,
-            slots: (from..to).map(|row| (row % self.devices) as u32).collect(),
-            times: (from..to).map(second).collect(),
+            slots,
+            times: times.into(),
             fields: vec![
                 field(
                     "temperature",

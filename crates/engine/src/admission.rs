@@ -10,10 +10,6 @@ use crate::memory::{Holder, MemoryAccountant};
 use crate::shard::{Context, Shard};
 use std::time::Duration;
 
-/// Where memory runs short, memtables are flushed at this part of the size at which they are full:
-/// smaller ones would free little and leave many small segments.
-pub(crate) const PRESSED_PART: usize = 8;
-
 /// How long a writer waits for room at most, and how often it looks.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -110,11 +106,10 @@ fn make_room(
     bell: &Bell,
 ) -> Result<()> {
     let threads = context.options.background_threads > 0;
-    let least = context.flush_bytes_max() / PRESSED_PART;
     let mut flushing = false;
     for shard in shards {
         shard.last.lock().evict_cold();
-        if threads && shard.state.read().active.bytes >= least {
+        if threads && shard.is_worth_freeing() {
             shard.freeze()?;
         }
         flushing |= !shard.state.read().frozen.is_empty();

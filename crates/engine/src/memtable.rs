@@ -26,6 +26,8 @@ pub(crate) struct Memtable {
     pub tombstones: Vec<Arc<Tombstone>>,
     /// Memory of the rows, as it was taken from the accountant.
     pub bytes: usize,
+    /// Number of the rows, repeated ones among them.
+    pub rows: usize,
     /// Set when it is frozen; gives `bytes` back when neither the shard nor a view holds it.
     pub kept: Arc<OnceLock<Held>>,
     /// Highest WAL sequence in it; 0 where there is none.
@@ -96,6 +98,7 @@ impl Memtable {
         bytes: usize,
     ) {
         self.bytes += bytes;
+        self.rows += entry.times.len();
         if entry.times.is_empty() {
             return;
         }

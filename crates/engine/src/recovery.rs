@@ -13,7 +13,8 @@ use crate::memory::{Held, Holder};
 use crate::memtable::Memtable;
 use crate::route::values_bytes;
 use crate::shard::{
-    Context, Counted, Durable, Log, Maintenance, Shard, State, open_segment, segment_path,
+    Context, Counted, Durable, Log, Maintenance, PRESSED_PART, Shard, State, open_segment,
+    segment_path,
 };
 use crate::view::OpenSegment;
 use marigram_manifest::Manifest;
@@ -197,7 +198,7 @@ fn replay_entry(
     let pressed = memory.used_by(Holder::Memtable) > memory.available(Holder::Memtable) / 2;
     let flush_bytes_max = shard.context.flush_bytes_max();
     let full = state.active.bytes >= flush_bytes_max
-        || (pressed && state.active.bytes >= flush_bytes_max / 8);
+        || (pressed && state.active.bytes >= flush_bytes_max / PRESSED_PART);
     if full {
         let series_end = shard.index.read().next_id();
         state.freeze(None, series_end, memory);

@@ -45,6 +45,15 @@ pub(crate) struct Context {
 /// sorting it takes about as much again.
 const FLUSH_PART: usize = 8;
 
+/// Where memory runs short, memtables are flushed at this part of the size at which they are full:
+/// smaller ones would free little and leave many small segments.
+pub(crate) const PRESSED_PART: usize = 8;
+/// Rows that each series of a shard has on average in a memtable that need not become larger: it is
+/// flushed at [`EARLY_PART`] of its full size. More rows of each would make hardly better pages, and
+/// what waits in memory is work left to do when the last row has come.
+const EARLY_RUN_ROWS: usize = 64;
+const EARLY_PART: usize = 4;
+
 impl Context {
     /// The size at which a shard's memtable is flushed, bytes.
     pub fn flush_bytes_max(&self) -> usize {
@@ -188,6 +197,23 @@ impl Shard {
                 .map(|memtable| Arc::clone(&memtable.kept))
                 .collect(),
         }
+    }
+
+    /// Whether the active memtable holds what a flush is worth.
+    pub fn is_full(&self) -> bool {
+        let full = self.context.flush_bytes_max().max(1);
+        let (bytes, rows) = {
+            let active = &self.state.read().active;
+            (active.bytes, active.rows)
+        };
+        let has_long_runs = || rows / EARLY_RUN_ROWS >= self.index.read().len();
+        bytes >= full || (bytes >= full.div_ceil(EARLY_PART) && has_long_runs())
+    }
+
+    /// Whether the active memtable holds enough to be flushed where memory runs short.
+    pub fn is_worth_freeing(&self) -> bool {
+        let least = self.context.flush_bytes_max() / PRESSED_PART;
+        self.state.read().active.bytes >= least.max(1)
     }
 
     /// Freezes the active memtable, if anything is in it: the log begins a new file, and late

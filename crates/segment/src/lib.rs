@@ -9,6 +9,7 @@
 
 mod bytes;
 mod error;
+mod kept;
 mod layout;
 mod options;
 mod page;

@@ -1,6 +1,7 @@
 //! An open segment: footer in memory, the rest read and checked when first asked for.
 
 use crate::error::{Damage, SegmentError};
+use crate::kept;
 use crate::layout::{
     GroupPlaces, HEADER_BYTES, PageMeta, Place, RowGroup, SegmentSummary, TRAILER_BYTES,
     check_footer, check_header, footer_bytes, read_directory, read_footer, read_index, summary_of,
@@ -13,22 +14,19 @@ use arrow_array::ArrayRef;
 use marigram_codec::{Header, frame};
 use marigram_env::{File, FileSystem};
 use marigram_model::{ColumnId, FieldType, SeriesRun, TableId};
-use std::cell::RefCell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Pages up to this size are read into memory that each thread keeps.
-const KEPT_BYTES_MAX: usize = 256 << 10;
-
-thread_local! {
-    static KEPT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
+/// Up to so many bytes between two pages are read with them: to copy them takes less than a call.
+const GAP_BYTES_MAX: u64 = 4 << 10;
 
 /// An open segment. Opening reads and checks the footer; directories and page indexes are read and
 /// checked when first asked for, and kept. Share it in an `Arc`.
 #[derive(Debug)]
 pub struct Segment {
+    /// No other open segment has it.
+    number: u64,
     path: PathBuf,
     file: Arc<dyn File>,
     /// Where pages and blocks end and the footer begins.
@@ -91,6 +89,7 @@ impl Segment {
         let blocks = places.into_iter().map(GroupBlocks::unread).collect();
         let summary = summary_of(groups.iter(), bytes);
         Ok(Self {
+            number: kept::next_number(),
             path: path.to_owned(),
             file,
             end,
@@ -106,6 +105,7 @@ impl Segment {
     pub fn uncached(&self) -> Self {
         let places = self.blocks.iter().map(|blocks| blocks.places.clone());
         Self {
+            number: kept::next_number(),
             path: self.path.clone(),
             file: Arc::clone(&self.file),
             end: self.end,
@@ -342,19 +342,56 @@ impl Segment {
         bytes: u32,
         see: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, SegmentError> {
-        let len = bytes as usize;
-        if len > KEPT_BYTES_MAX {
+        let extent = offset..offset + u64::from(bytes);
+        if u64::from(bytes) > kept::BYTES_MAX {
             return Ok(see(&self.read(offset, bytes)?));
         }
-        KEPT.with_borrow_mut(|kept| {
-            if kept.len() < len {
-                kept.resize(len.next_power_of_two(), 0);
+        kept::with(self.number, extent, |bytes| self.fill(bytes, offset), see)
+    }
+
+    fn fill(&self, bytes: &mut [u8], offset: u64) -> Result<(), SegmentError> {
+        let read = self.file.read_exact_at(bytes, offset);
+        read.map_err(|source| SegmentError::io(&self.path, source))
+    }
+
+    /// Reads page `page` of several columns at once, if they stand near each other:
+    /// [`read_page`](Self::read_page) and [`read_times`](Self::read_times) of this thread then find
+    /// them in memory. Columns that the row group lacks are passed over.
+    ///
+    /// # Errors
+    /// If the page indexes are damaged, or something cannot be read.
+    ///
+    /// # Panics
+    /// As [`read_page`](Self::read_page).
+    pub fn read_ahead(
+        &self,
+        row_group: usize,
+        page: usize,
+        columns: impl IntoIterator<Item = ColumnId>,
+    ) -> Result<(), SegmentError> {
+        let mut extent: Option<Range<u64>> = None;
+        for column in columns {
+            let Some(pages) = self.pages(row_group, column)? else {
+                continue;
+            };
+            let (start, bytes) = (pages[page].offset, u64::from(pages[page].bytes));
+            let end = start + bytes;
+            let Some(known) = &mut extent else {
+                extent = Some(start..end);
+                continue;
+            };
+            let is_near = start <= known.end + GAP_BYTES_MAX && known.start <= end + GAP_BYTES_MAX;
+            if !is_near {
+                return Ok(());
             }
-            self.file
-                .read_exact_at(&mut kept[..len], offset)
-                .map_err(|source| SegmentError::io(&self.path, source))?;
-            Ok(see(&kept[..len]))
-        })
+            *known = known.start.min(start)..known.end.max(end);
+        }
+        let Some(extent) = extent else { return Ok(()) };
+        if extent.end - extent.start > kept::BYTES_MAX {
+            return Ok(());
+        }
+        let start = extent.start;
+        kept::put(self.number, extent, |bytes| self.fill(bytes, start))
     }
 
     /// A page's encoding, compressor and sizes.

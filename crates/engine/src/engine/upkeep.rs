@@ -2,7 +2,6 @@
 //! owner's calls or by background threads.
 
 use super::inner::Inner;
-use crate::admission::PRESSED_PART;
 use crate::background::Threads;
 use crate::compaction::PickOptions;
 use crate::error::{EngineError, Result};
@@ -105,7 +104,7 @@ impl Inner {
         let memory = &self.context.memory;
         let used = memory.used_by(Holder::Memtable);
         let pressed = used > memory.available(Holder::Memtable) / 4 * 3;
-        self.freeze_from(if pressed { PRESSED_PART } else { 1 })
+        self.freeze_where(|shard| shard.is_full() || (pressed && shard.is_worth_freeing()))
     }
 
     /// Makes room for those to whom memory was refused: cold last values go, and memtables are
@@ -114,14 +113,13 @@ impl Inner {
         for shard in &self.shards {
             shard.last.lock().evict_cold();
         }
-        self.freeze_from(PRESSED_PART)
+        self.freeze_where(Shard::is_worth_freeing)
     }
 
-    fn freeze_from(&self, part: usize) -> Result<()> {
-        let max = self.context.flush_bytes_max() / part;
+    fn freeze_where(&self, wanted: impl Fn(&Shard) -> bool) -> Result<()> {
         let mut frozen = false;
         for shard in &self.shards {
-            if shard.state.read().active.bytes >= max.max(1) {
+            if wanted(shard) {
                 frozen |= shard.freeze()?;
             }
         }

@@ -308,6 +308,18 @@ impl Apart {
         scope.reading(|| page_read::times(segment, self.group, page, &scope.metrics))
     }
 
+    /// Reads what a page's columns are stored as with one call, and its times, where they are needed.
+    fn read_ahead(&self, segment: &Segment, page: &PagePlan, with_times: bool) -> Result<()> {
+        let columns = self.scope.columns.iter().map(|column| column.id);
+        let times = with_times.then_some(ColumnId::TIME);
+        let columns = times.into_iter().chain(columns);
+        if columns.clone().nth(1).is_none() {
+            return Ok(());
+        }
+        let read = || segment.read_ahead(self.group, page.page, columns);
+        Ok(self.scope.reading(read)?)
+    }
+
     fn any_times(&self, segment: &Segment, page: &PagePlan) -> Result<PageTimes> {
         let scope = &self.scope;
         scope.reading(|| page_read::any_times(segment, self.group, page, &scope.metrics))
@@ -341,6 +353,7 @@ impl Apart {
             self.scope.metrics.add_answered(1 + stats.len() as u64);
             return Ok(());
         }
+        self.read_ahead(segment, page, need != Need::Values && times.is_none())?;
         let mut steps = Vec::new();
         if times.is_none() {
             match need {

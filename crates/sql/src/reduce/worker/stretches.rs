@@ -41,7 +41,7 @@ impl Worker {
         let mut current = None;
         for span in spans {
             let group = self.members.group(span.series);
-            let mut row = span.start;
+            let (mut row, mut last_len) = (span.start, 0);
             while row < span.end {
                 while to <= row {
                     current = steps.next();
@@ -54,7 +54,8 @@ impl Worker {
                 let time = current.get(row - from);
                 let start = self.bucket_of(time)?;
                 let ahead = to.min(span.end) - row;
-                let len = steps_before(time, current.step, self.bucket.1).min(ahead);
+                last_len = steps_before(time, current.step, self.bucket.1, last_len);
+                let len = last_len.min(ahead);
                 let slot = self.taken.slots.slot(group, start)?;
                 self.push(slot, row, row + len);
                 row += len;
@@ -96,12 +97,41 @@ fn rows_before(times: &[i64], end: i64, guess: usize) -> usize {
     from + times[from..until].partition_point(|time| *time < end)
 }
 
-/// How many times from `time` on, each `step` after the one before, are before `end`; at least one.
-fn steps_before(time: i64, step: i64, end: i64) -> u32 {
-    let ahead = end.saturating_sub(time).saturating_sub(1).max(0);
-    let more = match step {
-        ..=0 => 0,
-        _ => ahead / step,
-    };
+/// How many times from `time` on, each `step` after the one before, are before `end`, at least one;
+/// mostly as many as the time before, `guess`.
+fn steps_before(time: i64, step: i64, end: i64, guess: u32) -> u32 {
+    let ahead = end.saturating_sub(time);
+    if step <= 0 {
+        return 1;
+    }
+    let reach = step.checked_mul(i64::from(guess)).filter(|_| guess > 0);
+    if reach.is_some_and(|reach| reach >= ahead && reach - step < ahead) {
+        return guess;
+    }
+    let more = ahead.saturating_sub(1).max(0) / step;
     u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_bucket_are_counted_with_and_without_a_guess() {
+        let times: Vec<i64> = (0..50).map(|at| 7 + at * 3).collect();
+        for end in 8..160 {
+            let expected = times.iter().filter(|time| **time < end).count();
+            for guess in 0..60 {
+                assert_eq!(rows_before(&times, end, guess), expected, "{end} {guess}");
+                if end <= times[49] {
+                    let steps = steps_before(7, 3, end, guess as u32);
+                    assert_eq!(steps as usize, expected, "{end} {guess}");
+                }
+            }
+        }
+        assert_eq!(steps_before(i64::MAX - 5, i64::MAX, i64::MAX, 0), 1);
+        assert_eq!(steps_before(i64::MIN, 1, i64::MAX, 0), u32::MAX);
+        assert_eq!(steps_before(0, i64::MAX / 2, i64::MAX - 9, 5), 2);
+        assert_eq!(steps_before(5, 0, 9, 3), 1);
+    }
 }
