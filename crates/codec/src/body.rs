@@ -4,7 +4,7 @@
 //! never panics, whatever the bytes, and allocates at most in proportion to its [`Limits`].
 
 use crate::bytes::Reader;
-use crate::choose::choose;
+use crate::choose::{choose, may_repeat};
 use crate::compress::{choose_compressor, compress, decompress};
 use crate::error::Result;
 use crate::kinds::{Choice, Compressor, Encoding, Goal, ValueType};
@@ -14,6 +14,9 @@ use crate::values::{Limits, OwnedValues, Values};
 
 mod read;
 mod write;
+
+/// Bytes below which there are too few for an entropy coder.
+const PLANES_BYTES_MIN: usize = 256;
 
 /// So many numbers at equal distances, on average, are better kept as such.
 const REGULAR_LEN: usize = 16;
@@ -65,10 +68,60 @@ pub fn encode(values: Values<'_>, choice: Choice, out: &mut Vec<u8>) -> Header {
         _ => choose_compressor(&out[start..]),
     });
     let compressor = compress_in_place(compressor, choice, start, out);
-    Header {
+    let header = Header {
         encoding,
         compressor,
         body_bytes,
+    };
+    match encoding {
+        _ if choice.compressor.is_some() => header,
+        Encoding::Entries => in_planes(values, header, start, out),
+        Encoding::AlpRd if choice.encoding.is_none() => as_entries(values, header, start, out),
+        _ => header,
+    }
+}
+
+/// Puts floats that repeat as ENTRIES, if that is smaller by an eighth than what `out` holds
+/// from `start` on: how near entries are to each other, and so how small, is not worth a guess.
+fn as_entries(values: Values<'_>, header: Header, start: usize, out: &mut Vec<u8>) -> Header {
+    let known = out.len() - start;
+    if !may_repeat(values) {
+        return header;
+    }
+    let choice = Choice {
+        encoding: Some(Encoding::Entries),
+        compressor: None,
+        goal: Goal::Fast,
+    };
+    let mut other = Vec::new();
+    let entries = encode(values, choice, &mut other);
+    if other.len() >= known - known / 8 {
+        return header;
+    }
+    out.truncate(start);
+    out.extend_from_slice(&other);
+    entries
+}
+
+/// Puts ENTRIES, which `out` holds from `start` on, in planes under Zstandard, which are read more
+/// slowly: by an eighth it must be less.
+fn in_planes(values: Values<'_>, header: Header, start: usize, out: &mut Vec<u8>) -> Header {
+    let known = out.len() - start;
+    let mut body = Vec::new();
+    if known < PLANES_BYTES_MIN || !write::put_in_planes(values, &mut body) {
+        return header;
+    }
+    let mut packed = Vec::new();
+    let done = compress(Compressor::Zstd, Goal::Fast, &body, &mut packed);
+    if done.is_err() || packed.len() >= known - known / 8 {
+        return header;
+    }
+    out.truncate(start);
+    out.extend_from_slice(&packed);
+    Header {
+        compressor: Compressor::Zstd,
+        body_bytes: page_bytes(body.len()),
+        ..header
     }
 }
 

@@ -123,6 +123,19 @@ fn choose_float<F: Float>(values: &[F]) -> Encoding {
     best.0
 }
 
+/// Whether, by a sample, at most three quarters of some floats are distinct.
+pub(crate) fn may_repeat(values: Values<'_>) -> bool {
+    fn repeat<F: Float>(values: &[F]) -> bool {
+        let distinct = distinct(values.len(), |at| values[at].lane().wide());
+        distinct.is_some_and(|distinct| distinct <= values.len() / 4 * 3)
+    }
+    match values {
+        Values::F32(values) => repeat(values),
+        Values::F64(values) => repeat(values),
+        _ => false,
+    }
+}
+
 /// Estimated bytes with a dictionary, where that is well below the `best` that is known. `whole` is
 /// what all values would take as entries.
 fn by_entries(

@@ -1,4 +1,5 @@
-//! Distinct values once, in the order of their first appearance, and the entry of each value.
+//! Distinct values once, and the entry of each value.
 
 pub(crate) mod numbers;
+mod planes;
 pub(crate) mod strings;

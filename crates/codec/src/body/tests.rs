@@ -284,6 +284,71 @@ fn encodings_take_the_types_that_they_suit() {
     assert_eq!(Encoding::from_name("auto"), None);
 }
 
+/// A walk of `count` steps, mostly short ones, among some levels.
+fn walk(levels: &[f64], count: usize) -> Vec<f64> {
+    let mut at = levels.len() / 2;
+    let mut state = 5u64;
+    let step = |_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        // Each step is half as likely as the one before it.
+        let far = (state >> 32).trailing_zeros() as usize;
+        let up = state >> 63 == 1 && at + far < levels.len();
+        at = if up { at + far } else { at.saturating_sub(far) };
+        levels[at]
+    };
+    (0..count).map(step).collect()
+}
+
+fn chosen(values: &[f64]) -> (Header, usize) {
+    let mut out = Vec::new();
+    let header = encode(Values::F64(values), Choice::default(), &mut out);
+    let back = decode(ValueType::F64, header, values.len(), &out, LIMITS).unwrap();
+    assert_same(Values::F64(values), &back);
+    (header, out.len())
+}
+
+#[test]
+fn near_places_among_uneven_levels_are_left_to_an_entropy_coder() {
+    let levels: Vec<f64> = (0..300)
+        .map(|level| f64::from(level * 0x2b).sqrt())
+        .collect();
+    let (header, bytes) = chosen(&walk(&levels, 8192));
+    let expected = (Encoding::Entries, Compressor::Zstd);
+    assert_eq!((header.encoding, header.compressor), expected);
+    // A step has some 2.5 bits of entropy.
+    assert!(bytes < 8192 * 3 / 8 + 300 * 8, "{bytes}");
+    // Asked for a compressor, there is nothing to choose.
+    let choice = Choice {
+        compressor: Some(Compressor::Lz4),
+        ..Choice::default()
+    };
+    let header = encode(Values::F64(&walk(&levels, 8192)), choice, &mut Vec::new());
+    assert_ne!(header.compressor, Compressor::Zstd);
+}
+
+#[test]
+fn few_values_of_which_some_repeat_are_entries_where_that_is_smaller() {
+    // Singles that were written down in sixteen digits, some of them rounded: neither decimals nor
+    // singles, but alike, which shows only when they stand in order.
+    let level = |level: i32| {
+        let single = f64::from((30_000 + level * 27) as f32 / 1000.0);
+        format!("{single:.14}").parse::<f64>().unwrap()
+    };
+    let mut state = 5u64;
+    let picks = (0..1036).map(|_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as i32 % 620
+    });
+    let values: Vec<f64> = picks.map(level).collect();
+    let (header, bytes) = chosen(&values);
+    assert_eq!(header.encoding, Encoding::Entries);
+    assert!(bytes < 1036 * 4, "{bytes}");
+}
+
 #[test]
 fn limits_are_kept() {
     let values = [5i64; 1000];

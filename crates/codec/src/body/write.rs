@@ -59,6 +59,19 @@ pub(super) fn put(values: Values<'_>, encoding: Encoding, out: &mut Vec<u8>) -> 
     Ok(())
 }
 
+/// Appends numbers as ENTRIES whose indices stand in planes; says whether they are numbers.
+pub(super) fn put_in_planes(values: Values<'_>, out: &mut Vec<u8>) -> bool {
+    match values {
+        Values::I32(values) => numbers::put_entries_in_planes(values, out),
+        Values::I64(values) => numbers::put_entries_in_planes(values, out),
+        Values::U64(values) => numbers::put_entries_in_planes(values, out),
+        Values::F32(values) => numbers::put_entries_in_planes(values, out),
+        Values::F64(values) => numbers::put_entries_in_planes(values, out),
+        Values::Bool(_) | Values::Bytes { .. } => return false,
+    }
+    true
+}
+
 fn put_entries(values: Values<'_>, out: &mut Vec<u8>) {
     match values {
         Values::Bool(values) => {

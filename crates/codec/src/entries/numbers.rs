@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! varint  number of entries
-//! u8      1: indices as DELTA, else as FOR; 2: entries as ALP; 4: entries ascend
+//! u8      1: indices as DELTA, else as FOR; 2: entries as ALP; 4: entries ascend; 8: indices in
+//!         planes, with 1 their differences
 //! ...     entries: FOR for integers, PLAIN or ALP for floats; where they ascend, DELTA for integers,
 //!         DELTA of their ordered bits or ALP_DELTA for floats
 //! ...     u32 index of each value's entry
@@ -12,6 +13,7 @@
 //! fall at its end: as differences they take next to nothing, however long the cycle is. Otherwise
 //! they ascend: then they take less themselves, and values that change little have near indices.
 
+use super::planes::{add_steps, put_planes, read_planes, to_steps};
 use crate::alp::{Float, Packing, put_alp, read_alp};
 use crate::bitpack::Lane;
 use crate::bytes::{Reader, put_varint};
@@ -27,6 +29,8 @@ const DELTA: u8 = 1;
 const ALP: u8 = 2;
 /// Flag: the entries ascend.
 const ASCENDING: u8 = 4;
+/// Flag: the indices are bytes of one place after the other.
+const PLANES: u8 = 8;
 
 /// A number that can be an entry.
 pub(crate) trait Entry: Copy {
@@ -196,19 +200,46 @@ pub(crate) fn put_entries<T: Entry>(values: &[T], out: &mut Vec<u8>) {
     }
 }
 
-/// Reads `count` values written by [`put_entries`].
+/// Appends `values` with their indices in planes, for a compressor that codes likely bytes in few bits.
+pub(crate) fn put_entries_in_planes<T: Entry>(values: &[T], out: &mut Vec<u8>) {
+    let (entries, indices) = number(values);
+    let (sorted, places) = ascending(&entries, &indices);
+    put_varint(sorted.len() as u64, out);
+    let head = out.len();
+    out.push(0);
+    out[head] = T::put(&sorted, ASCENDING, out) | PLANES;
+    let (frame, delta) = integer::estimate(&places);
+    if delta < frame {
+        out[head] |= DELTA;
+        put_planes(&to_steps(&places), out);
+    } else {
+        put_planes(&places, out);
+    }
+}
+
+fn read_indices(reader: &mut Reader<'_>, count: usize, flags: u8) -> Result<Vec<u32>> {
+    match (flags & PLANES, flags & DELTA) {
+        (0, 0) => read_for(reader, count),
+        (0, _) => read_delta(reader, count),
+        (_, delta) => {
+            let mut indices = read_planes(reader, count)?;
+            if delta != 0 {
+                add_steps(&mut indices);
+            }
+            Ok(indices)
+        }
+    }
+}
+
+/// Reads `count` values written by [`put_entries`] or [`put_entries_in_planes`].
 pub(crate) fn read_entries<T: Entry>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<T>> {
     let number = reader.count(count)?;
     let flags = reader.byte()?;
-    if flags & !(DELTA | ALP | ASCENDING) != 0 {
+    if flags & !(DELTA | ALP | ASCENDING | PLANES) != 0 {
         return Err(CodecError::Damaged("it has flags that are not known"));
     }
-    let entries = T::read(reader, number, flags & !DELTA)?;
-    let indices: Vec<u32> = if flags & DELTA == 0 {
-        read_for(reader, count)?
-    } else {
-        read_delta(reader, count)?
-    };
+    let entries = T::read(reader, number, flags & (ALP | ASCENDING))?;
+    let indices = read_indices(reader, count, flags)?;
     let largest = indices.iter().fold(0, |largest, index| largest.max(*index));
     if count > 0 && largest as usize >= entries.len() {
         let what = "a value names an entry that is not there";
@@ -226,8 +257,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn check<T: Entry>(values: &[T]) -> usize {
+        check_put(values, put_entries_in_planes);
+        check_put(values, put_entries)
+    }
+
+    fn check_put<T: Entry>(values: &[T], put: fn(&[T], &mut Vec<u8>)) -> usize {
         let mut out = Vec::new();
-        put_entries(values, &mut out);
+        put(values, &mut out);
         let mut reader = Reader::new(&out);
         let back = read_entries::<T>(&mut reader, values.len()).unwrap();
         reader.end().unwrap();
