@@ -198,6 +198,11 @@ impl Contexts {
             .with_batch_size(BATCH_ROWS)
             .with_extension(Arc::new(PartitionRows(self.options.partition_rows)))
             .with_extension(Arc::new(groups));
+        // Few rows are not handed to other threads.
+        config
+            .options_mut()
+            .execution
+            .use_row_number_estimates_to_optimize_partitioning = true;
         let parser = &mut config.options_mut().sql_parser;
         parser.collect_spans = true;
         parser.map_string_types_to_utf8view = false;

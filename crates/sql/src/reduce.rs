@@ -22,6 +22,7 @@ mod recipe;
 mod rule;
 mod short;
 mod template;
+mod threads;
 mod worker;
 
 pub use exec::SeriesAggregate;

@@ -129,6 +129,11 @@ impl Narrowed {
     pub fn tags(&self) -> &TagFilter {
         &self.tags
     }
+
+    /// Whether no condition is on tags.
+    pub fn asks_all_series(&self) -> bool {
+        matches!(self.tags, TagFilter::All) && self.per_series.is_empty()
+    }
 }
 
 /// What filters say of series and times.

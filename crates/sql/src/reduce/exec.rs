@@ -4,15 +4,17 @@ use super::groups::{Groups, Members, Slots};
 use super::kept::Found;
 use super::last::{self, LastRows};
 use super::recipe::{From, Key, Recipe};
-use super::short::begins_quickly;
+use super::short::{begins_quickly, rows_about};
+use super::threads::{blocking, joined, timed};
 use super::worker::{Taken, Worker};
 use crate::scan::{SeriesScan, counters, external, stages, without_holes};
 use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
+use datafusion::common::{DataFusionError, Result, Statistics, exec_datafusion_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
@@ -20,6 +22,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
 };
+use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
@@ -377,26 +380,6 @@ enum Begun {
     },
 }
 
-/// Does some work, and adds how long it took, ns.
-fn timed<T>(spent: &AtomicU64, work: impl FnOnce() -> T) -> T {
-    let (done, took_ns) = ScanMetrics::timed(work);
-    spent.fetch_add(took_ns, Ordering::Relaxed);
-    done
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    SpawnedTask::spawn_blocking(work)
-        .join()
-        .await
-        .map_err(joined)?
-}
-
-fn joined(error: tokio::task::JoinError) -> DataFusionError {
-    DataFusionError::ExecutionJoin(Box::new(error))
-}
-
 impl ExecutionPlan for SeriesAggregate {
     fn name(&self) -> &'static str {
         "SeriesAggregate"
@@ -467,6 +450,16 @@ impl ExecutionPlan for SeriesAggregate {
             Arc::clone(&self.recipe.schema),
             stream.try_flatten(),
         )))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.recipe.schema);
+        statistics.num_rows = Precision::Inexact(rows_about(&self.recipe, &self.scan));
+        Ok(Arc::new(statistics))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
