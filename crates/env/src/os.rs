@@ -1,6 +1,6 @@
 //! The machine's own disk and clock.
 
-use crate::ahead::{self, ReadAhead};
+use crate::ahead::ReadAhead;
 use crate::traits::{Clock, File, FileSystem, Lock};
 use std::fs;
 use std::io::{self, Write as _};
@@ -54,10 +54,8 @@ impl File for OsFile {
     }
 
     fn is_read_here_and_there(&self) {
-        self.ahead.get_or_init(|| {
-            ahead::here_and_there(&self.file);
-            Box::default()
-        });
+        self.ahead
+            .get_or_init(|| Box::new(ReadAhead::begin(&self.file)));
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {

@@ -20,7 +20,7 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use marigram_engine::TableSnapshot;
 use std::sync::Arc;
 
-/// Series of a table up to which those that a condition on tags selects are found here.
+/// Series of a table up to which those that any condition on tags selects are found here.
 const SERIES_MAX: u64 = 4096;
 
 /// The version of its table that a statement goes on with, so that it is not looked up again.
@@ -44,16 +44,16 @@ pub fn begins_here(plan: &LogicalPlan, props: &ExecutionProps) -> Result<Option<
         return Ok(None);
     };
     let snapshot = table.snapshot(props.query_execution_start_time)?;
-    let is_small = snapshot.series_total() <= SERIES_MAX || asks_all(scan, table);
+    let is_small = snapshot.series_total() <= SERIES_MAX || looks_series_up(scan, table);
     Ok(is_small.then_some(Held {
         _snapshot: Some(snapshot),
     }))
 }
 
-/// Whether a scan is of all series, so that none has to be found.
-fn asks_all(scan: &TableScan, table: &SeriesTable) -> bool {
+/// Whether the series of a scan are found at once, however many the table has.
+fn looks_series_up(scan: &TableScan, table: &SeriesTable) -> bool {
     let filters = unnormalize_cols(scan.filters.iter().cloned());
-    narrow(&filters, table.table_schema()).asks_all_series()
+    narrow(&filters, table.table_schema()).looks_series_up()
 }
 
 /// Whether a plan is carried out in short time.

@@ -130,9 +130,10 @@ impl Narrowed {
         &self.tags
     }
 
-    /// Whether no condition is on tags.
-    pub fn asks_all_series(&self) -> bool {
-        matches!(self.tags, TagFilter::All) && self.per_series.is_empty()
+    /// Whether the series are found by looking up a few values of tags at most, however many there
+    /// are.
+    pub fn looks_series_up(&self) -> bool {
+        self.tags.is_looked_up() && self.per_series.is_empty()
     }
 }
 
