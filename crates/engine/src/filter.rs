@@ -47,7 +47,27 @@ impl SeriesSelection {
     }
 }
 
+/// Values that are looked up at once.
+const VALUES_MAX: usize = 64;
+
 impl TagFilter {
+    /// Whether the series are found by looking up a few values, however many series there are.
+    #[must_use]
+    pub fn is_looked_up(&self) -> bool {
+        self.lookups().is_some_and(|values| values <= VALUES_MAX)
+    }
+
+    /// How many values are looked up; `None` where values are tested one by one.
+    fn lookups(&self) -> Option<usize> {
+        match self {
+            Self::All | Self::None | Self::IsNull(_) | Self::IsNotNull(_) => Some(0),
+            Self::In(_, values) => Some(values.len()),
+            Self::Matches(..) => None,
+            Self::And(filters) | Self::Or(filters) => filters.iter().map(Self::lookups).sum(),
+            Self::Not(filter) => filter.lookups(),
+        }
+    }
+
     /// The series of `table` that meet the filter, in one shard.
     pub fn evaluate(&self, table: TableId, index: &SeriesIndex) -> RoaringBitmap {
         match self {
@@ -149,5 +169,16 @@ mod tests {
         assert_eq!(series(&TagFilter::And(vec![])), [0, 1, 2, 3]);
         assert_eq!(series(&TagFilter::Or(vec![unit(3), unit(0)])), [0, 3]);
         assert_eq!(series(&TagFilter::Not(Box::new(site(&["a"])))), [2, 3]);
+    }
+
+    #[test]
+    fn a_few_values_are_looked_up() {
+        let units = |count| TagFilter::In(1, (0..count).map(TagValue::I64).collect());
+        let like = TagFilter::Matches(0, ValueTest::like("a%", true).unwrap());
+        assert!(TagFilter::All.is_looked_up());
+        assert!(TagFilter::Not(Box::new(TagFilter::IsNull(0))).is_looked_up());
+        assert!(TagFilter::And(vec![units(32), units(32)]).is_looked_up());
+        assert!(!TagFilter::Or(vec![units(32), units(33)]).is_looked_up());
+        assert!(!TagFilter::And(vec![units(1), like]).is_looked_up());
     }
 }

@@ -34,6 +34,7 @@ mod source;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod totals;
 
 pub(crate) use apart::Apart;
 pub use apart::{Need, Outline, PageRows, Reducer, RowSpan, Totals};

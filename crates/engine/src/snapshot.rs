@@ -115,9 +115,9 @@ impl TableSnapshot {
                     range = range.union(open.meta.range);
                     continue;
                 };
-                for group in &segment.row_groups()[segment.row_groups_of(self.0.schema.id)] {
-                    rows += u64::from(group.rows);
-                    range = range.union(group.range);
+                if let Some(whole) = segment.whole(self.0.schema.id) {
+                    rows += whole.rows;
+                    range = range.union(whole.range);
                 }
             }
             for chunk in &view.chunks {

@@ -11,6 +11,7 @@
     reason = "this crate is where the machine's disk and clock are reached"
 )]
 
+mod ahead;
 mod os;
 mod sim;
 mod traits;

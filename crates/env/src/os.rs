@@ -1,11 +1,12 @@
 //! The machine's own disk and clock.
 
+use crate::ahead::ReadAhead;
 use crate::traits::{Clock, File, FileSystem, Lock};
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// The file system of the machine.
@@ -13,7 +14,18 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub struct OsFs;
 
 #[derive(Debug)]
-struct OsFile(fs::File);
+struct OsFile {
+    file: fs::File,
+    /// Where it is read here and there.
+    ahead: OnceLock<Box<ReadAhead>>,
+}
+
+impl OsFile {
+    fn new(file: fs::File) -> Self {
+        let ahead = OnceLock::new();
+        Self { file, ahead }
+    }
+}
 
 /// Holds the lock until the file is closed, which the kernel also does when the process dies.
 #[derive(Debug)]
@@ -23,23 +35,31 @@ impl Lock for OsLock {}
 
 impl File for OsFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        self.0.read_exact_at(buf, offset)
+        if let Some(ahead) = self.ahead.get() {
+            ahead.before(&self.file, offset, buf.len() as u64);
+        }
+        self.file.read_exact_at(buf, offset)
     }
 
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        (&self.0).write_all(bytes)
+        (&self.file).write_all(bytes)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
+    }
+
+    fn is_read_here_and_there(&self) {
+        self.ahead
+            .get_or_init(|| Box::new(ReadAhead::begin(&self.file)));
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
     }
 }
 
@@ -55,7 +75,7 @@ impl FileSystem for OsFs {
             .create(true)
             .open(path)?;
         file.set_len(0)?;
-        Ok(Arc::new(OsFile(file)))
+        Ok(Arc::new(OsFile::new(file)))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
@@ -65,7 +85,7 @@ impl FileSystem for OsFs {
             Err(error) if is_read_only(&error) => fs::File::open(path)?,
             opened => opened?,
         };
-        Ok(Arc::new(OsFile(file)))
+        Ok(Arc::new(OsFile::new(file)))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {

@@ -16,6 +16,7 @@ mod page;
 mod segment;
 mod stats;
 mod verify;
+mod whole;
 mod writer;
 
 pub use error::SegmentError;
@@ -25,6 +26,7 @@ pub use options::{SegmentOptions, TableLayout};
 pub use page::{PageInfo, PageTimes};
 pub use segment::Segment;
 pub use stats::PageStats;
+pub use whole::Whole;
 pub use writer::{PageSource, SegmentWriter};
 
 #[cfg(test)]

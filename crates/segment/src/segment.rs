@@ -10,6 +10,7 @@ use crate::page::{
     PageInfo, PageTimes, check_page, decode_page, decode_times, page_header, page_info,
 };
 use crate::stats::PageStats;
+use crate::whole::Whole;
 use arrow_array::ArrayRef;
 use marigram_codec::{Header, frame};
 use marigram_env::{File, FileSystem};
@@ -33,6 +34,8 @@ pub struct Segment {
     end: u64,
     summary: SegmentSummary,
     groups: Vec<RowGroup>,
+    /// By table.
+    wholes: Vec<Whole>,
     blocks: Vec<GroupBlocks>,
 }
 
@@ -64,6 +67,7 @@ impl Segment {
     pub fn open(fs: &Arc<dyn FileSystem>, path: &Path) -> Result<Self, SegmentError> {
         let io = |source| SegmentError::io(path, source);
         let file = fs.open(path).map_err(io)?;
+        file.is_read_here_and_there();
         let bytes = file.len().map_err(io)?;
         if bytes < HEADER_BYTES + TRAILER_BYTES {
             let reason = format!("a segment has more than {bytes} bytes: it was cut off");
@@ -94,6 +98,7 @@ impl Segment {
             file,
             end,
             summary,
+            wholes: Whole::all(&groups),
             groups,
             blocks,
         })
@@ -110,6 +115,7 @@ impl Segment {
             file: Arc::clone(&self.file),
             end: self.end,
             summary: self.summary.clone(),
+            wholes: Whole::all(&self.groups),
             groups: self.groups.clone(),
             blocks: places.map(GroupBlocks::unread).collect(),
         }
@@ -253,6 +259,67 @@ impl Segment {
         let each = pages.iter().map(|page| (page.rows, &page.stats));
         let total = known.get_or_init(|| Arc::new(PageStats::total(each)));
         Ok(Some(Arc::clone(total)))
+    }
+
+    /// All of a table's row groups as one; `None` where there are none.
+    #[must_use]
+    pub fn whole(&self, table: TableId) -> Option<&Whole> {
+        let at = self
+            .wholes
+            .binary_search_by_key(&table, |whole| whole.table);
+        self.wholes.get(at.ok()?)
+    }
+
+    /// As [`totals`](Self::totals), of all of a table's row groups; `None` where none has such a
+    /// column. Of more than [`u32::MAX`] rows, the number of nulls is no more than that.
+    ///
+    /// # Errors
+    /// As [`pages`](Self::pages).
+    pub fn whole_totals(
+        &self,
+        table: TableId,
+        column: ColumnId,
+    ) -> Result<Option<Arc<PageStats>>, SegmentError> {
+        let Some(known) = self.whole(table).and_then(|whole| whole.totals(column)) else {
+            return Ok(None);
+        };
+        if let Some(total) = known.get() {
+            return Ok(Some(Arc::clone(total)));
+        }
+        let mut each = Vec::new();
+        for group in self.row_groups_of(table) {
+            let rows = self.groups[group].rows;
+            let without = || {
+                Arc::new(PageStats {
+                    nulls: rows,
+                    ..PageStats::default()
+                })
+            };
+            let stats = self.totals(group, column)?.unwrap_or_else(without);
+            each.push((rows, stats));
+        }
+        let each = each.iter().map(|(rows, stats)| (*rows, &**stats));
+        let total = known.get_or_init(|| Arc::new(PageStats::total(each)));
+        Ok(Some(Arc::clone(total)))
+    }
+
+    /// How many pages the times of all of a table's row groups have.
+    ///
+    /// # Errors
+    /// As [`pages`](Self::pages).
+    pub fn whole_pages(&self, table: TableId) -> Result<u64, SegmentError> {
+        let Some(whole) = self.whole(table) else {
+            return Ok(0);
+        };
+        if let Some(pages) = whole.pages.get() {
+            return Ok(*pages);
+        }
+        let mut pages = 0;
+        for group in self.row_groups_of(table) {
+            let of_group = self.pages(group, ColumnId::TIME)?;
+            pages += of_group.map_or(0, |pages| pages.len()) as u64;
+        }
+        Ok(*whole.pages.get_or_init(|| pages))
     }
 
     fn page_bytes(
@@ -447,7 +514,8 @@ impl Segment {
                 + indexes.map(|pages| size_of_val(&**pages)).sum::<usize>()
                 + totals * size_of::<PageStats>()
         });
-        size_of::<Self>() + footer.sum::<usize>() + read.sum::<usize>()
+        let wholes = self.wholes.iter().map(Whole::memory_bytes);
+        size_of::<Self>() + footer.sum::<usize>() + read.sum::<usize>() + wholes.sum::<usize>()
     }
 
     /// Every extent of the file between header and footer, with what it is read by: the blocks.

@@ -4,6 +4,8 @@
     reason = "tests damage files behind the back of the file system"
 )]
 
+mod whole;
+
 use super::*;
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,

@@ -12,7 +12,7 @@ use crate::gapfill::GapFilling;
 use crate::lateral::LateralLimits;
 use crate::memory::AccountedPool;
 use crate::planner::Planner;
-use crate::reduce::SeriesReduction;
+use crate::reduce::{KeptGroups, SeriesReduction};
 use crate::rollup::{Shapes, UseRollups};
 use crate::scan::{NewestRows, PartitionRows};
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
@@ -188,18 +188,25 @@ impl Contexts {
     }
 
     fn base(&self) -> SqlResult<SessionState> {
+        let limit = self.engine.memory().limit();
+        let groups = KeptGroups::new((limit / 256).clamp(64 << 10, 16 << 20));
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(BASE, "public")
             .with_create_default_catalog_and_schema(false)
             .with_information_schema(true)
             .with_target_partitions(self.options.target_partitions.max(1))
             .with_batch_size(BATCH_ROWS)
-            .with_extension(Arc::new(PartitionRows(self.options.partition_rows)));
+            .with_extension(Arc::new(PartitionRows(self.options.partition_rows)))
+            .with_extension(Arc::new(groups));
+        // Few rows are not handed to other threads.
+        config
+            .options_mut()
+            .execution
+            .use_row_number_estimates_to_optimize_partitioning = true;
         let parser = &mut config.options_mut().sql_parser;
         parser.collect_spans = true;
         parser.map_string_types_to_utf8view = false;
         // What a sort keeps back to merge what it spilled: little, where there is little.
-        let limit = self.engine.memory().limit();
         config.options_mut().execution.sort_spill_reservation_bytes =
             (limit / 64).clamp(64 << 10, 10 << 20);
         Ok(

@@ -8,19 +8,24 @@
 //!
 //! [`rule`] finds aggregates that it can do and reads them into a [`recipe`]; [`exec`] carries a
 //! recipe out: a [`worker`] a partition sorts rows into [`groups`] and hands them to [`fold`]s.
-//! Functions that are not ours bring their own accumulators. Where there is not enough memory for
+//! Functions that are not ours bring their own accumulators. A sort by group keys above it is done by
+//! [`order`]. Where there is not enough memory for
 //! the groups, DataFusion's operators do it, which can spill.
 
 mod exec;
 mod fold;
 mod groups;
+mod kept;
 mod last;
+mod order;
 mod recipe;
 mod rule;
 mod short;
 mod template;
+mod threads;
 mod worker;
 
 pub use exec::SeriesAggregate;
+pub use kept::KeptGroups;
 pub use rule::SeriesReduction;
 pub use template::Template;

@@ -200,6 +200,12 @@ impl SeriesScan {
             && self.rows_about <= SHORT_ROWS_MAX
     }
 
+    /// About how many rows lie between the times that are asked for, if its series have as many as
+    /// others.
+    pub fn rows_about(&self) -> u64 {
+        self.rows_about
+    }
+
     /// Whether only the newest rows are needed.
     pub fn is_of_newest(&self) -> bool {
         self.newest.is_some()
@@ -406,7 +412,7 @@ impl ExecutionPlan for SeriesScan {
         if args.partition().is_some() {
             return Ok(Arc::new(statistics));
         }
-        let rows = usize::try_from(self.rows_max).unwrap_or(usize::MAX);
+        let rows = usize::try_from(self.rows_about).unwrap_or(usize::MAX);
         statistics.num_rows = Precision::Inexact(rows);
         let time = self
             .sources

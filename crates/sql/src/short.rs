@@ -9,16 +9,18 @@
 use crate::ready::{end_of, is_plain, table_of};
 use crate::reduce::SeriesAggregate;
 use crate::scan::SeriesScan;
+use crate::table::{SeriesTable, narrow};
 use datafusion::common::Result;
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::expr_rewriter::unnormalize_cols;
+use datafusion::logical_expr::{LogicalPlan, TableScan};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use marigram_engine::TableSnapshot;
 use std::sync::Arc;
 
-/// Series of a table up to which those that a condition selects are found here.
+/// Series of a table up to which those that any condition on tags selects are found here.
 const SERIES_MAX: u64 = 4096;
 
 /// The version of its table that a statement goes on with, so that it is not looked up again.
@@ -33,19 +35,25 @@ pub struct Held {
 /// # Errors
 /// If the table is not there any more.
 pub fn begins_here(plan: &LogicalPlan, props: &ExecutionProps) -> Result<Option<Held>> {
-    let table = match end_of(plan)? {
+    let scan = match end_of(plan)? {
         Some(LogicalPlan::EmptyRelation(_)) => return Ok(Some(Held::default())),
-        Some(LogicalPlan::TableScan(scan)) => table_of(scan),
-        _ => None,
+        Some(LogicalPlan::TableScan(scan)) => scan,
+        _ => return Ok(None),
     };
-    let Some(table) = table else {
+    let Some(table) = table_of(scan) else {
         return Ok(None);
     };
     let snapshot = table.snapshot(props.query_execution_start_time)?;
-    let is_small = snapshot.series_total() <= SERIES_MAX;
+    let is_small = snapshot.series_total() <= SERIES_MAX || looks_series_up(scan, table);
     Ok(is_small.then_some(Held {
         _snapshot: Some(snapshot),
     }))
+}
+
+/// Whether the series of a scan are found at once, however many the table has.
+fn looks_series_up(scan: &TableScan, table: &SeriesTable) -> bool {
+    let filters = unnormalize_cols(scan.filters.iter().cloned());
+    narrow(&filters, table.table_schema()).looks_series_up()
 }
 
 /// Whether a plan is carried out in short time.

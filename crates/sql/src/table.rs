@@ -129,6 +129,12 @@ impl Narrowed {
     pub fn tags(&self) -> &TagFilter {
         &self.tags
     }
+
+    /// Whether the series are found by looking up a few values of tags at most, however many there
+    /// are.
+    pub fn looks_series_up(&self) -> bool {
+        self.tags.is_looked_up() && self.per_series.is_empty()
+    }
 }
 
 /// What filters say of series and times.

@@ -17,6 +17,10 @@ mod copy;
 mod gaps;
 #[path = "slt/guide.rs"]
 mod guide;
+#[path = "slt/lateral.rs"]
+mod lateral;
+#[path = "slt/model.rs"]
+mod model;
 #[path = "slt/random.rs"]
 mod random;
 #[path = "slt/service.rs"]

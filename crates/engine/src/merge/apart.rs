@@ -6,18 +6,17 @@ use super::MergeOptions;
 use super::block::Block;
 use super::bounds::Extents;
 use super::cursor::cut;
-use super::metrics::ScanMetrics;
 use super::page_plan::{self, GroupPlan, PagePlan, Span, selected_runs};
 use super::page_read;
 use super::scope::Scope;
 use super::source::{Data, Source};
+use super::totals::Lot;
 use crate::error::{EngineError, Result};
 use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
 use marigram_manifest::Tombstone;
 use marigram_model::{ColumnId, SeriesId, TimeRange};
 use marigram_segment::{PageMeta, PageStats, PageTimes, Progression, Segment};
-use roaring::RoaringBitmap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -89,7 +88,7 @@ pub struct PageRows<'a> {
     pub columns: &'a [Option<ArrayRef>],
 }
 
-/// What is known of all pages of a row group together.
+/// What is known of all pages of a row group, or of a segment, together.
 #[derive(Clone, Copy, Debug)]
 pub struct Totals<'a> {
     /// Number of its rows, all of which are asked for.
@@ -106,7 +105,13 @@ pub trait Reducer {
     /// What it fails with.
     type Error: From<EngineError>;
 
-    /// Whether it has taken a whole row group in; if not, it is shown the pages.
+    /// Whether it may take totals of rows between these times in: what it never does need not be
+    /// found.
+    fn takes_totals(&mut self, _range: TimeRange) -> Result<bool, Self::Error> {
+        Ok(false)
+    }
+
+    /// Whether it has taken a whole row group or segment in; if not, it is shown parts of it.
     fn totals(&mut self, _totals: Totals<'_>) -> Result<bool, Self::Error> {
         Ok(false)
     }
@@ -172,7 +177,7 @@ impl Apart {
                 return Ok(true);
             }
             if let Some(group) = self.groups.pop_front() {
-                if self.show_totals(group, reducer)? {
+                if self.show_totals(Some(group), reducer)? {
                     return Ok(true);
                 }
                 self.plan(group)?;
@@ -184,6 +189,10 @@ impl Apart {
             };
             if source.is_segment() {
                 self.enter(source);
+                if self.show_totals(None, reducer)? {
+                    self.groups.clear();
+                    return Ok(true);
+                }
             } else {
                 self.show_memory(&source, reducer)?;
                 return Ok(true);
@@ -228,44 +237,35 @@ impl Apart {
         Ok(())
     }
 
-    /// Shows a row group all of whose rows are asked for as one; says whether that was enough.
-    fn show_totals<R: Reducer>(&self, group: usize, reducer: &mut R) -> Result<bool, R::Error> {
-        let Some((segment, source)) = self.segment() else {
+    /// Shows the segment in hand, or one of its row groups, as one, where all its rows are asked
+    /// for; says whether that was enough.
+    fn show_totals<R: Reducer>(
+        &self,
+        group: Option<usize>,
+        reducer: &mut R,
+    ) -> Result<bool, R::Error> {
+        let Some(source) = &self.current else {
             return Ok(false);
         };
-        let (scope, meta) = (&self.scope, &segment.row_groups()[group]);
-        let ids = meta.series_min.0..=meta.series_max.0;
-        let is_asked = |series: &Arc<RoaringBitmap>| series.contains_range(ids);
-        let whole = scope.range.covers(meta.range)
-            && scope.series.as_ref().is_none_or(is_asked)
-            && scope.pruning.bounds.is_empty()
-            && !source
-                .tombstones
-                .iter()
-                .any(|tombstone| tombstone.range.overlaps(meta.range));
-        if !whole {
+        let Data::Segment(segment, table) = &source.data else {
+            return Ok(false);
+        };
+        let (scope, part) = (&self.scope, (&**segment, *table));
+        let Some(lot) = Lot::asked(scope, part, group, &source.tombstones) else {
+            return Ok(false);
+        };
+        if !reducer.takes_totals(lot.range)? {
             return Ok(false);
         }
-        let totals = scope.planning(|| {
-            let columns = scope.columns.iter();
-            let totals = columns.map(|column| segment.totals(group, column.id));
-            totals.collect::<Result<Vec<_>, _>>()
-        });
-        let totals = totals.map_err(EngineError::from)?;
-        let stats: Vec<Option<&PageStats>> = totals.iter().map(Option::as_deref).collect();
+        let all = lot.stats(scope)?;
+        let stats: Vec<Option<&PageStats>> = all.iter().map(Option::as_deref).collect();
         let taken = reducer.totals(Totals {
-            rows: meta.rows,
-            range: meta.range,
+            rows: lot.rows,
+            range: lot.range,
             stats: &stats,
         })?;
         if taken {
-            let pages = segment.pages(group, ColumnId::TIME);
-            let pages = pages.map_err(EngineError::from)?;
-            let pages = pages.map_or(0, |pages| pages.len()) as u64;
-            let metrics = &scope.metrics;
-            let width = 1 + stats.iter().flatten().count() as u64;
-            ScanMetrics::add(&metrics.pages_total, pages * width);
-            metrics.add_answered(pages * (1 + stats.len() as u64));
+            lot.count(scope, &stats)?;
         }
         Ok(taken)
     }

@@ -1,29 +1,32 @@
 //! The operator: partitions side by side, then one answer.
 
 use super::groups::{Groups, Members, Slots};
+use super::kept::Found;
 use super::last::{self, LastRows};
 use super::recipe::{From, Key, Recipe};
-use super::short::begins_quickly;
+use super::short::{begins_quickly, rows_about};
+use super::threads::{blocking, joined, timed};
 use super::worker::{Taken, Worker};
 use crate::scan::{SeriesScan, counters, external, stages, without_holes};
 use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
-use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::common::{DataFusionError, Result, Statistics, exec_datafusion_err};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
 };
+use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-    ReplaceChildrenOptions, execute_stream,
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+    execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
 use marigram_engine::{ReducePartition, ScanMetrics};
@@ -63,17 +66,6 @@ struct Spent {
 }
 
 impl SeriesAggregate {
-    /// `recipe` over `scan`; `other_way` is the plan in whose place it stands.
-    pub fn new(recipe: Recipe, scan: Arc<SeriesScan>, other_way: Arc<dyn ExecutionPlan>) -> Self {
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(Arc::clone(&recipe.schema)),
-            Partitioning::UnknownPartitioning(1),
-            EmissionType::Final,
-            Boundedness::Bounded,
-        );
-        Self::with(Arc::new(recipe), scan, other_way, Arc::new(properties))
-    }
-
     /// Of parts.
     pub(super) fn with(
         recipe: Arc<Recipe>,
@@ -119,6 +111,9 @@ impl DisplayAs for SeriesAggregate {
             write!(f, "by=[{}], ", names(0..keys))?;
         }
         write!(f, "aggr=[{}], ", names(keys..all))?;
+        if !self.recipe.sorted_by.is_empty() {
+            write!(f, "ordered, ")?;
+        }
         if let Some(predicate) = &self.recipe.predicate {
             write!(f, "where={predicate}, ")?;
         }
@@ -171,11 +166,12 @@ impl Run {
         let of_last = last.iter().map(|rows| (rows.shard, &rows.series));
         let of_partitions = partitions.iter().map(|part| (part.shard(), part.series()));
         let parts: Vec<_> = of_last.chain(of_partitions).collect();
-        let (groups, members) = Groups::find(&self.recipe, snapshot, &parts)?;
-        if partitions.is_empty()
-            && let Some(answer) = last::answer(&self.recipe, &last, &groups)?
-        {
-            return Ok(Begun::Answered(answer));
+        let Found { groups, members } = Found::of(&self.recipe, snapshot, &parts, &self.context)?;
+        if partitions.is_empty() {
+            let mut held = self.reservation();
+            if let Some(answer) = last::answer(&self.recipe, &last, &groups, &mut held)? {
+                return Ok(Begun::Answered(answer));
+            }
         }
         let buckets = self.recipe.buckets.as_ref();
         let slots = Slots::new(groups.count, buckets, self.scan.range());
@@ -204,9 +200,12 @@ impl Run {
     }
 
     fn taken(&self, slots: Slots) -> Result<Taken> {
+        Taken::new(&self.recipe, slots, self.reservation())
+    }
+
+    fn reservation(&self) -> MemoryReservation {
         let consumer = MemoryConsumer::new("SeriesAggregate");
-        let reservation = consumer.register(self.context.memory_pool());
-        Taken::new(&self.recipe, slots, reservation)
+        consumer.register(self.context.memory_pool())
     }
 
     /// Reads a partition. Blocks.
@@ -308,9 +307,11 @@ impl Run {
         let recipe = &self.recipe;
         // Without GROUP BY there is one row, whatever there is to add up.
         let always = recipe.keys.is_empty();
-        let slots: Vec<u32> = (0..taken.present.len() as u32)
+        let mut slots: Vec<u32> = (0..taken.present.len() as u32)
             .filter(|slot| always || taken.present[*slot as usize])
             .collect();
+        let order = recipe.order();
+        order.arrange(&groups.ranks, &mut slots, |slot| taken.slots.key(slot));
         let keys: Vec<(u32, i64)> = slots.iter().map(|slot| taken.slots.key(*slot)).collect();
         let fields = recipe.schema.fields();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
@@ -372,31 +373,11 @@ enum Begun {
     /// It is done already.
     Answered(RecordBatch),
     Reading {
-        groups: Groups,
+        groups: Arc<Groups>,
         /// What was known without reading.
         known: Option<Taken>,
         partitions: Vec<Part>,
     },
-}
-
-/// Does some work, and adds how long it took, ns.
-fn timed<T>(spent: &AtomicU64, work: impl FnOnce() -> T) -> T {
-    let (done, took_ns) = ScanMetrics::timed(work);
-    spent.fetch_add(took_ns, Ordering::Relaxed);
-    done
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    SpawnedTask::spawn_blocking(work)
-        .join()
-        .await
-        .map_err(joined)?
-}
-
-fn joined(error: tokio::task::JoinError) -> DataFusionError {
-    DataFusionError::ExecutionJoin(Box::new(error))
 }
 
 impl ExecutionPlan for SeriesAggregate {
@@ -469,6 +450,16 @@ impl ExecutionPlan for SeriesAggregate {
             Arc::clone(&self.recipe.schema),
             stream.try_flatten(),
         )))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.recipe.schema);
+        statistics.num_rows = Precision::Inexact(rows_about(&self.recipe, &self.scan));
+        Ok(Arc::new(statistics))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

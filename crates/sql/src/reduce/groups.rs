@@ -1,6 +1,7 @@
 //! Groups: which one each series is of, and the slots of groups and buckets.
 
-use super::recipe::{Recipe, Tags};
+use super::order::{Order, Ranks};
+use super::recipe::Tags;
 use crate::functions::Buckets;
 use crate::rows::tag_array;
 use arrow::array::{
@@ -32,10 +33,12 @@ pub struct Groups {
     pub count: usize,
     /// A column of each expression over tags, with one row a group.
     pub keys: Vec<ArrayRef>,
+    /// Their order, where one is asked for.
+    pub ranks: Ranks,
 }
 
-/// The group of each series of a partition.
-#[derive(Debug)]
+/// The group of each series of a partition. Cheap to clone.
+#[derive(Clone, Debug)]
 pub enum Members {
     /// There is one group.
     One,
@@ -44,10 +47,10 @@ pub enum Members {
         /// First series.
         first: u32,
         /// Its group and those of the series that follow.
-        groups: Vec<u32>,
+        groups: Arc<[u32]>,
     },
     /// Few series far apart.
-    Sparse(HashMap<u32, u32, foldhash::fast::RandomState>),
+    Sparse(Arc<HashMap<u32, u32, foldhash::fast::RandomState>>),
 }
 
 impl Members {
@@ -67,11 +70,8 @@ impl Members {
         let width = (last.0 - first.0) as usize + 1;
         let pairs = series.iter().zip(groups);
         if width > 8 * series.len() + 1024 {
-            return Self::Sparse(
-                pairs
-                    .map(|(series, group)| (series.0, *group as u32))
-                    .collect(),
-            );
+            let pairs = pairs.map(|(series, group)| (series.0, *group as u32));
+            return Self::Sparse(Arc::new(pairs.collect()));
         }
         let mut all = vec![0; width];
         for (series, group) in pairs {
@@ -79,31 +79,40 @@ impl Members {
         }
         Self::Dense {
             first: first.0,
-            groups: all,
+            groups: all.into(),
+        }
+    }
+
+    /// Memory in use, bytes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::One => 0,
+            Self::Dense { groups, .. } => 4 * groups.len(),
+            Self::Sparse(groups) => groups.capacity() * size_of::<(u32, u32)>(),
         }
     }
 }
 
 impl Groups {
+    /// One group of all series.
+    pub fn one() -> Self {
+        Self {
+            count: 1,
+            keys: Vec::new(),
+            ranks: Ranks::default(),
+        }
+    }
+
     /// Finds the groups of the series of some parts: shards and series.
     ///
     /// # Errors
     /// If an expression over tags fails.
     pub fn find(
-        recipe: &Recipe,
+        tags: &Tags,
+        order: &Order,
         snapshot: &TableSnapshot,
         parts: &[(usize, &RoaringBitmap)],
     ) -> Result<(Self, Vec<Members>)> {
-        let Some(tags) = &recipe.tags else {
-            let members = parts.iter().map(|_| Members::One).collect();
-            return Ok((
-                Self {
-                    count: 1,
-                    keys: Vec::new(),
-                },
-                members,
-            ));
-        };
         let mut values: Box<dyn Interning> = match tags.one_text() {
             Some(ordinal) => Box::new(Texts::new(ordinal)),
             None => Box::new(Expressions {
@@ -122,7 +131,8 @@ impl Groups {
             members.push(Members::of(&all, &groups));
         }
         let (count, keys) = values.finish()?;
-        Ok((Self { count, keys }, members))
+        let ranks = Ranks::of(order, &keys)?;
+        Ok((Self { count, keys, ranks }, members))
     }
 }
 

@@ -8,13 +8,11 @@ use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
 use arrow::compute::{cast, concat, take};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
+use datafusion::execution::memory_pool::MemoryReservation;
 use marigram_engine::{PageRows, Reducer, RowSpan, ScanRequest, TableSnapshot};
 use marigram_model::{SortedRows, TimeRange};
 use roaring::RoaringBitmap;
 use std::sync::Arc;
-
-/// Most rows that are an answer as they are.
-const ROWS_MAX: usize = 8192;
 
 /// The last row of each of some series of a shard.
 #[derive(Debug)]
@@ -44,7 +42,9 @@ impl LastRows {
         let mut all = Vec::new();
         for (shard, rows) in found.map_err(external)? {
             let matters = (0..rows.columns.len()).filter(|column| !recipe.takes_nulls(*column));
-            let matters: Vec<&ArrayRef> = matters.map(|column| &rows.columns[column]).collect();
+            let matters = matters.map(|column| &rows.columns[column]);
+            let matters: Vec<&ArrayRef> =
+                matters.filter(|column| column.null_count() > 0).collect();
             let mut spans = Vec::with_capacity(rows.runs.len());
             for (row, run) in rows.runs.iter().enumerate() {
                 let time = rows.times[row];
@@ -61,11 +61,12 @@ impl LastRows {
                     });
                 }
             }
+            let asked = request.selection.shards.get(shard);
+            let asked = asked.filter(|asked| asked.len() == spans.len() as u64);
             let told = || spans.iter().map(|span: &RowSpan| span.series.0);
-            let series = RoaringBitmap::from_sorted_iter(told());
             all.push(Self {
                 shard,
-                series: series.unwrap_or_else(|_| told().collect()),
+                series: asked.cloned().unwrap_or_else(|| told().collect()),
                 rows,
                 spans,
             });
@@ -114,16 +115,27 @@ impl LastRows {
 }
 
 /// The answer, where each row is a group by itself, so that there is nothing to add up: the columns
-/// as the cache gave them. `None` where some rows share a group, or there are too many to keep
-/// beside what memory is accounted for.
+/// as the cache gave them. `None` where some rows share a group.
 ///
 /// # Errors
-/// Arrow's, of columns that do not fit together.
-pub fn answer(recipe: &Recipe, all: &[LastRows], groups: &Groups) -> Result<Option<RecordBatch>> {
+/// `ResourcesExhausted` if `held` cannot hold what it takes; Arrow's, of columns that do not fit
+/// together.
+pub fn answer(
+    recipe: &Recipe,
+    all: &[LastRows],
+    groups: &Groups,
+    held: &mut MemoryReservation,
+) -> Result<Option<RecordBatch>> {
     let rows: usize = all.iter().map(|rows| rows.spans.len()).sum();
-    if rows == 0 || rows > ROWS_MAX || rows != groups.count || recipe.tags.is_none() {
+    if rows == 0 || rows != groups.count || recipe.tags.is_none() {
         return Ok(None);
     }
+    let columns = all.iter().flat_map(|rows| &rows.rows.columns);
+    let columns = columns.chain(&groups.keys);
+    let bytes: usize = columns.map(|column| column.get_array_memory_size()).sum();
+    let times = rows * size_of::<i64>();
+    // As the cache gave it, as the answer, and in order.
+    held.try_grow(3 * (bytes + times))?;
     let fields = recipe.schema.fields();
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
     for key in &recipe.keys {
@@ -147,6 +159,11 @@ pub fn answer(recipe: &Recipe, all: &[LastRows], groups: &Groups) -> Result<Opti
             }
         };
         columns.push(column);
+    }
+    if let Some(sorted) = groups.ranks.sorted() {
+        for column in &mut columns {
+            *column = take(column, sorted, None)?;
+        }
     }
     for (column, field) in columns.iter_mut().zip(fields) {
         if column.data_type() != field.data_type() {

@@ -10,6 +10,7 @@ use super::fold::{
 use crate::functions::Buckets;
 use crate::rows::Source;
 use crate::scan::SeriesScan;
+use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -181,6 +182,8 @@ pub struct Recipe {
     pub folds: Vec<Spec>,
     /// For each call, where its answer comes from.
     pub answers: Vec<From>,
+    /// By which columns of `schema` the answer is sorted: group keys alone. Empty: in any order.
+    pub sorted_by: Vec<(usize, SortOptions)>,
 }
 
 /// Where the answer of a call comes from.
@@ -308,6 +311,7 @@ impl Recipe {
             computed: reading.computed,
             folds: reading.folds,
             answers: reading.answers,
+            sorted_by: Vec::new(),
         };
         Ok(Some((recipe, scan)))
     }
@@ -377,7 +381,7 @@ impl Below {
 }
 
 /// An expression with others in the place of its columns.
-fn replaced(expr: &Expr, mut with: impl FnMut(&Column) -> Result<Expr>) -> Result<Expr> {
+pub fn replaced(expr: &Expr, mut with: impl FnMut(&Column) -> Result<Expr>) -> Result<Expr> {
     let replaced = Arc::clone(expr).transform_up(|node| {
         Ok(match node.downcast_ref::<Column>() {
             Some(column) => Transformed::yes(with(column)?),

@@ -1,14 +1,32 @@
 //! The rule that puts [`SeriesAggregate`] in the place of DataFusion's aggregates over a scan. It is
-//! the first of the physical rules: partitions and orders are settled after it.
+//! the first of the physical rules: partitions and orders are settled after it. Where a sort by group
+//! keys stands above, the aggregate gives its answer in that order, and a later rule finds that there
+//! is nothing left to sort.
 
 use super::exec::SeriesAggregate;
-use super::recipe::Recipe;
+use super::order::is_sortable;
+use super::recipe::{Recipe, replaced};
+use crate::scan::SeriesScan;
+use arrow::compute::SortOptions;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, ChildrenPropertiesMode, EmissionType,
+};
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{
+    ExecutionPlan, Partitioning, PlanProperties, ReplaceChildrenOptions,
+};
 use std::sync::Arc;
+
+const CHANGED: ReplaceChildrenOptions =
+    ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -21,6 +39,9 @@ impl PhysicalOptimizerRule for SeriesReduction {
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let optimized = plan.transform_down(|node| {
+            if let Some(sorted) = in_order(&node)? {
+                return Ok(Transformed::new(sorted, true, TreeNodeRecursion::Jump));
+            }
             Ok(match Recipe::of(&node)? {
                 Some((recipe, scan)) => {
                     let reduced = SeriesAggregate::new(recipe, scan, node);
@@ -39,4 +60,72 @@ impl PhysicalOptimizerRule for SeriesReduction {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+impl SeriesAggregate {
+    /// `recipe` over `scan`; `other_way` is the plan in whose place it stands, without the order.
+    fn new(recipe: Recipe, scan: Arc<SeriesScan>, mut other_way: Arc<dyn ExecutionPlan>) -> Self {
+        let mut equivalence = EquivalenceProperties::new(Arc::clone(&recipe.schema));
+        if let Some(ordering) = recipe.ordering() {
+            equivalence.add_ordering(ordering.clone());
+            other_way = Arc::new(SortExec::new(ordering, other_way));
+        }
+        let properties = PlanProperties::new(
+            equivalence,
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        Self::with(Arc::new(recipe), scan, other_way, Arc::new(properties))
+    }
+}
+
+/// A sort by group keys over an aggregate of ours, with projections and filters between them at most,
+/// and with the aggregate in that order; `None` for anything else.
+fn in_order(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(sort) = node.downcast_ref::<SortExec>() else {
+        return Ok(None);
+    };
+    let wanted = sort.expr().iter();
+    let mut wanted: Vec<(Arc<dyn PhysicalExpr>, SortOptions)> = wanted
+        .map(|by| (Arc::clone(&by.expr), by.options))
+        .collect();
+    let (mut above, mut below) = (vec![node], sort.input());
+    loop {
+        if let Some(projection) = below.downcast_ref::<ProjectionExec>() {
+            let exprs = projection.expr();
+            for (by, _) in &mut wanted {
+                *by = replaced(by, |column| Ok(Arc::clone(&exprs[column.index()].expr)))?;
+            }
+            above.push(below);
+            below = projection.input();
+        } else if let Some(filter) = below.downcast_ref::<FilterExec>()
+            && filter.projection().is_none()
+        {
+            above.push(below);
+            below = filter.input();
+        } else {
+            break;
+        }
+    }
+    let Some((mut recipe, scan)) = Recipe::of(below)? else {
+        return Ok(None);
+    };
+    for (by, options) in wanted {
+        let column = by.downcast_ref::<Column>().map(Column::index);
+        let is_key = |column: &usize| {
+            recipe.key_of(*column).is_some()
+                && is_sortable(recipe.schema.field(*column).data_type())
+        };
+        let Some(column) = column.filter(is_key) else {
+            return Ok(None);
+        };
+        recipe.sorted_by.push((column, options));
+    }
+    let mut plan: Arc<dyn ExecutionPlan> =
+        Arc::new(SeriesAggregate::new(recipe, scan, Arc::clone(below)));
+    for node in above.into_iter().rev() {
+        plan = Arc::clone(node).replace_children(vec![plan], CHANGED)?;
+    }
+    Ok(Some(plan))
 }

@@ -1,5 +1,6 @@
-//! Which aggregates take little time to begin, or as a whole.
+//! Which aggregates take little time to begin, or as a whole, and how many rows they give.
 
+use super::groups::Slots;
 use super::recipe::Recipe;
 use crate::scan::SeriesScan;
 
@@ -10,12 +11,37 @@ const SHORT_SERIES_MAX: u64 = 1024;
 
 /// Whether all of it takes little time, unless there are more pages to be read than are read at once.
 pub(super) fn is_short(recipe: &Recipe, scan: &SeriesScan) -> bool {
+    if knows_no_series(recipe, scan) {
+        return true;
+    }
     scan.request().selection.len() <= SHORT_SERIES_MAX && begins_quickly(recipe, scan)
+}
+
+/// Whether no series is looked at by itself: all are one group, and no part of them has to be found.
+fn knows_no_series(recipe: &Recipe, scan: &SeriesScan) -> bool {
+    let is_whole = scan.request().partitions <= scan.snapshot().views().len();
+    is_whole && recipe.tags.is_none() && !recipe.needs_last_rows_only()
 }
 
 /// Whether to begin takes less than to hand it to another thread.
 pub(super) fn begins_quickly(recipe: &Recipe, scan: &SeriesScan) -> bool {
     let selection = &scan.request().selection;
+    if knows_no_series(recipe, scan) {
+        return true;
+    }
     selection.len() <= INLINE_SERIES_MAX
         && (!recipe.needs_last_rows_only() || scan.snapshot().knows_last_rows(selection))
+}
+
+/// About how many rows the answer has, or more.
+pub(super) fn rows_about(recipe: &Recipe, scan: &SeriesScan) -> usize {
+    let series = scan.request().selection.len();
+    let groups = if recipe.tags.is_some() { series } else { 1 };
+    let groups = usize::try_from(groups).unwrap_or(usize::MAX);
+    let rows = usize::try_from(scan.rows_about()).unwrap_or(usize::MAX);
+    let slots = match Slots::new(groups, recipe.buckets.as_ref(), scan.range()) {
+        Slots::Made { .. } => rows,
+        slots => slots.len(),
+    };
+    slots.min(rows).max(1)
 }

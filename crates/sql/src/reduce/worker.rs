@@ -356,11 +356,13 @@ impl Worker {
 impl Reducer for Worker {
     type Error = Failed;
 
-    fn totals(&mut self, totals: Totals<'_>) -> Result<bool, Failed> {
+    fn takes_totals(&mut self, range: TimeRange) -> Result<bool, Failed> {
         // Series of several groups, or an order of times, are for the pages to tell.
-        if !matches!(self.members, Members::One) || !self.joins {
-            return Ok(false);
-        }
+        let may = matches!(self.members, Members::One) && self.joins;
+        Ok(may && !self.recipe.has_expressions() && self.bucket_within(range)?.is_some())
+    }
+
+    fn totals(&mut self, totals: Totals<'_>) -> Result<bool, Failed> {
         let Some(start) = self.bucket_within(totals.range)? else {
             return Ok(false);
         };

@@ -162,9 +162,20 @@ async fn check(db: &mut Database, rng: &mut StdRng, seed: u64) {
     } else {
         Vec::new()
     };
+    // What HAVING takes away is a gap, or a group that is not there.
+    let having = one(
+        rng,
+        &[
+            "",
+            "",
+            "HAVING avg(x) > 0",
+            "HAVING count(*) > 1",
+            "HAVING max(y) % 2 = 0 AND count(x) > 0",
+        ],
+    );
     let plain = format!(
         "SELECT {key}time_bucket('{width}', time{places}) AS b, count(*), avg(x) FROM g WHERE {range} \
-         GROUP BY {keys}"
+         GROUP BY {keys} {having}"
     );
     let mut groups: BTreeMap<String, BTreeMap<String, There>> = BTreeMap::new();
     if !by_dev {
@@ -182,7 +193,7 @@ async fn check(db: &mut Database, rng: &mut StdRng, seed: u64) {
     let filled = format!(
         "SELECT {key}time_bucket_gapfill('{width}', time{places}) AS b, count(*), avg(x), \
          locf(avg(x)), locf(avg(x), true), interpolate(avg(x)), interpolate(avg(x), true), \
-         fill_value(avg(x), -7.5) FROM g WHERE {range} GROUP BY {keys} ORDER BY {key}b"
+         fill_value(avg(x), -7.5) FROM g WHERE {range} GROUP BY {keys} {having} ORDER BY {key}b"
     );
     let mut answer = rows(db, &filled).await.into_iter();
     for (dev, group) in &groups {

@@ -73,11 +73,17 @@ impl Pair {
     }
 
     /// Asks so many times, and compares with DataFusion's own.
-    async fn check(&mut self, seed: u64, sql: &str, times: usize) {
-        let plain = self.rows(false, sql).await;
+    async fn check(&mut self, seed: u64, Asked { sql, in_order }: &Asked, times: usize) {
+        let plain = self.rows_as_given(false, sql).await;
         for _ in 0..times {
-            match (self.rows(true, sql).await, &plain) {
-                (Ok(ours), Ok(plain)) => assert_eq!(ours, *plain, "seed {seed}: {sql}"),
+            match (self.rows_as_given(true, sql).await, plain.clone()) {
+                (Ok(mut ours), Ok(mut plain)) => {
+                    if !in_order {
+                        ours.sort();
+                        plain.sort();
+                    }
+                    assert_eq!(ours, plain, "seed {seed}: {sql}");
+                }
                 (ours, plain) => panic!("seed {seed}: {sql}\n{ours:?}\n{plain:?}"),
             }
         }
@@ -85,6 +91,16 @@ impl Pair {
 
     /// The rows, in an order of their own.
     pub async fn rows(&mut self, ours: bool, sql: &str) -> Result<Vec<Vec<String>>, ServiceError> {
+        let mut rows = self.rows_as_given(ours, sql).await?;
+        rows.sort();
+        Ok(rows)
+    }
+
+    async fn rows_as_given(
+        &mut self,
+        ours: bool,
+        sql: &str,
+    ) -> Result<Vec<Vec<String>>, ServiceError> {
         let service = if ours { &self.ours } else { &self.plain };
         let Answer::Rows(mut rows) = service.execute(&mut self.session, sql).await? else {
             panic!("{sql} has no rows")
@@ -93,7 +109,6 @@ impl Pair {
         while let Some(batch) = rows.batches.next().await {
             texts.extend(to_texts(&batch?));
         }
-        texts.sort();
         Ok(texts)
     }
 }
@@ -277,9 +292,33 @@ fn edges(rng: &mut StdRng) -> String {
     }
 }
 
-fn query(rng: &mut StdRng) -> String {
+/// A query.
+struct Asked {
+    sql: String,
+    /// Whether it says in which order all of its rows come.
+    in_order: bool,
+}
+
+/// All group keys, in some order and each in some direction.
+fn order(rng: &mut StdRng, keys: &[String]) -> String {
+    let mut keys: Vec<&String> = keys.iter().collect();
+    keys.shuffle(rng);
+    let ways = ["", " DESC", " NULLS FIRST", " DESC NULLS LAST"];
+    let keys = keys.iter().map(|key| format!("{key}{}", one(rng, &ways)));
+    let keys: Vec<String> = keys.collect();
+    let limit = match rng.random_range(0..3) {
+        0 => format!(" LIMIT {}", rng.random_range(1..20)),
+        _ => String::new(),
+    };
+    format!(" ORDER BY {}{limit}", keys.join(", "))
+}
+
+fn query(rng: &mut StdRng) -> Asked {
     if rng.random_ratio(1, 4) {
-        return edges(rng);
+        return Asked {
+            sql: edges(rng),
+            in_order: false,
+        };
     }
     let mut keys = BTreeSet::new();
     for _ in 0..rng.random_range(0..3) {
@@ -309,14 +348,18 @@ fn query(rng: &mut StdRng) -> String {
     if rng.random_ratio(1, 6) {
         sql.push_str(" HAVING count(*) > 3");
     }
-    sql
+    let in_order = !keys.is_empty() && rng.random_bool(0.5);
+    if in_order {
+        sql.push_str(&order(rng, &keys));
+    }
+    Asked { sql, in_order }
 }
 
 #[test]
 fn aggregates_are_what_datafusion_makes_of_the_same_rows() {
     let seed = number("MARIGRAM_RANDOM_SEED", 1);
     let queries = number("MARIGRAM_RANDOM_QUERIES", 500);
-    let mut by_us = 0;
+    let (mut by_us, mut ordered) = (0, 0);
     for seed in seed..seed + queries.div_ceil(QUERIES) {
         let mut rng = StdRng::seed_from_u64(seed);
         block_on(async {
@@ -326,19 +369,22 @@ fn aggregates_are_what_datafusion_makes_of_the_same_rows() {
             fill(&mut pair, &mut rng).await;
             let mut asked = Vec::new();
             for _ in 0..QUERIES {
-                let sql = query(&mut rng);
-                let plan = pair.rows(true, &format!("EXPLAIN {sql}")).await;
-                by_us += u64::from(format!("{plan:?}").contains("SeriesAggregate"));
+                let query = query(&mut rng);
+                let plan = pair.rows(true, &format!("EXPLAIN {}", query.sql)).await;
+                let plan = format!("{plan:?}");
+                by_us += u64::from(plan.contains("SeriesAggregate"));
+                ordered += u64::from(plan.contains("ordered, "));
                 // Planned; its plan known; its operators known too.
-                pair.check(seed, &sql, 3).await;
-                asked.push(sql);
+                pair.check(seed, &query, 3).await;
+                asked.push(query);
             }
             let start = rng.random_range(0..40_000);
             pair.run(&insert(&mut rng, start)).await;
-            for sql in asked {
-                pair.check(seed, &sql, 1).await;
+            for query in asked {
+                pair.check(seed, &query, 1).await;
             }
         });
     }
     assert!(by_us * 2 > queries, "the operator did {by_us} of {queries}");
+    assert!(ordered * 8 > queries, "it sorted {ordered} of {queries}");
 }

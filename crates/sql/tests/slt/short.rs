@@ -25,6 +25,8 @@ fn short_statements_are_carried_out_by_who_asks() {
             "SELECT DISTINCT ON (dev) dev, x FROM t ORDER BY dev, time DESC",
             "SELECT time_bucket('1 s', time) b, avg(x) FROM t WHERE dev = 'd2' GROUP BY b",
             "SELECT dev, max(x) FROM t GROUP BY dev ORDER BY dev",
+            "SELECT dev, max(x) AS m FROM t GROUP BY dev HAVING max(x) > 198 ORDER BY m DESC",
+            "SELECT x FROM t WHERE dev = 'd1' AND x > 50",
             "SELECT 7",
         ] {
             let first = db.rows(sql).await;
@@ -125,5 +127,64 @@ fn operators_that_are_used_again_can_spill() {
         assert_eq!(counts(&db).0, 2);
         let done = db.rows(&format!("EXPLAIN ANALYZE {sql}")).await;
         assert!(done[0][1].contains("handed_over=1,"), "{done:?}");
+        // Those in whose place it stands sort as it does.
+        let ordered = format!("SELECT b, dev, n, s FROM ({sql}) ORDER BY dev DESC, b");
+        for _ in 0..2 {
+            let rows = db.rows(&ordered).await;
+            let key = |row: &[String]| (std::cmp::Reverse(row[1].clone()), row[0].clone());
+            assert!(rows.windows(2).all(|pair| key(&pair[0]) < key(&pair[1])));
+            assert_eq!(rows.len(), 400_000);
+        }
+        let done = db.rows(&format!("EXPLAIN ANALYZE {ordered}")).await;
+        assert!(done[0][1].contains("handed_over=1,"), "{done:?}");
+        assert!(!done[0][1].contains("SortExec"), "{done:?}");
+    });
+}
+
+#[test]
+fn a_table_of_many_series_has_short_statements_too() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done(DEVICES).await;
+        db.done("INSERT INTO t SELECT to_timestamp_nanos(i), 'd' || (i % 5000), 's' || (i % 2), i FROM generate_series(1, 10000) AS g(i)")
+            .await;
+        let short = [
+            (
+                "SELECT count(*), sum(x) FROM t",
+                vec!["10000", "50005000.0"],
+            ),
+            (
+                "SELECT count(*), min(x) FROM t WHERE time > '1970-01-01T00:00:00.000009990Z'",
+                vec!["10", "9991.0"],
+            ),
+            ("SELECT sum(x) FROM t WHERE dev = 'd77'", vec!["5154.0"]),
+            (
+                "SELECT sum(x) FROM t WHERE dev IN ('d1', 'd2') AND x > 5",
+                vec!["10003.0"],
+            ),
+            (
+                "SELECT x FROM t WHERE dev = 'd7' ORDER BY time",
+                vec!["7.0", "5007.0"],
+            ),
+        ];
+        for (sql, expected) in short {
+            for time in 0..3 {
+                let before = counts(&db).1;
+                let rows: Vec<String> = db.rows(sql).await.into_iter().flatten().collect();
+                assert_eq!(rows, expected, "{sql}");
+                assert_eq!(counts(&db).1 - before, u64::from(time > 0), "{sql}");
+            }
+        }
+        // What looks at each series goes elsewhere.
+        let before = counts(&db).1;
+        for sql in [
+            "SELECT sum(x) FROM t WHERE dev LIKE 'd4_77'",
+            "SELECT count(*) FROM (SELECT dev, max(x) FROM t GROUP BY dev)",
+            "SELECT DISTINCT ON (dev) dev, x FROM t ORDER BY dev, time DESC",
+        ] {
+            let first = db.rows(sql).await;
+            assert_eq!(db.rows(sql).await, first, "{sql}");
+        }
+        assert_eq!(counts(&db).1, before);
     });
 }

@@ -37,9 +37,14 @@ struct Sum {
 impl Reducer for Sum {
     type Error = EngineError;
 
+    fn takes_totals(&mut self, _: TimeRange) -> Result<bool> {
+        Ok(self.by_statistics)
+    }
+
     fn totals(&mut self, totals: Totals<'_>) -> Result<bool> {
-        // Some of the row groups, so that their pages come too.
-        if !self.by_statistics || totals.rows.is_multiple_of(3) {
+        assert!(self.by_statistics);
+        // Some of the segments and row groups, so that their pages come too.
+        if totals.rows.is_multiple_of(3) {
             return Ok(false);
         }
         self.count += totals.rows as usize;

@@ -1,0 +1,185 @@
+//! Groups that were found before.
+//!
+//! A series keeps its tags as long as it lives, and its number is never given to another. So the
+//! groups of the same series by the same tags are the same at any time, whatever is written.
+
+use super::groups::{Groups, Members};
+use super::order::Order;
+use super::recipe::{Recipe, Tags};
+use arrow::array::Array;
+use datafusion::common::Result;
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+use marigram_engine::TableSnapshot;
+use marigram_model::TableId;
+use parking_lot::Mutex;
+use roaring::RoaringBitmap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Series below which groups are found as fast as they are looked up.
+const SERIES_MIN: u64 = 8;
+/// Groupings that are kept at most.
+const KEPT_MAX: usize = 64;
+
+/// The groups of some series, and which series is of which.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The groups.
+    pub groups: Arc<Groups>,
+    /// Of each part, the groups of its series.
+    pub members: Vec<Members>,
+}
+
+/// What groups are of.
+#[derive(Debug, PartialEq)]
+struct Asked {
+    table: TableId,
+    /// Ordinals of the tags by which rows are grouped.
+    tags: Vec<u16>,
+    order: Order,
+    /// Shards and series.
+    parts: Vec<(usize, RoaringBitmap)>,
+}
+
+impl Asked {
+    /// `None` where it is not worth it, or rows are grouped by more than tags as they are.
+    fn new(
+        table: TableId,
+        tags: &Tags,
+        order: &Order,
+        parts: &[(usize, &RoaringBitmap)],
+    ) -> Option<Self> {
+        let series: u64 = parts.iter().map(|(_, series)| series.len()).sum();
+        if series < SERIES_MIN {
+            return None;
+        }
+        let ordinal = |key: &Arc<dyn PhysicalExpr>| {
+            let place = key.downcast_ref::<Column>()?.index();
+            Some(tags.ordinals.get(place)?.0)
+        };
+        Some(Self {
+            table,
+            tags: tags.keys.iter().map(ordinal).collect::<Option<_>>()?,
+            order: order.clone(),
+            parts: parts
+                .iter()
+                .map(|(shard, series)| (*shard, (*series).clone()))
+                .collect(),
+        })
+    }
+
+    /// About the memory that it takes, bytes.
+    fn size(&self) -> usize {
+        let series = self
+            .parts
+            .iter()
+            .map(|(_, series)| series.serialized_size());
+        2 * series.sum::<usize>() + size_of::<Self>()
+    }
+}
+
+#[derive(Debug)]
+struct Kept {
+    asked: Asked,
+    found: Found,
+    bytes: usize,
+    _held: MemoryReservation,
+}
+
+/// See the head of this file; an extension of the session's configuration.
+#[derive(Debug)]
+pub struct KeptGroups {
+    bytes_max: usize,
+    /// What was used last stands last.
+    kept: Mutex<VecDeque<Kept>>,
+}
+
+impl KeptGroups {
+    /// At most so many bytes.
+    pub fn new(bytes_max: usize) -> Self {
+        Self {
+            bytes_max,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// What was found before.
+    fn find(&self, asked: &Asked) -> Option<Found> {
+        let mut kept = self.kept.lock();
+        let at = kept.iter().rposition(|kept| kept.asked == *asked)?;
+        let found = kept.remove(at)?;
+        let answer = found.found.clone();
+        kept.push_back(found);
+        Some(answer)
+    }
+
+    /// Keeps what was found, as far as there is room, and lets go of what was not used for longest.
+    fn keep(&self, asked: Asked, found: &Found, pool: &Arc<dyn MemoryPool>) {
+        let bytes = asked.size() + found.size();
+        if bytes > self.bytes_max {
+            return;
+        }
+        let held = MemoryConsumer::new("KeptGroups").register(pool);
+        let mut kept = self.kept.lock();
+        let all = |kept: &VecDeque<Kept>| kept.iter().map(|kept| kept.bytes).sum::<usize>();
+        while kept.len() >= KEPT_MAX || all(&kept) + bytes > self.bytes_max {
+            kept.pop_front();
+        }
+        if held.try_grow(bytes).is_err() {
+            // Queries need the memory more.
+            kept.clear();
+            return;
+        }
+        kept.push_back(Kept {
+            asked,
+            found: found.clone(),
+            bytes,
+            _held: held,
+        });
+    }
+}
+
+impl Found {
+    /// The groups of the series of some parts (shards and series), known or found.
+    ///
+    /// # Errors
+    /// If an expression over tags fails.
+    pub fn of(
+        recipe: &Recipe,
+        snapshot: &TableSnapshot,
+        parts: &[(usize, &RoaringBitmap)],
+        context: &TaskContext,
+    ) -> Result<Self> {
+        let Some(tags) = &recipe.tags else {
+            return Ok(Self {
+                groups: Arc::new(Groups::one()),
+                members: parts.iter().map(|_| Members::One).collect(),
+            });
+        };
+        let order = recipe.order();
+        let kept = context.session_config().get_extension::<KeptGroups>();
+        let asked = Asked::new(snapshot.schema().id, tags, &order, parts);
+        let known = kept.as_ref().zip(asked.as_ref());
+        if let Some(known) = known.and_then(|(kept, asked)| kept.find(asked)) {
+            return Ok(known);
+        }
+        let (groups, members) = Groups::find(tags, &order, snapshot, parts)?;
+        let groups = Arc::new(groups);
+        let found = Self { groups, members };
+        if let Some((kept, asked)) = kept.zip(asked) {
+            kept.keep(asked, &found, context.memory_pool());
+        }
+        Ok(found)
+    }
+
+    /// Memory in use, bytes.
+    fn size(&self) -> usize {
+        let keys = self.groups.keys.iter();
+        let keys = keys.map(|key| key.get_array_memory_size());
+        let members = self.members.iter().map(Members::size);
+        keys.sum::<usize>() + members.sum::<usize>() + self.groups.ranks.size()
+    }
+}

@@ -1,0 +1,174 @@
+//! The order of the answer, where it is to be sorted by group keys and nothing else.
+//!
+//! Groups by tags are far fewer than rows by tags and buckets, and are often in order as their series
+//! come. So each group gets its rank among the keys over tags, and rows are sorted by two numbers and
+//! a time.
+
+use super::recipe::{From, Key, Recipe};
+use arrow::array::{Array, ArrayRef, DynComparator, UInt32Array, make_comparator};
+use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices};
+use arrow::datatypes::DataType;
+use datafusion::common::Result;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Whether keys of a type can be put in order here.
+pub fn is_sortable(kind: &DataType) -> bool {
+    match kind {
+        DataType::Boolean | DataType::Utf8 => true,
+        DataType::Dictionary(_, values) => **values == DataType::Utf8,
+        other => other.is_primitive(),
+    }
+}
+
+/// The keys by which the answer is sorted: those over tags before and after the bucket, by their
+/// place among [`Tags::keys`](super::recipe::Tags::keys).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Order {
+    before: Vec<(usize, SortOptions)>,
+    bucket: Option<SortOptions>,
+    after: Vec<(usize, SortOptions)>,
+}
+
+impl Recipe {
+    /// The same as an ordering of the answer's columns; `None` where there is none.
+    pub fn ordering(&self) -> Option<LexOrdering> {
+        LexOrdering::new(self.sorted_by.iter().map(|(column, options)| {
+            let column = Column::new(self.schema.field(*column).name(), *column);
+            PhysicalSortExpr::new(Arc::new(column), *options)
+        }))
+    }
+
+    /// The group key that a column of the answer is.
+    pub fn key_of(&self, column: usize) -> Option<usize> {
+        let Some(answer) = column.checked_sub(self.keys.len()) else {
+            return Some(column);
+        };
+        match self.answers.get(answer)? {
+            From::Key(key) => Some(*key),
+            From::Fold(..) => None,
+        }
+    }
+
+    /// The order that is asked for.
+    pub fn order(&self) -> Order {
+        let mut order = Order::default();
+        for (column, options) in &self.sorted_by {
+            let key = self.key_of(*column).and_then(|key| self.keys.get(key));
+            match key {
+                Some(Key::Tags(place)) if order.bucket.is_none() => {
+                    order.before.push((*place, *options));
+                }
+                Some(Key::Tags(place)) => order.after.push((*place, *options)),
+                Some(Key::Bucket) => {
+                    order.bucket.get_or_insert(*options);
+                }
+                None => {}
+            }
+        }
+        order
+    }
+}
+
+/// The places of groups in the order that is asked for. Those that are equal share a rank; there are
+/// none where nothing is asked for.
+#[derive(Debug, Default)]
+pub struct Ranks {
+    before: Vec<u32>,
+    after: Vec<u32>,
+    /// Groups by their ranks before the bucket, where they are not in that order as they come.
+    sorted: Option<UInt32Array>,
+}
+
+impl Ranks {
+    /// Of groups with these keys.
+    ///
+    /// # Errors
+    /// Arrow's, of keys that cannot be compared.
+    pub fn of(order: &Order, keys: &[ArrayRef]) -> Result<Self> {
+        let (before, sorted) = ranks(&order.before, keys)?;
+        let (after, _) = ranks(&order.after, keys)?;
+        Ok(Self {
+            before,
+            after,
+            sorted,
+        })
+    }
+
+    /// Groups in the order that is asked for, where there are no buckets; `None` where they are in
+    /// it as they come.
+    pub fn sorted(&self) -> Option<&UInt32Array> {
+        self.sorted.as_ref()
+    }
+
+    /// Memory in use, bytes.
+    pub fn size(&self) -> usize {
+        let sorted = self.sorted.as_ref().map_or(0, Array::get_array_memory_size);
+        4 * (self.before.len() + self.after.len()) + sorted
+    }
+}
+
+impl Order {
+    /// Puts slots in this order; `key` tells group and start of the bucket of each.
+    pub fn arrange(&self, ranks: &Ranks, slots: &mut [u32], key: impl Fn(u32) -> (u32, i64)) {
+        let rank = |ranks: &[u32], group: u32| ranks.get(group as usize).copied().unwrap_or(0);
+        let bucket = |start: i64| match self.bucket {
+            None => 0,
+            Some(options) if options.descending => !start,
+            Some(_) => start,
+        };
+        if *self == Self::default() {
+            return;
+        }
+        slots.sort_unstable_by_key(|slot| {
+            let (group, start) = key(*slot);
+            let (before, after) = (rank(&ranks.before, group), rank(&ranks.after, group));
+            (before, bucket(start), after)
+        });
+    }
+}
+
+/// The rank of each group by some keys, and the groups in that order.
+fn ranks(
+    by: &[(usize, SortOptions)],
+    keys: &[ArrayRef],
+) -> Result<(Vec<u32>, Option<UInt32Array>)> {
+    let columns = by.iter().filter_map(|(place, options)| {
+        Some(SortColumn {
+            values: ArrayRef::clone(keys.get(*place)?),
+            options: Some(*options),
+        })
+    });
+    let columns: Vec<SortColumn> = columns.collect();
+    let Some(first) = columns.first() else {
+        return Ok((Vec::new(), None));
+    };
+    let comparators = columns.iter().map(|column| {
+        let options = column.options.unwrap_or_default();
+        make_comparator(&column.values, &column.values, options)
+    });
+    let comparators: Vec<DynComparator> = comparators.collect::<Result<_, _>>()?;
+    let compare = |left: u32, right: u32| {
+        let (left, right) = (left as usize, right as usize);
+        let orders = comparators.iter().map(|compare| compare(left, right));
+        orders.fold(Ordering::Equal, Ordering::then)
+    };
+    let count = first.values.len() as u32;
+    let is_sorted = (1..count).all(|at| compare(at - 1, at) != Ordering::Greater);
+    let sorted = (!is_sorted).then(|| lexsort_to_indices(&columns, None));
+    let sorted = sorted.transpose()?;
+    let at = |place: u32| match &sorted {
+        Some(sorted) => sorted.value(place as usize),
+        None => place,
+    };
+    let mut ranks = vec![0; count as usize];
+    let mut rank = 0;
+    for place in 1..count {
+        let (left, right) = (at(place - 1), at(place));
+        rank += u32::from(compare(left, right) == Ordering::Less);
+        ranks[right as usize] = rank;
+    }
+    Ok((ranks, sorted))
+}
