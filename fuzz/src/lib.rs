@@ -4,7 +4,9 @@
 //! Logs are tried twice: as they are, and with their checksums put right, since mutated bytes hardly
 //! ever get past a checksum.
 
-use marigram_codec::{Compressor, Encoding, Header, Limits, ValueType, frame, tsfile_forms};
+use marigram_codec::{
+    Compressor, Encoding, Header, Limits, OwnedValues, ValueType, frame, tsfile_forms,
+};
 use marigram_env::{FileSystem, SimFs, Snapshot};
 use marigram_manifest::{CatalogState, State};
 use marigram_model::{TagKey, tag_key_entries};
@@ -50,7 +52,17 @@ pub fn codec_page(data: &[u8]) {
         values: 1 << 16,
         bytes: 1 << 20,
     };
-    let _ = marigram_codec::decode(kind, header, count, body, limits);
+    let values = marigram_codec::decode(kind, header, count, body, limits);
+    // Regular times are read without being decoded: they must be the same ones.
+    if kind == ValueType::I64
+        && let Ok(Some(found)) = marigram_codec::decode_regular(header, count, body, limits)
+    {
+        let each = found
+            .iter()
+            .flat_map(|found| (0..found.len).map(|at| found.get(at)));
+        let each: Vec<i64> = each.take(count + 1).collect();
+        assert_eq!(values, Ok(OwnedValues::I64(each)), "regular times");
+    }
 }
 
 /// The values of a page of Apache `TsFile`. Before them: type, encoding (one byte each), number of

@@ -20,6 +20,7 @@ use marigram_engine::{
 use marigram_model::{FieldValue, SeriesId, SeriesRun, TimeRange};
 use part::{Part, truths_of};
 use std::sync::Arc;
+use stretches::KnownOutline;
 
 /// Memory is asked for in steps of so many bytes.
 const MEMORY_STEP: usize = 64 << 10;
@@ -141,6 +142,8 @@ pub struct Worker {
     joins: bool,
     /// Kept for its memory.
     stretches: Vec<Stretch>,
+    /// Pages that were seen.
+    outlines: Vec<KnownOutline>,
 }
 
 impl Worker {
@@ -162,6 +165,7 @@ impl Worker {
             bucket: (0, 0),
             taken,
             stretches: Vec::new(),
+            outlines: Vec::new(),
         }
     }
 

@@ -1,9 +1,31 @@
 //! Stretches of rows of one group and bucket.
 
 use super::super::fold::Stretch;
+use super::super::groups::Members;
 use super::Worker;
 use datafusion::common::{Result, internal_err};
 use marigram_engine::{Progression, RowSpan};
+
+/// Pages whose stretches are known: a device's first pages and its last one have other rows.
+const OUTLINES_MAX: usize = 4;
+
+/// Stretches of a page, by what they follow from.
+#[derive(Debug)]
+pub(super) struct KnownOutline {
+    rows: Vec<(u32, u32)>,
+    steps: Vec<Progression>,
+    stretches: Vec<Stretch>,
+}
+
+impl KnownOutline {
+    fn is_of(&self, spans: &[RowSpan], steps: &[Progression]) -> bool {
+        self.steps == steps && self.rows.iter().copied().eq(rows_of(spans))
+    }
+}
+
+fn rows_of(spans: &[RowSpan]) -> impl Iterator<Item = (u32, u32)> {
+    spans.iter().map(|span| (span.start, span.end))
+}
 
 impl Worker {
     /// Finds the stretches of rows of one slot each.
@@ -32,8 +54,29 @@ impl Worker {
         Ok(())
     }
 
-    /// As [`stretch`](Self::stretch), of times at equal distances: none of them is looked at.
+    /// As [`stretch`](Self::stretch), of times at equal distances: none of them is looked at. Pages of
+    /// devices that report together have the same stretches where they are all of one group.
     pub(super) fn stretch_steps(&mut self, spans: &[RowSpan], steps: &[Progression]) -> Result<()> {
+        if !matches!(self.members, Members::One) {
+            return self.follow_steps(spans, steps);
+        }
+        if let Some(known) = self.outlines.iter().find(|known| known.is_of(spans, steps)) {
+            self.stretches.clone_from(&known.stretches);
+            return Ok(());
+        }
+        self.follow_steps(spans, steps)?;
+        if self.outlines.len() == OUTLINES_MAX {
+            self.outlines.remove(0);
+        }
+        self.outlines.push(KnownOutline {
+            rows: rows_of(spans).collect(),
+            steps: steps.to_vec(),
+            stretches: self.stretches.clone(),
+        });
+        Ok(())
+    }
+
+    fn follow_steps(&mut self, spans: &[RowSpan], steps: &[Progression]) -> Result<()> {
         self.stretches.clear();
         let mut steps = steps.iter();
         // Rows `from..to` are those of `current`.
