@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 /// Bytes that are read in order before the kernel reads ahead.
 const ORDERLY_MIN: u64 = 64 << 10;
 /// Bytes that may be left out between two reads that are in order.
-const GAP_MAX: u64 = 64 << 10;
+const GAP_MAX: u64 = 1 << 20;
 /// Threads of a file that are told apart; what two that are not read looks like reads here and there.
 const THREADS: usize = 8;
 

@@ -178,7 +178,7 @@ impl Found {
     /// Memory in use, bytes.
     fn size(&self) -> usize {
         let keys = self.groups.keys.iter();
-        let keys = keys.map(|key| key.get_array_memory_size());
+        let keys = keys.map(Array::get_array_memory_size);
         let members = self.members.iter().map(Members::size);
         keys.sum::<usize>() + members.sum::<usize>() + self.groups.ranks.size()
     }

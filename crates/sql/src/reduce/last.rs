@@ -132,7 +132,7 @@ pub fn answer(
     }
     let columns = all.iter().flat_map(|rows| &rows.rows.columns);
     let columns = columns.chain(&groups.keys);
-    let bytes: usize = columns.map(|column| column.get_array_memory_size()).sum();
+    let bytes: usize = columns.map(Array::get_array_memory_size).sum();
     let times = rows * size_of::<i64>();
     // As the cache gave it, as the answer, and in order.
     held.try_grow(3 * (bytes + times))?;

@@ -90,7 +90,7 @@ const CONDITIONS: [(&str, bool, Holds); 11] = [
     ("i.dev = o.dev", true, |o, i| {
         i.dev == o.dev && i.dev.is_some()
     }),
-    ("i.dev IS NOT DISTINCT FROM o.dev", true, |o, i| {
+    ("(i.dev IS NOT DISTINCT FROM o.dev)", true, |o, i| {
         i.dev == o.dev
     }),
     ("i.unit = o.unit", true, |o, i| i.unit == o.unit),
@@ -129,7 +129,7 @@ const ORDERS: [(&str, By); 6] = [
 
 fn picked(rng: &mut StdRng) -> (String, Vec<(bool, Holds)>) {
     let count = rng.random_range(1..4);
-    let picked: Vec<_> = CONDITIONS.choose_multiple(rng, count).collect();
+    let picked: Vec<_> = CONDITIONS.sample(rng, count).collect();
     let texts: Vec<&str> = picked.iter().map(|(text, ..)| *text).collect();
     let holds = picked.iter().map(|(_, plain, holds)| (*plain, *holds));
     (texts.join(" AND "), holds.collect())

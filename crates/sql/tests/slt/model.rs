@@ -60,7 +60,7 @@ async fn insert(db: &mut Database, rng: &mut StdRng, there: &mut Rows) {
     let texts = values.iter().map(|((series, ms), fields)| {
         let site = or_null(site(*series).as_deref().map(quoted));
         let (a, c) = (or_null(fields.a), or_null(fields.c));
-        format!("(({ms} * 1000000)::TIMESTAMP, {site}, {series}, {a}, {c})")
+        format!("(to_timestamp_nanos({ms} * 1000000), {site}, {series}, {a}, {c})")
     });
     let texts: Vec<String> = texts.collect();
     let sql = format!("INSERT INTO m VALUES {}", texts.join(", "));
@@ -88,8 +88,8 @@ async fn fill(db: &mut Database, rng: &mut StdRng) -> Rows {
             let from = rng.random_range(0..TIME_MAX) * 1000;
             let to = from + rng.random_range(1..400_000);
             let sql = format!(
-                "DELETE FROM m WHERE unit = {unit} AND time >= ({from} * 1000000)::TIMESTAMP AND time \
-                 < ({to} * 1000000)::TIMESTAMP"
+                "DELETE FROM m WHERE unit = {unit} AND time >= to_timestamp_nanos({from} * 1000000) AND time \
+                 < to_timestamp_nanos({to} * 1000000)"
             );
             rows(db, &sql).await;
             there.retain(|(series, ms), _| *series != unit || *ms < from || *ms >= to);
@@ -163,20 +163,20 @@ fn condition(rng: &mut StdRng) -> (String, Holds) {
     );
     match rng.random_range(0..7) {
         0 => (
-            format!("time >= ({ms} * 1000000)::TIMESTAMP"),
+            format!("time >= to_timestamp_nanos({ms} * 1000000)"),
             Box::new(move |_, time, _| time >= ms),
         ),
         1 => (
-            format!("time < ({ms} * 1000000)::TIMESTAMP"),
+            format!("time < to_timestamp_nanos({ms} * 1000000)"),
             Box::new(move |_, time, _| time < ms),
         ),
         2 => (
             "site = 's1'".into(),
-            Box::new(|series, ..| site(series).as_deref() == Some("s1")),
+            Box::new(|series, _, _| site(series).as_deref() == Some("s1")),
         ),
         3 => (
             format!("unit IN ({unit}, 2)"),
-            Box::new(move |series, ..| series == unit || series == 2),
+            Box::new(move |series, _, _| series == unit || series == 2),
         ),
         4 => (
             format!("a > {a}"),
@@ -184,11 +184,11 @@ fn condition(rng: &mut StdRng) -> (String, Holds) {
         ),
         5 => (
             "site IS NULL".into(),
-            Box::new(|series, ..| site(series).is_none()),
+            Box::new(|series, _, _| site(series).is_none()),
         ),
         _ => (
             "unit % 2 = 1".into(),
-            Box::new(|series, ..| series % 2 == 1),
+            Box::new(|series, _, _| series % 2 == 1),
         ),
     }
 }
@@ -203,7 +203,7 @@ async fn check(db: &mut Database, rng: &mut StdRng, there: &Rows, seed: u64) {
         .map(|_| condition(rng))
         .collect();
     let count = rng.random_range(1..5);
-    let calls: Vec<_> = CALLS.choose_multiple(rng, count).collect();
+    let calls: Vec<_> = CALLS.sample(rng, count).collect();
     let listed = keys.iter().map(|key| match *key {
         "b" => format!("time_bucket('{width} seconds', time)::BIGINT / 1000000 AS b"),
         key => key.to_owned(),
