@@ -105,7 +105,10 @@ mod tests {
         assert_eq!(progressions(&times), Some(vec![one]));
         assert_eq!(progressions(&[]), Some(Vec::new()));
         assert_eq!(progressions(&[5]).map(|found| found.len()), Some(1));
-        assert_eq!(progressions(&[7; 3000]).map(|found| found.len()), Some(1));
+        assert_eq!(
+            progressions(&vec![7; 3000]).map(|found| found.len()),
+            Some(1)
+        );
     }
 
     #[test]

@@ -105,7 +105,7 @@ mod tests {
         };
         put(7, 100..110, count).unwrap();
         assert_eq!(get(7, 102..105), (vec![2, 3, 4], false));
-        assert_eq!(get(7, 100..110).1, false);
+        assert!(!get(7, 100..110).1);
         assert_eq!(get(7, 109..111), (vec![99, 99], true));
         assert!(get(7, 102..105).1, "other bytes stand there now");
         put(7, 100..110, count).unwrap();

@@ -85,7 +85,8 @@ impl Reducer for Sum {
         self.regular += steps.len();
         let times = if steps.is_empty() { rows.times } else { &steps };
         for span in rows.spans {
-            for row in span.start as usize..span.end as usize {
+            let of_span = span.start as usize..span.end as usize;
+            for (row, time) in of_span.clone().zip(&times[of_span]) {
                 let number = rows.columns[0].as_ref().and_then(|numbers| {
                     let numbers = numbers.as_primitive::<Int64Type>();
                     numbers.is_valid(row).then(|| numbers.value(row))
@@ -94,12 +95,11 @@ impl Reducer for Sum {
                     let texts = texts.as_string::<i32>();
                     texts.is_valid(row).then(|| texts.value(row).to_owned())
                 });
-                assert!(rows.range.contains(times[row]));
+                assert!(rows.range.contains(*time));
                 self.count += 1;
                 self.numbers += usize::from(number.is_some());
                 self.total += number.unwrap_or(0);
-                self.rows
-                    .push(((span.series.0, times[row]), (number, text)));
+                self.rows.push(((span.series.0, *time), (number, text)));
             }
         }
         Ok(())
