@@ -9,6 +9,7 @@ use super::service::block_on;
 use rand::prelude::*;
 use sqllogictest::{AsyncDB, DBOutput};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// Queries of one set of data.
 const QUERIES: u64 = 25;
@@ -26,7 +27,7 @@ struct Fields {
 type Rows = BTreeMap<(u32, i64), Fields>;
 
 fn site(series: u32) -> Option<String> {
-    (series % 5 > 0).then(|| format!("s{}", series % 3))
+    (!series.is_multiple_of(5)).then(|| format!("s{}", series % 3))
 }
 
 async fn rows(db: &mut Database, sql: &str) -> Vec<Vec<String>> {
@@ -51,10 +52,14 @@ async fn insert(db: &mut Database, rng: &mut StdRng, there: &mut Rows) {
     for row in 0..rng.random_range(10..300) {
         let series = rng.random_range(0..9);
         let ms = (start + row * step / 6) % TIME_MAX * 1000 + i64::from(series);
-        let fields = Fields {
+        let mut fields = Fields {
             a: (!rng.random_ratio(1, 6)).then(|| rng.random_range(-50..50)),
             c: (!rng.random_ratio(1, 6)).then(|| f64::from(rng.random_range(-99..99)) * 0.25),
         };
+        // A row without any value is none.
+        if fields.c.is_none() {
+            fields.a = fields.a.or(Some(row));
+        }
         values.insert((series, ms), fields);
     }
     let texts = values.iter().map(|((series, ms), fields)| {
@@ -205,7 +210,7 @@ async fn check(db: &mut Database, rng: &mut StdRng, there: &Rows, seed: u64) {
     let count = rng.random_range(1..5);
     let calls: Vec<_> = CALLS.sample(rng, count).collect();
     let listed = keys.iter().map(|key| match *key {
-        "b" => format!("time_bucket('{width} seconds', time)::BIGINT / 1000000 AS b"),
+        "b" => format!("time_bucket(INTERVAL '{width} seconds', time, TIMESTAMP '1970-01-01')::BIGINT / 1000000 AS b"),
         key => key.to_owned(),
     });
     let listed: Vec<String> = listed
@@ -214,18 +219,18 @@ async fn check(db: &mut Database, rng: &mut StdRng, there: &Rows, seed: u64) {
     let mut sql = format!("SELECT {} FROM m", listed.join(", "));
     if !conditions.is_empty() {
         let texts: Vec<&str> = conditions.iter().map(|(text, _)| text.as_str()).collect();
-        sql += &format!(" WHERE {}", texts.join(" AND "));
+        let _ = write!(sql, " WHERE {}", texts.join(" AND "));
     }
     if !keys.is_empty() {
         let by = keys.iter().map(|key| match *key {
-            "b" => format!("time_bucket('{width} seconds', time)"),
+            "b" => format!("time_bucket(INTERVAL '{width} seconds', time, TIMESTAMP '1970-01-01')"),
             key => key.to_owned(),
         });
         let by: Vec<String> = by.collect();
-        sql += &format!(" GROUP BY {}", by.join(", "));
+        let _ = write!(sql, " GROUP BY {}", by.join(", "));
         if rng.random_bool(0.5) {
             let way = one(rng, &["", " DESC"]);
-            sql += &format!(" ORDER BY {}{way}", by.join(", "));
+            let _ = write!(sql, " ORDER BY {}{way}", by.join(", "));
         }
     }
     let mut groups: BTreeMap<Vec<String>, Group> = BTreeMap::new();
