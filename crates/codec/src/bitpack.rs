@@ -157,9 +157,39 @@ pub(crate) fn unpack<U: Lane>(
     Ok(())
 }
 
+/// Unpacks values of at most eight bits by eights, which take as many bytes as they have bits each;
+/// gives what is left.
+fn unpack_eights<'a, U: Lane>(
+    packed: &'a [u8],
+    reference: U,
+    bits: usize,
+    values: &'a mut [U],
+) -> (&'a [u8], &'a mut [U]) {
+    let mask = (1 << bits) - 1;
+    // Eight bytes are read at the first byte of each.
+    let readable = packed.len().saturating_sub(7).div_ceil(bits);
+    let eights = readable.min(values.len() / 8);
+    let (whole, rest) = values.split_at_mut(eights * 8);
+    let (whole, _) = whole.as_chunks_mut::<8>();
+    for (at, eight) in whole.iter_mut().enumerate() {
+        let Some(bytes) = packed[at * bits..].first_chunk::<8>() else {
+            break;
+        };
+        let word = u64::from_le_bytes(*bytes);
+        for (at, value) in eight.iter_mut().enumerate() {
+            *value = U::narrow(word >> (at * bits) & mask).plus(reference);
+        }
+    }
+    (&packed[eights * bits..], rest)
+}
+
 fn unpack_rows<U: Lane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
     let bits = usize::from(width);
     let mask = u64::MAX >> (64 - width);
+    let (packed, values) = match bits {
+        1..=8 => unpack_eights(packed, reference, bits, values),
+        _ => (packed, values),
+    };
     // As long as eight (sixteen, for very wide values) bytes can be read at a value's first byte,
     // no care is needed; the last few are read from a copy that is followed by zeros.
     let whole = if bits <= 57 {
