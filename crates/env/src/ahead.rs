@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 const ORDERLY_MIN: u64 = 64 << 10;
 /// Bytes that may be left out between two reads that are in order.
 const GAP_MAX: u64 = 1 << 20;
+/// Reads elsewhere after which a thread is taken to have ended what it read in order: between two parts it
+/// looks up where the next one stands.
+const STRAYS_MAX: u32 = 8;
 /// Threads of a file that are told apart; what two that are not read looks like reads here and there.
 const THREADS: usize = 8;
 
@@ -26,10 +29,12 @@ pub(crate) struct ReadAhead {
 /// How a thread reads.
 #[derive(Debug, Default)]
 struct Reader {
-    /// Where its last read ended.
+    /// Where what it reads in order has come to.
     end: AtomicU64,
     /// Bytes that it read in order.
     orderly: AtomicU64,
+    /// Reads elsewhere since then.
+    strays: AtomicU32,
 }
 
 impl ReadAhead {
@@ -52,19 +57,22 @@ impl ReadAhead {
 }
 
 impl Reader {
-    /// Follows a read; whether it is one of many in order.
+    /// Follows a read; whether the thread reads in order.
     fn follow(&self, offset: u64, len: u64) -> bool {
         let last = self.end.load(Ordering::Relaxed);
+        let before = self.orderly.load(Ordering::Relaxed);
         let is_next = (last..=last.saturating_add(GAP_MAX)).contains(&offset);
-        let before = if is_next {
-            self.orderly.load(Ordering::Relaxed)
-        } else {
-            0
-        };
-        let orderly = before.saturating_add(len);
+        if !is_next && before >= ORDERLY_MIN {
+            let strays = self.strays.fetch_add(1, Ordering::Relaxed) + 1;
+            if strays <= STRAYS_MAX {
+                return true;
+            }
+        }
+        let orderly = len.saturating_add(if is_next { before } else { 0 });
         self.end
             .store(offset.saturating_add(len), Ordering::Relaxed);
         self.orderly.store(orderly, Ordering::Relaxed);
+        self.strays.store(0, Ordering::Relaxed);
         is_next && orderly >= ORDERLY_MIN
     }
 }
@@ -125,8 +133,14 @@ mod tests {
             assert!(reader.follow(at, 10_000) || !is_late);
             at += 10_000 + at % 3000;
         }
-        assert!(!reader.follow(0, 8192));
-        assert!(!reader.follow(8192, 8192));
-        assert!(!reader.follow(4096, 1 << 20), "it goes back");
+        // It looks something up, and goes on.
+        assert!(reader.follow(0, 8192));
+        assert!(reader.follow(20 << 20, 8192));
+        assert!(reader.follow(at + 100, 8192));
+        for stray in 0..u64::from(STRAYS_MAX) {
+            assert!(reader.follow(stray * 4096, 8192));
+        }
+        assert!(!reader.follow(4096, 8192), "it goes back");
+        assert!(!reader.follow(12 << 10, 8192));
     }
 }
