@@ -60,12 +60,18 @@ impl Chunk {
         for part in newer.parts().iter() {
             part::push(&mut parts, part.clone(), part::SMALL_TEXT_BYTES);
         }
-        Self::new(
-            self.table,
-            self.late,
-            self.sequence_max.max(newer.sequence_max),
-            parts,
-        )
+        Self {
+            table: self.table,
+            late: self.late,
+            sequence_max: self.sequence_max.max(newer.sequence_max),
+            rows: self.rows + newer.rows,
+            text_bytes: self.text_bytes + newer.text_bytes,
+            range: self.range.union(newer.range),
+            columns: part::columns_of(&parts),
+            parts: Mutex::new(Some(parts.into())),
+            sorted: OnceLock::new(),
+            shared: SharedRows::default(),
+        }
     }
 
     /// The table.

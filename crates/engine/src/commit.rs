@@ -11,7 +11,7 @@ use arrow_buffer::ScalarBuffer;
 use marigram_model::{ColumnId, TableId, TagKey, TimeRange};
 use marigram_series_index::Pin;
 use marigram_wal::DeleteEntry;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::Arc;
 
 /// A tag set for which the shard had no series when it was asked.
@@ -113,16 +113,28 @@ impl Queue {
                 self.decided.wait(&mut waiting);
                 continue;
             }
-            waiting.leading = true;
-            let group = Group {
-                queue: self,
-                tickets: std::mem::take(&mut waiting.tickets),
-            };
-            drop(waiting);
-            lead(&group.tickets);
-            drop(group);
+            self.lead(waiting, &lead);
             waiting = self.waiting.lock();
         }
+    }
+
+    /// Leads a group with `lead` if the ticket waits for somebody who does. Whoever has tickets in
+    /// several queues does this with all of them before it waits for any.
+    pub fn lead_if_free(&self, ticket: &Ticket, lead: impl Fn(&[Arc<Ticket>])) {
+        let waiting = self.waiting.lock();
+        if !waiting.leading && ticket.outcome.lock().is_none() {
+            self.lead(waiting, &lead);
+        }
+    }
+
+    fn lead(&self, mut waiting: MutexGuard<'_, Waiting>, lead: &impl Fn(&[Arc<Ticket>])) {
+        waiting.leading = true;
+        let group = Group {
+            queue: self,
+            tickets: std::mem::take(&mut waiting.tickets),
+        };
+        drop(waiting);
+        lead(&group.tickets);
     }
 }
 

@@ -13,6 +13,7 @@ use crate::shard::{Frozen, Shard};
 use marigram_manifest::{Edit, SegmentMeta, Tombstone};
 use marigram_model::{SeriesIdentity, TableId, TableSchema};
 use marigram_series_index::{LogPosition, SeriesLog};
+use parking_lot::MutexGuard;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -28,7 +29,19 @@ impl Shard {
     /// Flushes the oldest frozen memtable; says whether there was one. After a failure writes are
     /// refused until a flush of the shard succeeds.
     pub fn flush_oldest(&self, live: &LiveTables) -> Result<bool> {
-        let _one_at_a_time = self.flushing.lock();
+        self.flush_next(&self.flushing.lock(), live)
+    }
+
+    /// [`flush_oldest`](Self::flush_oldest), unless somebody else flushes the shard just now, who
+    /// looks for more afterwards.
+    pub fn try_flush_oldest(&self, live: &LiveTables) -> Result<bool> {
+        match self.flushing.try_lock() {
+            Some(alone) => self.flush_next(&alone, live),
+            None => Ok(false),
+        }
+    }
+
+    fn flush_next(&self, _alone: &MutexGuard<'_, ()>, live: &LiveTables) -> Result<bool> {
         let Some(frozen) = self.state.read().frozen.front().cloned() else {
             self.context.health.flush_succeeded(self.number);
             return Ok(false);

@@ -154,6 +154,11 @@ impl Shard {
         self.queue.drive(ticket, |group| self.lead(group))
     }
 
+    /// Commits a group that holds a change, if nobody does so just now.
+    pub fn lead_if_free(&self, ticket: &Ticket) {
+        self.queue.lead_if_free(ticket, |group| self.lead(group));
+    }
+
     /// The log, under its lock.
     pub fn log(&self) -> MutexGuard<'_, Log> {
         self.log

@@ -68,22 +68,104 @@ impl Order {
             }
             return order;
         }
-        for_each_series(parts, rows, |series, items| {
-            order.push_series(series, items);
-        });
+        match Span::of(parts).filter(|span| span.len() <= SPARSE * rows.max(PART_ROWS)) {
+            Some(span) => order.distribute(parts, rows, span),
+            None => order.sort_sparse(parts, rows),
+        }
         for row in order.older.chunk_by_mut(|a, b| a.0 == b.0) {
             row.reverse();
         }
         order
     }
 
-    /// Adds all rows of the next series, which are in the order of arrival.
-    fn push_series(&mut self, series: u32, items: &mut [Item]) {
-        if !items.windows(2).all(|pair| pair[0].time < pair[1].time) {
-            items.sort_unstable_by_key(|item| (item.time, item.place));
+    /// Adds all rows, which are of series that lie close together: a counting sort, whose outcome
+    /// stands as it is but for series whose times do not rise.
+    fn distribute(&mut self, parts: &[Part], rows: usize, span: Span) {
+        let mut starts = vec![0_u32; span.len() + 1];
+        for part in parts {
+            for series in &*part.series {
+                starts[(series - span.min) as usize + 1] += 1;
+            }
         }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        self.times.resize(rows, 0);
+        self.places.resize(rows, 0);
+        for (at, part) in parts.iter().enumerate() {
+            let mut place = (at as u32) << 16;
+            for (series, time) in part.series.iter().zip(part.times.iter()) {
+                let next = &mut starts[(series - span.min) as usize];
+                self.times[*next as usize] = *time;
+                self.places[*next as usize] = place;
+                *next += 1;
+                place = place.wrapping_add(1);
+            }
+        }
+        // Each start has moved to its series' end.
+        let (mut start, mut kept) = (0, 0);
+        for (series, end) in (span.min..).zip(&starts[..span.len()]) {
+            let rows = start..*end as usize;
+            start = rows.end;
+            if !rows.is_empty() {
+                kept = self.settle(series, rows, kept);
+            }
+        }
+        self.times.truncate(kept);
+        self.places.truncate(kept);
+    }
+
+    /// Brings the distributed rows of a series into order, which then begin with row `to` of the
+    /// order; gives the row after them.
+    fn settle(&mut self, series: u32, rows: Range<usize>, to: usize) -> usize {
+        let rises = (self.times[rows.clone()].windows(2)).all(|pair| pair[0] < pair[1]);
+        let end = if rises {
+            if to < rows.start {
+                self.times.copy_within(rows.clone(), to);
+                self.places.copy_within(rows.clone(), to);
+            }
+            to + rows.len()
+        } else {
+            self.settle_sorted(rows, to)
+        };
+        self.runs.push(SeriesRun {
+            series: SeriesId(series),
+            rows: (end - to) as u32,
+        });
+        end
+    }
+
+    /// [`settle`](Self::settle) for rows whose times do not rise.
+    fn settle_sorted(&mut self, rows: Range<usize>, to: usize) -> usize {
+        let times = self.times[rows.clone()].iter();
+        let items = times.zip(&self.places[rows]);
+        let mut items: Vec<Item> = items
+            .map(|(time, place)| Item {
+                time: *time,
+                place: *place,
+            })
+            .collect();
+        items.sort_unstable_by_key(|item| (item.time, item.place));
+        let mut end = to;
         for item in items {
-            self.push(series, *item);
+            if end > to && self.times[end - 1] == item.time {
+                let older = std::mem::replace(&mut self.places[end - 1], item.place);
+                self.older.push((end as u32 - 1, older));
+                continue;
+            }
+            (self.times[end], self.places[end]) = (item.time, item.place);
+            end += 1;
+        }
+        end
+    }
+
+    /// Adds all rows, few and of series that lie far apart: a comparison sort.
+    fn sort_sparse(&mut self, parts: &[Part], rows: usize) {
+        let mut items = Vec::with_capacity(rows);
+        items.extend(walk(parts).map(|(place, series, time)| (series, Item { time, place })));
+        items.sort_unstable_by_key(|(series, item)| (*series, item.time, item.place));
+        for (series, item) in items {
+            self.push(series, item);
         }
     }
 
@@ -300,6 +382,27 @@ fn row_of(place: u32) -> usize {
     place as usize & (PART_ROWS - 1)
 }
 
+/// The ids among which all series of some rows are.
+#[derive(Clone, Copy)]
+struct Span {
+    min: u32,
+    max: u32,
+}
+
+impl Span {
+    /// `None` where there are no rows.
+    fn of(parts: &[Part]) -> Option<Self> {
+        let all = parts.iter().flat_map(|part| part.series.iter().copied());
+        let (min, max) = all.fold((u32::MAX, 0), |(min, max), s| (min.min(s), max.max(s)));
+        (min <= max).then_some(Self { min, max })
+    }
+
+    /// How many ids they are.
+    fn len(self) -> usize {
+        (self.max - self.min) as usize + 1
+    }
+}
+
 /// Every row in the order of arrival as (place, series, time).
 fn walk(parts: &[Part]) -> impl Iterator<Item = (u32, u32, i64)> {
     parts.iter().enumerate().flat_map(|(at, part)| {
@@ -320,58 +423,4 @@ fn is_sorted(parts: &[Part]) -> bool {
         }
     }
     true
-}
-
-/// Calls `each` with every series, ascending, and its rows in the order of arrival.
-fn for_each_series(parts: &[Part], rows: usize, mut each: impl FnMut(u32, &mut [Item])) {
-    let all = parts.iter().flat_map(|part| part.series.iter().copied());
-    let (min, max) = all.fold((u32::MAX, 0), |(min, max), s| (min.min(s), max.max(s)));
-    if rows == 0 {
-        return;
-    }
-    let span = (max - min) as usize + 1;
-    if span > SPARSE * rows.max(PART_ROWS) {
-        return for_each_sparse_series(parts, rows, each);
-    }
-    let mut starts = vec![0_u32; span + 1];
-    for part in parts {
-        for series in &*part.series {
-            starts[(series - min) as usize + 1] += 1;
-        }
-    }
-    for at in 1..starts.len() {
-        starts[at] += starts[at - 1];
-    }
-    let mut items = vec![Item { time: 0, place: 0 }; rows];
-    for (at, part) in parts.iter().enumerate() {
-        let mut place = (at as u32) << 16;
-        for (series, time) in part.series.iter().zip(part.times.iter()) {
-            let next = &mut starts[(series - min) as usize];
-            items[*next as usize] = Item { time: *time, place };
-            *next += 1;
-            place = place.wrapping_add(1);
-        }
-    }
-    // Each start has moved to its series' end.
-    let mut start = 0;
-    for (at, end) in starts[..span].iter().enumerate() {
-        let end = *end as usize;
-        if end > start {
-            each(min + at as u32, &mut items[start..end]);
-            start = end;
-        }
-    }
-}
-
-/// The same for few rows of series that lie far apart: a comparison sort.
-fn for_each_sparse_series(parts: &[Part], rows: usize, mut each: impl FnMut(u32, &mut [Item])) {
-    let mut keys = Vec::with_capacity(rows);
-    keys.extend(walk(parts).map(|(place, series, time)| (series, Item { time, place })));
-    keys.sort_unstable_by_key(|(series, item)| (*series, item.place));
-    let mut items = Vec::new();
-    for run in keys.chunk_by(|a, b| a.0 == b.0) {
-        items.clear();
-        items.extend(run.iter().map(|(_, item)| *item));
-        each(run[0].0, &mut items);
-    }
 }

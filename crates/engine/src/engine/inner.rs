@@ -20,7 +20,7 @@ use marigram_series_index::SeriesIndex;
 use parking_lot::{Mutex, RwLock};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// An open data directory, without its threads.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub(super) struct Inner {
     pub synced_ns: AtomicU64,
     /// What compaction in the background may read and write.
     pub budget: Option<Mutex<Budget>>,
+    /// Batches taken: whose turn it is among shards.
+    pub turn: AtomicUsize,
     closed: AtomicBool,
     lock: Mutex<Option<Box<dyn Lock>>>,
     recovery_ms: u64,
@@ -99,6 +101,7 @@ impl Inner {
             bell,
             synced_ns: AtomicU64::new(now_ns),
             budget: rate.map(|rate| Mutex::new(Budget::new(rate))),
+            turn: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             lock: Mutex::new(Some(lock)),
             recovery_ms: now_ns.saturating_sub(started_ns) / 1_000_000,

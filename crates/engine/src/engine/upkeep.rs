@@ -131,14 +131,16 @@ impl Inner {
 
     /// Flushes what is frozen and what is old; says whether there was anything.
     fn flush_due(&self, shard: &Shard) -> Result<bool> {
-        if self.is_old(shard) {
-            shard.freeze()?;
-        }
+        self.freeze_old(shard)?;
         if shard.state.read().frozen.is_empty() {
             return Ok(false);
         }
         self.flush_frozen(shard)?;
         Ok(true)
+    }
+
+    fn freeze_old(&self, shard: &Shard) -> Result<bool> {
+        Ok(self.is_old(shard) && shard.freeze()?)
     }
 
     fn is_old(&self, shard: &Shard) -> bool {
@@ -157,6 +159,30 @@ impl Inner {
             self.bell.tell_room();
         }
         Ok(())
+    }
+
+    /// Flushes a memtable of the shard for which most waits, of those that nobody else flushes and
+    /// that can be flushed; says whether there was one.
+    fn flush_largest(&self) -> bool {
+        let frozen_bytes = |shard: &Shard| -> Option<usize> {
+            let frozen = &shard.state.read().frozen;
+            let bytes = frozen.iter().map(|frozen| frozen.memtable.bytes);
+            (!frozen.is_empty()).then(|| bytes.sum())
+        };
+        let waiting = self.shards.iter();
+        let mut waiting: Vec<_> = waiting
+            .filter_map(|shard| Some((frozen_bytes(shard)?, shard)))
+            .collect();
+        waiting.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        // The catalog is read after the freeze: it knows every table that the rows are of.
+        let live = self.schemas.all();
+        let flushed = waiting
+            .iter()
+            .any(|(_, shard)| told("flush", shard.try_flush_oldest(&live)));
+        if flushed {
+            self.bell.tell_room();
+        }
+        flushed
     }
 
     fn sync_if_due(&self) -> Result<bool> {
@@ -233,7 +259,10 @@ fn flush_round(inner: &Inner) -> bool {
     }
     let mut did = told("sync", inner.sync_if_due());
     for shard in &inner.shards {
-        did |= told("flush", inner.flush_due(shard));
+        did |= told("freeze", inner.freeze_old(shard));
+    }
+    while inner.flush_largest() {
+        did = true;
     }
     did
 }

@@ -10,6 +10,7 @@ use crate::route::{estimate_bytes, route};
 use crate::stats::add;
 use marigram_model::{Limits, TableId, TableSchema, WriteBatch};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// How a batch is to be taken.
 #[derive(Clone, Copy, Debug)]
@@ -140,18 +141,22 @@ fn grow(inner: &Inner, database: &str, table: &str, growth: &Growth) -> Result<A
 
 type Committed = (usize, usize, usize, Result<()>);
 
-/// Queues writes on all their shards, then drives each: (shard, rows, bytes, outcome).
-fn commit(inner: &Inner, writes: Vec<(usize, PendingWrite)>) -> Vec<Committed> {
+/// Queues writes on all their shards, then drives each: (shard, rows, bytes, outcome). Writers begin
+/// with different shards, and wait for one only where somebody leads all that they wait for: so the
+/// logs of several shards are synced side by side.
+fn commit(inner: &Inner, mut writes: Vec<(usize, PendingWrite)>) -> Vec<Committed> {
+    let turn = inner.turn.fetch_add(1, Ordering::Relaxed);
+    let first = turn % writes.len().max(1);
+    writes.rotate_left(first);
     let submit = |(number, write): (usize, PendingWrite)| {
         let (rows, bytes) = (write.times.len(), write.bytes);
-        (
-            number,
-            rows,
-            bytes,
-            inner.shards[number].submit(Change::Write(write)),
-        )
+        let shard = &inner.shards[number];
+        (number, rows, bytes, shard.submit(Change::Write(write)))
     };
     let tickets: Vec<_> = writes.into_iter().map(submit).collect();
+    for (number, _, _, ticket) in &tickets {
+        inner.shards[*number].lead_if_free(ticket);
+    }
     tickets
         .into_iter()
         .map(|(number, rows, bytes, ticket)| {
