@@ -26,6 +26,9 @@ pub(crate) trait Lane: FoR + std::fmt::Debug + Send + Sync + 'static {
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
+    /// The least and the greatest as signed numbers of this width; of none, the greatest before the
+    /// least.
+    fn extremes(values: &[Self]) -> (i64, i64);
     /// The words that `bytes` are, in `words`, of which there are as many.
     fn read_le<'a>(bytes: &[u8], words: &'a mut [MaybeUninit<Self>]) -> &'a [Self];
     fn write_le(words: &[Self], out: &mut Vec<u8>);
@@ -59,6 +62,16 @@ macro_rules! lane {
             #[inline]
             fn times(self, other: Self) -> Self {
                 self.wrapping_mul(other)
+            }
+            #[inline]
+            fn extremes(values: &[Self]) -> (i64, i64) {
+                // In the width itself, of which a vector holds most.
+                let (mut min, mut max) = (<$signed>::MAX, <$signed>::MIN);
+                for value in values {
+                    min = min.min(*value as $signed);
+                    max = max.max(*value as $signed);
+                }
+                (min as i64, max as i64)
             }
             #[inline]
             fn read_le<'a>(bytes: &[u8], words: &'a mut [MaybeUninit<Self>]) -> &'a [Self] {
@@ -240,12 +253,9 @@ pub(crate) fn list_bytes(values: &[u64]) -> usize {
 }
 
 /// Smallest value in signed order, and the bits of the largest distance from it.
+#[inline]
 pub(crate) fn span<U: Lane>(values: &[U]) -> (i64, u8) {
-    let (mut min, mut max) = (i64::MAX, i64::MIN);
-    for value in values {
-        min = min.min(value.signed());
-        max = max.max(value.signed());
-    }
+    let (min, max) = U::extremes(values);
     if min > max {
         return (0, 0);
     }

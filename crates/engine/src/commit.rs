@@ -154,3 +154,40 @@ impl Drop for Group<'_> {
         self.queue.decided.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Change, Queue, Ticket};
+    use marigram_model::TableId;
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    fn decide_all(group: &[Arc<Ticket>]) {
+        group.iter().for_each(|ticket| ticket.decide(Ok(())));
+    }
+
+    #[test]
+    fn whoever_finds_a_leader_at_one_queue_leads_at_another() {
+        let (busy, free) = (Queue::default(), Queue::default());
+        let change = || Change::DropTable(TableId(1));
+        let others = busy.submit(change());
+        let led = Cell::new(0);
+        let count = |group: &[Arc<Ticket>]| {
+            led.set(led.get() + group.len());
+            decide_all(group);
+        };
+        busy.drive(&others, |group| {
+            let (behind, beside) = (busy.submit(change()), free.submit(change()));
+            busy.lead_if_free(&behind, count);
+            assert_eq!(led.get(), 0, "somebody leads there");
+            free.lead_if_free(&beside, count);
+            assert_eq!(led.get(), 1);
+            // Decided already: there is nothing to lead.
+            free.lead_if_free(&beside, count);
+            free.drive(&beside, count).unwrap();
+            assert_eq!(led.get(), 1);
+            decide_all(group);
+        })
+        .unwrap();
+    }
+}

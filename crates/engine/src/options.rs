@@ -52,7 +52,7 @@ pub struct EngineOptions {
     pub durability: Durability,
     /// The ceiling over everything the engine and its queries hold, bytes.
     pub memory_limit_bytes: usize,
-    /// A shard's memtable is flushed at this size, bytes; at a quarter of it where it has 256 rows of
+    /// A shard's memtable is flushed at this size, bytes; at a quarter of it where it has 512 rows of
     /// each series by then.
     pub flush_bytes_max: usize,
     /// A memtable is flushed at this age (`None`: never by age).

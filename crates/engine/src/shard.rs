@@ -51,7 +51,7 @@ pub(crate) const PRESSED_PART: usize = 8;
 /// Rows that each series of a shard has on average in a memtable that need not become larger: it is
 /// flushed at [`EARLY_PART`] of its full size. More rows of each would make hardly better pages, and
 /// what waits in memory is work left to do when the last row has come.
-const EARLY_RUN_ROWS: usize = 256;
+const EARLY_RUN_ROWS: usize = 512;
 const EARLY_PART: usize = 4;
 
 impl Context {

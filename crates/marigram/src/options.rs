@@ -110,7 +110,7 @@ pub struct OpenOptions {
     pub memory_limit: Option<ByteSize>,
     /// A shard's memtable is written to a segment at this size. Default: an eighth of the memory
     /// limit shared among the shards, between 4 MiB and 64 MiB. At a quarter of it where the series of
-    /// the shard have 256 rows in it on average.
+    /// the shard have 512 rows in it on average.
     pub flush_size: Option<ByteSize>,
     /// A memtable older than this is written to a segment. Default 10 min; 0 means never by age.
     pub flush_age: Option<Span>,

@@ -106,23 +106,32 @@ impl PageStats {
         match FieldType::of(values.data_type()) {
             Some(FieldType::Bool) => self.add_bool(values.as_boolean()),
             Some(FieldType::I32) => {
-                let (min, max, sum) = integers(values.as_primitive::<Int32Type>(), first);
+                let (min, max, sum) = integers(values.as_primitive::<Int32Type>(), first, |run| {
+                    // Fewer than 2^32 values.
+                    run.iter()
+                        .map(|value| i64::from(*value))
+                        .sum::<i64>()
+                        .into()
+                });
                 self.set(FieldValue::I32(min), FieldValue::I32(max));
                 self.sum = i64::try_from(sum).ok().map(FieldValue::I64);
             }
             Some(FieldType::I64) => {
-                let (min, max, sum) = integers(values.as_primitive::<Int64Type>(), first);
+                let (min, max, sum) = integers(values.as_primitive::<Int64Type>(), first, sum_i64);
                 self.set(FieldValue::I64(min), FieldValue::I64(max));
                 self.sum = i64::try_from(sum).ok().map(FieldValue::I64);
             }
             Some(FieldType::U64) => {
-                let (min, max, sum) = integers(values.as_primitive::<UInt64Type>(), first);
+                let (min, max, sum) = integers(values.as_primitive::<UInt64Type>(), first, sum_u64);
                 self.set(FieldValue::U64(min), FieldValue::U64(max));
                 self.sum = u64::try_from(sum).ok().map(FieldValue::U64);
             }
             Some(FieldType::Timestamp) => {
-                let (min, max, _) =
-                    integers(values.as_primitive::<TimestampNanosecondType>(), first);
+                let (min, max, _) = integers(
+                    values.as_primitive::<TimestampNanosecondType>(),
+                    first,
+                    |_| 0,
+                );
                 self.set(FieldValue::Timestamp(min), FieldValue::Timestamp(max));
             }
             Some(FieldType::F32) => {
@@ -268,10 +277,14 @@ fn stretches<T: ArrowPrimitiveType>(
 }
 
 /// Least, greatest and sum of values of which at least one, that of row `first`, is not null.
-fn integers<T>(values: &PrimitiveArray<T>, first: usize) -> (T::Native, T::Native, i128)
+fn integers<T>(
+    values: &PrimitiveArray<T>,
+    first: usize,
+    add: impl Fn(&[T::Native]) -> i128,
+) -> (T::Native, T::Native, i128)
 where
     T: ArrowPrimitiveType,
-    T::Native: Ord + Copy + Into<i128>,
+    T::Native: Ord + Copy,
 {
     let first = values.value(first);
     let (mut min, mut max, mut sum) = (first, first, 0i128);
@@ -279,9 +292,29 @@ where
         (min, max) = run.iter().fold((min, max), |(min, max), value| {
             (min.min(*value), max.max(*value))
         });
-        sum += run.iter().map(|value| (*value).into()).sum::<i128>();
+        sum += add(run);
     });
     (min, max, sum)
+}
+
+/// The sum of a page's values by halves of 32 bits: two sums that cannot overflow.
+fn sum_i64(values: &[i64]) -> i128 {
+    let (mut low, mut high) = (0u64, 0i64);
+    for value in values {
+        low += *value as u64 & u64::from(u32::MAX);
+        high += value >> 32;
+    }
+    (i128::from(high) << 32) + i128::from(low)
+}
+
+/// [`sum_i64`] of unsigned values.
+fn sum_u64(values: &[u64]) -> i128 {
+    let (mut low, mut high) = (0u64, 0u64);
+    for value in values {
+        low += value & u64::from(u32::MAX);
+        high += value >> 32;
+    }
+    (i128::from(high) << 32) + i128::from(low)
 }
 
 /// Least and greatest by the order of integer keys, and the sum in row order, of floats of which at

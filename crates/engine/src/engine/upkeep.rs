@@ -253,7 +253,7 @@ fn background_round(inner: &Inner, role: Role) -> bool {
 }
 
 /// The part of a round that writers wait for.
-fn flush_round(inner: &Inner) -> bool {
+pub(super) fn flush_round(inner: &Inner) -> bool {
     if inner.bell.take_pressed() {
         told("making room in memory", inner.relieve().map(|()| false));
     }

@@ -12,7 +12,8 @@ pub(super) struct Piece {
     pub rows: Range<usize>,
 }
 
-/// The rows of an order by start of their partition, each partition's in storage order.
+/// The rows of an order by start of their partition, each partition's in storage order. All their
+/// times are in `range`.
 pub(super) fn cut(order: &Order, range: TimeRange, width_ns: i64) -> BTreeMap<i64, Vec<Piece>> {
     let mut pieces: BTreeMap<i64, Vec<Piece>> = BTreeMap::new();
     let first = partition_start(range.min, width_ns);

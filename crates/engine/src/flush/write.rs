@@ -162,12 +162,19 @@ fn sort(
             }
         }
     }
+    if parts.is_empty() {
+        return None;
+    }
     // Neighbours have more than a few thousand rows or a few megabytes of text together, so that
     // there are terabytes in memory before this does not help.
     while parts.len() > PARTS_MAX {
         parts = part::halve(&parts);
     }
-    let range = parts.iter().map(Part::range).reduce(TimeRange::union)?;
+    // Narrower where rows were deleted, which `cut` need not know.
+    let range = chunks
+        .iter()
+        .map(|chunk| chunk.range())
+        .reduce(TimeRange::union)?;
     let order = Order::of(&parts);
     let pieces = cut(&order, range, width_ns);
     let columns = part::columns_of(&parts);
@@ -183,6 +190,9 @@ fn sort(
 
 /// The rows of a part that no tombstone deletes.
 fn undeleted(part: &Part, tombstones: &[&Tombstone]) -> Option<Part> {
+    if tombstones.is_empty() {
+        return Some(part.clone());
+    }
     let range = part.range();
     let touching: Vec<_> = tombstones
         .iter()

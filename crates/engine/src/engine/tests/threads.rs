@@ -1,5 +1,6 @@
 //! Many writers, and background threads.
 
+use super::super::upkeep::flush_round;
 use super::support::{GROW, World, batch, options, read};
 use crate::{Engine, EngineOptions};
 use marigram_model::FieldValueRef as V;
@@ -57,4 +58,32 @@ fn background_threads_flush_and_stop_with_the_last_handle() {
     assert_eq!(read(&engine, "t").len(), 800);
     engine.close().unwrap();
     assert_eq!(world.damage(), Vec::<String>::new());
+}
+
+#[test]
+fn a_shard_that_somebody_flushes_holds_up_no_other() {
+    let world = World::new(1);
+    let engine = world.open_db();
+    for dev in 0..20 {
+        let row = batch("t", &[(&format!("dev-{dev}"), 1, &[("f", V::I64(dev))])]);
+        engine.write("db", &row, GROW).unwrap();
+    }
+    let inner = engine.inner();
+    for shard in &inner.shards {
+        assert!(shard.freeze().unwrap());
+    }
+    let waiting = || -> Vec<usize> {
+        let shards = inner.shards.iter();
+        shards
+            .map(|shard| shard.state.read().frozen.len())
+            .collect()
+    };
+    let flushing = inner.shards[0].flushing.lock();
+    assert!(flush_round(inner));
+    assert_eq!(waiting(), [1, 0]);
+    assert!(!flush_round(inner));
+    drop(flushing);
+    assert!(flush_round(inner));
+    assert_eq!(waiting(), [0, 0]);
+    assert_eq!(read(&engine, "t").len(), 20);
 }
