@@ -8,6 +8,7 @@ use crate::bitpack::{BLOCK, Lane, bits_of, list_bytes, pack, packed_bytes};
 use crate::bitpack::{put_list, read_list, span, unpack};
 use crate::bytes::{Reader, put_signed, put_varint, signed_len};
 use crate::error::{CodecError, Result};
+use smallvec::{SmallVec, smallvec};
 
 /// Set in a block's first byte where patches follow.
 const PATCHED: u8 = 0x80;
@@ -77,38 +78,64 @@ pub(crate) fn read_block<U: Lane>(reader: &mut Reader<'_>, values: &mut [U]) -> 
     if head & PATCHED == 0 {
         return unpack(reader, reference, head, values);
     }
-    let patches = read_patches(reader, values.len())?;
+    let patches = Patches::read(reader, values.len())?;
     unpack(reader, reference, head & !PATCHED, values)?;
-    for (at, patch) in patches {
+    for (at, patch) in patches.all() {
         values[at] = U::narrow(patch);
     }
     Ok(())
 }
 
-/// Reads the patches of a block of `len` values: ascending places below `len`, and what stands there.
-fn read_patches(reader: &mut Reader<'_>, len: usize) -> Result<Vec<(usize, u64)>> {
-    let count = reader.count(len)?;
-    if count == 0 {
-        return Err(CodecError::Damaged("a patched block has no patches"));
+/// The patches of a block. Few mostly, which need no memory of their own.
+struct Patches {
+    gaps: SmallVec<[u64; 32]>,
+    patched: SmallVec<[u64; 32]>,
+}
+
+impl Patches {
+    /// Reads the patches of a block of `len` values.
+    fn read(reader: &mut Reader<'_>, len: usize) -> Result<Self> {
+        let count = reader.count(len)?;
+        if count == 0 {
+            return Err(CodecError::Damaged("a patched block has no patches"));
+        }
+        let (mut gaps, mut patched) = (smallvec![0; count], smallvec![0; count]);
+        gaps[0] = reader.varint()?;
+        read_list(reader, &mut gaps[1..])?;
+        read_list(reader, &mut patched)?;
+        each_place(&gaps, len, |_| {})?;
+        Ok(Self { gaps, patched })
     }
-    let (mut gaps, mut patched) = (vec![0; count], vec![0; count]);
-    gaps[0] = reader.varint()?;
-    read_list(reader, &mut gaps[1..])?;
-    read_list(reader, &mut patched)?;
-    let places = places(&gaps, len)?;
-    Ok(places.into_iter().zip(patched).collect())
+
+    /// Ascending places, all in the block, and what stands there.
+    fn all(&self) -> impl Iterator<Item = (usize, u64)> {
+        let mut next = 0;
+        let patches = self.gaps.iter().zip(&self.patched);
+        patches.map(move |(gap, patch)| {
+            let at = next + *gap as usize;
+            next = at + 1;
+            (at, *patch)
+        })
+    }
 }
 
 /// Places below `len` that have `gaps` before them.
 pub(crate) fn places(gaps: &[u64], len: usize) -> Result<Vec<usize>> {
+    let mut places = Vec::with_capacity(gaps.len());
+    each_place(gaps, len, |at| places.push(at))?;
+    Ok(places)
+}
+
+/// Calls `see` with every one of [`places`].
+fn each_place(gaps: &[u64], len: usize, mut see: impl FnMut(usize)) -> Result<()> {
     let mut next = 0u64;
-    let mut place = |gap: &u64| {
+    for gap in gaps {
         let at = next.checked_add(*gap).filter(|at| *at < len as u64);
         let at = at.ok_or(CodecError::Damaged("an exception lies outside its block"))?;
         next = at + 1;
-        Ok(at as usize)
-    };
-    gaps.iter().map(&mut place).collect()
+        see(at as usize);
+    }
+    Ok(())
 }
 
 /// A block of which every value but the patches is the same.
@@ -145,7 +172,7 @@ pub(crate) fn read_constant(reader: &mut Reader<'_>, len: usize) -> Result<Optio
     let value = ahead.signed()?;
     let patches = match head {
         0 => Vec::new(),
-        _ => read_patches(&mut ahead, len)?,
+        _ => Patches::read(&mut ahead, len)?.all().collect(),
     };
     *reader = ahead;
     Ok(Some(Constant { value, patches }))

@@ -14,6 +14,8 @@ pub(crate) trait Integer: Copy + PartialEq + Send + Sync + 'static {
     type Lane: Lane;
     fn lane(self) -> Self::Lane;
     fn value(lane: Self::Lane) -> Self;
+    /// Values, seen as lanes.
+    fn lanes(values: &mut [Self]) -> &mut [Self::Lane];
 }
 
 macro_rules! integer {
@@ -27,6 +29,10 @@ macro_rules! integer {
             #[inline]
             fn value(lane: $lane) -> Self {
                 lane as Self
+            }
+            #[inline]
+            fn lanes(values: &mut [Self]) -> &mut [$lane] {
+                bytemuck::cast_slice_mut(values)
             }
         }
     };
@@ -190,19 +196,13 @@ pub(crate) fn read_for<T: Integer>(reader: &mut Reader<'_>, count: usize) -> Res
     let scale = Scale::read(reader)?;
     let base = T::Lane::narrow(scale.base);
     let factor = T::Lane::narrow(scale.factor);
-    let mut values = Vec::with_capacity(count);
-    let mut scaled = [T::Lane::ZERO; BLOCK];
-    for len in block_lens(count) {
-        let scaled = &mut scaled[..len];
-        read_block(reader, scaled)?;
-        if scale.factor == 1 {
-            values.extend(scaled.iter().map(|slot| T::value(*slot)));
-        } else {
-            values.extend(
-                scaled
-                    .iter()
-                    .map(|slot| T::value(base.plus(slot.times(factor)))),
-            );
+    let mut values = vec![T::value(T::Lane::ZERO); count];
+    for block in T::lanes(&mut values).chunks_mut(BLOCK) {
+        read_block(reader, block)?;
+        if scale.factor != 1 {
+            for slot in block {
+                *slot = base.plus(slot.times(factor));
+            }
         }
     }
     Ok(values)

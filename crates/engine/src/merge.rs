@@ -156,6 +156,7 @@ impl Merge {
         let others_ns = self.scope.spent_ns() - before_ns;
         let own_ns = took_ns.saturating_sub(others_ns);
         ScanMetrics::add(&self.scope.metrics.merging_ns, own_ns);
+        self.scope.tell();
         rows
     }
 

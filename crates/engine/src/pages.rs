@@ -72,7 +72,9 @@ impl OpenSegment {
         for group in groups {
             detail.row_groups += 1;
             for column in columns_of(&segment, group) {
-                let pages = segment.pages(group, column)?.unwrap_or_default();
+                let Some(pages) = segment.pages(group, column)? else {
+                    continue;
+                };
                 detail.pages += pages.len() as u64;
                 for page in pages.iter() {
                     detail.page_bytes += u64::from(page.bytes);
@@ -176,7 +178,7 @@ impl Group {
 
     fn page(&self, column: ColumnId, page: usize) -> Result<PageDetail> {
         let pages = self.segment.pages(self.number, column)?;
-        let meta = &pages.unwrap_or_default()[page];
+        let meta = &pages.map_or(&[][..], |pages| pages)[page];
         Ok(PageDetail {
             shard: self.shard,
             segment: self.id,

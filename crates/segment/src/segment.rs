@@ -219,20 +219,18 @@ impl Segment {
         &self,
         row_group: usize,
         column: ColumnId,
-    ) -> Result<Option<Arc<[PageMeta]>>, SegmentError> {
+    ) -> Result<Option<&Arc<[PageMeta]>>, SegmentError> {
         let Some((at, kind)) = self.column(row_group, column) else {
             return Ok(None);
         };
         let blocks = &self.blocks[row_group];
         if let Some(pages) = blocks.indexes[at].get() {
-            return Ok(Some(Arc::clone(pages)));
+            return Ok(Some(pages));
         }
         let rows = self.groups[row_group].rows;
         let place = blocks.places.indexes[at];
         let pages = self.block(place, |bytes| read_index(bytes, kind, rows, self.end))?;
-        Ok(Some(Arc::clone(
-            blocks.indexes[at].get_or_init(|| pages.into()),
-        )))
+        Ok(Some(blocks.indexes[at].get_or_init(|| pages.into())))
     }
 
     /// Statistics of all pages of a column together, without `first` and `last`; `None` where the row
@@ -255,8 +253,8 @@ impl Segment {
         if let Some(total) = known.get() {
             return Ok(Some(Arc::clone(total)));
         }
-        let pages = self.pages(row_group, column)?.unwrap_or_default();
-        let each = pages.iter().map(|page| (page.rows, &page.stats));
+        let pages = self.pages(row_group, column)?.into_iter();
+        let each = pages.flat_map(|pages| pages.iter().map(|page| (page.rows, &page.stats)));
         let total = known.get_or_init(|| Arc::new(PageStats::total(each)));
         Ok(Some(Arc::clone(total)))
     }
@@ -339,7 +337,7 @@ impl Segment {
         &self,
         row_group: usize,
         column: ColumnId,
-    ) -> Result<(Arc<[PageMeta]>, FieldType), SegmentError> {
+    ) -> Result<(&[PageMeta], FieldType), SegmentError> {
         let pages = self
             .pages(row_group, column)?
             .zip(self.column(row_group, column));

@@ -53,7 +53,7 @@ impl Segment {
         let mut whole = true;
         for id in ids {
             match self.pages(group, id) {
-                Ok(pages) => indexes.extend(pages.map(|pages| (id, pages))),
+                Ok(pages) => indexes.extend(pages.map(|pages| (id, Arc::clone(pages)))),
                 Err(error) => {
                     whole = false;
                     damage(error);

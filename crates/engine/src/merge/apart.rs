@@ -3,7 +3,7 @@
 //! read only what is needed is decoded.
 
 use super::MergeOptions;
-use super::block::Block;
+use super::block::{Room, bytes_of};
 use super::bounds::Extents;
 use super::cursor::cut;
 use super::page_plan::{self, GroupPlan, PagePlan, Span, selected_runs};
@@ -145,7 +145,15 @@ pub(crate) struct Apart {
     indexes: Vec<Option<Arc<[PageMeta]>>>,
     /// Kept for its memory.
     asked: Vec<RowSpan>,
+    /// For the page that is shown.
+    room: Room,
+    /// Pages shown.
+    shown: usize,
 }
+
+/// The metrics are told of so many pages at once, but of the first ones each by itself: by them it is
+/// seen which work is short.
+const TOLD_PAGES: usize = 16;
 
 impl Apart {
     /// The rows of `sources`, which must all be of one table and have no row in common.
@@ -163,6 +171,8 @@ impl Apart {
             spans: Vec::new(),
             indexes: Vec::new(),
             asked: Vec::new(),
+            room: Room::default(),
+            shown: 0,
         }
     }
 
@@ -174,6 +184,10 @@ impl Apart {
         loop {
             if let Some(page) = self.pages.pop_front() {
                 self.show(&page, reducer)?;
+                self.shown += 1;
+                if self.shown < TOLD_PAGES || self.shown.is_multiple_of(TOLD_PAGES) {
+                    self.scope.tell();
+                }
                 return Ok(true);
             }
             if let Some(group) = self.groups.pop_front() {
@@ -185,6 +199,7 @@ impl Apart {
             }
             let Some(source) = self.sources.pop() else {
                 self.current = None;
+                self.scope.tell();
                 return Ok(false);
             };
             if source.is_segment() {
@@ -214,10 +229,10 @@ impl Apart {
         self.current = Some(source);
     }
 
-    fn segment(&self) -> Option<(Arc<Segment>, &Source)> {
+    fn segment(&self) -> Option<(&Segment, &Source)> {
         let source = self.current.as_ref()?;
         match &source.data {
-            Data::Segment(segment, _) => Some((Arc::clone(segment), source)),
+            Data::Segment(segment, _) => Some((segment, source)),
             Data::Chunk(_) => None,
             #[cfg(test)]
             Data::Rows(_) => None,
@@ -229,10 +244,11 @@ impl Apart {
             return Ok(());
         };
         let number = (0, source.space());
-        let GroupPlan { pages, spans } = page_plan::plan(&segment, group, number, &self.scope)?;
+        let GroupPlan { pages, spans } = page_plan::plan(segment, group, number, &self.scope)?;
         let columns = self.scope.columns.iter();
-        let indexes = columns.map(|column| segment.pages(group, column.id));
-        self.indexes = indexes.collect::<Result<_, _>>()?;
+        let index = |id: ColumnId| Ok(segment.pages(group, id)?.cloned());
+        let indexes = columns.map(|column| index(column.id));
+        self.indexes = indexes.collect::<Result<_>>()?;
         (self.group, self.pages, self.spans) = (group, pages.into(), spans);
         Ok(())
     }
@@ -271,6 +287,21 @@ impl Apart {
     }
 
     fn show<R: Reducer>(&mut self, page: &PagePlan, reducer: &mut R) -> Result<(), R::Error> {
+        let mut asked = std::mem::take(&mut self.asked);
+        let mut room = std::mem::take(&mut self.room);
+        asked.clear();
+        self.show_page(page, &mut asked, &mut room, reducer)?;
+        (self.asked, self.room) = (asked, room);
+        Ok(())
+    }
+
+    fn show_page<R: Reducer>(
+        &self,
+        page: &PagePlan,
+        asked: &mut Vec<RowSpan>,
+        room: &mut Room,
+        reducer: &mut R,
+    ) -> Result<(), R::Error> {
         let Some((segment, source)) = self.segment() else {
             return Ok(());
         };
@@ -282,60 +313,22 @@ impl Apart {
             .collect();
         let spans = self.spans[page.spans.clone()].iter().copied();
         let uncut = tombstones.is_empty() && self.scope.range.covers(page.range);
-        let mut asked = std::mem::take(&mut self.asked);
-        asked.clear();
         let mut times = None;
         if uncut {
             asked.extend(spans.map(RowSpan::from));
         } else {
-            let all = self.times(&segment, page)?;
-            asked.extend(
-                cut(spans, &all, self.scope.range, &tombstones)
-                    .into_iter()
-                    .map(RowSpan::from),
-            );
+            let read = || page_read::times(segment, self.group, page);
+            let all = self.scope.reading(read)?;
+            self.scope.own.add_page(page.bytes);
+            let cut = cut(spans, &all, self.scope.range, &tombstones);
+            asked.extend(cut.into_iter().map(RowSpan::from));
             times = Some(all);
         }
-        if !asked.is_empty() {
-            self.show_spans(&segment, page, &asked, times, uncut, reducer)?;
-        }
-        self.asked = asked;
-        Ok(())
-    }
-
-    fn times(&self, segment: &Segment, page: &PagePlan) -> Result<ScalarBuffer<i64>> {
-        let scope = &self.scope;
-        scope.reading(|| page_read::times(segment, self.group, page, &scope.metrics))
-    }
-
-    /// Reads what a page's columns are stored as with one call, and its times, where they are needed.
-    fn read_ahead(&self, segment: &Segment, page: &PagePlan, with_times: bool) -> Result<()> {
-        let columns = self.scope.columns.iter().map(|column| column.id);
-        let times = with_times.then_some(ColumnId::TIME);
-        let columns = times.into_iter().chain(columns);
-        if columns.clone().nth(1).is_none() {
+        if asked.is_empty() {
             return Ok(());
         }
-        let read = || segment.read_ahead(self.group, page.page, columns);
-        Ok(self.scope.reading(read)?)
-    }
-
-    fn any_times(&self, segment: &Segment, page: &PagePlan) -> Result<PageTimes> {
-        let scope = &self.scope;
-        scope.reading(|| page_read::any_times(segment, self.group, page, &scope.metrics))
-    }
-
-    fn show_spans<R: Reducer>(
-        &self,
-        segment: &Segment,
-        page: &PagePlan,
-        spans: &[RowSpan],
-        mut times: Option<ScalarBuffer<i64>>,
-        uncut: bool,
-        reducer: &mut R,
-    ) -> Result<(), R::Error> {
         let rows = page.rows as usize;
-        let asked: usize = spans.iter().map(|span| span.len()).sum();
+        let count: usize = asked.iter().map(|span| span.len()).sum();
         let range = page.range.intersect(self.scope.range);
         let stats: Vec<Option<&PageStats>> = self
             .indexes
@@ -343,40 +336,62 @@ impl Apart {
             .map(|index| Some(&index.as_ref()?.get(page.page)?.stats))
             .collect();
         let need = reducer.outline(Outline {
-            spans,
+            spans: asked,
             range,
             // A page without statistics of its times may have any.
-            whole: uncut && asked == rows && page.range != TimeRange::ALL,
+            whole: uncut && count == rows && page.range != TimeRange::ALL,
             stats: &stats,
         })?;
         if need == Need::Nothing {
-            self.scope.metrics.add_answered(1 + stats.len() as u64);
+            self.scope.own.add_answered(1 + stats.len() as u64);
             return Ok(());
         }
-        self.read_ahead(segment, page, need != Need::Values && times.is_none())?;
-        let mut steps = Vec::new();
-        if times.is_none() {
-            match need {
-                Need::Nothing | Need::Values => {}
-                Need::Steps => match self.any_times(segment, page)? {
-                    PageTimes::Each(each) => times = Some(each),
-                    PageTimes::Regular(regular) => steps = regular,
-                },
-                Need::Rows => times = Some(self.times(segment, page)?),
-            }
-        }
-        let place = (page.page, page.offset);
-        let columns = page_read::columns(segment, self.group, place, rows, &self.scope)?;
-        let times = times.unwrap_or_default();
-        let block = Block::decoded(times, columns, self.scope.memory.as_ref())?;
+        let read = || self.read(segment, page, need, times);
+        let (times, columns) = self.scope.reading(read)?;
+        let (times, steps) = match times {
+            PageTimes::Each(each) => (each, Vec::new()),
+            PageTimes::Regular(steps) => (ScalarBuffer::default(), steps),
+        };
+        room.reach(bytes_of(&times, &columns), self.scope.memory.as_ref())?;
         reducer.rows(PageRows {
-            spans,
+            spans: asked,
             range,
-            times: &block.times,
+            times: &times,
             steps: &steps,
             rows,
-            columns: &block.columns,
+            columns: &columns,
         })
+    }
+
+    /// Reads the columns of a page, and its times, unless they are there or not needed: from what is
+    /// read of the file with one call, where they stand near each other.
+    fn read(
+        &self,
+        segment: &Segment,
+        page: &PagePlan,
+        need: Need,
+        times: Option<ScalarBuffer<i64>>,
+    ) -> Result<(PageTimes, Vec<Option<ArrayRef>>)> {
+        let reads_times = times.is_none() && matches!(need, Need::Steps | Need::Rows);
+        let columns = self.scope.columns.iter().map(|column| column.id);
+        let all = reads_times.then_some(ColumnId::TIME);
+        let all = all.into_iter().chain(columns);
+        if all.clone().nth(1).is_some() {
+            segment.read_ahead(self.group, page.page, all)?;
+        }
+        let times = match times {
+            None if need == Need::Steps => page_read::any_times(segment, self.group, page)?,
+            None if need == Need::Rows => {
+                PageTimes::Each(page_read::times(segment, self.group, page)?)
+            }
+            times => PageTimes::Each(times.unwrap_or_default()),
+        };
+        if reads_times {
+            self.scope.own.add_page(page.bytes);
+        }
+        let (place, rows) = ((page.page, page.offset), page.rows as usize);
+        let columns = page_read::columns(segment, self.group, place, rows, &self.scope)?;
+        Ok((times, columns))
     }
 
     fn show_memory<R: Reducer>(&self, source: &Source, reducer: &mut R) -> Result<(), R::Error> {

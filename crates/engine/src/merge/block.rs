@@ -46,22 +46,14 @@ impl Block {
         memory: Option<&Memory>,
     ) -> Result<Self> {
         let bytes = bytes_of(&times, &columns);
-        let held = match memory {
-            None => None,
-            Some(memory) => {
-                let mut held = Held::none(&memory.accountant, memory.holder);
-                if !held.wait_grow(bytes, WAIT_MAX) {
-                    return Err(memory.refuse(bytes));
-                }
-                Some(held)
-            }
-        };
+        let mut room = Room::default();
+        room.reach(bytes, memory)?;
         Ok(Self {
             times,
             columns,
             bytes,
             is_copy: false,
-            _held: held,
+            _held: room.held,
         })
     }
 
@@ -84,7 +76,30 @@ impl Block {
     }
 }
 
-fn bytes_of(times: &ScalarBuffer<i64>, columns: &[Option<ArrayRef>]) -> usize {
+/// Memory that is taken for pages, one after the other: as much as the largest of them needs.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    held: Option<Held>,
+}
+
+impl Room {
+    /// Takes what is missing of `bytes`.
+    ///
+    /// # Errors
+    /// As [`Block::decoded`].
+    pub(super) fn reach(&mut self, bytes: usize, memory: Option<&Memory>) -> Result<()> {
+        let Some(memory) = memory else { return Ok(()) };
+        let none = || Held::none(&memory.accountant, memory.holder);
+        let held = self.held.get_or_insert_with(none);
+        let missing = bytes.saturating_sub(held.bytes());
+        if missing > 0 && !held.wait_grow(missing, WAIT_MAX) {
+            return Err(memory.refuse(missing));
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn bytes_of(times: &ScalarBuffer<i64>, columns: &[Option<ArrayRef>]) -> usize {
     let columns = columns.iter().flatten().map(Array::get_buffer_memory_size);
     size_of_val(&times[..]) + columns.sum::<usize>()
 }

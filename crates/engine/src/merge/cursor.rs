@@ -141,8 +141,8 @@ impl Cursor {
     }
 
     fn load_page(&mut self, segment: &Segment, plan: &PagePlan, scope: &Scope) -> Result<()> {
-        let times =
-            scope.reading(|| page_read::times(segment, self.group, plan, &scope.metrics))?;
+        let times = scope.reading(|| page_read::times(segment, self.group, plan))?;
+        scope.own.add_page(plan.bytes);
         let spans = self.spans[plan.spans.clone()].iter().copied();
         let within = scope.range.covers(plan.range);
         let tombstones: Vec<_> = self
@@ -175,7 +175,8 @@ impl Cursor {
             Data::Segment(segment, _) => {
                 let place = (page.page, page.offset);
                 let rows = page.times.len();
-                let columns = page_read::columns(segment, self.group, place, rows, scope)?;
+                let read = || page_read::columns(segment, self.group, place, rows, scope);
+                let columns = scope.reading(read)?;
                 Block::decoded(times, columns, scope.memory.as_ref())?
             }
             Data::Chunk(_) => Block::shared(times, self.source.columns_in_memory(&scope.columns)),

@@ -55,16 +55,59 @@ impl ScanMetrics {
         (done, took_ns)
     }
 
+    /// Takes in what `own` has counted of pages since the last call; `own` begins anew.
+    pub(super) fn take_in(&self, own: &OwnCounts) {
+        let counts = [
+            (&self.pages_read, &own.pages_read),
+            (&self.bytes_read, &own.bytes_read),
+            (&self.pages_answered, &own.pages_answered),
+            (&self.reading_ns, &own.reading_ns),
+        ];
+        for (all, own) in counts {
+            match own.swap(0, Ordering::Relaxed) {
+                0 => {}
+                count => Self::add(all, count),
+            }
+        }
+    }
+
     pub(super) fn add_merged(&self, rows: u64) {
         Self::add(&self.rows_merged, rows);
+    }
+
+    pub(super) fn add_page(&self, bytes: u32) {
+        Self::add(&self.pages_read, 1);
+        Self::add(&self.bytes_read, u64::from(bytes));
+    }
+}
+
+/// What is counted for every page, by one thread alone: threads that add to the same counters page by
+/// page hold each other up.
+#[derive(Debug, Default)]
+pub(super) struct OwnCounts {
+    pages_read: AtomicU64,
+    bytes_read: AtomicU64,
+    pages_answered: AtomicU64,
+    reading_ns: AtomicU64,
+}
+
+impl OwnCounts {
+    pub(super) fn add_page(&self, bytes: u32) {
+        Self::add(&self.pages_read, 1);
+        Self::add(&self.bytes_read, u64::from(bytes));
     }
 
     pub(super) fn add_answered(&self, pages: u64) {
         Self::add(&self.pages_answered, pages);
     }
 
-    pub(super) fn add_page(&self, bytes: u32) {
-        Self::add(&self.pages_read, 1);
-        Self::add(&self.bytes_read, u64::from(bytes));
+    pub(super) fn add_reading(&self, took_ns: u64) {
+        Self::add(&self.reading_ns, took_ns);
+    }
+
+    fn add(counter: &AtomicU64, count: u64) {
+        // Nobody else adds, so that no locked instruction is needed.
+        let before = counter.load(Ordering::Relaxed);
+        counter.store(before + count, Ordering::Relaxed);
     }
 }

@@ -9,7 +9,6 @@ use marigram_model::{ColumnId, FieldValue, SeriesId, SeriesRun, TimeRange};
 use marigram_segment::{PageMeta, Segment};
 use roaring::RoaringBitmap;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Rows of one series within a page or chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,9 +78,10 @@ fn planned(
     scope: &Scope,
 ) -> Result<GroupPlan> {
     let directory = segment.directory(group)?;
-    let times = segment.pages(group, ColumnId::TIME)?.unwrap_or_default();
+    let times = segment.pages(group, ColumnId::TIME)?;
+    let times = times.map_or(&[][..], |times| times);
     let mut plan = GroupPlan::default();
-    plan.assign(&directory, &times, scope);
+    plan.assign(&directory, times, scope);
     let planned = plan.pages.len();
     plan.prune_by_values(segment, group, source, scope)?;
     let columns = scope.columns.iter().filter(|column| {
@@ -91,7 +91,7 @@ fn planned(
             .any(|own| own.id == column.id)
     });
     let width = 1 + columns.count() as u64;
-    let counted = own_pages(&directory, &times, scope);
+    let counted = own_pages(&directory, times, scope);
     let read = plan.pages.len() as u64;
     let metrics = &scope.metrics;
     ScanMetrics::add(&metrics.pages_total, counted.max(planned as u64) * width);
@@ -116,7 +116,7 @@ fn own_pages(directory: &[SeriesRun], times: &[PageMeta], scope: &Scope) -> u64 
 
 impl GroupPlan {
     /// Distributes the runs that are asked for over the pages, leaving out those of other times.
-    fn assign(&mut self, directory: &[SeriesRun], times: &Arc<[PageMeta]>, scope: &Scope) {
+    fn assign(&mut self, directory: &[SeriesRun], times: &[PageMeta], scope: &Scope) {
         let mut page = 0;
         for (run, first_row) in selected_runs(directory, scope.series.as_deref()) {
             let end_row = first_row.saturating_add(run.rows);
@@ -171,7 +171,7 @@ impl GroupPlan {
             let stats = segment.pages(group, bounds.column)?;
             let spans = &self.spans;
             self.pages.retain(|page| {
-                let excluded = match &stats {
+                let excluded = match stats {
                     // A column that the row group lacks is all null, which meets no bounds.
                     None => bounds.min.is_some() || bounds.max.is_some(),
                     Some(metas) => metas

@@ -1,6 +1,5 @@
 //! Reading pages of a row group, checked against what its index says.
 
-use super::metrics::ScanMetrics;
 use super::page_plan::PagePlan;
 use super::scope::Scope;
 use crate::error::{EngineError, Result};
@@ -12,14 +11,8 @@ use marigram_model::ColumnId;
 use marigram_segment::{PageTimes, Segment, SegmentColumn};
 
 /// The times of a page of row group `group`.
-pub(super) fn times(
-    segment: &Segment,
-    group: usize,
-    plan: &PagePlan,
-    metrics: &ScanMetrics,
-) -> Result<ScalarBuffer<i64>> {
+pub(super) fn times(segment: &Segment, group: usize, plan: &PagePlan) -> Result<ScalarBuffer<i64>> {
     let array = segment.read_page(group, ColumnId::TIME, plan.page)?;
-    metrics.add_page(plan.bytes);
     let times = array
         .as_primitive_opt::<Int64Type>()
         .map(|times| times.values().clone());
@@ -29,14 +22,8 @@ pub(super) fn times(
 }
 
 /// The times of a page of row group `group`, in whatever form is had for less.
-pub(super) fn any_times(
-    segment: &Segment,
-    group: usize,
-    plan: &PagePlan,
-    metrics: &ScanMetrics,
-) -> Result<PageTimes> {
+pub(super) fn any_times(segment: &Segment, group: usize, plan: &PagePlan) -> Result<PageTimes> {
     let times = segment.read_times(group, plan.page)?;
-    metrics.add_page(plan.bytes);
     let rows = match &times {
         PageTimes::Each(times) => times.len() as u64,
         PageTimes::Regular(times) => times.iter().map(|times| u64::from(times.len)).sum(),
@@ -71,9 +58,9 @@ pub(super) fn columns(
             return Ok(None);
         }
         let meta = segment.pages(group, column.id)?;
-        let meta = meta.as_ref().and_then(|metas| metas.get(page));
+        let meta = meta.and_then(|metas| metas.get(page));
         let array = segment.read_page(group, column.id, page)?;
-        scope.metrics.add_page(meta.map_or(0, |meta| meta.bytes));
+        scope.own.add_page(meta.map_or(0, |meta| meta.bytes));
         if array.len() != rows || *array.data_type() != column.kind.data_type() {
             return Err(EngineError::Corrupt {
                 path: segment.path().to_owned(),
@@ -89,5 +76,5 @@ pub(super) fn columns(
         }
         Ok(Some(array))
     };
-    scope.reading(|| scope.columns.iter().map(read).collect())
+    scope.columns.iter().map(read).collect()
 }

@@ -3,7 +3,7 @@
 use super::MergeOptions;
 use super::block::Memory;
 use super::bounds::{Extents, Pruning};
-use super::metrics::ScanMetrics;
+use super::metrics::{OwnCounts, ScanMetrics};
 use marigram_model::TimeRange;
 use marigram_segment::SegmentColumn;
 use roaring::RoaringBitmap;
@@ -20,6 +20,8 @@ pub(super) struct Scope {
     pub(super) pruning: Pruning,
     pub(super) memory: Option<Memory>,
     pub(super) metrics: Arc<ScanMetrics>,
+    /// What `metrics` was not told yet.
+    pub(super) own: OwnCounts,
     pub(super) territory: RangeInclusive<u32>,
     /// Time that planning and reading took for this scope, ns.
     spent_ns: AtomicU64,
@@ -40,18 +42,23 @@ impl Scope {
             memory: memory.map(|(accountant, holder)| Memory::new(accountant, holder)),
             metrics: options.metrics.unwrap_or_default(),
             territory: options.territory,
+            own: OwnCounts::default(),
             spent_ns: AtomicU64::new(0),
         }
     }
 
     /// Plans pages, on the clock.
     pub(super) fn planning<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.spending(&self.metrics.planning_ns, work)
+        let (done, took_ns) = self.spending(work);
+        ScanMetrics::add(&self.metrics.planning_ns, took_ns);
+        done
     }
 
     /// Reads and decodes a page, on the clock.
     pub(super) fn reading<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.spending(&self.metrics.reading_ns, work)
+        let (done, took_ns) = self.spending(work);
+        self.own.add_reading(took_ns);
+        done
     }
 
     /// Time that planning and reading took so far, ns.
@@ -59,10 +66,20 @@ impl Scope {
         self.spent_ns.load(Ordering::Relaxed)
     }
 
-    fn spending<T>(&self, stage: &AtomicU64, work: impl FnOnce() -> T) -> T {
+    fn spending<T>(&self, work: impl FnOnce() -> T) -> (T, u64) {
         let (done, took_ns) = ScanMetrics::timed(work);
-        ScanMetrics::add(stage, took_ns);
         ScanMetrics::add(&self.spent_ns, took_ns);
-        done
+        (done, took_ns)
+    }
+
+    /// Tells the metrics what was counted of pages.
+    pub(super) fn tell(&self) {
+        self.metrics.take_in(&self.own);
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        self.tell();
     }
 }

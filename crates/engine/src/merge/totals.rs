@@ -82,7 +82,7 @@ impl<'a> Lot<'a> {
         };
         let width = 1 + stats.iter().flatten().count() as u64;
         ScanMetrics::add(&scope.metrics.pages_total, pages * width);
-        scope.metrics.add_answered(pages * (1 + stats.len() as u64));
+        scope.own.add_answered(pages * (1 + stats.len() as u64));
         Ok(())
     }
 }
