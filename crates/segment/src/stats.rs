@@ -7,7 +7,7 @@ use arrow_array::types::{
     Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type,
 };
 use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
-use marigram_model::{FieldType, FieldValue};
+use marigram_model::{FieldType, FieldValue, sum_i32, sum_i64, sum_u64};
 use std::cmp::Ordering;
 
 /// Longest string or bytes value that is kept as a statistic, bytes.
@@ -107,11 +107,7 @@ impl PageStats {
             Some(FieldType::Bool) => self.add_bool(values.as_boolean()),
             Some(FieldType::I32) => {
                 let (min, max, sum) = integers(values.as_primitive::<Int32Type>(), first, |run| {
-                    // Fewer than 2^32 values.
-                    run.iter()
-                        .map(|value| i64::from(*value))
-                        .sum::<i64>()
-                        .into()
+                    sum_i32(run).into()
                 });
                 self.set(FieldValue::I32(min), FieldValue::I32(max));
                 self.sum = i64::try_from(sum).ok().map(FieldValue::I64);
@@ -295,26 +291,6 @@ where
         sum += add(run);
     });
     (min, max, sum)
-}
-
-/// The sum of a page's values by halves of 32 bits: two sums that cannot overflow.
-fn sum_i64(values: &[i64]) -> i128 {
-    let (mut low, mut high) = (0u64, 0i64);
-    for value in values {
-        low += *value as u64 & u64::from(u32::MAX);
-        high += value >> 32;
-    }
-    (i128::from(high) << 32) + i128::from(low)
-}
-
-/// [`sum_i64`] of unsigned values.
-fn sum_u64(values: &[u64]) -> i128 {
-    let (mut low, mut high) = (0u64, 0u64);
-    for value in values {
-        low += value & u64::from(u32::MAX);
-        high += value >> 32;
-    }
-    (i128::from(high) << 32) + i128::from(low)
 }
 
 /// Least and greatest by the order of integer keys, and the sum in row order, of floats of which at

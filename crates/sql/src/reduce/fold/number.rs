@@ -6,7 +6,7 @@ use arrow::datatypes::{
     Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type,
 };
 use datafusion::common::{Result, exec_err};
-use marigram_model::FieldValue;
+use marigram_model::{FieldValue, sum_i32, sum_i64, sum_u64};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -153,38 +153,6 @@ impl Number for I32 {
     integer_extremes!();
 }
 
-/// The sum of less than 2^32 values.
-fn sum_i32(values: &[i32]) -> i64 {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[expect(
-            unsafe_code,
-            reason = "without AVX2, widening takes twice as long as adding up"
-        )]
-        // SAFETY: the processor has AVX2.
-        return unsafe { sum_i32_by_avx2(values) };
-    }
-    values.iter().map(|value| i64::from(*value)).sum()
-}
-
-/// The same, compiled for AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn sum_i32_by_avx2(values: &[i32]) -> i64 {
-    values.iter().map(|value| i64::from(*value)).sum()
-}
-
-/// The sum of 64-bit integers by halves: two sums that cannot overflow, of which a processor can do
-/// several at once.
-fn sum_i64(values: &[i64]) -> i128 {
-    let (mut low, mut high) = (0u64, 0i64);
-    for value in values {
-        low += *value as u64 & u64::from(u32::MAX);
-        high += value >> 32;
-    }
-    (i128::from(high) << 32) + i128::from(low)
-}
-
 macro_rules! signed {
     ($name:ident, $arrow:ty, $pattern:pat => $value:ident, $sum:expr) => {
         impl Number for $name {
@@ -230,12 +198,7 @@ impl Number for U64 {
     type Sum = i128;
 
     fn sum(values: &[u64]) -> i128 {
-        let (mut low, mut high) = (0u64, 0u64);
-        for value in values {
-            low += value & u64::from(u32::MAX);
-            high += value >> 32;
-        }
-        (i128::from(high) << 32) + i128::from(low)
+        sum_u64(values)
     }
 
     fn of(value: &FieldValue) -> Option<u64> {
