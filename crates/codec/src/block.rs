@@ -217,6 +217,10 @@ fn plan_by_avx2<U: Lane>(values: &[U]) -> Plan {
     plan_by_any(values)
 }
 
+#[expect(
+    clippy::inline_always,
+    reason = "it is compiled for what its caller is compiled for"
+)]
 #[inline(always)]
 fn plan_by_any<U: Lane>(values: &[U]) -> Plan {
     let (min, full) = span(values);
@@ -299,6 +303,7 @@ fn spread(low: i64, width: u8, sample: &[i64], keep: usize, min: i64) -> i64 {
     low.saturating_sub((room / 2) as i64).max(min)
 }
 
+#[expect(clippy::inline_always, reason = "as `plan_by_any`")]
 #[inline(always)]
 fn count_outside<U: Lane>(values: &[U], reference: i64, width: u8) -> usize {
     let reference = U::narrow(reference as u64);

@@ -28,6 +28,7 @@ mod lateral;
 mod memory;
 mod named;
 mod parse;
+mod pattern;
 mod plan_cache;
 mod planner;
 mod predicate;

@@ -10,6 +10,7 @@ use crate::ready::{Ready, only_scan};
 use datafusion::catalog::Session;
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::expr_rewriter::unnormalize_cols;
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
 use datafusion::physical_plan::ExecutionPlan;
 use marigram_engine::Engine;
@@ -49,15 +50,43 @@ struct Kept {
 #[derive(Debug)]
 pub struct Known {
     pub plan: Arc<LogicalPlan>,
-    ready: Mutex<Option<Arc<Ready>>>,
+    /// Of its only scan, where it has one.
+    filters: Vec<Expr>,
+    /// Shared with plans of other values of the parameters.
+    ready: Arc<Mutex<Option<Arc<Ready>>>>,
     /// How often operators of any plan were used again.
     uses: Arc<AtomicU64>,
 }
 
 impl Known {
-    fn new(plan: Arc<LogicalPlan>, uses: Arc<AtomicU64>) -> Self {
-        let ready = Mutex::default();
-        Self { plan, ready, uses }
+    /// Without operators as yet. `uses` counts how often operators are used again.
+    ///
+    /// # Errors
+    /// DataFusion's, of plans that cannot be walked through.
+    pub fn new(plan: Arc<LogicalPlan>, uses: Arc<AtomicU64>) -> Result<Self> {
+        let ready = Arc::default();
+        let filters = filters_of(&plan)?;
+        Ok(Self {
+            plan,
+            filters,
+            ready,
+            uses,
+        })
+    }
+
+    /// The same with another plan, which differs in nothing but values in the conditions of its only
+    /// scan: they share operators.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_plan(&self, plan: Arc<LogicalPlan>) -> Result<Self> {
+        let filters = filters_of(&plan)?;
+        Ok(Self {
+            plan,
+            filters,
+            ready: Arc::clone(&self.ready),
+            uses: Arc::clone(&self.uses),
+        })
     }
 
     /// The operators for an execution; made of those of another where that can be.
@@ -67,7 +96,7 @@ impl Known {
     pub async fn operators(&self, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let ready = self.ready.lock().clone();
         if let Some(ready) = ready
-            && let Some(operators) = ready.plan(session)?
+            && let Some(operators) = ready.plan(session, &self.filters)?
         {
             self.uses.fetch_add(1, Ordering::Relaxed);
             return Ok(operators);
@@ -100,7 +129,7 @@ impl PlanCache {
     /// The optimized plan of a statement.
     pub fn get(&self, engine: &Engine, database: &str, sql: &str) -> Option<Arc<Known>> {
         let plan = self.find(engine, database, sql, |kept| kept.plan.clone())?;
-        self.hits.fetch_add(1, Ordering::Relaxed);
+        self.hit();
         Some(plan)
     }
 
@@ -132,6 +161,16 @@ impl PlanCache {
         what(kept)
     }
 
+    /// Counts a statement whose plan was there.
+    pub fn hit(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What counts how often operators are used again.
+    pub fn ready_uses(&self) -> &Arc<AtomicU64> {
+        &self.ready
+    }
+
     /// Counts a statement that is planned.
     pub fn miss(&self) {
         self.misses.fetch_add(1, Ordering::Relaxed);
@@ -151,7 +190,7 @@ impl PlanCache {
     ) -> Result<Arc<Known>> {
         let mut tables = tables_of(plan)?;
         tables.extend(tables_of(optimized)?);
-        let known = Known::new(Arc::clone(optimized), Arc::clone(&self.ready));
+        let known = Known::new(Arc::clone(optimized), Arc::clone(&self.ready))?;
         let known = Arc::new(known);
         let own = Some(Arc::clone(&known));
         self.keep(database, sql, tables, |kept| kept.plan = own);
@@ -167,7 +206,7 @@ impl PlanCache {
             return Ok(());
         };
         let sql = prepared.sql();
-        if depends_on_tables_alone(sql, plan, true)? {
+        if may_be_kept_prepared(sql, plan)? {
             let tables = tables_of(plan)?;
             let own = Some(Arc::clone(prepared));
             self.keep(&prepared.database, sql, tables, |kept| kept.prepared = own);
@@ -236,10 +275,24 @@ impl PlanCache {
     }
 }
 
+/// The conditions of a plan's only scan, as the scan takes them.
+fn filters_of(plan: &LogicalPlan) -> Result<Vec<Expr>> {
+    let filters = only_scan(plan)?.map(|scan| unnormalize_cols(scan.filters.iter().cloned()));
+    Ok(filters.unwrap_or_default())
+}
+
 /// How many statements of a database have a plan.
 fn with_plans(statements: &HashMap<String, Kept>) -> usize {
     let kept = statements.values();
     kept.filter(|kept| kept.plan.is_some()).count()
+}
+
+/// Whether the plan of a statement, not yet optimized, may be kept with its parameters.
+///
+/// # Errors
+/// As [`PlanCache::put`].
+pub fn may_be_kept_prepared(sql: &str, plan: &LogicalPlan) -> Result<bool> {
+    depends_on_tables_alone(sql, plan, true)
 }
 
 /// Whether the plan of a statement, not yet optimized, may be kept.

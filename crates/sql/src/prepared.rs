@@ -1,13 +1,15 @@
 //! A statement that was parsed and planned once.
 
 use crate::error::{SqlError, SqlResult};
+use crate::pattern::Pattern;
+use crate::plan_cache::may_be_kept_prepared;
 use crate::rollup::Partials;
 use crate::statement::Command;
 use crate::table::SeriesTable;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::datasource::DefaultTableSource;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableSource};
 use marigram_engine::Engine;
@@ -27,6 +29,8 @@ pub struct PreparedStatement {
     pub command: Command,
     /// Its plan, where DataFusion made one.
     pub plan: Option<LogicalPlan>,
+    /// What is learned of its executions, where one plan may serve for all of them.
+    pub pattern: Option<Arc<Pattern>>,
     /// Types that clients are told.
     parameters: Vec<DataType>,
     /// Types that the plan has; `None` where it leaves them open.
@@ -43,6 +47,7 @@ impl PreparedStatement {
             database: database.to_owned(),
             command,
             plan: None,
+            pattern: None,
             parameters: Vec::new(),
             planned: Vec::new(),
             schema,
@@ -71,10 +76,16 @@ impl PreparedStatement {
             None | Some(DataType::Null) => DataType::Utf8,
             Some(other) => other.clone(),
         });
+        let pattern = if rows && may_be_kept_prepared(sql, &plan)? {
+            Pattern::of(&plan)?.map(Arc::new)
+        } else {
+            None
+        };
         Ok(Self {
             sql: sql.to_owned(),
             database: database.to_owned(),
             command,
+            pattern,
             parameters: parameters.collect(),
             planned,
             schema: rows.then(|| Arc::clone(plan.schema().inner())),
@@ -92,7 +103,7 @@ impl PreparedStatement {
     ///
     /// # Errors
     /// If there are too few or too many, or one has a type that the plan cannot take.
-    pub fn bind(&self, given: &[ArrayRef]) -> SqlResult<ParamValues> {
+    pub fn bind(&self, given: &[ArrayRef]) -> SqlResult<Vec<ScalarValue>> {
         if given.len() != self.planned.len() {
             let message = format!(
                 "the statement has {} parameters, and {} were given",
@@ -113,7 +124,7 @@ impl PreparedStatement {
                 _ => value,
             });
         }
-        Ok(ParamValues::from(values))
+        Ok(values)
     }
 }
 

@@ -11,7 +11,6 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
 use datafusion::datasource::DefaultTableSource;
-use datafusion::logical_expr::expr_rewriter::unnormalize_cols;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::ChildrenPropertiesMode;
@@ -91,7 +90,6 @@ fn is_top(node: &dyn ExecutionPlan) -> bool {
 pub struct Ready {
     provider: Arc<dyn TableProvider>,
     projection: Option<Vec<usize>>,
-    filters: Vec<Expr>,
     limit: Option<usize>,
     /// Operators from the top down.
     above: Vec<Arc<dyn ExecutionPlan>>,
@@ -139,23 +137,27 @@ impl Ready {
         Ok(Some(Self {
             provider: Arc::clone(&source.table_provider),
             projection: scan.projection.clone(),
-            filters: unnormalize_cols(scan.filters.iter().cloned()),
             limit: scan.fetch,
             above,
             leaf,
         }))
     }
 
-    /// The operators over the data of the moment; `None` where those want other ones.
+    /// The operators over the data of the moment that meet `filters`; `None` where those want other
+    /// operators.
     ///
     /// # Errors
     /// As those of a scan.
-    pub fn plan(&self, session: &dyn Session) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    pub fn plan(
+        &self,
+        session: &dyn Session,
+        filters: &[Expr],
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(table) = self.provider.downcast_ref::<SeriesTable>() else {
             return internal_err!("a plan was kept of a table that is not ours");
         };
         let projection = self.projection.as_ref();
-        let scan = table.series_scan(session, projection, &self.filters, self.limit)?;
+        let scan = table.series_scan(session, projection, filters, self.limit)?;
         let mut plan: Arc<dyn ExecutionPlan> = match &self.leaf {
             Leaf::Aggregate(template) => Arc::new(template.over(Arc::new(scan))),
             Leaf::Scan(known) => {

@@ -5,7 +5,8 @@ mod views;
 
 use crate::context::Contexts;
 use crate::error::{SqlError, SqlResult};
-use crate::plan_cache::{PlanCache, PlanCacheUse};
+use crate::pattern::marked;
+use crate::plan_cache::{Known, PlanCache, PlanCacheUse};
 use crate::prepared::PreparedStatement;
 use crate::rollup::{self, Refresher, RollupStatus};
 use crate::statement::{Command, Show, Target};
@@ -20,7 +21,7 @@ use marigram_engine::{Engine, TableCompaction};
 use marigram_service::{
     Answer, DEFAULT_DATABASE, Prepared, Query, Result, RowStream, ServiceError, Session,
 };
-use planned::{Kind, known_rows};
+use planned::{Keep, Kind, known_rows};
 use std::fmt;
 use std::panic::catch_unwind;
 use std::sync::Arc;
@@ -100,18 +101,25 @@ impl SqlService {
         let Some(plan) = self.inner.plans.get(engine, &session.database, sql) else {
             return Ok(None);
         };
+        self.carry_out_known(session, plan, sql).await.map(Some)
+    }
+
+    async fn carry_out_known(
+        &self,
+        session: &Session,
+        plan: Arc<Known>,
+        sql: &str,
+    ) -> Result<Answer> {
         let (inner, database) = (Arc::clone(&self.inner), session.database.clone());
         let work = move |out: Outlet| async move {
             let execution = inner.contexts.execution(&database)?;
             known_rows(&execution, &plan, out).await
         };
         let timeout = session.statement_timeout;
-        Ok(Some(
-            self.inner
-                .workers
-                .answer(Begin::Here, timeout, sql, work)
-                .await?,
-        ))
+        self.inner
+            .workers
+            .answer(Begin::Here, timeout, sql, work)
+            .await
     }
 
     /// Parses a statement: a short one here, which takes less than to hand it over, a long one on
@@ -527,13 +535,24 @@ impl Query for SqlService {
             ));
         };
         let values = current.bind(&parameters).map_err(wrong)?;
+        let pattern = current.pattern.clone();
+        if let Some(pattern) = &pattern
+            && let Some(known) = pattern.known(&values).map_err(|e| wrong(e.into()))?
+        {
+            self.inner.plans.hit();
+            return self.carry_out_known(&settings, known, &sql).await;
+        }
         let inner = Arc::clone(&self.inner);
         let text = parameters.is_empty().then(|| sql.clone());
         let work = move |out: Outlet| async move {
             let state = inner.contexts.state(&settings)?;
-            let plan = plan.with_param_values(values)?;
-            let text = text.as_deref().map(|sql| (settings.database.as_str(), sql));
-            inner.carry_out(state, plan, text, out).await
+            let (given, keep) = match (&pattern, &text) {
+                (Some(pattern), _) => (marked(&values), Keep::Pattern(pattern, &values)),
+                (None, Some(sql)) => (values.into(), Keep::Text(&settings.database, sql)),
+                (None, None) => (values.into(), Keep::Nothing),
+            };
+            let plan = plan.with_param_values(given)?;
+            inner.carry_out(state, plan, keep, out).await
         };
         self.inner
             .workers

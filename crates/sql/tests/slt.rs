@@ -21,6 +21,8 @@ mod guide;
 mod lateral;
 #[path = "slt/model.rs"]
 mod model;
+#[path = "slt/prepared.rs"]
+mod prepared;
 #[path = "slt/random.rs"]
 mod random;
 #[path = "slt/service.rs"]

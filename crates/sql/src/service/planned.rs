@@ -3,6 +3,7 @@
 use super::Inner;
 use crate::copy::{self, CopyToTsFile, FileUse};
 use crate::error::{SqlError, SqlResult, nearest};
+use crate::pattern::Pattern;
 use crate::plan_cache::{Known, may_be_kept};
 use crate::statement::{Command, CopyFrom};
 use crate::workers::Outlet;
@@ -10,8 +11,8 @@ use crate::{delete, parse, short, shorthand};
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 use datafusion::catalog::Session as Planning;
-use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::datasource::{DefaultTableSource, ViewTable};
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{DdlStatement, DmlStatement, LogicalPlan, WriteOp};
@@ -176,8 +177,8 @@ impl Inner {
                 }
                 self.plans.miss();
                 let plan = self.plan(&state, &session, *statement).await?;
-                let sql = Some((session.database.as_str(), sql));
-                self.carry_out(state, plan, sql, out).await
+                let keep = Keep::Text(&session.database, sql);
+                self.carry_out(state, plan, keep, out).await
             }
             other => {
                 let message = format!("{other:?} was not carried out");
@@ -243,18 +244,25 @@ impl Inner {
         self: Arc<Self>,
         state: SessionState,
         plan: LogicalPlan,
-        sql: Option<(&str, &str)>,
+        keep: Keep<'_>,
         out: Outlet,
     ) -> SqlResult<()> {
         match self.kind(&plan)? {
             Kind::Rows => {
-                let kept = sql.is_some_and(|(_, sql)| may_be_kept(sql, &plan).unwrap_or(false));
                 let optimized = Arc::new(state.optimize(&plan)?);
-                if let Some((database, sql)) = sql.filter(|_| kept) {
-                    let known = self.plans.put(database, sql, &plan, &optimized)?;
-                    return known_rows(&state, &known, out).await;
+                let known = match keep {
+                    Keep::Text(database, sql) if may_be_kept(sql, &plan).unwrap_or(false) => {
+                        Some(self.plans.put(database, sql, &plan, &optimized)?)
+                    }
+                    Keep::Pattern(pattern, values) => {
+                        pattern.learn(values, &optimized, self.plans.ready_uses())?
+                    }
+                    Keep::Nothing | Keep::Text(..) => None,
+                };
+                match known {
+                    Some(known) => known_rows(&state, &known, out).await,
+                    None => rows(&state, &optimized, out).await,
                 }
-                rows(&state, &optimized, out).await
             }
             kind @ (Kind::Insert | Kind::Copy) => {
                 let physical = physical(&state, &plan).await?;
@@ -295,6 +303,16 @@ impl Inner {
             }
         }
     }
+}
+
+/// What is kept of the plan of a statement.
+#[derive(Clone, Copy)]
+pub(super) enum Keep<'a> {
+    Nothing,
+    /// The plan, by database and text.
+    Text(&'a str, &'a str),
+    /// What it tells of the statement's other executions; and the values of its parameters.
+    Pattern(&'a Pattern, &'a [ScalarValue]),
 }
 
 /// Whether a statement would change a view.

@@ -12,7 +12,7 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     futures::executor::block_on(work)
 }
 
-async fn rows(answer: Answer) -> Result<Vec<Vec<String>>> {
+pub async fn rows(answer: Answer) -> Result<Vec<Vec<String>>> {
     let Answer::Rows(mut rows) = answer else {
         panic!("the statement has rows")
     };
