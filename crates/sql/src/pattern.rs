@@ -6,7 +6,7 @@
 //! Other values of a parameter are trusted when an execution with another one came to the same plan: then
 //! nothing else in it was worked out of the value.
 
-use crate::plan_cache::Known;
+use crate::known::Known;
 use crate::predicate::{Class, classify};
 use crate::ready::{only_scan, table_of};
 use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};

@@ -5,14 +5,11 @@
 //! by each execution. What clients prepared is kept beside the plan, since many prepare each
 //! statement before each execution; it may have parameters.
 
-use crate::prepared::{PreparedStatement, are_current, tables_of};
-use crate::ready::{Ready, only_scan};
-use datafusion::catalog::Session;
+use crate::dependence::{are_current, may_be_kept_prepared, tables_of};
+use crate::known::Known;
+use crate::prepared::PreparedStatement;
 use datafusion::common::Result;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::expr_rewriter::unnormalize_cols;
-use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::logical_expr::LogicalPlan;
 use marigram_engine::Engine;
 use marigram_model::TableSchema;
 use marigram_service::Prepared;
@@ -23,8 +20,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Statements of which something is kept.
 const STATEMENTS_MAX: usize = 256;
-/// Longest statement of which something is kept, bytes.
-const STATEMENT_BYTES_MAX: usize = 16 << 10;
 
 /// See the head of this file.
 #[derive(Debug, Default)]
@@ -44,70 +39,6 @@ struct Kept {
     prepared: Option<Arc<PreparedStatement>>,
     tables: Vec<Arc<TableSchema>>,
     used: u64,
-}
-
-/// An optimized plan, and the operators that were made of it last, where they can be used again.
-#[derive(Debug)]
-pub struct Known {
-    pub plan: Arc<LogicalPlan>,
-    /// Of its only scan, where it has one.
-    filters: Vec<Expr>,
-    /// Shared with plans of other values of the parameters.
-    ready: Arc<Mutex<Option<Arc<Ready>>>>,
-    /// How often operators of any plan were used again.
-    uses: Arc<AtomicU64>,
-}
-
-impl Known {
-    /// Without operators as yet. `uses` counts how often operators are used again.
-    ///
-    /// # Errors
-    /// DataFusion's, of plans that cannot be walked through.
-    pub fn new(plan: Arc<LogicalPlan>, uses: Arc<AtomicU64>) -> Result<Self> {
-        let ready = Arc::default();
-        let filters = filters_of(&plan)?;
-        Ok(Self {
-            plan,
-            filters,
-            ready,
-            uses,
-        })
-    }
-
-    /// The same with another plan, which differs in nothing but values in the conditions of its only
-    /// scan: they share operators.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    pub fn with_plan(&self, plan: Arc<LogicalPlan>) -> Result<Self> {
-        let filters = filters_of(&plan)?;
-        Ok(Self {
-            plan,
-            filters,
-            ready: Arc::clone(&self.ready),
-            uses: Arc::clone(&self.uses),
-        })
-    }
-
-    /// The operators for an execution; made of those of another where that can be.
-    ///
-    /// # Errors
-    /// DataFusion's.
-    pub async fn operators(&self, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        let ready = self.ready.lock().clone();
-        if let Some(ready) = ready
-            && let Some(operators) = ready.plan(session, &self.filters)?
-        {
-            self.uses.fetch_add(1, Ordering::Relaxed);
-            return Ok(operators);
-        }
-        let planner = session.query_planner();
-        let operators = planner.create_physical_plan(&self.plan, session).await?;
-        if let Some(scan) = only_scan(&self.plan)? {
-            *self.ready.lock() = Ready::of(scan, &operators)?.map(Arc::new);
-        }
-        Ok(operators)
-    }
 }
 
 /// How often plans were found.
@@ -275,59 +206,8 @@ impl PlanCache {
     }
 }
 
-/// The conditions of a plan's only scan, as the scan takes them.
-fn filters_of(plan: &LogicalPlan) -> Result<Vec<Expr>> {
-    let filters = only_scan(plan)?.map(|scan| unnormalize_cols(scan.filters.iter().cloned()));
-    Ok(filters.unwrap_or_default())
-}
-
 /// How many statements of a database have a plan.
 fn with_plans(statements: &HashMap<String, Kept>) -> usize {
     let kept = statements.values();
     kept.filter(|kept| kept.plan.is_some()).count()
-}
-
-/// Whether the plan of a statement, not yet optimized, may be kept with its parameters.
-///
-/// # Errors
-/// As [`PlanCache::put`].
-pub fn may_be_kept_prepared(sql: &str, plan: &LogicalPlan) -> Result<bool> {
-    depends_on_tables_alone(sql, plan, true)
-}
-
-/// Whether the plan of a statement, not yet optimized, may be kept.
-///
-/// # Errors
-/// As [`PlanCache::put`].
-pub fn may_be_kept(sql: &str, plan: &LogicalPlan) -> Result<bool> {
-    depends_on_tables_alone(sql, plan, false)
-}
-
-/// Whether a plan, not yet optimized, depends on nothing but what the cache knows of, and on
-/// `parameters` where that is said.
-fn depends_on_tables_alone(sql: &str, plan: &LogicalPlan, parameters: bool) -> Result<bool> {
-    if sql.len() > STATEMENT_BYTES_MAX {
-        return Ok(false);
-    }
-    let (mut scans, mut kept) = (0, true);
-    plan.apply_with_subqueries(|node| {
-        match node {
-            LogicalPlan::TableScan(_) => scans += 1,
-            LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) => kept = false,
-            _ => {}
-        }
-        node.apply_expressions(|expr| {
-            expr.apply(|part| {
-                let volatility = match part {
-                    Expr::ScalarFunction(call) => call.func.signature().volatility,
-                    Expr::Placeholder(_) if !parameters => Volatility::Volatile,
-                    _ => Volatility::Immutable,
-                };
-                kept &= volatility == Volatility::Immutable;
-                Ok(TreeNodeRecursion::Continue)
-            })
-        })
-    })?;
-    // Tables that are not ours tell nobody when they change.
-    Ok(kept && tables_of(plan)?.len() == scans)
 }

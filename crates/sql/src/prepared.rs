@@ -1,17 +1,14 @@
 //! A statement that was parsed and planned once.
 
+use crate::dependence::{are_current, may_be_kept_prepared, tables_of};
 use crate::error::{SqlError, SqlResult};
 use crate::pattern::Pattern;
-use crate::plan_cache::may_be_kept_prepared;
-use crate::rollup::Partials;
 use crate::statement::Command;
-use crate::table::SeriesTable;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::datasource::DefaultTableSource;
-use datafusion::logical_expr::{Expr, LogicalPlan, TableSource};
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use marigram_engine::Engine;
 use marigram_model::TableSchema;
 use marigram_service::Prepared;
@@ -167,43 +164,6 @@ fn limits_of(plan: &LogicalPlan) -> SqlResult<Vec<String>> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(names)
-}
-
-/// Whether the tables of a plan are still those that it was made for.
-pub fn are_current(tables: &[Arc<TableSchema>], engine: &Engine) -> bool {
-    tables.iter().all(|known| {
-        engine
-            .table(&known.database, &known.name)
-            .is_ok_and(|now| Arc::ptr_eq(&now, known) || *now == **known)
-    })
-}
-
-/// The engine's tables that a plan reads or writes.
-///
-/// # Errors
-/// DataFusion's, of plans that cannot be walked through.
-pub fn tables_of(plan: &LogicalPlan) -> datafusion::common::Result<Vec<Arc<TableSchema>>> {
-    let mut tables = Vec::new();
-    let mut note = |source: &Arc<dyn TableSource>| {
-        let Some(source) = source.downcast_ref::<DefaultTableSource>() else {
-            return;
-        };
-        let provider = &source.table_provider;
-        if let Some(table) = provider.downcast_ref::<SeriesTable>() {
-            tables.push(Arc::clone(table.table_schema()));
-        } else if let Some(rollup) = provider.downcast_ref::<Partials>() {
-            tables.push(Arc::clone(rollup.table_schema()));
-        }
-    };
-    plan.apply_with_subqueries(|node| {
-        match node {
-            LogicalPlan::TableScan(scan) => note(&scan.source),
-            LogicalPlan::Dml(dml) => note(&dml.target),
-            _ => {}
-        }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(tables)
 }
 
 impl Prepared for PreparedStatement {

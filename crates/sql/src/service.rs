@@ -5,8 +5,9 @@ mod views;
 
 use crate::context::Contexts;
 use crate::error::{SqlError, SqlResult};
+use crate::known::Known;
 use crate::pattern::marked;
-use crate::plan_cache::{Known, PlanCache, PlanCacheUse};
+use crate::plan_cache::{PlanCache, PlanCacheUse};
 use crate::prepared::PreparedStatement;
 use crate::rollup::{self, Refresher, RollupStatus};
 use crate::statement::{Command, Show, Target};

@@ -2,9 +2,10 @@
 
 use super::Inner;
 use crate::copy::{self, CopyToTsFile, FileUse};
+use crate::dependence::may_be_kept;
 use crate::error::{SqlError, SqlResult, nearest};
+use crate::known::Known;
 use crate::pattern::Pattern;
-use crate::plan_cache::{Known, may_be_kept};
 use crate::statement::{Command, CopyFrom};
 use crate::workers::Outlet;
 use crate::{delete, parse, short, shorthand};

@@ -1,0 +1,81 @@
+//! A plan that was optimized before, with operators that were made of it.
+
+use crate::ready::{Ready, only_scan};
+use datafusion::catalog::Session;
+use datafusion::common::Result;
+use datafusion::logical_expr::expr_rewriter::unnormalize_cols;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::physical_plan::ExecutionPlan;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An optimized plan, and the operators that were made of it last, where they can be used again.
+#[derive(Debug)]
+pub struct Known {
+    pub plan: Arc<LogicalPlan>,
+    /// Of its only scan, where it has one.
+    filters: Vec<Expr>,
+    /// Shared with plans of other values of the parameters.
+    ready: Arc<Mutex<Option<Arc<Ready>>>>,
+    /// How often operators of any plan were used again.
+    uses: Arc<AtomicU64>,
+}
+
+impl Known {
+    /// Without operators as yet. `uses` counts how often operators are used again.
+    ///
+    /// # Errors
+    /// DataFusion's, of plans that cannot be walked through.
+    pub fn new(plan: Arc<LogicalPlan>, uses: Arc<AtomicU64>) -> Result<Self> {
+        let ready = Arc::default();
+        let filters = filters_of(&plan)?;
+        Ok(Self {
+            plan,
+            filters,
+            ready,
+            uses,
+        })
+    }
+
+    /// The same with another plan, which differs in nothing but values in the conditions of its only
+    /// scan: they share operators.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_plan(&self, plan: Arc<LogicalPlan>) -> Result<Self> {
+        let filters = filters_of(&plan)?;
+        Ok(Self {
+            plan,
+            filters,
+            ready: Arc::clone(&self.ready),
+            uses: Arc::clone(&self.uses),
+        })
+    }
+
+    /// The operators for an execution; made of those of another where that can be.
+    ///
+    /// # Errors
+    /// DataFusion's.
+    pub async fn operators(&self, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        let ready = self.ready.lock().clone();
+        if let Some(ready) = ready
+            && let Some(operators) = ready.plan(session, &self.filters)?
+        {
+            self.uses.fetch_add(1, Ordering::Relaxed);
+            return Ok(operators);
+        }
+        let planner = session.query_planner();
+        let operators = planner.create_physical_plan(&self.plan, session).await?;
+        if let Some(scan) = only_scan(&self.plan)? {
+            *self.ready.lock() = Ready::of(scan, &operators)?.map(Arc::new);
+        }
+        Ok(operators)
+    }
+}
+
+/// The conditions of a plan's only scan, as the scan takes them.
+fn filters_of(plan: &LogicalPlan) -> Result<Vec<Expr>> {
+    let filters = only_scan(plan)?.map(|scan| unnormalize_cols(scan.filters.iter().cloned()));
+    Ok(filters.unwrap_or_default())
+}
