@@ -163,7 +163,9 @@ mod tests {
     use std::sync::Arc;
 
     fn decide_all(group: &[Arc<Ticket>]) {
-        group.iter().for_each(|ticket| ticket.decide(Ok(())));
+        for ticket in group {
+            ticket.decide(Ok(()));
+        }
     }
 
     #[test]

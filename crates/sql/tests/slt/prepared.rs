@@ -48,11 +48,13 @@ async fn ask(db: &mut Database, prepared: &dyn Prepared, values: &[Value]) -> Ve
     let arrays = arrays.map(|(value, kind)| value.array(kind)).collect();
     let sql = db.sql.clone();
     let answer = sql.execute_prepared(&mut db.session, prepared, arrays);
-    rows(answer.await.unwrap()).await.unwrap()
+    let answer = answer.await.expect("the statement is carried out");
+    rows(answer).await.expect("the rows come to their end")
 }
 
 async fn prepare(db: &Database, sql: &str) -> Arc<dyn Prepared> {
-    db.sql.prepare(&db.session, sql).await.unwrap()
+    let prepared = db.sql.prepare(&db.session, sql).await;
+    prepared.unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
 /// How often plans were there, and operators used again.
@@ -63,7 +65,7 @@ fn counts(db: &Database) -> (u64, u64) {
 
 /// A database with rows of four devices, late ones and flushed ones among them.
 async fn filled() -> Database {
-    let mut db = Database::open().await.unwrap();
+    let mut db = Database::open().await.expect("a database is made");
     db.done("CREATE TABLE t (time TIMESTAMP, dev STRING TAG, unit BIGINT TAG, x DOUBLE)")
         .await;
     for range in ["500, 999", "0, 499"] {
