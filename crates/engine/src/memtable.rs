@@ -10,8 +10,8 @@ use crate::chunk::{CHUNK_ROWS, Chunk};
 use crate::marks::Marks;
 use crate::memory::Held;
 use crate::text::CHUNK_TEXT_BYTES;
-use arrow_array::BooleanArray;
-use arrow_select::filter::FilterBuilder;
+use arrow_array::UInt32Array;
+use arrow_select::take::take;
 use marigram_manifest::Tombstone;
 use marigram_model::TableId;
 use marigram_wal::WriteEntry;
@@ -125,8 +125,9 @@ impl Memtable {
             None => add(part, false),
             Some(late) if late.iter().all(|late| *late) => add(part, true),
             Some(late) => {
-                add(pick(&part, late.iter().map(|late| !late).collect()), false);
-                add(pick(&part, late.to_vec()), true);
+                let (in_order, late) = split(&part, late);
+                add(in_order, false);
+                add(late, true);
             }
         }
     }
@@ -173,30 +174,37 @@ impl Memtable {
     }
 }
 
-/// The rows of a part for which `keep` says so.
-fn pick(part: &Part, keep: Vec<bool>) -> Part {
-    let keep = BooleanArray::from(keep);
-    let filter = FilterBuilder::new(&keep).optimize().build();
-    let kept = filter.count();
-    let mut picked = Part {
-        series: Vec::new().into(),
-        times: Vec::new().into(),
-        columns: Vec::new(),
-    };
-    let rows: Vec<usize> = keep.values().set_indices().collect();
-    debug_assert_eq!(rows.len(), kept);
-    picked.series = rows.iter().map(|row| part.series[*row]).collect();
-    picked.times = rows.iter().map(|row| part.times[*row]).collect();
+/// The rows of a part in order and the late ones, as `late` says of each; there are rows of both.
+fn split(part: &Part, late: &[bool]) -> (Part, Part) {
+    // Every row is noted in both lists, and stays in one: lateness is as good as random here, and a
+    // branch on it would be foretold wrong.
+    let (mut in_order, mut behind) = (vec![0; late.len()], vec![0; late.len()]);
+    let (mut in_order_rows, mut behind_rows) = (0, 0);
+    for (row, late) in (0_u32..).zip(late) {
+        in_order[in_order_rows] = row;
+        behind[behind_rows] = row;
+        in_order_rows += usize::from(!late);
+        behind_rows += usize::from(*late);
+    }
+    in_order.truncate(in_order_rows);
+    behind.truncate(behind_rows);
+    (pick(part, in_order), pick(part, behind))
+}
+
+/// These rows of a part.
+fn pick(part: &Part, rows: Vec<u32>) -> Part {
+    let series = rows.iter().map(|row| part.series[*row as usize]).collect();
+    let times = rows.iter().map(|row| part.times[*row as usize]).collect();
+    let rows = UInt32Array::from(rows);
     let columns = part.columns.iter().map(|(id, values)| {
-        (
-            *id,
-            filter
-                .filter(values)
-                .expect("columns are as long as the part"),
-        )
+        let picked = take(values, &rows, None);
+        (*id, picked.expect("the rows are rows of the part"))
     });
-    picked.columns = columns.collect();
-    picked
+    Part {
+        series,
+        times,
+        columns: columns.collect(),
+    }
 }
 
 #[cfg(test)]
