@@ -108,20 +108,19 @@ impl LastValues {
         let table = self.tables.entry(rows.table).or_default();
         let columns = || rows.columns.iter().map(|(id, values)| (*id, values));
         let slot_bytes = table.slot_bytes(columns());
-        let mut actions = Vec::with_capacity(rows.series.len());
+        // Each row is noted, and stays if it is to be stored: see `follow`.
+        let mut actions = vec![Action::default(); rows.series.len()];
+        let mut stored = 0;
         for (row, (series, time)) in rows.series.iter().zip(rows.times).enumerate() {
             let place = &mut self.places[*series as usize];
             if let Some(slot) = place.slot() {
-                let known = table.time(slot);
-                if *time < known {
-                    continue;
-                }
-                table.follow(slot, *time, sequence);
-                actions.push(Action {
+                let known = table.follow(slot, *time, sequence);
+                actions[stored] = Action {
                     slot: slot as u32,
                     row: row as u32,
-                    replaces: *time > known,
-                });
+                    replaces: known.is_lt(),
+                };
+                stored += usize::from(known.is_le());
                 continue;
             }
             let late = rows.late.is_some_and(|late| late[row]);
@@ -139,16 +138,22 @@ impl LastValues {
             }
             let slot = table.add(*series, *time, sequence, false);
             *place = Place::at(slot);
-            actions.push(Action {
+            actions[stored] = Action {
                 slot,
                 row: row as u32,
                 replaces: true,
-            });
+            };
+            stored += 1;
         }
         // Of several rows of a series only the newest are stored.
-        actions
-            .retain(|action| rows.times[action.row as usize] == table.time(action.slot as usize));
-        table.store(columns(), &actions);
+        let mut newest = 0;
+        for at in 0..stored {
+            let action = actions[at];
+            actions[newest] = action;
+            let known = table.time(action.slot as usize);
+            newest += usize::from(rows.times[action.row as usize] == known);
+        }
+        table.store(columns(), &actions[..newest]);
         self.settle();
     }
 

@@ -41,7 +41,8 @@ impl Marks {
         // A series without a mark has the lowest one: only the lowest time of all is late for it.
         let is_late = |(series, time): (&u32, &i64)| *time <= self.mark(*series);
         let first = series.iter().zip(times).position(is_late)?;
-        let mut late = vec![false; first];
+        let mut late = Vec::with_capacity(series.len());
+        late.resize(first, false);
         late.extend(series[first..].iter().zip(&times[first..]).map(is_late));
         Some(late)
     }

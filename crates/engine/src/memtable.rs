@@ -11,6 +11,7 @@ use crate::marks::Marks;
 use crate::memory::Held;
 use crate::text::CHUNK_TEXT_BYTES;
 use arrow_array::UInt32Array;
+use arrow_buffer::ScalarBuffer;
 use arrow_select::take::take;
 use marigram_manifest::Tombstone;
 use marigram_model::TableId;
@@ -176,26 +177,30 @@ impl Memtable {
 
 /// The rows of a part in order and the late ones, as `late` says of each; there are rows of both.
 fn split(part: &Part, late: &[bool]) -> (Part, Part) {
-    // Every row is noted in both lists, and stays in one: lateness is as good as random here, and a
-    // branch on it would be foretold wrong.
-    let (mut in_order, mut behind) = (vec![0; late.len()], vec![0; late.len()]);
-    let (mut in_order_rows, mut behind_rows) = (0, 0);
+    // Numbers of rows in order from the start on, those of late rows from the end back. Each row is
+    // noted at both ends and stays at one: a branch on what is as good as random would be foretold
+    // wrong.
+    let mut rows = vec![0; late.len()];
+    let (mut in_order, mut end) = (0, late.len());
     for (row, late) in (0_u32..).zip(late) {
-        in_order[in_order_rows] = row;
-        behind[behind_rows] = row;
-        in_order_rows += usize::from(!late);
-        behind_rows += usize::from(*late);
+        rows[in_order] = row;
+        rows[end - 1] = row;
+        in_order += usize::from(!late);
+        end -= usize::from(*late);
     }
-    in_order.truncate(in_order_rows);
-    behind.truncate(behind_rows);
-    (pick(part, in_order), pick(part, behind))
+    rows[end..].reverse();
+    let rows = ScalarBuffer::from(rows);
+    (
+        pick(part, rows.slice(0, end)),
+        pick(part, rows.slice(end, late.len() - end)),
+    )
 }
 
 /// These rows of a part.
-fn pick(part: &Part, rows: Vec<u32>) -> Part {
+fn pick(part: &Part, rows: ScalarBuffer<u32>) -> Part {
     let series = rows.iter().map(|row| part.series[*row as usize]).collect();
     let times = rows.iter().map(|row| part.times[*row as usize]).collect();
-    let rows = UInt32Array::from(rows);
+    let rows = UInt32Array::new(rows, None);
     let columns = part.columns.iter().map(|(id, values)| {
         let picked = take(values, &rows, None);
         (*id, picked.expect("the rows are rows of the part"))

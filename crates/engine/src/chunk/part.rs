@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub(crate) const PART_ROWS: usize = 1 << 16;
 
 /// Neighbours that have fewer rows than this together are copied into one part.
-const SMALL_ROWS: usize = 4096;
+const SMALL_ROWS: usize = 2048;
 /// But not where they have more text than this together, bytes.
 pub(crate) const SMALL_TEXT_BYTES: usize = 4 << 20;
 

@@ -28,6 +28,9 @@ pub(crate) const PARTS_MAX: usize = 1 << 16;
 /// Series that span more ids than this times the number of rows are sorted in two passes.
 const SPARSE: usize = 8;
 
+/// Words in a bucket, about, where they are spread evenly.
+const BUCKET_WORDS: usize = 2;
+
 /// The storage order of some parts' rows.
 #[derive(Debug)]
 pub(crate) struct Order {
@@ -258,26 +261,56 @@ impl Order {
 
 /// Rows of one series by (time, place); their `places` rise.
 fn sorted(times: &[i64], places: &[u32]) -> Vec<Item> {
-    let earliest = times.iter().min().copied().unwrap_or(0);
-    let since = |time: &i64| time.wrapping_sub(earliest) as u64;
-    let row_bits = usize::BITS - times.len().leading_zeros();
     let item = |row: usize| Item {
         time: times[row],
         place: places[row],
     };
-    if times.iter().map(since).max().unwrap_or(0).leading_zeros() >= row_bits {
-        // A time and a row's number in one word are sorted several times as fast as items are.
-        let keys = times.iter().zip(0_u64..);
-        let mut keys: Vec<u64> = keys
+    let earliest = times.iter().min().copied().unwrap_or(0);
+    let since = |time: &i64| time.wrapping_sub(earliest) as u64;
+    let span = times.iter().map(since).max().unwrap_or(0);
+    let row_bits = u64::BITS - (times.len() as u64).leading_zeros();
+    if span.leading_zeros() >= row_bits {
+        // A time and a row's number fit one word, and words are sorted much faster than items.
+        let row_mask = (1 << row_bits) - 1;
+        let words = times.iter().zip(0..);
+        let words: Vec<u64> = words
             .map(|(time, row)| since(time) << row_bits | row)
             .collect();
-        keys.sort_unstable();
-        let row = |key: &u64| (key & ((1 << row_bits) - 1)) as usize;
-        return keys.iter().map(|key| item(row(key))).collect();
+        let words = sort_words(&words, span << row_bits | row_mask);
+        let rows = words.into_iter().map(|word| (word & row_mask) as usize);
+        return rows.map(item).collect();
     }
     let mut items: Vec<Item> = (0..times.len()).map(item).collect();
     items.sort_unstable_by_key(|item| (item.time, item.place));
     items
+}
+
+/// Sorts words, at least one, of which none is greater than `most`: first by their highest bits into
+/// buckets of a few words each, for late times are mostly spread evenly, and then each bucket.
+fn sort_words(words: &[u64], most: u64) -> Vec<u64> {
+    let bucket_bits = (words.len() / BUCKET_WORDS).max(2).ilog2();
+    let shift = (u64::BITS - most.leading_zeros()).saturating_sub(bucket_bits);
+    let bucket = |word: u64| (word >> shift) as usize;
+    let mut ends = vec![0_u32; (1 << bucket_bits) + 1];
+    for word in words {
+        ends[bucket(*word) + 1] += 1;
+    }
+    for at in 1..ends.len() {
+        ends[at] += ends[at - 1];
+    }
+    let mut sorted = vec![0; words.len()];
+    for word in words {
+        let next = &mut ends[bucket(*word)];
+        sorted[*next as usize] = *word;
+        *next += 1;
+    }
+    // Each start has moved to its bucket's end.
+    let mut start = 0;
+    for end in &ends[..ends.len() - 1] {
+        sorted[start..*end as usize].sort_unstable();
+        start = *end as usize;
+    }
+    sorted
 }
 
 /// A column of numbers by their places; `None` where the column is of another type, or some row may

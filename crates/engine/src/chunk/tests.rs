@@ -68,7 +68,8 @@ fn contents(chunk: &Chunk) -> Expected {
 
 fn row() -> impl Strategy<Value = Row> {
     let series = prop_oneof![40 => 0_u32..6, 1 => Just(4_000_000_000)];
-    let time = prop_oneof![40 => 0_i64..12, 1 => Just(i64::MIN), 1 => Just(i64::MAX)];
+    let far = (0..63_u32).prop_map(|bits| 1_i64 << bits);
+    let time = prop_oneof![60 => 0_i64..12, 4 => far, 1 => Just(i64::MIN), 1 => Just(i64::MAX)];
     (
         series,
         time,
@@ -128,6 +129,23 @@ fn rows_written_in_storage_order_are_not_copied() {
         written
     );
     assert!(chunk.is_late());
+}
+
+#[test]
+fn rows_of_one_time_and_rows_decades_apart_are_sorted() {
+    for times in [
+        vec![7; 40],
+        vec![1 << 60, 0],
+        vec![1 << 60, 1 << 59, i64::MIN],
+    ] {
+        let rows: Vec<Row> = times
+            .iter()
+            .map(|time| (3, *time, Some(*time), None))
+            .collect();
+        let parts = [rows];
+        let chunk = Chunk::new(TableId(1), true, 1, vec![part(&parts[0])]);
+        assert_eq!(contents(&chunk), expected(&parts), "{times:?}");
+    }
 }
 
 #[test]

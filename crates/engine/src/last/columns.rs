@@ -11,7 +11,7 @@ use marigram_model::FieldType;
 use std::sync::Arc;
 
 /// A row whose values go to a slot.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Action {
     pub(super) slot: u32,
     pub(super) row: u32,

@@ -10,6 +10,7 @@ use crate::text;
 use arrow_array::{Array, ArrayRef};
 use marigram_model::{ColumnId, FieldType};
 use marigram_segment::SegmentColumn;
+use std::cmp::Ordering;
 
 /// Of the slots, the part that one sweep lets go of at most.
 const SWEEP_PART: usize = 4;
@@ -67,10 +68,15 @@ impl LastTable {
         self.times[slot]
     }
 
-    /// The row of a slot is of `time` now, and changed at `sequence`.
-    pub(super) fn follow(&mut self, slot: usize, time: i64, sequence: u32) {
-        self.times[slot] = time;
-        self.changed[slot] = sequence;
+    /// The row of a slot is of `time` now, and changed at `sequence`, unless it is a newer one. Says
+    /// how the slot's time was, compared with it.
+    pub(super) fn follow(&mut self, slot: usize, time: i64, sequence: u32) -> Ordering {
+        let known = self.times[slot];
+        // Without branches: where rows are late, their order is as good as random.
+        self.times[slot] = known.max(time);
+        let changed = &mut self.changed[slot];
+        *changed = if known <= time { sequence } else { *changed };
+        known.cmp(&time)
     }
 
     /// Something happened to the series of a slot at `sequence` that left its newest row alone.
