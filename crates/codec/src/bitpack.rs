@@ -170,60 +170,117 @@ pub(crate) fn unpack<U: Lane>(
     Ok(())
 }
 
-/// Unpacks values of at most eight bits by eights, which take as many bytes as they have bits each;
-/// gives what is left.
-fn unpack_eights<'a, U: Lane>(
-    packed: &'a [u8],
-    reference: U,
-    bits: usize,
-    values: &'a mut [U],
-) -> (&'a [u8], &'a mut [U]) {
-    let mask = (1 << bits) - 1;
-    // Eight bytes are read at the first byte of each.
-    let readable = packed.len().saturating_sub(7).div_ceil(bits);
-    let eights = readable.min(values.len() / 8);
-    let (whole, rest) = values.split_at_mut(eights * 8);
-    let (whole, _) = whole.as_chunks_mut::<8>();
-    for (at, eight) in whole.iter_mut().enumerate() {
-        let Some(bytes) = packed[at * bits..].first_chunk::<8>() else {
-            break;
-        };
-        let word = u64::from_le_bytes(*bytes);
-        for (at, value) in eight.iter_mut().enumerate() {
-            *value = U::narrow(word >> (at * bits) & mask).plus(reference);
+/// Unpacks values in row order, which have at least one bit each.
+fn unpack_rows<U: Lane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[expect(unsafe_code, reason = "without it no shift takes several distances")]
+        // SAFETY: the processor has AVX2.
+        unsafe {
+            unpack_rows_by_avx2(packed, reference, width, values);
         }
+        return;
     }
-    (&packed[eights * bits..], rest)
+    unpack_rows_by_any(packed, reference, width, values);
 }
 
-fn unpack_rows<U: Lane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
+/// The same, compiled for AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn unpack_rows_by_avx2<U: Lane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
+    unpack_rows_by_any(packed, reference, width, values);
+}
+
+#[expect(
+    clippy::inline_always,
+    reason = "it is compiled for what its caller is compiled for"
+)]
+#[inline(always)]
+fn unpack_rows_by_any<U: Lane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
     let bits = usize::from(width);
-    let mask = u64::MAX >> (64 - width);
-    let (packed, values) = match bits {
-        1..=8 => unpack_eights(packed, reference, bits, values),
-        _ => (packed, values),
-    };
-    // As long as eight (sixteen, for very wide values) bytes can be read at a value's first byte,
-    // no care is needed; the last few are read from a copy that is followed by zeros.
-    let whole = if bits <= 57 {
-        let whole = packed.len().saturating_sub(8) * 8 / bits;
-        let whole = whole.min(values.len());
-        for (at, value) in values[..whole].iter_mut().enumerate() {
-            let bit = at * bits;
-            let Some(chunk) = packed[bit / 8..].first_chunk::<8>() else {
-                break;
-            };
-            let word = u64::from_le_bytes(*chunk) >> (bit % 8);
-            *value = U::narrow(word & mask).plus(reference);
-        }
-        whole
+    if bits > WORD_BITS_MAX {
+        unpack_wide(packed, reference, bits, values);
+        return;
+    }
+    let read = unpack_words(packed, (reference, bits), 0, values);
+    // What is left has no eight bytes any more: a copy of it is followed by zeros.
+    let bit = read * bits;
+    let mut end = [0; 32];
+    let rest = &packed[bit / 8..];
+    end[..rest.len()].copy_from_slice(rest);
+    unpack_words(&end, (reference, bits), bit % 8, &mut values[read..]);
+}
+
+/// The widest values that lie in the eight bytes from their first byte on, wherever they begin in it.
+const WORD_BITS_MAX: usize = 57;
+
+/// Unpacks values of as many bits as `frame` says, the first of which begins at `bit`, as long as
+/// there are eight bytes from their first byte on, and adds the frame's reference; says how many.
+#[expect(clippy::inline_always, reason = "as `unpack_rows_by_any`")]
+#[inline(always)]
+fn unpack_words<U: Lane>(packed: &[u8], frame: (U, usize), bit: usize, values: &mut [U]) -> usize {
+    let (reference, bits) = frame;
+    let by_eights = if bits <= 8 && bit == 0 {
+        unpack_eights(packed, reference, bits, values)
     } else {
         0
     };
-    for (at, value) in values.iter_mut().enumerate().skip(whole) {
+    let mask = u64::MAX >> (64 - bits);
+    let mut read = by_eights;
+    for value in &mut values[by_eights..] {
+        let bit = bit + read * bits;
+        let Some(bytes) = packed.get(bit / 8..).and_then(<[u8]>::first_chunk::<8>) else {
+            break;
+        };
+        let word = u64::from_le_bytes(*bytes) >> (bit % 8);
+        *value = U::narrow(word & mask).plus(reference);
+        read += 1;
+    }
+    read
+}
+
+/// By how much eight values of so many bits each are shifted in the word that they stand in. In
+/// memory, so that a processor that can shifts all of them at once.
+static EIGHT_SHIFTS: [[u64; 8]; 9] = {
+    let mut shifts = [[0; 8]; 9];
+    let mut at = 0;
+    while at < 9 * 8 {
+        shifts[at / 8][at % 8] = (at / 8 * (at % 8)) as u64;
+        at += 1;
+    }
+    shifts
+};
+
+/// [`unpack_words`] of values of at most eight bits, eight at a time, which take as many bytes as
+/// they have bits each.
+#[expect(clippy::inline_always, reason = "as `unpack_rows_by_any`")]
+#[inline(always)]
+fn unpack_eights<U: Lane>(packed: &[u8], reference: U, bits: usize, values: &mut [U]) -> usize {
+    let mask = (1 << bits) - 1;
+    let shifts = &EIGHT_SHIFTS[bits];
+    let (eights, _) = values.as_chunks_mut::<8>();
+    let mut read = 0;
+    for (at, eight) in eights.iter_mut().enumerate() {
+        let Some(bytes) = packed.get(at * bits..).and_then(<[u8]>::first_chunk::<8>) else {
+            break;
+        };
+        let word = u64::from_le_bytes(*bytes);
+        let wide = shifts.map(|shift| word >> (shift % 64) & mask);
+        for (value, wide) in eight.iter_mut().zip(wide) {
+            *value = U::narrow(wide).plus(reference);
+        }
+        read += 8;
+    }
+    read
+}
+
+/// Unpacks values of more than [`WORD_BITS_MAX`] bits.
+fn unpack_wide<U: Lane>(packed: &[u8], reference: U, bits: usize, values: &mut [U]) {
+    let mask = u64::MAX >> (64 - bits);
+    for (at, value) in values.iter_mut().enumerate() {
         let bit = at * bits;
         let rest = &packed[bit / 8..];
-        let mut chunk = [0u8; 16];
+        let mut chunk = [0; 16];
         let len = rest.len().min(16);
         chunk[..len].copy_from_slice(&rest[..len]);
         let word = (u128::from_le_bytes(chunk) >> (bit % 8)) as u64;

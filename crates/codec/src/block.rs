@@ -8,7 +8,7 @@ use crate::bitpack::{BLOCK, Lane, bits_of, list_bytes, pack, packed_bytes};
 use crate::bitpack::{put_list, read_list, span, unpack};
 use crate::bytes::{Reader, put_signed, put_varint, signed_len};
 use crate::error::{CodecError, Result};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 /// Set in a block's first byte where patches follow.
 const PATCHED: u8 = 0x80;
@@ -78,7 +78,8 @@ pub(crate) fn read_block<U: Lane>(reader: &mut Reader<'_>, values: &mut [U]) -> 
     if head & PATCHED == 0 {
         return unpack(reader, reference, head, values);
     }
-    let patches = Patches::read(reader, values.len())?;
+    let mut patches = Patches::default();
+    patches.read(reader, values.len())?;
     unpack(reader, reference, head & !PATCHED, values)?;
     for (at, patch) in patches.all() {
         values[at] = U::narrow(patch);
@@ -87,24 +88,25 @@ pub(crate) fn read_block<U: Lane>(reader: &mut Reader<'_>, values: &mut [U]) -> 
 }
 
 /// The patches of a block. Few mostly, which need no memory of their own.
+#[derive(Default)]
 struct Patches {
     gaps: SmallVec<[u64; 32]>,
     patched: SmallVec<[u64; 32]>,
 }
 
 impl Patches {
-    /// Reads the patches of a block of `len` values.
-    fn read(reader: &mut Reader<'_>, len: usize) -> Result<Self> {
+    /// Reads the patches of a block of `len` values; into itself, which would be long to move.
+    fn read(&mut self, reader: &mut Reader<'_>, len: usize) -> Result<()> {
         let count = reader.count(len)?;
         if count == 0 {
             return Err(CodecError::Damaged("a patched block has no patches"));
         }
-        let (mut gaps, mut patched) = (smallvec![0; count], smallvec![0; count]);
-        gaps[0] = reader.varint()?;
-        read_list(reader, &mut gaps[1..])?;
-        read_list(reader, &mut patched)?;
-        each_place(&gaps, len, |_| {})?;
-        Ok(Self { gaps, patched })
+        self.gaps.resize(count, 0);
+        self.patched.resize(count, 0);
+        self.gaps[0] = reader.varint()?;
+        read_list(reader, &mut self.gaps[1..])?;
+        read_list(reader, &mut self.patched)?;
+        each_place(&self.gaps, len, |_| {})
     }
 
     /// Ascending places, all in the block, and what stands there.
@@ -172,7 +174,11 @@ pub(crate) fn read_constant(reader: &mut Reader<'_>, len: usize) -> Result<Optio
     let value = ahead.signed()?;
     let patches = match head {
         0 => Vec::new(),
-        _ => Patches::read(&mut ahead, len)?.all().collect(),
+        _ => {
+            let mut patches = Patches::default();
+            patches.read(&mut ahead, len)?;
+            patches.all().collect()
+        }
     };
     *reader = ahead;
     Ok(Some(Constant { value, patches }))

@@ -9,6 +9,8 @@
 //! Invariant: a frame that was cut off or in which any byte changed is never read as a frame, short
 //! of a collision of the checksum.
 
+use crate::checksum::crc32c;
+
 /// Bytes of a frame before its payload.
 pub const HEADER_BYTES: usize = 8;
 
@@ -76,7 +78,7 @@ pub fn read(bytes: &[u8]) -> Read<'_> {
 }
 
 fn checksum(len: [u8; 4], payload: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&len), payload)
+    crc32c([&len, payload])
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod bitpack;
 mod block;
 mod body;
 pub mod bytes;
+mod checksum;
 mod choose;
 mod compress;
 mod entries;
@@ -32,6 +33,7 @@ pub mod tsfile_forms;
 mod values;
 
 pub use body::{Header, decode, decode_regular, encode, encode_as};
+pub use checksum::crc32c;
 pub use choose::choose;
 pub use error::{CodecError, Result};
 pub use kinds::{Choice, Compressor, Encoding, Goal, ValueType};

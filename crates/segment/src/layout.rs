@@ -5,6 +5,7 @@
 use crate::bytes::{Reader, put_signed, put_varint};
 use crate::error::Damage;
 use crate::stats::PageStats;
+use marigram_codec::crc32c;
 use marigram_model::{ColumnId, FieldType, SeriesId, SeriesRun, TableId, TimeRange};
 
 /// Version of the format that is written.
@@ -126,7 +127,7 @@ pub(crate) fn header() -> [u8; HEADER_BYTES as usize] {
     let mut bytes = [0; HEADER_BYTES as usize];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
-    let checksum = crc32c::crc32c(&bytes[..12]);
+    let checksum = crc32c([&bytes[..12]]);
     bytes[12..].copy_from_slice(&checksum.to_le_bytes());
     bytes
 }
@@ -135,7 +136,7 @@ pub(crate) fn check_header(bytes: &[u8; HEADER_BYTES as usize]) -> Result<(), Da
     if bytes[..8] != MAGIC {
         return Err(Damage::from("it does not begin as a segment"));
     }
-    if crc32c::crc32c(&bytes[..12]).to_le_bytes() != bytes[12..] {
+    if crc32c([&bytes[..12]]).to_le_bytes() != bytes[12..] {
         return Err(Damage::from("the header's checksum is wrong"));
     }
     check_version([bytes[8], bytes[9], bytes[10], bytes[11]])
@@ -162,8 +163,7 @@ pub(crate) fn trailer(footer: &[u8]) -> [u8; TRAILER_BYTES as usize] {
 }
 
 fn trailer_checksum(trailer: &[u8; TRAILER_BYTES as usize], footer: &[u8]) -> u32 {
-    let checksum = crc32c::crc32c_append(crc32c::crc32c(footer), &trailer[..4]);
-    crc32c::crc32c_append(checksum, &trailer[8..])
+    crc32c([footer, &trailer[..4], &trailer[8..]])
 }
 
 /// Length of the footer, from the trailer alone.

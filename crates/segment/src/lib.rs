@@ -15,6 +15,7 @@ mod options;
 mod page;
 mod segment;
 mod stats;
+mod times;
 mod verify;
 mod whole;
 mod writer;

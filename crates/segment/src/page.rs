@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use marigram_codec::{
-    Choice, Compressor, Encoding, Header, Limits, OwnedValues, Progression, Values,
+    Choice, Compressor, Encoding, Header, Limits, OwnedValues, Progression, Values, crc32c,
 };
 use marigram_model::FieldType;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ pub(crate) fn encode_page(
 }
 
 fn checksum(page: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&page[..16]), &page[HEADER_BYTES..])
+    crc32c([&page[..16], &page[HEADER_BYTES..]])
 }
 
 fn dense<'a>(kind: FieldType, values: &'a ArrayRef, nulls: Option<&NullBuffer>) -> Dense<'a> {

@@ -6,10 +6,9 @@ use crate::layout::{
     GroupPlaces, HEADER_BYTES, PageMeta, Place, RowGroup, SegmentSummary, TRAILER_BYTES,
     check_footer, check_header, footer_bytes, read_directory, read_footer, read_index, summary_of,
 };
-use crate::page::{
-    PageInfo, PageTimes, check_page, decode_page, decode_times, page_header, page_info,
-};
+use crate::page::{PageInfo, PageTimes, check_page, decode_page, page_header, page_info};
 use crate::stats::PageStats;
+use crate::times;
 use crate::whole::Whole;
 use arrow_array::ArrayRef;
 use marigram_codec::{Header, frame};
@@ -394,7 +393,7 @@ impl Segment {
     pub fn read_times(&self, row_group: usize, page: usize) -> Result<PageTimes, SegmentError> {
         let (pages, _) = self.index(row_group, ColumnId::TIME)?;
         let meta = &pages[page];
-        let decode = |bytes: &[u8]| decode_times(bytes, meta.rows as usize);
+        let decode = |bytes: &[u8]| times::decode(bytes, meta.rows as usize);
         self.with_bytes(meta.offset, meta.bytes, decode)?
             .map_err(|damage| damage.at(&self.path, meta.offset))
     }

@@ -11,7 +11,7 @@ use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
     StringArray, TimestampNanosecondArray, UInt64Array,
 };
-use marigram_codec::{Choice, Compressor, Encoding, Goal};
+use marigram_codec::{Choice, Compressor, Encoding, Goal, crc32c};
 use marigram_env::{Env, FileSystem};
 use marigram_model::{
     ColumnId, FieldType, FieldValue, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
@@ -452,8 +452,7 @@ fn an_encoding_of_another_type_is_damage() {
     let at = page.offset as usize;
     let end = at + page.bytes as usize;
     bytes[at] = Encoding::Alp as u8;
-    let checksum = crc32c::crc32c(&bytes[at..at + 16]);
-    let checksum = crc32c::crc32c_append(checksum, &bytes[at + 20..end]);
+    let checksum = crc32c([&bytes[at..at + 16], &bytes[at + 20..end]]);
     bytes[at + 16..at + 20].copy_from_slice(&checksum.to_le_bytes());
     std::fs::write(&path, &bytes).unwrap();
     let found = damage(&fs, &path);

@@ -1,6 +1,7 @@
 //! The files of the log: their names and their headers (`docs/formats/wal.md`).
 
 use crate::error::WalError;
+use marigram_codec::crc32c;
 use marigram_env::{File, FileSystem};
 use std::path::Path;
 use std::sync::Arc;
@@ -42,7 +43,7 @@ fn header(number: u64) -> [u8; HEADER_BYTES] {
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
     bytes[12..20].copy_from_slice(&number.to_le_bytes());
-    let checksum = crc32c::crc32c(&bytes[..20]);
+    let checksum = crc32c([&bytes[..20]]);
     bytes[20..].copy_from_slice(&checksum.to_le_bytes());
     bytes
 }
@@ -66,7 +67,7 @@ pub(crate) fn check_header(bytes: &[u8], number: u64) -> Header {
     if bytes[..8] != MAGIC {
         return Header::Damaged("the file does not begin as a log does");
     }
-    if crc32c::crc32c(&bytes[..20]) != word(20) {
+    if crc32c([&bytes[..20]]) != word(20) {
         return Header::Damaged("the checksum of the file's header is wrong");
     }
     if word(8) != FORMAT_VERSION {

@@ -131,22 +131,33 @@ impl Reading<'_> {
             };
             same && spec.args == [arg]
         });
-        let fold = known.unwrap_or_else(|| {
-            let make = if moments {
-                Make::Moments(number)
-            } else {
-                Make::Numbers(number, kind, Asked::default())
-            };
-            self.folds.push(Spec {
-                make,
-                args: vec![arg],
-            });
-            self.folds.len() - 1
-        });
+        let fold = match known {
+            Some(fold) => fold,
+            None if moments => self.push(Make::Moments(number), arg),
+            None => {
+                let numbers = Make::Numbers(number, kind, Asked::default());
+                let counts = |spec: &Spec| matches!(spec.make, Make::Values) && spec.args == [arg];
+                match self.folds.iter().position(counts) {
+                    // Numbers are counted anyway.
+                    Some(fold) => {
+                        self.folds[fold].make = numbers;
+                        fold
+                    }
+                    None => self.push(numbers, arg),
+                }
+            }
+        };
         if let Make::Numbers(_, _, asked) = &mut self.folds[fold].make {
             asked.add(answer);
         }
         Ok(Some(From::Fold(fold, answer)))
+    }
+
+    /// Adds a fold of one argument.
+    fn push(&mut self, make: Make, arg: Arg) -> usize {
+        let args = vec![arg];
+        self.folds.push(Spec { make, args });
+        self.folds.len() - 1
     }
 
     fn count(&mut self, arg: &Expr, filter: Option<&Expr>) -> Result<Option<From>> {
@@ -205,11 +216,8 @@ impl Reading<'_> {
             return Ok(None);
         }
         let arg = self.arg(value, call.filter)?;
-        self.folds.push(Spec {
-            make: Make::Edges(side, nulls, kind),
-            args: vec![arg],
-        });
-        Ok(Some(From::Fold(self.folds.len() - 1, Answer::Value)))
+        let fold = self.push(Make::Edges(side, nulls, kind), arg);
+        Ok(Some(From::Fold(fold, Answer::Value)))
     }
 
     fn foreign(&mut self, call: &Call<'_>) -> Result<usize> {
