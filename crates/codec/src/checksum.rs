@@ -32,8 +32,8 @@ mod tests {
             .iter()
             .flat_map(|byte| (0..8).map(move |at| u32::from(byte >> at & 1)));
         !bits.fold(u32::MAX, |sum, bit| {
-            let low = sum & 1 ^ bit;
-            sum >> 1 ^ low * 0x82F6_3B78
+            let low = (sum & 1) ^ bit;
+            (sum >> 1) ^ (low * 0x82F6_3B78)
         })
     }
 

@@ -11,7 +11,6 @@ use crate::marks::Marks;
 use crate::memory::Held;
 use crate::text::CHUNK_TEXT_BYTES;
 use arrow_array::UInt32Array;
-use arrow_buffer::ScalarBuffer;
 use arrow_select::take::take;
 use marigram_manifest::Tombstone;
 use marigram_model::TableId;
@@ -189,27 +188,20 @@ fn split(part: &Part, late: &[bool]) -> (Part, Part) {
         end -= usize::from(*late);
     }
     rows[end..].reverse();
-    let rows = ScalarBuffer::from(rows);
-    (
-        pick(part, rows.slice(0, end)),
-        pick(part, rows.slice(end, late.len() - end)),
-    )
-}
-
-/// These rows of a part.
-fn pick(part: &Part, rows: ScalarBuffer<u32>) -> Part {
-    let series = rows.iter().map(|row| part.series[*row as usize]).collect();
-    let times = rows.iter().map(|row| part.times[*row as usize]).collect();
-    let rows = UInt32Array::new(rows, None);
+    let (series, times) = (&part.series, &part.times);
+    let series = rows.iter().map(|row| series[*row as usize]).collect();
+    let times = rows.iter().map(|row| times[*row as usize]).collect();
+    let rows = UInt32Array::from(rows);
     let columns = part.columns.iter().map(|(id, values)| {
-        let picked = take(values, &rows, None);
-        (*id, picked.expect("the rows are rows of the part"))
+        let moved = take(values, &rows, None);
+        (*id, moved.expect("the rows are rows of the part"))
     });
-    Part {
+    let parted = Part {
         series,
         times,
         columns: columns.collect(),
-    }
+    };
+    (parted.slice(0, end), parted.slice(end, late.len() - end))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl Part {
     }
 
     /// Rows `start..start + len`, without copying.
-    fn slice(&self, start: usize, len: usize) -> Self {
+    pub fn slice(&self, start: usize, len: usize) -> Self {
         Self {
             series: self.series.slice(start, len),
             times: self.times.slice(start, len),

@@ -106,12 +106,13 @@ impl Order {
             }
         }
         // Each start has moved to its series' end.
+        let mut sorter = Sorter::default();
         let (mut start, mut kept) = (0, 0);
         for (series, end) in (span.min..).zip(&starts[..span.len()]) {
             let rows = start..*end as usize;
             start = rows.end;
             if !rows.is_empty() {
-                kept = self.settle(series, rows, kept);
+                kept = self.settle(series, rows, kept, &mut sorter);
             }
         }
         self.times.truncate(kept);
@@ -120,7 +121,7 @@ impl Order {
 
     /// Brings the distributed rows of a series into order, which then begin with row `to` of the
     /// order; gives the row after them.
-    fn settle(&mut self, series: u32, rows: Range<usize>, to: usize) -> usize {
+    fn settle(&mut self, series: u32, rows: Range<usize>, to: usize, sorter: &mut Sorter) -> usize {
         let rises = (self.times[rows.clone()].windows(2)).all(|pair| pair[0] < pair[1]);
         let end = if rises {
             if to < rows.start {
@@ -129,7 +130,7 @@ impl Order {
             }
             to + rows.len()
         } else {
-            self.settle_sorted(rows, to)
+            self.settle_sorted(rows, to, sorter)
         };
         self.runs.push(SeriesRun {
             series: SeriesId(series),
@@ -139,9 +140,9 @@ impl Order {
     }
 
     /// [`settle`](Self::settle) for rows whose times do not rise.
-    fn settle_sorted(&mut self, rows: Range<usize>, to: usize) -> usize {
+    fn settle_sorted(&mut self, rows: Range<usize>, to: usize, sorter: &mut Sorter) -> usize {
         let mut end = to;
-        for item in sorted(&self.times[rows.clone()], &self.places[rows]) {
+        for item in sorter.sort(&self.times[rows.clone()], &self.places[rows]) {
             if end > to && self.times[end - 1] == item.time {
                 let older = std::mem::replace(&mut self.places[end - 1], item.place);
                 self.older.push((end as u32 - 1, older));
@@ -259,58 +260,81 @@ impl Order {
     }
 }
 
-/// Rows of one series by (time, place); their `places` rise.
-fn sorted(times: &[i64], places: &[u32]) -> Vec<Item> {
-    let item = |row: usize| Item {
-        time: times[row],
-        place: places[row],
-    };
-    let earliest = times.iter().min().copied().unwrap_or(0);
-    let since = |time: &i64| time.wrapping_sub(earliest) as u64;
-    let span = times.iter().map(since).max().unwrap_or(0);
-    let row_bits = u64::BITS - (times.len() as u64).leading_zeros();
-    if span.leading_zeros() >= row_bits {
-        // A time and a row's number fit one word, and words are sorted much faster than items.
-        let row_mask = (1 << row_bits) - 1;
-        let words = times.iter().zip(0..);
-        let words: Vec<u64> = words
-            .map(|(time, row)| since(time) << row_bits | row)
-            .collect();
-        let words = sort_words(&words, span << row_bits | row_mask);
-        let rows = words.into_iter().map(|word| (word & row_mask) as usize);
-        return rows.map(item).collect();
-    }
-    let mut items: Vec<Item> = (0..times.len()).map(item).collect();
-    items.sort_unstable_by_key(|item| (item.time, item.place));
-    items
+/// Sorts rows of one series after the other, in memory that it keeps.
+#[derive(Default)]
+struct Sorter {
+    words: Vec<u64>,
+    /// The words by their buckets.
+    sorted: Vec<u64>,
+    /// Of each bucket, where the next word goes.
+    next: Vec<u32>,
+    items: Vec<Item>,
 }
 
-/// Sorts words, at least one, of which none is greater than `most`: first by their highest bits into
-/// buckets of a few words each, for late times are mostly spread evenly, and then each bucket.
-fn sort_words(words: &[u64], most: u64) -> Vec<u64> {
-    let bucket_bits = (words.len() / BUCKET_WORDS).max(2).ilog2();
-    let shift = (u64::BITS - most.leading_zeros()).saturating_sub(bucket_bits);
-    let bucket = |word: u64| (word >> shift) as usize;
-    let mut ends = vec![0_u32; (1 << bucket_bits) + 1];
-    for word in words {
-        ends[bucket(*word) + 1] += 1;
+impl Sorter {
+    /// Rows of a series by (time, place); their `places` rise, and there is at least one.
+    fn sort(&mut self, times: &[i64], places: &[u32]) -> &[Item] {
+        let item = |row: usize| Item {
+            time: times[row],
+            place: places[row],
+        };
+        let earliest = times.iter().min().copied().unwrap_or(0);
+        let since = |time: &i64| time.wrapping_sub(earliest) as u64;
+        let span = times.iter().map(since).max().unwrap_or(0);
+        let row_bits = u64::BITS - (times.len() as u64).leading_zeros();
+        self.items.clear();
+        if span.leading_zeros() >= row_bits {
+            // A time and a row's number fit one word, and words are sorted much faster than items.
+            let row_mask = (1 << row_bits) - 1;
+            let rows = times.iter().zip(0..);
+            self.words.clear();
+            self.words
+                .extend(rows.map(|(time, row)| since(time) << row_bits | row));
+            self.sort_words(span << row_bits | row_mask);
+            let rows = self.sorted.iter().map(|word| (word & row_mask) as usize);
+            self.items.extend(rows.map(item));
+        } else {
+            self.items.extend((0..times.len()).map(item));
+            self.items
+                .sort_unstable_by_key(|item| (item.time, item.place));
+        }
+        &self.items
     }
-    for at in 1..ends.len() {
-        ends[at] += ends[at - 1];
+
+    /// Sorts the words, at least one, of which none is greater than `most`: first by their highest
+    /// bits into buckets of a few words each, for late times are mostly spread evenly, and then each
+    /// bucket.
+    fn sort_words(&mut self, most: u64) {
+        let Self {
+            words,
+            sorted,
+            next,
+            ..
+        } = self;
+        let bucket_bits = (words.len() / BUCKET_WORDS).max(2).ilog2();
+        let shift = (u64::BITS - most.leading_zeros()).saturating_sub(bucket_bits);
+        let bucket = |word: &u64| (word >> shift) as usize;
+        next.clear();
+        next.resize((1 << bucket_bits) + 1, 0);
+        for word in &*words {
+            next[bucket(word) + 1] += 1;
+        }
+        for at in 1..next.len() {
+            next[at] += next[at - 1];
+        }
+        sorted.resize(words.len(), 0);
+        for word in &*words {
+            let next = &mut next[bucket(word)];
+            sorted[*next as usize] = *word;
+            *next += 1;
+        }
+        // Each start has moved to its bucket's end.
+        let mut start = 0;
+        for end in &next[..1 << bucket_bits] {
+            sorted[start..*end as usize].sort_unstable();
+            start = *end as usize;
+        }
     }
-    let mut sorted = vec![0; words.len()];
-    for word in words {
-        let next = &mut ends[bucket(*word)];
-        sorted[*next as usize] = *word;
-        *next += 1;
-    }
-    // Each start has moved to its bucket's end.
-    let mut start = 0;
-    for end in &ends[..ends.len() - 1] {
-        sorted[start..*end as usize].sort_unstable();
-        start = *end as usize;
-    }
-    sorted
 }
 
 /// A column of numbers by their places; `None` where the column is of another type, or some row may
