@@ -57,10 +57,7 @@ pub fn codec_page(data: &[u8]) {
     if kind == ValueType::I64
         && let Ok(Some(found)) = marigram_codec::decode_regular(header, count, body, limits)
     {
-        let each = found
-            .iter()
-            .flat_map(|found| (0..found.len).map(|at| found.get(at)));
-        let each: Vec<i64> = each.take(count + 1).collect();
+        let each: Vec<i64> = found.each().take(count + 1).collect();
         assert_eq!(values, Ok(OwnedValues::I64(each)), "regular times");
     }
 }

@@ -32,7 +32,7 @@ pub fn all() -> Vec<Study> {
     studies.push(cardinality::study());
     studies.extend([mixed::study(), dashboards::study(), dashboards::cold()]);
     studies.push(identity::study());
-    studies.extend([late::study(), late::amplification()]);
+    studies.extend([late::study(), late::asked(), late::amplification()]);
     studies.extend([idle::study(), ceiling::study()]);
     studies
 }

@@ -89,6 +89,8 @@ pub enum Act {
     Write(Write),
     /// Flush and merge. Figure: `settle_s`.
     Settle,
+    /// Write what is in memory to the disk, where the target has a command for it. Figure: `flush_s`.
+    Flush,
     /// Figures: `bytes_per_row`, `bytes_per_point`, `disk_bytes`.
     Size,
     /// Kill and start. Figure: `restart_ms`.

@@ -113,6 +113,11 @@ pub trait Target: Send + Sync {
     /// far as the target has commands for it.
     fn settle(&self, tables: &[Table]) -> Result<()>;
 
+    /// Asks for what is in memory to be written to the disk, as far as the target has a command for it.
+    fn flush(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Bytes on disk.
     fn disk_bytes(&self) -> Result<u64>;
 

@@ -7,6 +7,7 @@ use crate::bytes::Reader;
 use crate::choose::{choose, may_repeat};
 use crate::compress::{choose_compressor, compress, decompress};
 use crate::error::Result;
+use crate::grid::{Grids, put_grid, read_grids};
 use crate::kinds::{Choice, Compressor, Encoding, Goal, ValueType};
 use crate::progressions::{Progression, read_progressions};
 use crate::smallest::smallest;
@@ -63,6 +64,7 @@ pub fn encode(values: Values<'_>, choice: Choice, out: &mut Vec<u8>) -> Header {
         | Encoding::Alp
         | Encoding::AlpDelta
         | Encoding::AlpRd
+        | Encoding::Grid
         | Encoding::Pco
         | Encoding::Fsst => Compressor::Uncompressed,
         _ => choose_compressor(&out[start..]),
@@ -78,6 +80,39 @@ pub fn encode(values: Values<'_>, choice: Choice, out: &mut Vec<u8>) -> Header {
         Encoding::Entries => in_planes(values, header, start, out),
         Encoding::AlpRd if choice.encoding.is_none() => as_entries(values, header, start, out),
         _ => header,
+    }
+}
+
+/// As [`encode`], for times. Where nothing is asked for and they are not regular, they go on grids if
+/// that takes at most half more than differences do: of times on a grid it is told by counting bits
+/// how many are before another.
+///
+/// # Panics
+/// As [`encode`].
+pub fn encode_times(times: &[i64], choice: Choice, out: &mut Vec<u8>) -> Header {
+    let start = out.len();
+    let header = encode(Values::I64(times), choice, out);
+    if choice != Choice::default() || header.encoding != Encoding::Delta {
+        return header;
+    }
+    let most = times.len().div_ceil(REGULAR_LEN);
+    if !matches!(
+        read_progressions(&mut Reader::new(&out[start..]), times.len(), most),
+        Ok(None)
+    ) {
+        return header;
+    }
+    let known = out.len() - start;
+    let mut body = Vec::new();
+    if !put_grid(times, known + known / 2, &mut body) {
+        return header;
+    }
+    out.truncate(start);
+    out.extend_from_slice(&body);
+    Header {
+        encoding: Encoding::Grid,
+        compressor: Compressor::Uncompressed,
+        body_bytes: page_bytes(body.len()),
     }
 }
 
@@ -196,9 +231,52 @@ pub fn decode(
     read(kind, header.encoding, count, &body, limits)
 }
 
-/// The `count` integers that `bytes` hold, as progressions; `None` where they are not stored as
-/// differences, or are no progressions of some length: then they are for
-/// [`decode`], and whether they are damaged is not known.
+/// Integers that are told without making each of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Regular {
+    /// Mostly at equal distances.
+    Progressions(Vec<Progression>),
+    /// On grids.
+    Grids(Grids),
+}
+
+impl Regular {
+    /// How many they are.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Progressions(all) => all.iter().map(|one| u64::from(one.len)).sum(),
+            Self::Grids(grids) => grids.len() as u64,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Each of them.
+    pub fn each(&self) -> Box<dyn Iterator<Item = i64> + '_> {
+        match self {
+            Self::Progressions(all) => {
+                let each = |one: &Progression| {
+                    (0..one.len).map({
+                        let one = *one;
+                        move |at| one.get(at)
+                    })
+                };
+                Box::new(all.iter().flat_map(each))
+            }
+            Self::Grids(grids) => {
+                let parts = grids.parts(0, grids.len() as u32);
+                Box::new(parts.flat_map(|part| part.rows().map(move |row| part.get(row))))
+            }
+        }
+    }
+}
+
+/// The `count` integers that `bytes` hold, in a form that is shorter than each of them; `None` where
+/// they are neither stored on grids nor as differences, or are no progressions of some length: then
+/// they are for [`decode`], and whether they are damaged is not known.
 ///
 /// # Errors
 /// If the bytes are damaged, or hold more than `limits` allow.
@@ -207,13 +285,20 @@ pub fn decode_regular(
     count: usize,
     bytes: &[u8],
     limits: Limits,
-) -> Result<Option<Vec<Progression>>> {
+) -> Result<Option<Regular>> {
     limits.check_values(count)?;
-    if header.encoding != Encoding::Delta || header.compressor != Compressor::Uncompressed {
+    if header.compressor != Compressor::Uncompressed {
         return Ok(None);
     }
     let mut reader = Reader::new(bytes);
-    let found = read_progressions(&mut reader, count, count.div_ceil(REGULAR_LEN))?;
+    let found = match header.encoding {
+        Encoding::Delta => {
+            let most = count.div_ceil(REGULAR_LEN);
+            read_progressions(&mut reader, count, most)?.map(Regular::Progressions)
+        }
+        Encoding::Grid => Some(Regular::Grids(read_grids(&mut reader, count)?)),
+        _ => None,
+    };
     if found.is_some() {
         reader.end()?;
     }

@@ -127,15 +127,15 @@ impl Scale {
 
 /// Exact division by a constant: by its odd part's inverse modulo 2^64 (Granlund, Montgomery 1994).
 #[derive(Clone, Copy, Debug)]
-struct Divisor {
-    factor: u64,
+pub(crate) struct Divisor {
+    pub(crate) factor: u64,
     shift: u32,
     inverse: u64,
     quotient_max: u64,
 }
 
 impl Divisor {
-    fn new(factor: u64) -> Self {
+    pub(crate) fn new(factor: u64) -> Self {
         if factor == 0 {
             return Self {
                 factor,
@@ -159,11 +159,11 @@ impl Divisor {
     }
 
     /// `number / factor`, if that leaves no rest.
-    fn divide(self, number: u64) -> u64 {
+    pub(crate) fn divide(self, number: u64) -> u64 {
         (number >> self.shift).wrapping_mul(self.inverse)
     }
 
-    fn divides(self, number: u64) -> bool {
+    pub(crate) fn divides(self, number: u64) -> bool {
         if self.factor == 0 {
             return number == 0;
         }
@@ -172,7 +172,7 @@ impl Divisor {
     }
 }
 
-fn gcd(mut a: u64, mut b: u64) -> u64 {
+pub(crate) fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

@@ -38,11 +38,13 @@ pub enum Encoding {
     Dictionary = 12,
     /// Decimal floats as integers, packed as `Delta`.
     AlpDelta = 13,
+    /// Integers that ascend along a grid: a bit for each of its places.
+    Grid = 14,
 }
 
 impl Encoding {
     /// Every encoding, by its number.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Plain,
         Self::Runs,
         Self::Ts2Diff,
@@ -57,6 +59,7 @@ impl Encoding {
         Self::Rle,
         Self::Dictionary,
         Self::AlpDelta,
+        Self::Grid,
     ];
 
     /// The encoding with this number on disk; `None` for a number that none has.
@@ -87,11 +90,12 @@ impl Encoding {
             Self::Rle => "RLE",
             Self::Dictionary => "DICTIONARY",
             Self::AlpDelta => "ALP_DELTA",
+            Self::Grid => "GRID",
         }
     }
 
-    /// Whether values of this type can be encoded so. (`RLE` and `TS_2DIFF` hold some floats only;
-    /// a page that they cannot hold exactly becomes `PLAIN`.)
+    /// Whether values of this type can be encoded so. (`RLE` and `TS_2DIFF` hold some floats only,
+    /// `GRID` integers that ascend; a page that they cannot hold becomes `PLAIN`.)
     pub fn suits(self, kind: ValueType) -> bool {
         use ValueType::{Bool, Bytes, F32, F64, I32, I64, U64};
         match self {
@@ -99,6 +103,7 @@ impl Encoding {
             Self::Ts2Diff | Self::Gorilla | Self::Pco => !matches!(kind, Bool | Bytes),
             Self::For | Self::Delta => matches!(kind, I32 | I64 | U64),
             Self::Alp | Self::AlpDelta | Self::AlpRd => matches!(kind, F32 | F64),
+            Self::Grid => kind == I64,
             Self::Rle => kind != Bytes,
             Self::Fsst | Self::Dictionary => kind == Bytes,
         }

@@ -18,11 +18,12 @@ pub(crate) struct Form {
 }
 
 /// Encodings that are tried, from fast to slow.
-const ORDER: [Encoding; 10] = [
+const ORDER: [Encoding; 11] = [
     Encoding::Plain,
     Encoding::Runs,
     Encoding::For,
     Encoding::Alp,
+    Encoding::Grid,
     Encoding::Delta,
     Encoding::AlpDelta,
     Encoding::Entries,

@@ -73,4 +73,4 @@ pub use snapshot::TableSnapshot;
 pub use status::{EngineStatus, SegmentInfo};
 pub use view::{OpenSegment, ShardView};
 
-pub use marigram_segment::{PageInfo, PageStats, Progression};
+pub use marigram_segment::{GridPart, Grids, PageInfo, PageStats, Progression, Regular};

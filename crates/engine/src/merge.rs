@@ -39,7 +39,7 @@ mod totals;
 pub(crate) use apart::Apart;
 pub use apart::{Need, Outline, PageRows, Reducer, RowSpan, Totals};
 pub use bounds::ColumnBounds;
-pub(crate) use coincide::{may_share_rows, series_that_share_rows};
+pub(crate) use coincide::{are_known_apart, series_that_share_rows};
 pub(crate) use copy::{CopyRule, Piece, WholePage};
 pub use metrics::ScanMetrics;
 pub(crate) use page_plan::selected_runs;

@@ -30,6 +30,18 @@ pub(crate) struct Found {
     pub(crate) shared: RoaringBitmap,
 }
 
+impl Found {
+    /// Whether it is known of all of `series` that the sources share none of their rows.
+    pub(crate) fn is_apart(&self, series: &RoaringBitmap) -> bool {
+        let ends = series.min().zip(series.max());
+        // Mostly series are numbered without gaps, and nothing is shared.
+        let is_known = ends.is_none_or(|(first, last)| {
+            self.known.contains_range(first..=last) || self.known.is_superset(series)
+        });
+        is_known && self.shared.is_disjoint(series)
+    }
+}
+
 impl SharedRows {
     /// What is known of `table`'s rows in this source and in `other`.
     pub(crate) fn with(&self, other: &Thing, table: TableId) -> Arc<Mutex<Found>> {
@@ -54,6 +66,21 @@ impl SharedRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sources_are_apart_where_all_is_known_and_nothing_shared() {
+        let found = |known: &[u32], shared: &[u32]| Found {
+            known: known.iter().collect(),
+            shared: shared.iter().collect(),
+        };
+        let series = |all: &[u32]| -> RoaringBitmap { all.iter().collect() };
+        assert!(found(&[], &[]).is_apart(&series(&[])));
+        assert!(!found(&[], &[]).is_apart(&series(&[3])));
+        assert!(found(&[1, 2, 3, 4], &[4]).is_apart(&series(&[1, 3])));
+        assert!(!found(&[1, 2, 3, 4], &[3]).is_apart(&series(&[1, 3])));
+        assert!(found(&[1, 3], &[]).is_apart(&series(&[1, 3])));
+        assert!(!found(&[1, 3], &[]).is_apart(&series(&[1, 2, 3])));
+    }
 
     #[test]
     fn what_is_known_lasts_as_long_as_the_other_source() {

@@ -3,6 +3,7 @@
 //! Every other crate speaks in these. Nothing here does I/O, reads a clock or draws a random
 //! number, so that each function is a pure function of its arguments.
 
+mod ascending;
 mod batch;
 mod builder;
 mod ids;
@@ -16,6 +17,7 @@ mod time;
 mod time_set;
 mod types;
 
+pub use ascending::cut_ascending;
 pub use batch::{BatchError, BatchField, BatchTag, WriteBatch};
 pub use builder::{BatchBuilder, FieldValueRef};
 pub use ids::{ColumnId, SeriesId, TableId};
@@ -23,7 +25,7 @@ pub use options::{ColdCodec, ColumnCodec, SeriesIdentity, TableOptions};
 pub use rollup::{Rollup, RollupProgress};
 pub use rows::{SeriesRun, SortedRows};
 pub use schema::{FieldColumn, Limits, SchemaError, TableSchema, TagColumn};
-pub use sums::{sum_i32, sum_i64, sum_u64};
+pub use sums::{sum_i32, sum_i64, sum_u64, sums_i32};
 pub use tags::{TagKey, TagKeyError, TagValue, TagValueRef, tag_key_entries};
 pub use time::{DAY_NS, TimeRange, partition_start};
 pub use time_set::TimeSet;

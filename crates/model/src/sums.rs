@@ -24,6 +24,68 @@ fn sum_i32_by_avx2(values: &[i32]) -> i64 {
     values.iter().map(|value| i64::from(*value)).sum()
 }
 
+/// Shows the sum of each piece `start..end` of `values`: many short ones take less so than one by one.
+///
+/// # Panics
+/// If a piece is not within `values`.
+#[inline]
+pub fn sums_i32(
+    values: &[i32],
+    pieces: impl Iterator<Item = (usize, usize)>,
+    see: impl FnMut(i64),
+) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[expect(unsafe_code, reason = "as for one sum")]
+        // SAFETY: the processor has AVX2.
+        return unsafe { sums_i32_by_avx2(values, pieces, see) };
+    }
+    sums_i32_by_any(values, pieces, see);
+}
+
+/// The same, compiled for AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn sums_i32_by_avx2(
+    values: &[i32],
+    pieces: impl Iterator<Item = (usize, usize)>,
+    see: impl FnMut(i64),
+) {
+    sums_i32_by_any(values, pieces, see);
+}
+
+/// Compiled for what its caller is compiled for.
+#[inline(always)]
+fn sums_i32_by_any(
+    values: &[i32],
+    pieces: impl Iterator<Item = (usize, usize)>,
+    mut see: impl FnMut(i64),
+) {
+    const LANES: usize = 8;
+    /// From place `LANES - n` on, so many as are to be kept, and then zeros.
+    const MASKS: [i32; 2 * LANES] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+    for (start, end) in pieces {
+        let (chunks, rest) = values[start..end].as_chunks::<LANES>();
+        let mut lanes = [0i64; LANES];
+        for chunk in chunks {
+            for (lane, value) in lanes.iter_mut().zip(chunk) {
+                *lane += i64::from(*value);
+            }
+        }
+        // What is left is read with what stands behind it, which counts as zero.
+        let at = end - rest.len();
+        if let Some((chunk, _)) = values[at..].split_first_chunk::<LANES>() {
+            let mask = &MASKS[LANES - rest.len()..][..LANES];
+            for ((lane, value), mask) in lanes.iter_mut().zip(chunk).zip(mask) {
+                *lane += i64::from(value & mask);
+            }
+        } else {
+            lanes[0] += rest.iter().map(|value| i64::from(*value)).sum::<i64>();
+        }
+        see(lanes.iter().sum());
+    }
+}
+
 /// The sum of 64-bit integers by halves: two sums that cannot overflow, of which a processor can do
 /// several at once.
 #[inline]
@@ -51,7 +113,30 @@ pub fn sum_u64(values: &[u64]) -> i128 {
 
 #[cfg(test)]
 mod tests {
-    use super::{sum_i32, sum_i64, sum_u64};
+    use super::{sum_i32, sum_i64, sum_u64, sums_i32, sums_i32_by_any};
+
+    #[test]
+    fn sums_of_pieces_are_sums_of_what_is_in_them() {
+        let values: Vec<i32> = (0..200)
+            .map(|at: i32| at.wrapping_mul(0x9E37_79B1_u32 as i32))
+            .collect();
+        let pieces: Vec<(usize, usize)> = (0..=200)
+            .flat_map(|start| (start..=200).map(move |end| (start, end)))
+            .collect();
+        let expected: Vec<i64> = pieces
+            .iter()
+            .map(|(start, end)| sum_i32(&values[*start..*end]))
+            .collect();
+        let mut found = Vec::new();
+        sums_i32(&values, pieces.iter().copied(), |sum| found.push(sum));
+        assert_eq!(found, expected);
+        found.clear();
+        sums_i32_by_any(&values, pieces.iter().copied(), |sum| found.push(sum));
+        assert_eq!(found, expected);
+        sums_i32(&[i32::MIN; 100], [(0, 100)].into_iter(), |sum| {
+            assert_eq!(sum, i64::from(i32::MIN) * 100)
+        });
+    }
 
     #[test]
     fn sums_of_extremes_are_exact() {

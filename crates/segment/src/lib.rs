@@ -22,7 +22,7 @@ mod writer;
 
 pub use error::SegmentError;
 pub use layout::{FORMAT_VERSION, PageMeta, RowGroup, SegmentColumn, SegmentSummary};
-pub use marigram_codec::Progression;
+pub use marigram_codec::{GridPart, Grids, Progression, Regular};
 pub use options::{SegmentOptions, TableLayout};
 pub use page::{PageInfo, PageTimes};
 pub use segment::Segment;

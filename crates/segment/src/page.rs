@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use marigram_codec::{
-    Choice, Compressor, Encoding, Header, Limits, OwnedValues, Progression, Values, crc32c,
+    Choice, Compressor, Encoding, Header, Limits, OwnedValues, Regular, Values, crc32c,
 };
 use marigram_model::FieldType;
 use std::sync::Arc;
@@ -79,11 +79,32 @@ impl Dense<'_> {
     }
 }
 
+/// Appends a page of times, stored as `choice` says.
+pub(crate) fn encode_times(
+    times: &ArrayRef,
+    choice: Choice,
+    out: &mut Vec<u8>,
+) -> Result<(), Damage> {
+    encode_by(times, out, |values, out| match values {
+        Values::I64(times) => marigram_codec::encode_times(times, choice, out),
+        values => marigram_codec::encode(values, choice, out),
+    })
+}
+
 /// Appends a page of `values`, stored as `choice` says.
 pub(crate) fn encode_page(
     values: &ArrayRef,
     choice: Choice,
     out: &mut Vec<u8>,
+) -> Result<(), Damage> {
+    let encode = |values: Values<'_>, out: &mut _| marigram_codec::encode(values, choice, out);
+    encode_by(values, out, encode)
+}
+
+fn encode_by(
+    values: &ArrayRef,
+    out: &mut Vec<u8>,
+    encode: impl FnOnce(Values<'_>, &mut Vec<u8>) -> Header,
 ) -> Result<(), Damage> {
     let kind = FieldType::of(values.data_type()).ok_or_else(|| {
         Damage(format!(
@@ -102,7 +123,7 @@ pub(crate) fn encode_page(
         }
     }
     let dense = dense(kind, values, nulls);
-    let header = marigram_codec::encode(dense.values(), choice, out);
+    let header = encode(dense.values(), out);
     let body_bytes = (out.len() - start - HEADER_BYTES) as u32;
     out[start] = header.encoding as u8;
     out[start + 1] = header.compressor as u8;
@@ -272,8 +293,8 @@ fn decode_opened(page: Page<'_>, kind: FieldType, rows: usize) -> Result<ArrayRe
 pub enum PageTimes {
     /// Each of them, ns.
     Each(ScalarBuffer<i64>),
-    /// They come at equal distances for long stretches.
-    Regular(Vec<Progression>),
+    /// They come at equal distances, or on grids: none of them was made.
+    Regular(Regular),
 }
 
 /// Decodes a page of `rows` times.

@@ -3,7 +3,7 @@
 
 use crate::error::Damage;
 use crate::page::{PageTimes, decode_times};
-use marigram_codec::Progression;
+use marigram_codec::{Progression, Regular};
 use std::cell::RefCell;
 
 /// Pages that a thread remembers: the first and the last one of a device have other times than
@@ -36,10 +36,11 @@ pub(crate) fn decode(bytes: &[u8], rows: usize) -> Result<PageTimes, Damage> {
             .iter()
             .rposition(|page| page.rows == rows && page.bytes == bytes);
         if let Some(found) = found {
-            return Ok(PageTimes::Regular(known[found].times.clone()));
+            let times = known[found].times.clone();
+            return Ok(PageTimes::Regular(Regular::Progressions(times)));
         }
         let times = decode_times(bytes, rows)?;
-        if let PageTimes::Regular(times) = &times
+        if let PageTimes::Regular(Regular::Progressions(times)) = &times
             && times.len() <= PROGRESSIONS_MAX
         {
             if known.len() == PAGES_MAX {
@@ -77,7 +78,8 @@ mod tests {
 
     fn first_of(times: PageTimes) -> i64 {
         match times {
-            PageTimes::Regular(times) => times[0].first,
+            PageTimes::Regular(Regular::Progressions(times)) => times[0].first,
+            PageTimes::Regular(Regular::Grids(times)) => times.parts(0, 1).next().unwrap().get(0),
             PageTimes::Each(times) => times[0],
         }
     }

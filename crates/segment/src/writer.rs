@@ -12,7 +12,7 @@ use crate::layout::{
     summary_of, trailer, write_directory, write_footer, write_index,
 };
 use crate::options::{PageLimits, SegmentOptions, TableLayout};
-use crate::page::encode_page;
+use crate::page::{encode_page, encode_times};
 use crate::stats::PageStats;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, Int64Array};
@@ -248,7 +248,9 @@ impl SegmentWriter {
             .map_err(|error| SegmentError::misuse(&self.path, error.to_string()))?;
         for (at, values) in columns.iter().enumerate() {
             let start = self.buffer.len();
-            encode_page(values, self.choices[at], &mut self.buffer)
+            // Times come first.
+            let encode = if at == 0 { encode_times } else { encode_page };
+            encode(values, self.choices[at], &mut self.buffer)
                 .map_err(|reason| SegmentError::misuse(&self.path, reason.0))?;
             let bytes = (self.buffer.len() - start) as u32;
             let stats = PageStats::of(values, &times);

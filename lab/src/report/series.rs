@@ -220,6 +220,7 @@ fn yields(act: &Act, figure: &str) -> bool {
     match act {
         Act::Write(_) => matches!(figure, "rows_per_s" | "points_per_s"),
         Act::Settle => figure == "settle_s",
+        Act::Flush => figure == "flush_s",
         Act::Size => matches!(figure, "bytes_per_row" | "bytes_per_point" | "disk_bytes"),
         Act::Restart => figure == "restart_ms",
         Act::Ask(_) | Act::Mix(_) => figure.starts_with("latency_"),

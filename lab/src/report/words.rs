@@ -11,7 +11,7 @@ use crate::study::View;
 pub fn comparatives(view: &View) -> (&'static str, &'static str) {
     let figure = view.figure.as_str();
     let rate = figure.contains("per_s") || view.unit.contains("/s");
-    let time = figure.ends_with("_ms") || figure == "settle_s";
+    let time = figure.ends_with("_ms") || matches!(figure, "settle_s" | "flush_s");
     if figure.contains("bytes") || figure.starts_with("disk") {
         ("smaller", "larger")
     } else if !figure.contains("cpu") && (rate || (time && !view.more_is_better)) {

@@ -127,10 +127,25 @@ impl Life<'_> {
 
     /// Settle: flush and merge.
     pub(super) fn settle(&mut self, at: At<'_>) -> Result<()> {
+        let tables = self.all_tables();
+        self.wait_for(at, "settle_s", |target| target.settle(&tables))
+    }
+
+    /// Flush, without merging.
+    pub(super) fn flush(&mut self, at: At<'_>) -> Result<()> {
+        self.wait_for(at, "flush_s", |target| target.flush())
+    }
+
+    fn wait_for(
+        &mut self,
+        at: At<'_>,
+        figure: &str,
+        work: impl FnOnce(&dyn Target) -> Result<()>,
+    ) -> Result<()> {
         let mut result = at.result(None);
         let (mark, start) = (self.monitor.mark(), Instant::now());
-        self.target.settle(&self.all_tables())?;
-        put(&mut result, "settle_s", start.elapsed().as_secs_f64());
+        work(&*self.target)?;
+        put(&mut result, figure, start.elapsed().as_secs_f64());
         result.resources = Some(self.monitor.since(&mark));
         self.steps.push(result);
         Ok(())

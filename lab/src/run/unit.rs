@@ -208,6 +208,7 @@ fn act<'a>(life: &mut Life<'a>, at: At<'_>, step: &'a Step) -> Result<()> {
     match &step.act {
         Act::Write(plan) => mixed::write(life, at, plan),
         Act::Settle => life.settle(at),
+        Act::Flush => life.flush(at),
         Act::Size => life.size(at),
         Act::Restart => life.restart(at),
         Act::Observe { known } => life.observe(at, known),
@@ -265,6 +266,7 @@ fn name(act: &Act) -> &'static str {
     match act {
         Act::Write(_) => "write",
         Act::Settle => "settle",
+        Act::Flush => "flush",
         Act::Size => "size",
         Act::Restart => "restart",
         Act::Observe { .. } => "observe",

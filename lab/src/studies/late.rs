@@ -1,5 +1,9 @@
 //! What late rows cost on standard set S: writing, a full aggregate, and what compaction writes.
 
+mod asked;
+
+pub use asked::study as asked;
+
 use super::parts::{
     aggregates, ask, knobs, latencies, observe, pick, question, size, speed, step, tuning, view,
     write,

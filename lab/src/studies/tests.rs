@@ -131,6 +131,7 @@ fn promises(act: &Act, figure: &str) -> bool {
         Act::Mix(_) => ["latency_ms", "p99_ms", "asked_per_s"].contains(&figure),
         Act::Cold(_) => ["latency_ms", "read_bytes"].contains(&figure),
         Act::Settle => figure == "settle_s",
+        Act::Flush => figure == "flush_s",
         Act::Size => ["bytes_per_row", "bytes_per_point", "disk_bytes"].contains(&figure),
         Act::Restart => figure == "restart_ms",
         Act::Observe { known } => OBSERVED.contains(&figure) || known.contains_key(figure),
@@ -442,7 +443,7 @@ fn seconds(setup: &Setup, points_per_s: f64, ask_s: f64, start_s: f64) -> f64 {
             once + (once * ask.times as f64).min(limit.max(once))
         }
         Act::Cold(ask) => names(&ask.questions).len() as f64 * (start_s + ask_s),
-        Act::Settle | Act::Restart => start_s,
+        Act::Settle | Act::Flush | Act::Restart => start_s,
         Act::Size | Act::Observe { .. } => 0.0,
         Act::Clock(clock) => {
             let trials = (clock.devices_max as f64 / clock.devices_min as f64).log2() + 3.0;

@@ -233,8 +233,13 @@ impl Target for Server {
     }
 
     fn settle(&self, _tables: &[Table]) -> Result<()> {
-        self.run("FLUSH")?;
+        self.flush()?;
         self.run("COMPACT")?;
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.run("FLUSH")?;
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use crate::entries::numbers;
 use crate::entries::strings;
 use crate::error::{CodecError, Result};
 use crate::fsst::read_fsst;
+use crate::grid::read_grid;
 use crate::integer::{Integer, read_delta, read_for};
 use crate::kinds::{Encoding, ValueType};
 use crate::pco::{Latent, read_pco};
@@ -35,6 +36,7 @@ pub(super) fn read(
             OwnedValues::Bool { bits, len: count }
         }
         ValueType::I32 => OwnedValues::I32(read_integers(kind, encoding, count, reader)?),
+        ValueType::I64 if encoding == Encoding::Grid => OwnedValues::I64(read_grid(reader, count)?),
         ValueType::I64 => OwnedValues::I64(read_integers(kind, encoding, count, reader)?),
         ValueType::U64 => OwnedValues::U64(read_integers(kind, encoding, count, reader)?),
         ValueType::F32 => OwnedValues::F32(read_floats(kind, encoding, count, reader)?),

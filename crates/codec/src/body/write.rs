@@ -5,6 +5,7 @@ use crate::alp_rd::put_alp_rd;
 use crate::entries::{numbers, strings};
 use crate::error::{CodecError, Result};
 use crate::fsst::put_fsst;
+use crate::grid::put_grid;
 use crate::integer::{put_delta, put_for};
 use crate::kinds::Encoding;
 use crate::pco::put_pco;
@@ -12,6 +13,9 @@ use crate::plain::{Plain, put_bits, put_strings};
 use crate::runs::{cut, put_lengths};
 use crate::tsfile_forms;
 use crate::values::Values;
+
+/// So many bytes integers may take on grids, however few they are; else no more than in memory.
+const GRID_BYTES_MIN: usize = 64;
 
 /// Appends `values`.
 ///
@@ -32,6 +36,14 @@ pub(super) fn put(values: Values<'_>, encoding: Encoding, out: &mut Vec<u8>) -> 
         (Encoding::Delta, Values::I32(values)) => put_delta(values, out),
         (Encoding::Delta, Values::I64(values)) => put_delta(values, out),
         (Encoding::Delta, Values::U64(values)) => put_delta(values, out),
+        (Encoding::Grid, Values::I64(values)) => {
+            if !put_grid(values, size_of_val(values).max(GRID_BYTES_MIN), out) {
+                return Err(CodecError::Unsupported(
+                    Encoding::Grid.name(),
+                    "integers far from each other",
+                ));
+            }
+        }
         (Encoding::Alp, Values::F32(values)) => put_alp(values, Packing::Frame, out),
         (Encoding::AlpDelta, Values::F32(values)) => put_alp(values, Packing::Steps, out),
         (Encoding::Alp, Values::F64(values)) => put_alp(values, Packing::Frame, out),

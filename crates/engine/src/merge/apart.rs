@@ -16,7 +16,7 @@ use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
 use marigram_manifest::Tombstone;
 use marigram_model::{ColumnId, SeriesId, TimeRange};
-use marigram_segment::{PageMeta, PageStats, PageTimes, Progression, Segment};
+use marigram_segment::{PageMeta, PageStats, PageTimes, Regular, Segment};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -80,8 +80,8 @@ pub struct PageRows<'a> {
     pub range: TimeRange,
     /// Times of all rows, ns; empty where only values were needed, or `steps` tell them.
     pub times: &'a [i64],
-    /// Times of all rows where they are regular and [`Need::Steps`] was said; else empty.
-    pub steps: &'a [Progression],
+    /// Times of all rows where they are regular and [`Need::Steps`] was said.
+    pub steps: Option<&'a Regular>,
     /// How many rows the arrays have.
     pub rows: usize,
     /// Each column that was asked for; `None` where it has no values.
@@ -349,15 +349,15 @@ impl Apart {
         let read = || self.read(segment, page, need, times);
         let (times, columns) = self.scope.reading(read)?;
         let (times, steps) = match times {
-            PageTimes::Each(each) => (each, Vec::new()),
-            PageTimes::Regular(steps) => (ScalarBuffer::default(), steps),
+            PageTimes::Each(each) => (each, None),
+            PageTimes::Regular(steps) => (ScalarBuffer::default(), Some(steps)),
         };
         room.reach(bytes_of(&times, &columns), self.scope.memory.as_ref())?;
         reducer.rows(PageRows {
             spans: asked,
             range,
             times: &times,
-            steps: &steps,
+            steps: steps.as_ref(),
             rows,
             columns: &columns,
         })
@@ -416,7 +416,7 @@ impl Apart {
             spans: &spans,
             range: TimeRange { min, max },
             times: &rows.times,
-            steps: &[],
+            steps: None,
             rows: rows.len(),
             columns: &columns,
         })

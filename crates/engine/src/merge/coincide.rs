@@ -35,55 +35,74 @@ pub(crate) fn series_that_share_rows(
     metrics: &ScanMetrics,
 ) -> Result<RoaringBitmap> {
     let mut shared = RoaringBitmap::new();
-    for (at, one) in sources.iter().enumerate() {
-        for other in &sources[..at] {
-            let Some(overlap) = overlap(one, other, range) else {
-                continue;
-            };
-            let candidates = series - &shared;
-            if candidates.is_empty() {
-                return Ok(shared);
-            }
-            let found = one.found_with(other);
-            let mut found = found.lock();
-            let unknown = &candidates - &found.known;
-            if !unknown.is_empty() {
-                let unknown = Arc::new(unknown);
-                let mut new = find(one, other, &unknown, overlap, metrics)?;
-                found.shared |= &new;
-                found.known |= &*unknown;
-                found.known.optimize();
-                new.optimize();
-            }
-            shared |= &found.shared & &candidates;
+    for (one, other, overlap) in pairs(sources, range) {
+        let found = one.found_with(other);
+        let mut found = found.lock();
+        if found.is_apart(series) {
+            continue;
         }
+        let candidates = series - &shared;
+        if candidates.is_empty() {
+            return Ok(shared);
+        }
+        let unknown = &candidates - &found.known;
+        if !unknown.is_empty() {
+            let unknown = Arc::new(unknown);
+            let mut new = find(one, other, &unknown, overlap, metrics)?;
+            found.shared |= &new;
+            found.known |= &*unknown;
+            found.known.optimize();
+            new.optimize();
+        }
+        shared |= &found.shared & &candidates;
     }
     Ok(shared)
 }
 
-/// Whether [`series_that_share_rows`] must compare any two of these sources, or look up what came
-/// of it.
-pub(crate) fn may_share_rows(sources: &[Source], range: TimeRange) -> bool {
-    let mut pairs = sources
-        .iter()
-        .enumerate()
-        .flat_map(|(at, one)| sources[..at].iter().map(move |other| (one, other)));
-    pairs.any(|(one, other)| overlap(one, other, range).is_some())
+/// Whether it is known already, or told by where they lie, that no two of `sources` have rows of
+/// `series` at one time within `range`.
+pub(crate) fn are_known_apart(
+    sources: &[Source],
+    series: &RoaringBitmap,
+    range: TimeRange,
+) -> bool {
+    pairs(sources, range).all(|(one, other, _)| one.found_with(other).lock().is_apart(series))
 }
 
-/// The times in which both sources may have rows of the same series; `None` where they cannot share
-/// any, or none in `range`. Two sources of the sequence space never do if one is a segment: a
-/// series' rows go there only when they are after all that was flushed.
-fn overlap(one: &Source, other: &Source, range: TimeRange) -> Option<TimeRange> {
-    let both = (one.space(), other.space());
-    if both == (Space::Sequence, Space::Sequence) && (one.is_segment() || other.is_segment()) {
-        return None;
-    }
-    let (mine, others) = (one.extents(), other.extents());
+/// Two of the sources that may share rows within `range`, and the times in which they may.
+fn pairs(
+    sources: &[Source],
+    range: TimeRange,
+) -> impl Iterator<Item = (&Source, &Source, TimeRange)> {
+    let extents: Vec<Extent> = sources.iter().map(Source::extents).collect();
+    let pairs = (0..sources.len()).flat_map(|at| (0..at).map(move |other| (at, other)));
+    pairs.filter_map(move |(at, other)| {
+        let both = (&sources[at], &sources[other]);
+        if never_share(both.0, both.1) {
+            return None;
+        }
+        let overlap = overlap(&extents[at], &extents[other], range)?;
+        Some((both.0, both.1, overlap))
+    })
+}
+
+/// Two sources of the sequence space never share rows if one is a segment: a series' rows go there
+/// only when they are after all that was flushed.
+fn never_share(one: &Source, other: &Source) -> bool {
+    (one.space(), other.space()) == (Space::Sequence, Space::Sequence)
+        && (one.is_segment() || other.is_segment())
+}
+
+/// Series and times of the parts of a source.
+type Extent = Vec<(SeriesId, SeriesId, TimeRange)>;
+
+/// The times in which two sources may have rows of the same series; `None` where they cannot share
+/// any, or none in `range`.
+fn overlap(mine: &Extent, others: &Extent, range: TimeRange) -> Option<TimeRange> {
     let mut overlap: Option<TimeRange> = None;
     for (first, last, times) in mine {
-        for (other_first, other_last, other_times) in &others {
-            if first <= *other_last && *other_first <= last && times.overlaps(*other_times) {
+        for (other_first, other_last, other_times) in others {
+            if first <= other_last && other_first <= last && times.overlaps(*other_times) {
                 let common = times.intersect(*other_times);
                 overlap = Some(overlap.map_or(common, |known| known.union(common)));
             }

@@ -26,7 +26,7 @@ pub(super) fn any_times(segment: &Segment, group: usize, plan: &PagePlan) -> Res
     let times = segment.read_times(group, plan.page)?;
     let rows = match &times {
         PageTimes::Each(times) => times.len() as u64,
-        PageTimes::Regular(times) => times.iter().map(|times| u64::from(times.len)).sum(),
+        PageTimes::Regular(times) => times.len(),
     };
     if rows != u64::from(plan.rows) {
         return Err(not_times(segment, plan));

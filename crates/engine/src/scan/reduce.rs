@@ -8,7 +8,7 @@ use super::{Part, ScanRequest};
 use crate::error::Result;
 use crate::memory::{Holder, MemoryAccountant};
 use crate::merge::{
-    Apart, Merge, MergeOptions, PageRows, Reducer, RowSpan, ScanMetrics, Source, may_share_rows,
+    Apart, Merge, MergeOptions, PageRows, Reducer, RowSpan, ScanMetrics, Source, are_known_apart,
     series_that_share_rows,
 };
 use crate::text::BATCH_TEXT_BYTES;
@@ -19,7 +19,7 @@ use roaring::RoaringBitmap;
 use std::sync::Arc;
 
 /// Most sources, and rows of a chunk, of which steps are short.
-const SHORT_SOURCES_MAX: usize = 8;
+const SHORT_SOURCES_MAX: usize = 32;
 const SHORT_ROWS_MAX: usize = 16 << 10;
 
 /// A part of a scan that is added up: a set of series of one shard.
@@ -85,16 +85,25 @@ impl ReducePartition {
 
     /// Whether each [`step`](Self::step) is short: it reads a page at most, and nothing has to be
     /// compared before the first one.
-    pub fn has_short_steps(&self) -> bool {
-        match &self.state {
-            State::Unsorted(Some((sources, options))) => {
-                sources.len() <= SHORT_SOURCES_MAX
-                    && sources
-                        .iter()
-                        .all(|source| source.rows_at_once() <= SHORT_ROWS_MAX)
-                    && !may_share_rows(sources, options.range)
+    pub fn has_short_steps(&mut self) -> bool {
+        match &mut self.state {
+            State::Unsorted(unsorted) => {
+                let is_short = |(sources, options): &mut (Vec<Source>, MergeOptions)| {
+                    sources.len() <= SHORT_SOURCES_MAX
+                        && sources
+                            .iter()
+                            .all(|source| source.rows_at_once() <= SHORT_ROWS_MAX)
+                        && are_known_apart(sources, &self.series, options.range)
+                };
+                match unsorted.take_if(is_short) {
+                    Some((sources, options)) => {
+                        self.state = State::Apart(Box::new(Apart::new(sources, options)), None);
+                        true
+                    }
+                    None => unsorted.is_none(),
+                }
             }
-            State::Unsorted(None) | State::Done => true,
+            State::Done => true,
             State::Apart(_, merged) => merged.is_none(),
             State::Merged(_) => false,
         }
@@ -189,7 +198,7 @@ fn show<R: Reducer>(rows: &SortedRows, reducer: &mut R) -> Result<(), R::Error> 
             max: *max,
         },
         times: &rows.times,
-        steps: &[],
+        steps: None,
         rows: rows.len(),
         columns: &columns,
     })

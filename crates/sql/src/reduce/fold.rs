@@ -36,6 +36,13 @@ pub struct Stretch {
     pub end: u32,
 }
 
+impl Stretch {
+    /// Its rows.
+    pub fn rows(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
 /// What is known of a page's rows of one slot without reading them.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {

@@ -106,7 +106,7 @@ impl LastRows {
             spans: &self.spans,
             range: TimeRange { min, max },
             times: &self.rows.times,
-            steps: &[],
+            steps: None,
             rows: self.rows.len(),
             columns: &columns,
         };

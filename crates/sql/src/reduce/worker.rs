@@ -399,11 +399,11 @@ impl Reducer for Worker {
         if self.recipe.has_expressions() {
             return Ok(self.take_expressions(&rows)?);
         }
-        if rows.steps.is_empty() {
+        if let Some(times) = rows.steps {
+            self.stretch_regular(rows.spans, times)?;
+        } else {
             let start = self.bucket_of(rows.range.min)?;
             self.stretch(rows.spans, rows.times, start)?;
-        } else {
-            self.stretch_steps(rows.spans, rows.steps)?;
         }
         Ok(self.fold(rows.columns, rows.times, &[])?)
     }

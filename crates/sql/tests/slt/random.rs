@@ -133,8 +133,20 @@ pub fn insert(rng: &mut StdRng, start: u32) -> String {
     let mut sql = String::from("INSERT INTO r VALUES ");
     let rows = rng.random_range(20..400);
     let step = rng.random_range(1..40);
+    // Devices that report every second and are not always heard, or rows of any device.
+    let steady = rng.random_bool(0.3);
+    let mut clock = start;
     for row in 0..rows {
-        let series: u32 = rng.random_range(0..12);
+        let series: u32 = if steady {
+            row / 100
+        } else {
+            rng.random_range(0..12)
+        };
+        clock = match row % 100 {
+            0 => start,
+            _ if rng.random_bool(0.7) => clock + 1,
+            _ => clock + rng.random_range(2..5),
+        };
         let site = if series.is_multiple_of(5) {
             "NULL".into()
         } else {
@@ -152,7 +164,12 @@ pub fn insert(rng: &mut StdRng, start: u32) -> String {
             field(time(row, 0)),
         ];
         let comma = if row == 0 { "" } else { ", " };
-        let at = time((start + row * step / 8) % 86_400, series);
+        let second = if steady {
+            clock
+        } else {
+            start + row * step / 8
+        };
+        let at = time(second % 86_400, series);
         let _ = write!(
             sql,
             "{comma}({at}, {site}, {series}, {}, {})",

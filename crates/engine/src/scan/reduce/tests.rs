@@ -79,8 +79,10 @@ impl Reducer for Sum {
     }
 
     fn rows(&mut self, rows: PageRows<'_>) -> Result<()> {
-        let steps = rows.steps.iter();
-        let steps = steps.flat_map(|steps| (0..steps.len).map(|at| steps.get(at)));
+        let steps = rows
+            .steps
+            .into_iter()
+            .flat_map(marigram_segment::Regular::each);
         let steps: Vec<i64> = steps.collect();
         self.regular += steps.len();
         let times = if steps.is_empty() { rows.times } else { &steps };
@@ -338,11 +340,13 @@ fn times_at_equal_distances_are_shown_as_such_and_others_one_by_one() {
 
 #[test]
 fn steps_are_short_where_nothing_is_compared_and_chunks_are_small() {
-    let given = |late, sequence_max, times| Given {
-        late,
-        sequence_max,
-        rows: rows(1, times),
-    };
+    fn given(late: bool, sequence_max: u64, times: impl Iterator<Item = i64>) -> Given {
+        Given {
+            late,
+            sequence_max,
+            rows: rows(1, times),
+        }
+    }
     let many = SHORT_ROWS_MAX as i64;
     let is_short = |given: &[Given], in_memory: &BTreeSet<usize>| {
         let sources = sources(given, in_memory, &[]);
@@ -356,6 +360,21 @@ fn steps_are_short_where_nothing_is_compared_and_chunks_are_small() {
     assert!(!is_short(&late, &BTreeSet::new()));
     let apart = [given(false, 1, 0..512), given(true, 2, -2..-1)];
     assert!(is_short(&apart, &BTreeSet::new()));
+    // Once compared, they are known to share a row, or none.
+    for (times, expected) in [(100..101, false), (512..513, true)] {
+        let given = [
+            given(false, 1, (0..1000).filter(|time| *time != 512)),
+            given(true, 2, times),
+        ];
+        let sources = sources(&given, &BTreeSet::new(), &[]);
+        reduce(&sources, [1], TimeRange::ALL, false);
+        let memory = Arc::new(MemoryAccountant::new(1 << 30));
+        let mut again = partition(&sources, [1], TimeRange::ALL, &memory);
+        assert_eq!(again.has_short_steps(), expected);
+        let mut sum = Sum::default();
+        while again.step(&mut sum).unwrap() {}
+        assert_eq!(sum.count, 999 + usize::from(expected));
+    }
     assert!(is_short(&[given(false, 1, 0..many)], &[0].into()));
     assert!(!is_short(&[given(false, 1, 0..many + 1)], &[0].into()));
     assert!(is_short(&[given(false, 1, 0..many + 1)], &BTreeSet::new()));

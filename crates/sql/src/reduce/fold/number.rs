@@ -1,12 +1,13 @@
 //! The types of numbers, and the loops over slices of them.
 
+use super::Stretch;
 use arrow::array::{ArrayRef, ArrowPrimitiveType, Float64Array, Int64Array, UInt64Array};
 use arrow::datatypes::ArrowNativeType;
 use arrow::datatypes::{
     Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type,
 };
 use datafusion::common::{Result, exec_err};
-use marigram_model::{FieldValue, sum_i32, sum_i64, sum_u64};
+use marigram_model::{FieldValue, sum_i32, sum_i64, sum_u64, sums_i32};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -38,6 +39,13 @@ pub trait Number: Debug + Send + 'static {
 
     /// The sum of a page at most.
     fn sum(values: &[Self::Native]) -> Self::Sum;
+
+    /// Adds the sum of each stretch of a page's `values` to that of its slot.
+    fn add_sums(values: &[Self::Native], stretches: &[Stretch], sums: &mut [Self::Sum]) {
+        for stretch in stretches {
+            sums[stretch.slot as usize] += Self::sum(&values[stretch.rows()]);
+        }
+    }
 
     /// Least of some numbers, at least one.
     fn min(values: &[Self::Native]) -> Self::Native;
@@ -133,6 +141,19 @@ impl Number for I32 {
 
     fn sum(values: &[i32]) -> i128 {
         i128::from(sum_i32(values))
+    }
+
+    fn add_sums(values: &[i32], stretches: &[Stretch], sums: &mut [i128]) {
+        let mut slots = stretches.iter().map(|stretch| stretch.slot as usize);
+        let pieces = stretches.iter().map(|stretch| {
+            let rows = stretch.rows();
+            (rows.start, rows.end)
+        });
+        sums_i32(values, pieces, |sum| {
+            if let Some(slot) = slots.next() {
+                sums[slot] += i128::from(sum);
+            }
+        });
     }
 
     fn of(value: &FieldValue) -> Option<i32> {

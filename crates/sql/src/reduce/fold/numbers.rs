@@ -35,6 +35,11 @@ impl Asked {
         self.max && !self.min && !self.sum
     }
 
+    /// Whether the sum is all that is asked for, beside how many they are.
+    fn is_sum_only(self) -> bool {
+        self.sum && !self.min && !self.max
+    }
+
     /// Adds an answer.
     pub fn add(&mut self, answer: Answer) {
         match answer {
@@ -115,20 +120,28 @@ pub(super) fn each_slice<N: Number>(
     let all: &[N::Native] = values.values();
     let nulls = values.nulls().filter(|nulls| nulls.null_count() > 0);
     for stretch in rows.stretches {
-        let (start, end) = (stretch.start as usize, stretch.end as usize);
-        let slot = stretch.slot as usize;
+        let (slot, rows) = (stretch.slot as usize, stretch.rows());
         match nulls {
-            None => see(slot, &all[start..end]),
+            None => see(slot, &all[rows]),
             Some(nulls) => {
                 let bits = nulls.validity();
-                let offset = nulls.offset() + start;
-                for (from, to) in BitSliceIterator::new(bits, offset, end - start) {
-                    see(slot, &all[start + from..start + to]);
+                let offset = nulls.offset() + rows.start;
+                for (from, to) in BitSliceIterator::new(bits, offset, rows.len()) {
+                    see(slot, &all[rows.start + from..rows.start + to]);
                 }
             }
         }
     }
     Ok(())
+}
+
+/// The argument of rows of which none is null.
+fn without_nulls<'a, N: Number>(rows: &Rows<'a>) -> Option<&'a [N::Native]> {
+    let [Some(values)] = rows.args else {
+        return None;
+    };
+    let values = values.as_primitive_opt::<N::Arrow>()?;
+    (values.null_count() == 0).then(|| &values.values()[..])
 }
 
 impl<N: Number> Fold for Numbers<N> {
@@ -188,6 +201,15 @@ impl<N: Number> Fold for Numbers<N> {
     }
 
     fn take_rows(&mut self, rows: Rows<'_>) -> Result<()> {
+        if self.asked.is_sum_only()
+            && let Some(values) = without_nulls::<N>(&rows)
+        {
+            for stretch in rows.stretches {
+                self.counts[stretch.slot as usize] += stretch.rows().len() as u64;
+            }
+            N::add_sums(values, rows.stretches, &mut self.sums);
+            return Ok(());
+        }
         each_slice::<N>(rows, |slot, values| self.add(slot, values))
     }
 

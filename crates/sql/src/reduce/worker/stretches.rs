@@ -1,10 +1,11 @@
 //! Stretches of rows of one group and bucket.
 
 use super::super::fold::Stretch;
-use super::super::groups::Members;
+use super::super::groups::{Members, Slots};
 use super::Worker;
-use datafusion::common::{Result, internal_err};
-use marigram_engine::{Progression, RowSpan};
+use datafusion::common::{Result, exec_err, internal_err};
+use marigram_engine::{GridPart, Grids, Progression, Regular, RowSpan};
+use marigram_model::cut_ascending;
 
 /// Pages whose stretches are known: a device's first pages and its last one have other rows.
 const OUTLINES_MAX: usize = 4;
@@ -23,6 +24,18 @@ impl KnownOutline {
     }
 }
 
+/// Buckets of one width whose slots stand side by side.
+#[derive(Clone, Copy)]
+struct EvenBuckets {
+    /// Those of the first one and the last one.
+    slot: u32,
+    last_slot: u32,
+    /// Where the first one ends, ns.
+    end: i64,
+    /// Of each, ns.
+    width: i64,
+}
+
 fn rows_of(spans: &[RowSpan]) -> impl Iterator<Item = (u32, u32)> {
     spans.iter().map(|span| (span.start, span.end))
 }
@@ -37,6 +50,27 @@ impl Worker {
             if in_one {
                 let slot = self.taken.slots.slot(group, start)?;
                 self.push(slot, span.start, span.end);
+                continue;
+            }
+            let own = &times[span.start as usize..span.end as usize];
+            if let (Some(first), Some(last)) = (own.first(), own.last())
+                && let Some(even) = self.even_buckets(group, *first, *last)?
+            {
+                let mut is_within = true;
+                cut_ascending(own, even.end, even.width, |cuts, rows| {
+                    let (from, to) = (span.start + rows.start as u32, span.start + rows.end as u32);
+                    match even
+                        .slot
+                        .checked_add(cuts)
+                        .filter(|slot| *slot <= even.last_slot)
+                    {
+                        Some(slot) => self.push(slot, from, to),
+                        None => is_within = false,
+                    }
+                });
+                if !is_within {
+                    return exec_err!("times of a page are not in order");
+                }
                 continue;
             }
             let (mut row, mut last_len) = (span.start, 0);
@@ -54,9 +88,19 @@ impl Worker {
         Ok(())
     }
 
-    /// As [`stretch`](Self::stretch), of times at equal distances: none of them is looked at. Pages of
-    /// devices that report together have the same stretches where they are all of one group.
-    pub(super) fn stretch_steps(&mut self, spans: &[RowSpan], steps: &[Progression]) -> Result<()> {
+    /// As [`stretch`](Self::stretch), of times that are told without looking at each of them.
+    pub(super) fn stretch_regular(&mut self, spans: &[RowSpan], times: &Regular) -> Result<()> {
+        match times {
+            Regular::Progressions(steps) => self.stretch_steps(spans, steps)?,
+            Regular::Grids(grids) => self.stretch_grids(spans, grids)?,
+        }
+        self.mark_present();
+        Ok(())
+    }
+
+    /// Of times at equal distances. Pages of devices that report together have the same stretches
+    /// where they are all of one group.
+    fn stretch_steps(&mut self, spans: &[RowSpan], steps: &[Progression]) -> Result<()> {
         if !matches!(self.members, Members::One) {
             return self.follow_steps(spans, steps);
         }
@@ -104,7 +148,59 @@ impl Worker {
                 row += len;
             }
         }
-        self.mark_present();
+        Ok(())
+    }
+
+    fn stretch_grids(&mut self, spans: &[RowSpan], grids: &Grids) -> Result<()> {
+        self.stretches.clear();
+        for span in spans {
+            let group = self.members.group(span.series);
+            for part in grids.parts(span.start, span.end) {
+                let rows = part.rows();
+                let (first, last) = (part.get(rows.start), part.get(rows.end - 1));
+                match self.even_buckets(group, first, last)? {
+                    Some(even) if even.width % grids.step() == 0 => {
+                        part.cut(even.end, even.width, |cuts, rows| {
+                            self.push(even.slot + cuts, rows.start, rows.end);
+                        });
+                    }
+                    _ => self.follow_grid(group, &part)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Buckets of the times from `first` to `last`, if they are of one width and their slots stand side
+    /// by side.
+    fn even_buckets(&mut self, group: u32, first: i64, last: i64) -> Result<Option<EvenBuckets>> {
+        let Slots::LaidOut { width, .. } = self.taken.slots else {
+            return Ok(None);
+        };
+        // If the last one has a slot, and an end, all have.
+        let last = self.bucket_of(last)?;
+        let last_slot = self.taken.slots.slot(group, last)?;
+        let is_whole = self.bucket.1.checked_sub(last) == Some(width);
+        let start = self.bucket_of(first)?;
+        let slot = self.taken.slots.slot(group, start)?;
+        Ok(is_whole.then_some(EvenBuckets {
+            slot,
+            last_slot,
+            end: self.bucket.1,
+            width,
+        }))
+    }
+
+    fn follow_grid(&mut self, group: u32, part: &GridPart<'_>) -> Result<()> {
+        let rows = part.rows();
+        let mut row = rows.start;
+        while row < rows.end {
+            let start = self.bucket_of(part.get(row))?;
+            let slot = self.taken.slots.slot(group, start)?;
+            let end = part.row_at(self.bucket.1).max(row + 1);
+            self.push(slot, row, end);
+            row = end;
+        }
         Ok(())
     }
 

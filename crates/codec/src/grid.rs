@@ -1,0 +1,440 @@
+//! Integers that ascend along a grid and miss some of its places, as the times of a device do that
+//! reports every second and is not always heard: one bit a place.
+//!
+//! Where few places are missing, DELTA takes less, and its [progressions](crate::progressions) are
+//! few. In between, most numbers are one step or a few behind the one before, so that a bit a place
+//! takes less than a number a value; and how many numbers are below a bound is told by counting bits.
+
+use crate::bytes::{Reader, put_signed, put_varint};
+use crate::error::{CodecError, Result};
+use crate::integer::{Divisor, gcd};
+
+/// Behind so many missing places a new grid takes less than they do.
+const HOLE_MAX: u64 = 128;
+/// Bytes of the head of a grid, about.
+const HEAD_BYTES: usize = 6;
+/// Bits of a word.
+const WORD: u32 = u64::BITS;
+/// Bits of a word from which on it takes less to look at every place than to look for the next one.
+const DENSE: u32 = 20;
+
+/// Numbers that stand on grids of one step, one grid behind the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grids {
+    step: i64,
+    all: Vec<Grid>,
+    /// A bit for each place, set where there is a number; each grid begins with a word.
+    words: Vec<u64>,
+    /// How many bits are set before each word, and in all.
+    before: Vec<u32>,
+}
+
+/// One grid of some: its first and its last place are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Grid {
+    first: i64,
+    /// Its first word.
+    word: u32,
+    places: u32,
+    /// Numbers before it, and with it.
+    from: u32,
+    to: u32,
+}
+
+impl Grids {
+    /// From one place to the next; positive.
+    pub fn step(&self) -> i64 {
+        self.step
+    }
+
+    /// How many numbers they are.
+    pub fn len(&self) -> usize {
+        self.before.last().map_or(0, |all| *all as usize)
+    }
+
+    /// Whether there is no number.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The numbers of each grid that are among the numbers `from..to`.
+    pub fn parts(&self, from: u32, to: u32) -> impl Iterator<Item = GridPart<'_>> {
+        let first = self.all.partition_point(|grid| grid.to <= from);
+        let grids = self.all[first..].iter();
+        grids
+            .take_while(move |grid| grid.from < to)
+            .map(move |grid| GridPart {
+                grids: self,
+                grid: *grid,
+                from: grid.from.max(from),
+                to: grid.to.min(to),
+            })
+    }
+
+    /// How many numbers stand before place `place` of the word `word` on: all grids' numbers count.
+    #[inline]
+    fn rank(&self, word: u32, place: u32) -> u32 {
+        let at = (word + place / WORD) as usize;
+        let below = (1u64 << (place % WORD)) - 1;
+        // Behind the last place there may be no word.
+        let bits = self.words.get(at).map_or(0, |bits| bits & below);
+        self.before[at] + bits.count_ones()
+    }
+
+    /// Whether a grid has as many numbers as it says, and one at its first and its last place, with
+    /// none behind.
+    fn is_whole(&self, grid: &Grid) -> bool {
+        let last_place = grid.places.wrapping_sub(1);
+        let (first, last) = (grid.word as usize, (grid.word + last_place / WORD) as usize);
+        grid.places > 0
+            && self.before[first] == grid.from
+            && self.before[last + 1] == grid.to
+            && self.words[first] & 1 == 1
+            && self.words[last] >> (last_place % WORD) == 1
+    }
+
+    fn each(&self) -> Vec<i64> {
+        let mut all = vec![0; self.len()];
+        for grid in &self.all {
+            let words = grid.word as usize..(grid.word + grid.places.div_ceil(WORD)) as usize;
+            let mut time = grid.first;
+            for at in words {
+                let (bits, row) = (self.words[at], self.before[at] as usize);
+                let end = self.before[at + 1] as usize;
+                put_word(bits, time, self.step, &mut all[row..end]);
+                time = time.wrapping_add(self.step.wrapping_mul(i64::from(WORD)));
+            }
+        }
+        all
+    }
+}
+
+/// Writes the numbers of a word whose first place stands for `first`.
+#[inline]
+fn put_word(mut bits: u64, first: i64, step: i64, out: &mut [i64]) {
+    if out.len() >= DENSE as usize {
+        // Without a branch: what is written at a missing place is written over.
+        let (last, mut number, mut row) = (out.len() - 1, first, 0);
+        for _ in 0..WORD {
+            out[row.min(last)] = number;
+            row += (bits & 1) as usize;
+            bits >>= 1;
+            number = number.wrapping_add(step);
+            if bits == 0 {
+                return;
+            }
+        }
+        return;
+    }
+    for slot in out {
+        let place = i64::from(bits.trailing_zeros());
+        *slot = first.wrapping_add(step.wrapping_mul(place));
+        bits &= bits.wrapping_sub(1);
+    }
+}
+
+/// Consecutive numbers of one grid.
+#[derive(Clone, Copy, Debug)]
+pub struct GridPart<'a> {
+    grids: &'a Grids,
+    grid: Grid,
+    from: u32,
+    to: u32,
+}
+
+impl GridPart<'_> {
+    /// Which of the page's numbers they are.
+    pub fn rows(&self) -> std::ops::Range<u32> {
+        self.from..self.to
+    }
+
+    /// Number `row` of the page, which must be one of these.
+    pub fn get(&self, row: u32) -> i64 {
+        let Grids { words, before, .. } = self.grids;
+        let from = self.grid.word as usize;
+        let to = from + self.grid.places.div_ceil(WORD) as usize;
+        let word = from + before[from + 1..to].partition_point(|before| *before <= row);
+        let mut bits = words[word];
+        for _ in before[word]..row {
+            bits &= bits.wrapping_sub(1);
+        }
+        let place = (word - from) as i64 * i64::from(WORD) + i64::from(bits.trailing_zeros());
+        self.at(place)
+    }
+
+    /// The number at a place.
+    fn at(&self, place: i64) -> i64 {
+        let distance = self.grids.step.wrapping_mul(place);
+        self.grid.first.wrapping_add(distance)
+    }
+
+    /// The first of the page's numbers that is one of these and not below `end`; behind the last of
+    /// these where all are below it.
+    pub fn row_at(&self, end: i64) -> u32 {
+        let Some(ahead) = end.checked_sub(self.grid.first) else {
+            // It overflows upwards or downwards.
+            return if end < self.grid.first {
+                self.from
+            } else {
+                self.to
+            };
+        };
+        if ahead <= 0 {
+            return self.from;
+        }
+        let place = (ahead - 1) / self.grids.step + 1;
+        self.row_at_place(u32::try_from(place).unwrap_or(u32::MAX))
+    }
+
+    #[inline]
+    fn row_at_place(&self, place: u32) -> u32 {
+        let rank = self.grids.rank(self.grid.word, place.min(self.grid.places));
+        rank.clamp(self.from, self.to)
+    }
+
+    /// Cuts these numbers at `end`, at `end + width`, at `end + 2 * width` and so on: shows each piece
+    /// that is not empty with the number of cuts before it. `width` must be a positive multiple of the
+    /// grid's step, and `end` not below the first of these numbers.
+    pub fn cut(&self, end: i64, width: i64, see: impl FnMut(u32, std::ops::Range<u32>)) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("popcnt") {
+            #[expect(
+                unsafe_code,
+                reason = "bits are counted in one instruction, not in a dozen"
+            )]
+            // SAFETY: the processor has POPCNT.
+            return unsafe { self.cut_by_popcnt(end, width, see) };
+        }
+        self.cut_by_any(end, width, see);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "popcnt")]
+    fn cut_by_popcnt(&self, end: i64, width: i64, see: impl FnMut(u32, std::ops::Range<u32>)) {
+        self.cut_by_any(end, width, see);
+    }
+
+    #[expect(
+        clippy::inline_always,
+        reason = "it is compiled for what its caller is compiled for"
+    )]
+    #[inline(always)]
+    fn cut_by_any(&self, end: i64, width: i64, mut see: impl FnMut(u32, std::ops::Range<u32>)) {
+        let Grids { step, .. } = self.grids;
+        let places = i64::from(self.grid.places);
+        let ahead = i128::from(end) - i128::from(self.grid.first);
+        let place = (ahead - 1).div_euclid(i128::from(*step)) + 1;
+        let mut place = place.clamp(0, i128::from(places)) as i64;
+        let stride = (width / step).clamp(1, places);
+        let (mut row, mut cuts) = (self.from, 0);
+        loop {
+            let next = self.row_at_place(place as u32);
+            if next > row {
+                see(cuts, row..next);
+                row = next;
+            }
+            if row == self.to {
+                return;
+            }
+            cuts += 1;
+            place = (place + stride).min(places);
+        }
+    }
+}
+
+/// How many bits are set before each word, and in all.
+fn ranks(words: &[u64]) -> Vec<u32> {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("popcnt") {
+        #[expect(unsafe_code, reason = "as in `cut`")]
+        // SAFETY: the processor has POPCNT.
+        return unsafe { ranks_by_popcnt(words) };
+    }
+    ranks_by_any(words)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "popcnt")]
+fn ranks_by_popcnt(words: &[u64]) -> Vec<u32> {
+    ranks_by_any(words)
+}
+
+#[expect(clippy::inline_always, reason = "as `cut_by_any`")]
+#[inline(always)]
+fn ranks_by_any(words: &[u64]) -> Vec<u32> {
+    let mut ranks = Vec::with_capacity(words.len() + 1);
+    let mut rank = 0;
+    ranks.push(0);
+    for word in words {
+        rank += word.count_ones();
+        ranks.push(rank);
+    }
+    ranks
+}
+
+/// Appends `values` on grids; says whether it did: not where they take more than `bytes_max` bytes so.
+pub(crate) fn put_grid(values: &[i64], bytes_max: usize, out: &mut Vec<u8>) -> bool {
+    let Some(first) = values.first() else {
+        return true;
+    };
+    let step = step_of(values);
+    let Some((heads, words)) = laid_out(values, step, bytes_max) else {
+        return false;
+    };
+    let start = out.len();
+    put_varint(step, out);
+    put_varint(heads.len() as u64, out);
+    let mut before = *first;
+    put_signed(before, out);
+    for head in heads {
+        put_signed(head.first.wrapping_sub(before), out);
+        put_varint(head.rows, out);
+        put_varint(head.places - head.rows, out);
+        before = head.first;
+    }
+    out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    if out.len() - start > bytes_max {
+        out.truncate(start);
+        return false;
+    }
+    true
+}
+
+/// How far `value` lies after the one before it, `last`; `None` where it does not, or too far for i64.
+fn ahead(last: i64, value: i64) -> Option<u64> {
+    let ahead = value.checked_sub(last)?;
+    (ahead > 0).then_some(ahead.cast_unsigned())
+}
+
+/// The largest number of which all distances from one value to a greater one behind it are multiples.
+/// (Where the next series begins there is none, so that each may have times of its own.)
+fn step_of(values: &[i64]) -> u64 {
+    let pairs = values.windows(2);
+    let divisor =
+        pairs
+            .filter_map(|pair| ahead(pair[0], pair[1]))
+            .fold(Divisor::new(0), |divisor, ahead| {
+                if divisor.divides(ahead) {
+                    divisor
+                } else {
+                    Divisor::new(gcd(divisor.factor, ahead))
+                }
+            });
+    divisor.factor.max(1)
+}
+
+/// What stands before the words of a grid.
+#[derive(Clone, Copy)]
+struct Head {
+    first: i64,
+    rows: u64,
+    places: u64,
+}
+
+/// Grids of `values`, at least one, of which distances are multiples of `step`; `None` where they take
+/// more than about `bytes_max`.
+fn laid_out(values: &[i64], step: u64, bytes_max: usize) -> Option<(Vec<Head>, Vec<u64>)> {
+    let divisor = Divisor::new(step);
+    let hole_max = step.saturating_mul(HOLE_MAX + 1);
+    let (mut heads, mut words): (Vec<Head>, Vec<u64>) = (Vec::new(), Vec::new());
+    let mut head = Head {
+        first: values[0],
+        rows: 0,
+        places: 1,
+    };
+    let (mut first_word, mut last) = (0, values[0]);
+    for value in values {
+        match ahead(last, *value) {
+            Some(ahead) if ahead <= hole_max => head.places += divisor.divide(ahead),
+            _ if head.rows == 0 => {}
+            _ => {
+                heads.push(head);
+                first_word = words.len();
+                head = Head {
+                    first: *value,
+                    rows: 0,
+                    places: 1,
+                };
+            }
+        }
+        last = *value;
+        head.rows += 1;
+        let place = head.places - 1;
+        let word = first_word + (place / u64::from(WORD)) as usize;
+        if word >= words.len() {
+            words.resize(word + 1, 0);
+            if heads.len() * HEAD_BYTES + words.len() * size_of::<u64>() > bytes_max {
+                return None;
+            }
+        }
+        words[word] |= 1 << (place % u64::from(WORD));
+    }
+    heads.push(head);
+    Some((heads, words))
+}
+
+/// Reads `count` numbers that were written by [`put_grid`].
+pub(crate) fn read_grids(reader: &mut Reader<'_>, count: usize) -> Result<Grids> {
+    const DAMAGED: CodecError = CodecError::Damaged("a grid is not as it says");
+    if count == 0 {
+        return Ok(Grids {
+            step: 1,
+            all: Vec::new(),
+            words: Vec::new(),
+            before: vec![0],
+        });
+    }
+    let step = i64::try_from(reader.varint()?).ok();
+    let step = step.filter(|step| *step > 0).ok_or(DAMAGED)?;
+    let heads = reader.count(count)?;
+    let mut first = reader.signed()?;
+    let mut all = Vec::with_capacity(heads);
+    let (mut word, mut row) = (0u32, 0u32);
+    for _ in 0..heads {
+        first = first.wrapping_add(reader.signed()?);
+        let rows = reader.count(count - row as usize)? as u32;
+        let empty = reader.varint()?;
+        let places = u64::from(rows).checked_add(empty).ok_or(DAMAGED)?;
+        let places = u32::try_from(places).map_err(|_| DAMAGED)?;
+        let reach = i64::from(places).checked_sub(1).ok_or(DAMAGED)?;
+        let last = step
+            .checked_mul(reach)
+            .and_then(|reach| first.checked_add(reach));
+        last.ok_or(DAMAGED)?;
+        all.push(Grid {
+            first,
+            word,
+            places,
+            from: row,
+            to: row + rows,
+        });
+        row += rows;
+        word = word.checked_add(places.div_ceil(WORD)).ok_or(DAMAGED)?;
+    }
+    if row as usize != count {
+        return Err(DAMAGED);
+    }
+    let bytes = reader.take(word as usize * size_of::<u64>())?;
+    let (words, _) = bytes.as_chunks::<{ size_of::<u64>() }>();
+    let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let before = ranks(&words);
+    let grids = Grids {
+        step,
+        all,
+        words,
+        before,
+    };
+    if grids.all.iter().all(|grid| grids.is_whole(grid)) {
+        Ok(grids)
+    } else {
+        Err(DAMAGED)
+    }
+}
+
+/// Reads `count` numbers that were written by [`put_grid`], and makes each of them.
+pub(crate) fn read_grid(reader: &mut Reader<'_>, count: usize) -> Result<Vec<i64>> {
+    Ok(read_grids(reader, count)?.each())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! What late rows cost those who ask, while nothing has merged them yet.
+
+use super::{AIM, source};
+use crate::studies::parts::{ask, knobs, latencies, pick, step, tuning, write};
+use crate::studies::set_s;
+use crate::study::{Act, Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
+
+/// Late rows, %.
+const PERCENT: u32 = 30;
+
+/// The study of all questions of standard set S before late rows are merged.
+pub fn study() -> Study {
+    Study {
+        name: "late-asked",
+        title: "Late rows hardly slow questions down",
+        about: "Standard set S in order, and with 30 % of its rows late by up to half of the data; all \
+                rows are flushed, and nothing is ever merged (no background threads). Then the \
+                questions of study set-s.",
+        source: "Not published: the promise that late rows cost about what rows in order cost.",
+        plan,
+    }
+}
+
+fn plan(scale: Scale) -> Plan {
+    let devices = pick(scale, [20, 100, 500, 1000]);
+    let rows = pick(scale, [100, 1000, 2000, 10_000]);
+    let questions = set_s::questions(devices, rows);
+    let mut names: Vec<String> = questions.iter().map(|asked| asked.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    let setup = |percent: u32| {
+        let phase = |phase: &str, act| {
+            let varied = knobs([
+                ("phase", phase.to_owned()),
+                ("late_pct", percent.to_string()),
+            ]);
+            step(varied, act)
+        };
+        let flush = pick(scale, ["16KiB", "256KiB", "2MiB", ""]);
+        Setup {
+            name: format!("late-{percent}"),
+            source: source(devices, rows, percent),
+            tuning: tuning(&[], &[("flush_size", flush), ("background_threads", "0")]),
+            steps: vec![
+                phase("write", Act::Write(write(2, 5000))),
+                phase("flush", Act::Flush),
+                phase("ask", Act::Ask(ask(scale, questions.clone()))),
+            ],
+        }
+    };
+    let rule = |question: &String| Rule {
+        says: format!("{question} takes at most 1.5 × as long with 30 % of the rows late"),
+        source: AIM.to_owned(),
+        figure: "latency_ms".to_owned(),
+        of: knobs([
+            ("late_pct", PERCENT.to_string()),
+            ("question", question.clone()),
+        ]),
+        with: Comparison::Result(knobs([("late_pct", "0".to_owned())])),
+        bound: Bound::AtMost(1.5),
+    };
+    Plan {
+        setups: vec![setup(0), setup(PERCENT)],
+        views: vec![View {
+            only: knobs([("phase", "ask".to_owned())]),
+            log: true,
+            ..latencies("Questions before compaction", "late_pct")
+        }],
+        rules: names.iter().map(rule).collect(),
+        marigram_only: true,
+    }
+}
