@@ -1,5 +1,7 @@
 //! Sums of integers that are exact: whoever wants one that fits a type asks whether it does.
 
+use std::ops::Range;
+
 /// The sum of less than 2^32 values, which cannot overflow.
 #[inline]
 #[must_use]
@@ -24,15 +26,16 @@ fn sum_i32_by_avx2(values: &[i32]) -> i64 {
     values.iter().map(|value| i64::from(*value)).sum()
 }
 
-/// Shows the sum of each piece `start..end` of `values`: many short ones take less so than one by one.
+/// Shows the sum of each piece of `values`, with what came with it: many short ones take less so than
+/// one by one.
 ///
 /// # Panics
 /// If a piece is not within `values`.
 #[inline]
-pub fn sums_i32(
+pub fn sums_i32<T>(
     values: &[i32],
-    pieces: impl Iterator<Item = (usize, usize)>,
-    see: impl FnMut(i64),
+    pieces: impl Iterator<Item = (Range<usize>, T)>,
+    see: impl FnMut(T, i64),
 ) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -46,26 +49,27 @@ pub fn sums_i32(
 /// The same, compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn sums_i32_by_avx2(
+fn sums_i32_by_avx2<T>(
     values: &[i32],
-    pieces: impl Iterator<Item = (usize, usize)>,
-    see: impl FnMut(i64),
+    pieces: impl Iterator<Item = (Range<usize>, T)>,
+    see: impl FnMut(T, i64),
 ) {
     sums_i32_by_any(values, pieces, see);
 }
 
 /// Compiled for what its caller is compiled for.
 #[inline(always)]
-fn sums_i32_by_any(
+fn sums_i32_by_any<T>(
     values: &[i32],
-    pieces: impl Iterator<Item = (usize, usize)>,
-    mut see: impl FnMut(i64),
+    pieces: impl Iterator<Item = (Range<usize>, T)>,
+    mut see: impl FnMut(T, i64),
 ) {
     const LANES: usize = 8;
     /// From place `LANES - n` on, so many as are to be kept, and then zeros.
     const MASKS: [i32; 2 * LANES] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
-    for (start, end) in pieces {
-        let (chunks, rest) = values[start..end].as_chunks::<LANES>();
+    for (piece, with) in pieces {
+        let end = piece.end;
+        let (chunks, rest) = values[piece].as_chunks::<LANES>();
         let mut lanes = [0i64; LANES];
         for chunk in chunks {
             for (lane, value) in lanes.iter_mut().zip(chunk) {
@@ -82,7 +86,7 @@ fn sums_i32_by_any(
         } else {
             lanes[0] += rest.iter().map(|value| i64::from(*value)).sum::<i64>();
         }
-        see(lanes.iter().sum());
+        see(with, lanes.iter().sum());
     }
 }
 
@@ -128,13 +132,15 @@ mod tests {
             .map(|(start, end)| sum_i32(&values[*start..*end]))
             .collect();
         let mut found = Vec::new();
-        sums_i32(&values, pieces.iter().copied(), |sum| found.push(sum));
+        let shown = || pieces.iter().map(|(start, end)| (*start..*end, ()));
+        sums_i32(&values, shown(), |(), sum| found.push(sum));
         assert_eq!(found, expected);
         found.clear();
-        sums_i32_by_any(&values, pieces.iter().copied(), |sum| found.push(sum));
+        sums_i32_by_any(&values, shown(), |(), sum| found.push(sum));
         assert_eq!(found, expected);
-        sums_i32(&[i32::MIN; 100], [(0, 100)].into_iter(), |sum| {
-            assert_eq!(sum, i64::from(i32::MIN) * 100)
+        let all = std::iter::once((0..100, 7));
+        sums_i32(&[i32::MIN; 100], all, |with, sum| {
+            assert_eq!((with, sum), (7, i64::from(i32::MIN) * 100));
         });
     }
 

@@ -39,6 +39,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// plan; what is more goes to threads for blocking work, so that no other query waits for it.
 const INLINE_STEPS_MAX: usize = 1024;
 const INLINE_PAGES_MAX: u64 = 4;
+/// Where some came late, so few rows may lie in many segments, a page each: then more pages are read.
+const FEW_ROWS_MAX: u64 = 16 << 10;
+const INLINE_PAGES_MAX_OF_FEW_ROWS: u64 = 32;
 const INLINE_SLOTS_MAX: usize = 4096;
 
 /// An aggregate over a table's series.
@@ -228,12 +231,17 @@ impl Run {
         mut taken: Option<Taken>,
     ) -> Result<(Option<Taken>, Vec<Part>)> {
         let (mut rest, mut steps) = (Vec::new(), INLINE_STEPS_MAX);
+        let pages_max = if self.scan.rows_about() <= FEW_ROWS_MAX {
+            INLINE_PAGES_MAX_OF_FEW_ROWS
+        } else {
+            INLINE_PAGES_MAX
+        };
         for (mut partition, mut worker) in partitions {
             let mut done = false;
             if partition.has_short_steps() {
                 let compute = self.baseline.elapsed_compute().clone();
                 let _timer = compute.timer();
-                while !done && steps > 0 && self.pages_read() < INLINE_PAGES_MAX {
+                while !done && steps > 0 && self.pages_read() < pages_max {
                     done = !partition.step(&mut worker).map_err(|failed| failed.0)?;
                     steps -= 1;
                 }

@@ -376,8 +376,8 @@ fn steps_are_short_where_nothing_is_compared_and_chunks_are_small() {
         assert_eq!(sum.count, 999 + usize::from(expected));
     }
     assert!(is_short(&[given(false, 1, 0..many)], &[0].into()));
-    assert!(!is_short(&[given(false, 1, 0..many + 1)], &[0].into()));
-    assert!(is_short(&[given(false, 1, 0..many + 1)], &BTreeSet::new()));
+    assert!(!is_short(&[given(false, 1, 0..=many)], &[0].into()));
+    assert!(is_short(&[given(false, 1, 0..=many)], &BTreeSet::new()));
 }
 
 #[test]

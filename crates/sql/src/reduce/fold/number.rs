@@ -40,10 +40,14 @@ pub trait Number: Debug + Send + 'static {
     /// The sum of a page at most.
     fn sum(values: &[Self::Native]) -> Self::Sum;
 
-    /// Adds the sum of each stretch of a page's `values` to that of its slot.
-    fn add_sums(values: &[Self::Native], stretches: &[Stretch], sums: &mut [Self::Sum]) {
+    /// Shows the sum of each stretch of a page's values.
+    fn sums_of(
+        values: &[Self::Native],
+        stretches: &[Stretch],
+        mut see: impl FnMut(&Stretch, Self::Sum),
+    ) {
         for stretch in stretches {
-            sums[stretch.slot as usize] += Self::sum(&values[stretch.rows()]);
+            see(stretch, Self::sum(&values[stretch.rows()]));
         }
     }
 
@@ -143,17 +147,9 @@ impl Number for I32 {
         i128::from(sum_i32(values))
     }
 
-    fn add_sums(values: &[i32], stretches: &[Stretch], sums: &mut [i128]) {
-        let mut slots = stretches.iter().map(|stretch| stretch.slot as usize);
-        let pieces = stretches.iter().map(|stretch| {
-            let rows = stretch.rows();
-            (rows.start, rows.end)
-        });
-        sums_i32(values, pieces, |sum| {
-            if let Some(slot) = slots.next() {
-                sums[slot] += i128::from(sum);
-            }
-        });
+    fn sums_of(values: &[i32], stretches: &[Stretch], mut see: impl FnMut(&Stretch, i128)) {
+        let pieces = stretches.iter().map(|stretch| (stretch.rows(), stretch));
+        sums_i32(values, pieces, |stretch, sum| see(stretch, sum.into()));
     }
 
     fn of(value: &FieldValue) -> Option<i32> {

@@ -204,10 +204,11 @@ impl<N: Number> Fold for Numbers<N> {
         if self.asked.is_sum_only()
             && let Some(values) = without_nulls::<N>(&rows)
         {
-            for stretch in rows.stretches {
-                self.counts[stretch.slot as usize] += stretch.rows().len() as u64;
-            }
-            N::add_sums(values, rows.stretches, &mut self.sums);
+            let (sums, counts) = (&mut self.sums, &mut self.counts);
+            N::sums_of(values, rows.stretches, |stretch, sum| {
+                sums[stretch.slot as usize] += sum;
+                counts[stretch.slot as usize] += stretch.rows().len() as u64;
+            });
             return Ok(());
         }
         each_slice::<N>(rows, |slot, values| self.add(slot, values))
