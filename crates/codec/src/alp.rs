@@ -14,13 +14,14 @@
 //! The integers stand in frames of reference, or as differences of neighbours: what a sensor measures
 //! mostly changes little from one reading to the next.
 
-use crate::bitpack::{BLOCK, Lane, list_bytes, put_list, read_list, span};
-use crate::block::{block_bytes, places, put_block, read_block};
+use crate::bitpack::{BLOCK, Lane, list_bytes, put_list, read_list, skip_list, span};
+use crate::block::{block_bytes, places, put_block, read_block, skip_block};
 use crate::bytes::{Reader, put_signed, put_varint, signed_len};
 use crate::error::Result;
-use crate::integer::block_lens;
+use crate::integer::{block_lens, each_block};
 pub(crate) use float::Float;
 use power::{Join, Power};
+use std::ops::Range;
 
 mod float;
 mod power;
@@ -274,28 +275,72 @@ pub(crate) fn read_alp<F: Float>(
     let mut values = Vec::with_capacity(count);
     let mut integers = [F::Lane::ZERO; BLOCK];
     for len in block_lens(count) {
-        let head = reader.byte()?;
-        let power = Power::from_number(head & !EXCEPTIONS)?;
-        let (mut gaps, mut raw) = (Vec::new(), Vec::new());
-        if head & EXCEPTIONS != 0 {
-            let count = reader.count(len)?;
-            gaps.resize(count, 0);
-            read_list(reader, &mut gaps)?;
-            raw = F::read(reader.take(count * F::BYTES)?);
-        }
-        let integers = &mut integers[..len];
-        read_integers(reader, packing, integers)?;
-        let from = values.len();
-        power.with(Extend {
-            integers,
-            values: &mut values,
-        });
-        let block = &mut values[from..];
-        for (at, value) in places(&gaps, len)?.into_iter().zip(raw) {
-            block[at] = value;
-        }
+        read_one(reader, packing, &mut integers[..len], &mut values)?;
     }
     Ok(values)
+}
+
+/// Those of `count` values written by [`put_alp`] that `rows` names.
+pub(crate) fn read_alp_part<F: Float>(
+    reader: &mut Reader<'_>,
+    packing: Packing,
+    count: usize,
+    rows: &Range<usize>,
+) -> Result<Vec<F>> {
+    let mut values = Vec::with_capacity(rows.len() + BLOCK);
+    let mut integers = [F::Lane::ZERO; BLOCK];
+    each_block(count, rows, |len, wanted| {
+        let Some(wanted) = wanted else {
+            return skip_one::<F>(reader, packing, len);
+        };
+        let from = values.len();
+        read_one(reader, packing, &mut integers[..len], &mut values)?;
+        values.truncate(from + wanted.end);
+        values.drain(from..from + wanted.start);
+        Ok(())
+    })?;
+    Ok(values)
+}
+
+/// Reads a block behind `values`; `integers` are as many as are in it.
+fn read_one<F: Float>(
+    reader: &mut Reader<'_>,
+    packing: Packing,
+    integers: &mut [F::Lane],
+    values: &mut Vec<F>,
+) -> Result<()> {
+    let len = integers.len();
+    let head = reader.byte()?;
+    let power = Power::from_number(head & !EXCEPTIONS)?;
+    let (mut gaps, mut raw) = (Vec::new(), Vec::new());
+    if head & EXCEPTIONS != 0 {
+        let count = reader.count(len)?;
+        gaps.resize(count, 0);
+        read_list(reader, &mut gaps)?;
+        raw = F::read(reader.take(count * F::BYTES)?);
+    }
+    read_integers(reader, packing, integers)?;
+    let from = values.len();
+    power.with(Extend { integers, values });
+    let block = &mut values[from..];
+    for (at, value) in places(&gaps, len)?.into_iter().zip(raw) {
+        block[at] = value;
+    }
+    Ok(())
+}
+
+/// Passes over a block of `len` values.
+fn skip_one<F: Float>(reader: &mut Reader<'_>, packing: Packing, len: usize) -> Result<()> {
+    if reader.byte()? & EXCEPTIONS != 0 {
+        let count = reader.count(len)?;
+        skip_list(reader, count)?;
+        reader.take(count * F::BYTES)?;
+    }
+    if packing == Packing::Frame {
+        return skip_block::<F::Lane>(reader, len);
+    }
+    reader.signed()?;
+    skip_block::<F::Lane>(reader, len - 1)
 }
 
 /// Estimated bytes of all of `values` by [`put_alp`] in frames and in steps, from up to two blocks.

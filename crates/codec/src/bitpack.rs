@@ -102,6 +102,8 @@ pub(crate) fn packed_bytes(count: usize, width: u8) -> usize {
     (count * usize::from(width)).div_ceil(8)
 }
 
+const WIDTH: CodecError = CodecError::Damaged("a bit width is larger than the values");
+
 /// Packs `values - reference`, whose bits above `width` are dropped.
 pub(crate) fn pack<U: Lane>(values: &[U], reference: U, width: u8, out: &mut Vec<u8>) {
     debug_assert!(width <= U::BITS, "a width is at most that of the lane");
@@ -147,7 +149,7 @@ pub(crate) fn unpack<U: Lane>(
     values: &mut [U],
 ) -> Result<()> {
     if width > U::BITS {
-        return Err(CodecError::Damaged("a bit width is larger than the values"));
+        return Err(WIDTH);
     }
     if width == 0 {
         values.fill(reference);
@@ -301,6 +303,21 @@ pub(crate) fn read_list(reader: &mut Reader<'_>, values: &mut [u64]) -> Result<(
     let min = reader.signed()?;
     let width = reader.byte()?;
     unpack(reader, min as u64, width, values)
+}
+
+/// Passes over what [`read_list`] reads.
+pub(crate) fn skip_list(reader: &mut Reader<'_>, count: usize) -> Result<()> {
+    reader.signed()?;
+    let width = reader.byte()?;
+    skip_packed::<u64>(reader, width, count)
+}
+
+/// Passes over what [`unpack`] reads.
+pub(crate) fn skip_packed<U: Lane>(reader: &mut Reader<'_>, width: u8, count: usize) -> Result<()> {
+    if width > U::BITS {
+        return Err(WIDTH);
+    }
+    reader.take(packed_bytes(count, width)).map(drop)
 }
 
 /// Bytes that [`put_list`] takes.

@@ -5,7 +5,7 @@
 //! confirmed by counting. Arithmetic wraps, so that any choice decodes exactly.
 
 use crate::bitpack::{BLOCK, Lane, bits_of, list_bytes, pack, packed_bytes};
-use crate::bitpack::{put_list, read_list, span, unpack};
+use crate::bitpack::{put_list, read_list, skip_list, skip_packed, span, unpack};
 use crate::bytes::{Reader, put_signed, put_varint, signed_len};
 use crate::error::{CodecError, Result};
 use smallvec::SmallVec;
@@ -85,6 +85,19 @@ pub(crate) fn read_block<U: Lane>(reader: &mut Reader<'_>, values: &mut [U]) -> 
         values[at] = U::narrow(patch);
     }
     Ok(())
+}
+
+/// Passes over a block of `len` values.
+pub(crate) fn skip_block<U: Lane>(reader: &mut Reader<'_>, len: usize) -> Result<()> {
+    let head = reader.byte()?;
+    reader.signed()?;
+    if head & PATCHED != 0 {
+        let patches = reader.count(len)?;
+        reader.varint()?;
+        skip_list(reader, patches.saturating_sub(1))?;
+        skip_list(reader, patches)?;
+    }
+    skip_packed::<U>(reader, head & !PATCHED, len)
 }
 
 /// The patches of a block. Few mostly, which need no memory of their own.

@@ -13,6 +13,8 @@ use crate::progressions::{Progression, read_progressions};
 use crate::smallest::smallest;
 use crate::values::{Limits, OwnedValues, Values};
 
+use std::ops::Range;
+
 mod read;
 mod write;
 
@@ -303,6 +305,33 @@ pub fn decode_regular(
         reader.end()?;
     }
     Ok(found)
+}
+
+/// Those of the `count` values that `rows` names, without decoding all others; `None` for an encoding or
+/// a compressor that cannot do so. What is passed over is not checked.
+///
+/// # Errors
+/// If the bytes that are decoded are damaged, or hold more than `limits` allow.
+///
+/// # Panics
+/// If `rows` are not within `count`.
+pub fn decode_part(
+    kind: ValueType,
+    header: Header,
+    count: usize,
+    bytes: &[u8],
+    limits: Limits,
+    rows: &Range<usize>,
+) -> Result<Option<OwnedValues>> {
+    assert!(
+        rows.start <= rows.end && rows.end <= count,
+        "rows of the page"
+    );
+    limits.check_values(count)?;
+    if header.compressor != Compressor::Uncompressed {
+        return Ok(None);
+    }
+    read::read_part(kind, header.encoding, count, &mut Reader::new(bytes), rows)
 }
 
 fn read(

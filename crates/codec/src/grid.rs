@@ -8,6 +8,7 @@
 use crate::bytes::{Reader, put_signed, put_varint};
 use crate::error::{CodecError, Result};
 use crate::integer::{Divisor, gcd};
+use std::ops::Range;
 
 /// Behind so many missing places a new grid takes less than they do.
 const HOLE_MAX: u64 = 128;
@@ -15,6 +16,7 @@ const HOLE_MAX: u64 = 128;
 const HEAD_BYTES: usize = 6;
 /// Bits of a word.
 const WORD: u32 = u64::BITS;
+
 /// Bits of a word from which on it takes less to look at every place than to look for the next one.
 const DENSE: u32 = 20;
 
@@ -94,43 +96,46 @@ impl Grids {
     }
 
     fn each(&self) -> Vec<i64> {
-        let mut all = vec![0; self.len()];
+        let mut all = Vec::with_capacity(self.len());
         for grid in &self.all {
-            let words = grid.word as usize..(grid.word + grid.places.div_ceil(WORD)) as usize;
-            let mut time = grid.first;
-            for at in words {
-                let (bits, row) = (self.words[at], self.before[at] as usize);
-                let end = self.before[at + 1] as usize;
-                put_word(bits, time, self.step, &mut all[row..end]);
-                time = time.wrapping_add(self.step.wrapping_mul(i64::from(WORD)));
-            }
+            self.put(grid, &mut all);
         }
         all
     }
+
+    /// Appends the numbers of a grid.
+    fn put(&self, grid: &Grid, out: &mut Vec<i64>) {
+        let words = grid.word as usize..(grid.word + grid.places.div_ceil(WORD)) as usize;
+        let mut first = grid.first;
+        for bits in &self.words[words] {
+            put_word(*bits, first, self.step, out);
+            first = first.wrapping_add(self.step.wrapping_mul(i64::from(WORD)));
+        }
+    }
 }
 
-/// Writes the numbers of a word whose first place stands for `first`.
+/// Appends the numbers of a word whose first place stands for `first`.
 #[inline]
-fn put_word(mut bits: u64, first: i64, step: i64, out: &mut [i64]) {
-    if out.len() >= DENSE as usize {
-        // Without a branch: what is written at a missing place is written over.
-        let (last, mut number, mut row) = (out.len() - 1, first, 0);
-        for _ in 0..WORD {
-            out[row.min(last)] = number;
-            row += (bits & 1) as usize;
-            bits >>= 1;
-            number = number.wrapping_add(step);
-            if bits == 0 {
-                return;
-            }
+fn put_word(mut bits: u64, first: i64, step: i64, out: &mut Vec<i64>) {
+    if bits.count_ones() < DENSE {
+        while bits != 0 {
+            let place = i64::from(bits.trailing_zeros());
+            out.push(first.wrapping_add(step.wrapping_mul(place)));
+            bits &= bits - 1;
         }
         return;
     }
-    for slot in out {
-        let place = i64::from(bits.trailing_zeros());
-        *slot = first.wrapping_add(step.wrapping_mul(place));
-        bits &= bits.wrapping_sub(1);
+    // Without a branch: what is written at a missing place is written over.
+    let mut room = [0; WORD as usize];
+    let (mut len, mut number) = (0, first);
+    for _ in 0..WORD {
+        // There are no more numbers than places before this one.
+        room[len % WORD as usize] = number;
+        len += (bits & 1) as usize;
+        bits >>= 1;
+        number = number.wrapping_add(step);
     }
+    out.extend_from_slice(&room[..len]);
 }
 
 /// Consecutive numbers of one grid.
@@ -144,7 +149,7 @@ pub struct GridPart<'a> {
 
 impl GridPart<'_> {
     /// Which of the page's numbers they are.
-    pub fn rows(&self) -> std::ops::Range<u32> {
+    pub fn rows(&self) -> Range<u32> {
         self.from..self.to
     }
 
@@ -195,7 +200,7 @@ impl GridPart<'_> {
     /// Cuts these numbers at `end`, at `end + width`, at `end + 2 * width` and so on: shows each piece
     /// that is not empty with the number of cuts before it. `width` must be a positive multiple of the
     /// grid's step, and `end` not below the first of these numbers.
-    pub fn cut(&self, end: i64, width: i64, see: impl FnMut(u32, std::ops::Range<u32>)) {
+    pub fn cut(&self, end: i64, width: i64, see: impl FnMut(u32, Range<u32>)) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("popcnt") {
             #[expect(
@@ -210,7 +215,7 @@ impl GridPart<'_> {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "popcnt")]
-    fn cut_by_popcnt(&self, end: i64, width: i64, see: impl FnMut(u32, std::ops::Range<u32>)) {
+    fn cut_by_popcnt(&self, end: i64, width: i64, see: impl FnMut(u32, Range<u32>)) {
         self.cut_by_any(end, width, see);
     }
 
@@ -219,7 +224,7 @@ impl GridPart<'_> {
         reason = "it is compiled for what its caller is compiled for"
     )]
     #[inline(always)]
-    fn cut_by_any(&self, end: i64, width: i64, mut see: impl FnMut(u32, std::ops::Range<u32>)) {
+    fn cut_by_any(&self, end: i64, width: i64, mut see: impl FnMut(u32, Range<u32>)) {
         let Grids { step, .. } = self.grids;
         let places = i64::from(self.grid.places);
         let ahead = i128::from(end) - i128::from(self.grid.first);
@@ -429,6 +434,23 @@ pub(crate) fn read_grids(reader: &mut Reader<'_>, count: usize) -> Result<Grids>
     } else {
         Err(DAMAGED)
     }
+}
+
+/// Those of `count` numbers written by [`put_grid`] that `rows` names.
+pub(crate) fn read_grid_part(
+    reader: &mut Reader<'_>,
+    count: usize,
+    rows: &Range<usize>,
+) -> Result<Vec<i64>> {
+    let grids = read_grids(reader, count)?;
+    let mut values = Vec::with_capacity(rows.len());
+    for part in grids.parts(rows.start as u32, rows.end as u32) {
+        let before = values.len();
+        grids.put(&part.grid, &mut values);
+        values.truncate(before + (part.to - part.grid.from) as usize);
+        values.drain(before..before + (part.from - part.grid.from) as usize);
+    }
+    Ok(values)
 }
 
 /// Reads `count` numbers that were written by [`put_grid`], and makes each of them.

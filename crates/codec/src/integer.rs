@@ -5,9 +5,10 @@
 //! the differences of neighbours of that. All arithmetic wraps at the width of the lane.
 
 use crate::bitpack::{BLOCK, Lane};
-use crate::block::{block_bytes, put_block, read_block, read_constant};
+use crate::block::{block_bytes, put_block, read_block, read_constant, skip_block};
 use crate::bytes::{Reader, put_signed, put_varint};
 use crate::error::{CodecError, Result};
+use std::ops::Range;
 
 /// Integers as they stand in a page: what they are in memory, and the lane they are packed as.
 pub(crate) trait Integer: Copy + PartialEq + Send + Sync + 'static {
@@ -191,6 +192,49 @@ pub(crate) fn put_for<T: Integer>(values: &[T], out: &mut Vec<u8>) {
     }
 }
 
+/// Those of `count` values written by [`put_for`] that `rows` names.
+pub(crate) fn read_for_part<T: Integer>(
+    reader: &mut Reader<'_>,
+    count: usize,
+    rows: &Range<usize>,
+) -> Result<Vec<T>> {
+    let scale = Scale::read(reader)?;
+    let base = T::Lane::narrow(scale.base);
+    let factor = T::Lane::narrow(scale.factor);
+    let mut values = Vec::with_capacity(rows.len());
+    let mut block = [T::Lane::ZERO; BLOCK];
+    each_block(count, rows, |len, wanted| {
+        let Some(wanted) = wanted else {
+            return skip_block::<T::Lane>(reader, len);
+        };
+        read_block(reader, &mut block[..len])?;
+        let scaled = block[wanted].iter();
+        values.extend(scaled.map(|value| T::value(base.plus(value.times(factor)))));
+        Ok(())
+    })?;
+    Ok(values)
+}
+
+/// Shows the blocks in which `count` values stand, up to the last one in which some of `rows` are: the
+/// length of each, and which of its values `rows` names, if any.
+pub(crate) fn each_block(
+    count: usize,
+    rows: &Range<usize>,
+    mut see: impl FnMut(usize, Option<Range<usize>>) -> Result<()>,
+) -> Result<()> {
+    let mut from = 0;
+    for len in block_lens(count) {
+        if from >= rows.end {
+            break;
+        }
+        let wanted = rows.start.max(from)..rows.end.min(from + len);
+        let wanted = (!wanted.is_empty()).then(|| wanted.start - from..wanted.end - from);
+        see(len, wanted)?;
+        from += len;
+    }
+    Ok(())
+}
+
 /// Reads `count` values written by [`put_for`].
 pub(crate) fn read_for<T: Integer>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<T>> {
     let scale = Scale::read(reader)?;
@@ -249,7 +293,25 @@ impl DeltaHead {
 
 /// Reads `count` values written by [`put_delta`].
 pub(crate) fn read_delta<T: Integer>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<T>> {
-    let mut values = Vec::with_capacity(count);
+    read_delta_to(reader, count, count)
+}
+
+/// Those of `count` values written by [`put_delta`] that `rows` names: what stands before them is read,
+/// too.
+pub(crate) fn read_delta_part<T: Integer>(
+    reader: &mut Reader<'_>,
+    count: usize,
+    rows: &Range<usize>,
+) -> Result<Vec<T>> {
+    let mut values = read_delta_to(reader, count, rows.end)?;
+    values.truncate(rows.end);
+    values.drain(..rows.start.min(rows.end));
+    Ok(values)
+}
+
+/// Reads `count` values, at least up to number `end`.
+fn read_delta_to<T: Integer>(reader: &mut Reader<'_>, count: usize, end: usize) -> Result<Vec<T>> {
+    let mut values = Vec::with_capacity(count.min(end.saturating_add(BLOCK)));
     if count == 0 {
         return Ok(values);
     }
@@ -259,6 +321,9 @@ pub(crate) fn read_delta<T: Integer>(reader: &mut Reader<'_>, count: usize) -> R
     values.push(T::value(last));
     let mut steps = [T::Lane::ZERO; BLOCK];
     for len in block_lens(count - 1) {
+        if values.len() >= end {
+            break;
+        }
         if let Some(block) = read_constant(reader, len)? {
             for (step, len) in block.stretches(len) {
                 let step = T::Lane::narrow(step as u64).times(narrow);

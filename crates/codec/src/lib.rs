@@ -33,7 +33,9 @@ mod smallest;
 pub mod tsfile_forms;
 mod values;
 
-pub use body::{Header, Regular, decode, decode_regular, encode, encode_as, encode_times};
+pub use body::{
+    Header, Regular, decode, decode_part, decode_regular, encode, encode_as, encode_times,
+};
 pub use checksum::crc32c;
 pub use choose::choose;
 pub use error::{CodecError, Result};

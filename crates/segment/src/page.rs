@@ -14,6 +14,7 @@ use marigram_codec::{
     Choice, Compressor, Encoding, Header, Limits, OwnedValues, Regular, Values, crc32c,
 };
 use marigram_model::FieldType;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes before the bitmap and the values.
@@ -263,6 +264,27 @@ pub(crate) fn check_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<(
 /// Decodes a page of `rows` rows.
 pub(crate) fn decode_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<ArrayRef, Damage> {
     decode_opened(open_page(bytes, kind, rows)?, kind, rows)
+}
+
+/// Decodes those of a page's `rows` rows that `part` names, as few others as can be.
+pub(crate) fn decode_part(
+    bytes: &[u8],
+    kind: FieldType,
+    rows: usize,
+    part: &Range<usize>,
+) -> Result<ArrayRef, Damage> {
+    let page = open_page(bytes, kind, rows)?;
+    if page.nulls.is_none() {
+        let (header, limits) = (page.header, limits(rows));
+        let kind_of_values = kind.value_type();
+        let found =
+            marigram_codec::decode_part(kind_of_values, header, rows, page.body, limits, part);
+        if let Some(values) = found.map_err(|error| Damage(error.to_string()))? {
+            return to_array(kind, values, None, part.len());
+        }
+    }
+    let all = decode_opened(page, kind, rows)?;
+    Ok(all.slice(part.start, part.len()))
 }
 
 fn limits(rows: usize) -> Limits {

@@ -6,7 +6,9 @@ use crate::layout::{
     GroupPlaces, HEADER_BYTES, PageMeta, Place, RowGroup, SegmentSummary, TRAILER_BYTES,
     check_footer, check_header, footer_bytes, read_directory, read_footer, read_index, summary_of,
 };
-use crate::page::{PageInfo, PageTimes, check_page, decode_page, page_header, page_info};
+use crate::page::{
+    PageInfo, PageTimes, check_page, decode_page, decode_part, page_header, page_info,
+};
 use crate::stats::PageStats;
 use crate::times;
 use crate::whole::Whole;
@@ -379,6 +381,28 @@ impl Segment {
         let (pages, kind) = self.index(row_group, column)?;
         let meta = &pages[page];
         let decode = |bytes: &[u8]| decode_page(bytes, kind, meta.rows as usize);
+        self.with_bytes(meta.offset, meta.bytes, decode)?
+            .map_err(|damage| damage.at(&self.path, meta.offset))
+    }
+
+    /// As [`read_page`](Self::read_page), of those of the page's rows that `rows` names: others are
+    /// decoded only where that cannot be helped. What is passed over is as its checksum says, no more.
+    ///
+    /// # Errors
+    /// As [`read_page`](Self::read_page).
+    ///
+    /// # Panics
+    /// As there, and if the page has not so many rows.
+    pub fn read_part(
+        &self,
+        row_group: usize,
+        column: ColumnId,
+        page: usize,
+        rows: &Range<usize>,
+    ) -> Result<ArrayRef, SegmentError> {
+        let (pages, kind) = self.index(row_group, column)?;
+        let meta = &pages[page];
+        let decode = |bytes: &[u8]| decode_part(bytes, kind, meta.rows as usize, rows);
         self.with_bytes(meta.offset, meta.bytes, decode)?
             .map_err(|damage| damage.at(&self.path, meta.offset))
     }

@@ -151,6 +151,11 @@ impl Target for Embedded {
         Ok(())
     }
 
+    fn flush(&self) -> Result<()> {
+        self.db()?.sql("FLUSH")?;
+        Ok(())
+    }
+
     fn disk_bytes(&self) -> Result<u64> {
         folder_bytes(&self.data)
     }

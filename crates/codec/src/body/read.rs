@@ -1,20 +1,21 @@
 //! Encoded bytes to values: which encoding reads which type.
 
-use crate::alp::{Float, Packing, read_alp};
+use crate::alp::{Float, Packing, read_alp, read_alp_part};
 use crate::alp_rd::read_alp_rd;
 use crate::bytes::Reader;
 use crate::entries::numbers;
 use crate::entries::strings;
 use crate::error::{CodecError, Result};
 use crate::fsst::read_fsst;
-use crate::grid::read_grid;
-use crate::integer::{Integer, read_delta, read_for};
+use crate::grid::{read_grid, read_grid_part};
+use crate::integer::{Integer, read_delta, read_delta_part, read_for, read_for_part};
 use crate::kinds::{Encoding, ValueType};
 use crate::pco::{Latent, read_pco};
 use crate::plain::{Plain, put_bits, read_bits, read_numbers, read_strings};
 use crate::runs::{expand, read_lengths};
 use crate::tsfile_forms;
 use crate::values::{Limits, OwnedValues};
+use std::ops::Range;
 
 /// Reads `count` values.
 pub(super) fn read(
@@ -52,6 +53,42 @@ pub(super) fn read(
             OwnedValues::Bytes { offsets, data }
         }
     })
+}
+
+/// Those of `count` values that `rows` names; `None` where all must be read for that.
+pub(super) fn read_part(
+    kind: ValueType,
+    encoding: Encoding,
+    count: usize,
+    reader: &mut Reader<'_>,
+    rows: &Range<usize>,
+) -> Result<Option<OwnedValues>> {
+    let packing = match encoding {
+        Encoding::AlpDelta => Packing::Steps,
+        _ => Packing::Frame,
+    };
+    Ok(Some(match (kind, encoding) {
+        (ValueType::I32, Encoding::For) => OwnedValues::I32(read_for_part(reader, count, rows)?),
+        (ValueType::I64, Encoding::For) => OwnedValues::I64(read_for_part(reader, count, rows)?),
+        (ValueType::U64, Encoding::For) => OwnedValues::U64(read_for_part(reader, count, rows)?),
+        (ValueType::I32, Encoding::Delta) => {
+            OwnedValues::I32(read_delta_part(reader, count, rows)?)
+        }
+        (ValueType::I64, Encoding::Delta) => {
+            OwnedValues::I64(read_delta_part(reader, count, rows)?)
+        }
+        (ValueType::U64, Encoding::Delta) => {
+            OwnedValues::U64(read_delta_part(reader, count, rows)?)
+        }
+        (ValueType::I64, Encoding::Grid) => OwnedValues::I64(read_grid_part(reader, count, rows)?),
+        (ValueType::F32, Encoding::Alp | Encoding::AlpDelta) => {
+            OwnedValues::F32(read_alp_part(reader, packing, count, rows)?)
+        }
+        (ValueType::F64, Encoding::Alp | Encoding::AlpDelta) => {
+            OwnedValues::F64(read_alp_part(reader, packing, count, rows)?)
+        }
+        _ => return Ok(None),
+    }))
 }
 
 fn unsupported(encoding: Encoding, kind: ValueType) -> CodecError {

@@ -4,6 +4,7 @@ use super::*;
 use crate::error::CodecError;
 use crate::plain::put_bits;
 use proptest::prelude::*;
+use std::ops::Range;
 
 const LIMITS: Limits = Limits {
     values: 1 << 20,
@@ -46,6 +47,19 @@ fn strings(texts: &[Vec<u8>]) -> Owned {
     }
     data.extend_from_slice(b"after");
     Owned::Bytes(offsets, data)
+}
+
+/// Whether `part` is what `rows` names of `whole`.
+fn assert_same_part(whole: &OwnedValues, rows: &Range<usize>, part: &OwnedValues) {
+    let rows = rows.clone();
+    match whole {
+        OwnedValues::I32(all) => assert_same(Values::I32(&all[rows]), part),
+        OwnedValues::I64(all) => assert_same(Values::I64(&all[rows]), part),
+        OwnedValues::U64(all) => assert_same(Values::U64(&all[rows]), part),
+        OwnedValues::F32(all) => assert_same(Values::F32(&all[rows]), part),
+        OwnedValues::F64(all) => assert_same(Values::F64(&all[rows]), part),
+        other => panic!("there are no parts of {other:?}"),
+    }
 }
 
 /// Each item a few times over, so that runs and repetitions appear.
@@ -145,7 +159,10 @@ proptest! {
     }
 
     #[test]
-    fn every_encoding_gives_back_every_value_or_refuses_the_type(owned in any_values()) {
+    fn every_encoding_gives_back_every_value_or_refuses_the_type(
+        owned in any_values(),
+        ends in any::<(prop::sample::Index, prop::sample::Index)>(),
+    ) {
         let values = owned.values();
         let mut taken = 0;
         for encoding in Encoding::ALL {
@@ -155,8 +172,16 @@ proptest! {
                     continue;
                 };
                 taken += 1;
-                let back = decode(values.value_type(), header, values.len(), &out, LIMITS).unwrap();
+                let kind = values.value_type();
+                let back = decode(kind, header, values.len(), &out, LIMITS).unwrap();
                 assert_same(values, &back);
+                let (a, b) = (ends.0.index(values.len() + 1), ends.1.index(values.len() + 1));
+                for rows in [a.min(b)..a.max(b), 0..values.len(), a..a] {
+                    let part = decode_part(kind, header, values.len(), &out, LIMITS, &rows).unwrap();
+                    if let Some(part) = part {
+                        assert_same_part(&back, &rows, &part);
+                    }
+                }
             }
         }
         assert!(taken >= 6, "at least PLAIN and RUNS take every type");
@@ -185,6 +210,8 @@ proptest! {
         let limits = Limits { values: 1 << 16, bytes: 1 << 20 };
         let _ = decode(values.value_type(), header, values.len(), &out, limits);
         let _ = decode(values.value_type(), header, count, &out, limits);
+        let rows = count / 3..count / 2;
+        let _ = decode_part(values.value_type(), header, count, &out, limits, &rows);
         out.truncate(at.index(out.len() + 1));
         let _ = decode(values.value_type(), header, values.len(), &out, limits);
     }
@@ -203,6 +230,8 @@ proptest! {
             let header = Header { encoding, compressor, body_bytes };
             let limits = Limits { values: 1 << 16, bytes: 1 << 20 };
             let _ = decode(kind, header, count, &bytes, limits);
+            let rows = count / 3..count / 2;
+            let _ = decode_part(kind, header, count, &bytes, limits, &rows);
         }
     }
 }

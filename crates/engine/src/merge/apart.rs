@@ -7,7 +7,7 @@ use super::block::{Room, bytes_of};
 use super::bounds::Extents;
 use super::cursor::cut;
 use super::page_plan::{self, GroupPlan, PagePlan, Span, selected_runs};
-use super::page_read;
+use super::page_read::{self, Place};
 use super::scope::Scope;
 use super::source::{Data, Source};
 use super::totals::Lot;
@@ -311,13 +311,15 @@ impl Apart {
             .filter(|tombstone| tombstone.range.overlaps(page.range))
             .cloned()
             .collect();
-        let spans = self.spans[page.spans.clone()].iter().copied();
+        let spans = &self.spans[page.spans.clone()];
+        let place = Place::of(page, page_read::window(spans, page.rows));
+        let spans = spans.iter().map(|span| span.within(&place.window));
         let uncut = tombstones.is_empty() && self.scope.range.covers(page.range);
         let mut times = None;
         if uncut {
             asked.extend(spans.map(RowSpan::from));
         } else {
-            let read = || page_read::times(segment, self.group, page);
+            let read = || page_read::times(segment, self.group, page, &place.window);
             let all = self.scope.reading(read)?;
             self.scope.own.add_page(page.bytes);
             let cut = cut(spans, &all, self.scope.range, &tombstones);
@@ -327,7 +329,7 @@ impl Apart {
         if asked.is_empty() {
             return Ok(());
         }
-        let rows = page.rows as usize;
+        let rows = place.window.len();
         let count: usize = asked.iter().map(|span| span.len()).sum();
         let range = page.range.intersect(self.scope.range);
         let stats: Vec<Option<&PageStats>> = self
@@ -339,14 +341,14 @@ impl Apart {
             spans: asked,
             range,
             // A page without statistics of its times may have any.
-            whole: uncut && count == rows && page.range != TimeRange::ALL,
+            whole: uncut && count == page.rows as usize && page.range != TimeRange::ALL,
             stats: &stats,
         })?;
         if need == Need::Nothing {
             self.scope.own.add_answered(1 + stats.len() as u64);
             return Ok(());
         }
-        let read = || self.read(segment, page, need, times);
+        let read = || self.read(segment, (page, &place), need, times);
         let (times, columns) = self.scope.reading(read)?;
         let (times, steps) = match times {
             PageTimes::Each(each) => (each, None),
@@ -368,7 +370,7 @@ impl Apart {
     fn read(
         &self,
         segment: &Segment,
-        page: &PagePlan,
+        (page, place): (&PagePlan, &Place),
         need: Need,
         times: Option<ScalarBuffer<i64>>,
     ) -> Result<(PageTimes, Vec<Option<ArrayRef>>)> {
@@ -380,17 +382,19 @@ impl Apart {
             segment.read_ahead(self.group, page.page, all)?;
         }
         let times = match times {
-            None if need == Need::Steps => page_read::any_times(segment, self.group, page)?,
-            None if need == Need::Rows => {
-                PageTimes::Each(page_read::times(segment, self.group, page)?)
+            None if need == Need::Steps && place.is_whole() => {
+                page_read::any_times(segment, self.group, page)?
+            }
+            None if reads_times => {
+                let times = page_read::times(segment, self.group, page, &place.window)?;
+                PageTimes::Each(times)
             }
             times => PageTimes::Each(times.unwrap_or_default()),
         };
         if reads_times {
             self.scope.own.add_page(page.bytes);
         }
-        let (place, rows) = ((page.page, page.offset), page.rows as usize);
-        let columns = page_read::columns(segment, self.group, place, rows, &self.scope)?;
+        let columns = page_read::columns(segment, self.group, place, &self.scope)?;
         Ok((times, columns))
     }
 

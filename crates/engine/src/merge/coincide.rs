@@ -270,7 +270,12 @@ impl<'a> Walk<'a> {
             && let Data::Segment(segment, _) = &self.source.data
             && let Some(page) = self.pages.front()
         {
-            self.times = Some(page_read::times(segment, self.group, page)?);
+            self.times = Some(page_read::times(
+                segment,
+                self.group,
+                page,
+                &(0..page.rows),
+            )?);
             metrics.add_page(page.bytes);
         }
         let times: &[i64] = self.times.as_deref().unwrap_or_default();

@@ -6,7 +6,7 @@ mod whole;
 use super::block::Block;
 use super::key::{Head, Key};
 use super::page_plan::{self, GroupPlan, PagePlan, Span, selected_runs};
-use super::page_read;
+use super::page_read::{self, Place};
 use super::scope::Scope;
 use super::source::{Data, Source};
 use crate::error::Result;
@@ -37,10 +37,9 @@ pub(super) struct Cursor {
 /// The page (or chunk) in hand; there is at least one row left in it.
 #[derive(Debug)]
 struct Loaded {
+    /// Of the rows that were read, by whose numbers `spans` and `row` go.
     times: ScalarBuffer<i64>,
-    /// Number of the page in the row group, and where it stands.
-    page: usize,
-    offset: u64,
+    place: Place,
     block: Option<Arc<Block>>,
     spans: Vec<Span>,
     at: usize,
@@ -137,13 +136,23 @@ impl Cursor {
         });
         let spans = cut(spans, &rows.times, scope.range, &self.source.tombstones);
         let times = rows.times.clone();
-        self.page = Loaded::new(times, 0, 0, spans);
+        let rows = times.len() as u32;
+        let place = Place {
+            page: 0,
+            offset: 0,
+            rows,
+            window: 0..rows,
+        };
+        self.page = Loaded::new(times, place, spans);
     }
 
     fn load_page(&mut self, segment: &Segment, plan: &PagePlan, scope: &Scope) -> Result<()> {
-        let times = scope.reading(|| page_read::times(segment, self.group, plan))?;
+        let spans = &self.spans[plan.spans.clone()];
+        let window = page_read::window(spans, plan.rows);
+        let read = || page_read::times(segment, self.group, plan, &window);
+        let times = scope.reading(read)?;
         scope.own.add_page(plan.bytes);
-        let spans = self.spans[plan.spans.clone()].iter().copied();
+        let spans = spans.iter().map(|span| span.within(&window));
         let within = scope.range.covers(plan.range);
         let tombstones: Vec<_> = self
             .source
@@ -157,7 +166,7 @@ impl Cursor {
         } else {
             cut(spans, &times, scope.range, &tombstones)
         };
-        self.page = Loaded::new(times, plan.page, plan.offset, spans);
+        self.page = Loaded::new(times, Place::of(plan, window), spans);
         Ok(())
     }
 
@@ -173,9 +182,7 @@ impl Cursor {
         let times = page.times.clone();
         let block = Arc::new(match &self.source.data {
             Data::Segment(segment, _) => {
-                let place = (page.page, page.offset);
-                let rows = page.times.len();
-                let read = || page_read::columns(segment, self.group, place, rows, scope);
+                let read = || page_read::columns(segment, self.group, &page.place, scope);
                 let columns = scope.reading(read)?;
                 Block::decoded(times, columns, scope.memory.as_ref())?
             }
@@ -275,14 +282,13 @@ impl Cursor {
 }
 
 impl Loaded {
-    fn new(times: ScalarBuffer<i64>, page: usize, offset: u64, spans: Vec<Span>) -> Option<Self> {
+    fn new(times: ScalarBuffer<i64>, place: Place, spans: Vec<Span>) -> Option<Self> {
         let row = spans.first()?.start;
-        let whole = whole::are_all(&spans, times.len());
+        let whole = whole::are_all(&spans, place.rows as usize);
         Some(Self {
             whole,
             times,
-            page,
-            offset,
+            place,
             block: None,
             spans,
             at: 0,

@@ -18,6 +18,17 @@ pub(super) struct Span {
     pub(super) end: u32,
 }
 
+impl Span {
+    /// By the numbers of the rows of `window`, among which they are.
+    pub(super) fn within(self, window: &Range<u32>) -> Self {
+        Self {
+            series: self.series,
+            start: self.start - window.start,
+            end: self.end - window.start,
+        }
+    }
+}
+
 /// A page to be read.
 #[derive(Clone, Debug)]
 pub(super) struct PagePlan {

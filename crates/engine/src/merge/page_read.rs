@@ -1,6 +1,6 @@
 //! Reading pages of a row group, checked against what its index says.
 
-use super::page_plan::PagePlan;
+use super::page_plan::{PagePlan, Span};
 use super::scope::Scope;
 use crate::error::{EngineError, Result};
 use arrow_array::cast::AsArray;
@@ -9,15 +9,51 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::ScalarBuffer;
 use marigram_model::ColumnId;
 use marigram_segment::{PageTimes, Segment, SegmentColumn};
+use std::ops::Range;
 
-/// The times of a page of row group `group`.
-pub(super) fn times(segment: &Segment, group: usize, plan: &PagePlan) -> Result<ScalarBuffer<i64>> {
-    let array = segment.read_page(group, ColumnId::TIME, plan.page)?;
+/// Which rows of a page of `rows` rows to read, of which these are asked for: all of them, or those from
+/// the first to the last that is asked for, if they are half of the page at most.
+pub(super) fn window(spans: &[Span], rows: u32) -> Range<u32> {
+    let ends = spans.first().zip(spans.last());
+    let asked = ends.map_or(0..rows, |(first, last)| first.start..last.end);
+    if asked.end - asked.start > rows / 2 {
+        return 0..rows;
+    }
+    asked
+}
+
+fn read(
+    segment: &Segment,
+    (group, column, page): (usize, ColumnId, usize),
+    window: &Range<u32>,
+    rows: u32,
+) -> Result<ArrayRef> {
+    Ok(if *window == (0..rows) {
+        segment.read_page(group, column, page)?
+    } else {
+        let rows = window.start as usize..window.end as usize;
+        segment.read_part(group, column, page, &rows)?
+    })
+}
+
+/// The times of the rows `window` of a page of row group `group`.
+pub(super) fn times(
+    segment: &Segment,
+    group: usize,
+    plan: &PagePlan,
+    window: &Range<u32>,
+) -> Result<ScalarBuffer<i64>> {
+    let array = read(
+        segment,
+        (group, ColumnId::TIME, plan.page),
+        window,
+        plan.rows,
+    )?;
     let times = array
         .as_primitive_opt::<Int64Type>()
         .map(|times| times.values().clone());
     times
-        .filter(|times| times.len() == plan.rows as usize)
+        .filter(|times| times.len() == window.len())
         .ok_or_else(|| not_times(segment, plan))
 }
 
@@ -42,16 +78,45 @@ fn not_times(segment: &Segment, plan: &PagePlan) -> EngineError {
     }
 }
 
-/// The scope's columns of the page number `place.0`, whose times stand at `place.1` and are `rows`;
-/// `None` for a column that the row group lacks.
+/// Where a page stands in its row group, and which of its rows are read.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// Its number.
+    pub(super) page: usize,
+    /// Where its times stand in the file.
+    pub(super) offset: u64,
+    /// How many rows it has.
+    pub(super) rows: u32,
+    /// Those that are read.
+    pub(super) window: Range<u32>,
+}
+
+impl Place {
+    /// Of a planned page.
+    pub(super) fn of(plan: &PagePlan, window: Range<u32>) -> Self {
+        Self {
+            page: plan.page,
+            offset: plan.offset,
+            rows: plan.rows,
+            window,
+        }
+    }
+
+    /// Whether all rows are read.
+    pub(super) fn is_whole(&self) -> bool {
+        self.window == (0..self.rows)
+    }
+}
+
+/// The scope's columns of the rows of a page that are read; `None` for a column that the row group
+/// lacks.
 pub(super) fn columns(
     segment: &Segment,
     group: usize,
-    place: (usize, u64),
-    rows: usize,
+    place: &Place,
     scope: &Scope,
 ) -> Result<Vec<Option<ArrayRef>>> {
-    let (page, times_offset) = place;
+    let (page, rows) = (place.page, place.window.len());
     let own = &segment.row_groups()[group].columns;
     let read = |column: &SegmentColumn| {
         if !own.iter().any(|own| own.id == column.id) {
@@ -59,12 +124,12 @@ pub(super) fn columns(
         }
         let meta = segment.pages(group, column.id)?;
         let meta = meta.and_then(|metas| metas.get(page));
-        let array = segment.read_page(group, column.id, page)?;
+        let array = read(segment, (group, column.id, page), &place.window, place.rows)?;
         scope.own.add_page(meta.map_or(0, |meta| meta.bytes));
         if array.len() != rows || *array.data_type() != column.kind.data_type() {
             return Err(EngineError::Corrupt {
                 path: segment.path().to_owned(),
-                offset: meta.map_or(times_offset, |meta| meta.offset),
+                offset: meta.map_or(place.offset, |meta| meta.offset),
                 reason: format!(
                     "a page of column {} holds {} values of {}; {rows} of {} are expected",
                     column.id,

@@ -29,7 +29,7 @@ impl Cursor {
                 let Some(time) = page.times.last().filter(|_| untouched) else {
                     return Ok(None);
                 };
-                (page.page, &page.spans[..], page.times.len(), *time)
+                (page.place.page, &page.spans[..], page.times.len(), *time)
             }
             (None, Some(plan)) => {
                 let spans = &self.spans[plan.spans.clone()];
@@ -71,7 +71,7 @@ impl Cursor {
         };
         let segment = segment.clone();
         let (page, spans) = match self.page.take() {
-            Some(page) => (page.page, page.spans),
+            Some(page) => (page.place.page, page.spans),
             None => {
                 let plan = self.pages.pop_front()?;
                 (plan.page, self.spans[plan.spans].to_vec())
