@@ -112,6 +112,7 @@ fn main() {
     let second = 1_000_000_000i64;
     let regular = pages(|page, row| t0 + (page * PAGE + row) as i64 * second);
     report("times, 1 s", ValueType::I64, &regular, |v| Values::I64(v));
+    gaps(&mut random);
     let short = pages(|_, row| t0 + (row % 30) as i64 * second);
     report("times, series of 30 rows", ValueType::I64, &short, |v| {
         Values::I64(v)
@@ -216,6 +217,25 @@ fn main() {
     report("wave of 1,000 f64", ValueType::F64, &wave, |v| {
         Values::F64(v)
     });
+}
+
+/// Times of which some are missing, as differences and on grids.
+fn gaps(random: &mut Random) {
+    for present in [0.7, 0.1] {
+        let mut time = 0;
+        let times = pages(|_, _| {
+            time += 1_000_000_000;
+            while random.uniform() > present {
+                time += 1_000_000_000;
+            }
+            time
+        });
+        for encoding in [Encoding::Delta, Encoding::Grid] {
+            let name = format!("times, 1 s, {present} present");
+            let codec = (encoding, Compressor::Uncompressed);
+            report_one(&name, ValueType::I64, &times, codec, |v| Values::I64(v));
+        }
+    }
 }
 
 /// Every encoding and compressor on a part of the pages.

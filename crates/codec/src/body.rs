@@ -86,7 +86,7 @@ pub fn encode(values: Values<'_>, choice: Choice, out: &mut Vec<u8>) -> Header {
 }
 
 /// As [`encode`], for times. Where nothing is asked for and they are not regular, they go on grids if
-/// that takes at most half more than differences do: of times on a grid it is told by counting bits
+/// that takes at most twice what differences do: of times on a grid it is told by counting bits
 /// how many are before another.
 ///
 /// # Panics
@@ -106,7 +106,7 @@ pub fn encode_times(times: &[i64], choice: Choice, out: &mut Vec<u8>) -> Header 
     }
     let known = out.len() - start;
     let mut body = Vec::new();
-    if !put_grid(times, known + known / 2, &mut body) {
+    if !put_grid(times, 2 * known, &mut body) {
         return header;
     }
     out.truncate(start);

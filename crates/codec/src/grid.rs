@@ -155,6 +155,12 @@ impl GridPart<'_> {
 
     /// Number `row` of the page, which must be one of these.
     pub fn get(&self, row: u32) -> i64 {
+        if row == self.grid.from {
+            return self.grid.first;
+        }
+        if row + 1 == self.grid.to {
+            return self.at(i64::from(self.grid.places) - 1);
+        }
         let Grids { words, before, .. } = self.grids;
         let from = self.grid.word as usize;
         let to = from + self.grid.places.div_ceil(WORD) as usize;
@@ -227,9 +233,10 @@ impl GridPart<'_> {
     fn cut_by_any(&self, end: i64, width: i64, mut see: impl FnMut(u32, Range<u32>)) {
         let Grids { step, .. } = self.grids;
         let places = i64::from(self.grid.places);
-        let ahead = i128::from(end) - i128::from(self.grid.first);
-        let place = (ahead - 1).div_euclid(i128::from(*step)) + 1;
-        let mut place = place.clamp(0, i128::from(places)) as i64;
+        // A grid begins before its cuts, so that this does not wrap.
+        let ahead = end.wrapping_sub(self.grid.first).cast_unsigned();
+        let place = ahead.div_ceil(step.unsigned_abs());
+        let mut place = place.min(places.unsigned_abs()) as i64;
         let stride = (width / step).clamp(1, places);
         let (mut row, mut cuts) = (self.from, 0);
         loop {

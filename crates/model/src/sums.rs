@@ -64,9 +64,15 @@ fn sums_i32_by_any<T>(
     pieces: impl Iterator<Item = (Range<usize>, T)>,
     mut see: impl FnMut(T, i64),
 ) {
-    const LANES: usize = 8;
+    // Two vectors at once: pieces of about the same length then mostly take the same way.
+    const LANES: usize = 16;
     /// From place `LANES - n` on, so many as are to be kept, and then zeros.
-    const MASKS: [i32; 2 * LANES] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+    const MASKS: [i32; 2 * LANES] = {
+        let mut masks = [0; 2 * LANES];
+        let (kept, _) = masks.split_at_mut(LANES);
+        kept.copy_from_slice(&[-1; LANES]);
+        masks
+    };
     for (piece, with) in pieces {
         let end = piece.end;
         let (chunks, rest) = values[piece].as_chunks::<LANES>();
@@ -121,23 +127,27 @@ mod tests {
 
     #[test]
     fn sums_of_pieces_are_sums_of_what_is_in_them() {
-        let values: Vec<i32> = (0..200)
-            .map(|at: i32| at.wrapping_mul(0x9E37_79B1_u32 as i32))
-            .collect();
-        let pieces: Vec<(usize, usize)> = (0..=200)
-            .flat_map(|start| (start..=200).map(move |end| (start, end)))
-            .collect();
-        let expected: Vec<i64> = pieces
-            .iter()
-            .map(|(start, end)| sum_i32(&values[*start..*end]))
-            .collect();
-        let mut found = Vec::new();
-        let shown = || pieces.iter().map(|(start, end)| (*start..*end, ()));
-        sums_i32(&values, shown(), |(), sum| found.push(sum));
-        assert_eq!(found, expected);
-        found.clear();
-        sums_i32_by_any(&values, shown(), |(), sum| found.push(sum));
-        assert_eq!(found, expected);
+        let wild = |at: i32| at.wrapping_mul(0x9E37_79B1_u32 as i32);
+        for shift in [0, 7, 8, 9, 10, 25, 31] {
+            let values: Vec<i32> = (0..200).map(|at| wild(at) >> shift).collect();
+            let pieces = (0..=200).flat_map(|start| (start..=200).map(move |end| start..end));
+            let expected: Vec<i64> = pieces
+                .clone()
+                .map(|piece| sum_i32(&values[piece]))
+                .collect();
+            let mut found = Vec::new();
+            let shown = pieces.map(|piece| (piece, ()));
+            sums_i32(&values, shown.clone(), |(), sum| found.push(sum));
+            assert_eq!(found, expected, "{shift}");
+            found.clear();
+            sums_i32_by_any(&values, shown, |(), sum| found.push(sum));
+            assert_eq!(found, expected, "{shift}");
+        }
+        for extreme in [i32::MIN, i32::MAX, i32::MAX / 100, i32::MAX / 101, -1, 0] {
+            sums_i32(&[extreme; 100], std::iter::once((0..100, ())), |(), sum| {
+                assert_eq!(sum, i64::from(extreme) * 100);
+            });
+        }
         let all = std::iter::once((0..100, 7));
         sums_i32(&[i32::MIN; 100], all, |with, sum| {
             assert_eq!((with, sum), (7, i64::from(i32::MIN) * 100));
