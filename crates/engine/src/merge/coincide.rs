@@ -60,13 +60,17 @@ pub(crate) fn series_that_share_rows(
 }
 
 /// Whether it is known already, or told by where they lie, that no two of `sources` have rows of
-/// `series` at one time within `range`.
+/// `series` at one time within `range`. Does not wait for who is finding out.
 pub(crate) fn are_known_apart(
     sources: &[Source],
     series: &RoaringBitmap,
     range: TimeRange,
 ) -> bool {
-    pairs(sources, range).all(|(one, other, _)| one.found_with(other).lock().is_apart(series))
+    pairs(sources, range).all(|(one, other, _)| {
+        let found = one.found_with(other);
+        let found = found.try_lock();
+        found.is_some_and(|found| found.is_apart(series))
+    })
 }
 
 /// Two of the sources that may share rows within `range`, and the times in which they may.

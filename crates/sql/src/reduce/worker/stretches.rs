@@ -52,25 +52,7 @@ impl Worker {
                 self.push(slot, span.start, span.end);
                 continue;
             }
-            let own = &times[span.start as usize..span.end as usize];
-            if let (Some(first), Some(last)) = (own.first(), own.last())
-                && let Some(even) = self.even_buckets(group, *first, *last)?
-            {
-                let mut is_within = true;
-                cut_ascending(own, even.end, even.width, |cuts, rows| {
-                    let (from, to) = (span.start + rows.start as u32, span.start + rows.end as u32);
-                    match even
-                        .slot
-                        .checked_add(cuts)
-                        .filter(|slot| *slot <= even.last_slot)
-                    {
-                        Some(slot) => self.push(slot, from, to),
-                        None => is_within = false,
-                    }
-                });
-                if !is_within {
-                    return exec_err!("times of a page are not in order");
-                }
+            if self.cut_times(group, *span, times)? {
                 continue;
             }
             let (mut row, mut last_len) = (span.start, 0);
@@ -88,14 +70,37 @@ impl Worker {
         Ok(())
     }
 
+    /// Cuts the times of a span into buckets of one width; `false` where they are others.
+    fn cut_times(&mut self, group: u32, span: RowSpan, times: &[i64]) -> Result<bool> {
+        let own = &times[span.start as usize..span.end as usize];
+        let (Some(first), Some(last)) = (own.first(), own.last()) else {
+            return Ok(true);
+        };
+        let Some(even) = self.even_buckets(group, *first, *last)? else {
+            return Ok(false);
+        };
+        let mut in_order = true;
+        cut_ascending(own, even.end, even.width, |cuts, rows| {
+            let slot = even.slot.saturating_add(cuts);
+            if slot <= even.last_slot {
+                let (from, to) = (rows.start as u32, rows.end as u32);
+                self.push(slot, span.start + from, span.start + to);
+            } else {
+                in_order = false;
+            }
+        });
+        if !in_order {
+            return exec_err!("times of a page are not in order");
+        }
+        Ok(true)
+    }
+
     /// As [`stretch`](Self::stretch), of times that are told without looking at each of them.
     pub(super) fn stretch_regular(&mut self, spans: &[RowSpan], times: &Regular) -> Result<()> {
         match times {
-            Regular::Progressions(steps) => self.stretch_steps(spans, steps)?,
-            Regular::Grids(grids) => self.stretch_grids(spans, grids)?,
+            Regular::Progressions(steps) => self.stretch_steps(spans, steps),
+            Regular::Grids(grids) => self.stretch_grids(spans, grids),
         }
-        self.mark_present();
-        Ok(())
     }
 
     /// Of times at equal distances. Pages of devices that report together have the same stretches
@@ -148,6 +153,7 @@ impl Worker {
                 row += len;
             }
         }
+        self.mark_present();
         Ok(())
     }
 
@@ -168,6 +174,7 @@ impl Worker {
                 }
             }
         }
+        self.mark_present();
         Ok(())
     }
 
