@@ -52,7 +52,7 @@ pub(super) struct GroupPlan {
     pub(super) spans: Vec<Span>,
 }
 
-/// The runs of `series` among `runs`, with their first rows.
+/// The runs of `series` among `runs`, which ascend, with their first rows.
 pub(crate) fn selected_runs<'a>(
     runs: &'a [SeriesRun],
     series: Option<&'a RoaringBitmap>,
@@ -63,12 +63,28 @@ pub(crate) fn selected_runs<'a>(
         }
         _ => true,
     };
+    let mut runs = runs.iter();
     let mut first_row = 0u32;
-    runs.iter().filter_map(move |run| {
-        let start = first_row;
-        first_row = first_row.saturating_add(run.rows);
-        let wanted = whole || series.is_some_and(|series| series.contains(run.series.0));
-        wanted.then_some((*run, start))
+    // Both sides ascend: a few series among many runs are not looked up run by run.
+    let mut series = series.map(RoaringBitmap::iter);
+    let mut wanted = series.as_mut().and_then(Iterator::next);
+    std::iter::from_fn(move || {
+        loop {
+            let run = runs.next()?;
+            let start = first_row;
+            first_row = first_row.saturating_add(run.rows);
+            if whole {
+                return Some((*run, start));
+            }
+            if wanted? < run.series.0 {
+                let series = series.as_mut()?;
+                series.advance_to(run.series.0);
+                wanted = series.next();
+            }
+            if wanted? == run.series.0 {
+                return Some((*run, start));
+            }
+        }
     })
 }
 
@@ -112,13 +128,18 @@ fn planned(
 
 /// How many pages begin with a series of the merge's territory.
 fn own_pages(directory: &[SeriesRun], times: &[PageMeta], scope: &Scope) -> u64 {
+    let ends = directory.first().zip(directory.last());
+    let own_series = |run: &SeriesRun| scope.territory.contains(&run.series.0);
+    if ends.is_some_and(|(first, last)| own_series(first) && own_series(last)) {
+        return times.len() as u64;
+    }
     let mut row = 0u32;
     let mut page = 0;
     let mut own = 0;
     for run in directory {
         row = row.saturating_add(run.rows);
         while times.get(page).is_some_and(|meta| meta.first_row < row) {
-            own += u64::from(scope.territory.contains(&run.series.0));
+            own += u64::from(own_series(run));
             page += 1;
         }
     }
