@@ -16,7 +16,6 @@ const HOLE_MAX: u64 = 128;
 const HEAD_BYTES: usize = 6;
 /// Bits of a word.
 const WORD: u32 = u64::BITS;
-
 /// Bits of a word from which on it takes less to look at every place than to look for the next one.
 const DENSE: u32 = 20;
 
@@ -406,8 +405,10 @@ pub(crate) fn read_grids(reader: &mut Reader<'_>, count: usize) -> Result<Grids>
         first = first.wrapping_add(reader.signed()?);
         let rows = reader.count(count - row as usize)? as u32;
         let empty = reader.varint()?;
-        let places = u64::from(rows).checked_add(empty).ok_or(DAMAGED)?;
-        let places = u32::try_from(places).map_err(|_| DAMAGED)?;
+        if empty > u64::from(rows) * HOLE_MAX {
+            return Err(DAMAGED);
+        }
+        let places = u32::try_from(u64::from(rows) + empty).map_err(|_| DAMAGED)?;
         let reach = i64::from(places).checked_sub(1).ok_or(DAMAGED)?;
         let last = step
             .checked_mul(reach)
