@@ -43,7 +43,7 @@ fn every_study_runs_and_is_in_the_report() {
 
     let list = lab(&["list"], &out);
     let studies = names(&list, "Studies");
-    assert_eq!(studies.len(), 29, "{studies:?}");
+    assert_eq!(studies.len(), 30, "{studies:?}");
     assert_eq!(
         names(&list, "Marigram's ways in"),
         ["embedded", "null", "http", "postgres"]
