@@ -50,7 +50,7 @@ fn studies_of_settings_run_and_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let null = (targets::null::KIND, Settings::default());
     let order = order("all", null, folder.path());
-    assert_eq!(order.studies.len(), 9);
+    assert_eq!(order.studies.len(), 10);
     let rules = rules(&order);
     assert!(rules.len() >= 12, "{rules:?}");
     let open = "no figures were measured for it.";
