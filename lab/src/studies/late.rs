@@ -67,6 +67,11 @@ fn small_memtables(scale: Scale) -> Tuning {
     tuning(&[], &[("flush_size", flush)])
 }
 
+/// Devices, and rows of each.
+fn devices_and_rows(scale: Scale) -> (usize, usize) {
+    pick(scale, [(20, 100), (100, 1000), (500, 2000), (1000, 10_000)])
+}
+
 fn plan(scale: Scale) -> Plan {
     let percents = pick(
         scale,
@@ -77,8 +82,7 @@ fn plan(scale: Scale) -> Plan {
             &[0, 10, 30, 50, 100],
         ],
     );
-    let devices = pick(scale, [20, 100, 500, 1000]);
-    let rows = pick(scale, [100, 1000, 2000, 10_000]);
+    let (devices, rows) = devices_and_rows(scale);
     let setup = |percent: &u32| {
         let phase = |phase: &str, act| {
             let varied = knobs([

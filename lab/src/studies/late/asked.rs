@@ -1,7 +1,7 @@
 //! What late rows cost those who ask, while nothing has merged them yet.
 
-use super::{AIM, source};
-use crate::studies::parts::{ask, knobs, latencies, pick, step, tuning, write};
+use super::{AIM, devices_and_rows, small_memtables, source};
+use crate::studies::parts::{ask, knobs, latencies, step, write};
 use crate::studies::set_s;
 use crate::study::{Act, Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
 
@@ -22,8 +22,10 @@ pub fn study() -> Study {
 }
 
 fn plan(scale: Scale) -> Plan {
-    let devices = pick(scale, [20, 100, 500, 1000]);
-    let rows = pick(scale, [100, 1000, 2000, 10_000]);
+    let (devices, rows) = devices_and_rows(scale);
+    let mut tuning = small_memtables(scale);
+    let no_threads = ("background_threads".to_owned(), "0".to_owned());
+    tuning.server.extend([no_threads]);
     let questions = set_s::questions(devices, rows);
     let mut names: Vec<String> = questions.iter().map(|asked| asked.name.clone()).collect();
     names.sort();
@@ -36,11 +38,10 @@ fn plan(scale: Scale) -> Plan {
             ]);
             step(varied, act)
         };
-        let flush = pick(scale, ["16KiB", "256KiB", "2MiB", ""]);
         Setup {
             name: format!("late-{percent}"),
             source: source(devices, rows, percent),
-            tuning: tuning(&[], &[("flush_size", flush), ("background_threads", "0")]),
+            tuning: tuning.clone(),
             steps: vec![
                 phase("write", Act::Write(write(2, 5000))),
                 phase("flush", Act::Flush),
