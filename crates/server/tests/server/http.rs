@@ -479,17 +479,9 @@ async fn a_connection_that_asks_for_nothing_is_closed_and_one_that_waits_for_row
     endless.readable().await.unwrap();
     // A head that comes byte by byte and never ends.
     let mut slow = TcpStream::connect(http).await.unwrap();
-    let begun = tokio::time::Instant::now();
-    let drip = async {
-        while slow.write_all(b"G").await.is_ok() && begun.elapsed() < Duration::from_secs(30) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    drip.await;
-    assert!(
-        begun.elapsed() < Duration::from_secs(20),
-        "the connection stays open"
-    );
+    while slow.write_all(b"G").await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     // Its place is free again, though both places were taken.
     assert_eq!(ask(http, "GET /ping", &[], b"").await.status, 204);
     let mut bytes = vec![0; 1 << 16];
