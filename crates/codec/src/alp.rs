@@ -275,7 +275,13 @@ pub(crate) fn read_alp<F: Float>(
     let mut values = Vec::with_capacity(count);
     let mut integers = [F::Lane::ZERO; BLOCK];
     for len in block_lens(count) {
-        read_one(reader, packing, &mut integers[..len], &mut values)?;
+        read_one(
+            reader,
+            packing,
+            &mut integers[..len],
+            &(0..len),
+            &mut values,
+        )?;
     }
     Ok(values)
 }
@@ -287,26 +293,24 @@ pub(crate) fn read_alp_part<F: Float>(
     count: usize,
     rows: &Range<usize>,
 ) -> Result<Vec<F>> {
-    let mut values = Vec::with_capacity(rows.len() + BLOCK);
+    let mut values = Vec::with_capacity(rows.len());
     let mut integers = [F::Lane::ZERO; BLOCK];
     each_block(count, rows, |len, wanted| {
         let Some(wanted) = wanted else {
             return skip_one::<F>(reader, packing, len);
         };
-        let from = values.len();
-        read_one(reader, packing, &mut integers[..len], &mut values)?;
-        values.truncate(from + wanted.end);
-        values.drain(from..from + wanted.start);
-        Ok(())
+        read_one(reader, packing, &mut integers[..len], &wanted, &mut values)
     })?;
     Ok(values)
 }
 
-/// Reads a block behind `values`; `integers` are as many as are in it.
+/// Reads of a block those values that `wanted` names, and appends them to `values`; `integers` are as
+/// many as are in the block.
 fn read_one<F: Float>(
     reader: &mut Reader<'_>,
     packing: Packing,
     integers: &mut [F::Lane],
+    wanted: &Range<usize>,
     values: &mut Vec<F>,
 ) -> Result<()> {
     let len = integers.len();
@@ -321,10 +325,13 @@ fn read_one<F: Float>(
     }
     read_integers(reader, packing, integers)?;
     let from = values.len();
+    let integers = &integers[wanted.clone()];
     power.with(Extend { integers, values });
     let block = &mut values[from..];
     for (at, value) in places(&gaps, len)?.into_iter().zip(raw) {
-        block[at] = value;
+        if wanted.contains(&at) {
+            block[at - wanted.start] = value;
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::bytes::Reader;
 use crate::choose::{choose, may_repeat};
 use crate::compress::{choose_compressor, compress, decompress};
 use crate::error::Result;
-use crate::grid::{Grids, put_grid, read_grids};
+use crate::grid::{Grids, put_grid, read_around, read_grids};
 use crate::kinds::{Choice, Compressor, Encoding, Goal, ValueType};
 use crate::progressions::{Progression, read_progressions};
 use crate::smallest::smallest;
@@ -305,6 +305,25 @@ pub fn decode_regular(
         reader.end()?;
     }
     Ok(found)
+}
+
+/// The grids on which those of the `count` integers stand that `rows` names; `None` for another encoding
+/// or a compressor. What is passed over is not checked.
+///
+/// # Errors
+/// If the bytes that are decoded are damaged, or hold more than `limits` allow.
+pub fn decode_grids(
+    header: Header,
+    count: usize,
+    bytes: &[u8],
+    limits: Limits,
+    rows: &Range<usize>,
+) -> Result<Option<Grids>> {
+    limits.check_values(count)?;
+    if (header.encoding, header.compressor) != (Encoding::Grid, Compressor::Uncompressed) {
+        return Ok(None);
+    }
+    read_around(&mut Reader::new(bytes), count, rows).map(Some)
 }
 
 /// Those of the `count` values that `rows` names, without decoding all others; `None` for an encoding or

@@ -26,7 +26,7 @@ pub struct Grids {
     all: Vec<Grid>,
     /// A bit for each place, set where there is a number; each grid begins with a word.
     words: Vec<u64>,
-    /// How many bits are set before each word, and in all.
+    /// How many numbers stand before each word, and in all.
     before: Vec<u32>,
 }
 
@@ -94,22 +94,27 @@ impl Grids {
             && self.words[last] >> (last_place % WORD) == 1
     }
 
-    fn each(&self) -> Vec<i64> {
-        let mut all = Vec::with_capacity(self.len());
-        for grid in &self.all {
-            self.put(grid, &mut all);
-        }
-        all
+    /// Which of the numbers `rows`, which must ascend, are from `min` to `max`.
+    pub fn within(&self, rows: Range<u32>, min: i64, max: i64) -> Range<u32> {
+        let first_from = |bound: i64| {
+            let firsts = self
+                .parts(rows.start, rows.end)
+                .map(|part| (part.row_at(bound), part.to));
+            let mut firsts = firsts.skip_while(|(row, end)| row == end);
+            firsts.next().map_or(rows.end, |(row, _)| row)
+        };
+        let from = first_from(min);
+        let to = max.checked_add(1).map_or(rows.end, first_from);
+        from..to.max(from)
     }
 
-    /// Appends the numbers of a grid.
-    fn put(&self, grid: &Grid, out: &mut Vec<i64>) {
-        let words = grid.word as usize..(grid.word + grid.places.div_ceil(WORD)) as usize;
-        let mut first = grid.first;
-        for bits in &self.words[words] {
-            put_word(*bits, first, self.step, out);
-            first = first.wrapping_add(self.step.wrapping_mul(i64::from(WORD)));
+    /// The numbers `rows`.
+    pub fn values(&self, rows: Range<u32>) -> Vec<i64> {
+        let mut values = Vec::with_capacity(rows.len());
+        for part in self.parts(rows.start, rows.end) {
+            part.put(&mut values);
         }
+        values
     }
 }
 
@@ -150,6 +155,34 @@ impl GridPart<'_> {
     /// Which of the page's numbers they are.
     pub fn rows(&self) -> Range<u32> {
         self.from..self.to
+    }
+
+    /// Appends them.
+    fn put(&self, out: &mut Vec<i64>) {
+        let Grids {
+            step,
+            words,
+            before,
+            ..
+        } = self.grids;
+        let first_word = self.grid.word as usize;
+        let end_word = first_word + self.grid.places.div_ceil(WORD) as usize;
+        let before = &before[first_word..=end_word];
+        // The words on which they stand.
+        let from = before.partition_point(|rows| *rows <= self.from) - 1;
+        let to = before.partition_point(|rows| *rows < self.to);
+        let stride = step.wrapping_mul(i64::from(WORD));
+        let mut first = self
+            .grid
+            .first
+            .wrapping_add(stride.wrapping_mul(from as i64));
+        let start = out.len();
+        for bits in &words[first_word + from..first_word + to] {
+            put_word(*bits, first, *step, out);
+            first = first.wrapping_add(stride);
+        }
+        out.truncate(start + (self.to - before[from]) as usize);
+        out.drain(start..start + (self.from - before[from]) as usize);
     }
 
     /// Number `row` of the page, which must be one of these.
@@ -253,29 +286,28 @@ impl GridPart<'_> {
     }
 }
 
-/// How many bits are set before each word, and in all.
-fn ranks(words: &[u64]) -> Vec<u32> {
+/// How many numbers stand before each word, and in all, where `rank` stand before the first.
+fn ranks(words: &[u64], rank: u32) -> Vec<u32> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("popcnt") {
         #[expect(unsafe_code, reason = "as in `cut`")]
         // SAFETY: the processor has POPCNT.
-        return unsafe { ranks_by_popcnt(words) };
+        return unsafe { ranks_by_popcnt(words, rank) };
     }
-    ranks_by_any(words)
+    ranks_by_any(words, rank)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
-fn ranks_by_popcnt(words: &[u64]) -> Vec<u32> {
-    ranks_by_any(words)
+fn ranks_by_popcnt(words: &[u64], rank: u32) -> Vec<u32> {
+    ranks_by_any(words, rank)
 }
 
 #[expect(clippy::inline_always, reason = "as `cut_by_any`")]
 #[inline(always)]
-fn ranks_by_any(words: &[u64]) -> Vec<u32> {
+fn ranks_by_any(words: &[u64], mut rank: u32) -> Vec<u32> {
     let mut ranks = Vec::with_capacity(words.len() + 1);
-    let mut rank = 0;
-    ranks.push(0);
+    ranks.push(rank);
     for word in words {
         rank += word.count_ones();
         ranks.push(rank);
@@ -386,6 +418,15 @@ fn laid_out(values: &[i64], step: u64, bytes_max: usize) -> Option<(Vec<Head>, V
 
 /// Reads `count` numbers that were written by [`put_grid`].
 pub(crate) fn read_grids(reader: &mut Reader<'_>, count: usize) -> Result<Grids> {
+    read_around(reader, count, &(0..count))
+}
+
+/// Of `count` numbers that were written by [`put_grid`], reads the grids on which those of `rows` stand.
+pub(crate) fn read_around(
+    reader: &mut Reader<'_>,
+    count: usize,
+    rows: &Range<usize>,
+) -> Result<Grids> {
     const DAMAGED: CodecError = CodecError::Damaged("a grid is not as it says");
     if count == 0 {
         return Ok(Grids {
@@ -399,29 +440,32 @@ pub(crate) fn read_grids(reader: &mut Reader<'_>, count: usize) -> Result<Grids>
     let step = step.filter(|step| *step > 0).ok_or(DAMAGED)?;
     let heads = reader.count(count)?;
     let mut first = reader.signed()?;
-    let mut all = Vec::with_capacity(heads);
+    let mut all: Vec<Grid> = Vec::new();
     let (mut word, mut row) = (0u32, 0u32);
     for _ in 0..heads {
         first = first.wrapping_add(reader.signed()?);
-        let rows = reader.count(count - row as usize)? as u32;
+        let rows_of = reader.count(count - row as usize)? as u32;
         let empty = reader.varint()?;
-        if empty > u64::from(rows) * HOLE_MAX {
+        if empty > u64::from(rows_of) * HOLE_MAX {
             return Err(DAMAGED);
         }
-        let places = u32::try_from(u64::from(rows) + empty).map_err(|_| DAMAGED)?;
+        let places = u32::try_from(u64::from(rows_of) + empty).map_err(|_| DAMAGED)?;
         let reach = i64::from(places).checked_sub(1).ok_or(DAMAGED)?;
         let last = step
             .checked_mul(reach)
             .and_then(|reach| first.checked_add(reach));
         last.ok_or(DAMAGED)?;
-        all.push(Grid {
-            first,
-            word,
-            places,
-            from: row,
-            to: row + rows,
-        });
-        row += rows;
+        let (from, to) = (row, row + rows_of);
+        if rows.start < to as usize && (from as usize) < rows.end {
+            all.push(Grid {
+                first,
+                word,
+                places,
+                from,
+                to,
+            });
+        }
+        row = to;
         word = word.checked_add(places.div_ceil(WORD)).ok_or(DAMAGED)?;
     }
     if row as usize != count {
@@ -429,8 +473,16 @@ pub(crate) fn read_grids(reader: &mut Reader<'_>, count: usize) -> Result<Grids>
     }
     let bytes = reader.take(word as usize * size_of::<u64>())?;
     let (words, _) = bytes.as_chunks::<{ size_of::<u64>() }>();
+    let (start, rank) = all.first().map_or((0, 0), |grid| (grid.word, grid.from));
+    let end = all
+        .last()
+        .map_or(0, |grid| grid.word + grid.places.div_ceil(WORD));
+    for grid in &mut all {
+        grid.word -= start;
+    }
+    let words = &words[start as usize..end as usize];
     let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-    let before = ranks(&words);
+    let before = ranks(&words, rank);
     let grids = Grids {
         step,
         all,
@@ -450,20 +502,14 @@ pub(crate) fn read_grid_part(
     count: usize,
     rows: &Range<usize>,
 ) -> Result<Vec<i64>> {
-    let grids = read_grids(reader, count)?;
-    let mut values = Vec::with_capacity(rows.len());
-    for part in grids.parts(rows.start as u32, rows.end as u32) {
-        let before = values.len();
-        grids.put(&part.grid, &mut values);
-        values.truncate(before + (part.to - part.grid.from) as usize);
-        values.drain(before..before + (part.from - part.grid.from) as usize);
-    }
-    Ok(values)
+    let grids = read_around(reader, count, rows)?;
+    Ok(grids.values(rows.start as u32..rows.end as u32))
 }
 
 /// Reads `count` numbers that were written by [`put_grid`], and makes each of them.
 pub(crate) fn read_grid(reader: &mut Reader<'_>, count: usize) -> Result<Vec<i64>> {
-    Ok(read_grids(reader, count)?.each())
+    let grids = read_grids(reader, count)?;
+    Ok(grids.values(0..count as u32))
 }
 
 #[cfg(test)]

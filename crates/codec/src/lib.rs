@@ -34,7 +34,8 @@ pub mod tsfile_forms;
 mod values;
 
 pub use body::{
-    Header, Regular, decode, decode_part, decode_regular, encode, encode_as, encode_times,
+    Header, Regular, decode, decode_grids, decode_part, decode_regular, encode, encode_as,
+    encode_times,
 };
 pub use checksum::crc32c;
 pub use choose::choose;

@@ -25,6 +25,7 @@ mod heap;
 mod interleave;
 mod key;
 mod metrics;
+mod order;
 mod overlay;
 mod page_plan;
 mod page_read;

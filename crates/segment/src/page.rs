@@ -13,7 +13,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer
 use marigram_codec::{
     Choice, Compressor, Encoding, Header, Limits, OwnedValues, Regular, Values, crc32c,
 };
-use marigram_model::FieldType;
+use marigram_model::{FieldType, TimeRange};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -273,7 +273,43 @@ pub(crate) fn decode_part(
     rows: usize,
     part: &Range<usize>,
 ) -> Result<ArrayRef, Damage> {
-    let page = open_page(bytes, kind, rows)?;
+    decode_opened_part(open_page(bytes, kind, rows)?, kind, rows, part)
+}
+
+/// Of a page of `rows` times, decodes those among `part` that lie in `range`, and tells which rows they
+/// are. Among `part` they must ascend.
+pub(crate) fn decode_times_within(
+    bytes: &[u8],
+    rows: usize,
+    part: &Range<usize>,
+    range: TimeRange,
+) -> Result<(Range<usize>, ScalarBuffer<i64>), Damage> {
+    let page = open_page(bytes, FieldType::I64, rows)?;
+    if page.nulls.is_none() {
+        let (header, limits) = (page.header, limits(rows));
+        let found = marigram_codec::decode_grids(header, rows, page.body, limits, part);
+        if let Some(grids) = found.map_err(|error| Damage(error.to_string()))? {
+            let asked = part.start as u32..part.end as u32;
+            let within = grids.within(asked, range.min, range.max);
+            let times = grids.values(within.clone());
+            return Ok((within.start as usize..within.end as usize, times.into()));
+        }
+    }
+    let times = decode_opened_part(page, FieldType::I64, rows, part)?;
+    let times = times.as_primitive_opt::<Int64Type>();
+    let times = times.ok_or("a page of times holds others")?.values();
+    let from = times.partition_point(|time| *time < range.min);
+    let len = times[from..].partition_point(|time| *time <= range.max);
+    let within = part.start + from..part.start + from + len;
+    Ok((within, times.slice(from, len)))
+}
+
+fn decode_opened_part(
+    page: Page<'_>,
+    kind: FieldType,
+    rows: usize,
+    part: &Range<usize>,
+) -> Result<ArrayRef, Damage> {
     if page.nulls.is_none() {
         let (header, limits) = (page.header, limits(rows));
         let kind_of_values = kind.value_type();

@@ -7,15 +7,17 @@ use crate::layout::{
     check_footer, check_header, footer_bytes, read_directory, read_footer, read_index, summary_of,
 };
 use crate::page::{
-    PageInfo, PageTimes, check_page, decode_page, decode_part, page_header, page_info,
+    PageInfo, PageTimes, check_page, decode_page, decode_part, decode_times_within, page_header,
+    page_info,
 };
 use crate::stats::PageStats;
 use crate::times;
 use crate::whole::Whole;
 use arrow_array::ArrayRef;
+use arrow_buffer::ScalarBuffer;
 use marigram_codec::{Header, frame};
 use marigram_env::{File, FileSystem};
-use marigram_model::{ColumnId, FieldType, SeriesRun, TableId};
+use marigram_model::{ColumnId, FieldType, SeriesRun, TableId, TimeRange};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -418,6 +420,28 @@ impl Segment {
         let (pages, _) = self.index(row_group, ColumnId::TIME)?;
         let meta = &pages[page];
         let decode = |bytes: &[u8]| times::decode(bytes, meta.rows as usize);
+        self.with_bytes(meta.offset, meta.bytes, decode)?
+            .map_err(|damage| damage.at(&self.path, meta.offset))
+    }
+
+    /// Reads a page of times as far as `rows`, whose times must ascend, lie in `range`: which rows these
+    /// are, and their times.
+    ///
+    /// # Errors
+    /// As [`read_part`](Self::read_part).
+    ///
+    /// # Panics
+    /// As there.
+    pub fn read_times_within(
+        &self,
+        row_group: usize,
+        page: usize,
+        rows: &Range<usize>,
+        range: TimeRange,
+    ) -> Result<(Range<usize>, ScalarBuffer<i64>), SegmentError> {
+        let (pages, _) = self.index(row_group, ColumnId::TIME)?;
+        let meta = &pages[page];
+        let decode = |bytes: &[u8]| decode_times_within(bytes, meta.rows as usize, rows, range);
         self.with_bytes(meta.offset, meta.bytes, decode)?
             .map_err(|damage| damage.at(&self.path, meta.offset))
     }

@@ -7,6 +7,8 @@
 mod whole;
 
 use super::*;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
     StringArray, TimestampNanosecondArray, UInt64Array,
@@ -129,7 +131,39 @@ fn read_page(
     let rows = all.len() / 3..all.len() - all.len() / 4;
     let part = segment.read_part(group, column, page, &rows)?;
     assert_eq!(*part, *all.slice(rows.start, rows.len()));
+    if let Some(times) = all.as_primitive_opt::<Int64Type>()
+        && column == ColumnId::TIME
+    {
+        check_within(segment, (group, page), times.values())?;
+    }
     Ok(all)
+}
+
+/// Reads the first series' times in a page as far as they are in some ranges.
+fn check_within(
+    segment: &Segment,
+    (group, page): (usize, usize),
+    times: &[i64],
+) -> Result<(), SegmentError> {
+    let rise = times.windows(2).take_while(|pair| pair[0] < pair[1]);
+    let own = &times[..times.len().min(rise.count() + 1)];
+    let time = |part: usize| own[own.len() * part / 8];
+    let (middle, late) = (time(3), time(7));
+    let ranges = [
+        (middle, late),
+        (middle + 1, i64::MAX),
+        (i64::MIN, late - 1),
+        (late, middle),
+    ];
+    for (min, max) in ranges {
+        let range = TimeRange { min, max };
+        let found = segment.read_times_within(group, page, &(0..own.len()), range)?;
+        let from = own.partition_point(|time| *time < min);
+        let to = own.partition_point(|time| *time <= max).max(from);
+        assert_eq!(found.1[..], own[from..to]);
+        assert!(found.0 == (from..to) || from == to);
+    }
+    Ok(())
 }
 
 /// Reads everything back as (series, time, values).

@@ -12,7 +12,7 @@ fn grids(values: &[i64]) -> Grids {
     let grids = read_grids(&mut reader, values.len()).unwrap();
     reader.end().unwrap();
     assert_eq!(grids.len(), values.len());
-    assert_eq!(grids.each(), values);
+    assert_eq!(grids.values(0..grids.len() as u32), values);
     assert_eq!(
         read_grid(&mut Reader::new(&bytes), values.len()).unwrap(),
         values
@@ -45,6 +45,48 @@ fn each_part_tells_its_numbers_and_cuts_them_as_the_numbers_say() {
                 check(&part, &times);
             }
             assert_eq!(seen, to, "all rows are in a part");
+        }
+    }
+}
+
+#[test]
+fn a_part_is_read_alone_and_cut_by_times() {
+    let times = gappy(5, 900, |device, row| (row * row + device * 31) % 5 < 3);
+    let mut bytes = Vec::new();
+    assert!(put_grid(&times, usize::MAX, &mut bytes));
+    let all = times.len();
+    // Each device's times ascend.
+    let ends = times
+        .windows(2)
+        .enumerate()
+        .filter(|(_, pair)| pair[0] >= pair[1]);
+    let ends: Vec<usize> = ends.map(|(row, _)| row + 1).chain([all]).collect();
+    let starts = [0].into_iter().chain(ends.iter().copied());
+    for (start, end) in starts.zip(&ends) {
+        for rows in [
+            start..*end,
+            start + 7..*end - 70,
+            start + 100..start + 101,
+            start..start,
+        ] {
+            let part = read_grid_part(&mut Reader::new(&bytes), all, &rows).unwrap();
+            assert_eq!(part, times[rows.clone()]);
+            let grids = read_around(&mut Reader::new(&bytes), all, &rows).unwrap();
+            let (from, to) = (rows.start as u32, rows.end as u32);
+            for (min, max) in [
+                (-1, i64::MAX),
+                (0, 0),
+                (100, 400),
+                (899, 5000),
+                (i64::MIN, 3),
+                (9, 8),
+            ] {
+                let (min, max) = (min.saturating_mul(SECOND), max.saturating_mul(SECOND));
+                let found = grids.within(from..to, min, max);
+                let asked = part.iter().filter(|time| (min..=max).contains(*time));
+                assert!(grids.values(found.clone()).iter().eq(asked));
+                assert!(found.is_empty() || (from <= found.start && found.end <= to));
+            }
         }
     }
 }
@@ -185,8 +227,11 @@ proptest! {
     fn arbitrary_bytes_do_not_panic(
         bytes in proptest::collection::vec(any::<u8>(), 0..300),
         count in 0usize..3000,
+        part in any::<(prop::sample::Index, prop::sample::Index)>(),
     ) {
         let _ = read_grid(&mut Reader::new(&bytes), count);
+        let (from, to) = (part.0.index(count + 1), part.1.index(count + 1));
+        let _ = read_grid_part(&mut Reader::new(&bytes), count, &(from.min(to)..from.max(to)));
     }
 
     #[test]
@@ -200,8 +245,15 @@ proptest! {
         prop_assert!(put_grid(&times, usize::MAX, &mut bytes));
         let at = place.index(bytes.len());
         bytes[at] ^= 1 << bit;
+        let rows = 300..500;
+        if let Ok(found) = read_around(&mut Reader::new(&bytes), times.len(), &rows) {
+            let values = found.values(300..500);
+            prop_assert_eq!(values.len(), 200);
+            let within = found.within(300..500, values[20], values[80]);
+            prop_assert!(found.values(within).len() <= 200);
+        }
         if let Ok(found) = read_grids(&mut Reader::new(&bytes), times.len()) {
-            let each = found.each();
+            let each = found.values(0..found.len() as u32);
             for part in found.parts(0, times.len() as u32) {
                 check(&part, &each);
             }

@@ -312,19 +312,24 @@ impl Apart {
             .cloned()
             .collect();
         let spans = &self.spans[page.spans.clone()];
-        let place = Place::of(page, page_read::window(spans, page.rows));
-        let spans = spans.iter().map(|span| span.within(&place.window));
         let uncut = tombstones.is_empty() && self.scope.range.covers(page.range);
         let mut times = None;
+        let mut place = Place::of(page, page_read::window(spans, page.rows));
         if uncut {
-            asked.extend(spans.map(RowSpan::from));
+            let within = |span: &Span| RowSpan::from(span.within(&place.window));
+            asked.extend(spans.iter().map(within));
         } else {
-            let read = || page_read::times(segment, self.group, page, &place.window);
-            let all = self.scope.reading(read)?;
+            let range = self.scope.range;
+            let read = || page_read::times_within(segment, self.group, page, spans, range);
+            let (window, all) = self.scope.reading(read)?;
             self.scope.own.add_page(page.bytes);
-            let cut = cut(spans, &all, self.scope.range, &tombstones);
-            asked.extend(cut.into_iter().map(RowSpan::from));
-            times = Some(all);
+            let spans = spans.iter().map(|span| span.within(&window));
+            let cut = cut(spans, &all, range, &tombstones);
+            // Of the columns no more is read than of times is left.
+            let left = page_read::window(&cut, window.len() as u32);
+            asked.extend(cut.iter().map(|span| RowSpan::from(span.within(&left))));
+            times = Some(all.slice(left.start as usize, left.len()));
+            place = Place::of(page, window).narrowed(&left);
         }
         if asked.is_empty() {
             return Ok(());

@@ -148,11 +148,11 @@ impl Cursor {
 
     fn load_page(&mut self, segment: &Segment, plan: &PagePlan, scope: &Scope) -> Result<()> {
         let spans = &self.spans[plan.spans.clone()];
-        let window = page_read::window(spans, plan.rows);
-        let read = || page_read::times(segment, self.group, plan, &window);
-        let times = scope.reading(read)?;
+        let read = || page_read::times_within(segment, self.group, plan, spans, scope.range);
+        let (window, times) = scope.reading(read)?;
         scope.own.add_page(plan.bytes);
-        let spans = spans.iter().map(|span| span.within(&window));
+        let place = Place::of(plan, window);
+        let spans = spans.iter().map(|span| span.within(&place.window));
         let within = scope.range.covers(plan.range);
         let tombstones: Vec<_> = self
             .source
@@ -161,12 +161,19 @@ impl Cursor {
             .filter(|tombstone| tombstone.range.overlaps(plan.range))
             .cloned()
             .collect();
-        let spans = if within && tombstones.is_empty() {
-            spans.collect()
-        } else {
-            cut(spans, &times, scope.range, &tombstones)
-        };
-        self.page = Loaded::new(times, Place::of(plan, window), spans);
+        if within && tombstones.is_empty() {
+            let spans = spans.collect();
+            self.page = Loaded::new(times, place, spans);
+            return Ok(());
+        }
+        let mut spans = cut(spans, &times, scope.range, &tombstones);
+        // Of the columns no more is read than of times is left.
+        let left = page_read::window(&spans, place.window.len() as u32);
+        for span in &mut spans {
+            *span = span.within(&left);
+        }
+        let times = times.slice(left.start as usize, left.len());
+        self.page = Loaded::new(times, place.narrowed(&left), spans);
         Ok(())
     }
 

@@ -1,15 +1,17 @@
 //! Rows of one series that alternate between sources every few rows, as late rows do.
 //!
 //! The heap would be asked once for every row or two. Here the rows in hand of one series are put
-//! in order in one go: the longest list is walked along, the rows of all others, sorted once, are
-//! fitted in, and what comes out is a list of slices. Rows that stand in several sources are
-//! settled field by field, as in [`overlay`](super::overlay).
+//! in order in one go, by their [times alone](super::order) if that will do. Else the longest list is
+//! walked along, the rows of all others, sorted once, are fitted in, and what comes out is a list of
+//! slices. Rows that stand in several sources are settled field by field, as in
+//! [`overlay`](super::overlay).
 
 use super::Merge;
 use super::assemble::Assembler;
 use super::block::Block;
 use super::gather::{self, Part};
 use super::key::Key;
+use super::order::{self, Rows};
 use crate::error::Result;
 use arrow_array::Array;
 use marigram_model::{SeriesId, SeriesRun};
@@ -18,6 +20,9 @@ use std::sync::Arc;
 /// A source gives fewer rows than this before another comes: it is worth putting them in order in
 /// one go.
 const SHORT_ROWS: usize = 48;
+
+/// So many rows are worth a block of their own.
+const OWN_BLOCK_ROWS: usize = 64;
 
 /// A row that is not of the longest list: its time, whose it is, and its place among theirs.
 type Other = (i64, u32, u32);
@@ -100,26 +105,30 @@ impl Merge {
                 &times[..times.partition_point(|time| *time <= end)]
             })
             .collect();
-        let longest = (0..ahead.len()).max_by_key(|at| ahead[*at].len());
-        let longest = longest.unwrap_or_default();
-        let mut others: Vec<Other> = Vec::new();
-        for (at, times) in ahead.iter().enumerate().filter(|(at, _)| *at != longest) {
-            let rows = times.iter().enumerate();
-            others.extend(rows.map(|(row, time)| (*time, at as u32, row as u32)));
-        }
-        // Sorted lists one after the other are what a stable sort is quick at. The newest of equal
-        // rows stays first.
-        others.sort_by_key(|other| other.0);
-        let mut walk = Walk {
-            series,
-            members: &members,
-            assembler,
-            parts: Vec::with_capacity(2 * others.len() + 1),
-            equal: Vec::new(),
-        };
-        let given_way = walk.run(ahead[longest], longest as u32, &others);
-        scope.metrics.add_merged(given_way);
         let taken: Vec<usize> = ahead.iter().map(|times| times.len()).collect();
+        let rows_taken: usize = taken.iter().sum();
+        let ordered = (rows_taken >= OWN_BLOCK_ROWS).then(|| {
+            let rows = members.iter().zip(&ahead).map(|(member, times)| Rows {
+                times,
+                block: &member.block,
+                start: member.start as usize,
+            });
+            order::in_order(&rows.collect::<Vec<_>>(), &scope.columns)
+        });
+        let given_way = match ordered.flatten() {
+            Some(ordered) => {
+                let rows = ordered.times.len();
+                let block = Block::copied(ordered.times, ordered.columns, scope.memory.as_ref());
+                let run = SeriesRun {
+                    series,
+                    rows: rows as u32,
+                };
+                assembler.push_slice(&Arc::new(block), 0, rows, &[run]);
+                (rows_taken - rows) as u64
+            }
+            None => Walk::along(series, &members, &ahead, assembler),
+        };
+        scope.metrics.add_merged(given_way);
         for (member, taken) in members.iter().zip(taken) {
             let cursor = &mut cursors[member.cursor as usize];
             cursor.skip(taken);
@@ -141,7 +150,35 @@ struct Walk<'a> {
     equal: Vec<(u32, u32)>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    /// Hands the rows of `members`, which have the times `ahead`, to the assembler. Gives how many of
+    /// them gave way to others.
+    fn along(
+        series: SeriesId,
+        members: &'a [Member],
+        ahead: &[&[i64]],
+        assembler: &'a mut Assembler,
+    ) -> u64 {
+        let longest = (0..ahead.len()).max_by_key(|at| ahead[*at].len());
+        let longest = longest.unwrap_or_default();
+        let mut others: Vec<Other> = Vec::new();
+        for (at, times) in ahead.iter().enumerate().filter(|(at, _)| *at != longest) {
+            let rows = times.iter().enumerate();
+            others.extend(rows.map(|(row, time)| (*time, at as u32, row as u32)));
+        }
+        // Sorted lists one after the other are what a stable sort is quick at. The newest of equal
+        // rows stays first.
+        others.sort_by_key(|other| other.0);
+        let mut walk = Self {
+            series,
+            members,
+            assembler,
+            parts: Vec::with_capacity(2 * others.len() + 1),
+            equal: Vec::new(),
+        };
+        walk.run(ahead[longest], longest as u32, &others)
+    }
+
     /// Fits `others` into `times`, the rows of member `longest`. Gives how many rows gave way to
     /// others.
     fn run(&mut self, times: &[i64], longest: u32, others: &[Other]) -> u64 {

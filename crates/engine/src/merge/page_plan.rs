@@ -19,12 +19,13 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// By the numbers of the rows of `window`, among which they are.
+    /// As far as they are among the rows of `window`, by the numbers of these.
     pub(super) fn within(self, window: &Range<u32>) -> Self {
+        let row = |row: u32| row.clamp(window.start, window.end) - window.start;
         Self {
             series: self.series,
-            start: self.start - window.start,
-            end: self.end - window.start,
+            start: row(self.start),
+            end: row(self.end),
         }
     }
 }

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::ScalarBuffer;
-use marigram_model::ColumnId;
+use marigram_model::{ColumnId, TimeRange};
 use marigram_segment::{PageTimes, Segment, SegmentColumn};
 use std::ops::Range;
 
@@ -57,6 +57,27 @@ pub(super) fn times(
         .ok_or_else(|| not_times(segment, plan))
 }
 
+/// As [`times`], of those rows of a page of which `spans` are asked for, as far as it can be told for less
+/// which of them lie in `range`; and which rows they are.
+pub(super) fn times_within(
+    segment: &Segment,
+    group: usize,
+    plan: &PagePlan,
+    spans: &[Span],
+    range: TimeRange,
+) -> Result<(Range<u32>, ScalarBuffer<i64>)> {
+    if let [span] = spans
+        && !range.covers(plan.range)
+    {
+        let rows = span.start as usize..span.end as usize;
+        let (rows, times) = segment.read_times_within(group, plan.page, &rows, range)?;
+        return Ok((rows.start as u32..rows.end as u32, times));
+    }
+    let window = window(spans, plan.rows);
+    let times = times(segment, group, plan, &window)?;
+    Ok((window, times))
+}
+
 /// The times of a page of row group `group`, in whatever form is had for less.
 pub(super) fn any_times(segment: &Segment, group: usize, plan: &PagePlan) -> Result<PageTimes> {
     let times = segment.read_times(group, plan.page)?;
@@ -99,6 +120,15 @@ impl Place {
             offset: plan.offset,
             rows: plan.rows,
             window,
+        }
+    }
+
+    /// Of its rows that are read, only `rows` are.
+    pub(super) fn narrowed(self, rows: &Range<u32>) -> Self {
+        let first = self.window.start;
+        Self {
+            window: first + rows.start..first + rows.end,
+            ..self
         }
     }
 

@@ -1,6 +1,6 @@
 //! The merge against the naive one: sort, then the last write wins, field by field.
 
-use super::testing::{COLUMNS, Fields, Given, Rows, merged, naive, sorted_rows, tombstone};
+use super::testing::{COLUMNS, Fields, Given, Rows, listed, merged, naive, sorted_rows, tombstone};
 use super::*;
 use marigram_manifest::{Space, Tombstone};
 use marigram_model::{ColumnId, FieldType};
@@ -90,6 +90,46 @@ proptest! {
         let series = wanted.map(|wanted| Arc::new(wanted.into_iter().collect()));
         let options = MergeOptions { range, series, batch_text_bytes, ..options(batch_rows) };
         let got = merged(sources, options).unwrap();
+        prop_assert_eq!(got, expected.into_iter().collect::<Vec<_>>());
+    }
+}
+
+/// Rows of one of two series, mostly at a pace, with a part of them missing: all have a number.
+fn paced_numbers() -> impl Strategy<Value = Rows> {
+    let kept = proptest::collection::vec(proptest::bool::weighted(0.4), 1..300);
+    (0..2u32, 0..40i64, 1..4i64, 0..100i64, kept).prop_map(|(series, first, pace, number, kept)| {
+        let rows = kept.into_iter().zip(0..).filter(|(kept, _)| *kept);
+        let row = |(_, row)| {
+            let time = first + row * pace;
+            ((series, time), (Some(number + time), None))
+        };
+        rows.map(row).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn numbers_of_sources_in_turn_are_sort_and_last_write_wins(
+        sources in proptest::collection::vec((proptest::bool::ANY, paced_numbers()), 1..8),
+        batch_rows in 1..500usize,
+        (first, len) in (0..200i64, 0..1000i64),
+    ) {
+        let numbered = sources.into_iter().zip(1..);
+        let given: Vec<Given> = numbered
+            .map(|((late, rows), sequence_max)| Given { late, sequence_max, rows })
+            .collect();
+        let range = TimeRange { min: first, max: first + len };
+        let mut expected = naive(&given, &[]);
+        expected.retain(|(_, time), _| range.contains(*time));
+        let columns = COLUMNS[..1].to_vec();
+        let options = MergeOptions { columns, range, ..options(batch_rows) };
+        let sources = given.iter().map(|given| given.source(&[])).collect();
+        let mut merge = Merge::new(sources, options);
+        let mut got = Vec::new();
+        while let Some(mut rows) = merge.next_rows().unwrap() {
+            rows.columns.push(FieldType::String.nulls(rows.len()));
+            got.extend(listed(&rows));
+        }
         prop_assert_eq!(got, expected.into_iter().collect::<Vec<_>>());
     }
 }
