@@ -39,7 +39,7 @@ pub(super) struct Ordered {
 pub(super) fn in_order(sources: &[Rows<'_>], columns: &[SegmentColumn]) -> Option<Ordered> {
     let are_dense = sources.iter().all(|rows| {
         let mut columns = rows.block.columns.iter();
-        columns.all(|column| column.as_ref().is_some_and(|values| is_dense(values)))
+        columns.all(|column| column.as_ref().is_some_and(is_dense))
     });
     if !are_dense {
         return None;
@@ -145,7 +145,10 @@ impl Times {
         let mut words: Vec<u64> = words
             .map(|(time, row)| (since(*time) >> scale) << row_bits | row)
             .collect();
-        // A stable sort is quick at lists that are sorted already.
+        #[expect(
+            clippy::stable_sort_primitive,
+            reason = "a stable sort is quick at lists that are sorted already"
+        )]
         words.sort();
         words.dedup_by_key(|word| *word >> row_bits);
         let mask = (1 << row_bits) - 1;
