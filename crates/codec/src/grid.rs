@@ -111,7 +111,8 @@ impl Grids {
     /// The numbers `rows`.
     pub fn values(&self, rows: Range<u32>) -> Vec<i64> {
         let mut values = Vec::with_capacity(rows.len());
-        for part in self.parts(rows.start, rows.end) {
+        let parts = self.parts(rows.start, rows.end);
+        for part in parts.filter(|part| part.from < part.to) {
             part.put(&mut values);
         }
         values
@@ -157,7 +158,7 @@ impl GridPart<'_> {
         self.from..self.to
     }
 
-    /// Appends them.
+    /// Appends them; there must be one.
     fn put(&self, out: &mut Vec<i64>) {
         let Grids {
             step,

@@ -91,6 +91,21 @@ fn a_part_is_read_alone_and_cut_by_times() {
     }
 }
 
+#[test]
+fn no_numbers_are_found_in_a_hole() {
+    // Between two numbers there is a word without any.
+    let times: Vec<i64> = (0..100)
+        .chain(220..300)
+        .map(|place| place * SECOND)
+        .collect();
+    let grids = grids(&times);
+    for row in [0, 99, 100, 101, 180] {
+        assert!(grids.values(row..row).is_empty());
+    }
+    let found = grids.within(0..180, 130 * SECOND, 200 * SECOND);
+    assert_eq!(found, 100..100);
+}
+
 fn check(part: &GridPart<'_>, times: &[i64]) {
     let rows = part.rows();
     let own = &times[rows.start as usize..rows.end as usize];
