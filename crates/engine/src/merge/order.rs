@@ -112,7 +112,8 @@ impl Times {
         let mut taken = 0;
         for (time, number) in all.iter().zip(1..) {
             let place = (u128::from(since(*time, *earliest)) * u128::from(reciprocal)) >> u64::BITS;
-            let place = &mut places[place as usize];
+            // There is none for times of a damaged page that do not ascend.
+            let place = places.get_mut(place as usize)?;
             taken |= *place;
             *place = number;
         }

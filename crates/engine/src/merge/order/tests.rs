@@ -136,6 +136,18 @@ fn times_may_stand_anywhere() {
 }
 
 #[test]
+fn times_of_a_damaged_page_that_do_not_ascend_do_no_harm() {
+    for times in [
+        vec![5, 4, 3, 2, 1, 0, -1],
+        vec![10, i64::MIN, 12],
+        vec![3, 3, 3],
+    ] {
+        let _ = ordered(&given(&[times.clone(), vec![4, 6, 8]]));
+        let _ = ordered(&given(&[vec![11, 13], times]));
+    }
+}
+
+#[test]
 fn rows_that_lack_a_field_or_have_others_than_numbers_are_not_for_this() {
     let lists = [vec![1, 3], vec![2, 4]];
     let others: [Option<ArrayRef>; 4] = [
