@@ -120,14 +120,6 @@ pub fn time(second: u32, series: u32) -> String {
     format!("'2024-03-31T{hour:02}:{minute:02}:{second:02}.{series:03}Z'")
 }
 
-fn or_null(rng: &mut StdRng, value: String) -> String {
-    if rng.random_ratio(1, 6) {
-        "NULL".into()
-    } else {
-        value
-    }
-}
-
 /// An INSERT of rows of a few seconds from `start` on.
 pub fn insert(rng: &mut StdRng, start: u32) -> String {
     let mut sql = String::from("INSERT INTO r VALUES ");
@@ -135,6 +127,7 @@ pub fn insert(rng: &mut StdRng, start: u32) -> String {
     let step = rng.random_range(1..40);
     // Devices that report every second and are not always heard, or rows of any device.
     let steady = rng.random_bool(0.3);
+    let complete = rng.random_bool(0.5);
     let mut clock = start;
     for row in 0..rows {
         let series: u32 = if steady {
@@ -152,13 +145,20 @@ pub fn insert(rng: &mut StdRng, start: u32) -> String {
         } else {
             format!("'s{}'", series % 3)
         };
-        let mut field = |value: String| or_null(rng, value);
+        let mut field = |value: String| {
+            if complete || rng.random_ratio(5, 6) {
+                value
+            } else {
+                "NULL".into()
+            }
+        };
         let values = [
             field(format!("{}", i64::from(row) * 7 % 101 - 50)),
             field(format!("{}", i64::from(row) * 1_000_003 - 77)),
             field(format!("{}", f64::from(row) * 0.25 - 3.0)),
             field(format!("{}", f64::from(row % 37) * 0.5)),
-            field(format!("{}", row * 3)),
+            // A row has at least one field.
+            format!("{}", row * 3),
             field(format!("'text {}'", row % 11)),
             field(format!("{}", row % 2 == 0)),
             field(time(row, 0)),
@@ -286,14 +286,14 @@ pub fn call(rng: &mut StdRng) -> String {
     call
 }
 
-/// A query of first, last or newest rows, which the last values may answer.
+/// A query of first, last or newest rows, which the last values may answer, or of all.
 fn edges(rng: &mut StdRng) -> String {
     let conditions = match rng.random_range(0..3) {
         0 => String::new(),
         _ => format!("WHERE {}", condition(rng)),
     };
     let order = one(rng, &["DESC", "DESC", "ASC"]);
-    match rng.random_range(0..4) {
+    match rng.random_range(0..5) {
         0 => format!(
             "SELECT DISTINCT ON (unit) unit, time, site, a, s FROM r {conditions} \
              ORDER BY unit, time {order}"
@@ -302,10 +302,11 @@ fn edges(rng: &mut StdRng) -> String {
             "SELECT unit, last(a, time), last(s, time), max(time) FROM r {conditions} GROUP BY unit"
         ),
         2 => format!("SELECT site, last(f, time), max(time) FROM r {conditions} GROUP BY site"),
-        _ => format!(
+        3 => format!(
             "SELECT time, unit, c AS x, s FROM r {conditions} ORDER BY time {order} LIMIT {}",
             rng.random_range(1..40)
         ),
+        _ => format!("SELECT time, unit, a, e FROM r {conditions}"),
     }
 }
 
