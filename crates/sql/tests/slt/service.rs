@@ -484,7 +484,6 @@ fn an_aggregate_ends_at_its_timeout() {
     block_on(async {
         let mut db = Database::open().await.unwrap();
         many_rows(&mut db).await;
-        db.done("SET statement_timeout = 1").await;
         // The same aggregate a million times over, each by a scan of its own: over an hour, so that
         // no machine is done before its clock is looked at.
         let sql = "WITH RECURSIVE again AS (SELECT 0 AS n, 0.0 AS m UNION ALL SELECT n + 1, a.m \
@@ -492,6 +491,7 @@ fn an_aggregate_ends_at_its_timeout() {
                    SELECT max(m) FROM again";
         let plan = db.rows(&format!("EXPLAIN {sql}")).await;
         assert!(format!("{plan:?}").contains("SeriesAggregate"), "{plan:?}");
+        db.done("SET statement_timeout = 1").await;
         let error = match db.sql.execute(&mut db.session, sql).await {
             Ok(answer) => rows(answer).await.unwrap_err(),
             Err(error) => error,
