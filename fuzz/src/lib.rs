@@ -69,9 +69,10 @@ pub fn codec_page(data: &[u8]) {
         assert_eq!(numbers(&part).as_deref(), all.get(rows.clone()), "a part");
     }
     // Numbers that ought to ascend may not.
-    if let Ok(Some(grids)) = marigram_codec::decode_grids(header, count, body, limits, &rows) {
-        let rows = rows.start as u32..rows.end as u32;
-        let _ = grids.values(grids.within(rows, i64::MIN / 3, i64::MAX / 3));
+    let bounds = (i64::MIN / 3, i64::MAX / 3);
+    let within = marigram_codec::decode_within(header, count, body, limits, &rows, bounds);
+    if let Ok(Some((within, values))) = within {
+        assert_eq!(within.len(), values.len(), "a part by its bounds");
     }
 }
 

@@ -7,7 +7,7 @@ use crate::bytes::Reader;
 use crate::choose::{choose, may_repeat};
 use crate::compress::{choose_compressor, compress, decompress};
 use crate::error::Result;
-use crate::grid::{Grids, put_grid, read_around, read_grids};
+use crate::grid::{Grids, put_grid, read_grid_within, read_grids};
 use crate::kinds::{Choice, Compressor, Encoding, Goal, ValueType};
 use crate::progressions::{Progression, read_progressions};
 use crate::smallest::smallest;
@@ -307,23 +307,25 @@ pub fn decode_regular(
     Ok(found)
 }
 
-/// The grids on which those of the `count` integers stand that `rows` names; `None` for another encoding
-/// or a compressor. What is passed over is not checked.
+/// Those of the `count` integers that `rows` names, which must ascend, as far as they are from `min` to
+/// `max`: which they are, and they themselves. `None` for an encoding or a compressor that tells it for
+/// no less than [`decode_part`] does. What is passed over is not checked.
 ///
 /// # Errors
 /// If the bytes that are decoded are damaged, or hold more than `limits` allow.
-pub fn decode_grids(
+pub fn decode_within(
     header: Header,
     count: usize,
     bytes: &[u8],
     limits: Limits,
     rows: &Range<usize>,
-) -> Result<Option<Grids>> {
+    (min, max): (i64, i64),
+) -> Result<Option<(Range<usize>, Vec<i64>)>> {
     limits.check_values(count)?;
     if (header.encoding, header.compressor) != (Encoding::Grid, Compressor::Uncompressed) {
         return Ok(None);
     }
-    read_around(&mut Reader::new(bytes), count, rows).map(Some)
+    read_grid_within(&mut Reader::new(bytes), count, rows, (min, max)).map(Some)
 }
 
 /// Those of the `count` values that `rows` names, without decoding all others; `None` for an encoding or

@@ -95,7 +95,7 @@ impl Grids {
     }
 
     /// Which of the numbers `rows`, which must ascend, are from `min` to `max`.
-    pub fn within(&self, rows: Range<u32>, min: i64, max: i64) -> Range<u32> {
+    fn within(&self, rows: Range<u32>, min: i64, max: i64) -> Range<u32> {
         let first_from = |bound: i64| {
             let firsts = self
                 .parts(rows.start, rows.end)
@@ -109,7 +109,7 @@ impl Grids {
     }
 
     /// The numbers `rows`.
-    pub fn values(&self, rows: Range<u32>) -> Vec<i64> {
+    fn values(&self, rows: Range<u32>) -> Vec<i64> {
         let mut values = Vec::with_capacity(rows.len());
         let parts = self.parts(rows.start, rows.end);
         for part in parts.filter(|part| part.from < part.to) {
@@ -423,11 +423,7 @@ pub(crate) fn read_grids(reader: &mut Reader<'_>, count: usize) -> Result<Grids>
 }
 
 /// Of `count` numbers that were written by [`put_grid`], reads the grids on which those of `rows` stand.
-pub(crate) fn read_around(
-    reader: &mut Reader<'_>,
-    count: usize,
-    rows: &Range<usize>,
-) -> Result<Grids> {
+fn read_around(reader: &mut Reader<'_>, count: usize, rows: &Range<usize>) -> Result<Grids> {
     const DAMAGED: CodecError = CodecError::Damaged("a grid is not as it says");
     if count == 0 {
         return Ok(Grids {
@@ -505,6 +501,20 @@ pub(crate) fn read_grid_part(
 ) -> Result<Vec<i64>> {
     let grids = read_around(reader, count, rows)?;
     Ok(grids.values(rows.start as u32..rows.end as u32))
+}
+
+/// As [`read_grid_part`], of those of `rows`, which must ascend, that are from `min` to `max`; and which
+/// they are.
+pub(crate) fn read_grid_within(
+    reader: &mut Reader<'_>,
+    count: usize,
+    rows: &Range<usize>,
+    (min, max): (i64, i64),
+) -> Result<(Range<usize>, Vec<i64>)> {
+    let grids = read_around(reader, count, rows)?;
+    let within = grids.within(rows.start as u32..rows.end as u32, min, max);
+    let values = grids.values(within.clone());
+    Ok((within.start as usize..within.end as usize, values))
 }
 
 /// Reads `count` numbers that were written by [`put_grid`], and makes each of them.

@@ -34,7 +34,7 @@ pub mod tsfile_forms;
 mod values;
 
 pub use body::{
-    Header, Regular, decode, decode_grids, decode_part, decode_regular, encode, encode_as,
+    Header, Regular, decode, decode_part, decode_regular, decode_within, encode, encode_as,
     encode_times,
 };
 pub use checksum::crc32c;

@@ -20,6 +20,7 @@ mod bounds;
 mod coincide;
 mod copy;
 mod cursor;
+mod cut;
 mod gather;
 mod heap;
 mod interleave;

@@ -287,12 +287,10 @@ pub(crate) fn decode_times_within(
     let page = open_page(bytes, FieldType::I64, rows)?;
     if page.nulls.is_none() {
         let (header, limits) = (page.header, limits(rows));
-        let found = marigram_codec::decode_grids(header, rows, page.body, limits, part);
-        if let Some(grids) = found.map_err(|error| Damage(error.to_string()))? {
-            let asked = part.start as u32..part.end as u32;
-            let within = grids.within(asked, range.min, range.max);
-            let times = grids.values(within.clone());
-            return Ok((within.start as usize..within.end as usize, times.into()));
+        let bounds = (range.min, range.max);
+        let found = marigram_codec::decode_within(header, rows, page.body, limits, part, bounds);
+        if let Some((within, times)) = found.map_err(|error| Damage(error.to_string()))? {
+            return Ok((within, times.into()));
         }
     }
     let times = decode_opened_part(page, FieldType::I64, rows, part)?;

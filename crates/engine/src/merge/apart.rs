@@ -5,7 +5,7 @@
 use super::MergeOptions;
 use super::block::{Room, bytes_of};
 use super::bounds::Extents;
-use super::cursor::cut;
+use super::cut::{cut, read_cut, touching};
 use super::page_plan::{self, GroupPlan, PagePlan, Span, selected_runs};
 use super::page_read::{self, Place};
 use super::scope::Scope;
@@ -14,7 +14,6 @@ use super::totals::Lot;
 use crate::error::{EngineError, Result};
 use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
-use marigram_manifest::Tombstone;
 use marigram_model::{ColumnId, SeriesId, TimeRange};
 use marigram_segment::{PageMeta, PageStats, PageTimes, Regular, Segment};
 use std::collections::VecDeque;
@@ -305,31 +304,21 @@ impl Apart {
         let Some((segment, source)) = self.segment() else {
             return Ok(());
         };
-        let tombstones: Vec<Arc<Tombstone>> = source
-            .tombstones
-            .iter()
-            .filter(|tombstone| tombstone.range.overlaps(page.range))
-            .cloned()
-            .collect();
+        let tombstones = touching(&source.tombstones, page.range);
         let spans = &self.spans[page.spans.clone()];
-        let uncut = tombstones.is_empty() && self.scope.range.covers(page.range);
+        let range = self.scope.range;
+        let uncut = tombstones.is_empty() && range.covers(page.range);
         let mut times = None;
         let mut place = Place::of(page, page_read::window(spans, page.rows));
         if uncut {
             let within = |span: &Span| RowSpan::from(span.within(&place.window));
             asked.extend(spans.iter().map(within));
         } else {
-            let range = self.scope.range;
-            let read = || page_read::times_within(segment, self.group, page, spans, range);
-            let (window, all) = self.scope.reading(read)?;
+            let read = || read_cut(segment, self.group, page, spans, range, &tombstones);
+            let cut = self.scope.reading(read)?;
             self.scope.own.add_page(page.bytes);
-            let spans = spans.iter().map(|span| span.within(&window));
-            let cut = cut(spans, &all, range, &tombstones);
-            // Of the columns no more is read than of times is left.
-            let left = page_read::window(&cut, window.len() as u32);
-            asked.extend(cut.iter().map(|span| RowSpan::from(span.within(&left))));
-            times = Some(all.slice(left.start as usize, left.len()));
-            place = Place::of(page, window).narrowed(&left);
+            asked.extend(cut.spans.into_iter().map(RowSpan::from));
+            (place, times) = (cut.place, Some(cut.times));
         }
         if asked.is_empty() {
             return Ok(());

@@ -4,6 +4,7 @@
 mod whole;
 
 use super::block::Block;
+use super::cut::{cut, read_cut, touching};
 use super::key::{Head, Key};
 use super::page_plan::{self, GroupPlan, PagePlan, Span, selected_runs};
 use super::page_read::{self, Place};
@@ -11,8 +12,8 @@ use super::scope::Scope;
 use super::source::{Data, Source};
 use crate::error::Result;
 use arrow_buffer::ScalarBuffer;
-use marigram_manifest::{Space, Tombstone};
-use marigram_model::{SeriesId, SeriesRun, TimeRange};
+use marigram_manifest::Space;
+use marigram_model::{SeriesId, SeriesRun};
 use marigram_segment::Segment;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -148,32 +149,11 @@ impl Cursor {
 
     fn load_page(&mut self, segment: &Segment, plan: &PagePlan, scope: &Scope) -> Result<()> {
         let spans = &self.spans[plan.spans.clone()];
-        let read = || page_read::times_within(segment, self.group, plan, spans, scope.range);
-        let (window, times) = scope.reading(read)?;
+        let tombstones = touching(&self.source.tombstones, plan.range);
+        let read = || read_cut(segment, self.group, plan, spans, scope.range, &tombstones);
+        let cut = scope.reading(read)?;
         scope.own.add_page(plan.bytes);
-        let place = Place::of(plan, window);
-        let spans = spans.iter().map(|span| span.within(&place.window));
-        let within = scope.range.covers(plan.range);
-        let tombstones: Vec<_> = self
-            .source
-            .tombstones
-            .iter()
-            .filter(|tombstone| tombstone.range.overlaps(plan.range))
-            .cloned()
-            .collect();
-        if within && tombstones.is_empty() {
-            let spans = spans.collect();
-            self.page = Loaded::new(times, place, spans);
-            return Ok(());
-        }
-        let mut spans = cut(spans, &times, scope.range, &tombstones);
-        // Of the columns no more is read than of times is left.
-        let left = page_read::window(&spans, place.window.len() as u32);
-        for span in &mut spans {
-            *span = span.within(&left);
-        }
-        let times = times.slice(left.start as usize, left.len());
-        self.page = Loaded::new(times, place.narrowed(&left), spans);
+        self.page = Loaded::new(cut.times, cut.place, cut.spans);
         Ok(())
     }
 
@@ -324,50 +304,4 @@ fn rows_before(series: SeriesId, times: &[i64], row: u32, limit: u32, bound: Key
         Some(other) if other < series => row,
         _ => limit,
     }
-}
-
-/// The parts of `spans` inside `range` and outside of all `tombstones`.
-pub(super) fn cut(
-    spans: impl Iterator<Item = Span>,
-    times: &[i64],
-    range: TimeRange,
-    tombstones: &[Arc<Tombstone>],
-) -> Vec<Span> {
-    let mut left = Vec::new();
-    let mut pieces = Vec::new();
-    for span in spans {
-        let row = |from: Span, time: i64, included: bool| {
-            let ahead = &times[from.start as usize..from.end as usize];
-            let rows = ahead.partition_point(|at| *at < time || (included && *at == time));
-            from.start + rows as u32
-        };
-        let start = row(span, range.min, false);
-        let within = Span {
-            start,
-            end: row(span, range.max, true).max(start),
-            ..span
-        };
-        pieces.clear();
-        pieces.push(within);
-        for tombstone in tombstones {
-            let series = tombstone.series.as_deref();
-            if series.is_some_and(|series| series.binary_search(&span.series).is_err()) {
-                continue;
-            }
-            for at in 0..pieces.len() {
-                let piece = pieces[at];
-                let first = row(piece, tombstone.range.min, false);
-                let behind = row(piece, tombstone.range.max, true).max(first);
-                pieces[at].end = first;
-                pieces.push(Span {
-                    start: behind,
-                    ..piece
-                });
-            }
-            pieces.retain(|piece| piece.start < piece.end);
-        }
-        pieces.sort_unstable_by_key(|piece| piece.start);
-        left.extend(pieces.iter().filter(|piece| piece.start < piece.end));
-    }
-    left
 }

@@ -1,0 +1,105 @@
+//! Cutting what is read to the times that are asked for and that no tombstone covers.
+
+use super::page_plan::{PagePlan, Span};
+use super::page_read::{self, Place};
+use crate::error::Result;
+use arrow_buffer::ScalarBuffer;
+use marigram_manifest::Tombstone;
+use marigram_model::TimeRange;
+use marigram_segment::Segment;
+use std::sync::Arc;
+
+/// The rows of a page that are left.
+pub(super) struct Cut {
+    /// Those that were read; of columns no more need be.
+    pub(super) place: Place,
+    /// Their times.
+    pub(super) times: ScalarBuffer<i64>,
+    /// Which of them are left, by their numbers.
+    pub(super) spans: Vec<Span>,
+}
+
+/// Those of `tombstones` that may cover rows of `range`.
+pub(super) fn touching(tombstones: &[Arc<Tombstone>], range: TimeRange) -> Vec<Arc<Tombstone>> {
+    let touching = tombstones.iter();
+    let touching = touching.filter(|tombstone| tombstone.range.overlaps(range));
+    touching.cloned().collect()
+}
+
+/// Reads the times of a page of row group `group`, of which the rows `spans` are asked for.
+///
+/// # Errors
+/// Damage or I/O errors of the page.
+pub(super) fn read_cut(
+    segment: &Segment,
+    group: usize,
+    plan: &PagePlan,
+    spans: &[Span],
+    range: TimeRange,
+    tombstones: &[Arc<Tombstone>],
+) -> Result<Cut> {
+    let (window, times) = page_read::times_within(segment, group, plan, spans, range)?;
+    let place = Place::of(plan, window);
+    let spans = spans.iter().map(|span| span.within(&place.window));
+    if tombstones.is_empty() && range.covers(plan.range) {
+        let spans = spans.collect();
+        return Ok(Cut {
+            place,
+            times,
+            spans,
+        });
+    }
+    let spans = cut(spans, &times, range, tombstones);
+    let left = page_read::window(&spans, place.window.len() as u32);
+    Ok(Cut {
+        place: place.narrowed(&left),
+        times: times.slice(left.start as usize, left.len()),
+        spans: spans.iter().map(|span| span.within(&left)).collect(),
+    })
+}
+
+/// The parts of `spans` inside `range` and outside of all `tombstones`.
+pub(super) fn cut(
+    spans: impl Iterator<Item = Span>,
+    times: &[i64],
+    range: TimeRange,
+    tombstones: &[Arc<Tombstone>],
+) -> Vec<Span> {
+    let mut left = Vec::new();
+    let mut pieces = Vec::new();
+    for span in spans {
+        let row = |from: Span, time: i64, included: bool| {
+            let ahead = &times[from.start as usize..from.end as usize];
+            let rows = ahead.partition_point(|at| *at < time || (included && *at == time));
+            from.start + rows as u32
+        };
+        let start = row(span, range.min, false);
+        let within = Span {
+            start,
+            end: row(span, range.max, true).max(start),
+            ..span
+        };
+        pieces.clear();
+        pieces.push(within);
+        for tombstone in tombstones {
+            let series = tombstone.series.as_deref();
+            if series.is_some_and(|series| series.binary_search(&span.series).is_err()) {
+                continue;
+            }
+            for at in 0..pieces.len() {
+                let piece = pieces[at];
+                let first = row(piece, tombstone.range.min, false);
+                let behind = row(piece, tombstone.range.max, true).max(first);
+                pieces[at].end = first;
+                pieces.push(Span {
+                    start: behind,
+                    ..piece
+                });
+            }
+            pieces.retain(|piece| piece.start < piece.end);
+        }
+        pieces.sort_unstable_by_key(|piece| piece.start);
+        left.extend(pieces.iter().filter(|piece| piece.start < piece.end));
+    }
+    left
+}
