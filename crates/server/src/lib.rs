@@ -17,6 +17,7 @@
 mod config;
 mod gate;
 mod http;
+mod linger;
 mod postgres;
 mod running;
 mod script;

@@ -68,7 +68,6 @@ pub async fn read(
     let length = length.and_then(|text| text.parse::<usize>().ok());
     let mut stream = body.into_data_stream();
     if length.is_some_and(|length| length > max) {
-        drain(stream, max).await;
         return Err(HttpError::too_large("the body", max));
     }
     let mut whole = BytesMut::new();
@@ -77,11 +76,9 @@ pub async fn read(
             HttpError::bad_request(format!("the body could not be read to its end: {error}"))
         })?;
         if whole.len() + part.len() > max {
-            drain(stream, max).await;
             return Err(HttpError::too_large("the body", max));
         }
         if !lease.grow_in_time(part.len()).await {
-            drain(stream, max).await;
             return Err(HttpError::buffers_full());
         }
         whole.extend_from_slice(&part);
@@ -98,18 +95,6 @@ async fn next_part(
         let message = format!("no more of the body came for {} s", PART_WAIT_MAX.as_secs());
         HttpError::new(StatusCode::REQUEST_TIMEOUT, "timeout", message)
     })
-}
-
-/// Reads and forgets up to `max` bytes more, so that a client which sends first and reads later
-/// gets to the answer.
-async fn drain(mut stream: BodyDataStream, max: usize) {
-    let mut seen = 0;
-    while let Ok(Some(Ok(part))) = next_part(&mut stream).await {
-        seen += part.len();
-        if seen > max {
-            break;
-        }
-    }
 }
 
 /// Unpacks a body to at most `max` bytes. CPU-bound, and waits for memory: for a thread that may

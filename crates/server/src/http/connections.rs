@@ -4,14 +4,21 @@
 //! A connection is *busy* from the head of a request to the end of its answer. One that is not is
 //! closed after a while, whether it is silent or sends a head byte by byte: else a few thousand
 //! such clients would hold every place.
+//!
+//! A request may be answered before its body was read to the end: it is too large, or for a path
+//! that is not there. The connection [lingers](Linger) then.
 
+use crate::linger::Linger;
+use axum::body::{Body, HttpBody};
+use axum::extract::Request;
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
+use futures::{StreamExt, stream};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -60,6 +67,7 @@ impl Listener for Connections {
                         activity: activity.clone(),
                         timer: Box::pin(sleep(self.idle_max)),
                         idle_max: self.idle_max,
+                        linger: None,
                         _place: place,
                     };
                     return (connection, Peer { address, activity });
@@ -88,10 +96,26 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// The connection is busy until what this gives is dropped.
-    pub fn begin(&self) -> Busy {
-        self.activity.used().requests += 1;
-        Busy(self.activity.clone())
+    /// The connection is busy until the second that this gives is dropped; the first is the
+    /// request, whose body is watched.
+    pub fn begin(&self, request: Request) -> (Request, Busy) {
+        let unread = !request.body().is_end_stream();
+        {
+            let mut used = self.activity.used();
+            used.requests += 1;
+            used.unread = unread;
+        }
+        let busy = Busy(self.activity.clone());
+        if !unread {
+            return (request, busy);
+        }
+        let activity = self.activity.clone();
+        let end = stream::poll_fn(move |_| {
+            activity.used().unread = false;
+            Poll::Ready(None)
+        });
+        let watch = |body: Body| Body::from_stream(body.into_data_stream().chain(end));
+        (request.map(watch), busy)
     }
 }
 
@@ -108,6 +132,8 @@ struct Activity(Mutex<Use>);
 #[derive(Debug)]
 struct Use {
     requests: usize,
+    /// Whether a body began that was not read to its end.
+    unread: bool,
     /// When it was last busy.
     last: Instant,
 }
@@ -115,7 +141,11 @@ struct Use {
 impl Default for Activity {
     fn default() -> Self {
         let last = Instant::now();
-        Self(Mutex::new(Use { requests: 0, last }))
+        Self(Mutex::new(Use {
+            requests: 0,
+            unread: false,
+            last,
+        }))
     }
 }
 
@@ -144,6 +174,7 @@ pub struct Connection {
     activity: Arc<Activity>,
     timer: Pin<Box<Sleep>>,
     idle_max: Duration,
+    linger: Option<Linger>,
     _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -204,6 +235,14 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(context)
+        let this = &mut *self;
+        if this.linger.is_none() {
+            ready!(Pin::new(&mut this.socket).poll_shutdown(context))?;
+            if !this.activity.used().unread {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let linger = this.linger.get_or_insert_with(Linger::new);
+        linger.poll(&mut this.socket, context).map(Ok)
     }
 }

@@ -93,10 +93,14 @@ pub async fn serve(
 }
 
 /// Counts and times a request, and stops it when the server is killed.
-async fn measure(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+async fn measure(
+    State(shared): State<Shared>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    request: Request,
+    next: Next,
+) -> Response {
     let begin = Instant::now();
-    let peer = request.extensions().get::<ConnectInfo<Peer>>();
-    let busy = peer.map(|ConnectInfo(peer)| peer.begin());
+    let (request, busy) = peer.begin(request);
     let path = request.uri().path();
     let route = PATHS
         .into_iter()
@@ -121,7 +125,7 @@ async fn measure(State(shared): State<Shared>, request: Request, next: Next) -> 
 }
 
 /// The same answer; where it streams, its connection is busy until the stream ends.
-fn busy_until_sent(response: Response, busy: Option<Busy>) -> Response {
+fn busy_until_sent(response: Response, busy: Busy) -> Response {
     if response.body().size_hint().exact().is_some() {
         return response;
     }

@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
 
 /// Time that a client gets to say who it is.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -71,7 +72,7 @@ impl<'a> Connection<'a> {
             Ok(Ok(Some(opened))) => opened,
             // A request to cancel, or a client that did not say in time who it is.
             Ok(Ok(None)) | Err(_) => return Ok(()),
-            Ok(Err(Halt::Gone(gone))) => return Self::part(io, gone).await,
+            Ok(Err(Halt::Gone(gone))) => return Self::part(io, gone, &shared.stop).await,
             Ok(Err(Halt::Error(error))) => {
                 PgError {
                     fatal: true,
@@ -92,12 +93,12 @@ impl<'a> Connection<'a> {
         };
         match connection.serve().await {
             Ok(()) => Ok(()),
-            Err(gone) => Self::part(connection.io, gone).await,
+            Err(gone) => Self::part(connection.io, gone, &shared.stop).await,
         }
     }
 
     /// Tells the client why the connection ends, where that can be told.
-    async fn part(mut io: Io, gone: Gone) -> Result<(), Gone> {
+    async fn part(mut io: Io, gone: Gone, stop: &CancellationToken) -> Result<(), Gone> {
         let error = match &gone {
             Gone::Socket(_) => return Err(gone),
             Gone::Malformed(malformed) => PgError::fatal("08P01", malformed.to_string()),
@@ -108,7 +109,10 @@ impl<'a> Connection<'a> {
         };
         error.write(&mut io.out);
         // The client may be one that does not read.
-        let _ = tokio::time::timeout(Duration::from_secs(1), io.flush()).await;
+        let told = tokio::time::timeout(Duration::from_secs(1), io.flush()).await;
+        if matches!(told, Ok(Ok(()))) {
+            io.linger(stop).await;
+        }
         Err(gone)
     }
 

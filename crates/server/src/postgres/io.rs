@@ -2,10 +2,12 @@
 //! runs.
 
 use crate::gate::Lease;
+use crate::linger::Linger;
 use crate::postgres::cancel::Flag;
 use crate::postgres::error::PgError;
 use crate::postgres::messages::{self, Backend, Frontend, Opening};
 use bytes::BytesMut;
+use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -157,6 +159,25 @@ impl Io {
             return Ok(());
         }
         self.flush().await
+    }
+
+    /// Shuts the sending side, and [lingers](Linger) until the server stops.
+    pub async fn linger(self, stop: &CancellationToken) {
+        let Self {
+            mut reader,
+            mut writer,
+            input,
+            lease,
+            ..
+        } = self;
+        drop((input, lease));
+        // A client that is gone needs no end.
+        let _ = writer.shutdown().await;
+        let mut linger = Linger::new();
+        tokio::select! {
+            () = poll_fn(|context| linger.poll(&mut reader, context)) => {}
+            () = stop.cancelled() => {}
+        }
     }
 
     /// Waits for `work`; stops it where the client cancels or leaves, the time is up, or the

@@ -237,6 +237,37 @@ async fn bad_writes_say_what_is_wrong() {
 }
 
 #[tokio::test]
+async fn a_client_that_sends_first_and_reads_later_gets_its_refusal() {
+    let (running, fake) = serve(|config| config.body_bytes_max = 1000).await;
+    let http = running.http_addr().unwrap();
+    // More than the buffers of both sockets hold.
+    let body = vec![b'#'; 32 << 20];
+    for (line, header, status) in [
+        ("POST /write?db=a", "Accept: */*", 413),
+        ("POST /write?db=a", "Content-Encoding: br", 415),
+        ("POST /write", "Accept: */*", 400),
+        ("POST /api/v1/sql?db=a", "Accept: */*", 413),
+        ("POST /nowhere", "Accept: */*", 404),
+        ("DELETE /write", "Accept: */*", 405),
+    ] {
+        let reply = ask(http, line, &[header], &body).await;
+        assert_eq!(reply.status, status, "{line}");
+    }
+    // Without a length in its head, too.
+    let mut socket = TcpStream::connect(http).await.unwrap();
+    let head = "POST /write?db=a HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n";
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let chunk = [b"10000\r\n", &body[..0x10000], b"\r\n"].concat();
+    for _ in 0..100 {
+        socket.write_all(&chunk).await.unwrap();
+    }
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).await.unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 413 "));
+    assert!(fake.lines.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn what_is_over_a_limit_may_come_again() {
     let (running, fake) = serve(|config| config.requests_max = 1).await;
     let http = running.http_addr().unwrap();

@@ -390,6 +390,32 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
+async fn a_client_that_sends_first_and_reads_later_is_told_what_is_too_large() {
+    let (running, _fake) = serve(|config| config.body_bytes_max = 1000).await;
+    let mut socket = TcpStream::connect(running.postgres_addr().unwrap())
+        .await
+        .unwrap();
+    let body = b"\0\x03\0\0user\0me\0database\0main\0\0";
+    let length = (body.len() as u32 + 4).to_be_bytes();
+    socket
+        .write_all(&[&length[..], body].concat())
+        .await
+        .unwrap();
+    until_ready(&mut socket).await;
+    // More than the buffers of both sockets hold.
+    let mut query = vec![b' '; 32 << 20];
+    let length = query.len() as u32 - 1;
+    query[0] = b'Q';
+    query[1..5].copy_from_slice(&length.to_be_bytes());
+    socket.write_all(&query).await.unwrap();
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    assert!(answer.contains("08P01"), "{answer}");
+    assert!(answer.contains("the limit is 1000"), "{answer}");
+}
+
+#[tokio::test]
 async fn the_order_of_messages() {
     let (running, _fake) = serve(|_| {}).await;
     let mut socket = TcpStream::connect(running.postgres_addr().unwrap())

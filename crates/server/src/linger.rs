@@ -1,0 +1,98 @@
+//! The end of a connection whose client may still be sending.
+//!
+//! A client may be refused before all that it sends was read: a body is too large, a message breaks
+//! the protocol. Closing a socket with bytes that nobody read makes the system throw away what was
+//! sent on it, so a client that sends first and reads later would find a broken connection and no
+//! answer. Such a connection *lingers*: its sending side is shut, and what comes in is forgotten
+//! until the client closes, too, or the time is up.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// How long a connection lingers at most.
+const TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How long it lingers while nothing comes.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// A connection that lingers.
+pub struct Linger {
+    until: Instant,
+    wait_max: Duration,
+    wait: Pin<Box<Sleep>>,
+}
+
+impl Linger {
+    /// From now on.
+    pub fn new() -> Self {
+        Self::with_times(TIME_MAX, WAIT_MAX)
+    }
+
+    fn with_times(time_max: Duration, wait_max: Duration) -> Self {
+        Self {
+            until: Instant::now() + time_max,
+            wait_max,
+            wait: Box::pin(sleep(wait_max.min(time_max))),
+        }
+    }
+
+    /// Forgets what comes from `client`; ready where it closed or the time is up.
+    pub fn poll(
+        &mut self,
+        client: &mut (impl AsyncRead + Unpin),
+        context: &mut Context<'_>,
+    ) -> Poll<()> {
+        let mut bytes = [0; 16 << 10];
+        while self.wait.as_mut().poll(context).is_pending() {
+            let mut into = ReadBuf::new(&mut bytes);
+            let read = ready!(Pin::new(&mut *client).poll_read(context, &mut into));
+            if read.is_err() || into.filled().is_empty() {
+                break;
+            }
+            let wait_until = self.until.min(Instant::now() + self.wait_max);
+            self.wait.as_mut().reset(wait_until);
+        }
+        Poll::Ready(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use tokio::io::{AsyncWriteExt, duplex};
+
+    const SOON: Duration = Duration::from_millis(10);
+    const NEVER: Duration = Duration::from_hours(1);
+
+    #[tokio::test]
+    async fn it_ends_where_the_client_closes() {
+        let (mut client, mut server) = duplex(1000);
+        let mut linger = Linger::with_times(NEVER, NEVER);
+        let sends = async move { client.write_all(&[7; 100_000]).await.unwrap() };
+        let lingers = poll_fn(|context| linger.poll(&mut server, context));
+        tokio::join!(sends, lingers);
+    }
+
+    #[tokio::test]
+    async fn it_ends_where_nothing_comes() {
+        let (mut client, mut server) = duplex(1000);
+        client.write_all(b"a part").await.unwrap();
+        let mut linger = Linger::with_times(NEVER, SOON);
+        poll_fn(|context| linger.poll(&mut server, context)).await;
+    }
+
+    #[tokio::test]
+    async fn it_ends_where_the_client_goes_on_and_on() {
+        let (mut client, mut server) = duplex(1000);
+        let mut linger = Linger::with_times(SOON, NEVER);
+        let sends = async { while client.write_all(&[7; 100]).await.is_ok() {} };
+        tokio::select! {
+            () = sends => unreachable!("the other side is open"),
+            () = poll_fn(|context| linger.poll(&mut server, context)) => {}
+        }
+    }
+}
