@@ -72,7 +72,7 @@ mod tests {
     async fn it_ends_where_the_client_closes() {
         let (mut client, mut server) = duplex(1000);
         let mut linger = Linger::with_times(NEVER, NEVER);
-        let sends = async move { client.write_all(&[7; 100_000]).await.unwrap() };
+        let sends = async move { client.write_all(&vec![7; 100_000]).await.unwrap() };
         let lingers = poll_fn(|context| linger.poll(&mut server, context));
         tokio::join!(sends, lingers);
     }
