@@ -437,7 +437,7 @@ fn read_around(reader: &mut Reader<'_>, count: usize, rows: &Range<usize>) -> Re
     let step = step.filter(|step| *step > 0).ok_or(DAMAGED)?;
     let heads = reader.count(count)?;
     let mut first = reader.signed()?;
-    let mut all: Vec<Grid> = Vec::new();
+    let mut all: Vec<Grid> = Vec::with_capacity(heads.min(rows.len()));
     let (mut word, mut row) = (0u32, 0u32);
     for _ in 0..heads {
         first = first.wrapping_add(reader.signed()?);

@@ -25,6 +25,9 @@ impl Progression {
     }
 }
 
+/// No page of a fleet has many more progressions.
+const OFTEN: usize = 64;
+
 /// Reads `count` integers that were written by [`put_delta`](crate::integer::put_delta) as progressions; `None` where they are more than
 /// `most`, which is then not known to be undamaged.
 pub(crate) fn read_progressions(
@@ -42,7 +45,7 @@ pub(crate) fn read_progressions(
         step: 0,
         len: 1,
     };
-    let mut all = Vec::new();
+    let mut all = Vec::with_capacity(most.min(OFTEN));
     for len in block_lens(count - 1) {
         let Some(block) = read_constant(reader, len)? else {
             return Ok(None);

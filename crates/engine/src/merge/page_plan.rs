@@ -150,6 +150,13 @@ fn own_pages(directory: &[SeriesRun], times: &[PageMeta], scope: &Scope) -> u64 
 impl GroupPlan {
     /// Distributes the runs that are asked for over the pages, leaving out those of other times.
     fn assign(&mut self, directory: &[SeriesRun], times: &[PageMeta], scope: &Scope) {
+        let series = scope.series.as_ref();
+        let runs = series.map_or(u64::MAX, |series| series.len());
+        let runs = directory
+            .len()
+            .min(usize::try_from(runs).unwrap_or(usize::MAX));
+        self.spans.reserve(runs);
+        self.pages.reserve(runs.min(times.len()));
         let mut page = 0;
         for (run, first_row) in selected_runs(directory, scope.series.as_deref()) {
             let end_row = first_row.saturating_add(run.rows);
