@@ -140,6 +140,8 @@ pub struct Worker {
     taken: Taken,
     /// Whether rows of several series may be one stretch: not where the order of times matters.
     joins: bool,
+    /// Slots of the page in hand, with how many rows each has of it; kept for its memory.
+    slots: Vec<(u32, u32)>,
     /// Kept for its memory.
     stretches: Vec<Stretch>,
     /// Pages that were seen.
@@ -164,6 +166,7 @@ impl Worker {
             members,
             bucket: (0, 0),
             taken,
+            slots: Vec::new(),
             stretches: Vec::new(),
             outlines: Vec::new(),
         }
@@ -197,23 +200,23 @@ impl Worker {
         Ok(is_one.then_some(start))
     }
 
-    /// Slots of spans whose rows are all between two times; `None` where they are in more than one
-    /// bucket.
-    fn slots_within(&mut self, outline: &Outline<'_>) -> Result<Option<Vec<(u32, u32)>>> {
+    /// Finds the slots of spans whose rows are all between two times; `false` where they are in more
+    /// than one bucket.
+    fn find_slots(&mut self, outline: &Outline<'_>) -> Result<bool> {
         let Some(start) = self.bucket_within(outline.range)? else {
-            return Ok(None);
+            return Ok(false);
         };
-        let mut slots: Vec<(u32, u32)> = Vec::with_capacity(1);
+        self.slots.clear();
         for span in outline.spans {
             let group = self.members.group(span.series);
             let slot = self.taken.slots.slot(group, start)?;
             let rows = span.end - span.start;
-            match slots.last_mut() {
+            match self.slots.last_mut() {
                 Some((last, known)) if *last == slot => *known += rows,
-                _ => slots.push((slot, rows)),
+                _ => self.slots.push((slot, rows)),
             }
         }
-        Ok(Some(slots))
+        Ok(true)
     }
 
     /// Takes a page in by its statistics, if they tell enough.
@@ -381,17 +384,21 @@ impl Reducer for Worker {
     }
 
     fn outline(&mut self, outline: Outline<'_>) -> Result<Need, Failed> {
-        let slots = self.slots_within(&outline)?;
-        if let Some(slots) = &slots
-            && self.answer(&outline, slots)
-        {
+        let in_one_bucket = self.find_slots(&outline)?;
+        let slots = std::mem::take(&mut self.slots);
+        let answered = in_one_bucket && self.answer(&outline, &slots);
+        self.slots = slots;
+        if answered {
             return Ok(Need::Nothing);
         }
-        Ok(match slots {
-            _ if self.recipe.needs_times() => Need::Rows,
-            Some(_) => Need::Values,
-            None if self.recipe.has_expressions() => Need::Rows,
-            None => Need::Steps,
+        Ok(if self.recipe.needs_times() {
+            Need::Rows
+        } else if in_one_bucket {
+            Need::Values
+        } else if self.recipe.has_expressions() {
+            Need::Rows
+        } else {
+            Need::Steps
         })
     }
 
