@@ -25,7 +25,7 @@ impl Progression {
     }
 }
 
-/// No page of a fleet has many more progressions.
+/// Room for so many progressions is made at once.
 const OFTEN: usize = 64;
 
 /// Reads `count` integers that were written by [`put_delta`](crate::integer::put_delta) as progressions; `None` where they are more than

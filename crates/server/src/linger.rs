@@ -4,13 +4,14 @@
 //! the protocol. Closing a socket with bytes that nobody read makes the system throw away what was
 //! sent on it, so a client that sends first and reads later would find a broken connection and no
 //! answer. Such a connection *lingers*: its sending side is shut, and what comes in is forgotten
-//! until the client closes, too, or the time is up.
+//! until the client closes, too, the time is up, or the server stops.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// How long a connection lingers at most.
 const TIME_MAX: Duration = Duration::from_secs(30);
@@ -23,28 +24,33 @@ pub struct Linger {
     until: Instant,
     wait_max: Duration,
     wait: Pin<Box<Sleep>>,
+    stop: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl Linger {
-    /// From now on.
-    pub fn new() -> Self {
-        Self::with_times(TIME_MAX, WAIT_MAX)
+    /// From now on, until `stop` fires at most.
+    pub fn until(stop: CancellationToken) -> Self {
+        Self::with_times(TIME_MAX, WAIT_MAX, stop)
     }
 
-    fn with_times(time_max: Duration, wait_max: Duration) -> Self {
+    fn with_times(time_max: Duration, wait_max: Duration, stop: CancellationToken) -> Self {
         Self {
             until: Instant::now() + time_max,
             wait_max,
             wait: Box::pin(sleep(wait_max.min(time_max))),
+            stop: Box::pin(stop.cancelled_owned()),
         }
     }
 
-    /// Forgets what comes from `client`; ready where it closed or the time is up.
+    /// Forgets what comes from `client`; ready where that is enough.
     pub fn poll(
         &mut self,
         client: &mut (impl AsyncRead + Unpin),
         context: &mut Context<'_>,
     ) -> Poll<()> {
+        if self.stop.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
         let mut bytes = [0; 16 << 10];
         while self.wait.as_mut().poll(context).is_pending() {
             let mut into = ReadBuf::new(&mut bytes);
@@ -71,24 +77,37 @@ mod tests {
     #[tokio::test]
     async fn it_ends_where_the_client_closes() {
         let (mut client, mut server) = duplex(1000);
-        let mut linger = Linger::with_times(NEVER, NEVER);
+        let mut linger = Linger::with_times(NEVER, NEVER, CancellationToken::new());
         let sends = async move { client.write_all(&vec![7; 100_000]).await.unwrap() };
         let lingers = poll_fn(|context| linger.poll(&mut server, context));
         tokio::join!(sends, lingers);
     }
 
     #[tokio::test]
+    async fn it_ends_where_the_server_stops() {
+        let (_client, mut server) = duplex(1000);
+        let stop = CancellationToken::new();
+        let mut linger = Linger::with_times(NEVER, NEVER, stop.clone());
+        let lingers = poll_fn(|context| linger.poll(&mut server, context));
+        let stops = async {
+            tokio::task::yield_now().await;
+            stop.cancel();
+        };
+        tokio::join!(lingers, stops);
+    }
+
+    #[tokio::test]
     async fn it_ends_where_nothing_comes() {
         let (mut client, mut server) = duplex(1000);
         client.write_all(b"a part").await.unwrap();
-        let mut linger = Linger::with_times(NEVER, SOON);
+        let mut linger = Linger::with_times(NEVER, SOON, CancellationToken::new());
         poll_fn(|context| linger.poll(&mut server, context)).await;
     }
 
     #[tokio::test]
     async fn it_ends_where_the_client_goes_on_and_on() {
         let (mut client, mut server) = duplex(1000);
-        let mut linger = Linger::with_times(SOON, NEVER);
+        let mut linger = Linger::with_times(SOON, NEVER, CancellationToken::new());
         let sends = async { while client.write_all(&[7; 100]).await.is_ok() {} };
         tokio::select! {
             () = sends => unreachable!("the other side is open"),

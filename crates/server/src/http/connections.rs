@@ -24,6 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
+use tokio_util::sync::CancellationToken;
 
 /// Pause after a connection could not be accepted (too many files are open).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -33,11 +34,17 @@ pub struct Connections {
     listener: TcpListener,
     places: Arc<Semaphore>,
     idle_max: Duration,
+    stop: CancellationToken,
 }
 
 impl Connections {
-    /// On a socket that listens.
-    pub fn new(listener: TcpListener, connections_max: usize, idle_max: Duration) -> Self {
+    /// On a socket that listens, until `stop` fires.
+    pub fn new(
+        listener: TcpListener,
+        connections_max: usize,
+        idle_max: Duration,
+        stop: CancellationToken,
+    ) -> Self {
         let places = Arc::new(Semaphore::new(
             connections_max.clamp(1, Semaphore::MAX_PERMITS),
         ));
@@ -45,6 +52,7 @@ impl Connections {
             listener,
             places,
             idle_max,
+            stop,
         }
     }
 }
@@ -68,6 +76,7 @@ impl Listener for Connections {
                         timer: Box::pin(sleep(self.idle_max)),
                         idle_max: self.idle_max,
                         linger: None,
+                        stop: self.stop.clone(),
                         _place: place,
                     };
                     return (connection, Peer { address, activity });
@@ -175,6 +184,7 @@ pub struct Connection {
     timer: Pin<Box<Sleep>>,
     idle_max: Duration,
     linger: Option<Linger>,
+    stop: CancellationToken,
     _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -242,7 +252,8 @@ impl AsyncWrite for Connection {
                 return Poll::Ready(Ok(()));
             }
         }
-        let linger = this.linger.get_or_insert_with(Linger::new);
+        let begin = || Linger::until(this.stop.clone());
+        let linger = this.linger.get_or_insert_with(begin);
         linger.poll(&mut this.socket, context).map(Ok)
     }
 }

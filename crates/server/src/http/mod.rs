@@ -65,6 +65,7 @@ pub async fn serve(
         listener,
         config.connections_max,
         Duration::from_millis(config.http_idle_timeout_ms.max(1)),
+        stop.clone(),
     );
     let shared = Shared {
         services,

@@ -111,7 +111,7 @@ impl<'a> Connection<'a> {
         // The client may be one that does not read.
         let told = tokio::time::timeout(Duration::from_secs(1), io.flush()).await;
         if matches!(told, Ok(Ok(()))) {
-            io.linger(stop).await;
+            io.linger(stop.clone()).await;
         }
         Err(gone)
     }

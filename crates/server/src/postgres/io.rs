@@ -161,8 +161,8 @@ impl Io {
         self.flush().await
     }
 
-    /// Shuts the sending side, and [lingers](Linger) until the server stops.
-    pub async fn linger(self, stop: &CancellationToken) {
+    /// Shuts the sending side, and [lingers](Linger).
+    pub async fn linger(self, stop: CancellationToken) {
         let Self {
             mut reader,
             mut writer,
@@ -173,11 +173,8 @@ impl Io {
         drop((input, lease));
         // A client that is gone needs no end.
         let _ = writer.shutdown().await;
-        let mut linger = Linger::new();
-        tokio::select! {
-            () = poll_fn(|context| linger.poll(&mut reader, context)) => {}
-            () = stop.cancelled() => {}
-        }
+        let mut linger = Linger::until(stop);
+        poll_fn(|context| linger.poll(&mut reader, context)).await;
     }
 
     /// Waits for `work`; stops it where the client cancels or leaves, the time is up, or the
