@@ -7,7 +7,7 @@
 //! until the client closes, too, the time is up, or the server stops.
 
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
@@ -18,6 +18,9 @@ const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// How long it lingers while nothing comes.
 const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// A client that sends nothing for so long is taken to wait for an answer.
+const PAUSE_MAX: Duration = Duration::from_millis(250);
 
 /// A connection that lingers.
 pub struct Linger {
@@ -31,6 +34,11 @@ impl Linger {
     /// From now on, until `stop` fires at most.
     pub fn until(stop: CancellationToken) -> Self {
         Self::with_times(TIME_MAX, WAIT_MAX, stop)
+    }
+
+    /// As [`until`](Self::until), while the client goes on sending.
+    pub fn while_it_sends(stop: CancellationToken) -> Self {
+        Self::with_times(TIME_MAX, PAUSE_MAX, stop)
     }
 
     fn with_times(time_max: Duration, wait_max: Duration, stop: CancellationToken) -> Self {
@@ -52,16 +60,18 @@ impl Linger {
             return Poll::Ready(());
         }
         let mut bytes = [0; 16 << 10];
-        while self.wait.as_mut().poll(context).is_pending() {
+        loop {
             let mut into = ReadBuf::new(&mut bytes);
-            let read = ready!(Pin::new(&mut *client).poll_read(context, &mut into));
-            if read.is_err() || into.filled().is_empty() {
-                break;
+            let Poll::Ready(read) = Pin::new(&mut *client).poll_read(context, &mut into) else {
+                return self.wait.as_mut().poll(context);
+            };
+            let now = Instant::now();
+            if read.is_err() || into.filled().is_empty() || now >= self.until {
+                return Poll::Ready(());
             }
-            let wait_until = self.until.min(Instant::now() + self.wait_max);
+            let wait_until = self.until.min(now + self.wait_max);
             self.wait.as_mut().reset(wait_until);
         }
-        Poll::Ready(())
     }
 }
 

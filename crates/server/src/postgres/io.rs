@@ -161,7 +161,7 @@ impl Io {
         self.flush().await
     }
 
-    /// Shuts the sending side, and [lingers](Linger).
+    /// [Lingers](Linger), and shuts the sending side once the client pauses.
     pub async fn linger(self, stop: CancellationToken) {
         let Self {
             mut reader,
@@ -171,6 +171,9 @@ impl Io {
             ..
         } = self;
         drop((input, lease));
+        // libpq gives up where it meets the end while it sends, before it looks at what else came.
+        let mut linger = Linger::while_it_sends(stop.clone());
+        poll_fn(|context| linger.poll(&mut reader, context)).await;
         // A client that is gone needs no end.
         let _ = writer.shutdown().await;
         let mut linger = Linger::until(stop);
