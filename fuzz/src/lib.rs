@@ -8,7 +8,7 @@ use marigram_codec::{
     Compressor, Encoding, Header, Limits, OwnedValues, ValueType, frame, tsfile_forms,
 };
 use marigram_env::{FileSystem, SimFs, Snapshot};
-use marigram_manifest::{CatalogState, State};
+use marigram_manifest::{CatalogState, State, Witness};
 use marigram_model::{TagKey, tag_key_entries};
 use marigram_protocol::lines::{LineLimits, Precision, encode_batch, parse};
 use marigram_segment::Segment;
@@ -135,6 +135,18 @@ pub fn manifest(data: &[u8]) {
     let path = Path::new("MANIFEST");
     let _ = State::from_log(path, data);
     let _ = State::from_log(path, &with_checksums(data));
+}
+
+/// A witness.
+pub fn witness(data: &[u8]) {
+    let path = Path::new("WITNESS");
+    let _ = Witness::decode(path, data);
+    let mut sealed = data.to_vec();
+    for slot in sealed.chunks_exact_mut(36) {
+        let checksum = marigram_codec::crc32c([&slot[..32]]);
+        slot[32..].copy_from_slice(&checksum.to_le_bytes());
+    }
+    let _ = Witness::decode(path, &sealed);
 }
 
 /// A catalog.

@@ -284,9 +284,19 @@ fn segments() {
 fn manifests() {
     run(
         "manifest",
-        &[golden("manifest/v1-log.bin")],
+        &[golden("manifest/v1-log.bin"), golden("manifest/v2-log.bin")],
         &[],
         targets::manifest,
+    );
+}
+
+#[test]
+fn witnesses() {
+    run(
+        "witness",
+        &[golden("witness/v1.bin")],
+        &[],
+        targets::witness,
     );
 }
 
@@ -294,7 +304,7 @@ fn manifests() {
 fn catalogs() {
     run(
         "catalog",
-        &[golden("catalog/v1-log.bin")],
+        &[golden("catalog/v1-log.bin"), golden("catalog/v4-log.bin")],
         &[],
         targets::catalog,
     );

@@ -61,6 +61,8 @@ settings! {
     "MARIGRAM_COMPACTION" "POLICY" compaction: Compaction,
     /// What compaction may read and write a second; 0 for no limit [default: 0]
     "MARIGRAM_COMPACTION_RATE" "SIZE" compaction_rate: ByteSize,
+    /// How long files that nothing names wait in the folder trash; 0: not at all [default: 1d]
+    "MARIGRAM_TRASH_RETENTION" "TIME" trash_retention: Span,
     /// Threads that answer queries [default: one a core]
     "MARIGRAM_QUERY_THREADS" "NUMBER" query_threads: usize,
     /// Rows of a row group of a segment [default: 1048576]
@@ -104,6 +106,7 @@ impl Settings {
         options.background_threads = self.background_threads;
         options.compaction = self.compaction;
         options.compaction_rate = self.compaction_rate;
+        options.trash_retention = self.trash_retention;
         options.query_threads = self.query_threads;
         options.row_group_rows = self.row_group_rows;
         options.copy_dir.clone_from(&self.copy_dir);

@@ -4,7 +4,7 @@
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Args;
-use marigram::{Engine, Env, backup};
+use marigram::{Engine, Env};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,13 +29,6 @@ impl Verify {
 pub fn run(dir: &Path) -> Result<ExitCode> {
     if !dir.is_dir() {
         bail!("there is no directory {}", dir.display());
-    }
-    if !dir.join("MARIGRAM").exists() && !backup::is_backup(&Env::real(), dir)? {
-        bail!(
-            "{} is no data directory of Marigram (it has no file MARIGRAM) and no folder of \
-                 backups",
-            dir.display()
-        );
     }
     let begin = Instant::now();
     let mut damaged = 0u64;

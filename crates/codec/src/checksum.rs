@@ -11,9 +11,38 @@ pub fn crc32c<const PARTS: usize>(parts: [&[u8]; PARTS]) -> u32 {
     digest.finalize() as u32
 }
 
+/// The first bytes of a file: how many, and their checksum. What is written after them makes it
+/// [`grow`](Self::grow), so that a file's checksum is known without reading it again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// How many bytes.
+    pub bytes: u64,
+    /// Their CRC-32C.
+    pub checksum: u32,
+}
+
+impl Extent {
+    /// The extent of these bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut extent = Self::default();
+        extent.grow(bytes);
+        extent
+    }
+
+    /// Takes the bytes that follow into it.
+    pub fn grow(&mut self, bytes: &[u8]) {
+        let state = u64::from(!self.checksum);
+        let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, state);
+        digest.update(bytes);
+        self.bytes += bytes.len() as u64;
+        self.checksum = digest.finalize() as u32;
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::crc32c;
+    use super::{Extent, crc32c};
     use proptest::prelude::*;
 
     #[test]
@@ -46,6 +75,11 @@ mod tests {
             let (first, second) = bytes.split_at(cut.index(bytes.len() + 1));
             prop_assert_eq!(crc32c([first, second]), slowly(&bytes));
             prop_assert_eq!(crc32c([&bytes]), slowly(&bytes));
+            let mut grown = Extent::of(first);
+            grown.grow(second);
+            prop_assert_eq!(grown, Extent::of(&bytes));
+            let whole = Extent { bytes: bytes.len() as u64, checksum: slowly(&bytes) };
+            prop_assert_eq!(grown, whole);
         }
     }
 }

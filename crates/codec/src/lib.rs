@@ -37,7 +37,7 @@ pub use body::{
     Header, Regular, decode, decode_part, decode_regular, decode_within, encode, encode_as,
     encode_times,
 };
-pub use checksum::crc32c;
+pub use checksum::{Extent, crc32c};
 pub use choose::choose;
 pub use error::{CodecError, Result};
 pub use grid::{GridPart, Grids};

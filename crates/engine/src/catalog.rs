@@ -7,7 +7,9 @@ use crate::error::{EngineError, Result};
 use crate::health::Health;
 use crate::names::nearest;
 use marigram_env::FileSystem;
-use marigram_manifest::{Catalog, CatalogEdit, ManifestError};
+use marigram_manifest::{
+    Catalog, CatalogEdit, LogProof, ManifestError, Witness, WitnessOf, Witnessed,
+};
 use marigram_model::{
     ColumnCodec, FieldColumn, FieldType, Limits, Rollup, RollupProgress, TableId, TableOptions,
     TableSchema, TagColumn, TagType,
@@ -15,7 +17,7 @@ use marigram_model::{
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A table to be created.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +65,8 @@ pub(crate) struct Growth {
 #[derive(Debug)]
 pub(crate) struct Schemas {
     durable: Mutex<Catalog>,
+    /// Set when the directory has its identity.
+    witness: OnceLock<Mutex<Witness>>,
     health: Arc<Health>,
     visible: RwLock<Visible>,
 }
@@ -74,9 +78,15 @@ struct Visible {
 }
 
 impl Schemas {
-    /// Opens or creates the catalog of a data directory.
-    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path, health: Arc<Health>) -> Result<Self> {
-        let catalog = Catalog::open(fs, dir)?;
+    /// Opens the catalog of a data directory, if it is what `proof` says; creates it only where it
+    /// need not exist.
+    pub fn open(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        proof: &LogProof,
+        health: Arc<Health>,
+    ) -> Result<Self> {
+        let catalog = Catalog::open_proved(fs, dir, proof)?;
         if let Some(torn) = catalog.torn_tail() {
             tracing::warn!(
                 ?torn,
@@ -86,9 +96,30 @@ impl Schemas {
         let visible = RwLock::new(Visible::of(&catalog));
         Ok(Self {
             durable: Mutex::new(catalog),
+            witness: OnceLock::new(),
             health,
             visible,
         })
+    }
+
+    /// Writes down from here on, in the directory's witness, how far the catalog is durable.
+    pub fn witness(&self, fs: Arc<dyn FileSystem>, dir: &Path, lineage: u64) {
+        let catalog = self.durable.lock();
+        let known = Witnessed {
+            log: Some(catalog.extent()),
+            ..Witnessed::default()
+        };
+        let of = WitnessOf {
+            lineage,
+            shard: None,
+        };
+        self.witness
+            .get_or_init(|| Mutex::new(Witness::open(fs, dir, of, known)));
+    }
+
+    /// Highest id that a table was ever given.
+    pub fn table_max(&self) -> u32 {
+        self.durable.lock().state().table_max
     }
 
     /// Holds back every change until the guard is dropped.
@@ -352,6 +383,9 @@ impl Schemas {
                 self.health.fail(&error.to_string());
             }
             return Err(error.into());
+        }
+        if let Some(witness) = self.witness.get() {
+            witness.lock().note_log(catalog.extent());
         }
         self.visible.write().apply(edit);
         Ok(())

@@ -1,7 +1,8 @@
 //! The data directory: its lock, and the file `MARIGRAM` that says what it is.
 //!
 //! `MARIGRAM` is written once, as text, so that a person who finds the directory can read it:
-//! a line `marigram data directory`, a line `format 1`, a line `shards N`, and a line `lineage X`.
+//! a line `marigram data directory`, a line `format 1`, a line `shards N`, a line `lineage X`, and a
+//! line `checksum Y` over the lines before it.
 //!
 //! The *lineage* tells directories apart that once were one: it is the time of birth, and a
 //! directory that is restored from a backup is born anew. In one lineage a shard's segment of one
@@ -11,6 +12,7 @@
 //! after its last one, and is not opened.
 
 use crate::error::{EngineError, Result};
+use marigram_codec::crc32c;
 use marigram_env::{Env, Lock};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -59,28 +61,32 @@ pub(crate) fn sync_names_of(env: &Env, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The number of shards; a new directory gets `shards_new`.
-pub(crate) fn shards(env: &Env, dir: &Path, shards_new: usize) -> Result<usize> {
-    if let Some(shards) = read_shards(env, dir)? {
-        return Ok(shards);
-    }
-    if !(1..=SHARDS_MAX).contains(&shards_new) {
-        let reason = format!("{shards_new} shards were asked for; there are 1 to {SHARDS_MAX}");
-        return Err(EngineError::Invalid(reason));
-    }
-    write_shards(env, dir, shards_new)?;
-    Ok(shards_new)
+/// What `MARIGRAM` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub shards: usize,
+    /// 0 for a directory that is older than lineages.
+    pub lineage: u64,
 }
 
-/// The number of shards of an existing directory; `None` where the directory is new.
-pub(crate) fn read_shards(env: &Env, dir: &Path) -> Result<Option<usize>> {
+/// Refuses a number of shards that no directory may have.
+pub(crate) fn check_shards(shards: usize) -> Result<()> {
+    if (1..=SHARDS_MAX).contains(&shards) {
+        return Ok(());
+    }
+    let reason = format!("{shards} shards were asked for; there are 1 to {SHARDS_MAX}");
+    Err(EngineError::Invalid(reason))
+}
+
+/// What the directory's `MARIGRAM` says; `None` where it has none.
+pub(crate) fn identity(env: &Env, dir: &Path) -> Result<Option<Identity>> {
     refuse_unfinished(env, dir)?;
-    Ok(read(env, dir)?.map(|(shards, _)| shards))
+    read(env, dir)
 }
 
 /// The lineage of a directory; 0 for one that is older than lineages.
 pub(crate) fn lineage(env: &Env, dir: &Path) -> Result<u64> {
-    Ok(read(env, dir)?.map_or(0, |(_, lineage)| lineage))
+    Ok(read(env, dir)?.map_or(0, |identity| identity.lineage))
 }
 
 /// An error where a restore was begun and did not end.
@@ -99,8 +105,8 @@ fn refuse_unfinished(env: &Env, dir: &Path) -> Result<()> {
     )))
 }
 
-/// Shards and lineage, as `MARIGRAM` says; `None` where it is missing.
-fn read(env: &Env, dir: &Path) -> Result<Option<(usize, u64)>> {
+/// What `MARIGRAM` says; `None` where it is missing.
+fn read(env: &Env, dir: &Path) -> Result<Option<Identity>> {
     let path = dir.join("MARIGRAM");
     let io = |error| EngineError::io(&path, error);
     if !env.fs.exists(&path).map_err(io)? {
@@ -116,6 +122,9 @@ fn read(env: &Env, dir: &Path) -> Result<Option<(usize, u64)>> {
         reason,
     };
     let text = String::from_utf8(bytes).map_err(|_| corrupt("it is not text".to_owned()))?;
+    if !text.ends_with('\n') {
+        return Err(corrupt("its last line is cut off".to_owned()));
+    }
     let mut lines = text.lines();
     if lines.next() != Some(TITLE) {
         return Err(corrupt(format!("its first line is not '{TITLE}'")));
@@ -144,23 +153,44 @@ fn read(env: &Env, dir: &Path) -> Result<Option<(usize, u64)>> {
             .and_then(|text| u64::from_str_radix(text, 16).ok())
             .ok_or_else(|| corrupt("its fourth line is not 'lineage …'".to_owned()))?,
     };
-    Ok(Some((shards, lineage)))
+    if let Some(line) = lines.next() {
+        let said = line
+            .strip_prefix("checksum ")
+            .and_then(|text| u32::from_str_radix(text, 16).ok())
+            .ok_or_else(|| corrupt("its fifth line is not 'checksum …'".to_owned()))?;
+        let before = text.find("checksum ").unwrap_or_default();
+        if crc32c([&text.as_bytes()[..before]]) != said {
+            return Err(corrupt("its checksum is wrong".to_owned()));
+        }
+    }
+    Ok(Some(Identity { shards, lineage }))
+}
+
+/// The text of `MARIGRAM`.
+pub(crate) fn text_of(identity: Identity) -> String {
+    let Identity { shards, lineage } = identity;
+    let text =
+        format!("{TITLE}\nformat {FORMAT_VERSION}\nshards {shards}\nlineage {lineage:016x}\n");
+    let checksum = crc32c([text.as_bytes()]);
+    format!("{text}checksum {checksum:08x}\n")
 }
 
 /// Writes `MARIGRAM`, by which the directory becomes one of Marigram, of a new lineage.
-pub(crate) fn write_shards(env: &Env, dir: &Path, shards: usize) -> Result<()> {
+pub(crate) fn write_shards(env: &Env, dir: &Path, shards: usize) -> Result<Identity> {
     let (path, new) = (dir.join("MARIGRAM"), dir.join("MARIGRAM.new"));
-    let lineage = env.clock.now_ns();
-    let text =
-        format!("{TITLE}\nformat {FORMAT_VERSION}\nshards {shards}\nlineage {lineage:016x}\n");
+    let identity = Identity {
+        shards,
+        lineage: env.clock.now_ns() as u64,
+    };
     let write = || {
         let file = env.fs.create(&new)?;
-        file.append(text.as_bytes())?;
+        file.append(text_of(identity).as_bytes())?;
         file.sync()?;
         env.fs.rename(&new, &path)?;
         env.fs.sync_dir(dir)
     };
-    write().map_err(|error| EngineError::io(&path, error))
+    write().map_err(|error| EngineError::io(&path, error))?;
+    Ok(identity)
 }
 
 /// A shard's directory, made where it does not exist.

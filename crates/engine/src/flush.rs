@@ -12,9 +12,11 @@ use crate::error::{EngineError, Result};
 use crate::shard::{Frozen, Shard};
 use marigram_manifest::{Edit, SegmentMeta, Tombstone};
 use marigram_model::{SeriesIdentity, TableId, TableSchema};
-use marigram_series_index::{LogPosition, SeriesLog};
+use marigram_series_index::{Discard, LogPosition, SeriesLog};
 use parking_lot::MutexGuard;
 use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Tables that exist, by id.
@@ -23,6 +25,12 @@ pub(crate) type LiveTables = HashMap<TableId, Arc<TableSchema>>;
 /// By what the series of a table are told apart.
 pub(crate) fn identity_of(schema: &TableSchema) -> SeriesIdentity {
     schema.options.identity
+}
+
+/// Whether the disk had no room.
+fn is_full(flushed: &Result<()>) -> bool {
+    let full = |error: &EngineError| matches!(error, EngineError::Io { source, .. } if source.kind() == ErrorKind::StorageFull);
+    flushed.as_ref().is_err_and(full)
 }
 
 impl Shard {
@@ -50,7 +58,14 @@ impl Shard {
             // Nothing can be committed any more: segments would only be left behind.
             self.context.health.check()?;
         }
-        let flushed = self.flush(&frozen, live);
+        let mut flushed = self.flush(&frozen, live);
+        if is_full(&flushed) && self.context.trash.empty(&self.context.env) {
+            tracing::warn!(
+                shard = self.number,
+                "the disk is full: the trash was emptied"
+            );
+            flushed = self.flush(&frozen, live);
+        }
         if let Err(error) = flushed {
             self.context
                 .health
@@ -70,8 +85,8 @@ impl Shard {
     fn flush(&self, frozen: &Frozen, live: &LiveTables) -> Result<()> {
         let tombstones = self.state.read().tombstones.clone();
         let added = write::write_segments(self, &frozen.memtable, &tombstones, live)?;
-        let series_log_bytes = match self.log_series(frozen, live) {
-            Ok(bytes) => bytes,
+        let (series_log_bytes, series_log_checksum) = match self.log_series(frozen, live) {
+            Ok(position) => position,
             Err(error) => {
                 self.remove_segments(&added);
                 return Err(error);
@@ -89,6 +104,7 @@ impl Shard {
             wal_floor: frozen.wal_floor,
             flushed_sequence: Some(frozen.memtable.sequence_max),
             series_log_bytes: Some(series_log_bytes),
+            series_log_checksum: Some(series_log_checksum),
             ..Edit::default()
         };
         // Before the log is released that would tell it again.
@@ -102,8 +118,8 @@ impl Shard {
     }
 
     /// Logs the series that the memtable's rows may name, and which have gone; gives the log's
-    /// position.
-    fn log_series(&self, frozen: &Frozen, live: &LiveTables) -> Result<u64> {
+    /// position, and the checksum of what is valid.
+    fn log_series(&self, frozen: &Frozen, live: &LiveTables) -> Result<(u64, u32)> {
         if !self.index.read().retired().is_empty() {
             self.index.write().sweep();
         }
@@ -117,13 +133,21 @@ impl Shard {
             log
         } else {
             let identity = |table| live.get(&table).map(|schema| identity_of(schema));
-            let valid = LogPosition(durable.manifest.state().series_log_bytes);
-            SeriesLog::open(self.context.env.fs.clone(), &self.dir, valid, &identity)?.0
+            let state = durable.manifest.state();
+            let (valid, pin) = (
+                LogPosition(state.series_log_bytes),
+                state.series_log_checksum,
+            );
+            let discard = |path: &Path| self.discard(path);
+            let discard: Option<Discard<'_>> = self.is_certain.then_some(&discard);
+            let fs = self.context.env.fs.clone();
+            SeriesLog::open_proved(fs, &self.dir, valid, pin, discard, &identity)?.0
         };
         let committed = LogPosition(durable.manifest.state().series_log_bytes);
         let position = log.append(&self.index.read(), frozen.series_end, committed)?;
+        let checksum = log.checksum();
         durable.series_log = Some(log);
-        Ok(position.0)
+        Ok((position.0, checksum))
     }
 
     /// Removes files that were written and are not in the manifest.

@@ -49,7 +49,9 @@ mod side_by_side;
 mod snapshot;
 mod stats;
 mod status;
+mod survey;
 mod text;
+mod trash;
 mod verify;
 mod view;
 

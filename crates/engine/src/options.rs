@@ -65,6 +65,9 @@ pub struct EngineOptions {
     /// What compaction in the background may read and write together, bytes a second (`None`: as
     /// much as it can). Compaction that was asked for is not held back.
     pub compaction_bytes_per_second: Option<u64>,
+    /// How long a file that nothing names waits in the folder `trash` before it is removed; zero: not
+    /// at all.
+    pub trash_retention: Duration,
     /// Settings of new segments.
     pub segment: marigram_segment::SegmentOptions,
 }
@@ -81,6 +84,7 @@ impl Default for EngineOptions {
             background_threads: 2,
             compaction: CompactionPolicy::default(),
             compaction_bytes_per_second: None,
+            trash_retention: Duration::from_hours(24),
             segment: marigram_segment::SegmentOptions::default(),
         }
     }

@@ -1,7 +1,8 @@
 //! Recovery: a shard's directory becomes an open shard.
 //!
-//! Manifest, series and segments' footers are loaded, files that the manifest does not name are
-//! removed, and what the log holds beyond the segments is replayed into a memtable, which is
+//! Manifest, series and segments' footers are loaded, and compared with what is known of them; files
+//! that the manifest does not name go to the trash, if the manifest is certain to be the last one;
+//! and what the log holds beyond the segments is replayed into a memtable, which is
 //! flushed whenever it gets over its size: memory stays bounded however long the log is. Replay is
 //! idempotent, so that a crash during recovery only means that the next one begins again.
 
@@ -16,12 +17,13 @@ use crate::shard::{
     Context, Counted, Durable, Log, Maintenance, PRESSED_PART, Shard, State, open_segment,
     segment_path,
 };
+use crate::survey::{Known, unknown_table};
 use crate::view::OpenSegment;
-use marigram_manifest::Manifest;
+use marigram_manifest::{Manifest, SegmentId, Witness, WitnessOf, Witnessed};
 use marigram_model::{ColumnId, FieldValue, TableId};
 use marigram_segment::SegmentError;
-use marigram_series_index::{LogPosition, SeriesIndex, SeriesLog};
-use marigram_wal::{Entry, Wal, WalError, WriteEntry};
+use marigram_series_index::{Discard, LogPosition, SeriesIndex, SeriesLog};
+use marigram_wal::{Entry, Wal, WalError, WalProof, WriteEntry};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -31,15 +33,30 @@ use std::sync::{Arc, OnceLock};
 /// So many segments' directories are read for exact late marks; older ones count by their range.
 const EXACT_SEGMENTS_MAX: usize = 64;
 
-/// Opens or creates a shard; gives it with the number of bytes of log that were replayed.
+/// What all shards of a directory are opened with.
+#[derive(Debug)]
+pub(crate) struct Opening<'a> {
+    /// The data directory.
+    pub dir: &'a Path,
+    pub lineage: u64,
+    /// Number of shards.
+    pub shards: usize,
+    /// Tables that the catalog has.
+    pub live: &'a LiveTables,
+    /// Highest id that it ever gave to a table.
+    pub table_max: u32,
+}
+
+/// Opens or creates a shard, if it is what is known of it; gives it with the number of bytes of log
+/// that were replayed.
 pub(crate) fn open_shard(
     context: &Arc<Context>,
     dir: PathBuf,
     number: usize,
-    shards: usize,
-    live: &LiveTables,
+    opening: &Opening<'_>,
+    known: Known,
 ) -> Result<(Shard, u64)> {
-    let fs = &context.env.fs;
+    let (fs, live) = (&context.env.fs, opening.live);
     let (segment_dir, wal_dir) = (dir.join("segments"), dir.join("wal"));
     for made in [&segment_dir, &wal_dir] {
         fs.create_dir_all(made)
@@ -47,7 +64,7 @@ pub(crate) fn open_shard(
     }
     fs.sync_dir(&dir)
         .map_err(|error| EngineError::io(&dir, error))?;
-    let (manifest, durable) = Manifest::open(fs.clone(), &dir)?;
+    let (manifest, durable) = Manifest::open_proved(fs.clone(), &dir, &known.proof())?;
     if let Some(torn) = manifest.torn_tail() {
         tracing::warn!(
             shard = number,
@@ -57,15 +74,29 @@ pub(crate) fn open_shard(
     }
     let identity = |table: TableId| live.get(&table).map(|schema| identity_of(schema));
     let position = LogPosition(durable.series_log_bytes);
-    let (series_log, mut index) = SeriesLog::open(fs.clone(), &dir, position, &identity)?;
+    let is_certain = known.is_certain();
+    let discard = |path: &Path| context.trash.take(&context.env, number, path);
+    let discard: Option<Discard<'_>> = is_certain.then_some(&discard);
+    let pin = durable.series_log_checksum;
+    let (series_log, mut index) =
+        SeriesLog::open_proved(fs.clone(), &dir, position, pin, discard, &identity)?;
     for schema in live.values() {
         index.set_identity(schema.id, identity_of(schema));
     }
-    remove_garbage(
-        context,
-        &segment_dir,
-        durable.segments.keys().map(|id| id.0).collect(),
-    );
+    let highest_there = match discard {
+        Some(discard) => discard_unnamed(context, &segment_dir, &durable, discard),
+        None => segments_there(context, &segment_dir).last().copied(),
+    };
+    let next_segment = durable.next_segment().0;
+    let of = WitnessOf {
+        lineage: opening.lineage,
+        shard: Some(number as u32),
+    };
+    let witnessed = Witnessed {
+        log: Some(manifest.extent()),
+        wal: known.witnessed.wal.clone(),
+    };
+    let witness = Witness::open(fs.clone(), &dir, of, witnessed);
     let open = |meta: &marigram_manifest::SegmentMeta| {
         Arc::new(open_segment(&context.env, &segment_dir, meta.clone()))
     };
@@ -73,7 +104,7 @@ pub(crate) fn open_shard(
     let marks = marks_of(&segments, &index);
     let last = LastValues::new(
         context.memory.clone(),
-        context.memory.share(Holder::LastValues) / shards,
+        context.memory.share(Holder::LastValues) / opening.shards,
         index.next_id(),
     );
     let state = State {
@@ -99,17 +130,20 @@ pub(crate) fn open_shard(
         last: Arc::new(Mutex::new(last)),
         flushing: Mutex::new(()),
         maintenance: Mutex::new(Maintenance::default()),
-        next_segment: AtomicU64::new(durable.next_segment().0),
+        // What stands under a name may be of use to somebody.
+        next_segment: AtomicU64::new(highest_there.map_or(next_segment, |highest| {
+            next_segment.max(highest.saturating_add(1))
+        })),
+        witness: Mutex::new(witness),
+        is_certain,
         counted: Counted::default(),
     };
     shard.measure();
-    let bytes = replay(
-        &shard,
-        &wal_dir,
-        durable.wal_floor,
-        durable.flushed_sequence,
-        live,
-    )?;
+    let proof = WalProof {
+        durable: known.witnessed.wal,
+        remove_released: is_certain,
+    };
+    let bytes = replay(&shard, &wal_dir, &durable, &proof, opening)?;
     forget_dropped(&shard, live);
     shard.measure();
     Ok((shard, bytes))
@@ -119,13 +153,14 @@ pub(crate) fn open_shard(
 fn replay(
     shard: &Shard,
     dir: &Path,
-    floor: u64,
-    flushed_sequence: u64,
-    live: &LiveTables,
+    durable: &marigram_manifest::State,
+    proof: &WalProof,
+    opening: &Opening<'_>,
 ) -> Result<u64> {
     let mut failure = None;
     let mut apply = |sequence: u64, entry: Entry| {
-        replay_entry(shard, sequence, &entry, flushed_sequence, live).map_err(|error| {
+        let flushed_sequence = durable.flushed_sequence;
+        replay_entry(shard, sequence, &entry, flushed_sequence, opening).map_err(|error| {
             let source = std::io::Error::other(error.to_string());
             failure = Some(error);
             WalError::Io {
@@ -134,7 +169,8 @@ fn replay(
             }
         })
     };
-    let opened = Wal::open(shard.context.env.fs.clone(), dir, floor, &mut apply);
+    let (fs, floor) = (shard.context.env.fs.clone(), durable.wal_floor);
+    let opened = Wal::open_proved(fs, dir, floor, proof, &mut apply);
     if let Some(error) = failure {
         return Err(error);
     }
@@ -142,6 +178,12 @@ fn replay(
     if let Some((path, offset, reason)) = &report.torn {
         let path = path.display();
         tracing::warn!(%path, offset, reason, "the log ends here; what follows was never acknowledged");
+    }
+    {
+        let mut witness = shard.witness.lock();
+        for (number, extent) in &report.files {
+            witness.note_wal(*number, *extent);
+        }
     }
     let log = Log {
         wal,
@@ -162,9 +204,11 @@ fn replay_entry(
     sequence: u64,
     entry: &Entry,
     flushed_sequence: u64,
-    live: &LiveTables,
+    opening: &Opening<'_>,
 ) -> Result<()> {
+    let live = opening.live;
     if let Entry::Write(write) = entry {
+        check_columns(shard, write, opening)?;
         let mut index = shard.index.write();
         for (id, key) in &write.new_series {
             index.insert(*id, write.table, key.as_bytes())?;
@@ -208,6 +252,36 @@ fn replay_entry(
     Ok(())
 }
 
+/// Whether a record names only tables and columns of which the catalog has heard: they were in it,
+/// durably, before any row that used them.
+fn check_columns(shard: &Shard, write: &WriteEntry, opening: &Opening<'_>) -> Result<()> {
+    let Some(schema) = opening.live.get(&write.table) else {
+        if write.table.0 <= opening.table_max {
+            return Ok(());
+        }
+        let (dir, max) = (opening.dir, opening.table_max);
+        return Err(unknown_table(dir, shard.number, write.table, max));
+    };
+    let is_unknown = |id: &ColumnId| schema.field_by_id(*id).is_none();
+    match write
+        .columns
+        .iter()
+        .map(|(id, _)| id)
+        .find(|id| is_unknown(id))
+    {
+        None => Ok(()),
+        Some(id) => Err(EngineError::Corrupt {
+            path: opening.dir.join("CATALOG"),
+            offset: 0,
+            reason: format!(
+                "table {} has no field {id} in it, and the log of shard {} holds values of it: its \
+                 end is lost, or an older version stands in its place",
+                schema.name, shard.number
+            ),
+        }),
+    }
+}
+
 /// Whether a record names only series that exist: a bug or damage would else show much later.
 fn check_series(shard: &Shard, write: &WriteEntry, index: &SeriesIndex) -> Result<()> {
     let end = index.next_id().0;
@@ -231,23 +305,36 @@ fn forget_dropped(shard: &Shard, live: &LiveTables) {
     }
 }
 
-/// Removes files in the segments' directory that the manifest does not name.
-fn remove_garbage(context: &Context, dir: &Path, kept: HashSet<u64>) {
-    let names = context.env.fs.list(dir).unwrap_or_default();
-    let kept: HashSet<PathBuf> = kept
-        .into_iter()
-        .map(|id| segment_path(dir, marigram_manifest::SegmentId(id)))
-        .collect();
-    for path in names
-        .iter()
-        .map(|name| dir.join(name))
-        .filter(|path| !kept.contains(path))
-    {
-        tracing::info!(path = %path.display(), "removing a file that the manifest does not name");
-        if let Err(error) = context.env.fs.remove(&path) {
-            tracing::warn!(path = %path.display(), %error, "it was not removed");
+/// Takes segments away that the manifest does not name; gives the highest number of those that
+/// stay.
+fn discard_unnamed(
+    context: &Context,
+    dir: &Path,
+    manifest: &marigram_manifest::State,
+    discard: Discard<'_>,
+) -> Option<u64> {
+    let mut highest = None;
+    for id in segments_there(context, dir) {
+        if manifest.segments.contains_key(&SegmentId(id)) {
+            highest = Some(id);
+            continue;
+        }
+        let path = segment_path(dir, SegmentId(id));
+        if let Err(error) = discard(&path) {
+            tracing::warn!(path = %path.display(), %error, "it was not moved to the trash");
+            highest = Some(id);
         }
     }
+    highest
+}
+
+/// Numbers of the segments that there are files of, ascending.
+fn segments_there(context: &Context, dir: &Path) -> Vec<u64> {
+    let names = context.env.fs.list(dir).unwrap_or_default();
+    let number = |name: &String| name.strip_suffix(".seg")?.parse().ok();
+    let mut numbers: Vec<u64> = names.iter().filter_map(number).collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 /// Late marks from the segments: exact for the newest ones, an upper bound for the others.

@@ -1,7 +1,7 @@
 //! A shard: its log, memtables, segments, series and last values, and the changes of them.
 //!
 //! Locks, in the order in which they are taken: `maintenance` (compaction, retention), `flushing`,
-//! the catalog, `log` (commit, freeze), `manifest`, `state`, `index`, `last`. `state` is held for moments only:
+//! the catalog, `log` (commit, freeze), `manifest`, `state`, `index`, `last`, `witness`. `state` is held for moments only:
 //! readers copy what they need out of it, and no lock is held while they stream.
 
 mod lead;
@@ -17,9 +17,10 @@ use crate::memtable::Memtable;
 use crate::options::EngineOptions;
 use crate::rollups::Rollups;
 use crate::stats::Stats;
+use crate::trash::Trash;
 use crate::view::{OpenSegment, ShardView};
 use marigram_env::Env;
-use marigram_manifest::{Edit, Manifest, SegmentId, SegmentMeta, Tombstone};
+use marigram_manifest::{Edit, Manifest, SegmentId, SegmentMeta, Tombstone, Witness};
 use marigram_model::{SeriesId, TableId};
 use marigram_series_index::{SeriesIndex, SeriesLog};
 use marigram_wal::Wal;
@@ -39,6 +40,7 @@ pub(crate) struct Context {
     pub stats: Stats,
     pub compactions: History,
     pub rollups: Rollups,
+    pub trash: Trash,
 }
 
 /// A memtable is flushed when it holds this part of the memory ceiling, whatever the settings say:
@@ -124,6 +126,10 @@ pub(crate) struct Shard {
     pub flushing: Mutex<()>,
     pub maintenance: Mutex<Maintenance>,
     pub next_segment: AtomicU64,
+    /// What was made durable, written down a second time.
+    pub witness: Mutex<Witness>,
+    /// Whether what the manifest does not name is garbage for certain.
+    pub is_certain: bool,
     pub counted: Counted,
 }
 
@@ -170,6 +176,13 @@ impl Shard {
     /// Where segments stand.
     pub fn segment_dir(&self) -> PathBuf {
         self.dir.join("segments")
+    }
+
+    /// Takes a file of the shard away that nothing names.
+    pub fn discard(&self, path: &Path) -> std::io::Result<()> {
+        self.context
+            .trash
+            .take(&self.context.env, self.number, path)
     }
 
     /// A new segment's number and file.
@@ -232,6 +245,9 @@ impl Shard {
             self.context.health.fail(&error.to_string());
             EngineError::ReadOnly(error.to_string())
         })?;
+        if let Some((number, extent)) = log.wal.before() {
+            self.witness.lock().note_wal(number, extent);
+        }
         log.unsynced = false;
         let series_end = self.index.read().next_id();
         let memory = &self.context.memory;
@@ -248,8 +264,12 @@ impl Shard {
         crate::stats::add(&self.context.stats.wal_syncs, 1);
         log.wal.sync().map_err(|error| {
             self.context.health.fail(&error.to_string());
-            error.into()
-        })
+            EngineError::from(error)
+        })?;
+        self.witness
+            .lock()
+            .note_wal(log.wal.number(), log.wal.synced());
+        Ok(())
     }
 
     /// Commits a change of the set of segments, together with the end of tombstones that nothing
@@ -264,6 +284,11 @@ impl Shard {
         if let Err(error) = durable.manifest.commit(&edit) {
             self.context.health.fail(&error.to_string());
             return Err(error.into());
+        }
+        {
+            let mut witness = self.witness.lock();
+            witness.note_log(durable.manifest.extent());
+            witness.release_wal(durable.manifest.state().wal_floor);
         }
         let added: Vec<_> = edit
             .added

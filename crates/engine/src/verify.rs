@@ -6,14 +6,17 @@
 mod read_only;
 
 use crate::backup;
-use crate::directory::{read_shards, shard_dir};
+use crate::directory::{self, shard_dir};
 use crate::error::{EngineError, Result};
 use crate::shard::segment_path;
+use crate::survey::{
+    Known, check_tables, look_at_catalog, look_at_shard, refuse_more_shards, refuse_remains,
+};
 use marigram_env::Env;
-use marigram_manifest::{Catalog, Manifest};
+use marigram_manifest::{Catalog, Manifest, State};
 use marigram_segment::Segment;
 use marigram_series_index::{LogPosition, SeriesLog};
-use marigram_wal::Wal;
+use marigram_wal::{Wal, WalProof};
 use read_only::ReadOnlyFs;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,58 +27,123 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
     if backup::is_backup(env, dir)? {
         return backup::verify(env, dir, damage);
     }
-    let shards = match read_shards(env, dir) {
-        Ok(Some(shards)) => shards,
-        Ok(None) => {
-            let reason = format!("{} is no data directory of Marigram", dir.display());
-            return Err(EngineError::Invalid(reason));
-        }
+    let identity = match directory::identity(env, dir) {
+        Ok(Some(identity)) => identity,
+        Ok(None) => match refuse_remains(env, dir) {
+            Err(error @ EngineError::Corrupt { .. }) => {
+                damage(error.to_string());
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+            Ok(()) => {
+                let reason = format!(
+                    "{} is no data directory of Marigram (it has no file MARIGRAM) and no folder of \
+                     backups",
+                    dir.display()
+                );
+                return Err(EngineError::Invalid(reason));
+            }
+        },
         Err(error @ EngineError::Corrupt { .. }) => {
             damage(error.to_string());
             return Ok(());
         }
         Err(error) => return Err(error),
     };
-    if let Err(error) = Catalog::read(env.fs.as_ref(), dir) {
+    if let Err(error) = refuse_more_shards(env, dir, identity.shards) {
         damage(error.to_string());
     }
-    for shard in 0..shards {
-        let dir = shard_dir(dir, shard);
-        match env.fs.exists(&dir) {
-            Ok(true) => verify_shard(env, &dir, damage),
-            // Only a directory that was made and never opened to the end lacks a shard.
-            Ok(false) => {}
-            Err(error) => damage(EngineError::io(&dir, error).to_string()),
+    let catalog = look_at_catalog(env, dir, identity.lineage);
+    let catalog = match catalog {
+        Ok((known, state, changes)) => {
+            doubt(&known, damage);
+            verify_copy(env, dir, damage);
+            Some((state, changes))
+        }
+        Err(error) => {
+            damage(error.to_string());
+            None
+        }
+    };
+    for shard in 0..identity.shards {
+        // Only a directory that was made and never opened to the end lacks a shard.
+        let must_exist = catalog.as_ref().is_some_and(|(_, changes)| *changes > 0);
+        match look_at_shard(env, dir, identity.lineage, shard, must_exist) {
+            Ok((known, Some(manifest))) => {
+                doubt(&known, damage);
+                if let Some((state, _)) = &catalog
+                    && let Err(error) = check_tables(dir, shard, &manifest, state)
+                {
+                    damage(error.to_string());
+                }
+                verify_shard(env, &shard_dir(dir, shard), &manifest, &known, damage);
+            }
+            Ok((_, None)) => {}
+            Err(error) => damage(error.to_string()),
         }
     }
     Ok(())
 }
 
-fn verify_shard(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) {
-    let state = match Manifest::read(env.fs.as_ref(), dir) {
-        Ok(state) => state,
-        Err(error) => return damage(error.to_string()),
-    };
-    if let Err(error) = verify_series(env, dir, state.series_log_bytes) {
-        damage(error.to_string());
+/// Tells a witness that is no witness. One that is missing is not told: a restored directory, or one
+/// from before witnesses, has none until it is opened.
+fn doubt(known: &Known, damage: &mut dyn FnMut(String)) {
+    if let Some(doubt) = &known.doubt {
+        damage(format!(
+            "{doubt}: whether the logs beside it are whole to their ends is not certain; it is \
+             written anew when the directory is opened"
+        ));
+    }
+}
+
+/// Tells a copy of the catalog that is damaged.
+fn verify_copy(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) {
+    if let Err(error) = Catalog::read_copy(env.fs.as_ref(), dir) {
+        damage(format!(
+            "{error}; it is written anew when the directory is opened"
+        ));
+    }
+}
+
+fn verify_shard(
+    env: &Env,
+    dir: &Path,
+    state: &State,
+    known: &Known,
+    damage: &mut dyn FnMut(String),
+) {
+    let position = LogPosition(state.series_log_bytes);
+    let series = SeriesLog::read(env.fs.as_ref(), dir, position, state.series_log_checksum);
+    if let Err(error) = series {
+        damage(EngineError::from(error).to_string());
     }
     for meta in state.segments.values() {
         let mut found = Vec::new();
         let path = segment_path(&dir.join("segments"), meta.id);
         Segment::verify(&env.fs, &path, &mut |error| found.push(error.to_string()));
+        if found.is_empty()
+            && let Err(error) = Segment::open(&env.fs, &path)
+                .and_then(|segment| segment.check_pin(meta.bytes, meta.pin))
+        {
+            found.push(error.to_string());
+        }
         if found.is_empty() || removed_meanwhile(env, dir, meta.id) {
             continue;
         }
         found.into_iter().for_each(&mut *damage);
     }
-    verify_wal(env, &dir.join("wal"), state.wal_floor, damage);
+    verify_wal(env, &dir.join("wal"), state.wal_floor, known, damage);
 }
 
 /// Replays the log to nowhere. A torn tail is told too, though opening would only cut it off: what
 /// is damaged there could also be the disk's fault.
-fn verify_wal(env: &Env, dir: &Path, floor: u64, damage: &mut dyn FnMut(String)) {
+fn verify_wal(env: &Env, dir: &Path, floor: u64, known: &Known, damage: &mut dyn FnMut(String)) {
     let fs = Arc::new(ReadOnlyFs(env.fs.clone()));
-    match Wal::open(fs, dir, floor, &mut |_, _| Ok(())) {
+    let proof = WalProof {
+        durable: known.witnessed.wal.clone(),
+        remove_released: false,
+    };
+    match Wal::open_proved(fs, dir, floor, &proof, &mut |_, _| Ok(())) {
         Err(error) => damage(error.to_string()),
         Ok((_, report)) => {
             if let Some((path, offset, reason)) = report.torn {
@@ -86,11 +154,6 @@ fn verify_wal(env: &Env, dir: &Path, floor: u64, damage: &mut dyn FnMut(String))
             }
         }
     }
-}
-
-fn verify_series(env: &Env, dir: &Path, position: u64) -> Result<()> {
-    SeriesLog::read(env.fs.as_ref(), dir, LogPosition(position))?;
-    Ok(())
 }
 
 fn removed_meanwhile(env: &Env, dir: &Path, id: marigram_manifest::SegmentId) -> bool {

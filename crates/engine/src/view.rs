@@ -71,7 +71,11 @@ impl OpenSegment {
         if let Some(damage) = self.damage.get() {
             return Err(damage.again());
         }
-        match Segment::open(&self.fs, &self.path) {
+        let opened = Segment::open(&self.fs, &self.path).and_then(|segment| {
+            segment.check_pin(self.meta.bytes, self.meta.pin)?;
+            Ok(segment)
+        });
+        match opened {
             Ok(segment) => Ok(self.segment.get_or_init(|| Arc::new(segment))),
             Err(error) => {
                 let error = EngineError::from(error);

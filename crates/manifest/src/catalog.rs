@@ -1,8 +1,9 @@
 //! Databases and tables of a data directory: file `CATALOG`.
 
 use crate::error::ManifestError;
-use crate::log::{EditLog, LogOptions, io, read_file};
-use crate::replay::{TornTail, replay};
+use crate::log::{EditLog, LogOptions, io, read_file, read_proved};
+use crate::proof::LogProof;
+use crate::replay::{LogExtent, TornTail, replay};
 use marigram_env::FileSystem;
 use marigram_model::{FieldColumn, Limits, RollupProgress, TableId, TableSchema, TagColumn};
 use std::collections::BTreeMap;
@@ -45,6 +46,9 @@ pub struct CatalogState {
 }
 
 impl Catalog {
+    /// The name of the copy that is kept beside the catalog.
+    pub const COPY: &'static str = "CATALOG.copy";
+
     /// Opens or creates the catalog in `dir`, which must be there. A torn last edit was never
     /// acknowledged and is cut off.
     ///
@@ -63,7 +67,21 @@ impl Catalog {
         dir: &Path,
         options: LogOptions,
     ) -> Result<Self, ManifestError> {
-        EditLog::open(fs, dir, options).map(|log| Self { log })
+        EditLog::open(fs, dir, options, &LogProof::default()).map(|log| Self { log })
+    }
+
+    /// Opens the catalog in `dir` if it is what `proof` says, and creates it only where it need not
+    /// exist.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and `Corrupt` where it is not; nothing was changed then, and the
+    /// reason says whether the copy beside it can take its place.
+    pub fn open_proved(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        proof: &LogProof,
+    ) -> Result<Self, ManifestError> {
+        EditLog::open(fs, dir, LogOptions::default(), proof).map(|log| Self { log })
     }
 
     /// Reads the catalog in `dir` and changes nothing; for tools.
@@ -71,9 +89,46 @@ impl Catalog {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<CatalogState, ManifestError> {
-        let path = dir.join("CATALOG");
+        let (exists, durable) = (true, None);
+        let read = Self::read_proved(fs, dir, &LogProof { exists, durable })?;
+        Ok(read.map(|(state, _)| state).unwrap_or_default())
+    }
+
+    /// As [`read`](Self::read), and compares it with what must be there; gives also how many changes
+    /// there were ever. `None` where there is none and need be none.
+    ///
+    /// # Errors
+    /// As [`open_proved`](Self::open_proved).
+    pub fn read_proved(
+        fs: &dyn FileSystem,
+        dir: &Path,
+        proof: &LogProof,
+    ) -> Result<Option<(CatalogState, u64)>, ManifestError> {
+        let read = read_proved::<CatalogState>(fs, dir, proof)?;
+        Ok(read.map(|(_, replayed)| (replayed.state, replayed.extent.number)))
+    }
+
+    /// Reads the copy that is kept beside the catalog in `dir`, if there is one, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn read_copy(
+        fs: &dyn FileSystem,
+        dir: &Path,
+    ) -> Result<Option<CatalogState>, ManifestError> {
+        let path = dir.join(Self::COPY);
+        if !fs.exists(&path).map_err(io(&path))? {
+            return Ok(None);
+        }
         let file = fs.open(&path).map_err(io(&path))?;
-        CatalogState::from_log(&path, &read_file(&*file).map_err(io(&path))?)
+        let bytes = read_file(&*file).map_err(io(&path))?;
+        CatalogState::from_log(&path, &bytes).map(Some)
+    }
+
+    /// How far the catalog is durable; for its witness.
+    #[must_use]
+    pub fn extent(&self) -> LogExtent {
+        self.log.extent()
     }
 
     /// Makes a change durable, then applies it.

@@ -8,7 +8,7 @@ use crate::attributes::{
     read_field_attributes, read_table_attributes,
 };
 use crate::bytes::{Malformed, Reader, malformed, put_count, put_text};
-use crate::catalog::{CatalogEdit, CatalogState};
+use crate::catalog::{Catalog, CatalogEdit, CatalogState};
 use crate::record::Logged;
 use marigram_model::{
     ColumnId, FieldColumn, FieldType, RollupProgress, TableId, TableOptions, TableSchema,
@@ -38,7 +38,9 @@ const ROLLUPS_VERSION: u32 = 3;
 impl Logged for CatalogState {
     const FILE: &'static str = "CATALOG";
     const MAGIC: [u8; 8] = *b"MARICATA";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
+    const SEALS_TELL: u32 = 4;
+    const COPY: Option<&'static str> = Some(Catalog::COPY);
     type Edit = CatalogEdit;
 
     fn encode(&self, out: &mut Vec<u8>) {
@@ -104,7 +106,7 @@ impl Logged for CatalogState {
         }
     }
 
-    fn decode_edit(reader: &mut Reader<'_>) -> Result<CatalogEdit, Malformed> {
+    fn decode_edit(reader: &mut Reader<'_>, _version: u32) -> Result<CatalogEdit, Malformed> {
         Ok(match reader.u8()? {
             CREATE_DATABASE => CatalogEdit::CreateDatabase(reader.text()?),
             DROP_DATABASE => CatalogEdit::DropDatabase(reader.text()?),

@@ -1,5 +1,6 @@
 //! What is in a shard (`MANIFEST`), and what databases and tables there are (`CATALOG`).
 //!
+//! Beside each stands a witness (`WITNESS`), which tells a log that was cut short or replaced.
 //! Both files are one kind of log: a snapshot of a state and the edits since,
 //! each one checksummed and durable before it takes effect. The layouts are in
 //! `docs/formats/manifest.md` and `docs/formats/catalog.md`.
@@ -15,15 +16,19 @@ mod error;
 mod log;
 mod manifest;
 mod manifest_bytes;
+mod proof;
 mod record;
 mod replay;
 mod state;
 #[cfg(test)]
 mod tests;
+mod witness;
 
 pub use catalog::{Catalog, CatalogEdit, CatalogState};
 pub use error::ManifestError;
 pub use log::LogOptions;
 pub use manifest::Manifest;
-pub use replay::TornTail;
+pub use proof::LogProof;
+pub use replay::{LogExtent, TornTail};
 pub use state::{Edit, Partition, SegmentId, SegmentMeta, Space, State, Tombstone};
+pub use witness::{Witness, WitnessOf, Witnessed};

@@ -4,7 +4,7 @@
 //! header    frame: magic, 8 bytes; format version, u32
 //! snapshot  frame: number u64, kind 1, state after that many edits
 //! edit      frame: number u64, kind 2, edit            (numbers rise by one)
-//! seal      frame: number u64, kind 3                  (all before it is durable)
+//! seal      frame: number u64, kind 3, length u64, checksum u32    (all before it is durable)
 //! ```
 //!
 //! Power may fail at every step, so:
@@ -20,10 +20,14 @@
 //!   succeeds, because the kernel gave up writing it when an earlier sync failed. So a log that
 //!   does not end in a seal is written anew on opening, before anybody acts on what was read.
 //!   So is one of an older format version: a file never holds edits of a version but its own.
+//! - What a log lost at its end, or to an older version of itself, the log cannot tell: it is
+//!   compared with what was written down elsewhere (`proof`) before anything is changed.
 
 use crate::error::ManifestError;
-use crate::record::{EDIT, Logged, SEAL, new_log, put_record};
-use crate::replay::{TornTail, replay};
+use crate::proof::{LogProof, prove};
+use crate::record::{EDIT, Logged, new_log, put_record, put_seal};
+use crate::replay::{LogExtent, Replayed, TornTail, replay};
+use marigram_codec::Extent;
 use marigram_env::{File, FileSystem};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,58 +55,106 @@ pub(crate) struct EditLog<S> {
     dir: PathBuf,
     path: PathBuf,
     file: Arc<dyn File>,
+    /// A second, equal file; `None` where there is to be none, or it could not be written.
+    copy: Option<Arc<dyn File>>,
     state: S,
-    number: u64,
-    snapshot_bytes: u64,
-    edit_bytes: u64,
+    /// What is durable.
+    extent: LogExtent,
+    /// Header and snapshot.
+    snapshot: Extent,
+    /// The whole file, seals too.
+    whole: Extent,
     options: LogOptions,
     torn: Option<TornTail>,
     poisoned: Option<String>,
 }
 
 impl<S: Logged> EditLog<S> {
-    /// Opens the log in `dir`, or creates it with the default state.
+    /// Opens the log in `dir`, or creates it with the default state where it need not exist.
+    /// Nothing is changed before it is known to be what `proof` says.
     pub(crate) fn open(
         fs: Arc<dyn FileSystem>,
         dir: &Path,
         options: LogOptions,
+        proof: &LogProof,
     ) -> Result<Self, ManifestError> {
         let path = dir.join(S::FILE);
-        let temporary = temporary(&path);
-        if fs.exists(&temporary).map_err(io(&temporary))? {
-            fs.remove(&temporary).map_err(io(&temporary))?;
+        let Some((bytes, replayed)) = read_proved::<S>(&*fs, dir, proof)? else {
+            let (written, torn) = (write_new(&*fs, dir, &S::default(), 0)?, None);
+            return Ok(Self::begun(
+                fs,
+                dir,
+                S::default(),
+                0,
+                written,
+                options,
+                torn,
+            ));
+        };
+        for name in [Some(S::FILE), S::COPY].into_iter().flatten() {
+            let unfinished = temporary(&dir.join(name));
+            if fs.exists(&unfinished).map_err(io(&unfinished))? {
+                fs.remove(&unfinished).map_err(io(&unfinished))?;
+            }
         }
-        if !fs.exists(&path).map_err(io(&path))? {
-            let (file, snapshot_bytes) = replace(&*fs, dir, &path, &S::default(), 0)?;
-            let (dir, state) = (dir.to_owned(), S::default());
-            let (number, edit_bytes, torn, poisoned) = (0, 0, None, None);
-            #[rustfmt::skip]
-            return Ok(Self {
-                fs, dir, path, file, state, number, snapshot_bytes, edit_bytes, options, torn,
-                poisoned,
-            });
+        // An old version's reader would take new edits for damage.
+        if !replayed.is_sealed || replayed.version < S::VERSION {
+            let number = replayed.extent.number;
+            let written = write_new(&*fs, dir, &replayed.state, number)?;
+            let (state, torn) = (replayed.state, replayed.torn);
+            return Ok(Self::begun(fs, dir, state, number, written, options, torn));
         }
         let file = fs.open(&path).map_err(io(&path))?;
-        let bytes = read_file(&*file).map_err(io(&path))?;
-        let replayed = replay::<S>(&path, &bytes)?;
-        let mut log = Self {
+        let copy = S::COPY.and_then(|name| equal_copy(&*fs, dir, name, &bytes).ok());
+        Ok(Self {
             fs,
             dir: dir.to_owned(),
             path,
             file,
+            copy,
             state: replayed.state,
-            number: replayed.number,
-            snapshot_bytes: replayed.snapshot_bytes,
-            edit_bytes: (bytes.len() as u64).saturating_sub(replayed.snapshot_bytes),
+            extent: replayed.extent,
+            snapshot: replayed.snapshot,
+            whole: replayed.whole,
             options,
             torn: replayed.torn,
             poisoned: None,
-        };
-        // An old version's reader would take new edits for damage.
-        if !replayed.is_sealed || replayed.version < S::VERSION {
-            log.rewrite()?;
+        })
+    }
+
+    /// A log that was just written.
+    fn begun(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        state: S,
+        number: u64,
+        written: Written,
+        options: LogOptions,
+        torn: Option<TornTail>,
+    ) -> Self {
+        Self {
+            fs,
+            dir: dir.to_owned(),
+            path: dir.join(S::FILE),
+            file: written.file,
+            copy: written.copy,
+            state,
+            extent: LogExtent {
+                base: number,
+                number,
+                extent: written.snapshot,
+            },
+            snapshot: written.snapshot,
+            whole: written.whole,
+            options,
+            torn,
+            poisoned: None,
         }
-        Ok(log)
+    }
+
+    /// How far the log is durable.
+    pub(crate) fn extent(&self) -> LogExtent {
+        self.extent
     }
 
     pub(crate) fn state(&self) -> &S {
@@ -134,9 +186,15 @@ impl<S: Logged> EditLog<S> {
     }
 
     fn rewrite(&mut self) -> Result<(), ManifestError> {
-        (self.file, self.snapshot_bytes) =
-            replace(&*self.fs, &self.dir, &self.path, &self.state, self.number)?;
-        self.edit_bytes = 0;
+        let number = self.extent.number;
+        let written = write_new(&*self.fs, &self.dir, &self.state, number)?;
+        (self.file, self.copy) = (written.file, written.copy);
+        (self.snapshot, self.whole) = (written.snapshot, written.whole);
+        self.extent = LogExtent {
+            base: number,
+            number,
+            extent: written.snapshot,
+        };
         Ok(())
     }
 
@@ -145,53 +203,202 @@ impl<S: Logged> EditLog<S> {
         let limit = self
             .options
             .rewrite_bytes_min
-            .max(self.snapshot_bytes.saturating_mul(3));
-        if self.edit_bytes >= limit {
+            .max(self.snapshot.bytes.saturating_mul(3));
+        if self.whole.bytes - self.snapshot.bytes >= limit {
             self.rewrite()?;
         }
-        let number = self.number + 1;
+        let number = self.extent.number + 1;
         let mut bytes = Vec::new();
         put_record(number, EDIT, |out| S::encode_edit(edit, out), &mut bytes);
         self.file.append(&bytes).map_err(io(&self.path))?;
         self.file.sync().map_err(io(&self.path))?;
-        self.number = number;
         self.state.apply_checked(edit);
+        self.whole.grow(&bytes);
+        self.extent = LogExtent {
+            number,
+            extent: self.whole,
+            ..self.extent
+        };
         let edit_bytes = bytes.len();
-        put_record(number, SEAL, |_| {}, &mut bytes);
-        self.edit_bytes += bytes.len() as u64;
+        put_seal(number, self.whole, &mut bytes);
+        self.whole.grow(&bytes[edit_bytes..]);
         if let Err(error) = self.file.append(&bytes[edit_bytes..]) {
             // The edit stands; but the file's end is unknown now.
             self.poisoned = Some(io(&self.path)(error).to_string());
+        }
+        if self
+            .copy
+            .as_ref()
+            .is_some_and(|copy| copy.append(&bytes).is_err())
+        {
+            // It is made anew when the log is, or when it is opened.
+            self.copy = None;
         }
         Ok(())
     }
 }
 
-/// Writes a log with nothing but a snapshot, durably, in the stead of `path`. Returns the file and
-/// its length.
-fn replace<S: Logged>(
+/// A log that was written with nothing but a snapshot.
+struct Written {
+    file: Arc<dyn File>,
+    copy: Option<Arc<dyn File>>,
+    snapshot: Extent,
+    whole: Extent,
+}
+
+/// Writes a log with nothing but a snapshot, durably, in the stead of the one in `dir`.
+fn write_new<S: Logged>(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    state: &S,
+    number: u64,
+) -> Result<Written, ManifestError> {
+    let path = dir.join(S::FILE);
+    let mut bytes = new_log(state, number);
+    let file = replace(fs, dir, &path, &bytes)?;
+    let snapshot = Extent::of(&bytes);
+    let log_bytes = bytes.len();
+    put_seal(number, snapshot, &mut bytes);
+    file.append(&bytes[log_bytes..]).map_err(io(&path))?;
+    let copy = S::COPY.and_then(|name| replace(fs, dir, &dir.join(name), &bytes).ok());
+    Ok(Written {
+        file,
+        copy,
+        snapshot,
+        whole: Extent::of(&bytes),
+    })
+}
+
+/// Puts a file with these bytes in the stead of `path`, durably.
+fn replace(
     fs: &dyn FileSystem,
     dir: &Path,
     path: &Path,
-    state: &S,
-    number: u64,
-) -> Result<(Arc<dyn File>, u64), ManifestError> {
-    let bytes = new_log(state, number);
+    bytes: &[u8],
+) -> Result<Arc<dyn File>, ManifestError> {
     let temporary = temporary(path);
     let file = fs.create(&temporary).map_err(io(&temporary))?;
-    file.append(&bytes).map_err(io(&temporary))?;
+    file.append(bytes).map_err(io(&temporary))?;
     file.sync().map_err(io(&temporary))?;
     fs.rename(&temporary, path).map_err(io(path))?;
     fs.sync_dir(dir).map_err(io(dir))?;
-    let file = fs.open(path).map_err(io(path))?;
-    let mut seal = Vec::new();
-    put_record(number, SEAL, |_| {}, &mut seal);
-    file.append(&seal).map_err(io(path))?;
-    Ok((file, bytes.len() as u64))
+    fs.open(path).map_err(io(path))
+}
+
+/// Reads the log in `dir` and compares it with what must be there; changes nothing. `None` where
+/// there is none and need be none.
+pub(crate) fn read_proved<S: Logged>(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    proof: &LogProof,
+) -> Result<Option<(Vec<u8>, Replayed<S>)>, ManifestError> {
+    let path = dir.join(S::FILE);
+    let read = || {
+        if !fs.exists(&path).map_err(io(&path))? {
+            if proof.exists || proof.durable.is_some() {
+                return Err(ManifestError::Corrupt {
+                    path: path.clone(),
+                    offset: 0,
+                    reason: "the file is missing".to_owned(),
+                });
+            }
+            return Ok(None);
+        }
+        let file = fs.open(&path).map_err(io(&path))?;
+        let bytes = read_file(&*file).map_err(io(&path))?;
+        let replayed = replay::<S>(&path, &bytes)?;
+        prove(&path, &bytes, replayed.extent, proof)?;
+        Ok(Some((bytes, replayed)))
+    };
+    let Some(name) = S::COPY else { return read() };
+    match (read(), read_copy::<S>(fs, dir, name)) {
+        (
+            Err(ManifestError::Corrupt {
+                path,
+                offset,
+                reason,
+            }),
+            Some((bytes, copy)),
+        ) => {
+            let copy_path = dir.join(name);
+            let fits = prove(&copy_path, &bytes, copy.extent, proof).is_ok();
+            let advice = advice(&copy_path, &path, copy.extent.number, fits);
+            let reason = format!("{reason}; {advice}");
+            Err(ManifestError::Corrupt {
+                path,
+                offset,
+                reason,
+            })
+        }
+        // An edit goes to the copy after it was made durable.
+        (Ok(Some((_, log))), Some((bytes, copy)))
+            if copy.extent.number > log.extent.number
+                && prove(&dir.join(name), &bytes, copy.extent, proof).is_ok() =>
+        {
+            let (last, further) = (log.extent.number, copy.extent.number);
+            let advice = advice(&dir.join(name), &path, further, true);
+            let reason = format!(
+                "it ends with change {last}, and {name} beside it with change {further}: its end                  is lost, or an older version stands in its place; {advice}"
+            );
+            let offset = log.extent.extent.bytes;
+            Err(ManifestError::Corrupt {
+                path,
+                offset,
+                reason,
+            })
+        }
+        (read, _) => read,
+    }
+}
+
+/// The copy beside a log, if there is one that can be read.
+fn read_copy<S: Logged>(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    name: &str,
+) -> Option<(Vec<u8>, Replayed<S>)> {
+    let path = dir.join(name);
+    if !fs.exists(&path).ok()? {
+        return None;
+    }
+    let bytes = read_file(&*fs.open(&path).ok()?).ok()?;
+    let replayed = replay::<S>(&path, &bytes).ok()?;
+    Some((bytes, replayed))
+}
+
+/// What to do where a log is damaged and its copy is not.
+fn advice(copy: &Path, path: &Path, number: u64, fits: bool) -> String {
+    let (copy, path) = (copy.display(), path.display());
+    let what = if fits {
+        "which is all that is known to have been made durable"
+    } else {
+        "which is not the last one that was made durable; a backup may hold more"
+    };
+    format!("{copy} is whole up to change {number}, {what}: to use it, cp {copy} {path}")
+}
+
+/// The copy of a log, made where it is not equal to `bytes`.
+fn equal_copy(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    name: &str,
+    bytes: &[u8],
+) -> Result<Arc<dyn File>, ManifestError> {
+    let path = dir.join(name);
+    if fs.exists(&path).map_err(io(&path))? {
+        let file = fs.open(&path).map_err(io(&path))?;
+        if read_file(&*file).map_err(io(&path))? == bytes {
+            return Ok(file);
+        }
+    }
+    replace(fs, dir, &path, bytes)
 }
 
 fn temporary(path: &Path) -> PathBuf {
-    path.with_extension("tmp")
+    // CATALOG.tmp, MANIFEST.tmp, CATALOG.copy.tmp.
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    PathBuf::from(name)
 }
 
 /// An I/O error at a path.

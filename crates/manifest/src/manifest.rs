@@ -1,8 +1,9 @@
 //! The manifest of a shard: file `MANIFEST` in its directory.
 
 use crate::error::ManifestError;
-use crate::log::{EditLog, LogOptions, io, read_file};
-use crate::replay::{TornTail, replay};
+use crate::log::{EditLog, LogOptions, io, read_proved};
+use crate::proof::LogProof;
+use crate::replay::{LogExtent, TornTail, replay};
 use crate::state::{Edit, State};
 use marigram_env::FileSystem;
 use std::path::Path;
@@ -37,8 +38,30 @@ impl Manifest {
         dir: &Path,
         options: LogOptions,
     ) -> Result<(Self, State), ManifestError> {
+        Self::open_as(fs, dir, options, &LogProof::default())
+    }
+
+    /// Opens the manifest in `dir` if it is what `proof` says, and creates it only where it need
+    /// not exist.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and `Corrupt` where it is not; nothing was changed then.
+    pub fn open_proved(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        proof: &LogProof,
+    ) -> Result<(Self, State), ManifestError> {
+        Self::open_as(fs, dir, LogOptions::default(), proof)
+    }
+
+    fn open_as(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        options: LogOptions,
+        proof: &LogProof,
+    ) -> Result<(Self, State), ManifestError> {
         refuse_missing(&*fs, dir)?;
-        let log: EditLog<State> = EditLog::open(fs, dir, options)?;
+        let log: EditLog<State> = EditLog::open(fs, dir, options, proof)?;
         let state = log.state().clone();
         Ok((Self { log }, state))
     }
@@ -48,9 +71,30 @@ impl Manifest {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<State, ManifestError> {
-        let path = dir.join("MANIFEST");
-        let file = fs.open(&path).map_err(io(&path))?;
-        State::from_log(&path, &read_file(&*file).map_err(io(&path))?)
+        let (exists, durable) = (true, None);
+        Self::read_proved(fs, dir, &LogProof { exists, durable })
+            .map(|state| state.unwrap_or_default())
+    }
+
+    /// As [`read`](Self::read), and compares it with what must be there; `None` where there is none
+    /// and need be none.
+    ///
+    /// # Errors
+    /// As [`open_proved`](Self::open_proved).
+    pub fn read_proved(
+        fs: &dyn FileSystem,
+        dir: &Path,
+        proof: &LogProof,
+    ) -> Result<Option<State>, ManifestError> {
+        refuse_missing(fs, dir)?;
+        let read = read_proved::<State>(fs, dir, proof)?;
+        Ok(read.map(|(_, replayed)| replayed.state))
+    }
+
+    /// How far the manifest is durable; for its witness.
+    #[must_use]
+    pub fn extent(&self) -> LogExtent {
+        self.log.extent()
     }
 
     /// Makes a change durable, then applies it.

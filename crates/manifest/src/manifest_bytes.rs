@@ -6,15 +6,19 @@ use crate::state::{Edit, Partition, SegmentId, SegmentMeta, Space, State, Tombst
 use marigram_model::{SeriesId, TableId, TimeRange};
 use std::sync::Arc;
 
-/// Fewest bytes of a segment's entry.
+/// Fewest bytes of a segment's entry, in a file of version 1.
 const SEGMENT_BYTES_MIN: usize = 8 + 1 + 16 + 16 + 24 + 4 + 8 + 4;
+/// The first version that pins the files that it names.
+const PINS_VERSION: u32 = 2;
 /// Fewest bytes of a tombstone.
 const TOMBSTONE_BYTES_MIN: usize = 8 + 4 + 16 + 1;
 
 impl Logged for State {
     const FILE: &'static str = "MANIFEST";
     const MAGIC: [u8; 8] = *b"MARIMANI";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
+    const SEALS_TELL: u32 = 2;
+    const COPY: Option<&'static str> = None;
     type Edit = Edit;
 
     fn encode(&self, out: &mut Vec<u8>) {
@@ -26,6 +30,7 @@ impl Logged for State {
         ] {
             out.extend_from_slice(&number.to_le_bytes());
         }
+        put_pin(self.series_log_checksum, out);
         put_count(self.segments.len(), out);
         self.segments
             .values()
@@ -36,7 +41,7 @@ impl Logged for State {
             .for_each(|tombstone| put_tombstone(tombstone, out));
     }
 
-    fn decode(reader: &mut Reader<'_>, _version: u32) -> Result<Self, Malformed> {
+    fn decode(reader: &mut Reader<'_>, version: u32) -> Result<Self, Malformed> {
         let mut state = Self {
             wal_floor: reader.u64()?,
             flushed_sequence: reader.u64()?,
@@ -44,8 +49,9 @@ impl Logged for State {
             segment_max: reader.u64()?,
             ..Self::default()
         };
+        state.series_log_checksum = pin(reader, version)?;
         for _ in 0..reader.count(SEGMENT_BYTES_MIN)? {
-            let segment = segment(reader)?;
+            let segment = segment(reader, version)?;
             let last = state.segments.last_key_value().map(|(id, _)| *id);
             if last >= Some(segment.id) || segment.id.0 > state.segment_max {
                 return malformed(format!("segment {} is out of order", segment.id));
@@ -89,17 +95,19 @@ impl Logged for State {
                 out.extend_from_slice(&mark.to_le_bytes());
             }
         }
+        put_pin(edit.series_log_checksum, out);
     }
 
-    fn decode_edit(reader: &mut Reader<'_>) -> Result<Edit, Malformed> {
+    fn decode_edit(reader: &mut Reader<'_>, version: u32) -> Result<Edit, Malformed> {
         Ok(Edit {
             removed: list(reader, 8, |reader| reader.u64().map(SegmentId))?,
-            added: list(reader, SEGMENT_BYTES_MIN, segment)?,
+            added: list(reader, SEGMENT_BYTES_MIN, |reader| segment(reader, version))?,
             tombstones_added: list(reader, TOMBSTONE_BYTES_MIN, tombstone)?,
             tombstones_removed: list(reader, 8, sequence)?,
             wal_floor: mark(reader)?,
             flushed_sequence: mark(reader)?,
             series_log_bytes: mark(reader)?,
+            series_log_checksum: pin(reader, version)?,
         })
     }
 
@@ -156,9 +164,25 @@ fn put_segment(segment: &SegmentMeta, out: &mut Vec<u8>) {
     for number in [segment.series_min.0, segment.series_max.0, segment.level] {
         out.extend_from_slice(&number.to_le_bytes());
     }
+    put_pin(segment.pin, out);
 }
 
-fn segment(reader: &mut Reader<'_>) -> Result<SegmentMeta, Malformed> {
+/// Appends a checksum that a file must have, if one is known.
+fn put_pin(pin: Option<u32>, out: &mut Vec<u8>) {
+    out.push(u8::from(pin.is_some()));
+    if let Some(pin) = pin {
+        out.extend_from_slice(&pin.to_le_bytes());
+    }
+}
+
+fn pin(reader: &mut Reader<'_>, version: u32) -> Result<Option<u32>, Malformed> {
+    if version < PINS_VERSION || !reader.flag()? {
+        return Ok(None);
+    }
+    reader.u32().map(Some)
+}
+
+fn segment(reader: &mut Reader<'_>, version: u32) -> Result<SegmentMeta, Malformed> {
     let meta = SegmentMeta {
         id: SegmentId(reader.u64()?),
         space: match reader.u8()? {
@@ -181,6 +205,7 @@ fn segment(reader: &mut Reader<'_>) -> Result<SegmentMeta, Malformed> {
         series_min: SeriesId(reader.u32()?),
         series_max: SeriesId(reader.u32()?),
         level: reader.u32()?,
+        pin: pin(reader, version)?,
     };
     if !meta.tables.is_sorted_by(|a, b| a < b) {
         return malformed(format!(

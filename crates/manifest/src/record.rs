@@ -1,7 +1,7 @@
 //! The records of a log, and what a state must do to be kept in one.
 
 use crate::bytes::{Malformed, Reader};
-use marigram_codec::frame;
+use marigram_codec::{Extent, frame};
 use std::fmt::Debug;
 
 /// A state that a log keeps.
@@ -12,6 +12,11 @@ pub(crate) trait Logged: Clone + Debug + Default {
     const MAGIC: [u8; 8];
     /// The newest version of the format, and the one written.
     const VERSION: u32;
+    /// The first version whose seals tell the length and the checksum of all that stands before
+    /// them.
+    const SEALS_TELL: u32;
+    /// The name of a second, equal file that is kept beside the log, if one is.
+    const COPY: Option<&'static str>;
     /// A change.
     type Edit: Debug;
 
@@ -19,7 +24,8 @@ pub(crate) trait Logged: Clone + Debug + Default {
     /// Reads the state from a file of this version.
     fn decode(reader: &mut Reader<'_>, version: u32) -> Result<Self, Malformed>;
     fn encode_edit(edit: &Self::Edit, out: &mut Vec<u8>);
-    fn decode_edit(reader: &mut Reader<'_>) -> Result<Self::Edit, Malformed>;
+    /// Reads a change from a file of this version.
+    fn decode_edit(reader: &mut Reader<'_>, version: u32) -> Result<Self::Edit, Malformed>;
     /// Why the edit contradicts the state, if it does.
     fn check(&self, edit: &Self::Edit) -> Result<(), String>;
     /// Applies an edit that was checked.
@@ -40,6 +46,15 @@ pub(crate) fn new_log<S: Logged>(state: &S, number: u64) -> Vec<u8> {
     frame::write(&header, &mut bytes);
     put_record(number, SNAPSHOT, |out| state.encode(out), &mut bytes);
     bytes
+}
+
+/// Appends a seal to a log whose bytes so far are `before`.
+pub(crate) fn put_seal(number: u64, before: Extent, out: &mut Vec<u8>) {
+    let body = |out: &mut Vec<u8>| {
+        out.extend_from_slice(&before.bytes.to_le_bytes());
+        out.extend_from_slice(&before.checksum.to_le_bytes());
+    };
+    put_record(number, SEAL, body, out);
 }
 
 pub(crate) fn put_record(

@@ -3,7 +3,7 @@
 use crate::bytes::{Malformed, Reader};
 use crate::error::ManifestError;
 use crate::record::{EDIT, Logged, PREFIX_BYTES, SEAL, SNAPSHOT};
-use marigram_codec::frame;
+use marigram_codec::{Extent, frame};
 use std::path::Path;
 
 /// The end of a log that was left out on opening: an edit whose commit never returned.
@@ -15,16 +15,29 @@ pub struct TornTail {
     pub reason: &'static str,
 }
 
+/// How far a log goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogExtent {
+    /// Number of its snapshot.
+    pub base: u64,
+    /// Number of its last edit; that of the snapshot where there is none.
+    pub number: u64,
+    /// The file up to the end of that edit.
+    pub extent: Extent,
+}
+
 /// What a log holds.
 #[derive(Debug)]
 pub(crate) struct Replayed<S> {
     pub(crate) state: S,
     /// Version of the format that the file has.
     pub(crate) version: u32,
-    /// Number of the last edit.
-    pub(crate) number: u64,
-    /// Bytes of header and snapshot.
-    pub(crate) snapshot_bytes: u64,
+    /// What there is of the log: up to its last edit, or its snapshot where there is none.
+    pub(crate) extent: LogExtent,
+    /// Header and snapshot.
+    pub(crate) snapshot: Extent,
+    /// All that counts, seals too.
+    pub(crate) whole: Extent,
     /// Whether the last record is a seal.
     pub(crate) is_sealed: bool,
     pub(crate) torn: Option<TornTail>,
@@ -64,8 +77,10 @@ pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>
     }
     let state = S::decode(&mut reader, version).and_then(|state| reader.finish().map(|()| state));
     let mut state = state.map_err(|malformed| corrupt(start, malformed.to_string()))?;
-    let mut at = snapshot.end;
+    let (base, mut at) = (number, snapshot.end);
     let (mut torn, mut is_sealed) = (None, false);
+    let snapshot = Extent::of(&bytes[..at]);
+    let (mut whole_log, mut edits) = (snapshot, snapshot);
     while at < bytes.len() {
         let record = match whole(bytes, at) {
             Ok(record) => record,
@@ -82,27 +97,53 @@ pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>
                 break;
             }
         };
-        is_sealed = apply(&mut state, &mut number, record.payload)
+        let before = (version >= S::SEALS_TELL).then_some(whole_log);
+        is_sealed = apply(&mut state, &mut number, before, version, record.payload)
             .map_err(|malformed| corrupt(at, malformed.to_string()))?;
+        whole_log.grow(&bytes[at..record.end]);
+        if !is_sealed {
+            edits = whole_log;
+        }
         at = record.end;
     }
     Ok(Replayed {
         state,
         version,
-        number,
-        snapshot_bytes: snapshot.end as u64,
+        extent: LogExtent {
+            base,
+            number,
+            extent: edits,
+        },
+        snapshot,
+        whole: whole_log,
         is_sealed,
         torn,
     })
 }
 
 /// Applies an edit or seal to the state after edit `number`; returns whether it was a seal.
-fn apply<S: Logged>(state: &mut S, number: &mut u64, payload: &[u8]) -> Result<bool, Malformed> {
+/// `before`: what a seal must say of the bytes before it, if seals of the version say anything.
+fn apply<S: Logged>(
+    state: &mut S,
+    number: &mut u64,
+    before: Option<Extent>,
+    version: u32,
+    payload: &[u8],
+) -> Result<bool, Malformed> {
     let (found, kind, mut reader) = prefix(payload)?;
     match kind {
-        SEAL if found == *number => reader.finish().map(|()| true),
+        SEAL if found == *number => {
+            if let Some(before) = before {
+                let (bytes, checksum) = (reader.u64()?, reader.u32()?);
+                if (Extent { bytes, checksum }) != before {
+                    let reason = "length and checksum are not those of the file up to here";
+                    return Err(Malformed(reason.to_owned()));
+                }
+            }
+            reader.finish().map(|()| true)
+        }
         EDIT if Some(found) == number.checked_add(1) => {
-            let edit = S::decode_edit(&mut reader)?;
+            let edit = S::decode_edit(&mut reader, version)?;
             reader.finish()?;
             state.check(&edit).map_err(Malformed)?;
             state.apply_checked(&edit);

@@ -60,6 +60,9 @@ pub struct SegmentMeta {
     pub series_max: SeriesId,
     /// How often its rows have been merged (0 = flushed).
     pub level: u32,
+    /// The checksum in its trailer, which covers its footer, and the footer all the rest: another
+    /// file is another segment. `None` where it was written before pins were.
+    pub pin: Option<u32>,
 }
 
 /// A range delete.
@@ -92,6 +95,8 @@ pub struct Edit {
     pub flushed_sequence: Option<u64>,
     /// Valid bytes of the series log.
     pub series_log_bytes: Option<u64>,
+    /// Their checksum; given with them.
+    pub series_log_checksum: Option<u32>,
 }
 
 /// What a shard holds.
@@ -107,6 +112,8 @@ pub struct State {
     pub flushed_sequence: u64,
     /// Valid bytes of the series log.
     pub series_log_bytes: u64,
+    /// Their checksum. `None` where they were written before pins were.
+    pub series_log_checksum: Option<u32>,
     /// Highest segment id that was ever in the manifest; 0 where there was none.
     pub segment_max: u64,
 }
@@ -177,6 +184,7 @@ impl State {
             .max(edit.flushed_sequence.unwrap_or(0));
         if let Some(bytes) = edit.series_log_bytes {
             self.series_log_bytes = bytes;
+            self.series_log_checksum = edit.series_log_checksum;
         }
     }
 

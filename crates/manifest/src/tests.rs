@@ -4,6 +4,7 @@ mod catalog;
 mod damage;
 mod golden;
 mod power;
+mod proof;
 
 use crate::{Edit, Manifest, Partition, SegmentId, SegmentMeta, Space, State, Tombstone};
 use marigram_env::{FileSystem, SimFs};
@@ -42,6 +43,7 @@ pub(crate) fn segment(id: u64) -> SegmentMeta {
         series_min: SeriesId(2),
         series_max: SeriesId(u32::MAX),
         level: 4,
+        pin: None,
     }
 }
 
@@ -75,6 +77,16 @@ pub(crate) fn edit(nth: u64) -> Edit {
     edit.wal_floor = Some(nth / 2);
     edit.flushed_sequence = nth.is_multiple_of(2).then_some(nth * 10);
     edit.series_log_bytes = Some(nth * 100);
+    edit
+}
+
+/// [`edit`] with the checksums of the files that it names.
+pub(crate) fn pinned_edit(nth: u64) -> Edit {
+    let mut edit = edit(nth);
+    edit.added
+        .iter_mut()
+        .for_each(|meta| meta.pin = Some(7 * nth as u32));
+    edit.series_log_checksum = Some(nth as u32);
     edit
 }
 

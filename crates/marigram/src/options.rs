@@ -121,6 +121,9 @@ pub struct OpenOptions {
     /// What compaction in the background may read and write a second. Default: no limit; 0 means
     /// the same.
     pub compaction_rate: Option<ByteSize>,
+    /// How long a file that nothing names waits in the folder `trash` before it is removed; 0: not
+    /// at all. Default 1 day.
+    pub trash_retention: Option<Span>,
     /// Threads that answer queries. Default: one a core.
     pub query_threads: Option<usize>,
     /// Rows of a row group of a segment. Default 1,048,576.
@@ -217,6 +220,7 @@ impl OpenOptions {
             background_threads: self.background_threads.or(other.background_threads),
             compaction: self.compaction.or(other.compaction),
             compaction_rate: self.compaction_rate.or(other.compaction_rate),
+            trash_retention: self.trash_retention.or(other.trash_retention),
             query_threads: self.query_threads.or(other.query_threads),
             row_group_rows: self.row_group_rows.or(other.row_group_rows),
             whole_process: self.whole_process.or(other.whole_process),
@@ -276,6 +280,9 @@ impl OpenOptions {
                 .compaction_rate
                 .filter(|rate| rate.0 > 0)
                 .map(|rate| rate.0 as u64),
+            trash_retention: self
+                .trash_retention
+                .map_or(Duration::from_hours(24), |span| span.0),
             segment: SegmentOptions {
                 row_group_rows: at_least_one(
                     "row_group_rows",

@@ -9,7 +9,9 @@ use marigram_codec::crc32c;
 use marigram_model::{ColumnId, FieldType, SeriesId, SeriesRun, TableId, TimeRange};
 
 /// Version of the format that is written.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+/// The first version whose footer ends with the checksum of all that stands before it.
+const BODY_VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"MARISEG\n";
 /// Bytes of the header: magic, version, checksum.
@@ -42,6 +44,9 @@ pub struct SegmentSummary {
     pub series_min: SeriesId,
     /// Highest series; 0 where there are no rows.
     pub series_max: SeriesId,
+    /// The checksum in the trailer. It covers the footer, and the footer covers the rest: two files
+    /// with the same one hold the same. In a file of version 1 the footer does not cover values.
+    pub pin: u32,
 }
 
 /// Consecutive rows of one table.
@@ -94,6 +99,7 @@ pub(crate) struct GroupPlaces {
 pub(crate) fn summary_of<'a>(
     groups: impl Iterator<Item = &'a RowGroup>,
     bytes: u64,
+    pin: u32,
 ) -> SegmentSummary {
     let empty = TimeRange {
         min: i64::MAX,
@@ -107,6 +113,7 @@ pub(crate) fn summary_of<'a>(
         range: empty,
         series_min,
         series_max,
+        pin,
     };
     for group in groups {
         all.rows += u64::from(group.rows);
@@ -179,17 +186,30 @@ pub(crate) fn footer_bytes(trailer: &[u8; TRAILER_BYTES as usize]) -> Result<u32
     ]))
 }
 
+/// Checks the footer against the trailer; gives the checksum that covers both.
 pub(crate) fn check_footer(
     trailer: &[u8; TRAILER_BYTES as usize],
     footer: &[u8],
-) -> Result<(), Damage> {
-    if trailer_checksum(trailer, footer).to_le_bytes() != trailer[4..8] {
+) -> Result<u32, Damage> {
+    let checksum = trailer_checksum(trailer, footer);
+    if checksum.to_le_bytes() != trailer[4..8] {
         return Err(Damage::from("the footer's checksum is wrong"));
     }
-    Ok(())
+    Ok(checksum)
 }
 
-pub(crate) fn write_footer(groups: &[(RowGroup, GroupPlaces)]) -> Vec<u8> {
+/// The checksum in a trailer.
+pub(crate) fn pin_of(trailer: &[u8; TRAILER_BYTES as usize]) -> u32 {
+    u32::from_le_bytes([trailer[4], trailer[5], trailer[6], trailer[7]])
+}
+
+/// The version in a trailer that was checked.
+pub(crate) fn version_of(trailer: &[u8; TRAILER_BYTES as usize]) -> u32 {
+    u32::from_le_bytes([trailer[8], trailer[9], trailer[10], trailer[11]])
+}
+
+/// The footer of a file; `body` is the checksum of all that stands before it.
+pub(crate) fn write_footer(groups: &[(RowGroup, GroupPlaces)], body: u32) -> Vec<u8> {
     let mut out = Vec::new();
     put_varint(groups.len() as u64, &mut out);
     for (group, places) in groups {
@@ -208,6 +228,7 @@ pub(crate) fn write_footer(groups: &[(RowGroup, GroupPlaces)]) -> Vec<u8> {
             put_place(*place, &mut out);
         }
     }
+    out.extend_from_slice(&body.to_le_bytes());
     out
 }
 
@@ -236,11 +257,17 @@ fn check_extent(offset: u64, bytes: u32, end: u64) -> Result<(), Damage> {
     Ok(())
 }
 
-/// Reads the footer of a file whose blocks end at `end`.
-pub(crate) fn read_footer(
-    footer: &[u8],
-    end: u64,
-) -> Result<(Vec<RowGroup>, Vec<GroupPlaces>), Damage> {
+/// What a footer says.
+#[derive(Debug)]
+pub(crate) struct Footer {
+    pub(crate) groups: Vec<RowGroup>,
+    pub(crate) places: Vec<GroupPlaces>,
+    /// Checksum of all that stands before the footer; a file of version 1 has none.
+    pub(crate) body: Option<u32>,
+}
+
+/// Reads the footer of a file of a version whose blocks end at `end`.
+pub(crate) fn read_footer(footer: &[u8], end: u64, version: u32) -> Result<Footer, Damage> {
     let mut reader = Reader::new(footer);
     let count = reader.count(10)?;
     let (mut groups, mut places) = (Vec::with_capacity(count), Vec::with_capacity(count));
@@ -285,8 +312,17 @@ pub(crate) fn read_footer(
         groups.push(group);
         places.push(GroupPlaces { directory, indexes });
     }
+    let body = if version < BODY_VERSION {
+        None
+    } else {
+        Some(u32::from_le_bytes(reader.array()?))
+    };
     reader.end()?;
-    Ok((groups, places))
+    Ok(Footer {
+        groups,
+        places,
+        body,
+    })
 }
 
 /// The directory: for each run the distance from the run before, and its rows.

@@ -3,8 +3,9 @@
 use crate::error::{Damage, SegmentError};
 use crate::kept;
 use crate::layout::{
-    GroupPlaces, HEADER_BYTES, PageMeta, Place, RowGroup, SegmentSummary, TRAILER_BYTES,
+    Footer, GroupPlaces, HEADER_BYTES, PageMeta, Place, RowGroup, SegmentSummary, TRAILER_BYTES,
     check_footer, check_header, footer_bytes, read_directory, read_footer, read_index, summary_of,
+    version_of,
 };
 use crate::page::{
     PageInfo, PageTimes, check_page, decode_page, decode_part, decode_times_within, page_header,
@@ -15,7 +16,7 @@ use crate::times;
 use crate::whole::Whole;
 use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
-use marigram_codec::{Header, frame};
+use marigram_codec::{Extent, Header, frame};
 use marigram_env::{File, FileSystem};
 use marigram_model::{ColumnId, FieldType, SeriesRun, TableId, TimeRange};
 use std::ops::Range;
@@ -35,6 +36,8 @@ pub struct Segment {
     file: Arc<dyn File>,
     /// Where pages and blocks end and the footer begins.
     end: u64,
+    /// Checksum of everything before the footer, if the footer says it.
+    body: Option<u32>,
     summary: SegmentSummary,
     groups: Vec<RowGroup>,
     /// By table.
@@ -91,15 +94,20 @@ impl Segment {
         let mut footer = vec![0; footer_len as usize];
         file.read_exact_at(&mut footer, end).map_err(io)?;
         let at_footer = |damage: Damage| damage.at(path, end);
-        check_footer(&trailer, &footer).map_err(at_footer)?;
-        let (groups, places) = read_footer(&footer, end).map_err(at_footer)?;
+        let pin = check_footer(&trailer, &footer).map_err(at_footer)?;
+        let Footer {
+            groups,
+            places,
+            body,
+        } = read_footer(&footer, end, version_of(&trailer)).map_err(at_footer)?;
         let blocks = places.into_iter().map(GroupBlocks::unread).collect();
-        let summary = summary_of(groups.iter(), bytes);
+        let summary = summary_of(groups.iter(), bytes, pin);
         Ok(Self {
             number: kept::next_number(),
             path: path.to_owned(),
             file,
             end,
+            body,
             summary,
             wholes: Whole::all(&groups),
             groups,
@@ -117,6 +125,7 @@ impl Segment {
             path: self.path.clone(),
             file: Arc::clone(&self.file),
             end: self.end,
+            body: self.body,
             summary: self.summary.clone(),
             wholes: Whole::all(&self.groups),
             groups: self.groups.clone(),
@@ -134,6 +143,33 @@ impl Segment {
     #[must_use]
     pub fn file(&self) -> &Arc<dyn File> {
         &self.file
+    }
+
+    /// Fails if the file is not the one of these `bytes` and this `pin` (`None`: it is not known),
+    /// but another segment that stands in its place.
+    ///
+    /// # Errors
+    /// `Corrupt` with the file's name.
+    pub fn check_pin(&self, bytes: u64, pin: Option<u32>) -> Result<(), SegmentError> {
+        let found = (self.summary.bytes, self.summary.pin);
+        if pin.is_none_or(|pin| found == (bytes, pin)) {
+            return Ok(());
+        }
+        let reason = format!(
+            "this is another segment than the one that the manifest names: {} bytes with checksum \
+             {:08x} in the place of {bytes} bytes with {:08x}; put the right file back, or restore \
+             a backup",
+            found.0,
+            found.1,
+            pin.unwrap_or_default()
+        );
+        Err(SegmentError::corrupt(&self.path, 0, reason))
+    }
+
+    /// Checksum of everything before the footer, as the footer says; and where it begins.
+    pub(crate) fn body(&self) -> Option<Extent> {
+        let bytes = self.end;
+        self.body.map(|checksum| Extent { bytes, checksum })
     }
 
     /// What the segment holds as a whole.

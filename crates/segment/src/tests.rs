@@ -349,21 +349,62 @@ fn every_flipped_bit_is_found_and_no_wrong_value_comes() {
     }
 }
 
-/// The file of format version 1, which must stay readable for ever. `MARIGRAM_BLESS=1` writes it.
+/// Files of every format version must stay readable for ever. `MARIGRAM_BLESS=1` writes the newest.
 #[test]
-fn the_golden_file_of_version_1_is_readable() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/golden/segment/v1.bin");
+fn the_golden_files_of_all_versions_are_readable() {
+    for version in 1..=crate::FORMAT_VERSION {
+        check_golden(version);
+    }
+}
+
+fn check_golden(version: u32) {
+    let golden = format!("../../testing/golden/segment/v{version}.bin");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
     let part = rows(&[40, 0, 3, 3, 70], |id, row| {
         (row % 7 != 3).then_some(u64::from(id) * 1_000 + u64::from(row))
     });
     let fs = Env::real().fs;
-    if std::env::var_os("MARIGRAM_BLESS").is_some() {
+    let is_newest = version == crate::FORMAT_VERSION;
+    if is_newest && std::env::var_os("MARIGRAM_BLESS").is_some() {
         std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
         write(&fs, &golden, std::slice::from_ref(&part));
     }
     assert_eq!(damage(&fs, &golden), Vec::<String>::new());
     let segment = Segment::open(&fs, &golden).unwrap();
     assert_eq!(read(&segment).unwrap(), expected(&part));
+}
+
+#[test]
+fn another_segment_in_the_place_of_one_is_told() {
+    let (_dir, fs, path) = disk();
+    let first = write(&fs, &path, &[rows(&[3, 5], |_, row| Some(u64::from(row)))]);
+    let other = path.with_extension("other");
+    // As many rows of the same series and times: only the values are other ones.
+    let second = write(
+        &fs,
+        &other,
+        &[rows(&[3, 5], |_, row| Some(u64::from(row) + 1))],
+    );
+    assert_ne!(first.pin, second.pin);
+    let segment = Segment::open(&fs, &path).unwrap();
+    segment.check_pin(first.bytes, Some(first.pin)).unwrap();
+    segment.check_pin(first.bytes + 1, None).unwrap();
+    let error = segment
+        .check_pin(second.bytes, Some(second.pin))
+        .unwrap_err();
+    assert!(matches!(error, SegmentError::Corrupt { .. }), "{error}");
+}
+
+/// Pages that are whole, of another segment with the same footer, are told by `verify`.
+#[test]
+fn the_footer_says_the_checksum_of_all_before_it() {
+    let (_dir, fs, path) = disk();
+    write(&fs, &path, &[rows(&[30], |_, row| Some(u64::from(row)))]);
+    let segment = Segment::open(&fs, &path).unwrap();
+    let body = segment.body().unwrap();
+    let mut bytes = vec![0; body.bytes as usize];
+    segment.file().read_exact_at(&mut bytes, 0).unwrap();
+    assert_eq!(body, marigram_codec::Extent::of(&bytes));
 }
 
 proptest! {

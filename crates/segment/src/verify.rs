@@ -7,10 +7,14 @@ use crate::stats::PageStats;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
+use marigram_codec::Extent;
 use marigram_env::FileSystem;
 use marigram_model::ColumnId;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Bytes read at a time.
+const READ_BYTES: u64 = 1 << 20;
 
 /// Decoded times of a row group by page; a page that could not be read is missing.
 type Times = Vec<Option<ArrayRef>>;
@@ -34,6 +38,30 @@ impl Segment {
         if whole {
             segment.verify_tiling(extents, damage);
         }
+        if let Err(error) = segment.verify_body() {
+            damage(error);
+        }
+    }
+
+    /// Compares all that stands before the footer with the checksum in it: pages and blocks that
+    /// are whole may be those of another segment.
+    fn verify_body(&self) -> Result<(), SegmentError> {
+        let Some(body) = self.body() else {
+            return Ok(());
+        };
+        let (mut read, mut buffer) = (Extent::default(), Vec::new());
+        while read.bytes < body.bytes {
+            buffer.resize((body.bytes - read.bytes).min(READ_BYTES) as usize, 0);
+            self.file()
+                .read_exact_at(&mut buffer, read.bytes)
+                .map_err(|source| SegmentError::io(self.path(), source))?;
+            read.grow(&buffer);
+        }
+        if read == body {
+            return Ok(());
+        }
+        let reason = "what stands before the footer has not the checksum that the footer says";
+        Err(SegmentError::corrupt(self.path(), 0, reason))
     }
 
     /// Checks a row group; whether its page indexes could be read.

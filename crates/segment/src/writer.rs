@@ -9,7 +9,7 @@ mod copy;
 use crate::error::SegmentError;
 use crate::layout::{
     GroupPlaces, PageMeta, Place, RowGroup, SegmentColumn, SegmentSummary, TRAILER_BYTES, header,
-    summary_of, trailer, write_directory, write_footer, write_index,
+    pin_of, summary_of, trailer, write_directory, write_footer, write_index,
 };
 use crate::options::{PageLimits, SegmentOptions, TableLayout};
 use crate::page::{encode_page, encode_times};
@@ -20,7 +20,7 @@ use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
 pub use copy::PageSource;
-use marigram_codec::{Choice, frame};
+use marigram_codec::{Choice, Extent, frame};
 use marigram_env::{File, FileSystem};
 use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
 use std::path::{Path, PathBuf};
@@ -42,6 +42,8 @@ pub struct SegmentWriter {
     buffer: Vec<u8>,
     /// Bytes of the file, those in `buffer` included.
     bytes: u64,
+    /// What stands in the file.
+    body: Extent,
     groups: Vec<(RowGroup, GroupPlaces)>,
     table: Option<TableId>,
     columns: Vec<SegmentColumn>,
@@ -99,6 +101,7 @@ impl SegmentWriter {
             options,
             choices: Vec::new(),
             bytes: buffer.len() as u64,
+            body: Extent::default(),
             buffer,
             groups: Vec::new(),
             table: None,
@@ -317,6 +320,7 @@ impl SegmentWriter {
             self.file
                 .append(&self.buffer)
                 .map_err(|source| SegmentError::io(&self.path, source))?;
+            self.body.grow(&self.buffer);
             self.buffer.clear();
         }
         Ok(())
@@ -341,9 +345,11 @@ impl SegmentWriter {
     /// If the disk fails; the file is garbage then.
     pub fn finish(mut self) -> Result<SegmentSummary, SegmentError> {
         self.end_group()?;
-        let footer = write_footer(&self.groups);
+        self.write_buffer(1)?;
+        let footer = write_footer(&self.groups, self.body.checksum);
+        let trailer = trailer(&footer);
         self.buffer.extend_from_slice(&footer);
-        self.buffer.extend_from_slice(&trailer(&footer));
+        self.buffer.extend_from_slice(&trailer);
         self.bytes += footer.len() as u64 + TRAILER_BYTES;
         self.write_buffer(1)?;
         self.file
@@ -352,6 +358,7 @@ impl SegmentWriter {
         Ok(summary_of(
             self.groups.iter().map(|(group, _)| group),
             self.bytes,
+            pin_of(&trailer),
         ))
     }
 }

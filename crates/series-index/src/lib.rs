@@ -17,5 +17,5 @@ mod value_test;
 
 pub use error::SeriesError;
 pub use index::{Pin, SeriesIndex, TableMemory};
-pub use log::{LogPosition, SeriesLog};
+pub use log::{Discard, LogPosition, SeriesLog};
 pub use value_test::{PatternError, ValueTest};

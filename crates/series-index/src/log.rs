@@ -16,6 +16,7 @@ use crate::error::SeriesError;
 use crate::index::SeriesIndex;
 use crate::keys::ColdKeys;
 use load::load;
+use marigram_codec::Extent;
 use marigram_env::{File, FileSystem};
 use marigram_model::{SeriesId, SeriesIdentity, TableId};
 use records::{put_header, put_removed, put_series};
@@ -32,12 +33,15 @@ pub struct SeriesLog {
     dir: PathBuf,
     file: Arc<dyn File>,
     position: LogPosition,
+    /// The valid bytes.
+    extent: Extent,
     next: SeriesId,
     /// Entries of series that the file holds, dead ones too.
     held: usize,
     /// How much of the index's history of removals is in the log.
     removals: usize,
-    /// Whether the file is of an earlier version, to which nothing is added.
+    /// Whether nothing is added to the file: it is of an earlier version, or bytes stand behind the
+    /// valid ones that may not be cut off.
     outdated: bool,
     /// The file before the log was written anew.
     replaced: Option<PathBuf>,
@@ -47,6 +51,9 @@ pub struct SeriesLog {
 /// What an [`identity`](SeriesLog::open) says of a table: by what its series are told apart, or
 /// that it was dropped.
 type Identities<'a> = &'a dyn Fn(TableId) -> Option<SeriesIdentity>;
+
+/// Takes a file that nothing names away.
+pub type Discard<'a> = &'a dyn Fn(&Path) -> std::io::Result<()>;
 
 impl SeriesLog {
     /// Loads the log up to `valid` into an index and cuts off the rest (never acknowledged). At
@@ -61,35 +68,74 @@ impl SeriesLog {
         valid: LogPosition,
         identity: Identities<'_>,
     ) -> Result<(Self, SeriesIndex), SeriesError> {
-        let path = dir.join(valid.file_name());
-        let begins = valid.bytes() == 0;
-        remove_others(&*fs, dir, (!begins).then_some(&path))?;
-        let (file, index, held, outdated) = if begins {
-            let file = fs.create(&path).map_err(io(&path))?;
-            fs.sync_dir(dir).map_err(io(dir))?;
-            (file, SeriesIndex::default(), 0, false)
+        let discard: Discard<'_> = &|path| fs.remove(path);
+        Self::open_proved(fs.clone(), dir, valid, None, Some(discard), identity)
+    }
+
+    /// As [`open`](Self::open), if the valid bytes have this `checksum` (`None`: it is not known).
+    /// Files of the log that never counted, or no longer do, are given to `discard`. Without one,
+    /// because it is not certain that the position is the log's own, they stay, and nothing is cut
+    /// off.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_proved(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        valid: LogPosition,
+        checksum: Option<u32>,
+        discard: Option<Discard<'_>>,
+        identity: Identities<'_>,
+    ) -> Result<(Self, SeriesIndex), SeriesError> {
+        let mut path = dir.join(valid.file_name());
+        let loaded = if valid.bytes() == 0 {
+            None
         } else {
-            let (file, loaded) = load(&*fs, &path, valid.bytes(), identity)?;
-            if file.len().map_err(io(&path))? > valid.bytes() {
-                file.truncate(valid.bytes()).map_err(io(&path))?;
-                file.sync().map_err(io(&path))?;
-            }
-            (file, loaded.index, loaded.held, loaded.outdated)
+            Some(load(&*fs, &path, valid.bytes(), checksum, identity)?)
         };
-        let next = index.next_id();
-        let log = Self {
-            fs,
+        if let Some(discard) = discard {
+            discard_others(&*fs, dir, loaded.is_some().then_some(&path), discard)?;
+        }
+        let mut position = valid;
+        if loaded.is_none() && fs.exists(&path).map_err(io(&path))? {
+            position = free_position(&*fs, dir, valid)?;
+            path = dir.join(position.file_name());
+        }
+        let mut log = Self {
             dir: dir.to_owned(),
-            file,
-            position: valid,
-            next,
-            held,
+            position,
+            extent: Extent::default(),
+            next: SeriesId(0),
+            held: 0,
             removals: 0,
-            outdated,
+            outdated: false,
             replaced: None,
             poisoned: None,
+            file: match &loaded {
+                Some((file, _)) => file.clone(),
+                None => fs.create(&path).map_err(io(&path))?,
+            },
+            fs,
         };
-        Ok((log, index))
+        let Some((file, loaded)) = loaded else {
+            log.fs.sync_dir(dir).map_err(io(dir))?;
+            return Ok((log, SeriesIndex::default()));
+        };
+        let has_tail = file.len().map_err(io(&path))? > valid.bytes();
+        if has_tail && discard.is_some() {
+            file.truncate(valid.bytes()).map_err(io(&path))?;
+            file.sync().map_err(io(&path))?;
+        }
+        (log.extent, log.held) = (loaded.extent, loaded.held);
+        log.outdated = loaded.outdated || (has_tail && discard.is_none());
+        log.next = loaded.index.next_id();
+        Ok((log, loaded.index))
+    }
+
+    /// The checksum of the valid bytes.
+    #[must_use]
+    pub fn checksum(&self) -> u32 {
+        self.extent.checksum
     }
 
     /// Reads the log up to `valid` and changes nothing; for tools.
@@ -100,13 +146,14 @@ impl SeriesLog {
         fs: &dyn FileSystem,
         dir: &Path,
         valid: LogPosition,
+        checksum: Option<u32>,
     ) -> Result<SeriesIndex, SeriesError> {
         if valid.bytes() == 0 {
             return Ok(SeriesIndex::default());
         }
         let path = dir.join(valid.file_name());
         let plain = |_| Some(SeriesIdentity::Plain);
-        Ok(load(fs, &path, valid.bytes(), &plain)?.1.index)
+        Ok(load(fs, &path, valid.bytes(), checksum, &plain)?.1.index)
     }
 
     /// The index that the bytes of a log hold; `path` is for messages.
@@ -187,14 +234,15 @@ impl SeriesLog {
         let mut writer = Writer {
             file: &*self.file,
             path: &path,
-            bytes: 0,
+            extent: self.extent,
             held: 0,
         };
         writer.series(index, self.next, end, &mut out)?;
-        let (bytes, held) = (writer.bytes, writer.held);
+        let (extent, held) = (writer.extent, writer.held);
         // What was removed before it was logged was logged as gone: only the others stay to do.
         self.removals = removals.len();
-        self.position = self.position.after(bytes);
+        self.position = self.position.after(extent.bytes - self.extent.bytes);
+        self.extent = extent;
         self.held += held;
         self.next = end.max(self.next);
         Ok(())
@@ -202,7 +250,7 @@ impl SeriesLog {
 
     /// Writes all series up to `end` to a new file, under the next name, and goes on there.
     fn rewrite(&mut self, index: &SeriesIndex, end: SeriesId) -> Result<(), SeriesError> {
-        let position = self.position.next_file();
+        let position = free_position(&*self.fs, &self.dir, self.position)?;
         let path = self.dir.join(position.file_name());
         let file = self.fs.create(&path).map_err(io(&path))?;
         let mut out = Vec::new();
@@ -210,15 +258,16 @@ impl SeriesLog {
         let mut writer = Writer {
             file: &*file,
             path: &path,
-            bytes: 0,
+            extent: Extent::default(),
             held: 0,
         };
         writer.series(index, SeriesId(0), end, &mut out)?;
-        let (bytes, held) = (writer.bytes, writer.held);
+        let (extent, held) = (writer.extent, writer.held);
         self.fs.sync_dir(&self.dir).map_err(io(&self.dir))?;
         self.replaced = Some(self.dir.join(self.position.file_name()));
         self.file = file;
-        self.position = position.after(bytes);
+        self.position = position.after(extent.bytes);
+        self.extent = extent;
         self.held = held;
         self.removals = index.retired_so_far().len();
         self.next = end;
@@ -231,7 +280,8 @@ impl SeriesLog {
 struct Writer<'a> {
     file: &'a dyn File,
     path: &'a Path,
-    bytes: u64,
+    /// What stands in it.
+    extent: Extent,
     held: usize,
 }
 
@@ -250,7 +300,7 @@ impl Writer<'_> {
                 next = put_series(index, next, end, &mut cold, &mut self.held, out);
             }
             self.file.append(out).map_err(io(self.path))?;
-            self.bytes += out.len() as u64;
+            self.extent.grow(out);
             out.clear();
             if next >= end {
                 return self.file.sync().map_err(io(self.path));
@@ -259,17 +309,36 @@ impl Writer<'_> {
     }
 }
 
-/// Removes logs but the one that is kept: those that were replaced, or never came to count. A name
+/// The beginning of the next file whose name is free: what stands under another one may be of use
+/// to somebody.
+fn free_position(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    after: LogPosition,
+) -> Result<LogPosition, SeriesError> {
+    let mut position = after.next_file();
+    while position.file_name() != after.file_name() {
+        let path = dir.join(position.file_name());
+        if !fs.exists(&path).map_err(io(&path))? {
+            break;
+        }
+        position = position.next_file();
+    }
+    Ok(position)
+}
+
+/// Discards logs but the one that is kept: those that were replaced, or never came to count. A name
 /// that stands already may not be durable, so that even a log that begins is made anew.
-fn remove_others(
+fn discard_others(
     fs: &dyn FileSystem,
     dir: &Path,
     kept: Option<&PathBuf>,
+    discard: Discard<'_>,
 ) -> Result<(), SeriesError> {
     for name in fs.list(dir).map_err(io(dir))? {
         let path = dir.join(&name);
         if LogPosition::is_file_name(&name) && Some(&path) != kept {
-            fs.remove(&path).map_err(io(&path))?;
+            discard(&path).map_err(io(&path))?;
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The files of the log: their names and their headers (`docs/formats/wal.md`).
 
 use crate::error::WalError;
-use marigram_codec::crc32c;
+use marigram_codec::{Extent, crc32c};
 use marigram_env::{File, FileSystem};
 use std::path::Path;
 use std::sync::Arc;
@@ -24,18 +24,19 @@ pub(crate) fn file_number(name: &str) -> Option<u64> {
     (file_name(number) == name).then_some(number)
 }
 
-/// Makes a new file with a header, durable with its name.
+/// Makes a new file with a header, durable with its name; gives also what stands in it.
 pub(crate) fn create(
     fs: &dyn FileSystem,
     dir: &Path,
     number: u64,
-) -> Result<Arc<dyn File>, WalError> {
+) -> Result<(Arc<dyn File>, Extent), WalError> {
     let path = dir.join(file_name(number));
+    let header = header(number);
     let file = fs.create(&path).map_err(WalError::io(&path))?;
-    file.append(&header(number)).map_err(WalError::io(&path))?;
+    file.append(&header).map_err(WalError::io(&path))?;
     file.sync().map_err(WalError::io(&path))?;
     fs.sync_dir(dir).map_err(WalError::io(dir))?;
-    Ok(file)
+    Ok((file, Extent::of(&header)))
 }
 
 fn header(number: u64) -> [u8; HEADER_BYTES] {

@@ -20,4 +20,4 @@ pub use error::WalError;
 pub use file::{FORMAT_VERSION, file_name};
 pub use record::{RecordError, decode_record, encode_record};
 pub use replay::ReplayReport;
-pub use wal::Wal;
+pub use wal::{Wal, WalProof};

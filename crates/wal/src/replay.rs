@@ -8,8 +8,9 @@ use crate::entry::Entry;
 use crate::error::WalError;
 use crate::file::{FORMAT_VERSION, HEADER_BYTES, Header, check_header, file_name};
 use crate::record::decode_record;
-use marigram_codec::frame;
+use marigram_codec::{Extent, frame};
 use marigram_env::{File, FileSystem};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub struct ReplayReport {
     pub bytes: u64,
     /// Where replay stopped early and why: the tail from there is cut off and dropped.
     pub torn: Option<(PathBuf, u64, String)>,
+    /// The files that hold records, by number: all of it is durable.
+    pub files: BTreeMap<u64, Extent>,
 }
 
 /// Takes each entry with its sequence.
@@ -74,6 +77,38 @@ impl Found {
         }
     }
 
+    /// Compares the file with what is durable of it.
+    pub(crate) fn prove(&self, durable: Extent) -> Result<(), WalError> {
+        if self.bytes < durable.bytes {
+            let reason = format!(
+                "the file ends here, though {} bytes of it were made durable, as the shard's WITNESS \
+                 says: its end is lost, or an older version stands in its place",
+                durable.bytes
+            );
+            return Err(WalError::corrupt(&self.path, self.bytes, reason));
+        }
+        let (mut read, mut buffer) = (Extent::default(), Vec::new());
+        while read.bytes < durable.bytes {
+            buffer.resize(
+                (durable.bytes - read.bytes).min(READ_BYTES as u64) as usize,
+                0,
+            );
+            self.file
+                .read_exact_at(&mut buffer, read.bytes)
+                .map_err(WalError::io(&self.path))?;
+            read.grow(&buffer);
+        }
+        if read == durable {
+            return Ok(());
+        }
+        let reason = format!(
+            "the checksum of the first {} bytes is not the one that the shard's WITNESS names: they \
+             are damaged, or another file stands in their place",
+            durable.bytes
+        );
+        Err(WalError::corrupt(&self.path, 0, reason))
+    }
+
     /// Replays the file. `is_last`: no later file has records, so the tail may be torn; then it
     /// is cut off.
     pub(crate) fn replay(
@@ -89,6 +124,11 @@ impl Found {
             self.file.sync().map_err(WalError::io(&self.path))?;
         }
         let mut window = Window::new(self);
+        let mut header = [0; HEADER_BYTES];
+        self.file
+            .read_exact_at(&mut header, 0)
+            .map_err(WalError::io(&self.path))?;
+        let mut whole = Extent::of(&header);
         loop {
             let offset = window.offset();
             match window.next()? {
@@ -103,9 +143,10 @@ impl Found {
                     break;
                 }
                 Next::Torn(reason) => return Err(WalError::corrupt(&self.path, offset, reason)),
-                Next::Record(payload) => {
-                    let decoded = decode_record(payload);
-                    let bytes = (frame::HEADER_BYTES + payload.len()) as u64;
+                Next::Record(record) => {
+                    let decoded = decode_record(&record[frame::HEADER_BYTES..]);
+                    let bytes = record.len() as u64;
+                    whole.grow(record);
                     let (at, entry) = decoded
                         .map_err(|e| WalError::corrupt(&self.path, offset, e.to_string()))?;
                     if let Some(last) = *sequence
@@ -121,11 +162,13 @@ impl Found {
                 }
             }
         }
+        report.files.insert(self.number, whole);
         Ok(())
     }
 }
 
 enum Next<'a> {
+    /// A whole frame.
     Record(&'a [u8]),
     Torn(&'static str),
     End,
@@ -175,9 +218,10 @@ impl Window {
         self.fill(wanted.min(rest))?;
         let end = self.bytes.len().min(self.at + wanted as usize);
         Ok(match frame::read(&self.bytes[self.at..end]) {
-            frame::Read::Frame { payload, len } => {
+            frame::Read::Frame { len, .. } => {
+                let start = self.at;
                 self.at += len;
-                Next::Record(payload)
+                Next::Record(&self.bytes[start..self.at])
             }
             frame::Read::Damaged(reason) => Next::Torn(reason),
             frame::Read::End => Next::End,

@@ -3,6 +3,7 @@
 use crate::error::WalError;
 use crate::file::{HEADER_BYTES, create, file_name, file_number};
 use crate::replay::{Apply, Found, ReplayReport};
+use marigram_codec::Extent;
 use marigram_env::{File, FileSystem};
 use std::collections::BTreeMap;
 use std::io;
@@ -19,8 +20,34 @@ pub struct Wal {
     file: Arc<dyn File>,
     /// Bytes of each file, the one that is appended to among them.
     files: BTreeMap<u64, u64>,
+    /// What was written to the file that is appended to.
+    written: Extent,
+    /// What of it is durable.
+    synced: Extent,
+    /// The file before it, as far as this process has begun another one after it.
+    before: Option<(u64, Extent)>,
     /// Why nothing can be appended any more.
     poisoned: Option<(io::ErrorKind, String)>,
+}
+
+/// What is known of a log before it is opened.
+#[derive(Clone, Debug)]
+pub struct WalProof {
+    /// How far files are durable at least, by number.
+    pub durable: BTreeMap<u64, Extent>,
+    /// Whether files below the floor may be removed: not before it is certain that the floor is
+    /// the log's own.
+    pub remove_released: bool,
+}
+
+impl Default for WalProof {
+    /// Nothing is known, and the floor is what it should be.
+    fn default() -> Self {
+        Self {
+            durable: BTreeMap::new(),
+            remove_released: true,
+        }
+    }
 }
 
 impl Wal {
@@ -37,11 +64,33 @@ impl Wal {
         floor: u64,
         apply: &mut dyn FnMut(u64, crate::Entry) -> Result<(), WalError>,
     ) -> Result<(Self, ReplayReport), WalError> {
-        let mut found = find(fs.as_ref(), dir, floor)?;
+        Self::open_proved(fs, dir, floor, &WalProof::default(), apply)
+    }
+
+    /// As [`open`](Self::open), if the files are what `proof` says: otherwise nothing is applied
+    /// or changed.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and `Corrupt` where a file is shorter than what is durable of it, or
+    /// another one.
+    pub fn open_proved(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        floor: u64,
+        proof: &WalProof,
+        apply: &mut dyn FnMut(u64, crate::Entry) -> Result<(), WalError>,
+    ) -> Result<(Self, ReplayReport), WalError> {
+        let (mut found, released) = find(fs.as_ref(), dir, floor)?;
+        prove(dir, &found, proof.durable.range(floor..))?;
+        if proof.remove_released {
+            for path in released {
+                fs.remove(&path).map_err(WalError::io(path))?;
+            }
+        }
         let mut report = ReplayReport::default();
         replay(&mut found, apply, &mut report)?;
         let number = found.last().map_or(floor.max(1), |last| last.number + 1);
-        let file = create(fs.as_ref(), dir, number)?;
+        let (file, header) = create(fs.as_ref(), dir, number)?;
         let mut files: BTreeMap<_, _> = found
             .into_iter()
             .map(|found| (found.number, found.bytes))
@@ -53,6 +102,9 @@ impl Wal {
             number,
             file,
             files,
+            written: header,
+            synced: header,
+            before: None,
             poisoned: None,
         };
         Ok((wal, report))
@@ -83,6 +135,10 @@ impl Wal {
             Ok(()) => {
                 self.files
                     .insert(self.number, before + records.len() as u64);
+                self.written.grow(records);
+                if sync {
+                    self.synced = self.written;
+                }
                 Ok(())
             }
             Err(error) => {
@@ -100,7 +156,22 @@ impl Wal {
     /// If the file system refuses; then the log is poisoned.
     pub fn sync(&mut self) -> Result<(), WalError> {
         self.check()?;
-        self.file.sync().map_err(|error| self.poison(error))
+        self.file.sync().map_err(|error| self.poison(error))?;
+        self.synced = self.written;
+        Ok(())
+    }
+
+    /// What is durable of the file that is appended to.
+    #[must_use]
+    pub fn synced(&self) -> Extent {
+        self.synced
+    }
+
+    /// Number and contents of the file that was appended to before the last
+    /// [`rotate`](Self::rotate), if it holds records: all of it is durable.
+    #[must_use]
+    pub fn before(&self) -> Option<(u64, Extent)> {
+        self.before
     }
 
     /// Syncs, then begins a new file and returns its number: entries before are in lower files.
@@ -111,8 +182,12 @@ impl Wal {
         self.sync()?;
         let number = self.number + 1;
         match create(self.fs.as_ref(), &self.dir, number) {
-            Ok(file) => {
+            Ok((file, header)) => {
                 self.file = file;
+                // One without records may be made anew, and is as good as missing meanwhile.
+                let has_records = self.synced.bytes > HEADER_BYTES as u64;
+                self.before = has_records.then_some((self.number, self.synced));
+                (self.written, self.synced) = (header, header);
                 self.number = number;
                 self.files.insert(number, HEADER_BYTES as u64);
                 Ok(number)
@@ -177,18 +252,26 @@ impl Wal {
     }
 }
 
-/// Removes the files below `floor` and opens the others, which must be without a gap.
-fn find(fs: &dyn FileSystem, dir: &Path, floor: u64) -> Result<Vec<Found>, WalError> {
-    let names = fs.list(dir).map_err(WalError::io(dir))?;
+/// Opens the files from `floor` on, which must be without a gap; gives also the paths of those
+/// below it.
+fn find(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    floor: u64,
+) -> Result<(Vec<Found>, Vec<PathBuf>), WalError> {
+    // Without a directory there is no file either, which the error then names.
+    let names = match fs.list(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        names => names.map_err(WalError::io(dir))?,
+    };
     let mut numbers: Vec<_> = names.iter().filter_map(|name| file_number(name)).collect();
     numbers.sort_unstable();
-    let mut found = Vec::new();
+    let (mut found, mut released) = (Vec::new(), Vec::new());
     // The floor's file was durable before the floor was, and the first file ever is number 1.
     let mut expected = floor.max(1);
     for number in numbers {
         if number < floor {
-            let path = dir.join(file_name(number));
-            fs.remove(&path).map_err(WalError::io(path))?;
+            released.push(dir.join(file_name(number)));
             continue;
         }
         if number != expected {
@@ -202,7 +285,25 @@ fn find(fs: &dyn FileSystem, dir: &Path, floor: u64) -> Result<Vec<Found>, WalEr
         let reason = "the file is missing, though later changes must be in it";
         return Err(WalError::corrupt(dir.join(file_name(floor)), 0, reason));
     }
-    Ok(found)
+    Ok((found, released))
+}
+
+/// Compares the files that were found with what is durable of them.
+fn prove<'a>(
+    dir: &Path,
+    found: &[Found],
+    durable: impl Iterator<Item = (&'a u64, &'a Extent)>,
+) -> Result<(), WalError> {
+    for (number, extent) in durable {
+        match found.iter().find(|file| file.number == *number) {
+            Some(file) => file.prove(*extent)?,
+            None => {
+                let reason = "the file is missing, though the shard's WITNESS names changes in it";
+                return Err(WalError::corrupt(dir.join(file_name(*number)), 0, reason));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Replays what was found. Files without records at the end are taken off the list, and new ones

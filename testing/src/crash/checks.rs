@@ -31,6 +31,9 @@ pub fn check_files(engine: &Engine, fs: &SimFs, dir: &Path) -> Result<(), String
             .file_name()
             .and_then(|name| name.to_str())
             .unwrap_or_default();
+        if path.starts_with(dir.join("trash")) {
+            continue;
+        }
         let kind = path.extension().and_then(|kind| kind.to_str());
         if kind == Some("seg") {
             let Some(meta) = known.get(&path) else {
@@ -45,7 +48,7 @@ pub fn check_files(engine: &Engine, fs: &SimFs, dir: &Path) -> Result<(), String
             }
         } else if !matches!(
             name,
-            "LOCK" | "CATALOG" | "MARIGRAM" | "MANIFEST" | "SERIES"
+            "LOCK" | "CATALOG" | "CATALOG.copy" | "MARIGRAM" | "MANIFEST" | "SERIES" | "WITNESS"
         ) && kind != Some("wal")
             && !name.starts_with("SERIES-")
         {

@@ -103,6 +103,7 @@ impl Machine {
             background_threads: 0,
             compaction: CompactionPolicy::ALL[rng.random_range(0..3)],
             compaction_bytes_per_second: None,
+            trash_retention: Duration::from_secs([0, 1_000, 100_000][rng.random_range(0..3)]),
             segment: marigram_segment::SegmentOptions { row_group_rows },
         };
         let actions_max = [8, 25, 60][rng.random_range(0..3)];

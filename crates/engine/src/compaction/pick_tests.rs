@@ -44,6 +44,7 @@ impl Version {
             series_min: SeriesId(0),
             series_max: SeriesId(9),
             level: 0,
+            pin: None,
         };
         self.segments.entry(id).or_insert(meta)
     }

@@ -317,6 +317,7 @@ impl Output<'_> {
             series_min: summary.series_min,
             series_max: summary.series_max,
             level: self.level,
+            pin: Some(summary.pin),
         });
         Ok(())
     }

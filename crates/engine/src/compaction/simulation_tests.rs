@@ -52,6 +52,7 @@ impl Shard {
             series_min: SeriesId(0),
             series_max: SeriesId(999),
             level: 0,
+            pin: None,
         };
         self.segments.insert(id, meta);
     }

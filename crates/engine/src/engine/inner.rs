@@ -5,16 +5,17 @@ use crate::catalog::Schemas;
 use crate::compaction::{Budget, History};
 use crate::directory;
 use crate::error::{EngineError, Result};
-use crate::flush::LiveTables;
 use crate::health::Health;
 use crate::memory::MemoryAccountant;
 use crate::options::{Durability, EngineOptions};
-use crate::recovery::open_shard;
+use crate::recovery::{Opening, open_shard};
 use crate::rollups::Rollups;
 use crate::shard::{Context, Shard};
 use crate::side_by_side::side_by_side;
 use crate::stats::Stats;
 use crate::status::EngineStatus;
+use crate::survey::{Known, refuse_remains, survey};
+use crate::trash::Trash;
 use marigram_env::{Env, Lock};
 use marigram_series_index::SeriesIndex;
 use parking_lot::{Mutex, RwLock};
@@ -49,12 +50,16 @@ pub(super) struct Inner {
 fn open_shards(
     context: &Arc<Context>,
     dir: &Path,
-    count: usize,
-    live: &LiveTables,
+    opening: &Opening<'_>,
+    known: &[Known],
 ) -> Result<Vec<Result<(Shard, u64)>>> {
-    let dirs = (0..count).map(|number| directory::make_shard_dir(&context.env, dir, number));
+    let dirs =
+        (0..opening.shards).map(|number| directory::make_shard_dir(&context.env, dir, number));
     let dirs = dirs.collect::<Result<Vec<_>>>()?;
-    let open = |(number, dir)| open_shard(context, dir, number, count, live);
+    let open = |(number, dir)| {
+        let known = known.get(number).cloned().unwrap_or_default();
+        open_shard(context, dir, number, opening, known)
+    };
     let numbered = dirs.into_iter().enumerate();
     if context.options.background_threads == 0 {
         return Ok(numbered.map(open).collect());
@@ -66,9 +71,33 @@ impl Inner {
     pub fn open(env: Env, dir: &Path, options: EngineOptions) -> Result<Self> {
         let started_ns = env.clock.monotonic_ns();
         let lock = directory::lock(&env, dir)?;
-        let count = directory::shards(&env, dir, options.shards)?;
+        // Nothing is made, moved or removed before everything that decides what counts is whole.
+        let identity = directory::identity(&env, dir)?;
+        let survey = match identity {
+            Some(identity) => Some(survey(&env, dir, identity)?),
+            None => {
+                directory::check_shards(options.shards)?;
+                refuse_remains(&env, dir)?;
+                None
+            }
+        };
+        let proof = survey.as_ref().map(|survey| survey.catalog.proof());
         let health = Arc::new(Health::default());
-        let schemas = Arc::new(Schemas::open(env.fs.clone(), dir, health.clone())?);
+        let schemas = Schemas::open(
+            env.fs.clone(),
+            dir,
+            &proof.unwrap_or_default(),
+            health.clone(),
+        )?;
+        // The catalog comes first: where there is a MARIGRAM, there was a catalog.
+        let identity = match identity {
+            Some(identity) => identity,
+            None => directory::write_shards(&env, dir, options.shards)?,
+        };
+        schemas.witness(env.fs.clone(), dir, identity.lineage);
+        let schemas = Arc::new(schemas);
+        let trash = Trash::new(dir, options.trash_retention);
+        trash.purge(&env);
         let live = schemas.all();
         let memory = Arc::new(MemoryAccountant::new(options.memory_limit_bytes));
         let stats = Stats::default();
@@ -83,11 +112,26 @@ impl Inner {
             stats,
             compactions: History::default(),
             rollups: Rollups::new(schemas.clone()),
+            trash,
         });
         let rate = context.options.compaction_bytes_per_second;
-        let mut shards = Vec::with_capacity(count);
+        let known = survey.map(|survey| survey.shards).unwrap_or_default();
+        for doubt in known.iter().filter_map(|known| known.doubt.as_ref()) {
+            tracing::warn!(
+                doubt,
+                "what the manifest does not name stays where it is until the next start"
+            );
+        }
+        let opening = Opening {
+            dir,
+            lineage: identity.lineage,
+            shards: identity.shards,
+            live: &live,
+            table_max: schemas.table_max(),
+        };
+        let mut shards = Vec::with_capacity(identity.shards);
         let mut recovery_wal_bytes = 0;
-        for opened in open_shards(&context, dir, count, &live)? {
+        for opened in open_shards(&context, dir, &opening, &known)? {
             let (shard, bytes) = opened?;
             recovery_wal_bytes += bytes;
             shards.push(shard);

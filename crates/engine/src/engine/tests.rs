@@ -9,3 +9,4 @@ mod rollups;
 mod settings;
 mod support;
 mod threads;
+mod unproved;

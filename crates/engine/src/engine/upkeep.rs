@@ -71,6 +71,7 @@ impl Inner {
     /// One round of upkeep.
     pub fn maintain(&self) -> Result<bool> {
         let mut did = self.sync_if_due();
+        self.context.trash.purge(&self.context.env);
         let stop = |_| self.bell.is_stopping();
         let manner = self.on_demand(&stop);
         for shard in &self.shards {
@@ -248,6 +249,9 @@ fn background_round(inner: &Inner, role: Role) -> bool {
         }
         did |= told("compaction", shard.compact_once(&live, &manner));
         did |= told("retention", shard.retain(&live, false));
+    }
+    if role.compacts {
+        inner.context.trash.purge_if_due(&inner.context.env);
     }
     did
 }

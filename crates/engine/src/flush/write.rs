@@ -279,6 +279,7 @@ fn write_segment(
         series_min: summary.series_min,
         series_max: summary.series_max,
         level: 0,
+        pin: Some(summary.pin),
     });
     Ok(())
 }

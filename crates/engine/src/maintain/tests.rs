@@ -22,6 +22,7 @@ fn segment(id: u64, start_ns: i64, width_ns: i64, tables: &[u32]) -> (SegmentId,
         series_min: SeriesId(0),
         series_max: SeriesId(0),
         level: 0,
+        pin: None,
     };
     (meta.id, meta)
 }

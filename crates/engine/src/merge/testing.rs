@@ -200,6 +200,7 @@ pub(crate) fn open_segment_of_pages(
         series_min: summary.series_min,
         series_max: summary.series_max,
         level: 0,
+        pin: None,
     };
     let segment = OpenSegment::open(Arc::clone(fs), path, meta);
     assert!(segment.segment().is_ok());

@@ -207,6 +207,11 @@ impl Shard {
             self.context.health.fail(&error.to_string());
             return Err(EngineError::ReadOnly(error.to_string()));
         }
+        if sync {
+            self.witness
+                .lock()
+                .note_wal(log.wal.number(), log.wal.synced());
+        }
         log.unsynced |= !sync;
         add(&self.context.stats.wal_syncs, usize::from(sync));
         Ok(())

@@ -179,16 +179,18 @@ impl Disk {
         let fate = self.attempt(OpKind::Rename)?;
         let (parent, from_name) = self.find_parent(from)?;
         let (to_parent, to_name) = self.find_parent(to)?;
-        if parent != to_parent {
-            let reason = "the simulation renames within a directory only";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
-        }
         let inode = *self
             .dir(parent)?
             .names()
             .get(from_name)
             .ok_or(io::ErrorKind::NotFound)?;
         let (from, to) = (from_name.to_owned(), to_name.to_owned());
+        if parent != to_parent {
+            // Each directory is synced by itself: power loss may leave the file in both or in none.
+            self.dir_mut(to_parent)?.change(NameChange::Link(to, inode));
+            self.dir_mut(parent)?.change(NameChange::Unlink(from));
+            return Self::outcome(fate);
+        }
         self.dir_mut(parent)?
             .change(NameChange::Rename { from, to, inode });
         Self::outcome(fate)

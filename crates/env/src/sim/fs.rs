@@ -19,7 +19,8 @@ use std::sync::Arc;
 /// - [`crash_at`](Self::crash_at) lets power fail in the middle of an operation to come.
 /// - [`fail`](Self::fail) plans I/O errors, [`set_space`](Self::set_space) a full disk.
 ///
-/// Renaming across directories is not supported.
+/// A file that is renamed into another directory may be in both or in none after a loss of power,
+/// as long as not both directories are synced.
 #[derive(Clone, Debug)]
 pub struct SimFs {
     disk: Arc<Mutex<Disk>>,

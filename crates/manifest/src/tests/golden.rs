@@ -7,8 +7,12 @@
 )]
 
 use super::catalog::{edits, edits_with_rollups, edits_with_settings};
-use super::{disk, edit};
-use crate::{Catalog, CatalogEdit, CatalogState, LogOptions, Manifest, State};
+use super::{disk, edit, pinned_edit};
+use crate::{
+    Catalog, CatalogEdit, CatalogState, Edit, LogExtent, LogOptions, Manifest, State, Witness,
+    WitnessOf, Witnessed,
+};
+use marigram_codec::Extent;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -31,8 +35,8 @@ fn golden(file: &str, current: &[u8]) -> Vec<u8> {
     golden
 }
 
-#[test]
-fn version_1_of_the_manifest_is_read() {
+/// The manifest after twelve of these edits, and its file.
+fn manifest(edit: impl Fn(u64) -> Edit) -> (State, Vec<u8>) {
     let (_, fs, dir) = disk(1);
     let options = LogOptions {
         rewrite_bytes_min: 1500,
@@ -40,12 +44,23 @@ fn version_1_of_the_manifest_is_read() {
     let (mut manifest, _) = Manifest::open_with(Arc::clone(&fs), &dir, options).unwrap();
     (1..=12).for_each(|nth| manifest.commit(&edit(nth)).unwrap());
     let bytes = crate::log::read_file(&*fs.open(&dir.join("MANIFEST")).unwrap()).unwrap();
+    (manifest.state().clone(), bytes)
+}
+
+#[test]
+fn version_1_of_the_manifest_is_read() {
     let file = "manifest/v1-log.bin";
+    let bytes = std::fs::read(path(file)).unwrap();
+    let state = State::from_log(&path(file), &bytes).unwrap();
+    assert_eq!(state, manifest(edit).0);
+}
+
+#[test]
+fn version_2_of_the_manifest_is_read() {
+    let (state, bytes) = manifest(pinned_edit);
+    let file = "manifest/v2-log.bin";
     let bytes = golden(file, &bytes);
-    assert_eq!(
-        &State::from_log(&path(file), &bytes).unwrap(),
-        manifest.state()
-    );
+    assert_eq!(State::from_log(&path(file), &bytes).unwrap(), state);
 }
 
 /// The catalog after `edits`, and its file.
@@ -80,10 +95,51 @@ fn version_2_of_the_catalog_is_read() {
 
 #[test]
 fn version_3_of_the_catalog_is_read() {
-    let (state, bytes) = catalog(&edits_with_rollups());
     let file = "catalog/v3-log.bin";
+    let bytes = std::fs::read(path(file)).unwrap();
+    let state = CatalogState::from_log(&path(file), &bytes).unwrap();
+    assert_eq!(state, catalog(&edits_with_rollups()).0);
+}
+
+#[test]
+fn version_4_of_the_catalog_is_read() {
+    let (state, bytes) = catalog(&edits_with_rollups());
+    let file = "catalog/v4-log.bin";
     let bytes = golden(file, &bytes);
     assert_eq!(CatalogState::from_log(&path(file), &bytes).unwrap(), state);
+}
+
+#[test]
+fn version_1_of_the_witness_is_read() {
+    let (_, fs, dir) = disk(1);
+    let of = WitnessOf {
+        lineage: 0x0123_4567_89ab_cdef,
+        shard: Some(3),
+    };
+    let extent = |bytes: u64| Extent::of(&vec![1; bytes as usize]);
+    let mut witness = Witness::open(Arc::clone(&fs), &dir, of, Witnessed::default());
+    for nth in 1..6 {
+        let (base, number) = (nth / 3, nth);
+        let extent = extent(100 * nth);
+        witness.note_log(LogExtent {
+            base,
+            number,
+            extent,
+        });
+        witness.note_wal(nth / 2, extent);
+    }
+    let bytes = crate::log::read_file(&*fs.open(&dir.join(Witness::FILE)).unwrap()).unwrap();
+    let file = "witness/v1.bin";
+    let (found, known) = Witness::decode(&path(file), &golden(file, &bytes)).unwrap();
+    let (base, number) = (1, 5);
+    let log = LogExtent {
+        base,
+        number,
+        extent: extent(500),
+    };
+    assert_eq!((found, known.log), (of, Some(log)));
+    let wal: Vec<_> = known.wal.into_iter().collect();
+    assert_eq!(wal, [(0, extent(100)), (1, extent(300)), (2, extent(500))]);
 }
 
 /// Edits of this version never stand in a file of an older one.
@@ -100,6 +156,6 @@ fn a_file_of_version_1_is_written_anew_when_it_is_opened() {
     assert_eq!(opened.state(), &state);
     let bytes = crate::log::read_file(&*fs.open(&dir.join("CATALOG")).unwrap()).unwrap();
     let version = marigram_codec::frame::HEADER_BYTES + 8;
-    assert_eq!(bytes[version..version + 4], 3_u32.to_le_bytes());
+    assert_eq!(bytes[version..version + 4], 4_u32.to_le_bytes());
     assert_eq!(Catalog::read(&*fs, &dir).unwrap(), state);
 }

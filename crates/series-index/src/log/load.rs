@@ -4,7 +4,7 @@ use super::records::{Loading, MAGIC, VERSION};
 use super::{Identities, io};
 use crate::error::SeriesError;
 use crate::index::{Bulk, SeriesIndex};
-use marigram_codec::frame;
+use marigram_codec::{Extent, frame};
 use marigram_env::{File, FileSystem};
 use marigram_model::TagKey;
 use std::path::Path;
@@ -16,6 +16,8 @@ const VERSION_1: u32 = 1;
 /// An index from a log.
 pub(super) struct Loaded {
     pub index: SeriesIndex,
+    /// The bytes that were read.
+    pub extent: Extent,
     /// Entries of series that the log holds, dead ones too.
     pub held: usize,
     /// Whether the log is of an earlier version.
@@ -50,6 +52,7 @@ pub(super) fn load(
     fs: &dyn FileSystem,
     path: &Path,
     valid_bytes: u64,
+    checksum: Option<u32>,
     identity: Identities<'_>,
 ) -> Result<(Arc<dyn File>, Loaded), SeriesError> {
     let corrupt = |offset, reason| {
@@ -71,6 +74,13 @@ pub(super) fn load(
         return corrupt(len, reason);
     }
     let loaded = read(path, &file, valid_bytes, identity)?;
+    if checksum.is_some_and(|checksum| checksum != loaded.extent.checksum) {
+        let reason = format!(
+            "the checksum of the first {valid_bytes} bytes is not the one that the manifest names: \
+             another file stands in its place"
+        );
+        return corrupt(0, reason);
+    }
     Ok((file, loaded))
 }
 
@@ -96,6 +106,7 @@ fn read(
         key: TagKey::default(),
     };
     let (mut at, mut version, mut buffer) = (0, VERSION, Vec::new());
+    let mut extent = Extent::default();
     while at < len {
         let corrupt = |reason: String| SeriesError::Corrupt {
             path: path.to_owned(),
@@ -118,6 +129,7 @@ fn read(
             replayed.map_err(corrupt)?;
         }
         at += buffer.len() as u64;
+        extent.grow(&buffer);
     }
     let held = loading.held;
     let index = loading.index.finish();
@@ -128,6 +140,7 @@ fn read(
     })?;
     Ok(Loaded {
         index,
+        extent,
         held,
         outdated: version != VERSION,
     })

@@ -66,6 +66,7 @@ pub fn options() -> EngineOptions {
         background_threads: 0,
         compaction: crate::CompactionPolicy::default(),
         compaction_bytes_per_second: None,
+        trash_retention: std::time::Duration::from_hours(24),
         segment: marigram_segment::SegmentOptions::default(),
     }
 }

@@ -1,0 +1,274 @@
+//! A look at a data directory before anything in it is changed: is it all there, and is each log the
+//! one that was written last?
+//!
+//! Three files decide what counts: the catalog, each shard's manifest, and its log of series. If one
+//! of them is missing, cut short, or an older version of itself, then what stands in the others
+//! looks like garbage. So nothing is made, moved or removed before all of them are known to be
+//! whole; what cannot be known (a directory from before witnesses, or one whose witness is lost) is
+//! no reason to refuse, but one to leave everything where it is.
+
+use crate::directory::{Identity, shard_dir, text_of};
+use crate::error::{EngineError, Result};
+use marigram_env::Env;
+use marigram_manifest::{
+    Catalog, CatalogState, LogProof, Manifest, ManifestError, State, Witness, WitnessOf, Witnessed,
+};
+use marigram_model::TableId;
+use std::path::Path;
+
+/// What is known of some logs before they are opened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    pub witnessed: Witnessed,
+    /// Whether a log must be there.
+    pub must_exist: bool,
+    /// Why what the logs say is not certain, although they are whole: what is wrong with the witness.
+    /// One that is missing is no reason to worry: a restored directory has none.
+    pub doubt: Option<String>,
+}
+
+impl Known {
+    /// What the manifest or the catalog is compared with.
+    pub fn proof(&self) -> LogProof {
+        LogProof {
+            exists: self.must_exist,
+            durable: self.witnessed.log,
+        }
+    }
+
+    /// Whether what the logs do not name is garbage for certain.
+    pub fn is_certain(&self) -> bool {
+        self.witnessed.log.is_some()
+    }
+}
+
+/// What the witness in `dir` says.
+pub(crate) fn known(env: &Env, dir: &Path, of: WitnessOf, must_exist: bool) -> Result<Known> {
+    let path = dir.join(Witness::FILE);
+    let doubted = |reason: String| Known {
+        witnessed: Witnessed::default(),
+        must_exist,
+        doubt: Some(reason),
+    };
+    Ok(match Witness::read(env.fs.as_ref(), dir) {
+        Ok(Some((found, witnessed))) if found == of => Known {
+            witnessed,
+            must_exist,
+            doubt: None,
+        },
+        Ok(Some(_)) => doubted(format!(
+            "{} is the witness of another directory or shard",
+            path.display()
+        )),
+        Ok(None) => Known {
+            must_exist,
+            ..Known::default()
+        },
+        Err(error @ ManifestError::Io { .. }) => return Err(error.into()),
+        Err(error) => doubted(error.to_string()),
+    })
+}
+
+/// A data directory that was looked at and found whole.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    pub catalog: Known,
+    /// By shard.
+    pub shards: Vec<Known>,
+}
+
+/// Looks at a directory with a `MARIGRAM`. Nothing is changed.
+///
+/// # Errors
+/// What is missing or not what it was, and what to do.
+pub(crate) fn survey(env: &Env, dir: &Path, identity: Identity) -> Result<Survey> {
+    let look = || {
+        refuse_more_shards(env, dir, identity.shards)?;
+        let (catalog, state, changes) = look_at_catalog(env, dir, identity.lineage)?;
+        let shards = (0..identity.shards).map(|shard| {
+            let (known, manifest) = look_at_shard(env, dir, identity.lineage, shard, changes > 0)?;
+            if let Some(manifest) = manifest {
+                check_tables(dir, shard, &manifest, &state)?;
+            }
+            Ok(known)
+        });
+        let shards = shards.collect::<Result<Vec<_>>>()?;
+        Ok(Survey { catalog, shards })
+    };
+    look().map_err(|error| advised(error, dir))
+}
+
+/// The catalog, and how many changes it has ever seen. It is there before `MARIGRAM` is.
+pub(crate) fn look_at_catalog(
+    env: &Env,
+    dir: &Path,
+    lineage: u64,
+) -> Result<(Known, CatalogState, u64)> {
+    let of = WitnessOf {
+        lineage,
+        shard: None,
+    };
+    let known = known(env, dir, of, true)?;
+    let read = Catalog::read_proved(env.fs.as_ref(), dir, &known.proof())?;
+    let (state, changes) = read.unwrap_or_default();
+    Ok((known, state, changes))
+}
+
+/// A shard's manifest; `None` where there is none yet. `must_exist`: every shard had been made when
+/// the catalog was changed for the first time.
+pub(crate) fn look_at_shard(
+    env: &Env,
+    dir: &Path,
+    lineage: u64,
+    shard: usize,
+    must_exist: bool,
+) -> Result<(Known, Option<State>)> {
+    let path = shard_dir(dir, shard);
+    let exists = env.fs.exists(&path);
+    if !exists.map_err(|error| EngineError::io(&path, error))? {
+        if must_exist {
+            return Err(EngineError::Corrupt {
+                path,
+                offset: 0,
+                reason: "the directory of the shard is missing".to_owned(),
+            });
+        }
+        return Ok((Known::default(), None));
+    }
+    let of = WitnessOf {
+        lineage,
+        shard: Some(shard as u32),
+    };
+    let known = known(env, &path, of, must_exist)?;
+    let state = Manifest::read_proved(env.fs.as_ref(), &path, &known.proof())?;
+    Ok((known, state))
+}
+
+/// An error where a shard holds rows of a table of which the catalog has never heard: it knows
+/// those that were dropped, too.
+pub(crate) fn check_tables(
+    dir: &Path,
+    shard: usize,
+    manifest: &State,
+    catalog: &CatalogState,
+) -> Result<()> {
+    let in_segments = manifest.segments.values().flat_map(|meta| &meta.tables);
+    let in_deletes = manifest.tombstones.iter().map(|delete| &delete.table);
+    match in_segments.chain(in_deletes).max() {
+        Some(table) if table.0 > catalog.table_max => {
+            Err(unknown_table(dir, shard, *table, catalog.table_max))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The error where a shard has rows of a table of which the catalog has never heard.
+pub(crate) fn unknown_table(dir: &Path, shard: usize, table: TableId, max: u32) -> EngineError {
+    EngineError::Corrupt {
+        path: dir.join("CATALOG"),
+        offset: 0,
+        reason: format!(
+            "it knows tables up to number {max}, and shard {shard} holds rows of table {table}: its \
+             end is lost, or an older version stands in its place"
+        ),
+    }
+}
+
+/// An error where there are shards that `MARIGRAM` does not count.
+pub(crate) fn refuse_more_shards(env: &Env, dir: &Path, shards: usize) -> Result<()> {
+    match shards_there(env, dir)?.last() {
+        Some(last) if *last >= shards => Err(EngineError::Corrupt {
+            path: dir.join("MARIGRAM"),
+            offset: 0,
+            reason: format!("it counts {shards} shards, and there is shards/{last:04}"),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Numbers of the shards that have a directory, ascending.
+fn shards_there(env: &Env, dir: &Path) -> Result<Vec<usize>> {
+    let path = dir.join("shards");
+    let io = |error| EngineError::io(&path, error);
+    if !env.fs.exists(&path).map_err(io)? {
+        return Ok(Vec::new());
+    }
+    let names = env.fs.list(&path).map_err(io)?;
+    let mut numbers: Vec<usize> = names.iter().filter_map(|name| name.parse().ok()).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// An error where a directory without `MARIGRAM` holds what only one with it can have come to hold.
+pub(crate) fn refuse_remains(env: &Env, dir: &Path) -> Result<()> {
+    let exists = |name: &str| {
+        let path = dir.join(name);
+        env.fs
+            .exists(&path)
+            .map_err(|error| EngineError::io(&path, error))
+    };
+    let shards = shards_there(env, dir)?;
+    let remains = if let Some(last) = shards.last() {
+        Some(format!("shards/{last:04}"))
+    } else if exists(Witness::FILE)? {
+        Some(Witness::FILE.to_owned())
+    } else if exists("CATALOG")? {
+        // An interrupted beginning leaves an empty one.
+        let read = Catalog::read_proved(env.fs.as_ref(), dir, &LogProof::default());
+        let (_, changes) = read
+            .map_err(|error| advised(error.into(), dir))?
+            .unwrap_or_default();
+        (changes > 0).then(|| "CATALOG".to_owned())
+    } else if exists("CATALOG.copy")? {
+        Some("CATALOG.copy".to_owned())
+    } else {
+        None
+    };
+    let Some(remains) = remains else {
+        return Ok(());
+    };
+    let lineage = match Witness::read(env.fs.as_ref(), dir) {
+        Ok(Some((of, _))) => of.lineage,
+        _ => 0,
+    };
+    let text = text_of(Identity {
+        shards: shards.last().map_or(1, |last| last + 1),
+        lineage,
+    });
+    let path = dir.join("MARIGRAM");
+    let reason = format!(
+        "the file is missing, though {remains} is there; if all shards are there, it was: printf \
+         '{}' > {}",
+        text.replace('\n', "\\n"),
+        path.display()
+    );
+    let offset = 0;
+    Err(advised(
+        EngineError::Corrupt {
+            path,
+            offset,
+            reason,
+        },
+        dir,
+    ))
+}
+
+/// An error of damage with what holds for every damage that keeps a directory shut.
+fn advised(error: EngineError, dir: &Path) -> EngineError {
+    match error {
+        EngineError::Corrupt {
+            path,
+            offset,
+            reason,
+        } => EngineError::Corrupt {
+            path,
+            offset,
+            reason: format!(
+                "{reason}. Nothing in {} was changed: put the file back, or restore a backup \
+                 (marigram restore BACKUPS NEW_DIR)",
+                dir.display()
+            ),
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,70 @@
+//! What proves that a log is whole.
+//!
+//! A log alone cannot tell a tail that power loss tore from one that was lost later, nor an old
+//! copy of itself from the file that was written last: each is a log that ends. So what is durable
+//! of a log is written down a second time, in another file (`witness`), and compared on opening,
+//! before anything is changed.
+
+use crate::error::ManifestError;
+use crate::replay::LogExtent;
+use marigram_codec::Extent;
+use std::path::Path;
+
+/// What must be there when a log is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogProof {
+    /// Whether there must be a file at all: a new one would stand in for one that was lost.
+    pub exists: bool,
+    /// How far the log went at least.
+    pub durable: Option<LogExtent>,
+}
+
+/// Compares a log with what must be there; `bytes` is the file, `found` how far it goes.
+pub(crate) fn prove(
+    path: &Path,
+    bytes: &[u8],
+    found: LogExtent,
+    proof: &LogProof,
+) -> Result<(), ManifestError> {
+    let Some(durable) = proof.durable else {
+        return Ok(());
+    };
+    let corrupt = |offset: u64, reason: String| {
+        let path = path.to_owned();
+        Err(ManifestError::Corrupt {
+            path,
+            offset,
+            reason,
+        })
+    };
+    if found.number < durable.number {
+        return corrupt(
+            found.extent.bytes,
+            format!(
+                "it ends with change {}, though change {} was made durable, as WITNESS beside it says: \
+                 its end is lost, or an older version stands in its place",
+                found.number, durable.number
+            ),
+        );
+    }
+    let same = if found.base == durable.base {
+        usize::try_from(durable.extent.bytes)
+            .ok()
+            .and_then(|end| bytes.get(..end))
+            .is_some_and(|bytes| Extent::of(bytes) == durable.extent)
+    } else {
+        // It was written anew since, after everything that was known then.
+        found.base >= durable.number
+    };
+    if same {
+        return Ok(());
+    }
+    corrupt(
+        0,
+        format!(
+            "its length and checksum up to change {} are not those that WITNESS beside it names: \
+             another file stands in its place",
+            durable.number
+        ),
+    )
+}

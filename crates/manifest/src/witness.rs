@@ -1,0 +1,298 @@
+//! The witness: what was made durable of the logs beside it, written down a second time.
+//!
+//! The file `WITNESS` stands in the data directory for the catalog, and in each shard's directory
+//! for its manifest and its write-ahead log. An entry is appended after the log itself was synced,
+//! and is not synced: it costs a write, and says no more than is true. Power loss may take entries
+//! with it, so the witness is a lower bound; where it says more than a log holds, the log has lost
+//! what was acknowledged. Layout: `docs/formats/witness.md`.
+//!
+//! Invariant: whatever becomes of the witness, no log is taken for damaged that is whole. An entry
+//! that cannot be written is left out.
+
+use crate::error::ManifestError;
+use crate::log::{io, read_file};
+use crate::replay::LogExtent;
+use marigram_codec::{Extent, crc32c};
+use marigram_env::{File, FileSystem};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const MAGIC: [u8; 8] = *b"MARIWITN";
+/// Version of the format.
+const VERSION: u32 = 1;
+/// Bytes of the header and of each entry.
+const SLOT_BYTES: usize = 36;
+/// The file is written anew when it has grown to this.
+const BYTES_MAX: u64 = 64 * 1024;
+/// The name of the file that is being written.
+const NEW: &str = "WITNESS.tmp";
+const LOG: u32 = 1;
+const WAL: u32 = 2;
+/// The shard's number in a witness of the whole directory.
+const NO_SHARD: u32 = u32::MAX;
+
+/// Whose witness it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WitnessOf {
+    /// Lineage of the data directory.
+    pub lineage: u64,
+    /// Number of the shard; `None`: the catalog's.
+    pub shard: Option<u32>,
+}
+
+/// What was durable at some time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Witnessed {
+    /// Of the manifest, or of the catalog.
+    pub log: Option<LogExtent>,
+    /// Of the files of the write-ahead log, by number.
+    pub wal: BTreeMap<u64, Extent>,
+}
+
+/// The witness under append.
+#[derive(Debug)]
+pub struct Witness {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    of: WitnessOf,
+    known: Witnessed,
+    /// `None` where an entry could not be written: the next one writes the file anew.
+    file: Option<Arc<dyn File>>,
+    bytes: u64,
+}
+
+impl Witness {
+    /// The file's name.
+    pub const FILE: &'static str = "WITNESS";
+
+    /// What the witness in `dir` says, and whose it is; `None` where there is none.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is no witness.
+    pub fn read(
+        fs: &dyn FileSystem,
+        dir: &Path,
+    ) -> Result<Option<(WitnessOf, Witnessed)>, ManifestError> {
+        let path = dir.join(Self::FILE);
+        if !fs.exists(&path).map_err(io(&path))? {
+            return Ok(None);
+        }
+        let file = fs.open(&path).map_err(io(&path))?;
+        Self::decode(&path, &read_file(&*file).map_err(io(&path))?).map(Some)
+    }
+
+    /// What the bytes of a witness say; `path` is for messages.
+    ///
+    /// # Errors
+    /// `Corrupt` if the header is damaged, `Version` for a newer format. Entries that are not whole
+    /// are left out.
+    pub fn decode(path: &Path, bytes: &[u8]) -> Result<(WitnessOf, Witnessed), ManifestError> {
+        let mut slots = bytes.chunks_exact(SLOT_BYTES);
+        let header = slots
+            .next()
+            .filter(|slot| is_whole(slot) && slot[..8] == MAGIC);
+        let Some(header) = header else {
+            return Err(ManifestError::Corrupt {
+                path: path.to_owned(),
+                offset: 0,
+                reason: "it does not begin as a witness; where all else is whole it may be \
+                         removed, and is written anew"
+                    .to_owned(),
+            });
+        };
+        if u32_at(header, 8) != VERSION {
+            let (path, found, supported) = (path.to_owned(), u32_at(header, 8), VERSION);
+            return Err(ManifestError::Version {
+                path,
+                found,
+                supported,
+            });
+        }
+        let shard = u32_at(header, 20);
+        let of = WitnessOf {
+            lineage: u64_at(header, 12),
+            shard: (shard != NO_SHARD).then_some(shard),
+        };
+        let mut known = Witnessed::default();
+        for slot in slots.filter(|slot| is_whole(slot)) {
+            let extent = Extent {
+                bytes: u64_at(slot, 20),
+                checksum: u32_at(slot, 28),
+            };
+            let (first, second) = (u64_at(slot, 4), u64_at(slot, 12));
+            match u32_at(slot, 0) {
+                LOG => known.take_log(LogExtent {
+                    base: first,
+                    number: second,
+                    extent,
+                }),
+                WAL => known.take_wal(first, extent),
+                _ => {}
+            }
+        }
+        Ok((of, known))
+    }
+
+    /// The witness of `dir`, which is to say what is `known` by now. Where there is none that can
+    /// be added to, it is written anew.
+    #[must_use]
+    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path, of: WitnessOf, known: Witnessed) -> Self {
+        let mut witness = Self {
+            fs,
+            dir: dir.to_owned(),
+            of,
+            known: Witnessed::default(),
+            file: None,
+            bytes: 0,
+        };
+        // One that was not finished; where it stays, it is written over.
+        let _ = witness.fs.remove(&witness.dir.join(NEW));
+        match witness.reopen() {
+            Ok(true) => {
+                known.log.iter().for_each(|log| witness.note_log(*log));
+                for (number, extent) in known.wal {
+                    witness.note_wal(number, extent);
+                }
+            }
+            Ok(false) | Err(_) => {
+                witness.known = known;
+                witness.renew();
+            }
+        }
+        witness
+    }
+
+    /// Goes on with the file that is there; `false` where it cannot be added to.
+    fn reopen(&mut self) -> Result<bool, ManifestError> {
+        let Some((of, known)) = Self::read(&*self.fs, &self.dir)? else {
+            return Ok(false);
+        };
+        let path = self.dir.join(Self::FILE);
+        let file = self.fs.open(&path).map_err(io(&path))?;
+        let bytes = file.len().map_err(io(&path))?;
+        if of != self.of || bytes >= BYTES_MAX || !bytes.is_multiple_of(SLOT_BYTES as u64) {
+            return Ok(false);
+        }
+        (self.known, self.file, self.bytes) = (known, Some(file), bytes);
+        Ok(true)
+    }
+
+    /// Says how far the manifest or the catalog is durable.
+    pub fn note_log(&mut self, log: LogExtent) {
+        if self.known.log == Some(log) {
+            return;
+        }
+        self.known.log = Some(log);
+        self.append(&log_slot(log));
+    }
+
+    /// Says how far a file of the write-ahead log is durable.
+    pub fn note_wal(&mut self, number: u64, extent: Extent) {
+        if self.known.wal.get(&number) == Some(&extent) {
+            return;
+        }
+        self.known.wal.insert(number, extent);
+        self.append(&wal_slot(number, extent));
+    }
+
+    /// Forgets files of the write-ahead log below `floor`: they are not needed any more.
+    pub fn release_wal(&mut self, floor: u64) {
+        self.known.wal = self.known.wal.split_off(&floor);
+    }
+
+    fn append(&mut self, slot: &[u8; SLOT_BYTES]) {
+        match &self.file {
+            Some(file) if self.bytes < BYTES_MAX => {
+                if file.append(slot).is_ok() {
+                    self.bytes += SLOT_BYTES as u64;
+                } else {
+                    // A part of it may stand there.
+                    self.file = None;
+                }
+            }
+            _ => self.renew(),
+        }
+    }
+
+    /// Writes what is known to a new file, durably, in the stead of the old one; where that fails
+    /// the old one stays, which says less and nothing wrong.
+    fn renew(&mut self) {
+        let (path, new) = (self.dir.join(Self::FILE), self.dir.join(NEW));
+        let mut bytes = header(self.of).to_vec();
+        bytes.extend(self.known.log.iter().flat_map(|log| log_slot(*log)));
+        let wal = self.known.wal.iter();
+        bytes.extend(wal.flat_map(|(number, extent)| wal_slot(*number, *extent)));
+        let write = || {
+            let file = self.fs.create(&new)?;
+            file.append(&bytes)?;
+            file.sync()?;
+            self.fs.rename(&new, &path)?;
+            self.fs.sync_dir(&self.dir)?;
+            self.fs.open(&path)
+        };
+        self.file = write().ok();
+        self.bytes = bytes.len() as u64;
+    }
+}
+
+impl Witnessed {
+    fn take_log(&mut self, log: LogExtent) {
+        if self.log.is_none_or(|known| known.number <= log.number) {
+            self.log = Some(log);
+        }
+    }
+
+    fn take_wal(&mut self, number: u64, extent: Extent) {
+        let known = self.wal.entry(number).or_insert(extent);
+        if known.bytes < extent.bytes {
+            *known = extent;
+        }
+    }
+}
+
+fn header(of: WitnessOf) -> [u8; SLOT_BYTES] {
+    let mut slot = [0; SLOT_BYTES];
+    slot[..8].copy_from_slice(&MAGIC);
+    slot[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    slot[12..20].copy_from_slice(&of.lineage.to_le_bytes());
+    slot[20..24].copy_from_slice(&of.shard.unwrap_or(NO_SHARD).to_le_bytes());
+    sealed(slot)
+}
+
+fn log_slot(log: LogExtent) -> [u8; SLOT_BYTES] {
+    entry(LOG, log.base, log.number, log.extent)
+}
+
+fn wal_slot(number: u64, extent: Extent) -> [u8; SLOT_BYTES] {
+    entry(WAL, number, 0, extent)
+}
+
+fn entry(kind: u32, first: u64, second: u64, extent: Extent) -> [u8; SLOT_BYTES] {
+    let mut slot = [0; SLOT_BYTES];
+    slot[..4].copy_from_slice(&kind.to_le_bytes());
+    slot[4..12].copy_from_slice(&first.to_le_bytes());
+    slot[12..20].copy_from_slice(&second.to_le_bytes());
+    slot[20..28].copy_from_slice(&extent.bytes.to_le_bytes());
+    slot[28..32].copy_from_slice(&extent.checksum.to_le_bytes());
+    sealed(slot)
+}
+
+/// Ends a slot with the checksum of what stands before.
+fn sealed(mut slot: [u8; SLOT_BYTES]) -> [u8; SLOT_BYTES] {
+    let checksum = crc32c([&slot[..SLOT_BYTES - 4]]);
+    slot[SLOT_BYTES - 4..].copy_from_slice(&checksum.to_le_bytes());
+    slot
+}
+
+fn is_whole(slot: &[u8]) -> bool {
+    crc32c([&slot[..SLOT_BYTES - 4]]) == u32_at(slot, SLOT_BYTES - 4)
+}
+
+fn u32_at(slot: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([slot[at], slot[at + 1], slot[at + 2], slot[at + 3]])
+}
+
+fn u64_at(slot: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(slot, at)) | u64::from(u32_at(slot, at + 4)) << 32
+}
