@@ -25,6 +25,10 @@ check:
 crash seeds="20000":
     MARIGRAM_CRASH_SEEDS={{seeds}} cargo test --release -p marigram-testing --test crash -- --nocapture
 
+# Rounds of `kill -9` for longer: `just kill-rounds 500`.
+kill-rounds rounds="500":
+    MARIGRAM_KILL_ROUNDS={{rounds}} cargo test --release -p marigram-cli --test end_to_end kill_rounds -- --nocapture
+
 # Studies of the laboratory: `just lab set-s --scale medium`.
 lab +arguments="all":
     cargo run --release --bin marigram -- lab run {{arguments}}

@@ -25,6 +25,7 @@ mod answer;
 mod backup;
 mod client;
 mod demo;
+mod descriptors;
 mod export;
 mod import;
 mod inspect;

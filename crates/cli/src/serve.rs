@@ -3,6 +3,7 @@
 //! Invariant: a signal to stop ends in a flush and a released directory; a second signal ends at
 //! once, which loses nothing that was acknowledged.
 
+use crate::descriptors::{self, Shared};
 use crate::settings::Settings;
 use crate::terminal::{self, Style, styled};
 use anyhow::{Context, Result, bail};
@@ -37,12 +38,13 @@ impl Serve {
             Some(path) => Settings::from_file(path)?,
             None => Settings::default(),
         };
-        let settings = self.settings.or(file);
+        let mut settings = self.settings.or(file);
         let Some(dir) = settings.data.clone() else {
             bail!("which directory? Give --data DIR (or MARIGRAM_DATA, or data in --config FILE)");
         };
-        let config = settings.server_config()?;
+        let mut config = settings.server_config()?;
         start_log(settings.log.as_deref().unwrap_or("info"))?;
+        let files = descriptors::share(&mut settings, &mut config);
         let db = settings
             .open_options()
             .whole_process(true)
@@ -61,7 +63,7 @@ impl Serve {
                 backup: shared,
             };
             let running = marigram_server::start(config, services).await?;
-            print_banner(&dir, &db, &running);
+            print_banner(&dir, &db, &running, &files);
             wait_for_signal().await?;
             eprintln!("stopping: requests may finish, then everything is flushed");
             running.shutdown(GRACE).await;
@@ -113,7 +115,7 @@ async fn wait_for_signal() -> Result<()> {
     Ok(())
 }
 
-fn print_banner(dir: &Path, db: &Marigram, running: &Running) {
+fn print_banner(dir: &Path, db: &Marigram, running: &Running, files: &Shared) {
     let status = db.engine().status();
     let name = styled(
         Style::Bold,
@@ -131,6 +133,9 @@ fn print_banner(dir: &Path, db: &Marigram, running: &Running) {
     }
     if let Some(address) = postgres {
         outln!("  PostgreSQL  postgres://{address}/main");
+    }
+    for line in &files.lines {
+        outln!("  Files       {line}");
     }
     outln!("{}", styled(Style::Bold, "Try:"));
     for line in suggestions(http, postgres) {

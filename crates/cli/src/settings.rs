@@ -65,6 +65,8 @@ settings! {
     "MARIGRAM_TRASH_RETENTION" "TIME" trash_retention: Span,
     /// Threads that answer queries [default: one a core]
     "MARIGRAM_QUERY_THREADS" "NUMBER" query_threads: usize,
+    /// Files of segments kept open at once [default: what the limit of open files leaves]
+    "MARIGRAM_OPEN_FILES" "NUMBER" open_files: usize,
     /// Rows of a row group of a segment [default: 1048576]
     "MARIGRAM_ROW_GROUP_ROWS" "ROWS" row_group_rows: usize,
     /// Directory under which COPY may read and write files [default: none, COPY touches no files]
@@ -108,6 +110,7 @@ impl Settings {
         options.compaction_rate = self.compaction_rate;
         options.trash_retention = self.trash_retention;
         options.query_threads = self.query_threads;
+        options.open_files = self.open_files;
         options.row_group_rows = self.row_group_rows;
         options.copy_dir.clone_from(&self.copy_dir);
         options

@@ -10,7 +10,7 @@ use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
 use marigram_model::{ColumnId, TableId, TagKey, TimeRange};
 use marigram_series_index::Pin;
-use marigram_wal::DeleteEntry;
+use marigram_wal::{DeleteEntry, RoomPromise};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::Arc;
 
@@ -34,16 +34,37 @@ pub(crate) struct PendingWrite {
     pub columns: Vec<(ColumnId, ArrayRef)>,
     /// Memory taken for the rows.
     pub bytes: usize,
+    /// Room in the log for its record.
+    pub room: Option<RoomPromise>,
     /// Keeps series that are retired before the commit readable by their ids.
     #[expect(dead_code, reason = "it is held for as long as the write waits")]
     pub pin: Option<Pin>,
+}
+
+/// Bytes of a record besides what it has for each row, column and series, at most.
+const RECORD_HEAD_BYTES: usize = 256;
+/// Bytes of a column besides its values.
+const COLUMN_HEAD_BYTES: usize = 16;
+/// Bytes of a new series besides its key.
+const SERIES_HEAD_BYTES: usize = 8;
+
+impl PendingWrite {
+    /// Bytes of its record in the log, at most.
+    pub fn record_bytes_max(&self) -> u64 {
+        let rows = self.times.len();
+        let keys = self.new_slots.iter();
+        let keys = keys.map(|slot| slot.key.as_bytes().len() + SERIES_HEAD_BYTES);
+        // Values and validity, as they are in memory; bits are rounded up to bytes.
+        let columns = self.columns.len() * (COLUMN_HEAD_BYTES + rows.div_ceil(8));
+        (RECORD_HEAD_BYTES + self.bytes + columns + keys.sum::<usize>()) as u64
+    }
 }
 
 /// What is to be committed.
 #[derive(Debug)]
 pub(crate) enum Change {
     Write(PendingWrite),
-    Delete(DeleteEntry),
+    Delete(DeleteEntry, Option<RoomPromise>),
     DropTable(TableId),
 }
 
@@ -64,7 +85,7 @@ impl Ticket {
     /// Whether it waits to delete all rows of series, which ends the series.
     pub fn ends_series(&self) -> bool {
         let change = self.change.lock();
-        matches!(&*change, Some(Change::Delete(delete)) if delete.range == TimeRange::ALL)
+        matches!(&*change, Some(Change::Delete(delete, _)) if delete.range == TimeRange::ALL)
     }
 
     /// Decides it; the first decision stays.

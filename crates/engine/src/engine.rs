@@ -20,7 +20,7 @@ use crate::status::{EngineStatus, SegmentInfo};
 use inner::Inner;
 use marigram_env::Env;
 use marigram_model::{SeriesId, TableId, TableSchema, TimeRange, WriteBatch};
-use marigram_wal::DeleteEntry;
+use marigram_wal::{DeleteEntry, RoomPromise};
 use std::path::Path;
 use std::sync::Arc;
 use write::Writer;
@@ -107,6 +107,8 @@ impl Engine {
     /// If there is none of this name (unless `if_exists`), or the disk refuses.
     pub fn drop_database(&self, name: &str, if_exists: bool) -> Result<()> {
         let inner = self.writable()?;
+        let tables = inner.schemas.tables(name).map_or(0, |tables| tables.len());
+        let _room = self.room_to_drop(tables)?;
         for table in inner.schemas.drop_database(name, if_exists)? {
             self.forget(table)?;
         }
@@ -160,6 +162,7 @@ impl Engine {
     /// If there is none of this name (unless `if_exists`), or the disk refuses.
     pub fn drop_table(&self, database: &str, table: &str, if_exists: bool) -> Result<()> {
         let inner = self.writable()?;
+        let _room = self.room_to_drop(1)?;
         match inner.schemas.drop_table(database, table, if_exists)? {
             Some(table) => self.forget(table),
             None => Ok(()),
@@ -338,6 +341,13 @@ impl Engine {
         crate::verify::verify(env, dir, damage)
     }
 
+    /// Room in every log to tell that `tables` are gone: before the catalog forgets them.
+    fn room_to_drop(&self, tables: usize) -> Result<Vec<RoomPromise>> {
+        let bytes = (tables * DELETE_HEAD_BYTES) as u64;
+        let shards = self.inner().shards.iter();
+        shards.map(|shard| shard.promise_room(bytes)).collect()
+    }
+
     /// Tells every shard that a table is gone.
     fn forget(&self, table: TableId) -> Result<()> {
         self.inner().context.rollups.forget(table);
@@ -370,12 +380,15 @@ impl Engine {
     }
 }
 
+/// Bytes of the record of a delete besides its series, at most.
+const DELETE_HEAD_BYTES: usize = 64;
+
 /// Deletes rows of a table: one change for each shard.
 fn delete_rows(inner: &Inner, table: TableId, filter: &TagFilter, range: TimeRange) -> Result<()> {
     if range.is_empty() {
         return Ok(());
     }
-    let mut tickets = Vec::new();
+    let mut changes = Vec::new();
     for shard in &inner.shards {
         let series = match filter {
             TagFilter::All => None,
@@ -388,13 +401,18 @@ fn delete_rows(inner: &Inner, table: TableId, filter: &TagFilter, range: TimeRan
                 Some(matching.into_iter().map(SeriesId).collect())
             }
         };
-        let change = Change::Delete(DeleteEntry {
+        let delete = DeleteEntry {
             table,
             series,
             range,
-        });
-        tickets.push((shard, shard.submit(change)));
+        };
+        // In every log before anything stands in one: a full disk refuses all of a delete.
+        let series = delete.series.as_ref().map_or(0, Vec::len);
+        let room = shard.promise_room((DELETE_HEAD_BYTES + series * size_of::<u32>()) as u64)?;
+        changes.push((shard, Change::Delete(delete, Some(room))));
     }
+    let submit = |(shard, change)| (shard, crate::shard::Shard::submit(shard, change));
+    let tickets: Vec<_> = changes.into_iter().map(submit).collect();
     let outcomes = tickets
         .into_iter()
         .map(|(shard, ticket)| shard.drive(&ticket));

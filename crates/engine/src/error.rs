@@ -3,6 +3,7 @@
 //! The formats' errors come up unchanged in substance: I/O with its path, corruption with path and
 //! offset. [`EngineError`] is what upper layers map onto protocol answers.
 
+use marigram_env::{is_out_of_files, is_out_of_space};
 use marigram_manifest::ManifestError;
 use marigram_model::{BatchError, SchemaError};
 use marigram_segment::SegmentError;
@@ -10,6 +11,9 @@ use marigram_series_index::SeriesError;
 use marigram_wal::WalError;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// When to try again what descriptors or room were missing for.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Why the engine did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +40,8 @@ pub enum EngineError {
     /// The request makes no sense as it stands.
     #[error("{0}")]
     Invalid(String),
-    /// No memory below the ceiling now; the same request may succeed later. Nothing was stored.
+    /// No memory below the ceiling, no room on the disk or no descriptor now; the same request may
+    /// succeed later. Nothing was stored.
     #[error("{reason}; try again in {} ms", retry_after.as_millis())]
     Busy {
         /// What is short.
@@ -65,6 +70,10 @@ pub enum EngineError {
         /// The refusal.
         source: std::io::Error,
     },
+    /// A change could neither be made durable nor be taken back: whether it is there is known when
+    /// the engine is opened again. Until then it is not visible.
+    #[error("{0}")]
+    Uncertain(String),
     /// The engine was closed.
     #[error("the database is closed")]
     Closed,
@@ -76,9 +85,43 @@ pub type Result<T, E = EngineError> = std::result::Result<T, E>;
 impl EngineError {
     /// An I/O error at `path`.
     pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
-        Self::Io {
-            path: path.to_owned(),
-            source,
+        Self::of_io(path.to_owned(), source)
+    }
+
+    /// `Busy` where descriptors are short, which passes; else an I/O error.
+    fn of_io(path: PathBuf, source: std::io::Error) -> Self {
+        if is_out_of_files(&source) {
+            let reason = format!(
+                "{}: {source}: this process may open no more files; raise its limit (ulimit -n, \
+                 LimitNOFILE=) or lower connections_max or open_files",
+                path.display()
+            );
+            let retry_after = RETRY_AFTER;
+            return Self::Busy {
+                reason,
+                retry_after,
+            };
+        }
+        Self::Io { path, source }
+    }
+
+    /// Whether the disk was full.
+    pub(crate) fn is_of_full_disk(&self) -> bool {
+        matches!(self, Self::Busy { .. })
+            || matches!(self, Self::Io { source, .. } if is_out_of_space(source))
+    }
+
+    /// `Busy` where the disk is full, which passes; else an I/O error.
+    pub(crate) fn of_full(path: PathBuf, source: std::io::Error) -> Self {
+        if !is_out_of_space(&source) {
+            return Self::of_io(path, source);
+        }
+        Self::Busy {
+            reason: format!(
+                "{}: {source}: nothing was stored; make room on the disk",
+                path.display()
+            ),
+            retry_after: RETRY_AFTER,
         }
     }
 
@@ -121,6 +164,7 @@ impl EngineError {
                 path: path.clone(),
                 source: std::io::Error::new(source.kind(), source.to_string()),
             },
+            Self::Uncertain(reason) => Self::Uncertain(reason.clone()),
             Self::Closed => Self::Closed,
         }
     }
@@ -144,7 +188,7 @@ macro_rules! from_format_error {
         impl From<$error> for EngineError {
             fn from(error: $error) -> Self {
                 match error {
-                    $error::Io { path, source } => Self::Io { path, source },
+                    $error::Io { path, source } => Self::of_io(path, source),
                     $error::Corrupt {
                         path,
                         offset,
@@ -162,13 +206,33 @@ macro_rules! from_format_error {
 }
 
 from_format_error!(SegmentError);
-from_format_error!(WalError);
 from_format_error!(SeriesError);
+
+impl From<WalError> for EngineError {
+    fn from(error: WalError) -> Self {
+        match error {
+            WalError::Io { path, source } => Self::of_io(path, source),
+            WalError::Full { path, source } => Self::of_full(path, source),
+            WalError::Uncertain { .. } => Self::Uncertain(error.to_string()),
+            WalError::Corrupt {
+                path,
+                offset,
+                reason,
+            } => Self::Corrupt {
+                path,
+                offset,
+                reason,
+            },
+            other => Self::Invalid(other.to_string()),
+        }
+    }
+}
 
 impl From<ManifestError> for EngineError {
     fn from(error: ManifestError) -> Self {
         match error {
-            ManifestError::Io { path, source } => Self::Io { path, source },
+            ManifestError::Io { path, source } => Self::of_io(path, source),
+            ManifestError::Full { path, source } => Self::of_full(path, source),
             ManifestError::Corrupt {
                 path,
                 offset,

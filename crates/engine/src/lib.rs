@@ -43,6 +43,7 @@ mod resolve;
 mod rollups;
 mod route;
 mod scan;
+mod segment_files;
 mod shard;
 mod shared_rows;
 mod side_by_side;
@@ -71,6 +72,7 @@ pub use scan::{
     ColumnBounds, Need, Outline, PageRows, ReducePartition, Reducer, RowSpan, ScanMetrics,
     ScanPartition, ScanRequest, Totals,
 };
+pub use segment_files::SegmentFiles;
 pub use snapshot::TableSnapshot;
 pub use status::{EngineStatus, SegmentInfo};
 pub use view::{OpenSegment, ShardView};

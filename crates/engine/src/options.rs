@@ -68,6 +68,9 @@ pub struct EngineOptions {
     /// How long a file that nothing names waits in the folder `trash` before it is removed; zero: not
     /// at all.
     pub trash_retention: Duration,
+    /// Files of segments that are kept open at once, of however many there are. Threads that read
+    /// add one each for a moment; logs, manifests and backups come on top.
+    pub open_files_max: usize,
     /// Settings of new segments.
     pub segment: marigram_segment::SegmentOptions,
 }
@@ -85,6 +88,7 @@ impl Default for EngineOptions {
             compaction: CompactionPolicy::default(),
             compaction_bytes_per_second: None,
             trash_retention: Duration::from_hours(24),
+            open_files_max: 512,
             segment: marigram_segment::SegmentOptions::default(),
         }
     }

@@ -113,7 +113,7 @@ impl ShardView {
 fn pages_of_segment(open: &OpenSegment, table: TableId, shard: usize) -> Pages {
     let id = open.meta.id.0;
     let segment = match open.segment() {
-        Ok(segment) => Arc::clone(segment),
+        Ok(segment) => segment,
         Err(error) => return failed(error),
     };
     let groups = segment.row_groups_of(table);

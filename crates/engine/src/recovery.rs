@@ -98,7 +98,7 @@ pub(crate) fn open_shard(
     };
     let witness = Witness::open(fs.clone(), &dir, of, witnessed);
     let open = |meta: &marigram_manifest::SegmentMeta| {
-        Arc::new(open_segment(&context.env, &segment_dir, meta.clone()))
+        Arc::new(open_segment(&context.files, &segment_dir, meta.clone()))
     };
     let segments: Vec<_> = durable.segments.values().map(open).collect();
     let marks = marks_of(&segments, &index);
@@ -121,6 +121,7 @@ pub(crate) fn open_shard(
         context: context.clone(),
         queue: crate::commit::Queue::default(),
         log: OnceLock::new(),
+        room: OnceLock::new(),
         durable: Mutex::new(Durable {
             manifest,
             series_log: Some(series_log),
@@ -247,7 +248,9 @@ fn replay_entry(
         let series_end = shard.index.read().next_id();
         state.freeze(None, series_end, memory);
         drop(state);
-        shard.flush_oldest(live)?;
+        if let Err(error) = shard.flush_oldest(live) {
+            keep_unflushed(shard, error)?;
+        }
     }
     Ok(())
 }
@@ -280,6 +283,28 @@ fn check_columns(shard: &Shard, write: &WriteEntry, opening: &Opening<'_>) -> Re
             ),
         }),
     }
+}
+
+/// On a full disk what was replayed stays in memory, as far as the ceiling lets it: so the database
+/// can be read. It is flushed when there is room.
+fn keep_unflushed(shard: &Shard, error: EngineError) -> Result<()> {
+    if !error.is_of_full_disk() {
+        return Err(error);
+    }
+    let memory = &shard.context.memory;
+    let (used, share) = (
+        memory.used_by(Holder::Memtable),
+        memory.share(Holder::Memtable),
+    );
+    if used <= share {
+        tracing::warn!(shard = shard.number, %error, "what was replayed stays in memory for now");
+        return Ok(());
+    }
+    let reason = format!(
+        "{error}; the log holds more rows than fit in {share} bytes of memory: make room on the \
+         disk, or raise memory_limit"
+    );
+    Err(EngineError::ReadOnly(reason))
 }
 
 /// Whether a record names only series that exist: a bug or damage would else show much later.

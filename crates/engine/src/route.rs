@@ -258,6 +258,7 @@ fn pending(
         times,
         columns,
         bytes,
+        room: None,
         pin: None,
     }
 }

@@ -16,14 +16,17 @@ use crate::memory::{Held, Holder, MemoryAccountant};
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
 use crate::rollups::Rollups;
+use crate::segment_files::SegmentFiles;
 use crate::stats::Stats;
 use crate::trash::Trash;
 use crate::view::{OpenSegment, ShardView};
 use marigram_env::Env;
-use marigram_manifest::{Edit, Manifest, SegmentId, SegmentMeta, Tombstone, Witness};
+use marigram_manifest::{
+    Edit, Manifest, ManifestError, SegmentId, SegmentMeta, Tombstone, Witness,
+};
 use marigram_model::{SeriesId, TableId};
 use marigram_series_index::{SeriesIndex, SeriesLog};
-use marigram_wal::Wal;
+use marigram_wal::{LogRoom, RoomPromise, Wal, WalError};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -36,6 +39,7 @@ pub(crate) struct Context {
     pub env: Env,
     pub options: EngineOptions,
     pub memory: Arc<MemoryAccountant>,
+    pub files: Arc<SegmentFiles>,
     pub health: Arc<Health>,
     pub stats: Stats,
     pub compactions: History,
@@ -119,6 +123,8 @@ pub(crate) struct Shard {
     pub queue: Queue,
     /// Set by recovery before the shard is shared.
     pub log: OnceLock<Mutex<Log>>,
+    /// Room in the log, which is promised without waiting for the log.
+    pub room: OnceLock<Arc<LogRoom>>,
     pub durable: Mutex<Durable>,
     pub state: RwLock<State>,
     pub index: Arc<RwLock<SeriesIndex>>,
@@ -150,6 +156,15 @@ pub(crate) struct Counted {
 }
 
 impl Shard {
+    /// Room in the log for records of `bytes`, for as long as the promise is held.
+    pub fn promise_room(&self, bytes: u64) -> Result<RoomPromise> {
+        let room = self.room.get_or_init(|| Arc::clone(self.log().wal.room()));
+        if !room.has_file() {
+            self.log().wal.ensure_file()?;
+        }
+        Ok(room.promise(bytes)?)
+    }
+
     /// Queues a change.
     pub fn submit(&self, change: Change) -> Arc<Ticket> {
         self.queue.submit(change)
@@ -241,10 +256,15 @@ impl Shard {
         if self.state.read().active.is_empty() {
             return Ok(false);
         }
-        let floor = log.wal.rotate().map_err(|error| {
-            self.context.health.fail(&error.to_string());
-            EngineError::ReadOnly(error.to_string())
-        })?;
+        let floor = match log.wal.rotate() {
+            Ok(floor) => floor,
+            // The old file goes on.
+            Err(error @ WalError::Full { .. }) => return Err(error.into()),
+            Err(error) => {
+                self.context.health.fail(&error.to_string());
+                return Err(EngineError::ReadOnly(error.to_string()));
+            }
+        };
         if let Some((number, extent)) = log.wal.before() {
             self.witness.lock().note_wal(number, extent);
         }
@@ -281,9 +301,17 @@ impl Shard {
         after.apply(&edit);
         edit.tombstones_removed
             .extend(crate::compaction::spent_tombstones(&after));
-        if let Err(error) = durable.manifest.commit(&edit) {
-            self.context.health.fail(&error.to_string());
-            return Err(error.into());
+        match durable.manifest.commit(&edit) {
+            Ok(()) => {}
+            Err(error @ ManifestError::Full { .. }) => {
+                drop(durable);
+                self.remove_new(&edit);
+                return Err(error.into());
+            }
+            Err(error) => {
+                self.context.health.fail(&error.to_string());
+                return Err(error.into());
+            }
         }
         {
             let mut witness = self.witness.lock();
@@ -297,9 +325,11 @@ impl Shard {
             .collect();
         let mut state = self.state.write();
         let gone: HashSet<SegmentId> = edit.removed.iter().copied().collect();
-        state
+        let kept: HashSet<SegmentId> = edit.added.iter().map(|meta| meta.id).collect();
+        let left = state
             .segments
-            .retain(|segment| !gone.contains(&segment.meta.id));
+            .extract_if(.., |segment| gone.contains(&segment.meta.id));
+        let left: Vec<_> = left.collect();
         state.segments.extend(added);
         state
             .tombstones
@@ -312,10 +342,27 @@ impl Shard {
         drop(state);
         drop(flushed);
         drop(durable);
+        // Readers of an older version open files again by their names: a file goes with its last one.
+        let removed = left
+            .iter()
+            .filter(|segment| !kept.contains(&segment.meta.id));
+        removed.for_each(|segment| segment.remove_when_unused());
+        drop(left);
         self.measure();
-        let kept: HashSet<SegmentId> = edit.added.iter().map(|meta| meta.id).collect();
-        self.remove_files(gone.difference(&kept));
         Ok(())
+    }
+
+    /// Removes the files of an edit that the manifest surely does not have.
+    fn remove_new(&self, edit: &Edit) {
+        for meta in &edit.added {
+            if edit.removed.contains(&meta.id) {
+                continue;
+            }
+            let path = segment_path(&self.segment_dir(), meta.id);
+            if let Err(error) = self.context.env.fs.remove(&path) {
+                tracing::warn!(path = %path.display(), %error, "a new segment was not removed");
+            }
+        }
     }
 
     /// Opens a segment that an edit added; one that was there before only moves.
@@ -329,28 +376,22 @@ impl Shard {
             .cloned();
         Arc::new(match known {
             Some(known) => known.moved(meta.clone()),
-            None => open_segment(&self.context.env, &self.segment_dir(), meta.clone()),
+            None => open_segment(&self.context.files, &self.segment_dir(), meta.clone()),
         })
-    }
-
-    /// Removes files of segments; one that cannot be removed now is garbage at the next opening.
-    fn remove_files<'a>(&self, ids: impl Iterator<Item = &'a SegmentId>) {
-        for id in ids {
-            let path = segment_path(&self.segment_dir(), *id);
-            if let Err(error) = self.context.env.fs.remove(&path) {
-                tracing::warn!(path = %path.display(), %error, "an old segment was not removed");
-            }
-        }
     }
 
     /// Tells the accountant what the open segments and the series index hold.
     pub fn measure(&self) {
         let state = self.state.read();
-        let held = |segment: &Arc<OpenSegment>| segment.segment().map_or(0, |s| s.memory_bytes());
-        let segments = state.segments.iter().map(held).sum();
+        let segments = state
+            .segments
+            .iter()
+            .map(|segment| segment.meta_bytes())
+            .sum();
         let marks = state.marks.memory_bytes();
         drop(state);
         let series = self.index.read().memory_bytes() + marks;
+        self.context.files.recount();
         let memory = &self.context.memory;
         recount(
             memory,
@@ -390,9 +431,13 @@ pub(crate) fn segment_path(dir: &Path, id: SegmentId) -> PathBuf {
     dir.join(format!("{:010}.seg", id.0))
 }
 
-/// Opens a segment of the manifest. One that is damaged stays in the version with its error.
-pub(crate) fn open_segment(env: &Env, dir: &Path, meta: SegmentMeta) -> OpenSegment {
-    OpenSegment::open(Arc::clone(&env.fs), segment_path(dir, meta.id), meta)
+/// A segment of the manifest. One that is damaged stays in the version with its error.
+pub(crate) fn open_segment(
+    files: &Arc<SegmentFiles>,
+    dir: &Path,
+    meta: SegmentMeta,
+) -> OpenSegment {
+    OpenSegment::open(files, segment_path(dir, meta.id), meta)
 }
 
 fn recount(memory: &MemoryAccountant, holder: Holder, counted: &AtomicUsize, now: usize) {

@@ -35,6 +35,12 @@ pub struct EngineStatus {
     pub segments: u64,
     /// Their bytes.
     pub segment_bytes: u64,
+    /// Files of segments that are open now, and that are kept open at most.
+    pub open_files: u64,
+    /// See [`open_files`](Self::open_files).
+    pub open_files_max: u64,
+    /// How often a file of a segment was opened.
+    pub file_opens: u64,
     /// Memtables flushed.
     pub flushes: u64,
     /// Bytes of the segments that they became: what was ingested, encoded.
@@ -98,6 +104,9 @@ pub(crate) fn status(context: &Context, shards: &[Shard]) -> EngineStatus {
         write_amplification: 1.0 + compacted as f64 / flushed.max(1) as f64,
         memtable_bytes: context.memory.used_by(Holder::Memtable) as u64,
         read_only: context.health.reason(),
+        open_files: context.files.pool().open_files() as u64,
+        open_files_max: context.files.pool().capacity() as u64,
+        file_opens: context.files.pool().opens(),
         ..EngineStatus::default()
     };
     for shard in shards {

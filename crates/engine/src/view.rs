@@ -1,90 +1,83 @@
 //! What one query, or one compaction, sees of a shard: open segments, chunks, tombstones.
 //!
-//! Immutable: a change of the shard makes a new view, and files stay open while a view holds them.
+//! Immutable: a change of the shard makes a new view, and files stay where they are while a view holds
+//! them, so that they can be opened again.
 
 use crate::chunk::Chunk;
 use crate::error::{EngineError, Result};
 use crate::memory::Held;
+use crate::segment_files::{LoadedSegment, SegmentFiles};
 use crate::shared_rows::SharedRows;
-use marigram_env::FileSystem;
+use marigram_env::{File, PooledFile};
 use marigram_manifest::{SegmentMeta, Tombstone};
 use marigram_segment::Segment;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// A segment of a version: its entry in the manifest and the open file.
+/// A segment of a version: its entry in the manifest and its file.
 ///
 /// A damaged segment stays in the version, and whoever touches it gets the error. A disk that
-/// refused is asked again: it may be well by then.
+/// refused is asked again: it may be well by then. The file stays as long as a version names it.
 #[derive(Debug)]
 pub struct OpenSegment {
     /// Its entry in the manifest.
     pub meta: SegmentMeta,
-    fs: Arc<dyn FileSystem>,
-    path: PathBuf,
-    segment: OnceLock<Arc<Segment>>,
-    /// Why the file is no segment, once that is known.
-    damage: OnceLock<EngineError>,
+    loaded: Arc<LoadedSegment>,
     pub(crate) shared: Arc<SharedRows>,
 }
 
 impl OpenSegment {
-    /// The segment in the file at `path`. An error is told by [`segment`](Self::segment).
+    /// The segment in the file at `path`, which is read when it is first asked for.
     #[must_use]
-    pub fn open(fs: Arc<dyn FileSystem>, path: PathBuf, meta: SegmentMeta) -> Self {
-        let (segment, damage) = (OnceLock::new(), OnceLock::new());
-        let open = Self {
+    pub fn open(files: &Arc<SegmentFiles>, path: PathBuf, meta: SegmentMeta) -> Self {
+        Self {
+            loaded: files.segment(path, meta.bytes, meta.pin),
             meta,
-            fs,
-            path,
-            segment,
-            damage,
             shared: Arc::default(),
-        };
-        if let Err(error) = open.segment() {
-            tracing::warn!(%error, "a segment cannot be read; queries that need it will fail");
         }
-        open
     }
 
     /// The same file under another entry of the manifest.
     pub(crate) fn moved(&self, meta: SegmentMeta) -> Self {
-        let damage = OnceLock::new();
-        if let Some(error) = self.damage.get() {
-            damage.get_or_init(|| error.again());
-        }
         Self {
             meta,
-            fs: Arc::clone(&self.fs),
-            path: self.path.clone(),
-            segment: self.segment.clone(),
-            damage,
+            loaded: Arc::clone(&self.loaded),
             shared: Arc::clone(&self.shared),
         }
     }
 
-    /// The open file, or why it cannot be opened.
-    pub fn segment(&self) -> Result<&Arc<Segment>> {
-        if let Some(segment) = self.segment.get() {
-            return Ok(segment);
-        }
-        if let Some(damage) = self.damage.get() {
-            return Err(damage.again());
-        }
-        let opened = Segment::open(&self.fs, &self.path).and_then(|segment| {
-            segment.check_pin(self.meta.bytes, self.meta.pin)?;
-            Ok(segment)
-        });
-        match opened {
-            Ok(segment) => Ok(self.segment.get_or_init(|| Arc::new(segment))),
-            Err(error) => {
-                let error = EngineError::from(error);
-                if matches!(error, EngineError::Corrupt { .. }) {
-                    self.damage.get_or_init(|| error.again());
-                }
-                Err(error)
+    /// The segment, or why it cannot be read.
+    ///
+    /// # Errors
+    /// If the file is no segment or cannot be read, or there is no memory for its footer now.
+    pub fn segment(&self) -> Result<Arc<Segment>> {
+        let is_new = self.loaded.damage().is_none();
+        self.loaded.get().inspect_err(|error| {
+            if is_new && matches!(error, EngineError::Corrupt { .. }) {
+                tracing::warn!(%error, "a segment cannot be read; queries that need it fail");
             }
-        }
+        })
+    }
+
+    /// The file, whatever is in it.
+    pub(crate) fn file(&self) -> Arc<dyn File> {
+        self.loaded.file().clone()
+    }
+
+    /// Has the file removed when no version and no reader holds it any more.
+    pub(crate) fn remove_when_unused(&self) {
+        self.loaded.file().remove_when_unused();
+    }
+
+    /// Memory that is taken as long as the segment is one of the version, bytes: here and in the
+    /// manifest's state.
+    pub(crate) fn meta_bytes(&self) -> usize {
+        let meta = size_of::<SegmentMeta>() + size_of_val(&*self.meta.tables);
+        2 * meta
+            + size_of::<Self>()
+            + size_of::<LoadedSegment>()
+            + size_of::<PooledFile>()
+            + self.loaded.file().path().as_os_str().len()
     }
 }
 

@@ -4,6 +4,7 @@ use crate::ahead::ReadAhead;
 use crate::traits::{Clock, File, FileSystem, Lock};
 use std::fs;
 use std::io::{self, Write as _};
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -60,6 +61,10 @@ impl File for OsFile {
 
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.file.set_len(len)
+    }
+
+    fn reserve(&self, range: Range<u64>) -> io::Result<()> {
+        reserve(&self.file, range)
     }
 }
 
@@ -136,6 +141,27 @@ impl FileSystem for OsFs {
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
     }
+}
+
+/// Takes blocks for a range of a file without changing its length.
+#[cfg(target_os = "linux")]
+fn reserve(file: &fs::File, range: Range<u64>) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::Errno;
+    let len = range.end.saturating_sub(range.start);
+    if len == 0 {
+        return Ok(());
+    }
+    match fallocate(file, FallocateFlags::KEEP_SIZE, range.start, len) {
+        // Not every file system can: appends may find its disk full then.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        outcome => Ok(outcome?),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reserve(_: &fs::File, _: Range<u64>) -> io::Result<()> {
+    Ok(())
 }
 
 fn is_read_only(error: &io::Error) -> bool {

@@ -5,6 +5,7 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,6 +36,12 @@ pub trait File: Debug + Send + Sync {
 
     /// Cuts the file to `len` bytes.
     fn truncate(&self, len: u64) -> io::Result<()>;
+
+    /// Takes room on the disk for the bytes in `range`, so that appends as far as its end do not
+    /// find the disk full. The length of the file stays. Where the file system cannot promise that,
+    /// it does nothing. What was taken is given back by [`truncate`](Self::truncate) and when the
+    /// file is removed.
+    fn reserve(&self, range: Range<u64>) -> io::Result<()>;
 }
 
 /// The part of a file system that Marigram needs. A new, renamed or removed name survives power

@@ -14,6 +14,14 @@ pub enum ManifestError {
         /// Why.
         source: std::io::Error,
     },
+    /// There is no room for the change. Nothing of it is on disk, and a later one may succeed.
+    #[error("{path}: {source}", path = path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// What the disk said.
+        source: std::io::Error,
+    },
     /// The file does not hold what was written.
     #[error("{path} at byte {offset}: {reason}; the file is damaged, restore it from a backup", path = path.display())]
     Corrupt {

@@ -28,7 +28,7 @@ use crate::proof::{LogProof, prove};
 use crate::record::{EDIT, Logged, new_log, put_record, put_seal};
 use crate::replay::{LogExtent, Replayed, TornTail, replay};
 use marigram_codec::Extent;
-use marigram_env::{File, FileSystem};
+use marigram_env::{File, FileSystem, is_out_of_space};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -165,8 +165,9 @@ impl<S: Logged> EditLog<S> {
         self.torn.as_ref()
     }
 
-    /// Makes an edit durable and applies it to the state. If it fails, the edit is not applied,
-    /// may or may not be there when the log is opened again, and nothing more can be committed.
+    /// Makes an edit durable and applies it to the state. Where the disk is full (`Full`), nothing
+    /// has changed. If it fails otherwise, the edit is not applied, may or may not be there when the
+    /// log is opened again, and nothing more can be committed.
     pub(crate) fn commit(&mut self, edit: &S::Edit) -> Result<(), ManifestError> {
         if let Some(reason) = &self.poisoned {
             let (path, reason) = (self.path.clone(), reason.clone());
@@ -179,7 +180,9 @@ impl<S: Logged> EditLog<S> {
             });
         }
         let result = self.write(edit);
-        if let Err(error) = &result {
+        if let Err(error) = &result
+            && !matches!(error, ManifestError::Full { .. })
+        {
             self.poisoned = Some(error.to_string());
         }
         result
@@ -210,18 +213,20 @@ impl<S: Logged> EditLog<S> {
         let number = self.extent.number + 1;
         let mut bytes = Vec::new();
         put_record(number, EDIT, |out| S::encode_edit(edit, out), &mut bytes);
-        self.file.append(&bytes).map_err(io(&self.path))?;
+        let edit_bytes = bytes.len();
+        let mut whole = self.whole;
+        whole.grow(&bytes);
+        put_seal(number, whole, &mut bytes);
+        self.append_edit(&bytes[..edit_bytes], bytes.len() as u64)?;
         self.file.sync().map_err(io(&self.path))?;
         self.state.apply_checked(edit);
-        self.whole.grow(&bytes);
         self.extent = LogExtent {
             number,
-            extent: self.whole,
+            extent: whole,
             ..self.extent
         };
-        let edit_bytes = bytes.len();
-        put_seal(number, self.whole, &mut bytes);
-        self.whole.grow(&bytes[edit_bytes..]);
+        whole.grow(&bytes[edit_bytes..]);
+        self.whole = whole;
         if let Err(error) = self.file.append(&bytes[edit_bytes..]) {
             // The edit stands; but the file's end is unknown now.
             self.poisoned = Some(io(&self.path)(error).to_string());
@@ -235,6 +240,29 @@ impl<S: Logged> EditLog<S> {
             self.copy = None;
         }
         Ok(())
+    }
+}
+
+impl<S> EditLog<S> {
+    /// Appends an edit, with room for `bytes` in all. On a full disk nothing of it stays.
+    fn append_edit(&self, edit: &[u8], bytes: u64) -> Result<(), ManifestError> {
+        let full = |source| ManifestError::Full {
+            path: self.path.clone(),
+            source,
+        };
+        let before = self.file.len().map_err(io(&self.path))?;
+        match self.file.reserve(before..before + bytes) {
+            Err(source) if is_out_of_space(&source) => return Err(full(source)),
+            outcome => outcome.map_err(io(&self.path))?,
+        }
+        match self.file.append(edit) {
+            Err(source) if is_out_of_space(&source) => {
+                let cut = self.file.truncate(before).and_then(|()| self.file.sync());
+                cut.map_err(io(&self.path))?;
+                Err(full(source))
+            }
+            outcome => outcome.map_err(io(&self.path)),
+        }
     }
 }
 
@@ -277,8 +305,17 @@ fn replace(
     bytes: &[u8],
 ) -> Result<Arc<dyn File>, ManifestError> {
     let temporary = temporary(path);
-    let file = fs.create(&temporary).map_err(io(&temporary))?;
-    file.append(bytes).map_err(io(&temporary))?;
+    // Until the file has its name, a full disk leaves everything as it was.
+    let refused = |source| {
+        if is_out_of_space(&source) {
+            let _ = fs.remove(&temporary);
+            let path = temporary.clone();
+            return ManifestError::Full { path, source };
+        }
+        io(&temporary)(source)
+    };
+    let file = fs.create(&temporary).map_err(refused)?;
+    file.append(bytes).map_err(refused)?;
     file.sync().map_err(io(&temporary))?;
     fs.rename(&temporary, path).map_err(io(path))?;
     fs.sync_dir(dir).map_err(io(dir))?;

@@ -75,7 +75,13 @@ impl Marigram {
         };
         // Only now is the directory known to be ours.
         if let Some(dir) = &spill_dir {
-            empty(dir).map_err(Error::Spill)?;
+            match empty(dir) {
+                // Queries that fit in memory work on a full disk.
+                Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
+                    tracing::warn!(%error, "no query can spill to {}", dir.display());
+                }
+                emptied => emptied.map_err(Error::Spill)?,
+            }
         }
         let runtime = Arc::new(BlockingRuntime::new()?);
         let sql = {

@@ -18,6 +18,7 @@
 
 mod arrow_rows;
 mod database;
+mod descriptors;
 mod error;
 mod machine;
 mod metrics;
@@ -30,6 +31,7 @@ mod units;
 pub use arrow;
 pub use arrow_rows::{Converted, Roles, convert};
 pub use database::{Marigram, restore};
+pub use descriptors::Descriptors;
 pub use error::{Error, Result};
 pub use marigram_engine::backup;
 pub use marigram_engine::{

@@ -24,6 +24,24 @@ pub(crate) fn memory_bytes() -> Option<usize> {
     }
 }
 
+/// Files that this process may have open; `None` where the system does not say.
+pub(crate) fn open_files_limit() -> Option<usize> {
+    // As above: the file describes the process.
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    open_files(&limits)
+}
+
+/// The soft limit of open files in Linux's `/proc/self/limits`.
+fn open_files(limits: &str) -> Option<usize> {
+    let line = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"))?;
+    match line.split_whitespace().nth(3)? {
+        "unlimited" => Some(usize::MAX),
+        number => number.parse().ok(),
+    }
+}
+
 /// `MemTotal` of Linux's `/proc/meminfo`, bytes.
 fn total(meminfo: &str) -> Option<usize> {
     let line = meminfo.lines().find(|line| line.starts_with("MemTotal:"))?;
@@ -43,5 +61,8 @@ mod tests {
         );
         assert_eq!(total("nothing"), None);
         assert!(cores() > 0);
+        let limits = "Limit  Soft Limit  Hard Limit  Units\n\
+                      Max open files            1024                 4096                 files\n";
+        assert_eq!(open_files(limits), Some(1024));
     }
 }

@@ -20,6 +20,21 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize, plans: PlanCacheUse
             "Series in all tables.",
             status.series as f64,
         ),
+        gauge(
+            "marigram_open_files",
+            "Files of segments that are open.",
+            status.open_files as f64,
+        ),
+        gauge(
+            "marigram_open_files_max",
+            "Files of segments that are kept open at most.",
+            status.open_files_max as f64,
+        ),
+        counter(
+            "marigram_file_opens",
+            "Files of segments opened since start.",
+            status.file_opens,
+        ),
         counter(
             "marigram_rows_written",
             "Rows stored since start.",

@@ -1,6 +1,7 @@
 //! How a database is opened: every setting of engine and queries, with defaults that fit the
 //! machine, and the same names in Rust, in a config file and on the command line.
 
+use crate::descriptors::Descriptors;
 use crate::error::{Error, Result};
 use crate::machine;
 use crate::units::{ByteSize, Span};
@@ -126,6 +127,8 @@ pub struct OpenOptions {
     pub trash_retention: Option<Span>,
     /// Threads that answer queries. Default: one a core.
     pub query_threads: Option<usize>,
+    /// Files of segments that are kept open at once. Default: what the limit of open files leaves.
+    pub open_files: Option<usize>,
     /// Rows of a row group of a segment. Default 1,048,576.
     pub row_group_rows: Option<usize>,
     /// Whether the memory limit covers the whole process, as a server's does: what the process
@@ -222,6 +225,7 @@ impl OpenOptions {
             compaction_rate: self.compaction_rate.or(other.compaction_rate),
             trash_retention: self.trash_retention.or(other.trash_retention),
             query_threads: self.query_threads.or(other.query_threads),
+            open_files: self.open_files.or(other.open_files),
             row_group_rows: self.row_group_rows.or(other.row_group_rows),
             whole_process: self.whole_process.or(other.whole_process),
             copy_dir: self.copy_dir.or(other.copy_dir),
@@ -283,6 +287,11 @@ impl OpenOptions {
             trash_retention: self
                 .trash_retention
                 .map_or(Duration::from_hours(24), |span| span.0),
+            open_files_max: at_least_one(
+                "open_files",
+                self.open_files
+                    .unwrap_or_else(|| Descriptors::of_process(Some(shards), 0).segments),
+            )?,
             segment: SegmentOptions {
                 row_group_rows: at_least_one(
                     "row_group_rows",

@@ -104,9 +104,14 @@ impl Marigram {
             result = self.write(database, batch);
         }
         match result {
-            // A shard that fails refuses its rows of the batch; that is no fault of theirs.
+            // A disk that fails in one shard leaves what others have stored: no refusal of the batch.
             Ok(report) if !report.rejected.is_empty() => match self.engine.status().read_only {
-                Some(reason) => Err(ServiceError::ReadOnly(reason)),
+                Some(reason) => Err(ServiceError::Internal(format!(
+                    "{reason}; {} rows of table '{}' are stored and {} are not",
+                    report.stored,
+                    batch.table,
+                    report.rejected.len()
+                ))),
                 None => Ok(to_report(report)),
             },
             Ok(report) => Ok(to_report(report)),

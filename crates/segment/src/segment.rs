@@ -71,8 +71,18 @@ impl Segment {
     /// # Errors
     /// If it cannot be read, is no segment, or its header or footer is damaged.
     pub fn open(fs: &Arc<dyn FileSystem>, path: &Path) -> Result<Self, SegmentError> {
+        let file = fs
+            .open(path)
+            .map_err(|source| SegmentError::io(path, source))?;
+        Self::of_file(file, path)
+    }
+
+    /// The segment in a file that is open, or is opened when it is read; `path` is its path.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn of_file(file: Arc<dyn File>, path: &Path) -> Result<Self, SegmentError> {
         let io = |source| SegmentError::io(path, source);
-        let file = fs.open(path).map_err(io)?;
         file.is_read_here_and_there();
         let bytes = file.len().map_err(io)?;
         if bytes < HEADER_BYTES + TRAILER_BYTES {
@@ -137,12 +147,6 @@ impl Segment {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// The open file, which can be read also after its name is gone.
-    #[must_use]
-    pub fn file(&self) -> &Arc<dyn File> {
-        &self.file
     }
 
     /// Fails if the file is not the one of these `bytes` and this `pin` (`None`: it is not known),

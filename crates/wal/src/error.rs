@@ -1,5 +1,6 @@
 //! Errors of the log.
 
+use marigram_env::{is_out_of_files, is_out_of_space};
 use std::path::PathBuf;
 
 /// Why the log could not be opened, or took no more.
@@ -12,6 +13,24 @@ pub enum WalError {
         /// File or directory.
         path: PathBuf,
         /// What it answered.
+        source: std::io::Error,
+    },
+    /// There is no room for a record, and nothing of it is in the log, now or after a restart. The
+    /// log goes on: there may be room later.
+    #[error("{path}: {source}", path = path.display())]
+    Full {
+        /// File or directory.
+        path: PathBuf,
+        /// What the file system answered.
+        source: std::io::Error,
+    },
+    /// The file system refused, and a record could not be taken back: it may be found when the log
+    /// is opened again, or not. The log takes no more.
+    #[error("{path}: {source}; whether the change is in the log is known when it is opened again", path = path.display())]
+    Uncertain {
+        /// File.
+        path: PathBuf,
+        /// What the file system answered.
         source: std::io::Error,
     },
     /// Bytes that once were durable are not what they were.
@@ -40,6 +59,19 @@ impl WalError {
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }
+    }
+
+    /// As [`io`](Self::io), for an operation that was not done at all where room or descriptors are
+    /// short.
+    pub(crate) fn refused(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| {
+            if is_out_of_space(&source) || is_out_of_files(&source) {
+                Self::Full { path, source }
+            } else {
+                Self::Io { path, source }
+            }
+        }
     }
 
     pub(crate) fn corrupt(

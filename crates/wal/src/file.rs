@@ -24,7 +24,8 @@ pub(crate) fn file_number(name: &str) -> Option<u64> {
     (file_name(number) == name).then_some(number)
 }
 
-/// Makes a new file with a header, durable with its name; gives also what stands in it.
+/// Makes a new file with a header, durable with its name; gives also what stands in it. `Full` where
+/// there is no room or no descriptor for it: nothing else is to be doubted then.
 pub(crate) fn create(
     fs: &dyn FileSystem,
     dir: &Path,
@@ -32,8 +33,8 @@ pub(crate) fn create(
 ) -> Result<(Arc<dyn File>, Extent), WalError> {
     let path = dir.join(file_name(number));
     let header = header(number);
-    let file = fs.create(&path).map_err(WalError::io(&path))?;
-    file.append(&header).map_err(WalError::io(&path))?;
+    let file = fs.create(&path).map_err(WalError::refused(&path))?;
+    file.append(&header).map_err(WalError::refused(&path))?;
     file.sync().map_err(WalError::io(&path))?;
     fs.sync_dir(dir).map_err(WalError::io(dir))?;
     Ok((file, Extent::of(&header)))

@@ -4,13 +4,14 @@
 //! The format is documented byte by byte in `docs/formats/wal.md`. Invariants: a file that is not
 //! the last one was synced before the next was made, so damage in it is corruption and never a
 //! torn tail; files are appended to only by the process that made them; a log that failed to
-//! append or sync takes nothing more.
+//! append or sync takes nothing more, unless the disk was full and the record was taken back.
 
 mod entry;
 mod error;
 mod file;
 mod record;
 mod replay;
+mod room;
 #[cfg(test)]
 mod tests;
 mod wal;
@@ -20,4 +21,5 @@ pub use error::WalError;
 pub use file::{FORMAT_VERSION, file_name};
 pub use record::{RecordError, decode_record, encode_record};
 pub use replay::ReplayReport;
+pub use room::{LogRoom, RoomPromise};
 pub use wal::{Wal, WalProof};

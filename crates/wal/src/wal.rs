@@ -3,8 +3,9 @@
 use crate::error::WalError;
 use crate::file::{HEADER_BYTES, create, file_name, file_number};
 use crate::replay::{Apply, Found, ReplayReport};
+use crate::room::LogRoom;
 use marigram_codec::Extent;
-use marigram_env::{File, FileSystem};
+use marigram_env::{File, FileSystem, is_out_of_space};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ pub struct Wal {
     dir: PathBuf,
     /// Number of the file that is appended to.
     number: u64,
-    file: Arc<dyn File>,
+    /// `None` where there was no room yet to make it.
+    file: Option<Arc<dyn File>>,
     /// Bytes of each file, the one that is appended to among them.
     files: BTreeMap<u64, u64>,
     /// What was written to the file that is appended to.
@@ -26,6 +28,8 @@ pub struct Wal {
     synced: Extent,
     /// The file before it, as far as this process has begun another one after it.
     before: Option<(u64, Extent)>,
+    /// Room for records to come.
+    room: Arc<LogRoom>,
     /// Why nothing can be appended any more.
     poisoned: Option<(io::ErrorKind, String)>,
 }
@@ -90,24 +94,71 @@ impl Wal {
         let mut report = ReplayReport::default();
         replay(&mut found, apply, &mut report)?;
         let number = found.last().map_or(floor.max(1), |last| last.number + 1);
-        let (file, header) = create(fs.as_ref(), dir, number)?;
-        let mut files: BTreeMap<_, _> = found
+        let files: BTreeMap<_, _> = found
             .into_iter()
             .map(|found| (found.number, found.bytes))
             .collect();
-        files.insert(number, HEADER_BYTES as u64);
-        let wal = Self {
+        let mut wal = Self {
             fs,
             dir: dir.to_owned(),
             number,
-            file,
+            room: LogRoom::new(dir.join(file_name(number))),
+            file: None,
             files,
-            written: header,
-            synced: header,
+            written: Extent::default(),
+            synced: Extent::default(),
             before: None,
             poisoned: None,
         };
-        Ok((wal, report))
+        match wal.ensure_file() {
+            // What was replayed can be read all the same.
+            Ok(_) | Err(WalError::Full { .. }) => Ok((wal, report)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes the file that is appended to, if there was no room for it yet.
+    ///
+    /// # Errors
+    /// `Full` where there is none now. If the file system refuses otherwise, the log is poisoned.
+    pub fn ensure_file(&mut self) -> Result<Arc<dyn File>, WalError> {
+        if let Some(file) = &self.file {
+            return Ok(Arc::clone(file));
+        }
+        self.check()?;
+        self.begin(self.number)
+    }
+
+    /// Makes the file with this number and appends to it from here on.
+    fn begin(&mut self, number: u64) -> Result<Arc<dyn File>, WalError> {
+        let path = self.dir.join(file_name(number));
+        let made = create(self.fs.as_ref(), &self.dir, number).and_then(|(file, header)| {
+            let moved = self.room.move_to(&file, &path, HEADER_BYTES as u64);
+            moved.map(|()| (file, header))
+        });
+        match made {
+            Ok((file, header)) => {
+                // One without records may be made anew, and is as good as missing meanwhile.
+                let has_records = self.synced.bytes > HEADER_BYTES as u64;
+                self.before = has_records.then_some((self.number, self.synced));
+                (self.written, self.synced) = (header, header);
+                self.file = Some(Arc::clone(&file));
+                self.number = number;
+                self.files.insert(number, HEADER_BYTES as u64);
+                Ok(file)
+            }
+            Err(error @ WalError::Full { .. }) => {
+                // A file without records is passed over when the log is opened.
+                let _ = self.fs.remove(&path);
+                Err(error)
+            }
+            Err(error) => {
+                if let WalError::Io { source, .. } = &error {
+                    self.poison(source);
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Number of the file that is appended to.
@@ -116,38 +167,68 @@ impl Wal {
         self.number
     }
 
+    /// Room for records, which is taken before they are appended.
+    #[must_use]
+    pub fn room(&self) -> &Arc<LogRoom> {
+        &self.room
+    }
+
     /// Appends whole records (from [`encode_record`](crate::encode_record)) and, where `sync`,
     /// makes them durable.
     ///
     /// # Errors
-    /// If the file system refuses. Then the log tries to cut the file back to its length before,
-    /// and is poisoned: every later append fails with the same reason.
+    /// `Full` where the disk is full: the records are not in the log, and it goes on. Otherwise the
+    /// log is poisoned, and every later append fails with the same reason: `Io` where the records are
+    /// surely not in it, `Uncertain` where they could not be taken back.
     pub fn append(&mut self, records: &[u8], sync: bool) -> Result<(), WalError> {
         self.check()?;
-        let before = self.files.get(&self.number).copied().unwrap_or_default();
-        let written = self.file.append(records);
-        let written = if sync {
-            written.and_then(|()| self.file.sync())
-        } else {
-            written
-        };
-        match written {
-            Ok(()) => {
-                self.files
-                    .insert(self.number, before + records.len() as u64);
-                self.written.grow(records);
-                if sync {
-                    self.synced = self.written;
-                }
-                Ok(())
-            }
+        let file = self.ensure_file()?;
+        let before = self.bytes_of(self.number);
+        let (error, is_full) = match file.append(records) {
             Err(error) => {
-                // What was refused should not come back after a restart. Where this fails too,
-                // replay may find it: it was then neither acknowledged nor surely gone.
-                let _ = self.file.truncate(before).and_then(|()| self.file.sync());
-                Err(self.poison(error))
+                let is_full = is_out_of_space(&error);
+                (error, is_full)
             }
+            // After a failed sync nobody knows what else the disk did not take.
+            Ok(()) => match if sync { file.sync() } else { Ok(()) } {
+                Err(error) => (error, false),
+                Ok(()) => {
+                    let bytes = before + records.len() as u64;
+                    self.files.insert(self.number, bytes);
+                    self.room.written(bytes);
+                    self.written.grow(records);
+                    if sync {
+                        self.synced = self.written;
+                    }
+                    return Ok(());
+                }
+            },
+        };
+        let path = self.path();
+        // What was refused must not come back after a restart.
+        if file.truncate(before).and_then(|()| file.sync()).is_err() {
+            self.poison(&error);
+            return Err(WalError::Uncertain {
+                path,
+                source: error,
+            });
         }
+        if is_full {
+            self.room.cut(before);
+            return Err(WalError::Full {
+                path,
+                source: error,
+            });
+        }
+        self.poison(&error);
+        Err(WalError::Io {
+            path,
+            source: error,
+        })
+    }
+
+    fn bytes_of(&self, number: u64) -> u64 {
+        self.files.get(&number).copied().unwrap_or_default()
     }
 
     /// Makes everything appended so far durable.
@@ -156,9 +237,20 @@ impl Wal {
     /// If the file system refuses; then the log is poisoned.
     pub fn sync(&mut self) -> Result<(), WalError> {
         self.check()?;
-        self.file.sync().map_err(|error| self.poison(error))?;
-        self.synced = self.written;
-        Ok(())
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        match file.sync() {
+            Ok(()) => {
+                self.synced = self.written;
+                Ok(())
+            }
+            Err(source) => {
+                self.poison(&source);
+                let path = self.path();
+                Err(WalError::Io { path, source })
+            }
+        }
     }
 
     /// What is durable of the file that is appended to.
@@ -177,24 +269,17 @@ impl Wal {
     /// Syncs, then begins a new file and returns its number: entries before are in lower files.
     ///
     /// # Errors
-    /// If the file system refuses; then the log is poisoned.
+    /// `Full` where there is no room or no descriptor for a new file: the log goes on in the old one.
+    /// If the file system refuses otherwise, the log is poisoned.
     pub fn rotate(&mut self) -> Result<u64, WalError> {
         self.sync()?;
-        let number = self.number + 1;
-        match create(self.fs.as_ref(), &self.dir, number) {
-            Ok((file, header)) => {
-                self.file = file;
-                // One without records may be made anew, and is as good as missing meanwhile.
-                let has_records = self.synced.bytes > HEADER_BYTES as u64;
-                self.before = has_records.then_some((self.number, self.synced));
-                (self.written, self.synced) = (header, header);
-                self.number = number;
-                self.files.insert(number, HEADER_BYTES as u64);
-                Ok(number)
-            }
-            Err(WalError::Io { source, .. }) => Err(self.poison(source)),
-            Err(error) => Err(error),
+        if self.file.is_none() {
+            self.ensure_file()?;
+            return Ok(self.number);
         }
+        // Room that the old file has left goes with the file.
+        self.begin(self.number + 1)?;
+        Ok(self.number)
     }
 
     /// Removes files numbered below `floor`, but never the one that is appended to.
@@ -243,12 +328,8 @@ impl Wal {
         }
     }
 
-    fn poison(&mut self, error: io::Error) -> WalError {
+    fn poison(&mut self, error: &io::Error) {
         self.poisoned = Some((error.kind(), error.to_string()));
-        WalError::Io {
-            path: self.path(),
-            source: error,
-        }
     }
 }
 

@@ -27,7 +27,7 @@ impl Machine {
         keep: Option<usize>,
     ) -> Checked {
         // Two failures in a row could leave either state under one number.
-        if self.backups.failed {
+        if self.backups.failed || self.history.has_refused() {
             return Ok(());
         }
         let number = self.next_number();

@@ -22,18 +22,18 @@ impl Machine {
         // What makes no sense is not tried; what is refused for other reasons is a test of its own.
         let sensible = match &change {
             Change::Write { .. } => true,
-            Change::CreateTable { table, .. } => !exists(table) && !self.history.has_doubts(),
+            Change::CreateTable { table, .. } => !exists(table) && !self.history.is_unsure(),
             Change::AddField { table, field, .. } => {
                 current
                     .tables
                     .get(table)
                     .is_some_and(|table| !table.fields.contains_key(field))
-                    && !self.history.has_doubts()
+                    && !self.history.is_unsure()
             }
             Change::Delete { table, .. } | Change::DropTable { table } => {
-                exists(table) && !self.history.has_doubts()
+                exists(table) && !self.history.is_unsure()
             }
-            Change::DropDatabase => !self.history.has_doubts(),
+            Change::DropDatabase => !self.history.is_unsure(),
         };
         if !sensible {
             return Ok(());
@@ -53,10 +53,22 @@ impl Machine {
         if let Some((change, error)) = made.refused {
             self.note(|| format!("  {error}"));
             Self::excuse("change", trouble, &error)?;
-            self.summary.doubts += 1;
             let is_write = matches!(change, Change::Write { .. });
-            self.history.doubt(change);
-            if is_write && !self.fs.is_crashed() && engine.status().read_only.is_none() {
+            match error {
+                // Of what was refused, or taken back from the log, no row is there; only the schema
+                // may have grown before.
+                EngineError::Busy { .. } | EngineError::ReadOnly(_) if is_write => {
+                    self.history.refuse(change);
+                }
+                EngineError::Busy { .. } => {}
+                _ => {
+                    self.summary.doubts += 1;
+                    self.history.doubt(change);
+                }
+            }
+            let is_busy = matches!(error, EngineError::Busy { .. });
+            if is_write && !is_busy && !self.fs.is_crashed() && engine.status().read_only.is_none()
+            {
                 return Err(format!("not read-only after a write failed: {error}"));
             }
         }
@@ -95,9 +107,15 @@ impl Machine {
                 engine.alter_table(DATABASE, table, &added).map(|_| ())
             }
             Change::DropTable { ref table } => engine.drop_table(DATABASE, table, false),
-            Change::DropDatabase => engine
-                .drop_database(DATABASE, false)
-                .and_then(|()| engine.create_database(DATABASE, false)),
+            Change::DropDatabase => engine.drop_database(DATABASE, false).and_then(|()| {
+                let made = engine.create_database(DATABASE, false);
+                if !matches!(made, Err(EngineError::Busy { .. })) {
+                    return made;
+                }
+                // All of this change or nothing: the operator makes room.
+                Trouble::relieve(&self.fs);
+                engine.create_database(DATABASE, false)
+            }),
         };
         Ok(match done {
             Ok(()) => Made {
@@ -149,6 +167,10 @@ impl Machine {
         self.summary.rows += report.stored as u64;
         let mut rejected = report.rejected.into_iter().peekable();
         let (mut taken, mut lost, mut reason) = (Vec::new(), Vec::new(), String::new());
+        let is_loss = |reason: &str| {
+            reason.starts_with("writes are refused")
+                || reason.contains("is known when it is opened")
+        };
         for (at, (row, fault)) in rows.into_iter().zip(faults).enumerate() {
             let rejection = rejected.next_if(|rejected| rejected.row as usize == at);
             match (rejection, fault) {
@@ -156,15 +178,14 @@ impl Machine {
                 (Some(_), Some(_)) => {}
                 // A shard of several can fail alone: then its rows are refused.
                 (Some(rejection), None)
-                    if trouble != Trouble::None
-                        && rejection.reason.starts_with("writes are refused") =>
+                    if trouble != Trouble::None && is_loss(&rejection.reason) =>
                 {
                     reason = rejection.reason;
                     lost.push(row);
                 }
                 // Types of columns that may exist are not known for sure.
-                (None, Some(_)) if self.history.has_doubts() => taken.push(row),
-                (Some(_), None) if self.history.has_doubts() => {}
+                (None, Some(_)) if self.history.is_unsure() => taken.push(row),
+                (Some(_), None) if self.history.is_unsure() => {}
                 (found, fault) => {
                     return Err(format!(
                         "row {at} of {table}: {found:?}, expected: {fault:?}"
@@ -178,7 +199,7 @@ impl Machine {
         });
         let refused = (!lost.is_empty()).then_some((
             Change::Write { table, rows: lost },
-            EngineError::ReadOnly(reason),
+            EngineError::Uncertain(reason),
         ));
         Ok(Made { done, refused })
     }

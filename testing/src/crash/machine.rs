@@ -104,6 +104,7 @@ impl Machine {
             compaction: CompactionPolicy::ALL[rng.random_range(0..3)],
             compaction_bytes_per_second: None,
             trash_retention: Duration::from_secs([0, 1_000, 100_000][rng.random_range(0..3)]),
+            open_files_max: [1, 3, 100][rng.random_range(0..3)],
             segment: marigram_segment::SegmentOptions { row_group_rows },
         };
         let actions_max = [8, 25, 60][rng.random_range(0..3)];
@@ -290,6 +291,11 @@ impl Machine {
             if self.fs.is_crashed() || self.history.is_full() {
                 break;
             }
+            if matches!(trouble, Trouble::Full(_) | Trouble::Files(_)) && self.rng.random_bool(0.05)
+            {
+                self.note(|| "the operator makes room".to_owned());
+                Trouble::relieve(&self.fs);
+            }
             let action = self.work.draw(self.history.current());
             self.note(|| format!("{action:?}"));
             self.summary.actions += 1;
@@ -307,6 +313,13 @@ impl Machine {
             _ => Trouble::None,
         };
         self.compare(engine, lasting, Strictness::Refused)?;
+        if trouble.passes() {
+            self.act("flush after the trouble", Trouble::None, engine.flush())?;
+            if let Some(reason) = engine.status().read_only {
+                return Err(format!("writes are refused after {trouble:?}: {reason}"));
+            }
+            self.compare(engine, Trouble::None, Strictness::Refused)?;
+        }
         let status = engine.status();
         self.summary.merges += status.flushes + status.compactions;
         if self.rng.random_bool(0.5) {
@@ -346,7 +359,10 @@ impl Machine {
     /// An error is excused by a trouble that can cause it.
     pub(super) fn excuse(what: &str, trouble: Trouble, error: &EngineError) -> Checked {
         let is_bad = match error {
-            EngineError::Io { .. } | EngineError::ReadOnly(_) => trouble == Trouble::None,
+            EngineError::Io { .. } | EngineError::ReadOnly(_) | EngineError::Uncertain(_) => {
+                trouble == Trouble::None
+            }
+            EngineError::Busy { .. } => !matches!(trouble, Trouble::Full(_) | Trouble::Files(_)),
             _ => true,
         };
         if is_bad {
@@ -357,7 +373,7 @@ impl Machine {
     }
 
     fn read(&mut self, engine: &Engine, trouble: Trouble) -> Checked {
-        if self.history.has_doubts() {
+        if self.history.is_unsure() {
             return self.compare(engine, trouble, Strictness::Refused);
         }
         let names: Vec<_> = self.history.current().tables.keys().cloned().collect();

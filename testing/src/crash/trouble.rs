@@ -15,12 +15,14 @@ pub enum Trouble {
     Error(OpKind, u64, Repeat),
     /// The disk takes so many bytes more.
     Full(u64),
+    /// So many files can be open at once.
+    Files(usize),
 }
 
 impl Trouble {
     /// Draws one.
     pub fn draw(rng: &mut Xoshiro256PlusPlus) -> Self {
-        match rng.random_range(0..20) {
+        match rng.random_range(0..22) {
             0..3 => Self::None,
             // Short ones fall into recovery.
             3..6 => Self::Power(rng.random_range(0..60)),
@@ -47,7 +49,8 @@ impl Trouble {
                 };
                 Self::Error(kind, rng.random_range(0..after_max), repeat)
             }
-            _ => Self::Full(rng.random_range(0..60_000)),
+            18..20 => Self::Full(rng.random_range(0..60_000)),
+            _ => Self::Files(rng.random_range(0..20)),
         }
     }
 
@@ -64,13 +67,25 @@ impl Trouble {
                 });
             }
             Self::Full(bytes) => fs.set_space(Some(bytes)),
+            Self::Files(files) => fs.set_open_files_max(files),
         }
+    }
+
+    /// Whether it passes without a trace: what failed meanwhile works afterwards.
+    pub fn passes(self) -> bool {
+        matches!(self, Self::None | Self::Full(_) | Self::Files(_))
+    }
+
+    /// Makes room on the disk and for descriptors.
+    pub fn relieve(fs: &SimFs) {
+        fs.set_space(None);
+        fs.set_open_files_max(usize::MAX);
     }
 
     /// Ends it, except for a loss of power that has come.
     pub fn end(fs: &SimFs) {
         fs.cancel_crash();
         fs.clear_faults();
-        fs.set_space(None);
+        Self::relieve(fs);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A change that was interrupted by a loss of power, or that failed with an I/O error, may be
 //! found after recovery or not: a write or delete wholly or not at all in each shard, a change of
-//! the catalog wholly or not at all. All other changes are certain. The history keeps the changes
+//! the catalog wholly or not at all. A write that was refused is never found; its table and columns
+//! may be. All other changes are certain. The history keeps the changes
 //! since the last state that was certain, and finds the choice that explains what is read.
 
 use super::compare::{Tolerance, compare};
@@ -28,6 +29,8 @@ pub struct History {
     base: Oracle,
     /// Changes since, and whether each is in doubt.
     since: Vec<(Change, bool)>,
+    /// Writes that were refused, with the number of changes before each.
+    refused: Vec<(usize, Change)>,
     /// The state if no change in doubt was made.
     current: Oracle,
     doubts: usize,
@@ -66,6 +69,18 @@ impl History {
         self.doubts > 0
     }
 
+    /// Whether a write was refused.
+    #[must_use]
+    pub fn has_refused(&self) -> bool {
+        !self.refused.is_empty()
+    }
+
+    /// Whether tables and columns, or rows, are not known for sure.
+    #[must_use]
+    pub fn is_unsure(&self) -> bool {
+        self.has_doubts() || self.has_refused()
+    }
+
     /// Whether no more changes in doubt can be taken before the state is certain again.
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -82,6 +97,11 @@ impl History {
     pub fn doubt(&mut self, change: Change) {
         self.since.push((change, true));
         self.doubts += 1;
+    }
+
+    /// A write of which no row may ever be found. Its table and columns may.
+    pub fn refuse(&mut self, write: Change) {
+        self.refused.push((self.since.len(), write));
     }
 
     /// Compares what was read with what may be there.
@@ -106,6 +126,7 @@ impl History {
         self.base = explained;
         self.current = self.base.clone();
         self.since.clear();
+        self.refused.clear();
         self.doubts = 0;
         Ok(())
     }
@@ -117,7 +138,7 @@ impl History {
         strictness: Strictness,
     ) -> Result<Oracle, String> {
         let candidates: Vec<_> = (0..1_u32 << self.doubts)
-            .map(|made| self.replay(made))
+            .map(|made| self.replay(made, false))
             .collect();
         let mut difference = String::new();
         for catalog in self.catalog_choices() {
@@ -131,11 +152,16 @@ impl History {
         Err(difference)
     }
 
-    /// The state if the changes in doubt whose bits are set were made.
-    fn replay(&self, made: u32) -> Oracle {
+    /// The state if the changes in doubt whose bits are set were made, and, for its tables and columns
+    /// alone, if what was `refused` was.
+    fn replay(&self, made: u32, refused: bool) -> Oracle {
         let mut oracle = self.base.clone();
         let mut doubt = 0;
-        for (change, in_doubt) in &self.since {
+        let mut refused = self.refused.iter().filter(|_| refused).peekable();
+        for (at, (change, in_doubt)) in self.since.iter().enumerate() {
+            while let Some((_, write)) = refused.next_if(|(before, _)| *before <= at) {
+                oracle.apply(write);
+            }
             if *in_doubt {
                 doubt += 1;
                 if made & (1 << (doubt - 1)) == 0 {
@@ -144,6 +170,7 @@ impl History {
             }
             oracle.apply(change);
         }
+        refused.for_each(|(_, write)| oracle.apply(write));
         oracle
     }
 
@@ -176,7 +203,8 @@ impl History {
         strictness: Strictness,
     ) -> Result<Oracle, String> {
         let bits = self.catalog_bits();
-        let mut explained = explain_schemas(candidates, (catalog, bits), observed)?;
+        let most = self.replay(!bits & (candidates.len() as u32 - 1) | catalog, true);
+        let mut explained = explain_schemas(&candidates[catalog as usize], &most, observed)?;
         for group in groups(candidates, observed) {
             let mut difference = String::new();
             let choice = (0..candidates.len() as u32)
@@ -214,13 +242,7 @@ impl History {
 
 /// Tables and columns, without rows: those of the engine, where they are what they may be. A
 /// write that was lost may have left its table and columns behind.
-fn explain_schemas(
-    candidates: &[Oracle],
-    (catalog, bits): (u32, u32),
-    observed: &Observed,
-) -> Result<Oracle, String> {
-    let least = &candidates[catalog as usize];
-    let most = &candidates[(!bits & (candidates.len() as u32 - 1) | catalog) as usize];
+fn explain_schemas(least: &Oracle, most: &Oracle, observed: &Observed) -> Result<Oracle, String> {
     if let Some(name) = least
         .tables
         .keys()
@@ -427,6 +449,21 @@ mod tests {
                 .check(&observed(&[&sure, &doubt]), 0, Strictness::Either)
                 .is_err()
         );
+    }
+
+    #[test]
+    fn no_row_of_a_refused_write_is_ever_found() {
+        let (sure, refused) = (write(&[("a", 1)]), write(&[("a", 2), ("b", 2)]));
+        let mut history = History::new(2);
+        history.refuse(refused.clone());
+        history.acknowledge(sure.clone());
+        history.settle(&observed(&[&sure]), 0).unwrap();
+        history.refuse(refused.clone());
+        let both = observed(&[&sure, &refused]);
+        let half = observed(&[&sure, &write(&[("b", 2)])]);
+        for found in [both, half] {
+            assert!(history.check(&found, 0, Strictness::Either).is_err());
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod bad_input;
 mod clients;
 mod crash;
 mod http;
+mod kill_rounds;
 mod lab;
 mod postgres;
 mod server;

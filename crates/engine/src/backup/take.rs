@@ -202,7 +202,7 @@ fn store_segment(
     source: &Source,
     segment: &OpenSegment,
 ) -> Result<Stored> {
-    let file = segment.segment()?.file();
+    let file = &segment.file();
     let mark = mark(file, source)?;
     let key = (source.name.clone(), source.bytes, mark);
     let stored = |piece: Piece, bytes_new| Stored {

@@ -5,7 +5,7 @@ use crate::compaction::history::History;
 use crate::compaction::plan::{Kind, PickInput, PickOptions};
 use crate::compaction::{pick, pick_table, spent_tombstones};
 use crate::merge::testing::{
-    COLUMNS, Fields, Given, Rows, TABLE, merged, naive, open_segment, tombstone,
+    COLUMNS, Fields, Given, Rows, TABLE, merged, naive, open_segment, segment_files, tombstone,
     without_sequence_duplicates,
 };
 use crate::options::CompactionPolicy as Policy;
@@ -116,7 +116,7 @@ impl Files {
         }
         for meta in &edit.added {
             let path = PathBuf::from(format!("/{:010}.seg", meta.id.0));
-            let segment = OpenSegment::open(Arc::clone(&self.fs), path.clone(), meta.clone());
+            let segment = OpenSegment::open(&segment_files(&self.fs), path.clone(), meta.clone());
             assert!(segment.segment().is_ok());
             let mut damage = Vec::new();
             marigram_segment::Segment::verify(&self.fs, &path, &mut |place| damage.push(place));

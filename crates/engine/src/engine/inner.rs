@@ -10,13 +10,14 @@ use crate::memory::MemoryAccountant;
 use crate::options::{Durability, EngineOptions};
 use crate::recovery::{Opening, open_shard};
 use crate::rollups::Rollups;
+use crate::segment_files::SegmentFiles;
 use crate::shard::{Context, Shard};
 use crate::side_by_side::side_by_side;
 use crate::stats::Stats;
 use crate::status::EngineStatus;
 use crate::survey::{Known, refuse_remains, survey};
 use crate::trash::Trash;
-use marigram_env::{Env, Lock};
+use marigram_env::{Env, Lock, ReliefFs};
 use marigram_series_index::SeriesIndex;
 use parking_lot::{Mutex, RwLock};
 use std::path::{Path, PathBuf};
@@ -101,6 +102,9 @@ impl Inner {
         let live = schemas.all();
         let memory = Arc::new(MemoryAccountant::new(options.memory_limit_bytes));
         let stats = Stats::default();
+        let (fs, pool) = ReliefFs::with_pool(env.fs, options.open_files_max);
+        let env = Env { fs, ..env };
+        let files = SegmentFiles::of(pool, memory.clone());
         let bell = Arc::new(Bell::default());
         let pressed = bell.clone();
         memory.on_refusal(move || pressed.press());
@@ -108,6 +112,7 @@ impl Inner {
             env,
             options,
             memory,
+            files,
             health,
             stats,
             compactions: History::default(),
@@ -189,6 +194,8 @@ impl Inner {
                 }
             }
         }
+        // From here on the directory may be another process's.
+        self.context.files.pool().close();
         drop(lock);
     }
 

@@ -2,9 +2,11 @@
 
 mod backup;
 mod faults;
+mod full_disk;
 mod growth;
 mod limits;
 mod model;
+mod open_files;
 mod rollups;
 mod settings;
 mod support;

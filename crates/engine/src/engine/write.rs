@@ -64,7 +64,12 @@ pub(super) fn write(
     let estimate = estimate_bytes(batch);
     let mut reservation = admit(context, &inner.shards, &live, &inner.bell, estimate)?;
     let (table, resolved) = fit(inner, database, batch, options)?;
-    let writes = route(table, batch, &resolved, &inner.indexes);
+    let mut writes = route(table, batch, &resolved, &inner.indexes);
+    // In every log before anything stands in one: a full disk refuses all of a batch or nothing.
+    for (shard, write) in &mut writes {
+        let bytes = write.record_bytes_max();
+        write.room = Some(inner.shards[*shard].promise_room(bytes)?);
+    }
     reservation.adjust(writes.iter().map(|(_, write)| write.bytes).sum());
     let mut rejected: Vec<RejectedRow> = resolved
         .rejects
@@ -83,7 +88,10 @@ pub(super) fn write(
             }
             Err(error) => {
                 failed_shards.push(shard);
-                failure.get_or_insert(error);
+                // What is not known is said before what is refused.
+                if failure.is_none() || matches!(error, EngineError::Uncertain(_)) {
+                    failure = Some(error);
+                }
             }
         }
     }

@@ -75,7 +75,7 @@ impl Source {
         let meta = &segment.meta;
         let (space, sequence_max) = (meta.space, meta.sequence_max);
         let tombstones = applicable(tombstones, table, sequence_max, meta.range);
-        let data = Data::Segment(segment.segment()?.clone(), table);
+        let data = Data::Segment(segment.segment()?, table);
         Ok(Self {
             data,
             space,

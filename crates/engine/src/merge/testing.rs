@@ -3,6 +3,8 @@
 
 use super::{Merge, MergeOptions, Source};
 use crate::error::Result;
+use crate::memory::MemoryAccountant;
+use crate::segment_files::SegmentFiles;
 use crate::view::OpenSegment;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -161,6 +163,12 @@ pub(crate) fn tombstone(sequence: u64, series: &[u32], min: i64, max: i64) -> Ar
 /// Rows of a page of the segments made here: few, so that few rows make many pages.
 const PAGE_ROWS: u32 = 8;
 
+/// Files of segments, of which one is open at a time.
+pub(crate) fn segment_files(fs: &Arc<dyn FileSystem>) -> Arc<SegmentFiles> {
+    let memory = MemoryAccountant::new(1 << 30);
+    SegmentFiles::new(Arc::clone(fs), 1, Arc::new(memory))
+}
+
 /// Writes the rows of `given` (not empty) as a segment and opens it.
 pub(crate) fn open_segment(
     fs: &Arc<dyn FileSystem>,
@@ -202,7 +210,7 @@ pub(crate) fn open_segment_of_pages(
         level: 0,
         pin: None,
     };
-    let segment = OpenSegment::open(Arc::clone(fs), path, meta);
+    let segment = OpenSegment::open(&segment_files(fs), path, meta);
     assert!(segment.segment().is_ok());
     Arc::new(segment)
 }

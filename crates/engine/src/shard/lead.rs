@@ -13,7 +13,7 @@ use crate::stats::add;
 use marigram_manifest::Tombstone;
 use marigram_model::{SeriesId, TableId, TagKey, TimeRange};
 use marigram_series_index::SeriesIndex;
-use marigram_wal::{DeleteEntry, Entry, WriteEntry, encode_record};
+use marigram_wal::{DeleteEntry, Entry, RoomPromise, WalError, WriteEntry, encode_record};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -27,7 +27,12 @@ struct Staged<'a> {
     entry: Entry,
     /// Memory taken for its rows.
     bytes: usize,
+    /// Room in the log, until it is there.
+    _room: Option<RoomPromise>,
 }
+
+/// An entry, the memory taken for its rows, and the room for it in the log.
+type Prepared = (Entry, usize, Option<RoomPromise>);
 
 /// Series that the group brings.
 struct NewSeries {
@@ -92,7 +97,7 @@ impl Shard {
                     continue;
                 }
             };
-            let (entry, bytes) = entry;
+            let (entry, bytes, room) = entry;
             let sequence = log.next_sequence + staged.len() as u64;
             encode_record(sequence, &entry, &mut log.buffer);
             staged.push(Staged {
@@ -100,15 +105,16 @@ impl Shard {
                 sequence,
                 entry,
                 bytes,
+                _room: room,
             });
         }
         staged
     }
 
-    fn entry(&self, log: &Log, change: Change, new: &mut NewSeries) -> Result<(Entry, usize)> {
+    fn entry(&self, log: &Log, change: Change, new: &mut NewSeries) -> Result<Prepared> {
         self.context.health.check()?;
         Ok(match change {
-            Change::Write(write) => {
+            Change::Write(mut write) => {
                 if log.dropped.contains(&write.table) {
                     let name = format!("number {}", write.table);
                     return Err(EngineError::NotFound {
@@ -117,11 +123,11 @@ impl Shard {
                         nearest: None,
                     });
                 }
-                let bytes = write.bytes;
-                (Entry::Write(self.identify(write, new)?), bytes)
+                let (bytes, room) = (write.bytes, write.room.take());
+                (Entry::Write(self.identify(write, new)?), bytes, room)
             }
-            Change::Delete(delete) => (Entry::Delete(delete), 0),
-            Change::DropTable(table) => (Entry::DropTable(table), 0),
+            Change::Delete(delete, room) => (Entry::Delete(delete), 0, room),
+            Change::DropTable(table) => (Entry::DropTable(table), 0, None),
         })
     }
 
@@ -203,9 +209,17 @@ impl Shard {
         if buffer.capacity() <= BUFFER_BYTES_KEPT {
             log.buffer = buffer;
         }
-        if let Err(error) = appended {
-            self.context.health.fail(&error.to_string());
-            return Err(EngineError::ReadOnly(error.to_string()));
+        match appended {
+            Ok(()) => {}
+            // Nothing of it is in the log, which goes on.
+            Err(error @ WalError::Full { .. }) => return Err(error.into()),
+            Err(error) => {
+                self.context.health.fail(&error.to_string());
+                return Err(match error {
+                    WalError::Uncertain { .. } => error.into(),
+                    error => EngineError::ReadOnly(error.to_string()),
+                });
+            }
         }
         if sync {
             self.witness

@@ -2,6 +2,7 @@
 
 use marigram_env::{File, FileSystem, Lock};
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -34,6 +35,10 @@ impl File for ReadOnlyFile {
     }
 
     fn truncate(&self, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn reserve(&self, _range: Range<u64>) -> io::Result<()> {
         Ok(())
     }
 }

@@ -247,11 +247,13 @@ impl Disk {
             Fate::Fail | Fate::Crash => self.rng.random_range(0..=bytes.len()),
         };
         let room = usize::try_from(self.space_left.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-        let written = wanted.min(room);
-        self.file_mut(inode)?
-            .live
-            .extend_from_slice(&bytes[..written]);
-        self.space_left = self.space_left.map(|left| left - written as u64);
+        let file = self.file_mut(inode)?;
+        let written = wanted.min(room.saturating_add(file.reserved));
+        file.live.extend_from_slice(&bytes[..written]);
+        let from_reserve = written.min(file.reserved);
+        file.reserved -= from_reserve;
+        let taken = (written - from_reserve) as u64;
+        self.space_left = self.space_left.map(|left| left - taken);
         match fate {
             Fate::Crash => Err(SimCrash::error()),
             Fate::Fail => Err(io_error()),
@@ -290,9 +292,24 @@ impl Disk {
         Self::outcome(fate)
     }
 
+    pub(super) fn reserve(&mut self, inode: InodeId, end: u64) -> io::Result<()> {
+        let fate = self.attempt(OpKind::Reserve)?;
+        let end = usize::try_from(end).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let space_left = self.space_left;
+        let file = self.file_mut(inode)?;
+        let wanted = end.saturating_sub(file.live.len() + file.reserved);
+        if space_left.is_some_and(|left| left < wanted as u64) {
+            return Err(no_space());
+        }
+        file.reserved += wanted;
+        self.space_left = space_left.map(|left| left - wanted as u64);
+        Self::outcome(fate)
+    }
+
     fn cut(&mut self, inode: InodeId, len: usize) -> io::Result<()> {
         let file = self.file_mut(inode)?;
-        let freed = file.live.len().saturating_sub(len) as u64;
+        let freed = (file.live.len() + file.reserved).saturating_sub(len) as u64;
+        file.reserved = 0;
         file.truncate(len);
         self.space_left = self.space_left.map(|left| left.saturating_add(freed));
         Ok(())

@@ -35,6 +35,8 @@ pub enum OpKind {
     Sync,
     /// `File::truncate`
     Truncate,
+    /// `File::reserve`
+    Reserve,
 }
 
 /// How long a fault lasts.
@@ -160,6 +162,11 @@ impl Plan {
 /// EIO, as the kernel gives it.
 pub(super) fn io_error() -> io::Error {
     io::Error::from_raw_os_error(5)
+}
+
+/// EMFILE, as the kernel gives it.
+pub(super) fn too_many_open_files() -> io::Error {
+    io::Error::from_raw_os_error(24)
 }
 
 /// ENOSPC, as the kernel gives it.

@@ -1,13 +1,15 @@
 //! The simulated file system: handles on a simulated disk, and the levers that break it.
 
 use super::disk::{Disk, Snapshot};
-use super::faults::{Fault, OpKind};
+use super::faults::{Fault, OpKind, too_many_open_files};
 use super::inode::InodeId;
 use crate::traits::{File, FileSystem, Lock};
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file system in memory that loses what was not synced. Clones are handles on the same disk.
 ///
@@ -24,6 +26,25 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct SimFs {
     disk: Arc<Mutex<Disk>>,
+    descriptors: Arc<Descriptors>,
+}
+
+/// Files and locks that are open, of all handles on a disk.
+#[derive(Debug)]
+struct Descriptors {
+    open: AtomicUsize,
+    peak: AtomicUsize,
+    max: AtomicUsize,
+}
+
+/// One of them; ends with its handle.
+#[derive(Debug)]
+struct Descriptor(Arc<Descriptors>);
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl SimFs {
@@ -32,7 +53,32 @@ impl SimFs {
     pub fn new(seed: u64) -> Self {
         Self {
             disk: Arc::new(Mutex::new(Disk::new(seed))),
+            descriptors: Arc::new(Descriptors {
+                open: AtomicUsize::new(0),
+                peak: AtomicUsize::new(0),
+                max: AtomicUsize::new(usize::MAX),
+            }),
         }
+    }
+
+    /// Lets so many files and locks be open at once; the next one fails with EMFILE. Outlasts
+    /// crashes.
+    pub fn set_open_files_max(&self, files: usize) {
+        self.descriptors.max.store(files, Ordering::Relaxed);
+    }
+
+    /// Files and locks that are open now.
+    #[must_use]
+    pub fn open_files(&self) -> usize {
+        self.descriptors.open.load(Ordering::Relaxed)
+    }
+
+    /// The most files and locks that were open at once since this was last called.
+    #[must_use]
+    pub fn open_files_peak(&self) -> usize {
+        self.descriptors
+            .peak
+            .swap(self.open_files(), Ordering::Relaxed)
     }
 
     /// Operations counted so far, failed ones too. Those after the power was cut do not count.
@@ -111,12 +157,24 @@ impl SimFs {
         self.disk.lock().restore(dir, files)
     }
 
-    fn handle(&self, disk: &Disk, inode: InodeId) -> Handle {
+    fn handle(&self, disk: &Disk, inode: InodeId, descriptor: Descriptor) -> Handle {
         Handle {
             disk: Arc::clone(&self.disk),
             epoch: disk.epoch,
             inode,
+            _descriptor: descriptor,
         }
+    }
+
+    fn descriptor(&self) -> io::Result<Descriptor> {
+        let all = &self.descriptors;
+        let descriptor = Descriptor(Arc::clone(all));
+        let open = all.open.fetch_add(1, Ordering::Relaxed) + 1;
+        if open > all.max.load(Ordering::Relaxed) {
+            return Err(too_many_open_files());
+        }
+        all.peak.fetch_max(open, Ordering::Relaxed);
+        Ok(descriptor)
     }
 }
 
@@ -126,6 +184,7 @@ struct Handle {
     disk: Arc<Mutex<Disk>>,
     epoch: u64,
     inode: InodeId,
+    _descriptor: Descriptor,
 }
 
 impl Handle {
@@ -172,6 +231,10 @@ impl File for Handle {
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.disk()?.truncate(self.inode, len)
     }
+
+    fn reserve(&self, range: Range<u64>) -> io::Result<()> {
+        self.disk()?.reserve(self.inode, range.end)
+    }
 }
 
 #[derive(Debug)]
@@ -193,17 +256,19 @@ impl FileSystem for SimFs {
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let descriptor = self.descriptor()?;
         let mut disk = self.disk.lock();
         let inode = disk.create(path, OpKind::Create)?;
-        Ok(Arc::new(self.handle(&disk, inode)))
+        Ok(Arc::new(self.handle(&disk, inode, descriptor)))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let descriptor = self.descriptor()?;
         let mut disk = self.disk.lock();
         disk.look(OpKind::Open)?;
         let inode = disk.find(path)?;
         disk.file(inode)?;
-        Ok(Arc::new(self.handle(&disk, inode)))
+        Ok(Arc::new(self.handle(&disk, inode, descriptor)))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
@@ -233,6 +298,7 @@ impl FileSystem for SimFs {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        let descriptor = self.descriptor()?;
         let mut disk = self.disk.lock();
         let inode = disk.create(path, OpKind::Lock)?;
         disk.file(inode)?;
@@ -242,6 +308,6 @@ impl FileSystem for SimFs {
                 "the lock is held",
             ));
         }
-        Ok(Box::new(HeldLock(self.handle(&disk, inode))))
+        Ok(Box::new(HeldLock(self.handle(&disk, inode, descriptor))))
     }
 }

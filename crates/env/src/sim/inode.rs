@@ -21,6 +21,8 @@ pub(super) enum Inode {
 #[derive(Debug, Default)]
 pub(super) struct FileNode {
     pub(super) live: Vec<u8>,
+    /// Bytes beyond its length for which the disk has room set aside.
+    pub(super) reserved: usize,
     durable: Vec<u8>,
     /// Shortest length since the last sync: below it, `live` and `durable` are equal.
     common: usize,
@@ -35,6 +37,7 @@ impl FileNode {
             durable: bytes.clone(),
             common: bytes.len(),
             live: bytes,
+            reserved: 0,
             dropped: Vec::new(),
         }
     }

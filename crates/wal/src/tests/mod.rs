@@ -1,6 +1,7 @@
 //! The log against crashes, damage and golden files.
 
 mod crash;
+mod full;
 mod golden;
 mod records;
 mod replay;

@@ -1,8 +1,8 @@
 //! What the tests of the engine share: an engine on a simulated disk, batches, and reading back.
 
 use crate::{
-    Durability, Engine, EngineOptions, ScanMetrics, ScanRequest, TagFilter, WriteOptions,
-    WriteReport,
+    Durability, Engine, EngineOptions, ScanMetrics, ScanRequest, TableSnapshot, TagFilter,
+    WriteOptions, WriteReport,
 };
 use marigram_env::{Env, SimClock, SimFs};
 use marigram_model::{BatchBuilder, FieldValue, FieldValueRef, TagValueRef, TimeRange, WriteBatch};
@@ -67,6 +67,7 @@ pub fn options() -> EngineOptions {
         compaction: crate::CompactionPolicy::default(),
         compaction_bytes_per_second: None,
         trash_retention: std::time::Duration::from_hours(24),
+        open_files_max: 3,
         segment: marigram_segment::SegmentOptions::default(),
     }
 }
@@ -113,7 +114,15 @@ pub fn read(engine: &Engine, table: &str) -> Contents {
 }
 
 pub fn try_read(engine: &Engine, table: &str, range: TimeRange) -> crate::Result<Contents> {
-    let snapshot = engine.snapshot("db", table)?;
+    rows_within(&engine.snapshot("db", table)?, range)
+}
+
+/// Everything that a snapshot shows.
+pub fn rows_of(snapshot: &TableSnapshot) -> crate::Result<Contents> {
+    rows_within(snapshot, TimeRange::ALL)
+}
+
+fn rows_within(snapshot: &TableSnapshot, range: TimeRange) -> crate::Result<Contents> {
     let schema = snapshot.schema().clone();
     let request = ScanRequest {
         selection: snapshot.select(&TagFilter::All),

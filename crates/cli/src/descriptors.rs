@@ -1,0 +1,59 @@
+//! The limit of open files: raised as far as this process may, and shared out.
+//!
+//! Many systems start a process with a soft limit of 1,024, for programs that cannot do with more, and
+//! let it ask for the hard limit.
+
+use crate::settings::Settings;
+use marigram::Descriptors;
+use marigram_server::ServerConfig;
+
+/// What was found and decided, for the operator.
+pub struct Shared {
+    /// What is to be said at the start.
+    pub lines: Vec<String>,
+}
+
+/// Raises the soft limit to the hard limit, and fits settings that are not given, and connections, to
+/// it.
+pub fn share(settings: &mut Settings, config: &mut ServerConfig) -> Shared {
+    let before = raise();
+    let wanted = config.connections_max;
+    let descriptors = Descriptors::of_process(settings.shards, wanted);
+    let files = *settings.open_files.get_or_insert(descriptors.segments);
+    config.connections_max = descriptors.connections_max;
+    let limit = descriptors.limit;
+    let raised = match before {
+        Some(before) if before < limit => format!("{limit} (raised from {before})"),
+        _ => limit.to_string(),
+    };
+    let connections = descriptors.connections_max;
+    let mut lines = vec![format!(
+        "{raised} may be open: {files} of segments, {connections} connections of each protocol"
+    )];
+    if connections < wanted {
+        lines.push(format!(
+            "connections_max = {wanted} does not fit: raise the limit of open files (ulimit -n, \
+             LimitNOFILE=)"
+        ));
+    }
+    Shared { lines }
+}
+
+/// Raises the soft limit to the hard one; gives what it was, if that is known.
+#[cfg(unix)]
+fn raise() -> Option<usize> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limits = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limits.maximum,
+        maximum: limits.maximum,
+    };
+    // Where that is refused, the process has what it had.
+    let _ = setrlimit(Resource::Nofile, raised);
+    limits.current.and_then(|limit| usize::try_from(limit).ok())
+}
+
+#[cfg(not(unix))]
+fn raise() -> Option<usize> {
+    None
+}

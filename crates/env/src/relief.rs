@@ -1,0 +1,101 @@
+//! What to do where the system refuses descriptors or room, as far as that is known here.
+//!
+//! Invariant: these refusals change nothing, so that whoever met one may try again.
+
+use crate::pool::FilePool;
+use crate::traits::{File, FileSystem, Lock};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+const ENOSPC: i32 = 28;
+
+/// Whether an error says that this process or the system has as many files open as it may.
+#[must_use]
+pub fn is_out_of_files(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(EMFILE | ENFILE))
+}
+
+/// Whether an error says that the disk is full, or the quota used up.
+#[must_use]
+pub fn is_out_of_space(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(ENOSPC)
+        || matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        )
+}
+
+/// A file system that closes files of a pool where no more may be open, and tries again: whatever
+/// needs a descriptor comes before files that are only kept open because they were read once.
+#[derive(Debug)]
+pub struct ReliefFs {
+    fs: Arc<dyn FileSystem>,
+    pool: Arc<FilePool>,
+}
+
+impl ReliefFs {
+    /// Around `fs`, with a pool of its own that keeps up to `capacity` files open.
+    #[must_use]
+    pub fn with_pool(fs: Arc<dyn FileSystem>, capacity: usize) -> (Arc<Self>, Arc<FilePool>) {
+        let pool = FilePool::new(Arc::clone(&fs), capacity);
+        let relieved = Self {
+            fs,
+            pool: Arc::clone(&pool),
+        };
+        (Arc::new(relieved), pool)
+    }
+
+    fn retry<T>(&self, attempt: impl Fn() -> io::Result<T>) -> io::Result<T> {
+        loop {
+            match attempt() {
+                Err(error) if is_out_of_files(&error) && self.pool.release() => {}
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+impl FileSystem for ReliefFs {
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        self.fs.create_dir_all(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.retry(|| self.fs.create(path))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.retry(|| self.fs.open(path))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.retry(|| self.fs.list(dir))
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.fs.exists(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.fs.rename(from, to)
+    }
+
+    fn remove(&self, file: &Path) -> io::Result<()> {
+        self.fs.remove(file)
+    }
+
+    fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.retry(|| self.fs.remove_dir_all(dir))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.retry(|| self.fs.sync_dir(dir))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        self.retry(|| self.fs.lock(path))
+    }
+}

@@ -1,0 +1,142 @@
+//! A full disk: what was not taken is not there, and the log goes on.
+
+use super::write;
+use crate::{Entry, Wal, WalError, encode_record};
+use marigram_env::{Fault, FileSystem, OpKind, Repeat, SimFs};
+use std::path::Path;
+use std::sync::Arc;
+
+fn disk() -> SimFs {
+    let sim = SimFs::new(1);
+    sim.create_dir_all(Path::new("/wal")).unwrap();
+    sim.sync_dir(Path::new("/")).unwrap();
+    sim
+}
+
+/// The log, and the sequences that it replays.
+fn open(sim: &SimFs) -> (Wal, Vec<u64>) {
+    let fs: Arc<dyn FileSystem> = Arc::new(sim.clone());
+    let mut replayed = Vec::new();
+    let mut apply = |sequence, _: Entry| {
+        replayed.push(sequence);
+        Ok(())
+    };
+    let (wal, _) = Wal::open(fs, Path::new("/wal"), 1, &mut apply).unwrap();
+    (wal, replayed)
+}
+
+fn record(sequence: u64) -> Vec<u8> {
+    let mut record = Vec::new();
+    encode_record(sequence, &write(1, 1, 1, &"x".repeat(100)), &mut record);
+    record
+}
+
+#[test]
+fn records_that_find_the_disk_full_are_taken_back_and_the_log_goes_on() {
+    for space in (0..400).step_by(7) {
+        for power in [false, true] {
+            let sim = disk();
+            let (mut wal, _) = open(&sim);
+            wal.append(&record(1), true).unwrap();
+            sim.set_space(Some(space));
+            // Two records at once: the first may be whole on the disk when the second is not.
+            let group = [record(2), record(3)].concat();
+            let taken = wal.append(&group, true);
+            assert_eq!(taken.is_err(), (space as usize) < group.len());
+            if let Err(error) = &taken {
+                assert!(matches!(error, WalError::Full { .. }), "{error}");
+                sim.set_space(None);
+                wal.append(&record(4), true).unwrap();
+            }
+            if power {
+                sim.crash()
+            } else {
+                sim.kill()
+            }
+            sim.set_space(None);
+            let expected = if taken.is_ok() {
+                vec![1, 2, 3]
+            } else {
+                vec![1, 4]
+            };
+            assert_eq!(open(&sim).1, expected);
+        }
+    }
+}
+
+#[test]
+fn promised_room_is_there_whatever_others_write_and_in_the_next_file() {
+    let sim = disk();
+    let (mut wal, _) = open(&sim);
+    let len = record(1).len() as u64;
+    sim.set_space(Some(2 * len + 24 + 2 * len));
+    let promise = wal.room().promise(2 * len).unwrap();
+    assert!(matches!(
+        wal.room().promise(4 * len),
+        Err(WalError::Full { .. })
+    ));
+    wal.rotate().unwrap();
+    sim.set_space(Some(0));
+    wal.append(&[record(1), record(2)].concat(), true).unwrap();
+    drop(promise);
+    assert!(matches!(
+        wal.append(&record(3), true),
+        Err(WalError::Full { .. })
+    ));
+    assert!(matches!(wal.rotate(), Err(WalError::Full { .. })));
+    sim.set_space(None);
+    wal.append(&record(3), true).unwrap();
+    sim.crash();
+    assert_eq!(open(&sim).1, [1, 2, 3]);
+}
+
+#[test]
+fn a_log_without_room_for_a_file_is_read_and_takes_records_later() {
+    let sim = disk();
+    let (mut wal, _) = open(&sim);
+    wal.append(&record(1), true).unwrap();
+    drop(wal);
+    sim.kill();
+    sim.set_space(Some(3));
+    let (mut wal, replayed) = open(&sim);
+    assert_eq!(replayed, [1]);
+    assert!(matches!(
+        wal.append(&record(2), true),
+        Err(WalError::Full { .. })
+    ));
+    assert!(matches!(wal.rotate(), Err(WalError::Full { .. })));
+    sim.set_space(None);
+    wal.append(&record(2), true).unwrap();
+    sim.crash();
+    assert_eq!(open(&sim).1, [1, 2]);
+}
+
+#[test]
+fn after_a_failed_sync_the_record_is_gone_or_in_doubt() {
+    for (repeat, uncertain) in [(Repeat::Once, false), (Repeat::Forever, true)] {
+        for power in [false, true] {
+            let sim = disk();
+            let (mut wal, _) = open(&sim);
+            wal.append(&record(1), true).unwrap();
+            let kind = Some(OpKind::Sync);
+            sim.fail(Fault {
+                kind,
+                after: 0,
+                repeat,
+            });
+            let error = wal.append(&record(2), true).unwrap_err();
+            assert_eq!(matches!(error, WalError::Uncertain { .. }), uncertain);
+            assert!(wal.append(&record(3), true).is_err());
+            if power {
+                sim.crash()
+            } else {
+                sim.kill()
+            }
+            let replayed = open(&sim).1;
+            assert!(
+                replayed == [1] || (uncertain && replayed == [1, 2]),
+                "{replayed:?}"
+            );
+        }
+    }
+}
