@@ -22,6 +22,8 @@ use std::time::Duration;
 
 /// Of the memory ceiling, what footers and indexes that nobody holds may keep: one in so many parts.
 const MEMORY_PART: usize = 8;
+/// How far the hand goes at most for a segment that is read: a query may hold all there are.
+const STEPS: usize = 16;
 /// When a query that found no memory for footers may try again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -114,21 +116,22 @@ impl SegmentFiles {
         });
         ring.bytes = bytes;
         drop(ring);
-        self.evict(self.bytes_max());
+        self.evict(self.bytes_max(), usize::MAX);
     }
 
     fn bytes_max(&self) -> usize {
         self.memory.limit() / MEMORY_PART
     }
 
-    /// Lets go of what nobody holds until at most `left` bytes are in memory.
-    fn evict(&self, left: usize) {
+    /// Lets go of what nobody holds until at most `left` bytes are in memory, or the hand has gone
+    /// `steps` further.
+    fn evict(&self, left: usize, mut steps: usize) {
         let mut ring = self.ring.lock();
         // Twice around: the first time what was used lately only loses its mark.
-        let mut passes = 2 * ring.loaded.len();
+        steps = steps.min(2 * ring.loaded.len());
         let mut evicted = Vec::new();
-        while ring.bytes > left && passes > 0 && !ring.loaded.is_empty() {
-            passes -= 1;
+        while ring.bytes > left && steps > 0 && !ring.loaded.is_empty() {
+            steps -= 1;
             let at = ring.hand % ring.loaded.len();
             ring.hand = at + 1;
             let Some(loaded) = ring.loaded[at].upgrade() else {
@@ -152,7 +155,7 @@ impl SegmentFiles {
     fn admit(&self, loaded: &Arc<LoadedSegment>, bytes: usize) -> Result<()> {
         let take = || self.memory.try_grow(Holder::SegmentIndex, bytes);
         if !take() {
-            self.evict(0);
+            self.evict(0, usize::MAX);
             if !take() {
                 return Err(self.refusal());
             }
@@ -165,7 +168,7 @@ impl SegmentFiles {
             ring.bytes > self.bytes_max()
         };
         if is_over {
-            self.evict(self.bytes_max());
+            self.evict(self.bytes_max(), STEPS);
         }
         Ok(())
     }

@@ -349,7 +349,8 @@ mod tests {
             read(&files[0]).unwrap_err().kind(),
             io::ErrorKind::InvalidData
         );
-        assert_eq!(pool.open_files(), 1);
+        assert_eq!(pool.open_files(), 0);
+        assert_eq!(read(&files[1]).unwrap(), 1);
     }
 
     #[test]
