@@ -49,9 +49,9 @@ fn records_that_find_the_disk_full_are_taken_back_and_the_log_goes_on() {
                 wal.append(&record(4), true).unwrap();
             }
             if power {
-                sim.crash()
+                sim.crash();
             } else {
-                sim.kill()
+                sim.kill();
             }
             sim.set_space(None);
             let expected = if taken.is_ok() {
@@ -128,9 +128,9 @@ fn after_a_failed_sync_the_record_is_gone_or_in_doubt() {
             assert_eq!(matches!(error, WalError::Uncertain { .. }), uncertain);
             assert!(wal.append(&record(3), true).is_err());
             if power {
-                sim.crash()
+                sim.crash();
             } else {
-                sim.kill()
+                sim.kill();
             }
             let replayed = open(&sim).1;
             assert!(
