@@ -9,7 +9,7 @@ mod place;
 mod to;
 
 pub use from::{parse_from, run_from};
-pub use place::{FileUse, resolve};
+pub use place::{FileUse, file_url, resolve};
 pub use to::CopyToTsFile;
 
 use crate::error::{SqlError, SqlResult};

@@ -116,10 +116,21 @@ pub fn questdb_unit(unit: &str) -> Option<&'static str> {
 /// # Errors
 /// What is wrong with `text`.
 pub fn parse_fixed_ns(text: &str) -> Result<i64, String> {
+    match parse_fixed_or_zero_ns(text)? {
+        0 => Err(format!("'{text}' is not a positive length of time")),
+        ns => Ok(ns),
+    }
+}
+
+/// Reads a setting that may be zero: an interval without months, not negative.
+///
+/// # Errors
+/// What is wrong with `text`.
+pub fn parse_fixed_or_zero_ns(text: &str) -> Result<i64, String> {
     let interval = parse_interval(text)?;
     match interval.fixed_ns() {
-        Some(ns) if ns > 0 => Ok(ns),
-        Some(_) => Err(format!("'{text}' is not a positive length of time")),
+        Some(ns) if ns >= 0 => Ok(ns),
+        Some(_) => Err(format!("'{text}' is a negative length of time")),
         None => Err(format!(
             "'{text}' has months, which have no fixed length; write days"
         )),
@@ -182,6 +193,11 @@ mod tests {
         assert_eq!(parse_fixed_ns("1w"), Ok(7 * DAY_NS));
         assert!(parse_fixed_ns("1 month").is_err());
         assert!(parse_fixed_ns("0s").is_err());
+        assert_eq!(parse_fixed_or_zero_ns("0s"), Ok(0));
+        assert_eq!(parse_fixed_or_zero_ns("0 minutes"), Ok(0));
+        assert_eq!(parse_fixed_or_zero_ns("5s"), Ok(5_000_000_000));
+        assert!(parse_fixed_or_zero_ns("-1 second").is_err());
+        assert!(parse_fixed_or_zero_ns("1 month").is_err());
         assert_eq!(format_ns(7 * DAY_NS), "7d");
         assert_eq!(format_ns(5_400_000_000_000), "1h 30m");
     }

@@ -4,7 +4,7 @@
 //! rows before it are stored, as `marigram import` would name and leave out the row alone.
 
 use super::options::Options;
-use super::{FileUse, form_of, resolve};
+use super::{FileUse, file_url, form_of, resolve};
 use crate::SqlOptions;
 use crate::error::{SqlError, SqlResult};
 use crate::sink::TableSink;
@@ -121,7 +121,7 @@ pub async fn run_from(
 ) -> SqlResult<u64> {
     let path = resolve(options, &copy.path, FileUse::Read)?;
     let arrow = arrow_schema(&table);
-    let rows = rows_of(copy, &path, &state, Arc::clone(&arrow)).await?;
+    let rows = rows_of(copy, options, &path, &state, Arc::clone(&arrow)).await?;
     let fitted = {
         let (table, arrow) = (Arc::clone(&table), Arc::clone(&arrow));
         let has_names = copy.has_header;
@@ -142,32 +142,35 @@ pub async fn run_from(
 
 async fn rows_of(
     copy: &CopyFrom,
+    options: &SqlOptions,
     path: &Path,
     state: &SessionState,
     arrow: SchemaRef,
 ) -> SqlResult<SendableRecordBatchStream> {
     let context = SessionContext::new_with_state(state.clone());
-    let text = path
-        .to_str()
-        .ok_or_else(|| SqlError::invalid("22021", "the name of the file is not UTF-8"))?;
-    let extension = path.extension().and_then(|ending| ending.to_str());
-    let extension = extension.unwrap_or("");
+    let text = if options.allow_files && copy.path.contains("://") {
+        copy.path.clone()
+    } else {
+        file_url(path)?
+    };
+    // It is for telling files of a directory apart, and here is one file.
+    let extension = "";
     let frame = match copy.form {
         FileForm::Csv => {
             // Every column is read as text, so that the table says what it is.
-            let options = CsvReadOptions::new()
+            let csv = CsvReadOptions::new()
                 .has_header(copy.has_header)
                 .delimiter(copy.delimiter)
                 .schema_infer_max_records(0)
                 .file_extension(extension);
-            context.read_csv(text, options).await?
+            context.read_csv(text, csv).await?
         }
         FileForm::Parquet => {
-            let options = ParquetReadOptions {
+            let parquet = ParquetReadOptions {
                 file_extension: extension,
                 ..ParquetReadOptions::default()
             };
-            context.read_parquet(text, options).await?
+            context.read_parquet(text, parquet).await?
         }
         FileForm::TsFile => return tsfile_rows(path, copy.unit_ns, arrow),
     };

@@ -2,7 +2,11 @@
 
 use crate::SqlOptions;
 use crate::error::{SqlError, SqlResult};
+use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
+
+/// Bytes of a file's name: what systems take, less what names it while it is being written.
+const NAME_BYTES_MAX: usize = 240;
 
 /// What a statement wants of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,12 +17,51 @@ pub enum FileUse {
     Write,
 }
 
+/// `path` as a URL, by which DataFusion takes it as it is: in a bare path it would take `*`, `?` and
+/// `[` for a pattern.
+///
+/// # Errors
+/// If it is not UTF-8.
+pub fn file_url(path: &Path) -> SqlResult<String> {
+    let failed = |error: std::io::Error| {
+        SqlError::invalid("58030", format!("cannot use '{}': {error}", path.display()))
+    };
+    let absolute = std::path::absolute(path).map_err(failed)?;
+    let text = absolute
+        .to_str()
+        .ok_or_else(|| SqlError::invalid("22021", "the name of the file is not UTF-8"))?;
+    let mut url = String::from("file://");
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            // A String takes all text.
+            let _ = write!(url, "%{byte:02X}");
+        }
+    }
+    Ok(url)
+}
+
 /// The file that a statement means by `written`: any where everything is allowed, otherwise one
 /// under the directory that is set, from which no name and no link leads out.
 ///
 /// # Errors
 /// If it may not be touched.
 pub fn resolve(options: &SqlOptions, written: &str, purpose: FileUse) -> SqlResult<PathBuf> {
+    // The system's own refusal would come late, and say less.
+    if written.contains('\0') {
+        return Err(SqlError::invalid(
+            "22021",
+            "the name of a file cannot hold the character NUL",
+        ));
+    }
+    if let Some(long) = written.split('/').find(|part| part.len() > NAME_BYTES_MAX) {
+        let message = format!(
+            "the name of a file has at most {NAME_BYTES_MAX} bytes, and this one has {}",
+            long.len()
+        );
+        return Err(SqlError::invalid("42622", message));
+    }
     if options.allow_files {
         return Ok(PathBuf::from(written));
     }
@@ -67,12 +110,42 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_url_means_the_path_and_nothing_else() {
+        let url = |path: &str| file_url(Path::new(path)).unwrap();
+        assert_eq!(url("/data/a-b_1.csv"), "file:///data/a-b_1.csv");
+        assert_eq!(
+            url("/d/a*b?[c] %20#ü.csv"),
+            "file:///d/a%2Ab%3F%5Bc%5D%20%2520%23%C3%BC.csv"
+        );
+    }
+
+    #[test]
+    fn names_that_no_file_can_have_are_refused() {
+        for options in [
+            SqlOptions::default(),
+            SqlOptions {
+                allow_files: true,
+                ..SqlOptions::default()
+            },
+        ] {
+            let code = |written: &str| match resolve(&options, written, FileUse::Write) {
+                Err(SqlError::Invalid { sqlstate, .. }) => sqlstate,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(code("a\0b.csv"), "22021");
+            assert_eq!(code(&format!("d/{}.csv", "x".repeat(300))), "42622");
+        }
+    }
+
+    #[test]
     fn nothing_leads_out_of_the_directory() {
         let dir = tempfile::tempdir().unwrap();
         let inside = dir.path().join("in");
         std::fs::create_dir(&inside).unwrap();
         std::os::unix::fs::symlink(dir.path(), inside.join("link")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", inside.join("file")).unwrap();
+        std::os::unix::fs::symlink("../out", inside.join("dangling")).unwrap();
+        std::os::unix::fs::symlink("..", inside.join("up")).unwrap();
         let options = SqlOptions {
             copy_dir: Some(inside.clone()),
             ..SqlOptions::default()
@@ -88,6 +161,10 @@ mod tests {
             "link/x",
             "link",
             "file",
+            "dangling",
+            "dangling/x",
+            "up",
+            "up/x",
             "file:///etc/passwd",
             "a/../../x",
         ] {

@@ -1,6 +1,6 @@
 //! Reads the statements of materialized views.
 
-use crate::duration::parse_fixed_ns;
+use crate::duration::parse_fixed_or_zero_ns;
 use crate::error::{SqlError, SqlResult};
 use crate::settings::{SETTINGS, set, value};
 use crate::statement::{Command, OptionChanges, ViewOptions};
@@ -119,7 +119,7 @@ fn read(parser: &mut Parser<'_>, options: &mut ViewOptions) -> SqlResult<()> {
         };
         let length = |text: Option<String>| {
             let text = text.unwrap_or_default();
-            parse_fixed_ns(&text)
+            parse_fixed_or_zero_ns(&text)
                 .map_err(|reason| SqlError::named("22023", &key, format!("{key}: {reason}")))
         };
         match key.as_str() {
@@ -132,7 +132,7 @@ fn read(parser: &mut Parser<'_>, options: &mut ViewOptions) -> SqlResult<()> {
                 }
                 options.refresh_ns = Some(every);
             }
-            "lag" => options.lag_ns = Some(length(given)?.max(0)),
+            "lag" => options.lag_ns = Some(length(given)?),
             "retention" => set(&mut options.table, "ttl", given)?,
             other if SETTINGS.contains(&other) || other == "compressor" => {
                 set(&mut options.table, other, given)?;
@@ -205,6 +205,27 @@ mod tests {
             panic!("a view");
         };
         assert_eq!(query, "SELECT 1");
+    }
+
+    #[test]
+    fn a_view_may_have_no_lag() {
+        for zero in ["'0s'", "'0 minutes'"] {
+            let sql =
+                format!("create materialized view v with (continuous, lag = {zero}) as select 1");
+            let Command::CreateView { options, .. } = parse(&sql).unwrap() else {
+                panic!("a view");
+            };
+            assert_eq!(options.lag_ns, Some(0));
+            let sql = format!("alter materialized view v set (lag = {zero})");
+            let Command::AlterView { options, .. } = parse(&sql).unwrap() else {
+                panic!("a change");
+            };
+            assert_eq!(options.lag_ns, Some(0));
+        }
+        for wrong in ["'-5 seconds'", "'1 month'", "null", "'soon'"] {
+            let sql = format!("alter materialized view v set (lag = {wrong})");
+            assert!(parse(&sql).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -47,7 +47,10 @@ impl Inner {
         }
         if let Statement::CopyTo(to) = &mut statement {
             let place = copy::resolve(&self.options, &to.target, FileUse::Write)?;
-            to.target = place.to_string_lossy().into_owned();
+            // Who may use any file may name it by a URL.
+            if !(self.options.allow_files && to.target.contains("://")) {
+                to.target = copy::file_url(&place)?;
+            }
         } else if parse::touches_files(&statement) && !self.options.allow_files {
             return Err(SqlError::invalid(
                 "42501",

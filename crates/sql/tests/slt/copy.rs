@@ -167,3 +167,50 @@ fn what_is_wrong_with_a_copy_is_said() {
         }
     });
 }
+
+#[test]
+fn names_of_files_mean_what_they_say() {
+    block_on(async {
+        let dir = tempfile::tempdir().unwrap();
+        let mut db = open(dir.path(), SqlOptions::default()).await;
+        db.done("CREATE TABLE t (time TIMESTAMP, x DOUBLE)").await;
+        db.done("INSERT INTO t VALUES ('2024-01-01', 1), ('2024-01-02', 2)")
+            .await;
+        db.done("CREATE TABLE back (time TIMESTAMP, x DOUBLE)")
+            .await;
+        // What each of these would match, were it a pattern.
+        for other in ["axb", "ab", "a b", "a"] {
+            for form in ["csv", "parquet", "tsfile"] {
+                std::fs::write(dir.path().join(format!("{other}.{form}")), "no rows").unwrap();
+            }
+        }
+        for name in [
+            "a*b", "a?b", "a[xyz]b", "[ab]", "a%20b", "a b", "a#b", "a+b", "ü{a,b}", "a%b", "*",
+            "a\"b", "a\\b", "a~1", "-", "a=b", "%2e%2e",
+        ] {
+            for form in ["csv", "parquet", "tsfile"] {
+                let file = format!("{name}.{form}");
+                let copy = format!("COPY t TO '{file}'");
+                assert_eq!(db.done(&copy).await, "COPY 2", "{file}");
+                assert!(dir.path().join(&file).is_file(), "{file}");
+                let copy = format!("COPY back FROM '{file}'");
+                assert_eq!(db.done(&copy).await, "COPY 2", "{file}");
+            }
+            let file = format!("{name}.x*y");
+            let copy = format!("COPY t TO '{file}' STORED AS csv");
+            assert_eq!(db.done(&copy).await, "COPY 2", "{file}");
+            let copy = format!("COPY back FROM '{file}' (FORMAT csv)");
+            assert_eq!(db.done(&copy).await, "COPY 2", "{file}");
+        }
+        for other in ["axb.csv", "ab.parquet", "a.csv"] {
+            let kept = std::fs::read_to_string(dir.path().join(other)).unwrap();
+            assert_eq!(kept, "no rows", "{other}");
+        }
+        for (name, code) in [("a\0b.csv", "22021"), (&*"n".repeat(300), "42622")] {
+            let found = error(&mut db, &format!("COPY t TO '{name}.csv'")).await;
+            assert!(found.starts_with(code), "{found}");
+            let found = error(&mut db, &format!("COPY back FROM '{name}.csv'")).await;
+            assert!(found.starts_with(code), "{found}");
+        }
+    });
+}
