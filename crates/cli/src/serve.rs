@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use marigram::Marigram;
 use marigram_server::{Running, Services};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -62,8 +62,9 @@ impl Serve {
                 status: shared.clone(),
                 backup: shared,
             };
+            let allowed_hosts = config.allowed_hosts.clone();
             let running = marigram_server::start(config, services).await?;
-            print_banner(&dir, &db, &running, &files);
+            print_banner(&dir, &db, &running, &files, &allowed_hosts);
             wait_for_signal().await?;
             eprintln!("stopping: requests may finish, then everything is flushed");
             running.shutdown(GRACE).await;
@@ -115,7 +116,13 @@ async fn wait_for_signal() -> Result<()> {
     Ok(())
 }
 
-fn print_banner(dir: &Path, db: &Marigram, running: &Running, files: &Shared) {
+fn print_banner(
+    dir: &Path,
+    db: &Marigram,
+    running: &Running,
+    files: &Shared,
+    allowed_hosts: &[String],
+) {
     let status = db.engine().status();
     let name = styled(
         Style::Bold,
@@ -137,11 +144,36 @@ fn print_banner(dir: &Path, db: &Marigram, running: &Running, files: &Shared) {
     for line in &files.lines {
         outln!("  Files       {line}");
     }
+    if let Some(address) = http
+        && !address.ip().is_loopback()
+    {
+        outln!("{}", hosts_told(allowed_hosts));
+    }
     outln!("{}", styled(Style::Bold, "Try:"));
-    for line in suggestions(http, postgres) {
+    for line in suggestions(http.map(reached), postgres.map(reached)) {
         outln!("  {}", styled(Style::Code, &line));
     }
     outln!("Ctrl-C stops it.");
+}
+
+/// By which names a server that listens beyond this machine may be asked.
+fn hosts_told(allowed_hosts: &[String]) -> String {
+    let named = if allowed_hosts.is_empty() {
+        "by no name but localhost: set allowed_hosts to the names that clients use".to_owned()
+    } else {
+        format!("as localhost and {}", allowed_hosts.join(", "))
+    };
+    format!("HTTP may be asked by the addresses of this machine and {named}")
+}
+
+/// Where somebody on this machine reaches what listens at `address`.
+fn reached(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
 }
 
 /// Commands that a newcomer can paste into another terminal.
@@ -164,4 +196,24 @@ fn suggestions(http: Option<SocketAddr>, postgres: Option<SocketAddr>) -> Vec<St
         ));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_to_paste_name_an_address_that_answers() {
+        let lines = |address: &str| suggestions(Some(reached(address.parse().unwrap())), None);
+        assert!(lines("0.0.0.0:8086")[0].contains("http://127.0.0.1:8086/"));
+        assert!(lines("[::]:8086")[0].contains("http://[::1]:8086/"));
+        assert!(lines("10.0.0.7:8086")[0].contains("http://10.0.0.7:8086/"));
+    }
+
+    #[test]
+    fn the_start_tells_by_which_names_it_may_be_asked() {
+        assert!(hosts_told(&[]).contains("set allowed_hosts"));
+        let told = hosts_told(&["db.example.com".to_owned()]);
+        assert!(told.ends_with("localhost and db.example.com"), "{told}");
+    }
 }

@@ -9,8 +9,41 @@ use clap::Args;
 use marigram::{ByteSize, Compaction, Durability, OpenOptions, Span};
 use marigram_server::ServerConfig;
 use serde::Deserialize;
+use std::convert::Infallible;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// A list of names: `a,b` on the command line and in the environment, also `["a", "b"]` in a file.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(from = "TextOrList")]
+pub struct Names(pub Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum TextOrList {
+    Text(String),
+    List(Vec<String>),
+}
+
+impl From<TextOrList> for Names {
+    fn from(given: TextOrList) -> Self {
+        let names = match given {
+            TextOrList::Text(text) => text.split(',').map(str::to_owned).collect(),
+            TextOrList::List(list) => list,
+        };
+        let trimmed = names.iter().map(|name: &String| name.trim().to_owned());
+        Self(trimmed.filter(|name| !name.is_empty()).collect())
+    }
+}
+
+impl FromStr for Names {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Infallible> {
+        Ok(TextOrList::Text(text.to_owned()).into())
+    }
+}
 
 /// Declares the settings once, with all that follows from the list.
 macro_rules! settings {
@@ -39,6 +72,11 @@ settings! {
     "MARIGRAM_HTTP" "ADDRESS" http: String,
     /// Where PostgreSQL's protocol listens, or "off" [default: 127.0.0.1:5432]
     "MARIGRAM_POSTGRES" "ADDRESS" postgres: String,
+    /// Hosts by which HTTP may be asked, besides its own addresses: names, *.name for all below it,
+    /// or * [default: localhost, loopback and the address that a connection comes to]
+    "MARIGRAM_ALLOWED_HOSTS" "HOSTS" allowed_hosts: Names,
+    /// Origins of web pages that may use HTTP, such as https://grafana.example.com [default: none]
+    "MARIGRAM_ALLOWED_ORIGINS" "ORIGINS" allowed_origins: Names,
     /// Folder in which HTTP may ask for backups [default: backups are not taken by request]
     "MARIGRAM_BACKUP_DIR" "DIR" backup_dir: PathBuf,
     /// What to log: error, warn, info, debug, trace, or a filter by module [default: info]
@@ -83,6 +121,9 @@ settings! {
     "MARIGRAM_CONNECTIONS_MAX" "NUMBER" connections_max: usize,
     /// Time after which a statement is stopped; 0 for never [default: 0]
     "MARIGRAM_STATEMENT_TIMEOUT" "TIME" statement_timeout: Span,
+    /// Time after which a client is cut off that takes nothing of its answer; 0 for never
+    /// [default: 1m]
+    "MARIGRAM_WRITE_TIMEOUT" "TIME" write_timeout: Span,
 }
 
 impl Settings {
@@ -132,15 +173,19 @@ impl Settings {
             bail!("http and postgres are both off: nothing would listen");
         }
         config.backup_dir.clone_from(&self.backup_dir);
+        config.allowed_hosts = self.allowed_hosts.clone().unwrap_or_default().0;
+        config.allowed_origins = self.allowed_origins.clone().unwrap_or_default().0;
         let size = |size: Option<ByteSize>, default| size.map_or(default, |size| size.0);
         config.body_bytes_max = size(self.body_limit, config.body_bytes_max);
         config.unpacked_bytes_max = size(self.unpacked_limit, config.unpacked_bytes_max);
         config.buffered_bytes_max = size(self.buffered_limit, config.buffered_bytes_max);
         config.requests_max = self.requests_max.unwrap_or(config.requests_max);
         config.connections_max = self.connections_max.unwrap_or(config.connections_max);
-        if let Some(timeout) = self.statement_timeout {
-            config.statement_timeout_ms = u64::try_from(timeout.0.as_millis()).unwrap_or(u64::MAX);
-        }
+        let ms = |time: Span| u64::try_from(time.0.as_millis()).unwrap_or(u64::MAX);
+        config.statement_timeout_ms = self
+            .statement_timeout
+            .map_or(config.statement_timeout_ms, ms);
+        config.write_timeout_ms = self.write_timeout.map_or(config.write_timeout_ms, ms);
         Ok(config)
     }
 }
@@ -181,6 +226,25 @@ mod tests {
         assert_eq!(config.http, None);
         assert_eq!(config.postgres.map(|address| address.port()), Some(5432));
         assert_eq!(config.statement_timeout_ms, 30_000);
+    }
+
+    #[test]
+    fn lists_of_names_are_read_in_both_forms() {
+        let names = |text: &str| toml::from_str::<Settings>(text).unwrap().allowed_hosts;
+        let both = Some(Names(vec!["a.example".into(), "*.b.example".into()]));
+        assert_eq!(names("allowed_hosts = 'a.example, *.b.example,'"), both);
+        assert_eq!(names("allowed_hosts = ['a.example', '*.b.example']"), both);
+        assert_eq!("a.example,*.b.example".parse().ok(), both);
+        let settings: Settings = toml::from_str(
+            "allowed_origins = 'https://a.example'\nwrite_timeout = '5s'\nallowed_hosts = []",
+        )
+        .unwrap();
+        let config = settings.server_config().unwrap();
+        assert_eq!(config.allowed_origins, ["https://a.example"]);
+        assert!(config.allowed_hosts.is_empty());
+        assert_eq!(config.write_timeout_ms, 5_000);
+        let default = Settings::default().server_config().unwrap();
+        assert_eq!(default.write_timeout_ms, 60_000);
     }
 
     #[test]

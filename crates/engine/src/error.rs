@@ -40,6 +40,9 @@ pub enum EngineError {
     /// The request makes no sense as it stands.
     #[error("{0}")]
     Invalid(String),
+    /// A name that none may have, too many columns, a setting out of its range.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
     /// No memory below the ceiling, no room on the disk or no descriptor now; the same request may
     /// succeed later. Nothing was stored.
     #[error("{reason}; try again in {} ms", retry_after.as_millis())]
@@ -143,6 +146,7 @@ impl EngineError {
                 name: name.clone(),
             },
             Self::Invalid(reason) => Self::Invalid(reason.clone()),
+            Self::Schema(error) => Self::Schema(error.clone()),
             Self::Busy {
                 reason,
                 retry_after,
@@ -167,12 +171,6 @@ impl EngineError {
             Self::Uncertain(reason) => Self::Uncertain(reason.clone()),
             Self::Closed => Self::Closed,
         }
-    }
-}
-
-impl From<SchemaError> for EngineError {
-    fn from(error: SchemaError) -> Self {
-        Self::Invalid(error.to_string())
     }
 }
 

@@ -61,11 +61,24 @@ pub(crate) fn service_error(error: EngineError) -> ServiceError {
             position: None,
             sqlstate: "22023",
         },
+        EngineError::Schema(error) => ServiceError::Invalid {
+            message,
+            position: None,
+            sqlstate: marigram_sql::schema_sqlstate(&error),
+        },
         EngineError::Busy { retry_after, .. } => ServiceError::Busy {
             message,
             retry_after,
         },
         EngineError::ReadOnly(_) => ServiceError::ReadOnly(message),
+        EngineError::Closed => ServiceError::Invalid {
+            message,
+            position: None,
+            sqlstate: "57P03",
+        },
+        EngineError::Io { source, .. } => {
+            marigram_sql::disk_full(&source, &message).unwrap_or(ServiceError::Internal(message))
+        }
         _ => ServiceError::Internal(message),
     }
 }
@@ -100,6 +113,32 @@ mod tests {
         };
         assert_eq!(code, "42P01");
         assert!(message.contains("sensors"), "{message}");
+        for (error, sqlstate) in [
+            (EngineError::Closed, "57P03"),
+            (EngineError::Invalid("no".into()), "22023"),
+            (
+                EngineError::Schema(marigram_model::SchemaError::EmptyName { kind: "table" }),
+                "42602",
+            ),
+            (
+                EngineError::Io {
+                    path: "f".into(),
+                    source: std::io::Error::from(std::io::ErrorKind::StorageFull),
+                },
+                "53100",
+            ),
+            (
+                EngineError::Corrupt {
+                    path: "f".into(),
+                    offset: 0,
+                    reason: "a checksum".into(),
+                },
+                "XX000",
+            ),
+        ] {
+            let what = error.to_string();
+            assert_eq!(service_error(error).sqlstate(), sqlstate, "{what}");
+        }
         let full = service_error(EngineError::ReadOnly("no space left".into()));
         assert!(matches!(full, ServiceError::ReadOnly(reason) if reason.contains("no space left")));
     }

@@ -115,7 +115,10 @@ impl Marigram {
                 None => Ok(to_report(report)),
             },
             Ok(report) => Ok(to_report(report)),
-            Err(crate::Error::Engine(EngineError::Invalid(reason))) => {
+            Err(crate::Error::Engine(
+                error @ (EngineError::Invalid(_) | EngineError::Schema(_)),
+            )) => {
+                let reason = error.to_string();
                 let refuse = |row| Rejected {
                     row,
                     reason: reason.clone(),
@@ -166,6 +169,10 @@ fn arrow_schema(schema: &TableSchema) -> SchemaRef {
 impl Query for Marigram {
     async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
         self.sql.session(database, user).await
+    }
+
+    async fn read_only_session(&self, database: Option<&str>, user: &str) -> Result<Session> {
+        self.sql.read_only_session(database, user).await
     }
 
     fn split(&self, script: &str) -> Result<Vec<String>> {

@@ -18,6 +18,12 @@ pub struct ServerConfig {
     pub postgres: Option<SocketAddr>,
     /// The folder in which HTTP may ask for backups; nowhere if absent.
     pub backup_dir: Option<PathBuf>,
+    /// Hosts besides its own addresses by which HTTP may be asked, as names in `Host`: names,
+    /// `*.name` for all below it, `*` for all.
+    pub allowed_hosts: Vec<String>,
+    /// Origins of web pages that may use HTTP: `scheme://host[:port]`, where a host may begin with
+    /// `*.` and a port may be `*`; `*` for all.
+    pub allowed_origins: Vec<String>,
     /// Largest request body as sent, and largest message of a PostgreSQL client, bytes.
     pub body_bytes_max: usize,
     /// Largest request body once decompressed, bytes.
@@ -32,6 +38,9 @@ pub struct ServerConfig {
     /// Time after which an HTTP connection is closed that has no request under way, ms. A request is
     /// under way once its head is there.
     pub http_idle_timeout_ms: u64,
+    /// Time after which a connection is closed, and its query stopped, that takes nothing of its
+    /// answer, ms; 0 for never. It begins anew with every byte that goes out.
+    pub write_timeout_ms: u64,
     /// Time after which a statement is stopped, ms; 0 for never. A session may set its own.
     pub statement_timeout_ms: u64,
 }
@@ -43,12 +52,15 @@ impl Default for ServerConfig {
             http: local(8086),
             postgres: local(5432),
             backup_dir: None,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
             body_bytes_max: 64 << 20,
             unpacked_bytes_max: 256 << 20,
             buffered_bytes_max: 512 << 20,
             requests_max: 256,
             connections_max: 1000,
             http_idle_timeout_ms: 120_000,
+            write_timeout_ms: 60_000,
             statement_timeout_ms: 0,
         }
     }
@@ -59,5 +71,10 @@ impl ServerConfig {
     #[must_use]
     pub fn statement_timeout(&self) -> Option<Duration> {
         (self.statement_timeout_ms > 0).then(|| Duration::from_millis(self.statement_timeout_ms))
+    }
+
+    /// How long a client may take nothing of its answer.
+    pub(crate) fn write_timeout(&self) -> Option<Duration> {
+        (self.write_timeout_ms > 0).then(|| Duration::from_millis(self.write_timeout_ms))
     }
 }

@@ -114,9 +114,14 @@ impl Lease {
 
     /// As [`grow`](Self::grow), but waits a little where there is no room.
     pub async fn grow_in_time(&mut self, bytes: usize) -> bool {
+        self.grow_within(bytes, WAIT_MAX).await
+    }
+
+    /// As [`grow`](Self::grow), but waits up to `wait_max` where there is no room.
+    pub async fn grow_within(&mut self, bytes: usize, wait_max: Duration) -> bool {
         let mut waited = Duration::ZERO;
         while !self.grow(bytes) {
-            if waited >= WAIT_MAX {
+            if waited >= wait_max {
                 return false;
             }
             tokio::time::sleep(ASK_EVERY).await;
@@ -141,6 +146,15 @@ impl Lease {
     /// Bytes held.
     pub fn held(&self) -> usize {
         self.held
+    }
+
+    /// Holds `bytes` from now on, where there is room for them.
+    pub async fn hold_in_time(&mut self, bytes: usize) -> bool {
+        if bytes <= self.held {
+            self.shrink(self.held - bytes);
+            return true;
+        }
+        self.grow_in_time(bytes - self.held).await
     }
 
     /// Gives `bytes` back.

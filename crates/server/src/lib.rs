@@ -18,10 +18,12 @@ mod config;
 mod gate;
 mod http;
 mod linger;
+mod outgoing;
 mod postgres;
 mod running;
 mod script;
 mod services;
+mod stall;
 mod telemetry;
 
 pub use config::ServerConfig;

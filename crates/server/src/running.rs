@@ -34,6 +34,14 @@ pub enum ServerError {
         /// What to do.
         advice: String,
     },
+    /// A setting makes no sense.
+    #[error("{setting}: {reason}")]
+    Setting {
+        /// Its name.
+        setting: &'static str,
+        /// What is wrong, and what to write.
+        reason: String,
+    },
 }
 
 /// Servers that run.
@@ -89,8 +97,10 @@ impl Drop for Running {
 /// Needs a tokio runtime with I/O and time.
 ///
 /// # Errors
-/// If an address cannot be listened on; nothing listens then.
+/// If an address cannot be listened on or a setting makes no sense; nothing listens then.
 pub async fn start(config: ServerConfig, services: Services) -> Result<Running, ServerError> {
+    let rules = http::Rules::new(&config)
+        .map_err(|(setting, reason)| ServerError::Setting { setting, reason })?;
     let http_listener = match config.http {
         Some(address) => Some(bind("HTTP", address, "--http").await?),
         None => None,
@@ -118,6 +128,7 @@ pub async fn start(config: ServerConfig, services: Services) -> Result<Running, 
         running.http = Some(address);
         running.tasks.push(tokio::spawn(http::serve(
             listener,
+            rules,
             services.clone(),
             config.clone(),
             gate.clone(),

@@ -2,9 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
+#[path = "server/browser.rs"]
+mod browser;
 #[path = "server/fake.rs"]
 mod fake;
 #[path = "server/http.rs"]
 mod http;
+#[path = "server/malformed.rs"]
+mod malformed;
 #[path = "server/postgres.rs"]
 mod postgres;
+#[path = "server/stalled.rs"]
+mod stalled;

@@ -36,6 +36,12 @@ pub enum ServiceError {
         /// How long to wait before trying again.
         retry_after: Duration,
     },
+    /// A statement that changes something came where only reading is allowed ([`Session`]); nothing
+    /// was done.
+    ///
+    /// [`Session`]: crate::Session::read_only
+    #[error("{0}")]
+    ChangesRefused(String),
     /// Writes are refused (disk full, failed fsync); the message says why.
     #[error("{0}")]
     ReadOnly(String),
@@ -55,8 +61,9 @@ impl ServiceError {
             Self::Invalid { sqlstate, .. }
             | Self::NotFound(_, sqlstate)
             | Self::AlreadyExists(_, sqlstate) => sqlstate,
-            Self::Busy { .. } => "53000",
-            Self::ReadOnly(_) => "25006",
+            // What is short is memory, nearly always.
+            Self::Busy { .. } => "53200",
+            Self::ChangesRefused(_) | Self::ReadOnly(_) => "25006",
             Self::Cancelled(_) => "57014",
             Self::Internal(_) => "XX000",
         }
@@ -89,6 +96,6 @@ mod tests {
             message: "busy".to_owned(),
             retry_after: Duration::from_secs(1),
         };
-        assert_eq!((busy.sqlstate(), busy.position()), ("53000", None));
+        assert_eq!((busy.sqlstate(), busy.position()), ("53200", None));
     }
 }

@@ -46,6 +46,10 @@ pub struct Session {
     pub time_zone: String,
     /// Time after which the server stops a statement.
     pub statement_timeout: Option<Duration>,
+    /// Whether statements may only read. Those that would change anything, the session itself
+    /// included, are refused with [`ServiceError::ChangesRefused`](crate::ServiceError) before
+    /// anything of them is done.
+    pub read_only: bool,
     /// Who is connected, as told; nobody checks it.
     pub user: String,
 }
@@ -58,6 +62,7 @@ impl Session {
             database: database.to_owned(),
             time_zone: "UTC".to_owned(),
             statement_timeout: None,
+            read_only: false,
             user: user.to_owned(),
         }
     }
@@ -84,6 +89,19 @@ pub trait Query: Send + Sync {
     /// `NotFound` with SQLSTATE `3D000` if there is no such database.
     async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
         Ok(Session::new(database.unwrap_or(DEFAULT_DATABASE), user))
+    }
+
+    /// The same, for statements that [only read](Session::read_only). Making it changes nothing,
+    /// either.
+    ///
+    /// # Errors
+    /// As [`Query::session`].
+    async fn read_only_session(&self, database: Option<&str>, user: &str) -> Result<Session> {
+        let session = self.session(database, user).await?;
+        Ok(Session {
+            read_only: true,
+            ..session
+        })
     }
 
     /// Splits a script into its statements (respecting quotes and comments), without their `;`.

@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
 use datafusion::sql::sqlparser::{dialect::PostgreSqlDialect, tokenizer::TokenizerError};
 use marigram_engine::EngineError;
+use marigram_model::SchemaError as ModelError;
 use marigram_service::ServiceError;
 use std::time::Duration;
 
@@ -102,7 +103,7 @@ impl SqlError {
                     sqlstate,
                 }
             }
-            Self::Engine(error) => engine(error, sql),
+            Self::Engine(error) => engine(&error, sql),
             Self::DataFusion(error) => datafusion(error, sql),
             Self::Parser(error) => parser(&error, sql),
             Self::Tokenizer(error) => parser(&ParserError::from(error), sql),
@@ -186,35 +187,53 @@ fn parser(error: &ParserError, sql: &str) -> ServiceError {
     invalid("42601", format!("syntax error{place}: {message}"), position)
 }
 
+/// PostgreSQL's code for what is wrong with a name or a schema.
+#[must_use]
+pub fn schema_sqlstate(error: &ModelError) -> &'static str {
+    match error {
+        ModelError::EmptyName { .. } => "42602",
+        ModelError::LongName { .. } => "42622",
+        ModelError::ControlInName { .. } => "22021",
+        ModelError::DuplicateColumn { .. } => "42701",
+        ModelError::TooMany { .. } => "54011",
+        _ => "22023",
+    }
+}
+
 /// An engine's error as servers get it.
-fn engine(error: EngineError, sql: &str) -> ServiceError {
+fn engine(error: &EngineError, sql: &str) -> ServiceError {
     let message = error.to_string();
     match error {
         EngineError::NotFound { kind, name, .. } => {
-            let sqlstate = match kind {
+            let sqlstate = match *kind {
                 "database" => "3D000",
                 "table" => "42P01",
                 _ => "42703",
             };
-            invalid(sqlstate, message, position_of(sql, &name))
+            invalid(sqlstate, message, position_of(sql, name))
         }
         EngineError::AlreadyExists { kind, name } => {
-            let sqlstate = match kind {
+            let sqlstate = match *kind {
                 "database" => "42P04",
                 "table" => "42P07",
                 _ => "42701",
             };
-            invalid(sqlstate, message, position_of(sql, &name))
+            invalid(sqlstate, message, position_of(sql, name))
         }
         EngineError::Invalid(_) => invalid("22023", message, None),
+        EngineError::Schema(error) => invalid(schema_sqlstate(error), message, None),
         EngineError::Busy {
             reason,
             retry_after,
         } => ServiceError::Busy {
-            message: reason,
-            retry_after,
+            message: reason.clone(),
+            retry_after: *retry_after,
         },
         EngineError::ReadOnly(_) => ServiceError::ReadOnly(message),
+        EngineError::Closed => invalid("57P03", message, None),
+        EngineError::Io { source, .. } => {
+            disk_full(source, &message).unwrap_or(ServiceError::Internal(message))
+        }
         _ => ServiceError::Internal(message),
     }
 }
@@ -238,6 +257,7 @@ fn datafusion(error: DataFusionError, sql: &str) -> ServiceError {
         }
         DataFusionError::ArrowError(error, _) => arrow_error(*error, sql),
         DataFusionError::Execution(message) => execution_error(message),
+        DataFusionError::IoError(error) => io_error(&error),
         DataFusionError::Internal(message) => {
             let first = message
                 .split("\nThis issue was likely")
@@ -245,7 +265,7 @@ fn datafusion(error: DataFusionError, sql: &str) -> ServiceError {
                 .unwrap_or(&message);
             ServiceError::Internal(first.to_owned())
         }
-        other => ServiceError::Internal(other.to_string()),
+        other => wrapped(&other),
     }
 }
 
@@ -260,12 +280,14 @@ fn shared_error(error: &DataFusionError, sql: &str) -> ServiceError {
         DataFusionError::Execution(message) => execution_error(message.clone()),
         DataFusionError::Plan(message) => plan_error(message.clone(), sql),
         DataFusionError::NotImplemented(message) => invalid("0A000", message.clone(), None),
-        DataFusionError::External(external) => match external.downcast_ref::<ServiceError>() {
-            Some(error) => error.clone(),
-            None => ServiceError::Internal(external.to_string()),
+        DataFusionError::External(external) => shared_external(external.as_ref(), sql),
+        DataFusionError::ArrowError(inner, _) => match &**inner {
+            ArrowError::ExternalError(external) => shared_external(external.as_ref(), sql),
+            ArrowError::MemoryError(reason) => out_of_memory(reason),
+            other => arrow_text(&other.to_string()),
         },
-        DataFusionError::ArrowError(inner, _) => arrow_text(&inner.to_string()),
-        other => ServiceError::Internal(other.to_string()),
+        DataFusionError::IoError(error) => io_error(error),
+        other => wrapped(other),
     }
 }
 
@@ -275,13 +297,83 @@ fn external_error(error: Box<dyn std::error::Error + Send + Sync>, sql: &str) ->
         Err(error) => error,
     };
     let error = match error.downcast::<EngineError>() {
-        Ok(error) => return engine(*error, sql),
+        Ok(error) => return engine(&error, sql),
+        Err(error) => error,
+    };
+    let error = match error.downcast::<DataFusionError>() {
+        Ok(error) => return datafusion(*error, sql),
         Err(error) => error,
     };
     match error.downcast::<ServiceError>() {
         Ok(error) => *error,
-        Err(error) => ServiceError::Internal(error.to_string()),
+        Err(error) => shared_external(error.as_ref(), sql),
     }
+}
+
+/// What can be told of another crate's error without owning it.
+fn shared_external(
+    error: &(dyn std::error::Error + Send + Sync + 'static),
+    sql: &str,
+) -> ServiceError {
+    if let Some(error) = error.downcast_ref::<ServiceError>() {
+        return error.clone();
+    }
+    if let Some(error) = error.downcast_ref::<EngineError>() {
+        return engine(error, sql);
+    }
+    if let Some(error) = error.downcast_ref::<DataFusionError>() {
+        return shared_error(error, sql);
+    }
+    match error.downcast_ref::<ArrowError>() {
+        Some(ArrowError::ExternalError(inner)) => return shared_external(inner.as_ref(), sql),
+        Some(ArrowError::MemoryError(reason)) => return out_of_memory(reason),
+        _ => {}
+    }
+    match error.downcast_ref::<SqlError>() {
+        Some(SqlError::Engine(error)) => engine(error, sql),
+        Some(SqlError::DataFusion(error)) => shared_error(error, sql),
+        Some(SqlError::Service(error)) => error.clone(),
+        Some(SqlError::Invalid {
+            sqlstate,
+            message,
+            name,
+        }) => {
+            let position = name.as_deref().and_then(|name| position_of(sql, name));
+            invalid(sqlstate, message.clone(), position)
+        }
+        _ => wrapped(error),
+    }
+}
+
+/// What the system refused while a query spilled or copied.
+fn io_error(error: &std::io::Error) -> ServiceError {
+    let message = error.to_string();
+    disk_full(error, &message).unwrap_or(ServiceError::Internal(message))
+}
+
+/// A disk that is full may have room again.
+#[must_use]
+pub fn disk_full(error: &std::io::Error, message: &str) -> Option<ServiceError> {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded).then(|| {
+        let message = format!("{message}; make room on the disk, and send it again");
+        invalid("53100", message, None)
+    })
+}
+
+/// What another crate wrapped around an error of the system.
+fn wrapped(error: &(dyn std::error::Error + 'static)) -> ServiceError {
+    let message = error.to_string();
+    let mut inner = Some(error);
+    while let Some(error) = inner {
+        if let Some(found) = error.downcast_ref::<std::io::Error>()
+            && let Some(full) = disk_full(found, &message)
+        {
+            return full;
+        }
+        inner = error.source();
+    }
+    ServiceError::Internal(message)
 }
 
 /// A query that met the memory ceiling.
@@ -425,6 +517,8 @@ fn no_such_call(message: &str, sql: &str) -> Option<ServiceError> {
 fn arrow_error(error: ArrowError, sql: &str) -> ServiceError {
     match error {
         ArrowError::ExternalError(external) => external_error(external, sql),
+        ArrowError::MemoryError(reason) => out_of_memory(&reason),
+        ArrowError::IoError(_, error) => io_error(&error),
         ArrowError::DivideByZero => invalid("22012", "division by zero".into(), None),
         ArrowError::ArithmeticOverflow(text) => invalid("22003", text, None),
         other => arrow_text(&other.to_string()),
@@ -482,6 +576,100 @@ mod tests {
         assert_eq!(position_of("select ü,\n tempp from t", "tempp"), Some(12));
         assert_eq!(position_of("select 'tempp', \"tempp\"", "tempp"), Some(8));
         assert_eq!(position_of("select 1", "x"), None);
+    }
+
+    #[test]
+    fn what_passes_is_told_from_what_is_wrong_and_from_damage() {
+        use std::io::{Error as IoError, ErrorKind};
+        let busy = || EngineError::Busy {
+            reason: "no memory".into(),
+            retry_after: Duration::from_secs(1),
+        };
+        let io = |kind| EngineError::Io {
+            path: "f".into(),
+            source: IoError::from(kind),
+        };
+        let corrupt = EngineError::Corrupt {
+            path: "f".into(),
+            offset: 7,
+            reason: "a checksum".into(),
+        };
+        let not_found = EngineError::NotFound {
+            kind: "table",
+            name: "t".into(),
+            nearest: None,
+        };
+        let name = |error: ModelError| EngineError::Schema(error);
+        for (error, sqlstate) in [
+            (busy(), "53200"),
+            (EngineError::ReadOnly("full".into()), "25006"),
+            (EngineError::Closed, "57P03"),
+            (io(ErrorKind::StorageFull), "53100"),
+            (io(ErrorKind::QuotaExceeded), "53100"),
+            (io(ErrorKind::PermissionDenied), "XX000"),
+            (corrupt, "XX000"),
+            (EngineError::Invalid("no".into()), "22023"),
+            (not_found, "42P01"),
+            (name(ModelError::EmptyName { kind: "table" }), "42602"),
+            (
+                name(ModelError::LongName {
+                    kind: "table",
+                    start: "x".into(),
+                    len: 300,
+                }),
+                "42622",
+            ),
+            (
+                name(ModelError::ControlInName {
+                    kind: "tag",
+                    name: "x".into(),
+                }),
+                "22021",
+            ),
+        ] {
+            let what = format!("{error:?}");
+            assert_eq!(engine(&error, "").sqlstate(), sqlstate, "{what}");
+        }
+        // However they are wrapped on their way through a query.
+        let arrow = |error: EngineError| ArrowError::ExternalError(Box::new(error));
+        let external = |error: EngineError| DataFusionError::External(Box::new(error));
+        let shared = |error: DataFusionError| DataFusionError::Shared(std::sync::Arc::new(error));
+        for error in [
+            external(busy()),
+            external(busy()).context("while reading"),
+            shared(external(busy())),
+            shared(shared(external(busy()).context("twice"))),
+            DataFusionError::ArrowError(Box::new(arrow(busy())), None),
+            shared(DataFusionError::ArrowError(Box::new(arrow(busy())), None)),
+            shared(DataFusionError::External(Box::new(
+                SqlError::Engine(busy()),
+            ))),
+            DataFusionError::External(Box::new(external(busy()))),
+            DataFusionError::External(Box::new(arrow(busy()))),
+            DataFusionError::ResourcesExhausted("memory".into()),
+            DataFusionError::ArrowError(Box::new(ArrowError::MemoryError("m".into())), None),
+        ] {
+            let what = format!("{error:?}");
+            let told = SqlError::from(error).into_service("");
+            assert!(
+                matches!(told, ServiceError::Busy { .. }),
+                "{what}: {told:?}"
+            );
+        }
+        let full = || IoError::from(ErrorKind::StorageFull);
+        for error in [
+            DataFusionError::IoError(full()),
+            shared(DataFusionError::IoError(full())),
+            DataFusionError::ArrowError(Box::new(ArrowError::from(full())), None),
+            DataFusionError::External(Box::new(full())),
+        ] {
+            let what = format!("{error:?}");
+            assert_eq!(
+                SqlError::from(error).into_service("").sqlstate(),
+                "53100",
+                "{what}"
+            );
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod definition;
 mod delete;
 mod dependence;
 mod duration;
+mod effect;
 mod error;
 mod execution;
 mod foreign_names;
@@ -58,7 +59,7 @@ mod types;
 mod words;
 mod workers;
 
-pub use error::SqlError;
+pub use error::{SqlError, disk_full, schema_sqlstate};
 pub use plan_cache::PlanCacheUse;
 pub use rollup::{RollupStatus, touched_ns};
 pub use service::SqlService;

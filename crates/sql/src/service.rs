@@ -12,7 +12,7 @@ use crate::prepared::PreparedStatement;
 use crate::rollup::{self, Refresher, RollupStatus};
 use crate::statement::{Command, Show, Target};
 use crate::workers::{Begin, Outlet, Workers};
-use crate::{SqlOptions, definition, parse, session, show, storage};
+use crate::{SqlOptions, definition, effect, parse, session, show, storage};
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
@@ -94,6 +94,31 @@ impl SqlService {
     /// How often plans of statements were found.
     pub fn plan_cache(&self) -> PlanCacheUse {
         self.inner.plans.usage(self.inner.workers.done_here())
+    }
+
+    /// A session in `database`, or in the default one.
+    async fn begin(&self, database: Option<&str>, user: &str, read_only: bool) -> Result<Session> {
+        let name = database.unwrap_or(DEFAULT_DATABASE).to_owned();
+        let engine = self.inner.engine.clone();
+        let found = self.inner.workers.block(move || {
+            // The default database is there from the start; a read-only engine cannot make it.
+            if !read_only && name == DEFAULT_DATABASE && !engine.databases().contains(&name) {
+                engine.create_database(&name, true)?;
+            }
+            find_database(&engine, &name)
+        });
+        match found.await.map_err(|error| error.into_service("")) {
+            Ok(name) => Ok(Session {
+                read_only,
+                ..Session::new(&name, user)
+            }),
+            Err(ServiceError::Invalid {
+                message,
+                sqlstate: "3D000",
+                ..
+            }) => Err(ServiceError::NotFound(message, "3D000")),
+            Err(error) => Err(error),
+        }
     }
 
     /// Answers a statement whose plan is there; `None` for others.
@@ -397,24 +422,11 @@ impl Inner {
 #[async_trait]
 impl Query for SqlService {
     async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
-        let name = database.unwrap_or(DEFAULT_DATABASE).to_owned();
-        let engine = self.inner.engine.clone();
-        let found = self.inner.workers.block(move || {
-            // The default database is there from the start; a read-only engine cannot make it.
-            if name == DEFAULT_DATABASE && !engine.databases().contains(&name) {
-                engine.create_database(&name, true)?;
-            }
-            find_database(&engine, &name)
-        });
-        match found.await.map_err(|error| error.into_service("")) {
-            Ok(name) => Ok(Session::new(&name, user)),
-            Err(ServiceError::Invalid {
-                message,
-                sqlstate: "3D000",
-                ..
-            }) => Err(ServiceError::NotFound(message, "3D000")),
-            Err(error) => Err(error),
-        }
+        self.begin(database, user, false).await
+    }
+
+    async fn read_only_session(&self, database: Option<&str>, user: &str) -> Result<Session> {
+        self.begin(database, user, true).await
     }
 
     fn split(&self, script: &str) -> Result<Vec<String>> {
@@ -427,6 +439,7 @@ impl Query for SqlService {
         }
         let wrong = |error: SqlError| error.into_service(statement);
         let command = self.parse(statement).await.map_err(wrong)?;
+        effect::check(session, &command)?;
         if let Some(answer) = self.direct(session, &command).await.map_err(wrong)? {
             return Ok(answer);
         }
@@ -492,6 +505,7 @@ impl Query for SqlService {
                 "the statement was prepared elsewhere".into(),
             ));
         };
+        effect::check(session, &known.command)?;
         if let Some(answer) = self.direct(session, &known.command).await.map_err(wrong)? {
             return Ok(answer);
         }

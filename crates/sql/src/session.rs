@@ -244,6 +244,7 @@ mod tests {
             database: "d".into(),
             time_zone: "UTC".into(),
             statement_timeout: None,
+            read_only: false,
             user: "u".into(),
         }
     }

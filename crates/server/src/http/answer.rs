@@ -1,12 +1,17 @@
 //! Rows streamed as the body of an answer.
 //!
+//! Bytes that were made and not sent are counted as the client's; there are never more than the
+//! connection's own buffer takes and the part behind it.
+//!
 //! The first rows are fetched before the head is sent, so that most errors become a status. An
 //! error after that ends the body without its end mark: the client's connection breaks, and half
 //! an answer cannot pass for a whole one.
 
-use crate::gate::Ticket;
+use crate::gate::{Gate, Lease, Ticket};
+use crate::http::Shared;
 use crate::http::error::HttpError;
 use crate::http::format::{Form, Formatter};
+use crate::outgoing::{PART_BYTES, rows_within};
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use axum::body::Body;
@@ -21,6 +26,12 @@ use tokio_util::sync::CancellationToken;
 
 /// Rows up to which a batch is formatted on the thread that serves the connection.
 const ROWS_INLINE: usize = 256;
+
+/// Bytes of a part that every answer may hold; for larger ones memory is taken.
+const BYTES_FREE: usize = 64 << 10;
+
+/// How long an answer waits for memory before it begins.
+const WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// When to stop a statement.
 pub struct Stop {
@@ -59,25 +70,80 @@ impl Stop {
     }
 }
 
+/// What a client may hold of the server for its answer.
+pub struct Share {
+    gate: Gate,
+    /// For what is formatted and not ready to be sent.
+    lease: Lease,
+    /// How long to wait for memory once the answer began.
+    wait_max: Duration,
+    _ticket: Ticket,
+}
+
+impl Share {
+    /// That of the request which came with `ticket`.
+    pub fn new(shared: &Shared, ticket: Ticket) -> Self {
+        Self {
+            gate: shared.gate.clone(),
+            lease: shared.gate.lease(),
+            wait_max: shared.config.write_timeout().unwrap_or(WAIT_MAX),
+            _ticket: ticket,
+        }
+    }
+
+    /// Bytes that are counted until they are sent.
+    async fn count(&mut self, bytes: Vec<u8>, wait_max: Duration) -> Result<Bytes, ServiceError> {
+        if bytes.len() <= BYTES_FREE {
+            return Ok(Bytes::from(bytes));
+        }
+        let mut lease = self.gate.lease();
+        if !lease.grow_within(bytes.len(), wait_max).await {
+            return Err(ServiceError::Busy {
+                message: "answers that wait for their readers fill the memory set aside for \
+                          requests"
+                    .to_owned(),
+                retry_after: Duration::from_secs(1),
+            });
+        }
+        Ok(Bytes::from_owner(Counted {
+            bytes,
+            _lease: lease,
+        }))
+    }
+}
+
+/// Bytes, and the right to hold them.
+struct Counted {
+    bytes: Vec<u8>,
+    _lease: Lease,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// Everything an answer on its way holds; dropping it stops the query.
 struct Sending {
     batches: BoxStream<'static, Result<RecordBatch, ServiceError>>,
-    first: Option<RecordBatch>,
+    /// What was fetched and is not formatted yet.
+    ahead: Option<RecordBatch>,
     formatter: Option<Formatter>,
     stop: Stop,
-    _ticket: Ticket,
+    share: Share,
 }
 
 /// The answer that streams `rows` in `form`.
 ///
 /// # Errors
-/// What goes wrong before the first row is there.
+/// What goes wrong before the first bytes are there.
 pub async fn stream(
     mut rows: RowStream,
     form: Form,
     begin: Instant,
     stop: Stop,
-    ticket: Ticket,
+    share: Share,
 ) -> Result<Response, HttpError> {
     let unfit = |error: ArrowError| {
         HttpError::new(
@@ -90,33 +156,34 @@ pub async fn stream(
         )
     };
     let mut formatter = Formatter::new(form, rows.schema.clone(), begin).map_err(unfit)?;
-    let head = formatter.head().map_err(unfit)?;
-    let first = stop
+    let mut head = formatter.head().map_err(unfit)?;
+    let ahead = stop
         .guard(async { rows.batches.next().await.transpose() })
         .await?;
-    let sending = Sending {
+    let mut sending = Sending {
         batches: rows.batches,
-        first,
+        ahead,
         formatter: Some(formatter),
         stop,
-        _ticket: ticket,
+        share,
     };
-    let parts = unfold(
-        (Some(Bytes::from(head)), sending),
-        |(head, mut sending)| async move {
-            if let Some(head) = head {
-                return Some((Ok(head), (None, sending)));
-            }
-            let part = sending.part().await?;
-            if let Err(error) = &part {
-                tracing::warn!(%error, "an answer ended with an error after its first rows");
-                sending.formatter = None;
-                // Let what is before the error be sent, so that the client sees where it broke.
-                tokio::task::yield_now().await;
-            }
-            Some((part, (None, sending)))
-        },
-    );
+    if sending.ahead.is_some() {
+        head.extend(sending.format().await?);
+    }
+    let head = sending.share.count(head, WAIT_MAX).await?;
+    let parts = unfold((Some(head), sending), |(head, mut sending)| async move {
+        if let Some(head) = head {
+            return Some((Ok(head), (None, sending)));
+        }
+        let part = sending.part().await?;
+        if let Err(error) = &part {
+            tracing::warn!(%error, "an answer ended with an error after its first rows");
+            sending.formatter = None;
+            // Let what is before the error be sent, so that the client sees where it broke.
+            tokio::task::yield_now().await;
+        }
+        Some((part, (None, sending)))
+    });
     let mut response = Response::new(Body::from_stream(parts));
     let kind = HeaderValue::from_static(form.content_type());
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
@@ -126,48 +193,73 @@ pub async fn stream(
 impl Sending {
     /// The next bytes; `None` after the end, or after an error.
     async fn part(&mut self) -> Option<Result<Bytes, ServiceError>> {
+        // A form may have nothing ready yet (Parquet).
         loop {
-            let mut formatter = self.formatter.take()?;
-            let batch = if let Some(batch) = self.first.take() {
-                Ok(Some(batch))
-            } else {
-                let batches = &mut self.batches;
-                self.stop
-                    .guard(async { batches.next().await.transpose() })
-                    .await
-            };
-            let bytes = match batch {
+            self.formatter.as_ref()?;
+            let bytes = match self.next().await {
+                Ok(bytes) if bytes.is_empty() => continue,
+                Ok(bytes) => bytes,
                 Err(error) => return Some(Err(error)),
-                Ok(None) => formatter.tail(),
-                Ok(Some(batch)) => {
-                    let (back, bytes) = if batch.num_rows() <= ROWS_INLINE {
-                        let bytes = formatter.rows(&batch);
-                        (formatter, bytes)
-                    } else {
-                        let work = move || {
-                            let bytes = formatter.rows(&batch);
-                            (formatter, bytes)
-                        };
-                        match tokio::task::spawn_blocking(work).await {
-                            Ok(done) => done,
-                            Err(error) => {
-                                return Some(Err(ServiceError::Internal(error.to_string())));
-                            }
-                        }
-                    };
-                    self.formatter = Some(back);
-                    bytes
-                }
             };
-            match bytes {
-                Err(error) => {
-                    self.formatter = None;
-                    return Some(Err(ServiceError::Internal(error.to_string())));
-                }
-                // Nothing ready yet (Parquet): go on, or end.
-                Ok(bytes) if bytes.is_empty() => {}
-                Ok(bytes) => return Some(Ok(Bytes::from(bytes))),
-            }
+            let wait_max = self.share.wait_max;
+            return Some(self.share.count(bytes, wait_max).await);
         }
     }
+
+    /// The bytes of the next rows, or of the end.
+    async fn next(&mut self) -> Result<Vec<u8>, ServiceError> {
+        if self.ahead.is_none() {
+            let batches = &mut self.batches;
+            self.ahead = self
+                .stop
+                .guard(async { batches.next().await.transpose() })
+                .await?;
+        }
+        if self.ahead.is_some() {
+            return self.format().await;
+        }
+        match self.formatter.take() {
+            Some(formatter) => formatter.tail().map_err(unformatted),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The bytes of the rows at the head of those that were fetched.
+    async fn format(&mut self) -> Result<Vec<u8>, ServiceError> {
+        let (Some(batch), Some(mut formatter)) = (self.ahead.take(), self.formatter.take()) else {
+            return Ok(Vec::new());
+        };
+        let rows = rows_within(&batch, PART_BYTES);
+        let part = batch.slice(0, rows);
+        if rows < batch.num_rows() {
+            self.ahead = Some(batch.slice(rows, batch.num_rows() - rows));
+        }
+        let (formatter, bytes) = if rows <= ROWS_INLINE {
+            let bytes = formatter.rows(&part);
+            (formatter, bytes)
+        } else {
+            let work = move || {
+                let bytes = formatter.rows(&part);
+                (formatter, bytes)
+            };
+            let done = tokio::task::spawn_blocking(work).await;
+            done.map_err(|error| ServiceError::Internal(error.to_string()))?
+        };
+        let held = formatter.held_bytes();
+        self.formatter = Some(formatter);
+        let bytes = bytes.map_err(unformatted)?;
+        if self.share.lease.hold_in_time(held).await {
+            return Ok(bytes);
+        }
+        Err(ServiceError::Busy {
+            message: "there is no memory for the rows that a Parquet file holds together; ask for \
+                      another form"
+                .to_owned(),
+            retry_after: Duration::from_secs(1),
+        })
+    }
+}
+
+fn unformatted(error: ArrowError) -> ServiceError {
+    ServiceError::Internal(error.to_string())
 }

@@ -1,7 +1,8 @@
 //! `/api/v1/backup`: a backup into a folder on the server's machine.
 //!
 //! Who can reach the port can ask for one, so it goes into the folder that the operator named, or
-//! one below it, and nowhere else.
+//! one below it, and nowhere else: no `..` and no link leads out. `backup_dir` itself may be a link,
+//! for the operator made it.
 
 use crate::http::Shared;
 use crate::http::error::{HttpError, json_answer};
@@ -9,8 +10,10 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use marigram_service::ServiceError;
 use serde::Deserialize;
 use serde_json::json;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
 
@@ -31,6 +34,11 @@ pub async fn post(
     let folder = folder(shared.config.backup_dir.as_deref(), parameters.dir)?;
     let _ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
     let begin = Instant::now();
+    if let Some(allowed) = shared.config.backup_dir.clone() {
+        let folder = folder.clone();
+        let checked = tokio::task::spawn_blocking(move || check_links(&allowed, &folder)).await;
+        checked.map_err(|error| ServiceError::Internal(error.to_string()))??;
+    }
     let report = shared
         .services
         .backup
@@ -75,9 +83,121 @@ fn folder(allowed: Option<&Path>, asked: Option<PathBuf>) -> Result<PathBuf, Htt
     )))
 }
 
+/// Refuses a folder that is no directory, or on the way to which, or in which, stands a link. What
+/// does not exist yet is made by the backup.
+fn check_links(allowed: &Path, folder: &Path) -> Result<(), HttpError> {
+    let below = folder.strip_prefix(allowed).unwrap_or(folder);
+    let mut place = allowed.to_owned();
+    for part in below.components() {
+        place.push(part);
+        let found = match place.symlink_metadata() {
+            Ok(found) => found,
+            Err(error) => {
+                return match error.kind() {
+                    ErrorKind::NotFound => Ok(()),
+                    ErrorKind::InvalidInput | ErrorKind::InvalidFilename => {
+                        let name = part.as_os_str().to_string_lossy();
+                        let start: String = name.chars().take(40).collect();
+                        Err(HttpError::bad_request(format!(
+                            "no folder can be named '{}': {error}",
+                            start.escape_debug()
+                        )))
+                    }
+                    // The backup itself meets it, and tells.
+                    _ => Ok(()),
+                };
+            }
+        };
+        if !found.is_dir() {
+            return Err(not_followed(&place, found.is_symlink()));
+        }
+    }
+    let Ok(inside) = place.read_dir() else {
+        return Ok(());
+    };
+    for entry in inside.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+            return Err(not_followed(&entry.path(), true));
+        }
+    }
+    Ok(())
+}
+
+fn not_followed(place: &Path, is_link: bool) -> HttpError {
+    let what = if is_link {
+        "a symbolic link, which backups do not follow"
+    } else {
+        "not a directory"
+    };
+    HttpError::bad_request(format!(
+        "'{}' is {what}; name another folder",
+        place.display()
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_are_not_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let outside = root.path().join("outside");
+        let allowed = root.path().join("backups");
+        for dir in [
+            &outside,
+            &allowed,
+            &allowed.join("real/deep"),
+            &allowed.join("full"),
+        ] {
+            fs::create_dir_all(dir).unwrap();
+        }
+        fs::write(outside.join("file"), "x").unwrap();
+        fs::write(allowed.join("plain"), "x").unwrap();
+        symlink(outside.join("file"), allowed.join("to_file")).unwrap();
+        symlink(&outside, allowed.join("to_dir")).unwrap();
+        symlink(root.path().join("nowhere"), allowed.join("dangling")).unwrap();
+        symlink("..", allowed.join("up")).unwrap();
+        symlink(allowed.join("real"), allowed.join("inside")).unwrap();
+        symlink(&outside, allowed.join("full/objects")).unwrap();
+        let check = |allowed: &Path, below: &str| check_links(allowed, &allowed.join(below));
+        for below in ["real", "real/deep", "new", "new/deeper", "real/new"] {
+            assert!(check(&allowed, below).is_ok(), "{below}");
+        }
+        for below in [
+            "to_file",
+            "to_dir",
+            "to_dir/new",
+            "dangling",
+            "dangling/new",
+            "up",
+            "up/outside",
+            "inside",
+            "inside/deep",
+            "plain",
+            "plain/new",
+            // What a backup would write through.
+            "full",
+            // backup_dir itself, for it holds links.
+            "",
+        ] {
+            let error = check(&allowed, below).expect_err(below);
+            assert_eq!(error.status, StatusCode::BAD_REQUEST, "{below}");
+        }
+        let long = "x".repeat(300);
+        for below in ["a\0b", &long] {
+            let error = check(&allowed, below).expect_err(below);
+            assert_eq!(error.status, StatusCode::BAD_REQUEST);
+            assert!(error.message.len() < 200, "{}", error.message);
+        }
+        // The operator's own link is followed.
+        let linked = root.path().join("linked");
+        symlink(allowed.join("real"), &linked).unwrap();
+        assert!(check(&linked, "").is_ok() && check(&linked, "deep").is_ok());
+        assert!(!root.path().join("nowhere").exists());
+    }
 
     #[test]
     fn only_the_configured_folder_and_those_below_are_taken() {

@@ -11,10 +11,15 @@ use bytes::{Bytes, BytesMut};
 use flate2::read::MultiGzDecoder;
 use futures::StreamExt;
 use std::io::Read;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a client may take between two parts of a body: it holds memory meanwhile.
 const PART_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How long a body may take whatever its size, and the bytes a second that it must bring after
+/// that: a client that sends a byte now and then holds memory, too.
+const BODY_TIME: Duration = Duration::from_secs(60);
+const BODY_RATE_MIN: u64 = 256;
 
 /// How a body is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +76,16 @@ pub async fn read(
         return Err(HttpError::too_large("the body", max));
     }
     let mut whole = BytesMut::new();
+    let begin = Instant::now();
     while let Some(part) = next_part(&mut stream).await? {
+        if is_too_slow(begin.elapsed(), whole.len()) {
+            let message = "the body comes too slowly; send it in smaller parts".to_owned();
+            return Err(HttpError::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "timeout",
+                message,
+            ));
+        }
         let part = part.map_err(|error| {
             HttpError::bad_request(format!("the body could not be read to its end: {error}"))
         })?;
@@ -84,6 +98,12 @@ pub async fn read(
         whole.extend_from_slice(&part);
     }
     Ok(whole.freeze())
+}
+
+/// Whether a body of which `bytes` came in `elapsed` is not worth its wait.
+fn is_too_slow(elapsed: Duration, bytes: usize) -> bool {
+    let seconds = elapsed.saturating_sub(BODY_TIME).as_secs();
+    seconds.saturating_mul(BODY_RATE_MIN) > bytes as u64
 }
 
 /// The next part of a body; `None` at its end.
@@ -145,6 +165,15 @@ mod tests {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         encoder.write_all(bytes).unwrap();
         Bytes::from(encoder.finish().unwrap())
+    }
+
+    #[test]
+    fn a_body_that_trickles_is_too_slow_and_a_long_one_is_not() {
+        let seconds = Duration::from_secs;
+        assert!(!is_too_slow(seconds(59), 0));
+        assert!(is_too_slow(seconds(62), 60));
+        assert!(!is_too_slow(seconds(3600), 1 << 20));
+        assert!(is_too_slow(Duration::MAX, 1 << 30));
     }
 
     #[test]

@@ -9,13 +9,14 @@
 //! that is not there. The connection [lingers](Linger) then.
 
 use crate::linger::Linger;
+use crate::stall::Stall;
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
 use futures::{StreamExt, stream};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -29,11 +30,15 @@ use tokio_util::sync::CancellationToken;
 /// Pause after a connection could not be accepted (too many files are open).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Stands for an address that the system does not tell; no connection comes to it.
+const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
 /// A listener with a number of places; those over it wait in the system's queue.
 pub struct Connections {
     listener: TcpListener,
     places: Arc<Semaphore>,
     idle_max: Duration,
+    write_max: Option<Duration>,
     stop: CancellationToken,
 }
 
@@ -43,6 +48,7 @@ impl Connections {
         listener: TcpListener,
         connections_max: usize,
         idle_max: Duration,
+        write_max: Option<Duration>,
         stop: CancellationToken,
     ) -> Self {
         let places = Arc::new(Semaphore::new(
@@ -52,6 +58,7 @@ impl Connections {
             listener,
             places,
             idle_max,
+            write_max,
             stop,
         }
     }
@@ -70,16 +77,23 @@ impl Listener for Connections {
                         tracing::debug!(%error, "TCP_NODELAY could not be set");
                     }
                     let activity = Arc::new(Activity::default());
+                    let local = socket.local_addr().map_or(UNKNOWN, |local| local.ip());
                     let connection = Connection {
                         socket,
                         activity: activity.clone(),
                         timer: Box::pin(sleep(self.idle_max)),
                         idle_max: self.idle_max,
+                        stall: Stall::new(self.write_max),
                         linger: None,
                         stop: self.stop.clone(),
                         _place: place,
                     };
-                    return (connection, Peer { address, activity });
+                    let peer = Peer {
+                        address,
+                        local,
+                        activity,
+                    };
+                    return (connection, peer);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "an HTTP connection could not be accepted");
@@ -92,7 +106,11 @@ impl Listener for Connections {
     fn local_addr(&self) -> io::Result<Peer> {
         let address = self.listener.local_addr()?;
         let activity = Arc::default();
-        Ok(Peer { address, activity })
+        Ok(Peer {
+            address,
+            local: address.ip(),
+            activity,
+        })
     }
 }
 
@@ -101,10 +119,16 @@ impl Listener for Connections {
 pub struct Peer {
     #[expect(dead_code, reason = "axum shows it in its traces")]
     address: SocketAddr,
+    local: IpAddr,
     activity: Arc<Activity>,
 }
 
 impl Peer {
+    /// The address of this machine that the connection came to.
+    pub fn local(&self) -> IpAddr {
+        self.local
+    }
+
     /// The connection is busy until the second that this gives is dropped; the first is the
     /// request, whose body is watched.
     pub fn begin(&self, request: Request) -> (Request, Busy) {
@@ -183,9 +207,29 @@ pub struct Connection {
     activity: Arc<Activity>,
     timer: Pin<Box<Sleep>>,
     idle_max: Duration,
+    stall: Stall,
     linger: Option<Linger>,
     stop: CancellationToken,
     _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Connection {
+    /// Notes that bytes went out, or that the client takes none; an error where it takes none for
+    /// too long.
+    fn after_write(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.stall.end();
+            self.activity.used().last = Instant::now();
+            return written;
+        }
+        ready!(self.stall.poll(context));
+        tracing::info!("an HTTP client takes nothing of its answer; its connection is closed");
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
 }
 
 impl AsyncRead for Connection {
@@ -218,10 +262,7 @@ impl AsyncWrite for Connection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(context, bytes);
-        if written.is_ready() {
-            self.activity.used().last = Instant::now();
-        }
-        written
+        self.after_write(context, written)
     }
 
     fn poll_write_vectored(
@@ -230,10 +271,7 @@ impl AsyncWrite for Connection {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write_vectored(context, parts);
-        if written.is_ready() {
-            self.activity.used().last = Instant::now();
-        }
-        written
+        self.after_write(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -29,6 +29,8 @@ pub struct HttpError {
     pub position: Option<usize>,
     /// When to try again.
     pub retry_after: Option<Duration>,
+    /// The methods that would be taken.
+    pub allow: Option<&'static str>,
 }
 
 impl HttpError {
@@ -40,6 +42,7 @@ impl HttpError {
             message: message.into(),
             position: None,
             retry_after: None,
+            allow: None,
         }
     }
 
@@ -57,11 +60,15 @@ impl HttpError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     }
 
-    /// 429: as many requests as may be are running.
+    /// 503: as many requests as may be are running.
     pub fn too_many() -> Self {
         let message = "too many requests are running; nothing of this one was done, send it again";
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", message)
-            .retry(Duration::from_secs(1))
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too_many_requests",
+            message,
+        )
+        .retry(Duration::from_secs(1))
     }
 
     /// 503: bodies fill the memory that they may fill.
@@ -86,6 +93,10 @@ impl HttpError {
                 .headers_mut()
                 .insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
+        if let Some(methods) = self.allow {
+            let methods = HeaderValue::from_static(methods);
+            response.headers_mut().insert(header::ALLOW, methods);
+        }
         response
     }
 }
@@ -95,9 +106,22 @@ impl From<ServiceError> for HttpError {
         let message = error.to_string();
         let new = |status, code| Self::new(status, code, message);
         match error {
-            ServiceError::Invalid { position, .. } => Self {
-                position,
-                ..new(StatusCode::BAD_REQUEST, "invalid")
+            ServiceError::Invalid {
+                position, sqlstate, ..
+            } => match sqlstate.get(..2) {
+                // What is short now may be there later, whoever says so.
+                Some("53" | "57") => {
+                    new(StatusCode::SERVICE_UNAVAILABLE, "busy").retry(Duration::from_secs(1))
+                }
+                Some("XX") => new(StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+                _ => Self {
+                    position,
+                    ..new(StatusCode::BAD_REQUEST, "invalid")
+                },
+            },
+            ServiceError::ChangesRefused(_) => Self {
+                allow: Some("POST"),
+                ..new(StatusCode::METHOD_NOT_ALLOWED, "read_only_request")
             },
             ServiceError::NotFound(..) => new(StatusCode::NOT_FOUND, "not_found"),
             ServiceError::AlreadyExists(..) => new(StatusCode::CONFLICT, "already_exists"),
@@ -121,5 +145,100 @@ impl IntoResponse for HttpError {
             "code": self.code, "message": self.message, "position": self.position,
         }});
         self.answer(&body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_of_the_service_has_its_status() {
+        let invalid = |sqlstate| ServiceError::Invalid {
+            message: "m".to_owned(),
+            position: Some(3),
+            sqlstate,
+        };
+        let text = || "m".to_owned();
+        let busy = ServiceError::Busy {
+            message: text(),
+            retry_after: Duration::from_millis(2500),
+        };
+        // Status, word for programs, seconds to wait, methods that would be taken, SQLSTATE.
+        let table = [
+            (invalid("42601"), 400, "invalid", None, None, "42601"),
+            (invalid("22021"), 400, "invalid", None, None, "22021"),
+            (invalid("42622"), 400, "invalid", None, None, "42622"),
+            (invalid("54001"), 400, "invalid", None, None, "54001"),
+            (invalid("42501"), 400, "invalid", None, None, "42501"),
+            (invalid("53200"), 503, "busy", Some("1"), None, "53200"),
+            (invalid("53100"), 503, "busy", Some("1"), None, "53100"),
+            (invalid("57P03"), 503, "busy", Some("1"), None, "57P03"),
+            (invalid("XX000"), 500, "internal", None, None, "XX000"),
+            (invalid(""), 400, "invalid", None, None, ""),
+            (
+                ServiceError::NotFound(text(), "42P01"),
+                404,
+                "not_found",
+                None,
+                None,
+                "42P01",
+            ),
+            (
+                ServiceError::AlreadyExists(text(), "42P07"),
+                409,
+                "already_exists",
+                None,
+                None,
+                "42P07",
+            ),
+            (busy, 503, "busy", Some("3"), None, "53200"),
+            (
+                ServiceError::ChangesRefused(text()),
+                405,
+                "read_only_request",
+                None,
+                Some("POST"),
+                "25006",
+            ),
+            (
+                ServiceError::ReadOnly(text()),
+                503,
+                "read_only",
+                Some("30"),
+                None,
+                "25006",
+            ),
+            (
+                ServiceError::Cancelled(text()),
+                503,
+                "cancelled",
+                Some("1"),
+                None,
+                "57014",
+            ),
+            (
+                ServiceError::Internal(text()),
+                500,
+                "internal",
+                None,
+                None,
+                "XX000",
+            ),
+        ];
+        for (error, status, code, retry, allow, sqlstate) in table {
+            let what = format!("{error:?}");
+            assert_eq!(error.sqlstate(), sqlstate, "{what}");
+            let error = HttpError::from(error);
+            assert_eq!(
+                (error.status.as_u16(), error.code),
+                (status, code),
+                "{what}"
+            );
+            let response = error.into_response();
+            let header = |name| response.headers().get(name).map(|v| v.to_str().unwrap());
+            assert_eq!(header(header::RETRY_AFTER), retry, "{what}");
+            assert_eq!(header(header::ALLOW), allow, "{what}");
+        }
     }
 }

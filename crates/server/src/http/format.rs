@@ -179,6 +179,14 @@ impl Formatter {
         }
     }
 
+    /// Bytes of rows that it holds until they are ready.
+    pub fn held_bytes(&self) -> usize {
+        match &self.state {
+            State::Json(_) | State::Csv(_) | State::Arrow(_) => 0,
+            State::Parquet(writer) => writer.memory_size(),
+        }
+    }
+
     /// What comes after the rows.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 mod answer;
 mod backup;
 mod body;
+mod browser;
 mod connections;
 mod error;
 mod format;
@@ -22,6 +23,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+pub use browser::Rules;
 use connections::{Busy, Connections, Peer};
 use error::HttpError;
 use futures::StreamExt;
@@ -37,6 +39,7 @@ struct Shared {
     config: Arc<ServerConfig>,
     gate: Gate,
     telemetry: Arc<Telemetry>,
+    rules: Arc<Rules>,
     /// Fires when requests that still run are to stop.
     kill: CancellationToken,
 }
@@ -55,6 +58,7 @@ const PATHS: [&str; 7] = [
 /// Serves HTTP on `listener` until `stop` fires, then finishes what runs; `kill` ends that too.
 pub async fn serve(
     listener: TcpListener,
+    rules: Rules,
     services: Services,
     config: Arc<ServerConfig>,
     gate: Gate,
@@ -65,6 +69,7 @@ pub async fn serve(
         listener,
         config.connections_max,
         Duration::from_millis(config.http_idle_timeout_ms.max(1)),
+        config.write_timeout(),
         stop.clone(),
     );
     let shared = Shared {
@@ -72,6 +77,7 @@ pub async fn serve(
         config,
         gate,
         telemetry,
+        rules: Arc::new(rules),
         kill,
     };
     let router = Router::new()
@@ -93,7 +99,8 @@ pub async fn serve(
     }
 }
 
-/// Counts and times a request, and stops it when the server is killed.
+/// Counts and times a request, refuses what a page may not do, and stops the request when the
+/// server is killed.
 async fn measure(
     State(shared): State<Shared>,
     ConnectInfo(peer): ConnectInfo<Peer>,
@@ -103,12 +110,28 @@ async fn measure(
     let begin = Instant::now();
     let (request, busy) = peer.begin(request);
     let path = request.uri().path();
-    let route = PATHS
-        .into_iter()
-        .find(|known| *known == path)
-        .unwrap_or("other");
+    let known = PATHS.into_iter().find(|known| *known == path);
+    let route = known.unwrap_or("other");
+    let answer = async {
+        match shared.rules.admit(&request, peer.local()) {
+            Ok(admitted) => {
+                let mut response = match admitted.preflight() {
+                    Some(answer) => answer,
+                    None => next.run(request).await,
+                };
+                admitted.mark(&mut response);
+                response
+            }
+            Err(refused) => {
+                tracing::debug!(reason = refused.message, "a request was refused");
+                let mut response = refused.into_response();
+                browser::mark_refused(response.headers_mut());
+                response
+            }
+        }
+    };
     let mut response = tokio::select! {
-        response = next.run(request) => response,
+        response = answer => response,
         () = shared.kill.cancelled() => {
             HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping")
                 .retry(Duration::from_secs(5))

@@ -41,7 +41,8 @@ pub async fn post(
 ) -> Result<Response, HttpError> {
     let parameters = parameters(given)?;
     let form = Form::of(&headers)?;
-    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
+    // A body may come slowly: its request takes a place only once it is here.
+    drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
     let mut lease = shared.gate.lease();
     let limit = shared
         .config
@@ -58,10 +59,11 @@ pub async fn post(
     };
     let script = String::from_utf8(body.to_vec())
         .map_err(|error| HttpError::bad_request(format!("the SQL is not UTF-8: {error}")))?;
-    run(shared, parameters, &script, form, ticket).await
+    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
+    run(shared, parameters, &script, (form, false), ticket).await
 }
 
-/// `GET /api/v1/sql?db=&q=`: the parameter `q` is SQL.
+/// `GET /api/v1/sql?db=&q=`: the parameter `q` is SQL that changes nothing.
 pub async fn get(
     State(shared): State<Shared>,
     given: Given,
@@ -72,7 +74,7 @@ pub async fn get(
     let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
     let missing = || HttpError::bad_request("the parameter 'q' with the SQL is missing");
     let script = parameters.q.take().ok_or_else(missing)?;
-    run(shared, parameters, &script, form, ticket).await
+    run(shared, parameters, &script, (form, true), ticket).await
 }
 
 fn parameters(given: Given) -> Result<Parameters, HttpError> {
@@ -81,18 +83,23 @@ fn parameters(given: Given) -> Result<Parameters, HttpError> {
     Ok(parameters)
 }
 
-/// Runs the statements of a script; the answer is the last one's.
+/// Runs the statements of a script; the answer is the last one's. Where `read_only`, the first one
+/// that would change something ends it.
 async fn run(
     shared: Shared,
     parameters: Parameters,
     script: &str,
-    form: Form,
+    (form, read_only): (Form, bool),
     ticket: Ticket,
 ) -> Result<Response, HttpError> {
     let begin = Instant::now();
     let query = &shared.services.query;
     let database = parameters.db.as_deref().filter(|name| !name.is_empty());
-    let mut session = query.session(database, "http").await?;
+    let mut session = if read_only {
+        query.read_only_session(database, "http").await?
+    } else {
+        query.session(database, "http").await?
+    };
     session.statement_timeout = match parameters.timeout_ms {
         Some(0) | None => shared.config.statement_timeout(),
         Some(timeout_ms) => Some(Duration::from_millis(timeout_ms)),
@@ -121,7 +128,10 @@ async fn run(
     let stop = stop(&shared, &session);
     let answer = stop.guard(query.execute(&mut session, &last)).await;
     match answer.map_err(|error| shift(error.into(), at))? {
-        Answer::Rows(rows) => answer::stream(rows, form, begin, stop, ticket).await,
+        Answer::Rows(rows) => {
+            let share = answer::Share::new(&shared, ticket);
+            answer::stream(rows, form, begin, stop, share).await
+        }
         Answer::Done { tag, rows } => done(&tag, rows, form, begin),
     }
 }

@@ -114,12 +114,14 @@ async fn store(
 ) -> Result<Response, HttpError> {
     let precision = precision(parameters)?;
     let packing = Packing::of(headers)?;
-    let _ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
+    // A body may come slowly: its request takes a place only once it is here.
+    drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
     let mut lease = shared.gate.lease();
     // What can never be held is too large, and no reason to try again.
     let ever = shared.gate.body_bytes_max();
     let max = shared.config.body_bytes_max.min(ever);
     let body = body::read(body, headers, max, &mut lease).await?;
+    let _ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
     let max = shared.config.unpacked_bytes_max.min(ever);
     let parsed = if packing == Packing::Plain && body.len() <= BYTES_INLINE {
         parse(body, packing, precision, max, lease)

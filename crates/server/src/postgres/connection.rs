@@ -62,7 +62,8 @@ impl<'a> Connection<'a> {
             .config
             .body_bytes_max
             .min(shared.gate.body_bytes_max());
-        let mut io = Io::new(socket, bytes_max, shared.gate.lease());
+        let write_timeout = shared.config.write_timeout();
+        let mut io = Io::new(socket, bytes_max, &shared.gate, write_timeout);
         let open = Self::open(&mut io, shared, place);
         let opened = tokio::select! {
             opened = tokio::time::timeout(STARTUP_TIMEOUT, open) => opened,
@@ -101,6 +102,13 @@ impl<'a> Connection<'a> {
     async fn part(mut io: Io, gone: Gone, stop: &CancellationToken) -> Result<(), Gone> {
         let error = match &gone {
             Gone::Socket(_) => return Err(gone),
+            // Another protocol: whatever was told would be taken for something else. And a client
+            // that does not read.
+            Gone::Foreign | Gone::Stalled => {
+                tracing::info!(reason = %gone, "a PostgreSQL connection is closed");
+                return Err(gone);
+            }
+            Gone::Slow => PgError::fatal("57P05", gone.to_string()),
             Gone::Malformed(malformed) => PgError::fatal("08P01", malformed.to_string()),
             Gone::Full(_) => PgError::fatal("53200", gone.to_string()),
             Gone::Stopping => {

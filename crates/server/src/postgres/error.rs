@@ -80,9 +80,52 @@ impl From<arrow::error::ArrowError> for PgError {
 
 impl From<tokio::task::JoinError> for PgError {
     fn from(error: tokio::task::JoinError) -> Self {
+        if error.is_cancelled() {
+            return Self::new("57P01", "the server is stopping; connect again later");
+        }
         Self::new(
             "XX000",
             format!("a task of the server ended early: {error}"),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn every_error_of_the_service_has_its_sqlstate() {
+        let text = || "m".to_owned();
+        let busy = ServiceError::Busy {
+            message: text(),
+            retry_after: Duration::from_secs(1),
+        };
+        let invalid = ServiceError::Invalid {
+            message: text(),
+            position: Some(7),
+            sqlstate: "42703",
+        };
+        let table = [
+            (invalid, "42703", Some(7)),
+            (ServiceError::NotFound(text(), "42P01"), "42P01", None),
+            (ServiceError::AlreadyExists(text(), "42P07"), "42P07", None),
+            (busy, "53200", None),
+            (ServiceError::ChangesRefused(text()), "25006", None),
+            (ServiceError::ReadOnly(text()), "25006", None),
+            (ServiceError::Cancelled(text()), "57014", None),
+            (ServiceError::Internal(text()), "XX000", None),
+        ];
+        for (error, sqlstate, position) in table {
+            let what = format!("{error:?}");
+            let error = PgError::from(error);
+            assert_eq!(
+                (error.sqlstate, error.position),
+                (sqlstate, position),
+                "{what}"
+            );
+            assert!(!error.fatal && error.message == "m", "{what}");
+        }
     }
 }

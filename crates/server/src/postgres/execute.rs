@@ -24,7 +24,7 @@ impl Connection<'_> {
     fn enter(&self) -> Result<Ticket, PgError> {
         self.shared.gate.enter().ok_or_else(|| {
             PgError::new(
-                "53000",
+                "53300",
                 "too many statements are running; send this one again later",
             )
         })
@@ -140,6 +140,7 @@ impl Connection<'_> {
         let values = batch.num_rows() * batch.num_columns();
         if values <= INLINE_VALUES {
             write(&batch, &mut self.io.out)?;
+            self.io.count_output().await?;
             if values > INLINE_VALUES / 2 {
                 // Others whom this thread serves come first.
                 tokio::task::yield_now().await;
@@ -155,7 +156,8 @@ impl Connection<'_> {
             .await
             .map_err(PgError::from)?;
         self.io.out = out;
-        Ok(written?)
+        written?;
+        Ok(self.io.count_output().await?)
     }
 
     /// Tells the client of the session's time zone if it changed from `before`.

@@ -1,15 +1,17 @@
 //! The socket of a connection: messages in, bytes out, and a watch on the client while a query
 //! runs.
 
-use crate::gate::Lease;
+use crate::gate::{Gate, Lease};
 use crate::linger::Linger;
 use crate::postgres::cancel::Flag;
 use crate::postgres::error::PgError;
 use crate::postgres::messages::{self, Backend, Frontend, Opening};
+use crate::stall::Stall;
 use bytes::BytesMut;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -19,10 +21,16 @@ use tokio_util::sync::CancellationToken;
 
 /// Bytes to a client that are gathered before they are sent.
 const FLUSH_BYTES: usize = 128 << 10;
-/// Bytes that a client may send ahead while its query runs; more wait in the socket.
-const AHEAD_BYTES: usize = 1 << 20;
 /// Bytes of a message that every connection may hold; for larger ones memory is taken.
 const INPUT_BYTES_FREE: usize = 64 << 10;
+/// Bytes that a client may send ahead while its query runs; more wait in the socket.
+const AHEAD_BYTES: usize = INPUT_BYTES_FREE;
+/// Bytes of an answer that every connection may hold; for larger ones memory is taken.
+const OUTPUT_BYTES_FREE: usize = FLUSH_BYTES;
+/// Bytes of an empty buffer that are kept for the next answer.
+const IDLE_BYTES_MAX: usize = 2 * FLUSH_BYTES;
+/// How long the rest of a message that began may keep the server waiting.
+const REST_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
@@ -33,9 +41,18 @@ pub enum Gone {
     /// The client broke the protocol.
     #[error(transparent)]
     Malformed(#[from] messages::Malformed),
+    /// What the client speaks is another protocol.
+    #[error("this is not PostgreSQL's protocol")]
+    Foreign,
     /// The server stops.
     #[error("the server stops")]
     Stopping,
+    /// The client takes nothing of its answer.
+    #[error("the client takes nothing of its answer")]
+    Stalled,
+    /// The client began a message and does not end it.
+    #[error("the rest of a message did not come for {} s", REST_WAIT_MAX.as_secs())]
+    Slow,
     /// There is no memory for what the client sends.
     #[error("there is no memory for a message of more than {0} bytes now; send it again later")]
     Full(usize),
@@ -88,12 +105,20 @@ pub struct Io {
     bytes_max: usize,
     /// Memory taken for the message in hand and for `input`.
     lease: Lease,
+    /// Memory taken for `out`.
+    out_lease: Lease,
+    write_timeout: Option<Duration>,
 }
 
 impl Io {
     /// Over a connected socket; no message of the client may have more than `bytes_max` bytes, and
-    /// large ones take memory on `lease`.
-    pub fn new(socket: TcpStream, bytes_max: usize, lease: Lease) -> Self {
+    /// large ones take memory at `gate`. A client that takes nothing for `write_timeout` is gone.
+    pub fn new(
+        socket: TcpStream,
+        bytes_max: usize,
+        gate: &Gate,
+        write_timeout: Option<Duration>,
+    ) -> Self {
         let (reader, writer) = socket.into_split();
         let input = BytesMut::with_capacity(8 << 10);
         Self {
@@ -102,7 +127,9 @@ impl Io {
             input,
             out: Backend::default(),
             bytes_max,
-            lease,
+            lease: gate.lease(),
+            out_lease: gate.lease(),
+            write_timeout,
         }
     }
 
@@ -121,6 +148,9 @@ impl Io {
     /// The opening message.
     pub async fn opening(&mut self) -> Result<Opening, Gone> {
         loop {
+            if messages::is_foreign(&self.input) {
+                return Err(Gone::Foreign);
+            }
             if let Some(opening) = messages::take_opening(&mut self.input)? {
                 return Ok(opening);
             }
@@ -142,13 +172,53 @@ impl Io {
             if let Some(message) = messages::take(&mut self.input, self.bytes_max)? {
                 return Ok(message);
             }
-            self.fill().await?;
+            if self.input.is_empty() {
+                self.fill().await?;
+                continue;
+            }
+            // What is there already holds memory.
+            let rest = tokio::time::timeout(REST_WAIT_MAX, self.fill()).await;
+            rest.map_err(|_| Gone::Slow)??;
         }
+    }
+
+    /// Takes memory for the answer that was gathered, as far as it is large.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub async fn count_output(&mut self) -> Result<(), PgError> {
+        let needed = self.out.bytes.len().saturating_sub(OUTPUT_BYTES_FREE);
+        if self.out_lease.hold_in_time(needed).await {
+            return Ok(());
+        }
+        let message = "answers that wait for their readers fill the memory set aside for requests; \
+                       try again later";
+        Err(PgError::new("53200", message))
     }
 
     /// Sends what was gathered.
     pub async fn flush(&mut self) -> Result<(), Gone> {
-        self.writer.write_all_buf(&mut self.out.bytes).await?;
+        let mut stall = Stall::new(self.write_timeout);
+        while !self.out.bytes.is_empty() {
+            let writing = self.writer.write_buf(&mut self.out.bytes);
+            tokio::pin!(writing);
+            let written = poll_fn(|context| match writing.as_mut().poll(context) {
+                Poll::Pending => stall
+                    .poll(context)
+                    .map(|()| Err(io::Error::from(io::ErrorKind::TimedOut))),
+                written => written,
+            });
+            match written.await {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
+                Ok(_) => stall.end(),
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(Gone::Stalled),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.out_lease.shrink(self.out_lease.held());
+        if self.out.bytes.capacity() > IDLE_BYTES_MAX {
+            self.out.bytes = BytesMut::new();
+        }
         self.writer.flush().await?;
         Ok(())
     }

@@ -89,6 +89,12 @@ pub struct Bind {
     pub results: Vec<i16>,
 }
 
+/// Whether a connection begins in another protocol. The first byte of an opening message is that
+/// of a length below 16 MiB, always 0; HTTP begins with a letter, TLS with 22.
+pub fn is_foreign(buffer: &[u8]) -> bool {
+    buffer.first().is_some_and(|first| *first != 0)
+}
+
 /// Takes the opening message off `buffer`; `None` where it is not there whole.
 pub fn take_opening(buffer: &mut BytesMut) -> Result<Option<Opening>> {
     let Some(mut length) = buffer.get(..4) else {

@@ -1,6 +1,7 @@
 //! What the extended protocol keeps between messages: statements, portals, rows on their way.
 
 use crate::gate::Ticket;
+use crate::outgoing::{PART_BYTES, rows_within};
 use crate::postgres::control::{self, Control};
 use crate::postgres::copy::syntax::{self, Copy};
 use crate::postgres::error::PgError;
@@ -140,7 +141,7 @@ impl Flow {
                 }
             },
         };
-        let part = batch.num_rows().min(rows_max).min(ROWS_PART);
+        let part = rows_within(&batch, PART_BYTES).min(rows_max).min(ROWS_PART);
         if part < batch.num_rows() {
             self.ahead = Some(batch.slice(part, batch.num_rows() - part));
         }

@@ -30,8 +30,12 @@ pub struct Fake {
     pub copied: Mutex<Vec<RecordBatch>>,
     /// Streams of rows that are alive.
     pub alive: Arc<AtomicUsize>,
+    /// Batches of `select flood` that were asked for.
+    pub made: Arc<AtomicUsize>,
     /// Folders into which backups were asked for, and how many to keep.
     pub backups: Mutex<Vec<(PathBuf, Option<usize>)>>,
+    /// Statements that were run.
+    pub statements: AtomicUsize,
     /// Refuses writes.
     pub read_only: AtomicBool,
     /// Has no memory for requests.
@@ -82,6 +86,13 @@ impl Drop for Alive {
 fn numbers(from: i64, to: i64) -> RecordBatch {
     let values: ArrayRef = Arc::new(Int64Array::from_iter_values(from..to));
     RecordBatch::try_from_iter([("n", values)]).unwrap()
+}
+
+/// A batch of 8 MiB of text.
+fn flood() -> RecordBatch {
+    let text = "x".repeat(8 << 10);
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..1024).map(|_| &text)));
+    RecordBatch::try_from_iter([("text", texts)]).unwrap()
 }
 
 fn types() -> RecordBatch {
@@ -143,6 +154,20 @@ impl Fake {
                     .collect(),
                 false,
             ),
+            // More than all buffers on the way hold, and never an end.
+            "select flood" => {
+                let schema = flood().schema();
+                self.alive.fetch_add(1, Ordering::SeqCst);
+                let alive = Alive(self.alive.clone());
+                let made = self.made.clone();
+                let batches = futures::stream::repeat_with(move || {
+                    let _ = &alive;
+                    made.fetch_add(1, Ordering::SeqCst);
+                    Ok(flood())
+                });
+                let batches = batches.boxed();
+                Answer::Rows(RowStream { schema, batches })
+            }
             "select none" => self.rows(vec![Ok(numbers(0, 0))], false),
             "select endless" => self.rows(vec![Ok(numbers(0, 10))], true),
             "select broken" => self.rows(vec![Ok(numbers(0, 10)), broken()], false),
@@ -290,6 +315,12 @@ impl Query for Fake {
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
         let words: Vec<_> = statement.split_whitespace().collect();
+        if session.read_only && words.first() != Some(&"select") {
+            return Err(ServiceError::ChangesRefused(
+                "it changes something".to_owned(),
+            ));
+        }
+        self.statements.fetch_add(1, Ordering::SeqCst);
         if let ["set", "timeout", ms] = words.as_slice() {
             session.statement_timeout = Some(Duration::from_millis(ms.parse().unwrap()));
             return Ok(Answer::Done {
@@ -374,7 +405,7 @@ impl Status for Fake {
     }
 
     fn memory_max(&self) -> usize {
-        1 << 20
+        64 << 20
     }
 }
 

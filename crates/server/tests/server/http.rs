@@ -13,20 +13,20 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// An answer. `whole` is false where the connection broke before the body's end.
-struct Reply {
-    status: u16,
+/// An answer over HTTP. `whole` is false where the connection broke before the body's end.
+pub struct Reply {
+    pub status: u16,
     head: String,
     body: Vec<u8>,
     whole: bool,
 }
 
 impl Reply {
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines();
         let mut found = lines.filter_map(|line| line.split_once(": "));
         found
@@ -36,9 +36,15 @@ impl Reply {
 }
 
 /// Sends a request on a connection of its own.
-async fn ask(address: SocketAddr, line: &str, headers: &[&str], body: &[u8]) -> Reply {
+pub async fn ask(address: SocketAddr, line: &str, headers: &[&str], body: &[u8]) -> Reply {
+    let headers = [&["Host: localhost"], headers].concat();
+    ask_as(address, line, &headers, body).await
+}
+
+/// The same, with no headers but these.
+pub async fn ask_as(address: SocketAddr, line: &str, headers: &[&str], body: &[u8]) -> Reply {
     let mut socket = TcpStream::connect(address).await.unwrap();
-    let mut request = format!("{line} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n");
+    let mut request = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
     for header in headers {
         request.push_str(header);
         request.push_str("\r\n");
@@ -255,7 +261,7 @@ async fn a_client_that_sends_first_and_reads_later_gets_its_refusal() {
     }
     // Without a length in its head, too.
     let mut socket = TcpStream::connect(http).await.unwrap();
-    let head = "POST /write?db=a HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let head = "POST /write?db=a HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
     socket.write_all(head.as_bytes()).await.unwrap();
     let chunk = [b"10000\r\n", &body[..0x10000], b"\r\n"].concat();
     for _ in 0..100 {
@@ -286,19 +292,20 @@ async fn what_is_over_a_limit_may_come_again() {
     assert_eq!(reply.status, 204);
     assert_eq!(fake.memory_taken.load(Ordering::SeqCst), 0);
     // What the memory for requests could never hold is too large, and no reason to come again.
-    let large = vec![b'#'; 600 << 10];
+    let large = vec![b'#'; 33 << 20];
     let reply = ask(http, "POST /write?db=a", &[], &large).await;
     assert_eq!(reply.status, 413);
     // A query whose rows still flow takes the only place.
     let mut endless = TcpStream::connect(http).await.unwrap();
-    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: t\r\n\r\n";
+    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
     endless.write_all(request.as_bytes()).await.unwrap();
     endless.readable().await.unwrap();
     let reply = ask(http, "POST /write?db=a", &[], b"m v=1").await;
     assert_eq!(
         (reply.status, reply.header("Retry-After")),
-        (429, Some("1"))
+        (503, Some("1"))
     );
+    assert_eq!(reply.json()["error"]["code"], "too_many_requests");
 }
 
 #[tokio::test]
@@ -307,7 +314,7 @@ async fn a_client_that_leaves_stops_its_query() {
     let mut endless = TcpStream::connect(running.http_addr().unwrap())
         .await
         .unwrap();
-    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: t\r\n\r\n";
+    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
     endless.write_all(request.as_bytes()).await.unwrap();
     endless.readable().await.unwrap();
     assert_eq!(fake.alive.load(Ordering::SeqCst), 1);
@@ -437,7 +444,7 @@ async fn shutdown_waits_for_the_grace_and_no_longer() {
     let (running, fake) = serve(|_| {}).await;
     let http = running.http_addr().unwrap();
     let mut endless = TcpStream::connect(http).await.unwrap();
-    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: t\r\n\r\n";
+    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
     endless.write_all(request.as_bytes()).await.unwrap();
     endless.readable().await.unwrap();
     running.shutdown(Duration::from_millis(10)).await;
@@ -505,7 +512,7 @@ async fn a_connection_that_asks_for_nothing_is_closed_and_one_that_waits_for_row
     let http = running.http_addr().unwrap();
     // A query whose rows flow for longer than that.
     let mut endless = TcpStream::connect(http).await.unwrap();
-    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: t\r\n\r\n";
+    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
     endless.write_all(request.as_bytes()).await.unwrap();
     endless.readable().await.unwrap();
     // A head that comes byte by byte and never ends.

@@ -5,6 +5,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, TimestampNan
 use arrow::datatypes::DataType;
 use futures::StreamExt;
 use marigram_service::{Answer, Query, Result, ServiceError};
+use marigram_sql::SqlOptions;
 use std::sync::Arc;
 
 pub fn block_on<T>(work: impl Future<Output = T>) -> T {
@@ -499,5 +500,119 @@ fn an_aggregate_ends_at_its_timeout() {
         assert!(matches!(error, ServiceError::Cancelled(_)), "{error:?}");
         db.done("SET statement_timeout = 0").await;
         assert_eq!(db.rows("SELECT count(*) FROM t").await, [["400000"]]);
+    });
+}
+
+#[test]
+fn a_session_that_only_reads_changes_nothing() {
+    block_on(async {
+        let dir = tempfile::tempdir().unwrap();
+        let options = SqlOptions {
+            copy_dir: Some(dir.path().to_owned()),
+            ..SqlOptions::default()
+        };
+        let mut db = Database::open_as(256 << 20, options).await.unwrap();
+        db.done("CREATE TABLE t (time TIMESTAMP, v DOUBLE)").await;
+        db.done("INSERT INTO t VALUES ('2024-01-01', 1)").await;
+        db.done("COPY t TO 'x.csv'").await;
+        db.done(
+            "CREATE MATERIALIZED VIEW m WITH (continuous) AS SELECT time_bucket('1h', time) AS b, \
+             avg(v) AS v FROM t GROUP BY b",
+        )
+        .await;
+        let mut reader = db.sql.read_only_session(None, "reader").await.unwrap();
+        assert!(reader.read_only);
+        let before = reader.clone();
+        for sql in [
+            "INSERT INTO t VALUES ('2024-01-02', 2)",
+            "INSERT INTO t SELECT * FROM t",
+            "DELETE FROM t WHERE time < '2025-01-01'",
+            "UPDATE t SET v = 2",
+            "CREATE DATABASE other",
+            "DROP DATABASE main",
+            "CREATE TABLE u (time TIMESTAMP, v DOUBLE)",
+            "ALTER TABLE t ADD COLUMN w DOUBLE",
+            "ALTER TABLE t SET (ttl = '1s')",
+            "DROP TABLE t",
+            "DROP TABLE IF EXISTS nothing",
+            "CREATE MATERIALIZED VIEW m2 WITH (continuous) AS SELECT time_bucket('1h', time) AS b, \
+             avg(v) AS v FROM t GROUP BY b",
+            "ALTER MATERIALIZED VIEW m SET (lag = '1h')",
+            "DROP MATERIALIZED VIEW m",
+            "REFRESH MATERIALIZED VIEW m",
+            "COPY t TO 'y.csv'",
+            "COPY t TO 'y.tsfile'",
+            "COPY t FROM 'x.csv'",
+            "FLUSH",
+            "COMPACT",
+            "COMPACT TABLE t",
+            "SET timezone = 'Europe/Berlin'",
+            "RESET timezone",
+            "USE main",
+            "EXPLAIN ANALYZE INSERT INTO t VALUES ('2024-01-02', 2)",
+        ] {
+            let refused = match db.sql.execute(&mut reader, sql).await {
+                Err(error) => error,
+                Ok(_) => panic!("{sql} was done"),
+            };
+            assert!(
+                matches!(refused, ServiceError::ChangesRefused(_)),
+                "{sql}: {refused:?}"
+            );
+            // The same statement, prepared by whom it is allowed.
+            if let Ok(prepared) = db.sql.prepare(&db.session, sql).await {
+                let done = db
+                    .sql
+                    .execute_prepared(&mut reader, &*prepared, Vec::new())
+                    .await;
+                let Err(refused) = done else {
+                    panic!("{sql} was done")
+                };
+                assert!(
+                    matches!(refused, ServiceError::ChangesRefused(_)),
+                    "{sql}: {refused:?}"
+                );
+            }
+            assert_eq!(reader, before, "{sql}");
+        }
+        assert!(!dir.path().join("y.csv").exists());
+        for sql in [
+            "SELECT count(*) FROM t",
+            "WITH x AS (SELECT v FROM t) SELECT * FROM x UNION ALL SELECT 2",
+            "SHOW TABLES",
+            "SHOW SERIES FROM t",
+            "SHOW PAGES FROM t",
+            "EXPLAIN ANALYZE SELECT * FROM t",
+            "BEGIN",
+        ] {
+            // Twice, for the second may come from a plan that is known.
+            for _ in 0..2 {
+                if let Err(error) = db.sql.execute(&mut reader, sql).await {
+                    panic!("{sql}: {error}");
+                }
+            }
+        }
+        assert_eq!(
+            db.rows("SELECT count(*), sum(v) FROM t").await,
+            [["1", "1.0"]]
+        );
+        assert_eq!(db.rows("SHOW DATABASES").await, [["main"]]);
+    });
+}
+
+#[test]
+fn a_session_that_only_reads_does_not_make_the_default_database() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done("CREATE DATABASE other").await;
+        db.done("USE other").await;
+        db.done("DROP DATABASE main").await;
+        let missing = db.sql.read_only_session(None, "u").await.unwrap_err();
+        assert!(
+            matches!(missing, ServiceError::NotFound(_, "3D000")),
+            "{missing:?}"
+        );
+        assert_eq!(db.rows("SHOW DATABASES").await, [["other"]]);
+        assert_eq!(db.sql.session(None, "u").await.unwrap().database, "main");
     });
 }
