@@ -109,11 +109,11 @@ def check_foreign_pages(browser, marigram, port):
             base = f"http://{host}:{marigram.http}"
             refused = marigram.refusals()
             seen = attack(browser, page, base, f"http://{host}:{marigram.postgres}/")
+            assert marigram.state() == before, f"{page_host} at {base}: {marigram.state()}"
             # What a page may not read it may see nothing of, or that there is something.
             through = {name: what for name, what in seen.items()
                        if what not in ("blocked", "opaque")}
             assert not through, f"{page_host} at {base}: {through}"
-            assert marigram.state() == before, f"{page_host} at {base}: {marigram.state()}"
             # They came, and were refused: it was not the browser that stopped them all.
             came = marigram.refusals() - refused
             assert came >= 25, f"only {came} requests of {len(seen)} attacks came"
