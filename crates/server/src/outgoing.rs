@@ -14,8 +14,13 @@ pub const PART_BYTES: usize = 512 << 10;
 /// Rows at the head of `batch` that take about `bytes_max` bytes; at least one, if there is one.
 pub fn rows_within(batch: &RecordBatch, bytes_max: usize) -> usize {
     let rows = batch.num_rows();
-    // Counts too much where the batch is a slice of a larger one.
-    if batch.get_array_memory_size() <= bytes_max {
+    // Counts too much where the batch is a slice of a larger one, and takes no time.
+    let most: usize = batch
+        .columns()
+        .iter()
+        .map(|column| bytes_at_most(column))
+        .sum();
+    if most <= bytes_max {
         return rows;
     }
     let row_bytes: usize = batch
@@ -24,6 +29,14 @@ pub fn rows_within(batch: &RecordBatch, bytes_max: usize) -> usize {
         .map(|column| value_bytes(column))
         .sum();
     (bytes_max / row_bytes.max(1)).max(1).min(rows)
+}
+
+/// Bytes of a column's values, at most; a dictionary's values stand in every row.
+fn bytes_at_most(column: &dyn Array) -> usize {
+    if matches!(column.data_type(), DataType::Dictionary(..)) {
+        return value_bytes(column).saturating_mul(column.len());
+    }
+    column.get_array_memory_size()
 }
 
 /// Bytes of a column's value, on average.
