@@ -3,6 +3,7 @@
 //! Every message says what is wrong and names it; where the name stands in the statement, its
 //! position (in characters, from 1) goes along, and a name like it is suggested.
 
+use crate::stack::NESTED_MAX;
 use arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
@@ -166,7 +167,10 @@ fn parser(error: &ParserError, sql: &str) -> ServiceError {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.clone(),
         ParserError::RecursionLimitExceeded => {
-            let message = "the statement is nested too deeply".to_owned();
+            let message = format!(
+                "the statement is nested too deeply: at most {NESTED_MAX} parentheses, calls, \
+                 signs and queries may stand in one another"
+            );
             return invalid("54001", message, None);
         }
     };

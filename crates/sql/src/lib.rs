@@ -5,10 +5,14 @@
 //! the engine's tables and the views of them (`catalog`, `table`, `rollup`), whose scans (`predicate`, `scan`, `rows`) know series
 //! and times. All of it runs on threads of the service's own (`workers`), never on the caller's.
 //!
+//! Statements that are deep are refused, balanced or given a larger stack (`nesting`, `balance`,
+//! `stack`); functions that make large values are bounded (`functions/bounded`).
+//!
 //! What is spoken is described in `docs/guides/sql.md`, and why it is so in
 //! `docs/decisions/0004-sql.md`.
 
 mod asof;
+mod balance;
 mod batches;
 mod catalog;
 mod compactions;
@@ -30,6 +34,7 @@ mod known;
 mod lateral;
 mod memory;
 mod named;
+mod nesting;
 mod parse;
 mod pattern;
 mod plan_cache;
@@ -51,6 +56,7 @@ mod short;
 mod shorthand;
 mod show;
 mod sink;
+mod stack;
 mod statement;
 mod storage;
 mod table;

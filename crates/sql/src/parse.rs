@@ -4,12 +4,15 @@
 //! look at PostgreSQL's catalogs also pass through the rewrite rules of `datafusion-pg-catalog`.
 
 use crate::asof::syntax;
+use crate::balance::balance;
 use crate::copy;
 use crate::ddl::{self, views};
 use crate::error::{SqlError, SqlResult};
 use crate::named;
+use crate::nesting::Nesting;
 use crate::rewriting::{TellApart, rewrite};
 use crate::sample::syntax as sample;
+use crate::stack::{Deep, NESTED_MAX, StackNeed};
 use crate::statement::{Command, Show};
 use crate::words::{name, target, words};
 use datafusion::sql::parser::{CopyToSource, DFParserBuilder, ParserInput, Statement};
@@ -20,8 +23,6 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use std::sync::LazyLock;
 
-/// Deepest nesting of expressions that is accepted.
-const RECURSION_LIMIT: usize = 128;
 /// Longest script that is accepted, bytes.
 const SCRIPT_BYTES_MAX: usize = 64 << 20;
 
@@ -105,9 +106,16 @@ fn tokenize(sql: &str) -> SqlResult<Vec<TokenWithSpan>> {
 /// Parses one statement; a semicolon at its end is allowed.
 ///
 /// # Errors
-/// Where it is none, or one that Marigram does not know.
+/// Where it is none, or one that Marigram does not know, or one that is nested too deeply.
 pub fn parse(sql: &str) -> SqlResult<Command> {
     let tokens = tokenize(sql)?;
+    let nesting = Nesting::of_tokens(&tokens);
+    nesting.check()?;
+    let need = nesting.parse_need();
+    need.run_anywhere(|| parse_tokens(sql, tokens, nesting))
+}
+
+fn parse_tokens(sql: &str, tokens: Vec<TokenWithSpan>, nesting: Nesting) -> SqlResult<Command> {
     let words = leading_words(&tokens);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if words.is_empty()
@@ -119,7 +127,7 @@ pub fn parse(sql: &str) -> SqlResult<Command> {
     }
     let dialect = PostgreSqlDialect {};
     let mut parser = Parser::new(&dialect)
-        .with_recursion_limit(RECURSION_LIMIT)
+        .with_recursion_limit(NESTED_MAX)
         .with_tokens_with_locations(tokens);
     let own = own_statement(&mut parser, &words, sql)?;
     match own {
@@ -127,7 +135,7 @@ pub fn parse(sql: &str) -> SqlResult<Command> {
             end(&mut parser)?;
             Ok(command)
         }
-        None => foreign_statement(sql, &words),
+        None => foreign_statement(sql, &words, nesting),
     }
 }
 
@@ -298,9 +306,13 @@ fn pages(parser: &mut Parser<'_>) -> SqlResult<Show> {
     })
 }
 
-fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
-    let mut command = planned_statement(sql, leading)?;
+fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult<Command> {
+    let need = nesting.parse_need().max(nesting.plan_need());
+    let mut command = planned_statement(sql, leading, need)?;
     if let Command::Plan(statement) = &mut command {
+        if nesting.has_long_rows() {
+            balance(statement)?;
+        }
         if named::may_name(sql) {
             rewrite(statement, &mut named::NamedArguments)?;
         }
@@ -317,14 +329,14 @@ fn foreign_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
     Ok(command)
 }
 
-fn planned_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
+fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<Command> {
     if let ["SHOW", "SERIES", ..] = leading {
-        return show_series(sql);
+        return show_series(sql, need);
     }
     if sample::may_sample(sql)
         && let Some(tokens) = sample::marked(&tokenize(sql)?)?
     {
-        return one_statement(tokens.into());
+        return one_statement(tokens.into(), need);
     }
     if asks_postgres(sql) {
         static POSTGRES: LazyLock<PostgresCompatibilityParser> =
@@ -333,23 +345,22 @@ fn planned_statement(sql: &str, leading: &[&str]) -> SqlResult<Command> {
         if statements.len() == 1
             && let Some(statement) = statements.pop()
         {
-            return Ok(Command::Plan(Box::new(Statement::Statement(Box::new(
-                statement,
-            )))));
+            let statement = Statement::Statement(Box::new(statement));
+            return Ok(Command::Plan(Deep::new(statement, need)));
         }
     }
-    one_statement(sql.into())
+    one_statement(sql.into(), need)
 }
 
-fn one_statement(input: ParserInput<'_>) -> SqlResult<Command> {
+fn one_statement(input: ParserInput<'_>, need: StackNeed) -> SqlResult<Command> {
     let dialect = PostgreSqlDialect {};
     let mut statements = DFParserBuilder::new(input)
         .with_dialect(&dialect)
-        .with_recursion_limit(RECURSION_LIMIT)
+        .with_recursion_limit(NESTED_MAX)
         .build()?
         .parse_statements()?;
     match (statements.pop_front(), statements.is_empty()) {
-        (Some(statement), true) => Ok(Command::Plan(Box::new(statement))),
+        (Some(statement), true) => Ok(Command::Plan(Deep::new(statement, need))),
         (None, _) => Err(SqlError::syntax("the statement is empty")),
         (Some(_), false) => Err(SqlError::syntax(
             "there is more than one statement; send them one by one",
@@ -380,7 +391,7 @@ fn asks_postgres(sql: &str) -> bool {
 }
 
 /// `SHOW SERIES FROM t …` is `SELECT * FROM` the table's series `…`.
-fn show_series(sql: &str) -> SqlResult<Command> {
+fn show_series(sql: &str, need: StackNeed) -> SqlResult<Command> {
     let tokens = tokenize(sql)?;
     let dialect = PostgreSqlDialect {};
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens.clone());
@@ -404,13 +415,12 @@ fn show_series(sql: &str) -> SqlResult<Command> {
     query.extend(name.into_iter().map(TokenWithSpan::wrap));
     query.extend(tokens.into_iter().skip(rest));
     let mut parser = Parser::new(&dialect)
-        .with_recursion_limit(RECURSION_LIMIT)
+        .with_recursion_limit(NESTED_MAX)
         .with_tokens_with_locations(query);
     let statement = parser.parse_statement()?;
     end(&mut parser)?;
-    Ok(Command::Plan(Box::new(Statement::Statement(Box::new(
-        statement,
-    )))))
+    let statement = Statement::Statement(Box::new(statement));
+    Ok(Command::Plan(Deep::new(statement, need)))
 }
 
 /// Whether a statement reads or writes files of this machine.

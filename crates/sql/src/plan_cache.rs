@@ -136,6 +136,9 @@ impl PlanCache {
         let (Some(plan), Some(_)) = (&prepared.plan, prepared.schema()) else {
             return Ok(());
         };
+        if plan.need().is_deep() {
+            return Ok(());
+        }
         let sql = prepared.sql();
         if may_be_kept_prepared(sql, plan)? {
             let tables = tables_of(plan)?;

@@ -3,6 +3,7 @@
 use crate::dependence::{are_current, may_be_kept_prepared, tables_of};
 use crate::error::{SqlError, SqlResult};
 use crate::pattern::Pattern;
+use crate::stack::Deep;
 use crate::statement::Command;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, SchemaRef};
@@ -25,7 +26,7 @@ pub struct PreparedStatement {
     /// Its parse.
     pub command: Command,
     /// Its plan, where DataFusion made one.
-    pub plan: Option<LogicalPlan>,
+    pub plan: Option<Deep<LogicalPlan>>,
     /// What is learned of its executions, where one plan may serve for all of them.
     pub pattern: Option<Arc<Pattern>>,
     /// Types that clients are told.
@@ -60,7 +61,7 @@ impl PreparedStatement {
         sql: &str,
         database: &str,
         command: Command,
-        plan: LogicalPlan,
+        plan: Deep<LogicalPlan>,
         rows: bool,
     ) -> SqlResult<Self> {
         let mut types = plan.get_parameter_types()?;
@@ -73,7 +74,7 @@ impl PreparedStatement {
             None | Some(DataType::Null) => DataType::Utf8,
             Some(other) => other.clone(),
         });
-        let pattern = if rows && may_be_kept_prepared(sql, &plan)? {
+        let pattern = if rows && !plan.need().is_deep() && may_be_kept_prepared(sql, &plan)? {
             Pattern::of(&plan)?.map(Arc::new)
         } else {
             None

@@ -10,6 +10,7 @@ use crate::pattern::marked;
 use crate::plan_cache::{PlanCache, PlanCacheUse};
 use crate::prepared::PreparedStatement;
 use crate::rollup::{self, Refresher, RollupStatus};
+use crate::stack::{Deep, on_stack};
 use crate::statement::{Command, Show, Target};
 use crate::workers::{Begin, Outlet, Workers};
 use crate::{SqlOptions, definition, effect, parse, session, show, storage};
@@ -291,15 +292,17 @@ impl SqlService {
         session: &Session,
         sql: &str,
         command: Command,
-        statement: Box<Statement>,
+        statement: Deep<Statement>,
     ) -> SqlResult<PreparedStatement> {
         let (inner, session, sql) = (Arc::clone(&self.inner), session.clone(), sql.to_owned());
-        let planning = async move {
+        let need = statement.need();
+        let planning = on_stack(need, async move {
             let state = inner.contexts.state(&session)?;
-            let plan = inner.plan(&state, &session, *statement).await?;
+            let plan = inner.plan(&state, &session, statement.into_inner()).await?;
             let rows = matches!(inner.kind(&plan)?, Kind::Rows);
+            let plan = Deep::new(plan, need);
             PreparedStatement::planned(&sql, &session.database, command, plan, rows)
-        };
+        });
         self.inner.workers.run(None, planning).await
     }
 }
@@ -446,8 +449,10 @@ impl Query for SqlService {
         let (inner, settings) = (Arc::clone(&self.inner), session.clone());
         let timeout = session.statement_timeout;
         let sql = statement.to_owned();
-        let work = move |out: Outlet| async move {
-            inner.carry_out_parsed(settings, command, &sql, out).await
+        let work = move |out: Outlet| {
+            on_stack(command.need(), async move {
+                inner.carry_out_parsed(settings, command, &sql, out).await
+            })
         };
         self.inner
             .workers
@@ -558,17 +563,19 @@ impl Query for SqlService {
             return self.carry_out_known(&settings, known, &sql).await;
         }
         let inner = Arc::clone(&self.inner);
-        let text = parameters.is_empty().then(|| sql.clone());
-        let work = move |out: Outlet| async move {
+        let need = plan.need();
+        let text = (parameters.is_empty() && !need.is_deep()).then(|| sql.clone());
+        let carry_out = move |out: Outlet| async move {
             let state = inner.contexts.state(&settings)?;
             let (given, keep) = match (&pattern, &text) {
                 (Some(pattern), _) => (marked(&values), Keep::Pattern(pattern, &values)),
                 (None, Some(sql)) => (values.into(), Keep::Text(&settings.database, sql)),
                 (None, None) => (values.into(), Keep::Nothing),
             };
-            let plan = plan.with_param_values(given)?;
+            let plan = plan.into_inner().with_param_values(given)?;
             inner.carry_out(state, plan, keep, out).await
         };
+        let work = move |out: Outlet| on_stack(need, carry_out(out));
         self.inner
             .workers
             .answer(

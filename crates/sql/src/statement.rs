@@ -1,5 +1,6 @@
 //! What a statement asks for, after parsing.
 
+use crate::stack::{Deep, StackNeed};
 use datafusion::sql::parser::Statement;
 use marigram_model::{
     ColdCodec, ColumnCodec, Compressor, Encoding, FieldType, SeriesIdentity, TableOptions, TagType,
@@ -278,5 +279,15 @@ pub enum Command {
     /// Accepted, and nothing is done; the command tag.
     Nothing(&'static str),
     /// A statement for DataFusion.
-    Plan(Box<Statement>),
+    Plan(Deep<Statement>),
+}
+
+impl Command {
+    /// What carrying it out takes.
+    pub fn need(&self) -> StackNeed {
+        match self {
+            Self::Plan(statement) => statement.need(),
+            _ => StackNeed::of_depth(0),
+        }
+    }
 }

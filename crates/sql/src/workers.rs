@@ -9,6 +9,7 @@
 //! of it before it tells that it is done.
 
 use crate::error::{SqlError, SqlResult};
+use crate::stack::WORKER_STACK_BYTES;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use futures::{FutureExt, Stream, StreamExt, pin_mut};
@@ -163,6 +164,7 @@ impl Workers {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads.max(1))
             .max_blocking_threads(BLOCKING_THREADS_MAX)
+            .thread_stack_size(WORKER_STACK_BYTES)
             .thread_name("marigram-sql")
             .enable_all()
             .build()?;

@@ -72,7 +72,12 @@ pub async fn read(state: &SessionState, query: &str) -> SqlResult<Shape> {
     let Command::Plan(statement) = parse::parse(query)? else {
         return Err(SqlError::syntax("a materialized view needs a SELECT"));
     };
-    let plan = state.statement_to_plan(*statement).await?;
+    if statement.need().is_deep() {
+        let message = "the query of a materialized view is nested too deeply; statements that read \
+                       the view would be as deep";
+        return Err(SqlError::invalid("54001", message));
+    }
+    let plan = state.statement_to_plan(statement.into_inner()).await?;
     let options = state.config_options();
     let analyzed = state
         .analyzer()

@@ -180,8 +180,13 @@ impl Inner {
                     return self.copy_to_tsfile(&session, &state, &copy, out).await;
                 }
                 self.plans.miss();
-                let plan = self.plan(&state, &session, *statement).await?;
-                let keep = Keep::Text(&session.database, sql);
+                let need = statement.need();
+                let plan = self.plan(&state, &session, statement.into_inner()).await?;
+                let keep = if need.is_deep() {
+                    Keep::Nothing
+                } else {
+                    Keep::Text(&session.database, sql)
+                };
                 self.carry_out(state, plan, keep, out).await
             }
             other => {
@@ -235,7 +240,7 @@ impl Inner {
         let Command::Plan(statement) = parse::parse(query)? else {
             return Err(SqlError::syntax("COPY needs a query or a table"));
         };
-        let plan = self.plan(state, session, *statement).await?;
+        let plan = self.plan(state, session, statement.into_inner()).await?;
         match self.kind(&plan)? {
             Kind::Rows => Ok(plan),
             _ => Err(SqlError::syntax("COPY needs a query or a table")),
