@@ -175,7 +175,6 @@ fn tree<T>(mut operands: Vec<T>, join: impl Fn(T, T) -> T) -> T {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::parse::parse;
     use crate::statement::Command;
 

@@ -209,15 +209,24 @@ impl Contexts {
         // What a sort keeps back to merge what it spilled: little, where there is little.
         config.options_mut().execution.sort_spill_reservation_bytes =
             (limit / 64).clamp(64 << 10, 10 << 20);
-        Ok(
-            SessionStateBuilder::new_from_existing(Prototype::get()?.state.clone())
-                .with_config(config)
-                .with_runtime_env(Arc::clone(&self.runtime))
-                .with_optimizer_rules(self.logical_rules())
-                .with_query_planner(Arc::new(Planner))
-                .with_physical_optimizer_rules(self.physical_rules())
-                .build(),
-        )
+        let pool = &self.runtime.memory_pool;
+        let bounds = Arc::new(functions::BoundFunctions::new(Arc::clone(pool)));
+        let mut state = SessionStateBuilder::new_from_existing(Prototype::get()?.state.clone())
+            .with_config(config)
+            .with_runtime_env(Arc::clone(&self.runtime))
+            .with_analyzer_rule(bounds)
+            .with_optimizer_rules(self.logical_rules())
+            .with_query_planner(Arc::new(Planner))
+            .with_physical_optimizer_rules(self.physical_rules())
+            .build();
+        let known: Vec<_> = state.scalar_functions().values().cloned().collect();
+        for function in known {
+            let bounded = functions::bounded(&function, pool);
+            if !Arc::ptr_eq(&bounded, &function) {
+                state.register_udf(bounded)?;
+            }
+        }
+        Ok(state)
     }
 
     /// DataFusion's logical rules behind ours, which take out of a plan what has no value of its
@@ -234,6 +243,8 @@ impl Contexts {
             rules.push(Arc::new(use_rollups));
         }
         rules.append(&mut Optimizer::new().rules);
+        let pool = Arc::clone(&self.runtime.memory_pool);
+        rules.push(Arc::new(functions::BoundConstants::new(pool)));
         rules
     }
 
@@ -272,3 +283,6 @@ impl Contexts {
         Ok(state)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod arguments;
+mod bounded;
 mod bucket;
 mod calls;
 mod edges;
@@ -19,6 +20,7 @@ mod ranks;
 mod steps;
 mod time_bucket;
 
+pub use bounded::{BoundConstants, BoundFunctions, bounded};
 pub use bucket::Buckets;
 pub use calls::buckets_of;
 pub use postgres::session_functions;

@@ -9,7 +9,7 @@
 //! of it before it tells that it is done.
 
 use crate::error::{SqlError, SqlResult};
-use crate::stack::WORKER_STACK_BYTES;
+use crate::stack::{StackNeed, WORKER_STACK_BYTES};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use futures::{FutureExt, Stream, StreamExt, pin_mut};
@@ -295,7 +295,9 @@ impl Workers {
         let _ours = self.runtime().enter();
         // Whoever goes on with it looks at it at once.
         let mut nobody = Context::from_waker(Waker::noop());
-        let poll = AssertUnwindSafe(|| statement.as_mut().poll(&mut nobody));
+        let shallow = StackNeed::of_depth(0);
+        let poll = || shallow.run_anywhere(|| statement.as_mut().poll(&mut nobody));
+        let poll = AssertUnwindSafe(poll);
         match catch_unwind(poll) {
             Ok(Poll::Pending) => Some(statement),
             Ok(Poll::Ready(())) => {

@@ -1,4 +1,4 @@
-//! Statements that are made to hurt: deep trees (`deep`).
+//! Statements that are made to hurt: deep trees (`deep`) and large values (`large`).
 //!
 //! Each set runs in a process of its own, so that an abort is a failure of a test that says which
 //! statement it was, and not the end of all tests.
@@ -9,6 +9,8 @@
 
 #[path = "hostile/deep.rs"]
 mod deep;
+#[path = "hostile/large.rs"]
+mod large;
 
 use futures::StreamExt;
 use marigram_engine::{Durability, Engine, EngineOptions};

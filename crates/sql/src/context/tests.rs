@@ -1,0 +1,122 @@
+//! Every function that statements can call is known to be bounded.
+
+use super::*;
+use datafusion::execution::memory_pool::UnboundedMemoryPool;
+use std::collections::BTreeSet;
+
+/// Scalar functions whose values take no more than their arguments, but for a constant.
+const BOUNDED: &str = "
+    abs acos acosh array_add array_any_value array_avg array_compact array_contains array_dims
+    array_distance array_distinct array_element array_empty array_except array_extract array_has
+    array_has_all array_has_any array_indexof array_intersect array_length array_lower array_max
+    array_min array_ndims array_normalize array_pop_back array_pop_front array_position
+    array_positions array_product array_remove array_remove_all array_remove_n array_reverse
+    array_scale array_slice array_sort array_subtract array_sum array_upper arrays_overlap
+    arrow_field arrow_metadata arrow_typeof ascii asin asinh asof_match atan atan2 atanh
+    bit_length btrim cardinality cast_to_type cbrt ceil char_length character_length chr
+    col_description contains cos cosh cosine_distance cot current_database current_date
+    current_schema current_schemas current_setting current_time current_timestamp date_bin
+    date_part date_trunc datepart datetrunc decode degrees digest dot_product element_at empty
+    encode ends_with exp factorial file_row_index fill_value find_in_set flatten floor
+    format_type from_unixtime gcd get_field has_any_column_privilege has_database_privilege
+    has_schema_privilege has_table_privilege inet_client_addr inet_server_addr initcap
+    inner_product input_file_name instr interpolate isnan iszero lcm left length levenshtein
+    list_add list_any_value list_avg list_compact list_contains list_dims list_distance
+    list_distinct list_element list_empty list_except list_extract list_has list_has_all
+    list_has_any list_indexof list_intersect list_length list_max list_ndims list_normalize
+    list_pop_back list_pop_front list_position list_positions list_product list_remove
+    list_remove_all list_remove_n list_reverse list_scale list_slice list_sort list_subtract
+    list_sum ln locf log log10 log2 lower ltrim make_date make_time map_entries map_extract
+    map_keys map_values md5 nanvl now obj_description octet_length pg_backend_pid
+    pg_current_xact_id pg_database_size pg_encoding_to_char pg_function_is_visible
+    pg_get_constraintdef pg_get_expr pg_get_function_arguments
+    pg_get_function_identity_arguments pg_get_function_result pg_get_indexdef pg_get_partkeydef
+    pg_get_serial_sequence pg_get_statisticsobjdef_columns pg_get_triggerdef pg_get_userbyid
+    pg_get_viewdef pg_indexes_size pg_is_in_recovery pg_is_other_temp_schema pg_my_temp_schema
+    pg_partition_ancestors pg_relation_is_publishable pg_relation_size pg_size_pretty
+    pg_stat_get_numscans pg_table_is_visible pg_table_size pg_tablespace_location
+    pg_total_relation_size pg_type_is_visible pi position pow power radians rand random
+    regexp_count regexp_instr regexp_like reverse right round rtrim session_user sha224 sha256
+    sha384 sha512 shobj_description signum sin sinh split_part sqrt starts_with strpos substr
+    substr_index substring substring_index tan tanh time_bucket time_bucket_gapfill to_date
+    to_hex to_local_time to_time to_timestamp to_timestamp_micros to_timestamp_millis
+    to_timestamp_nanos to_timestamp_seconds to_unixtime today trim trunc try_cast_to_type
+    txid_current union_extract union_tag upper uuid version with_metadata
+";
+
+/// Aggregates whose state and value take no more than a constant or what they were given, which
+/// operators account for.
+const AGGREGATES: &str = "
+    any_value approx_distinct approx_median approx_percentile_cont
+    approx_percentile_cont_with_weight array_agg avg bit_and bit_or bit_xor bool_and bool_or
+    bottom_n corr count covar covar_pop covar_samp delta derivative elapsed first first_value
+    grouping histogram increase integral last last_value lttb max max_n mean median min min_n
+    mode nth_value percentile_cont quantile_cont rate regr_avgx regr_avgy regr_count
+    regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy spread stddev stddev_pop
+    stddev_samp string_agg sum time_weight time_weighted_avg top_n twa var var_pop
+    var_population var_samp var_sample
+";
+
+/// Window functions: each makes a value for each row, of its own or of one of the rows.
+const WINDOWS: &str = "
+    count_id cume_dist dense_rank diff difference event_id first_value lag last_value lead mavg
+    moving_average moving_avg non_negative_derivative nth_value ntile percent_rank rank
+    row_number session_id state_count state_duration state_id statecount stateduration
+";
+
+/// Functions with lambdas: each makes an element for each element.
+const HIGHER_ORDER: &str = "
+    array_any_match any_match list_any_match array_filter list_filter array_transform list_transform
+";
+
+/// Table functions: they stream, or read a fixed table.
+const TABLES: &str = "
+    generate_series pg_get_keywords range
+";
+
+fn unlisted<'a>(registered: impl Iterator<Item = &'a String>, listed: &str) -> Vec<&'a str> {
+    let listed: BTreeSet<&str> = listed.split_whitespace().collect();
+    let mut unlisted: Vec<&str> = registered
+        .map(String::as_str)
+        .filter(|name| !listed.contains(name))
+        .collect();
+    unlisted.sort_unstable();
+    unlisted
+}
+
+#[test]
+fn every_function_is_bounded() {
+    let mut state = Prototype::get().unwrap().state.clone();
+    for function in functions::session_functions(&Session::new("d", "u")) {
+        state.register_udf(Arc::new(function)).unwrap();
+    }
+    let pool: Arc<dyn datafusion::execution::memory_pool::MemoryPool> =
+        Arc::new(UnboundedMemoryPool::default());
+    let bounded = |name: &&String| {
+        let function = &state.scalar_functions()[*name];
+        !Arc::ptr_eq(function, &functions::bounded(function, &pool))
+    };
+    let names = state.scalar_functions().keys();
+    let open: Vec<&String> = names.filter(|name| !bounded(name)).collect();
+    let wrong = [
+        ("scalar", unlisted(open.into_iter(), BOUNDED)),
+        (
+            "aggregate",
+            unlisted(state.aggregate_functions().keys(), AGGREGATES),
+        ),
+        ("window", unlisted(state.window_functions().keys(), WINDOWS)),
+        (
+            "higher order",
+            unlisted(state.higher_order_functions().keys(), HIGHER_ORDER),
+        ),
+        ("table", unlisted(state.table_functions().keys(), TABLES)),
+    ];
+    for (kind, names) in wrong {
+        assert!(
+            names.is_empty(),
+            "{kind} functions that nobody has looked at: bound them in functions/bounded/growth.rs, \
+             or list them here if their values cannot be larger than their arguments: {}",
+            names.join(" ")
+        );
+    }
+}

@@ -1,0 +1,373 @@
+//! Functions whose values can be larger than their arguments, bounded by the memory of queries.
+//!
+//! `repeat(s, 1000000)` over a batch of rows asks the allocator for gigabytes at once, and where it
+//! is refused the process ends. Such a function is called through [`BoundedFunction`], which tells
+//! from the arguments how large the values can become (`growth`), reserves that before the call, and
+//! refuses the statement (53200) where it is more than queries may have. A batch of which the bound
+//! is large is evaluated in slices of rows, since bounds of few rows are narrower.
+//!
+//! Invariant: every function that is registered is either listed in `growth` with its bound or among
+//! those whose values are bounded by their arguments; a test goes through the registry.
+
+pub mod concatenation;
+mod constant;
+mod growth;
+mod rule;
+
+pub use constant::BoundConstants;
+pub use rule::BoundFunctions;
+
+use crate::error::SqlError;
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::concat;
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DataFusionError, Result, ScalarValue};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::logical_expr::interval_arithmetic::Interval;
+use datafusion::logical_expr::preimage::PreimageResult;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
+use datafusion::logical_expr::{
+    ColumnarValue, Documentation, Expr, ExpressionPlacement, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, StructFieldMapping,
+};
+use growth::Growth;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// Bound below which values are made without more ado, bytes.
+const FREE_BYTES: usize = 1 << 20;
+/// Bound up to which rows are not cut into slices, bytes.
+const SLICE_BYTES: usize = 16 << 20;
+/// The longest text, and the most elements, that arrays with offsets of 32 bits hold.
+const OFFSETS_MAX: usize = i32::MAX as usize;
+
+/// See the head of this file.
+pub struct BoundedFunction {
+    inner: Arc<ScalarUDF>,
+    growth: Growth,
+    pool: Arc<dyn MemoryPool>,
+}
+
+/// The function with its bound; itself where its values are bounded by its arguments.
+pub fn bounded(function: &Arc<ScalarUDF>, pool: &Arc<dyn MemoryPool>) -> Arc<ScalarUDF> {
+    match growth_to_bound(function) {
+        Some(growth) => Arc::new(ScalarUDF::from(BoundedFunction {
+            inner: Arc::clone(function),
+            growth,
+            pool: Arc::clone(pool),
+        })),
+        None => Arc::clone(function),
+    }
+}
+
+/// How a function grows that is not bounded yet.
+fn growth_to_bound(function: &ScalarUDF) -> Option<Growth> {
+    if function.inner().downcast_ref::<BoundedFunction>().is_some() {
+        return None;
+    }
+    Growth::of_function(function.name())
+}
+
+/// Bounds the functions that are called in an expression.
+fn bound_calls(expr: Expr, pool: &Arc<dyn MemoryPool>) -> Result<Transformed<Expr>> {
+    expr.transform_up(|expr| {
+        Ok(match expr {
+            Expr::ScalarFunction(mut call) if growth_to_bound(&call.func).is_some() => {
+                call.func = bounded(&call.func, pool);
+                Transformed::yes(Expr::ScalarFunction(call))
+            }
+            Expr::Cast(ref cast) => {
+                growth::check_width(cast.field.data_type())?;
+                Transformed::no(expr)
+            }
+            Expr::TryCast(ref cast) => {
+                growth::check_width(cast.field.data_type())?;
+                Transformed::no(expr)
+            }
+            Expr::AggregateFunction(ref call) => {
+                growth::check_aggregate(call.func.name(), &call.params.args)?;
+                Transformed::no(expr)
+            }
+            Expr::WindowFunction(ref call) => {
+                growth::check_aggregate(call.fun.name(), &call.params.args)?;
+                Transformed::no(expr)
+            }
+            other => Transformed::no(other),
+        })
+    })
+}
+
+impl BoundedFunction {
+    fn call(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        self.inner.invoke_with_args(args)
+    }
+
+    fn refuse(&self, bytes: usize, rows: usize) -> DataFusionError {
+        too_large(self.inner.name(), bytes, rows, &self.pool)
+    }
+
+    /// The bound of the values of some rows, held until it is dropped.
+    fn reserve(&self, bytes: usize, rows: usize) -> Result<MemoryReservation> {
+        reserve(self.inner.name(), bytes, rows, &self.pool)
+    }
+
+    /// Evaluates rows, in slices where their bound is large.
+    fn slices(&self, args: ScalarFunctionArgs, made: &mut Slices) -> Result<()> {
+        let rows = args.number_rows;
+        let bound = self.growth.bound(&args)?;
+        if bound > SLICE_BYTES && rows > 1 {
+            let half = rows / 2;
+            self.slices(sliced(&args, 0, half), made)?;
+            return self.slices(sliced(&args, half, rows - half), made);
+        }
+        let held = self.reserve(bound, rows)?;
+        let values = self.call(args)?.into_array(rows)?;
+        let bytes = values.get_array_memory_size();
+        // What follows must fit as well.
+        held.try_resize(bytes)
+            .map_err(|_| self.refuse(bytes, rows))?;
+        made.bytes += bytes;
+        made.arrays.push(values);
+        made.held.push(held);
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Slices {
+    arrays: Vec<ArrayRef>,
+    held: Vec<MemoryReservation>,
+    bytes: usize,
+}
+
+/// Some rows of the arguments of a call.
+fn sliced(args: &ScalarFunctionArgs, from: usize, rows: usize) -> ScalarFunctionArgs {
+    let mut some = args.clone();
+    some.number_rows = rows;
+    for arg in &mut some.args {
+        if let ColumnarValue::Array(array) = arg {
+            *array = array.slice(from, rows);
+        }
+    }
+    some
+}
+
+/// Reserves what the values of a function take.
+fn reserve(
+    name: &str,
+    bytes: usize,
+    rows: usize,
+    pool: &Arc<dyn MemoryPool>,
+) -> Result<MemoryReservation> {
+    let held = MemoryConsumer::new(name).register(pool);
+    held.try_grow(bytes)
+        .map_err(|_| too_large(name, bytes, rows, pool))?;
+    Ok(held)
+}
+
+/// 53200, with what is asked for and what there is.
+fn too_large(name: &str, bytes: usize, rows: usize, pool: &Arc<dyn MemoryPool>) -> DataFusionError {
+    use datafusion::execution::memory_pool::MemoryLimit;
+    let limit = match pool.memory_limit() {
+        MemoryLimit::Finite(limit) => format!("queries can have {limit} bytes (memory_limit)"),
+        _ => "that is more than there is".to_owned(),
+    };
+    let message = format!(
+        "{name} may take {bytes} bytes for {rows} rows, and {limit}: make shorter values, or of \
+         fewer rows"
+    );
+    DataFusionError::External(Box::new(SqlError::invalid("53200", message)))
+}
+
+/// Whether arrays of a type have offsets of 32 bits.
+fn has_short_offsets(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Utf8 | DataType::Binary | DataType::List(_) | DataType::Map(..)
+    )
+}
+
+impl ScalarUDFImpl for BoundedFunction {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        self.inner.schema_name(args)
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(arg_types)
+    }
+
+    fn with_updated_config(&self, config: &ConfigOptions) -> Option<ScalarUDF> {
+        let updated = self.inner.inner().with_updated_config(config)?;
+        Some(ScalarUDF::from(Self {
+            inner: Arc::new(updated),
+            growth: self.growth,
+            pool: Arc::clone(&self.pool),
+        }))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        self.growth.check_types(&args)?;
+        let field = self.inner.return_field_from_args(args)?;
+        growth::check_width(field.data_type())?;
+        Ok(field)
+    }
+
+    fn is_strict(&self) -> bool {
+        self.inner.inner().is_strict()
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let has_array = args
+            .args
+            .iter()
+            .any(|arg| matches!(arg, ColumnarValue::Array(_)));
+        if !has_array {
+            // One value, which whoever takes it may write out for each row.
+            let mut one = args;
+            one.number_rows = 1;
+            let bound = self.growth.bound(&one)?;
+            if bound.saturating_mul(rows.max(1)) <= FREE_BYTES {
+                one.number_rows = rows;
+                return self.call(one);
+            }
+            let _held = self.reserve(bound, 1)?;
+            one.number_rows = rows;
+            return match self.call(one)? {
+                ColumnarValue::Scalar(value) => {
+                    let bytes = value.size().saturating_mul(rows.max(1));
+                    let fits = bytes <= OFFSETS_MAX || rows <= 1;
+                    if !fits {
+                        return Err(self.refuse(bytes, rows));
+                    }
+                    drop(self.reserve(bytes, rows)?);
+                    Ok(ColumnarValue::Scalar(value))
+                }
+                array @ ColumnarValue::Array(_) => Ok(array),
+            };
+        }
+        if self.growth.bound(&args)? <= FREE_BYTES {
+            return self.call(args);
+        }
+        let result_type = args.return_type().clone();
+        let mut made = Slices::default();
+        self.slices(args, &mut made)?;
+        if made.arrays.len() == 1
+            && let Some(values) = made.arrays.pop()
+        {
+            return Ok(ColumnarValue::Array(values));
+        }
+        if has_short_offsets(&result_type) && made.bytes > OFFSETS_MAX {
+            return Err(self.refuse(made.bytes, rows));
+        }
+        let _whole = self.reserve(made.bytes, rows)?;
+        let arrays: Vec<&dyn Array> = made.arrays.iter().map(AsRef::as_ref).collect();
+        Ok(ColumnarValue::Array(concat(&arrays)?))
+    }
+
+    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        Ok(match self.inner.simplify(args, info)? {
+            // It may call functions by themselves.
+            ExprSimplifyResult::Simplified(expr) => {
+                ExprSimplifyResult::Simplified(bound_calls(expr, &self.pool)?.data)
+            }
+            original @ ExprSimplifyResult::Original(_) => original,
+        })
+    }
+
+    fn preimage(
+        &self,
+        args: &[Expr],
+        literal: &Expr,
+        info: &SimplifyContext,
+    ) -> Result<PreimageResult> {
+        self.inner.inner().preimage(args, literal, info)
+    }
+
+    fn short_circuits(&self) -> bool {
+        self.inner.short_circuits()
+    }
+
+    fn conditional_arguments<'a>(
+        &self,
+        args: &'a [Expr],
+    ) -> Option<(Vec<&'a Expr>, Vec<&'a Expr>)> {
+        self.inner.inner().conditional_arguments(args)
+    }
+
+    fn evaluate_bounds(&self, input: &[&Interval]) -> Result<Interval> {
+        self.inner.evaluate_bounds(input)
+    }
+
+    fn propagate_constraints(
+        &self,
+        interval: &Interval,
+        inputs: &[&Interval],
+    ) -> Result<Option<Vec<Interval>>> {
+        self.inner.propagate_constraints(interval, inputs)
+    }
+
+    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
+        self.inner.output_ordering(inputs)
+    }
+
+    fn preserves_lex_ordering(&self, inputs: &[ExprProperties]) -> Result<bool> {
+        self.inner.preserves_lex_ordering(inputs)
+    }
+
+    fn strictly_order_preserving(&self, inputs: &[ExprProperties]) -> Result<bool> {
+        self.inner.inner().strictly_order_preserving(inputs)
+    }
+
+    fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner.coerce_types(arg_types)
+    }
+
+    fn struct_field_mapping(&self, literals: &[Option<ScalarValue>]) -> Option<StructFieldMapping> {
+        self.inner.inner().struct_field_mapping(literals)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner.documentation()
+    }
+
+    fn placement(&self, args: &[ExpressionPlacement]) -> ExpressionPlacement {
+        self.inner.inner().placement(args)
+    }
+}
+
+impl fmt::Debug for BoundedFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl PartialEq for BoundedFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner == other.inner
+    }
+}
+
+impl Eq for BoundedFunction {}
+
+impl Hash for BoundedFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.inner.hash(state);
+    }
+}

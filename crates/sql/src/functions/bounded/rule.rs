@@ -1,0 +1,93 @@
+//! The bounds of functions that stand in a plan without having come from the registry.
+//!
+//! DataFusion's planner writes calls for operators by itself (`[…]`, `||` of arrays, `SUBSTRING`), with
+//! functions of its own; and `||` of texts is an operator that no function bounds.
+
+use super::concatenation::Concatenation;
+use super::{bound_calls, bounded};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
+use datafusion::optimizer::AnalyzerRule;
+use std::sync::Arc;
+
+/// See the head of this file. It runs when types are settled.
+#[derive(Debug)]
+pub struct BoundFunctions {
+    pool: Arc<dyn MemoryPool>,
+    concatenation: Arc<ScalarUDF>,
+}
+
+impl BoundFunctions {
+    /// Bounds by what a pool has.
+    pub fn new(pool: Arc<dyn MemoryPool>) -> Self {
+        let concatenation = bounded(&Arc::new(ScalarUDF::from(Concatenation::new())), &pool);
+        Self {
+            pool,
+            concatenation,
+        }
+    }
+
+    fn bound(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        let bounded = bound_calls(expr, &self.pool)?;
+        bounded.transform_data(|expr| {
+            expr.transform_down(|expr| {
+                if !is_concatenation(&expr) {
+                    return Ok(Transformed::no(expr));
+                }
+                let takes = |operand: &&Expr| {
+                    let text = operand.get_type(schema);
+                    text.is_ok_and(|text| Concatenation::takes(&text))
+                };
+                let texts = operands(&expr);
+                let first = texts.first().map(|text| text.get_type(schema));
+                let same = |text: &&Expr| {
+                    matches!((&first, text.get_type(schema)), (Some(Ok(first)), Ok(text)) if *first == text)
+                };
+                if !texts.iter().all(|text| takes(text) && same(text)) {
+                    return Ok(Transformed::no(expr));
+                }
+                let texts = texts.into_iter().cloned().collect();
+                Ok(Transformed::yes(self.concatenation.call(texts)))
+            })
+        })
+    }
+}
+
+fn is_concatenation(expr: &Expr) -> bool {
+    matches!(expr, Expr::BinaryExpr(binary) if binary.op == Operator::StringConcat)
+}
+
+/// The operands of a row of `||`, in their order.
+fn operands(row: &Expr) -> Vec<&Expr> {
+    let (mut operands, mut todo) = (Vec::new(), vec![row]);
+    while let Some(next) = todo.pop() {
+        match next {
+            Expr::BinaryExpr(BinaryExpr {
+                left,
+                op: Operator::StringConcat,
+                right,
+            }) => todo.extend([right.as_ref(), left.as_ref()]),
+            operand => operands.push(operand),
+        }
+    }
+    operands
+}
+
+impl AnalyzerRule for BoundFunctions {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let bounded = plan.transform_down_with_subqueries(|node| {
+            let mut schema = merge_schema(&node.inputs());
+            schema.merge(node.schema());
+            node.map_expressions(|expr| self.bound(expr, &schema))
+        })?;
+        Ok(bounded.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "bound_functions"
+    }
+}
