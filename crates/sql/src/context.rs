@@ -2,11 +2,13 @@
 //! statement.
 
 use crate::SqlOptions;
+use crate::arithmetic::CheckedArithmetic;
 use crate::asof::AsOfJoining;
 use crate::catalog::{Databases, ExternalTables, PgCatalog};
 use crate::comparison::DurationComparison;
 use crate::error::{SqlError, SqlResult};
 use crate::execution::{Execution, Shared};
+use crate::floats::FloatOrder;
 use crate::functions;
 use crate::gapfill::GapFilling;
 use crate::lateral::LateralLimits;
@@ -215,6 +217,8 @@ impl Contexts {
             .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
             .with_analyzer_rule(bounds)
+            .with_analyzer_rule(Arc::new(CheckedArithmetic))
+            .with_analyzer_rule(Arc::new(FloatOrder))
             .with_optimizer_rules(self.logical_rules())
             .with_query_planner(Arc::new(Planner))
             .with_physical_optimizer_rules(self.physical_rules())
@@ -230,7 +234,7 @@ impl Contexts {
     }
 
     /// DataFusion's logical rules behind ours, which take out of a plan what has no value of its
-    /// own, and find rollups.
+    /// own, and find rollups; and at the end the order of floats.
     fn logical_rules(&self) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
             Arc::new(GapFilling),
@@ -245,6 +249,7 @@ impl Contexts {
         rules.append(&mut Optimizer::new().rules);
         let pool = Arc::clone(&self.runtime.memory_pool);
         rules.push(Arc::new(functions::BoundConstants::new(pool)));
+        rules.push(Arc::new(FloatOrder));
         rules
     }
 

@@ -536,7 +536,12 @@ fn arrow_text(text: &str) -> ServiceError {
     }
     let sqlstate = if lower.contains("divide by zero") {
         "22012"
-    } else if lower.contains("overflow") {
+    } else if lower.contains("timestamp out of range") {
+        "22008"
+    } else if lower.contains("overflow")
+        || lower.contains("can't cast value")
+        || is_number_cast(text)
+    {
         "22003"
     } else if lower.contains("timestamp") || lower.contains("date") || lower.contains("interval") {
         "22007"
@@ -555,6 +560,13 @@ fn arrow_text(text: &str) -> ServiceError {
     .find_map(|prefix| text.strip_prefix(prefix))
     .unwrap_or(text);
     invalid(sqlstate, text.to_owned(), None)
+}
+
+/// Whether a cast failed of a text that is a number: one that does not fit.
+fn is_number_cast(text: &str) -> bool {
+    let quoted = text.split_once("Cannot cast string '");
+    let quoted = quoted.and_then(|(_, rest)| rest.split_once('\''));
+    quoted.is_some_and(|(number, _)| number.trim().parse::<i128>().is_ok())
 }
 
 fn execution_error(message: String) -> ServiceError {

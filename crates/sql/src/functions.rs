@@ -7,6 +7,7 @@ mod bucket;
 mod calls;
 mod edges;
 mod extent;
+mod extremes;
 mod histogram;
 mod keys;
 mod lttb;
@@ -17,7 +18,9 @@ mod over_time;
 mod pairs;
 mod postgres;
 mod ranks;
+mod sliding;
 mod steps;
+mod sum;
 mod time_bucket;
 
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
@@ -37,7 +40,14 @@ use std::sync::{Arc, LazyLock};
 /// If the registry refuses one.
 pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     state.register_udf(Arc::new(ScalarUDF::from(time_bucket::TimeBucket::new())))?;
-    for udaf in [first_udaf(), last_udaf()] {
+    for udaf in [
+        first_udaf(),
+        last_udaf(),
+        sum_udaf(),
+        min_udaf(),
+        max_udaf(),
+        Arc::new(AggregateUDF::from(sliding::Mean::default())),
+    ] {
         state.register_udaf(udaf)?;
     }
     for udaf in aggregates() {
@@ -67,6 +77,27 @@ pub fn last_udaf() -> Arc<AggregateUDF> {
     static LAST: LazyLock<Arc<AggregateUDF>> =
         LazyLock::new(|| Arc::new(AggregateUDF::from(edges::Edge::last())));
     Arc::clone(&LAST)
+}
+
+/// `sum(value)`
+pub fn sum_udaf() -> Arc<AggregateUDF> {
+    static SUM: LazyLock<Arc<AggregateUDF>> =
+        LazyLock::new(|| Arc::new(AggregateUDF::from(sum::Sum::default())));
+    Arc::clone(&SUM)
+}
+
+/// `min(value)`
+pub fn min_udaf() -> Arc<AggregateUDF> {
+    static MIN: LazyLock<Arc<AggregateUDF>> =
+        LazyLock::new(|| Arc::new(AggregateUDF::from(extremes::min())));
+    Arc::clone(&MIN)
+}
+
+/// `max(value)`
+pub fn max_udaf() -> Arc<AggregateUDF> {
+    static MAX: LazyLock<Arc<AggregateUDF>> =
+        LazyLock::new(|| Arc::new(AggregateUDF::from(extremes::max())));
+    Arc::clone(&MAX)
 }
 
 /// The aggregates of time series.

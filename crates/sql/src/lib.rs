@@ -11,6 +11,7 @@
 //! What is spoken is described in `docs/guides/sql.md`, and why it is so in
 //! `docs/decisions/0004-sql.md`.
 
+mod arithmetic;
 mod asof;
 mod balance;
 mod batches;
@@ -27,6 +28,7 @@ mod duration;
 mod effect;
 mod error;
 mod execution;
+mod floats;
 mod foreign_names;
 mod functions;
 mod gapfill;

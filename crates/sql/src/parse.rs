@@ -10,7 +10,7 @@ use crate::ddl::{self, views};
 use crate::error::{SqlError, SqlResult};
 use crate::named;
 use crate::nesting::Nesting;
-use crate::rewriting::{TellApart, rewrite};
+use crate::rewriting::{NoSamples, TellApart, rewrite};
 use crate::sample::syntax as sample;
 use crate::stack::{Deep, NESTED_MAX, StackNeed};
 use crate::statement::{Command, Show};
@@ -318,6 +318,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
         }
         if syntax::may_join(sql) {
             rewrite(statement, &mut syntax::Marked)?;
+        }
+        if sql.to_ascii_lowercase().contains("tablesample") {
+            rewrite(statement, &mut NoSamples)?;
         }
     }
     if let Command::Plan(statement) = &mut command

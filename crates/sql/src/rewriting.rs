@@ -5,7 +5,7 @@ use crate::words::fold;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, Query, Select, SelectItem, SetExpr, TableFactor, VisitMut, VisitorMut,
+    ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, VisitMut, VisitorMut,
 };
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -34,26 +34,74 @@ pub fn rewrite(
 }
 
 /// Gives a column that is selected twice another name the second time: DataFusion takes each name
-/// once, SQL as often as one likes.
+/// once, SQL as often as one likes. A column that is cast has the name of the column to DataFusion;
+/// where the rows are sorted by it, it gets PostgreSQL's name, and is what is sorted by.
 pub struct TellApart;
+
+/// What stands in casts and parentheses.
+fn uncast(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => uncast(expr),
+        other => other,
+    }
+}
+
+/// The names by which a query is sorted; `None` where it is sorted by more than names, in which a name
+/// is a column that is read, not one that is selected.
+fn sorted_by(query: &Query) -> Option<Vec<&Ident>> {
+    let OrderByKind::Expressions(by) = &query.order_by.as_ref()?.kind else {
+        return None;
+    };
+    let mut names = Vec::new();
+    for by in by {
+        match &by.expr {
+            Expr::Identifier(name) => names.push(name),
+            Expr::CompoundIdentifier(parts) => names.extend(parts.last()),
+            Expr::Value(_) => {}
+            _ => return None,
+        }
+    }
+    Some(names)
+}
+
+/// The name of a column that is selected with a cast and sorted by.
+fn sorted_cast(expr: &Expr, sorted_by: &[Ident]) -> Option<Ident> {
+    let Expr::Cast { .. } = expr else { return None };
+    let name = match uncast(expr) {
+        Expr::Identifier(name) => name,
+        Expr::CompoundIdentifier(parts) => parts.last()?,
+        _ => return None,
+    };
+    let same = |other: &Ident| fold(other) == fold(name);
+    sorted_by.iter().any(same).then(|| name.clone())
+}
 
 impl VisitorMut for TellApart {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let sorted_by = sorted_by(query).unwrap_or_default();
+        let sorted_by: Vec<Ident> = sorted_by.into_iter().cloned().collect();
         if let SetExpr::Select(select) = query.body.as_mut() {
             let mut seen = HashMap::new();
+            let is_grouped = select.having.is_some();
             for item in &mut select.projection {
                 let SelectItem::UnnamedExpr(expr) = item else {
                     continue;
                 };
-                let text = expr.to_string();
+                let text = uncast(expr).to_string();
                 let count = seen
                     .entry(text.clone())
                     .and_modify(|count| *count += 1)
                     .or_insert(0);
-                if *count > 0 {
-                    let name = match expr {
+                if *count == 0
+                    && !is_grouped
+                    && let Some(alias) = sorted_cast(expr, &sorted_by)
+                {
+                    let expr = expr.clone();
+                    *item = SelectItem::ExprWithAlias { expr, alias };
+                } else if *count > 0 {
+                    let name = match uncast(expr) {
                         Expr::CompoundIdentifier(parts) => {
                             parts.last().map_or(text, |part| part.value.clone())
                         }
@@ -68,6 +116,26 @@ impl VisitorMut for TellApart {
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Refuses `TABLESAMPLE`, which the planner would pass over and answer with all rows.
+pub struct NoSamples;
+
+impl VisitorMut for NoSamples {
+    type Break = SqlError;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
+        let (TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. }) = factor
+        else {
+            return ControlFlow::Continue(());
+        };
+        if sample.is_none() {
+            return ControlFlow::Continue(());
+        }
+        ControlFlow::Break(SqlError::unsupported(
+            "TABLESAMPLE is not supported; for a tenth of the rows write WHERE random() < 0.1",
+        ))
     }
 }
 

@@ -35,7 +35,13 @@ impl ColumnBounds {
             (Some(a), Some(b)) => compare(a, b) == Some(Ordering::Less),
             _ => false,
         };
-        less(&stats.max, &self.min) || less(&self.max, &stats.min)
+        // A NaN with a sign is the least of the statistics; in SQL it is greater than every number.
+        let is_nan = match stats.min {
+            Some(FieldValue::F32(least)) => least.is_nan(),
+            Some(FieldValue::F64(least)) => least.is_nan(),
+            _ => false,
+        };
+        (!is_nan && less(&stats.max, &self.min)) || less(&self.max, &stats.min)
     }
 }
 
@@ -155,6 +161,10 @@ mod tests {
         assert!(
             !bound(Some(0.0), None).exclude(&stats(-1.0, -0.0, 0), 10),
             "both zeros are one"
+        );
+        assert!(
+            !bound(Some(5.0), None).exclude(&stats(-f64::NAN, 3.0, 0), 10),
+            "a NaN is greater than every number"
         );
         let text = ColumnBounds {
             min: Some(FieldValue::I64(9)),

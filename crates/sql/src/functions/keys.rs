@@ -1,10 +1,8 @@
 //! Values of any type that can be compared, as bytes whose order is theirs, for functions that
 //! count or rank values.
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Float32Array, Float64Array, LargeBinaryArray, LargeListArray,
-    new_null_array,
-};
+use crate::floats::canonical_array;
+use arrow::array::{Array, ArrayRef, AsArray, LargeBinaryArray, LargeListArray, new_null_array};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field};
@@ -48,7 +46,7 @@ impl Keys {
 
     /// The keys of a column.
     pub fn of(&self, column: &ArrayRef) -> Result<BatchKeys> {
-        let column = one_zero(column);
+        let column = canonical_array(column);
         let rows = self
             .converter
             .convert_columns(&[ArrayRef::clone(&column)])?;
@@ -69,21 +67,6 @@ impl Keys {
             .next()
             .ok_or_else(|| internal_datafusion_err!("keys have one column"))
     }
-}
-
-/// Of floats, one zero and one NaN instead of several whose bits differ.
-fn one_zero(column: &ArrayRef) -> ArrayRef {
-    macro_rules! unify {
-        ($array:ty) => {
-            if let Some(floats) = column.as_any().downcast_ref::<$array>() {
-                let unified: $array = floats.unary(|x| if x.is_nan() { x.abs() } else { x + 0.0 });
-                return Arc::new(unified);
-            }
-        };
-    }
-    unify!(Float32Array);
-    unify!(Float64Array);
-    ArrayRef::clone(column)
 }
 
 /// The type of [`key_lists`].

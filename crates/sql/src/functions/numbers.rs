@@ -1,10 +1,11 @@
 //! Numbers of three kinds behind one face: 64 bits each, with exact differences of whole numbers.
 
+use crate::arithmetic::out_of_range;
 use arrow::array::{
     Array, ArrayRef, Float64Array, Int64Array, TimestampNanosecondArray, UInt64Array,
 };
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, ScalarValue, downcast_value, exec_err, internal_err};
+use datafusion::common::{Result, ScalarValue, downcast_value, internal_err};
 use std::cmp::Ordering;
 
 /// How the bits of a number are read.
@@ -106,11 +107,15 @@ impl Difference {
         match (self, answer) {
             (Self::Whole(whole), DataType::Int64) => match i64::try_from(whole) {
                 Ok(whole) => Ok(ScalarValue::Int64(Some(whole))),
-                Err(_) => exec_err!("{function}: {whole} does not fit into BIGINT"),
+                Err(_) => Err(out_of_range(format!(
+                    "{function}: {whole} does not fit into BIGINT"
+                ))),
             },
             (Self::Whole(whole), DataType::UInt64) => match u64::try_from(whole) {
                 Ok(whole) => Ok(ScalarValue::UInt64(Some(whole))),
-                Err(_) => exec_err!("{function}: {whole} does not fit into BIGINT UNSIGNED"),
+                Err(_) => Err(out_of_range(format!(
+                    "{function}: {whole} does not fit into BIGINT UNSIGNED"
+                ))),
             },
             (difference, _) => Ok(ScalarValue::Float64(Some(difference.float()))),
         }

@@ -5,13 +5,12 @@
 //! carried. So a value that may be null has a guard: another part, never null, that says whether it
 //! is there.
 
+use crate::arithmetic::unchecked;
 use crate::error::{SqlError, SqlResult};
-use crate::functions::{first_udaf, last_udaf};
+use crate::functions::{first_udaf, last_udaf, max_udaf, min_udaf, sum_udaf};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::functions_aggregate::count::count_udaf;
-use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
-use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::{AggregateUDF, Cast, Expr, ExprSchemable, cast, lit, when};
 use marigram_model::{FieldType, Limits};
@@ -222,7 +221,7 @@ impl Parts {
         if let Some(known) = self.list.iter().position(known) {
             return Ok(known);
         }
-        let name = self.free(written(&call));
+        let name = self.free(written(&unchecked(call.clone())?));
         let data_type = call.get_type(schema)?;
         let Some(kind) = field_type(&data_type) else {
             return Err(SqlError::unsupported(format!(

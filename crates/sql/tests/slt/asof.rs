@@ -160,7 +160,7 @@ fn large_sides_are_merged_batch_by_batch() {
         }
         let count = |left: &str, right: &str| {
             format!(
-                "SELECT count(*), count(b.v), sum(a.time::BIGINT - b.time::BIGINT), max(a.time - \
+                "SELECT count(*), count(b.v), sum((a.time::BIGINT - b.time::BIGINT) / 1000), max(a.time - \
                  b.time) <= INTERVAL '0.00003 seconds' FROM {left} AS a ASOF JOIN {right} AS b \
                  MATCH_CONDITION (a.time >= b.time) ON a.dev = b.dev"
             )

@@ -128,6 +128,8 @@ pub fn insert(rng: &mut StdRng, start: u32) -> String {
     // Devices that report every second and are not always heard, or rows of any device.
     let steady = rng.random_bool(0.3);
     let complete = rng.random_bool(0.5);
+    // Floats whose order is not that of their bits.
+    let special = rng.random_ratio(1, 3);
     let mut clock = start;
     for row in 0..rows {
         let series: u32 = if steady {
@@ -145,6 +147,18 @@ pub fn insert(rng: &mut StdRng, start: u32) -> String {
         } else {
             format!("'s{}'", series % 3)
         };
+        let mut float = |value: f64| {
+            if !special || rng.random_ratio(9, 10) {
+                return format!("{value}");
+            }
+            let text = one(rng, &["NaN", "-NaN", "inf", "-inf", "0.0", "-0.0"]);
+            match text {
+                "-NaN" => "-('NaN'::DOUBLE)".into(),
+                text => format!("'{text}'::DOUBLE"),
+            }
+        };
+        let c = float(f64::from(row) * 0.25 - 3.0);
+        let d = float(f64::from(row % 37) * 0.5);
         let mut field = |value: String| {
             if complete || rng.random_ratio(5, 6) {
                 value
@@ -155,8 +169,8 @@ pub fn insert(rng: &mut StdRng, start: u32) -> String {
         let values = [
             field(format!("{}", i64::from(row) * 7 % 101 - 50)),
             field(format!("{}", i64::from(row) * 1_000_003 - 77)),
-            field(format!("{}", f64::from(row) * 0.25 - 3.0)),
-            field(format!("{}", f64::from(row % 37) * 0.5)),
+            field(c),
+            field(d),
             // A row has at least one field.
             format!("{}", row * 3),
             field(format!("'text {}'", row % 11)),
@@ -259,7 +273,7 @@ pub fn condition(rng: &mut StdRng) -> String {
 pub fn call(rng: &mut StdRng) -> String {
     let value = one(rng, &["a", "b", "c", "d", "e"]);
     let any = one(rng, &["a", "b", "c", "d", "e", "s", "f", "t"]);
-    let call = match rng.random_range(0..16) {
+    let call = match rng.random_range(0..18) {
         0 => "count(*)".into(),
         1 => format!("count({any})"),
         2 | 3 => format!("sum({value})"),
@@ -277,6 +291,11 @@ pub fn call(rng: &mut StdRng) -> String {
         12 => format!("count(DISTINCT {any})"),
         13 => "min(time), max(time)".into(),
         14 => "sum(a + b)".into(),
+        15 => format!("{}(f)", one(rng, &["bool_and", "bool_or"])),
+        16 => {
+            let call = one(rng, &["bit_and", "bit_or", "bit_xor"]);
+            format!("{call}({})", one(rng, &["a", "b", "e"]))
+        }
         _ => "max(site), count(unit)".into(),
     };
     // FILTER belongs to a call, not to what is around it.

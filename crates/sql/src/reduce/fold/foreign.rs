@@ -1,8 +1,13 @@
 //! Any other aggregate function: its own accumulator, told which row is of which group.
+//!
+//! Accumulators take it that each group they are told of has had a row: one without a null marks all
+//! groups up to the greatest number as seen. Slots are laid out beforehand and may never have a row.
+//! So a slot gets a group of the accumulator when its first row comes, and a slot without rows has
+//! the answer of an accumulator that has seen nothing.
 
 use super::{Answer, Facts, Fold, Rows, same};
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, new_empty_array, new_null_array};
-use arrow::compute::take;
+use arrow::compute::{concat, take};
 use arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
@@ -19,10 +24,16 @@ pub struct Foreign {
     kinds: Vec<DataType>,
     filtered: bool,
     accumulator: Box<dyn GroupsAccumulator>,
-    slots: usize,
-    /// Kept for its memory.
-    groups: Vec<usize>,
+    /// The accumulator's group of each slot; `NONE` where the slot has had no row.
+    groups: Vec<u32>,
+    /// How many groups there are.
+    count: usize,
+    /// Of the rows of a batch; kept for its memory.
+    rows: Vec<usize>,
 }
+
+/// No group.
+const NONE: u32 = u32::MAX;
 
 impl fmt::Debug for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,15 +67,31 @@ impl Foreign {
             kinds,
             filtered,
             accumulator,
-            slots: 0,
             groups: Vec::new(),
+            count: 0,
+            rows: Vec::new(),
         })
+    }
+
+    /// The group of a slot that has a row.
+    fn group(&mut self, slot: u32) -> usize {
+        let group = &mut self.groups[slot as usize];
+        if *group == NONE {
+            *group = self.count as u32;
+            self.count += 1;
+        }
+        *group as usize
+    }
+
+    /// What the function answers of no rows.
+    fn of_nothing(&self) -> Result<ArrayRef> {
+        self.call.create_accumulator()?.evaluate()?.to_array()
     }
 }
 
 impl Fold for Foreign {
     fn resize(&mut self, slots: usize) {
-        self.slots = slots;
+        self.groups.resize(slots, NONE);
     }
 
     fn can_take_page(&self, _: &Facts<'_>) -> bool {
@@ -90,7 +117,7 @@ impl Fold for Foreign {
         let mut start = first.start;
         while let Some(next) = stretches.first() {
             // Stretches that follow each other without a gap are one batch.
-            self.groups.clear();
+            self.rows.clear();
             let mut end = start.max(next.start);
             start = end;
             let mut taken = 0;
@@ -100,8 +127,10 @@ impl Fold for Foreign {
                 }
                 end = stretch.end;
                 let rows = (end - stretch.start) as usize;
-                self.groups
-                    .resize(self.groups.len() + rows, stretch.slot as usize);
+                if rows > 0 {
+                    let group = self.group(stretch.slot);
+                    self.rows.resize(self.rows.len() + rows, group);
+                }
                 taken += 1;
             }
             stretches = &stretches[taken..];
@@ -110,7 +139,7 @@ impl Fold for Foreign {
             let filter = if self.filtered { part.pop() } else { None };
             let filter = filter.as_ref().map(AsArray::as_boolean);
             self.accumulator
-                .update_batch(&part, &self.groups, filter, self.slots)?;
+                .update_batch(&part, &self.rows, filter, self.count)?;
             start = end;
         }
         Ok(())
@@ -118,40 +147,48 @@ impl Fold for Foreign {
 
     fn merge(&mut self, other: Box<dyn Fold>, from: &[u32], to: &[u32]) -> Result<()> {
         let mut other: Self = same(other)?;
-        if from.is_empty() {
+        // Where the other has seen no row, there is nothing to be told.
+        let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+        for (from, to) in from.iter().zip(to) {
+            let group = other.groups[*from as usize];
+            if group != NONE {
+                theirs.push(group);
+                ours.push(self.group(*to));
+            }
+        }
+        if theirs.is_empty() {
             return Ok(());
         }
-        other.fill()?;
-        let from = UInt32Array::from(from.to_vec());
+        let theirs = UInt32Array::from(theirs);
         let states = other.accumulator.state(EmitTo::All)?;
-        let states = states.iter().map(|state| take(state, &from, None));
+        let states = states.iter().map(|state| take(state, &theirs, None));
         let states = states.collect::<Result<Vec<_>, _>>()?;
-        let groups: Vec<usize> = to.iter().map(|slot| *slot as usize).collect();
-        self.accumulator.merge_batch(&states, &groups, self.slots)
+        self.accumulator.merge_batch(&states, &ours, self.count)
     }
 
     fn finish(&mut self, _: Answer, slots: &[u32]) -> Result<ArrayRef> {
         if slots.is_empty() {
             return Ok(new_empty_array(self.call.field().data_type()));
         }
-        self.fill()?;
-        let values = self.accumulator.evaluate(EmitTo::All)?;
-        Ok(take(&values, &UInt32Array::from(slots.to_vec()), None)?)
+        let nothing = self.of_nothing()?;
+        let values = if self.count == 0 {
+            nothing
+        } else {
+            let values = self.accumulator.evaluate(EmitTo::All)?;
+            concat(&[values.as_ref(), nothing.as_ref()])?
+        };
+        let place = |slot: &u32| self.groups[*slot as usize].min(self.count as u32);
+        let places: UInt32Array = slots.iter().map(place).map(Some).collect();
+        Ok(take(&values, &places, None)?)
     }
 
     fn size(&self) -> usize {
-        self.accumulator.size() + self.groups.capacity() * size_of::<usize>()
+        self.accumulator.size()
+            + self.groups.capacity() * size_of::<u32>()
+            + self.rows.capacity() * size_of::<usize>()
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
-    }
-}
-
-impl Foreign {
-    /// Tells the accumulator of slots that had no rows, by a batch without rows.
-    fn fill(&mut self) -> Result<()> {
-        let empty: Vec<ArrayRef> = self.kinds.iter().map(new_empty_array).collect();
-        self.accumulator.update_batch(&empty, &[], None, self.slots)
     }
 }

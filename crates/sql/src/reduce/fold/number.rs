@@ -1,12 +1,14 @@
 //! The types of numbers, and the loops over slices of them.
 
 use super::Stretch;
+use crate::arithmetic::out_of_range;
+use crate::floats::canonical;
 use arrow::array::{ArrayRef, ArrowPrimitiveType, Float64Array, Int64Array, UInt64Array};
 use arrow::datatypes::ArrowNativeType;
 use arrow::datatypes::{
     Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type,
 };
-use datafusion::common::{Result, exec_err};
+use datafusion::common::Result;
 use marigram_model::{FieldValue, sum_i32, sum_i64, sum_u64, sums_i32};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -131,7 +133,11 @@ fn signed_sums(sums: Vec<Option<i128>>) -> Result<ArrayRef> {
     for sum in sums {
         all.push(match sum.map(i64::try_from) {
             Some(Ok(sum)) => Some(sum),
-            Some(Err(_)) => return exec_err!("a sum is out of the range of BIGINT"),
+            Some(Err(_)) => {
+                return Err(out_of_range(
+                    "a sum is out of the range of BIGINT; cast its argument to NUMERIC",
+                ));
+            }
             None => None,
         });
     }
@@ -237,7 +243,11 @@ impl Number for U64 {
         for sum in sums {
             all.push(match sum.map(u64::try_from) {
                 Some(Ok(sum)) => Some(sum),
-                Some(Err(_)) => return exec_err!("a sum is out of the range of BIGINT UNSIGNED"),
+                Some(Err(_)) => {
+                    return Err(out_of_range(
+                        "a sum is out of the range of BIGINT UNSIGNED; cast its argument to NUMERIC",
+                    ));
+                }
                 None => None,
             });
         }
@@ -268,7 +278,7 @@ macro_rules! float {
             // As in PostgreSQL, NaN is greater than every number.
             fn min(values: &[$native]) -> $native {
                 let least = values.iter().fold(<$native>::NAN, |a, b| a.min(*b));
-                least
+                canonical(least)
             }
 
             fn max(values: &[$native]) -> $native {
@@ -277,13 +287,13 @@ macro_rules! float {
                     greatest = greatest.max(*value);
                     nan |= value.is_nan();
                 }
-                if nan { <$native>::NAN } else { greatest }
+                canonical(if nan { <$native>::NAN } else { greatest })
             }
 
             fn of(value: &FieldValue) -> Option<$native> {
                 match value {
                     // Statistics order NaN by its sign.
-                    FieldValue::$variant(value) if !value.is_nan() => Some(*value),
+                    FieldValue::$variant(value) if !value.is_nan() => Some(canonical(*value)),
                     _ => None,
                 }
             }

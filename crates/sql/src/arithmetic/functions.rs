@@ -1,0 +1,179 @@
+//! The operators as functions.
+
+use super::kernel::{Op, Operand, compute};
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
+};
+use std::sync::{Arc, LazyLock};
+
+/// An operator of two whole numbers of one type, or the minus sign of one.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Checked {
+    /// `None` is the minus sign.
+    op: Option<Op>,
+    signature: Signature,
+}
+
+fn made(op: Option<Op>) -> Arc<ScalarUDF> {
+    let arguments = if op.is_some() { 2 } else { 1 };
+    Arc::new(ScalarUDF::from(Checked {
+        op,
+        signature: Signature::any(arguments, Volatility::Immutable),
+    }))
+}
+
+static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(Op::Add)));
+static SUBTRACT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(Op::Subtract)));
+static MULTIPLY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(Op::Multiply)));
+static NEGATE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(None));
+
+/// `left op right`, checked.
+pub(super) fn binary(op: Op, left: Expr, right: Expr) -> Expr {
+    let function = match op {
+        Op::Add => &ADD,
+        Op::Subtract => &SUBTRACT,
+        Op::Multiply => &MULTIPLY,
+    };
+    Expr::ScalarFunction(ScalarFunction::new_udf(
+        Arc::clone(function),
+        vec![left, right],
+    ))
+}
+
+/// `-operand`, checked.
+pub(super) fn negate(operand: Expr) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&NEGATE), vec![operand]))
+}
+
+impl Checked {
+    /// What a call stands for.
+    fn written(&self, args: &[Expr]) -> Option<Expr> {
+        match (self.op, args) {
+            (None, [operand]) => Some(Expr::Negative(Box::new(operand.clone()))),
+            (Some(op), [left, right]) => {
+                let op = match op {
+                    Op::Add => Operator::Plus,
+                    Op::Subtract => Operator::Minus,
+                    Op::Multiply => Operator::Multiply,
+                };
+                let (left, right) = (Box::new(left.clone()), Box::new(right.clone()));
+                Some(Expr::BinaryExpr(BinaryExpr { left, op, right }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// An expression with operators as they were written.
+///
+/// # Errors
+/// None that can occur.
+pub fn unchecked(expr: Expr) -> Result<Expr> {
+    let made = expr.transform_down(|node| {
+        let written = match &node {
+            Expr::ScalarFunction(call) => call
+                .func
+                .inner()
+                .downcast_ref::<Checked>()
+                .and_then(|checked| checked.written(&call.args)),
+            _ => None,
+        };
+        Ok(match written {
+            Some(written) => Transformed::yes(written),
+            None => Transformed::no(node),
+        })
+    })?;
+    Ok(made.data)
+}
+
+impl ScalarUDFImpl for Checked {
+    fn name(&self) -> &'static str {
+        match self.op {
+            Some(Op::Add) => "checked_add",
+            Some(Op::Subtract) => "checked_subtract",
+            Some(Op::Multiply) => "checked_multiply",
+            None => "checked_negate",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        match self.written(args) {
+            Some(written) => Ok(written.schema_name().to_string()),
+            None => internal_err!("{} has {} arguments", self.name(), args.len()),
+        }
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types[0].clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let kind = args.return_field.data_type().clone();
+        let all_scalar = |args: &[ColumnarValue]| {
+            args.iter()
+                .all(|arg| matches!(arg, ColumnarValue::Scalar(_)))
+        };
+        let (is_scalar, columns) = (all_scalar(&args.args), columns(args.args)?);
+        let rows = if is_scalar { 1 } else { rows };
+        let made = match (self.op, columns.as_slice()) {
+            (Some(op), [left, right]) => compute(op, left.operand(), right.operand(), rows)?,
+            (None, [operand]) => {
+                let zero = ScalarValue::new_zero(&kind)?.to_array()?;
+                let zero = Operand {
+                    array: &zero,
+                    is_scalar: true,
+                };
+                compute(Op::Subtract, zero, operand.operand(), rows)?
+            }
+            _ => return internal_err!("{} has {} arguments", self.name(), columns.len()),
+        };
+        if is_scalar {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                &made, 0,
+            )?));
+        }
+        Ok(ColumnarValue::Array(made))
+    }
+}
+
+/// An argument.
+struct Column {
+    array: ArrayRef,
+    is_scalar: bool,
+}
+
+impl Column {
+    fn operand(&self) -> Operand<'_> {
+        Operand {
+            array: &self.array,
+            is_scalar: self.is_scalar,
+        }
+    }
+}
+
+fn columns(args: Vec<ColumnarValue>) -> Result<Vec<Column>> {
+    let column = |arg| {
+        Ok(match arg {
+            ColumnarValue::Array(array) => Column {
+                array,
+                is_scalar: false,
+            },
+            ColumnarValue::Scalar(scalar) => Column {
+                array: scalar.to_array()?,
+                is_scalar: true,
+            },
+        })
+    };
+    args.into_iter().map(column).collect()
+}

@@ -1,0 +1,389 @@
+//! Loops over whole numbers that find out whether a result does not fit.
+//!
+//! A loop computes all results and, beside them, whether one of them may be wrong; only then are they
+//! gone through one by one, nulls left out. So the usual case has no branch for each row.
+
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{
+    DataType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use datafusion::common::{Result, internal_err};
+use std::sync::Arc;
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Op {
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Subtract,
+    /// `a * b`
+    Multiply,
+}
+
+/// Whole numbers of one width. Beside each result stand *flags*, whose union over all rows tells whether a
+/// result may be wrong: words, not truth values, so that the loops become vector instructions.
+pub trait Whole: Copy + Default + std::ops::BitOr<Output = Self> {
+    /// SQL's name of the type.
+    const NAME: &'static str;
+    /// `a + b`, and its flags.
+    fn add(self, other: Self) -> (Self, Self);
+    /// `a - b`, and its flags.
+    fn subtract(self, other: Self) -> (Self, Self);
+    /// `a * b`, and its flags; they may take a right result for wrong.
+    fn multiply(self, other: Self) -> (Self, Self);
+    /// Whether a result may be wrong, by the union of their flags.
+    fn is_doubtful(op: Op, flags: Self) -> bool;
+    /// The result, if it fits.
+    fn exact(op: Op, left: Self, right: Self) -> Option<Self>;
+}
+
+macro_rules! exact {
+    () => {
+        fn exact(op: Op, left: Self, right: Self) -> Option<Self> {
+            match op {
+                Op::Add => left.checked_add(right),
+                Op::Subtract => left.checked_sub(right),
+                Op::Multiply => left.checked_mul(right),
+            }
+        }
+    };
+}
+
+macro_rules! signed {
+    ($native:ty, $name:literal, $multiply:expr) => {
+        impl Whole for $native {
+            const NAME: &'static str = $name;
+
+            #[inline(always)]
+            fn add(self, other: Self) -> (Self, Self) {
+                let sum = self.wrapping_add(other);
+                (sum, (self ^ sum) & (other ^ sum))
+            }
+
+            #[inline(always)]
+            fn subtract(self, other: Self) -> (Self, Self) {
+                let difference = self.wrapping_sub(other);
+                (difference, (self ^ other) & (self ^ difference))
+            }
+
+            #[inline(always)]
+            fn multiply(self, other: Self) -> (Self, Self) {
+                $multiply(self, other)
+            }
+
+            fn is_doubtful(op: Op, flags: Self) -> bool {
+                match op {
+                    // Two of one sign, and the result of the other.
+                    Op::Add | Op::Subtract => flags < 0,
+                    Op::Multiply => flags != 0,
+                }
+            }
+
+            exact!();
+        }
+    };
+}
+
+macro_rules! unsigned {
+    ($native:ty, $name:literal, $multiply:expr) => {
+        impl Whole for $native {
+            const NAME: &'static str = $name;
+
+            #[inline(always)]
+            fn add(self, other: Self) -> (Self, Self) {
+                let sum = self.wrapping_add(other);
+                (sum, Self::from(sum < self))
+            }
+
+            #[inline(always)]
+            fn subtract(self, other: Self) -> (Self, Self) {
+                (self.wrapping_sub(other), Self::from(self < other))
+            }
+
+            #[inline(always)]
+            fn multiply(self, other: Self) -> (Self, Self) {
+                $multiply(self, other)
+            }
+
+            fn is_doubtful(_: Op, flags: Self) -> bool {
+                flags != 0
+            }
+
+            exact!();
+        }
+    };
+}
+
+/// Products of numbers of 32 bits always fit; whether others do is looked at one by one.
+#[inline(always)]
+fn multiply_i64(a: i64, b: i64) -> (i64, i64) {
+    let beyond = |x: i64| x.wrapping_add(1 << 31) as u64 >> 32;
+    (a.wrapping_mul(b), (beyond(a) | beyond(b)) as i64)
+}
+
+#[inline(always)]
+fn multiply_u64(a: u64, b: u64) -> (u64, u64) {
+    (a.wrapping_mul(b), (a | b) >> 32)
+}
+
+#[inline(always)]
+fn multiply_i32(a: i32, b: i32) -> (i32, i32) {
+    let product = i64::from(a) * i64::from(b);
+    (product as i32, ((product + (1 << 31)) >> 32) as i32)
+}
+
+#[inline(always)]
+fn multiply_u32(a: u32, b: u32) -> (u32, u32) {
+    let product = u64::from(a) * u64::from(b);
+    (product as u32, (product >> 32) as u32)
+}
+
+macro_rules! multiply_narrow {
+    ($native:ty) => {
+        |a: $native, b: $native| {
+            let (product, wrong) = a.overflowing_mul(b);
+            (product, <$native>::from(wrong))
+        }
+    };
+}
+
+signed!(i8, "TINYINT", multiply_narrow!(i8));
+signed!(i16, "SMALLINT", multiply_narrow!(i16));
+signed!(i32, "INT", multiply_i32);
+signed!(i64, "BIGINT", multiply_i64);
+unsigned!(u8, "TINYINT UNSIGNED", multiply_narrow!(u8));
+unsigned!(u16, "SMALLINT UNSIGNED", multiply_narrow!(u16));
+unsigned!(u32, "INT UNSIGNED", multiply_u32);
+unsigned!(u64, "BIGINT UNSIGNED", multiply_u64);
+
+/// A column, or one value for all rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Operand<'a> {
+    /// The column; of one row where it is one value.
+    pub array: &'a ArrayRef,
+    /// Whether it is one value.
+    pub is_scalar: bool,
+}
+
+/// Computes for each of `rows` rows; both sides are of one type of whole numbers.
+///
+/// # Errors
+/// If a result does not fit (22003).
+pub fn compute(op: Op, left: Operand<'_>, right: Operand<'_>, rows: usize) -> Result<ArrayRef> {
+    macro_rules! of {
+        ($kind:ty) => {
+            match op {
+                Op::Add => typed::<$kind>(op, left, right, rows, Whole::add),
+                Op::Subtract => typed::<$kind>(op, left, right, rows, Whole::subtract),
+                Op::Multiply => typed::<$kind>(op, left, right, rows, Whole::multiply),
+            }
+        };
+    }
+    match left.array.data_type() {
+        DataType::Int8 => of!(Int8Type),
+        DataType::Int16 => of!(Int16Type),
+        DataType::Int32 => of!(Int32Type),
+        DataType::Int64 => of!(Int64Type),
+        DataType::UInt8 => of!(UInt8Type),
+        DataType::UInt16 => of!(UInt16Type),
+        DataType::UInt32 => of!(UInt32Type),
+        DataType::UInt64 => of!(UInt64Type),
+        other => internal_err!("checked arithmetic of {other}"),
+    }
+}
+
+fn typed<T>(
+    op: Op,
+    left: Operand<'_>,
+    right: Operand<'_>,
+    rows: usize,
+    quick: impl Fn(T::Native, T::Native) -> (T::Native, T::Native),
+) -> Result<ArrayRef>
+where
+    T: ArrowPrimitiveType,
+    T::Native: Whole,
+{
+    let (Some(a), Some(b)) = (
+        left.array.as_primitive_opt::<T>(),
+        right.array.as_primitive_opt::<T>(),
+    ) else {
+        return internal_err!("checked arithmetic of two types");
+    };
+    let is_null =
+        |side: &PrimitiveArray<T>, operand: Operand<'_>| operand.is_scalar && side.null_count() > 0;
+    if is_null(a, left) || is_null(b, right) {
+        return Ok(Arc::new(PrimitiveArray::<T>::new_null(rows)));
+    }
+    let nulls = |side: &PrimitiveArray<T>, operand: Operand<'_>| {
+        (!operand.is_scalar)
+            .then(|| side.nulls().cloned())
+            .flatten()
+    };
+    let nulls = NullBuffer::union(nulls(a, left).as_ref(), nulls(b, right).as_ref());
+    let mut flags = <T::Native as Default>::default();
+    let mut add = |a: T::Native, b: T::Native| {
+        let (result, more) = quick(a, b);
+        flags = flags | more;
+        result
+    };
+    let (a, b) = (a.values(), b.values());
+    let results: Vec<T::Native> = match (left.is_scalar, right.is_scalar) {
+        (true, true) => std::iter::repeat_n(add(a[0], b[0]), rows).collect(),
+        (true, false) => b.iter().map(|b| add(a[0], *b)).collect(),
+        (false, true) => a.iter().map(|a| add(*a, b[0])).collect(),
+        (false, false) => a.iter().zip(b.iter()).map(|(a, b)| add(*a, *b)).collect(),
+    };
+    if T::Native::is_doubtful(op, flags) {
+        let at =
+            |values: &[T::Native], scalar: bool, row: usize| values[if scalar { 0 } else { row }];
+        for row in 0..results.len() {
+            let is_there = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+            let (a, b) = (at(a, left.is_scalar, row), at(b, right.is_scalar, row));
+            if is_there && T::Native::exact(op, a, b).is_none() {
+                return Err(super::out_of_range(format!(
+                    "the result of {a:?} {op} {b:?} is out of the range of {}",
+                    T::Native::NAME
+                )));
+            }
+        }
+    }
+    Ok(Arc::new(PrimitiveArray::<T>::new(results.into(), nulls)))
+}
+
+impl std::fmt::Display for Op {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::Int64Array;
+
+    const OPS: [Op; 3] = [Op::Add, Op::Subtract, Op::Multiply];
+
+    /// Every pair of numbers, as columns and as single values, by what the standard library says.
+    fn pairs<T>(values: &[T::Native])
+    where
+        T: ArrowPrimitiveType,
+        T::Native: Whole + PartialEq,
+    {
+        let column = |values: &[T::Native]| {
+            Arc::new(PrimitiveArray::<T>::from_iter_values(
+                values.iter().copied(),
+            )) as ArrayRef
+        };
+        for op in OPS {
+            for a in values {
+                for b in values {
+                    let expected = T::Native::exact(op, *a, *b);
+                    for (left, right) in
+                        [(false, false), (true, false), (false, true), (true, true)]
+                    {
+                        let zero = <T::Native as Default>::default();
+                        let side = |value: T::Native, scalar: bool| {
+                            // Rows beside it that fit.
+                            column(&if scalar {
+                                vec![value]
+                            } else {
+                                vec![zero, value, zero]
+                            })
+                        };
+                        if expected.is_none() || (!left && !right) {
+                            let (l, r) = (side(*a, left), side(*b, right));
+                            let operand = |array, is_scalar| Operand { array, is_scalar };
+                            let made = compute(op, operand(&l, left), operand(&r, right), 3);
+                            match expected {
+                                Some(expected) => {
+                                    let made = made.unwrap();
+                                    assert!(made.as_primitive::<T>().value(1) == expected);
+                                }
+                                None => assert!(made.is_err(), "{a:?} {op} {b:?}"),
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn results_are_exact_or_errors() {
+        let i64s = [
+            i64::MIN,
+            i64::MIN + 1,
+            -(1 << 32),
+            -(1 << 31),
+            -3_037_000_500,
+            -1,
+            0,
+            1,
+            2,
+            (1 << 31) - 1,
+            1 << 31,
+            3_037_000_499,
+            3_037_000_500,
+            i64::MAX - 1,
+            i64::MAX,
+        ];
+        pairs::<Int64Type>(&i64s);
+        pairs::<Int32Type>(&[
+            i32::MIN,
+            -65_536,
+            -46_341,
+            -1,
+            0,
+            1,
+            46_340,
+            65_536,
+            i32::MAX,
+        ]);
+        pairs::<Int16Type>(&[i16::MIN, -182, -1, 0, 1, 181, 182, i16::MAX]);
+        let i8s: Vec<i8> = (i8::MIN..=i8::MAX).collect();
+        pairs::<Int8Type>(&i8s);
+        pairs::<UInt64Type>(&[0, 1, 2, 1 << 32, u64::MAX / 2, u64::MAX - 1, u64::MAX]);
+    }
+
+    #[test]
+    fn nulls_are_null_whatever_stands_behind_them() {
+        let values = Int64Array::new(
+            vec![i64::MAX, 1, i64::MAX].into(),
+            Some(NullBuffer::from(vec![false, true, false])),
+        );
+        let (values, one): (ArrayRef, ArrayRef) =
+            (Arc::new(values), Arc::new(Int64Array::from(vec![2])));
+        let left = Operand {
+            array: &values,
+            is_scalar: false,
+        };
+        let right = Operand {
+            array: &one,
+            is_scalar: true,
+        };
+        for (op, expected) in [(Op::Add, 3), (Op::Multiply, 2), (Op::Subtract, -1)] {
+            let made = compute(op, left, right, 3).unwrap();
+            let expected = Int64Array::from(vec![None, Some(expected), None]);
+            assert_eq!(made.as_primitive::<Int64Type>(), &expected);
+        }
+        let null: ArrayRef = Arc::new(Int64Array::from(vec![None::<i64>]));
+        let made = compute(
+            Op::Add,
+            left,
+            Operand {
+                array: &null,
+                is_scalar: true,
+            },
+            3,
+        )
+        .unwrap();
+        assert_eq!(made.null_count(), 3);
+    }
+}

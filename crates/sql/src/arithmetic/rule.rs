@@ -1,0 +1,95 @@
+//! The analyzer rule that puts checked functions in the place of operators.
+
+use super::functions::{binary, negate};
+use super::kernel::Op;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::optimizer::AnalyzerRule;
+
+/// See the head of this file. It comes behind DataFusion's type coercion, when the two sides of an
+/// operator have one type.
+#[derive(Debug)]
+pub struct CheckedArithmetic;
+
+impl AnalyzerRule for CheckedArithmetic {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let analyzed = plan.transform_up_with_subqueries(|plan| {
+            if !has_arithmetic(&plan)? {
+                return Ok(Transformed::no(plan));
+            }
+            let mut schema = merge_schema(&plan.inputs());
+            if let LogicalPlan::TableScan(scan) = &plan {
+                let source = DFSchema::try_from_qualified_schema(
+                    scan.table_name.clone(),
+                    &scan.source.schema(),
+                )?;
+                schema.merge(&source);
+            }
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let checked = expr.transform_up(|node| checked(node, &schema))?;
+                Ok(checked.update_data(|expr| name.restore(expr)))
+            })
+        })?;
+        Ok(analyzed.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "checked_arithmetic"
+    }
+}
+
+fn has_arithmetic(plan: &LogicalPlan) -> Result<bool> {
+    use datafusion::common::tree_node::TreeNodeRecursion::{Continue, Stop};
+    let mut found = false;
+    plan.apply_expressions(|expr| {
+        expr.apply(|node| {
+            found |= match node {
+                Expr::BinaryExpr(binary) => op_of(binary.op).is_some(),
+                Expr::Negative(_) => true,
+                _ => false,
+            };
+            Ok(if found { Stop } else { Continue })
+        })
+    })?;
+    Ok(found)
+}
+
+fn op_of(op: Operator) -> Option<Op> {
+    match op {
+        Operator::Plus => Some(Op::Add),
+        Operator::Minus => Some(Op::Subtract),
+        Operator::Multiply => Some(Op::Multiply),
+        _ => None,
+    }
+}
+
+/// An operator of whole numbers as its function. What has no type yet, as a parameter, is left.
+fn checked(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let checked = op_of(op).filter(|_| {
+                let kind = left.get_type(schema).ok();
+                kind.as_ref().is_some_and(|kind| kind.is_integer())
+                    && kind == right.get_type(schema).ok()
+            });
+            Ok(match checked {
+                Some(op) => Transformed::yes(binary(op, *left, *right)),
+                None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+            })
+        }
+        Expr::Negative(operand)
+            if operand
+                .get_type(schema)
+                .is_ok_and(|kind| kind.is_signed_integer()) =>
+        {
+            Ok(Transformed::yes(negate(*operand)))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}

@@ -1,0 +1,350 @@
+//! The logical rule that has floats compared, sorted, grouped and joined in PostgreSQL's order.
+
+use super::compare::{compares, comparison};
+use super::key::{is_float, is_key, key};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::{
+    AggregateFunction, Between, Case, InList, Sort, WindowFunction,
+};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    BinaryExpr, Cast, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator, TryCast,
+};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
+
+/// Aggregates that sort, or look for equal values, by the bits of floats.
+const BY_BITS: [&str; 5] = [
+    "approx_distinct",
+    "approx_median",
+    "approx_percentile_cont",
+    "median",
+    "percentile_cont",
+];
+/// Functions that compare their arguments.
+const COMPARING: [&str; 3] = ["greatest", "least", "nullif"];
+
+/// See the head of `crate::floats`.
+#[derive(Debug)]
+pub struct FloatOrder;
+
+impl OptimizerRule for FloatOrder {
+    fn name(&self) -> &'static str {
+        "float_order"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        if !matches!(
+            plan,
+            LogicalPlan::Aggregate(_)
+                | LogicalPlan::Filter(_)
+                | LogicalPlan::Join(_)
+                | LogicalPlan::Projection(_)
+                | LogicalPlan::Sort(_)
+                | LogicalPlan::Values(_)
+                | LogicalPlan::Window(_)
+        ) {
+            return Ok(Transformed::no(plan));
+        }
+        let schema = merge_schema(&plan.inputs());
+        // Expressions by whose order or equality the node itself goes.
+        let by_key = matches!(
+            plan,
+            LogicalPlan::Aggregate(_) | LogicalPlan::Join(_) | LogicalPlan::Sort(_)
+        );
+        let named = !matches!(plan, LogicalPlan::Sort(_));
+        let names = NamePreserver::new(&plan);
+        plan.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let mut made = expr.transform_up(|node| compared(node, &schema))?;
+            if by_key {
+                made = made.transform_data(|expr| keyed(expr, &schema))?;
+            }
+            Ok(if named && made.transformed {
+                made.update_data(|expr| name.restore(expr))
+            } else {
+                made
+            })
+        })
+    }
+}
+
+/// The same for comparisons of constants, which are folded before [`FloatOrder`] would see them.
+impl AnalyzerRule for FloatOrder {
+    fn name(&self) -> &'static str {
+        "float_order_of_constants"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let empty = DFSchema::empty();
+        let analyzed = plan.transform_up_with_subqueries(|plan| {
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let made = expr.transform_up(|node| {
+                    let may_compare = matches!(
+                        node,
+                        Expr::BinaryExpr(_)
+                            | Expr::Between(_)
+                            | Expr::Case(_)
+                            | Expr::InList(_)
+                            | Expr::ScalarFunction(_)
+                    );
+                    if may_compare && !node.any_column_refs() {
+                        compared(node, &empty)
+                    } else {
+                        Ok(Transformed::no(node))
+                    }
+                })?;
+                Ok(if made.transformed {
+                    made.update_data(|expr| name.restore(expr))
+                } else {
+                    made
+                })
+            })
+        })?;
+        Ok(analyzed.data)
+    }
+}
+
+fn is_of_floats(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema).is_ok_and(|kind| is_float(&kind))
+}
+
+/// An expression by which a node groups, sorts or joins.
+fn keyed(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let each = |exprs: Vec<Expr>| -> Result<Vec<Expr>> {
+        let keyed = exprs.into_iter().map(|expr| Ok(keyed(expr, schema)?.data));
+        keyed.collect()
+    };
+    Ok(match expr {
+        Expr::AggregateFunction(_) => Transformed::no(expr),
+        Expr::Alias(alias) if matches!(*alias.expr, Expr::AggregateFunction(_)) => {
+            Transformed::no(Expr::Alias(alias))
+        }
+        Expr::GroupingSet(sets) => {
+            let is_one = |expr: &&Expr| is_of_floats(expr, schema) && !is_key(expr);
+            if !sets.distinct_expr().iter().any(|expr| is_one(expr)) {
+                return Ok(Transformed::no(Expr::GroupingSet(sets)));
+            }
+            Transformed::yes(Expr::GroupingSet(match sets {
+                GroupingSet::Rollup(exprs) => GroupingSet::Rollup(each(exprs)?),
+                GroupingSet::Cube(exprs) => GroupingSet::Cube(each(exprs)?),
+                GroupingSet::GroupingSets(sets) => {
+                    GroupingSet::GroupingSets(sets.into_iter().map(each).collect::<Result<_>>()?)
+                }
+            }))
+        }
+        other if is_key(&other) || !is_of_floats(&other, schema) => Transformed::no(other),
+        // What is grouped by keeps its name, within grouping sets too.
+        other => {
+            let (relation, name) = match &other {
+                Expr::Alias(alias) => (alias.relation.clone(), alias.name.clone()),
+                other => other.qualified_name(),
+            };
+            Transformed::yes(key(other.unalias()).alias_qualified(relation, name))
+        }
+    })
+}
+
+/// Whether values are neither NaN nor −0.0, so that the order of their bits is right.
+fn is_tame(expr: &Expr, schema: &DFSchema) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::Float64(value), _) => {
+            value.is_none_or(|value| !value.is_nan() && value.to_bits() != (-0.0_f64).to_bits())
+        }
+        Expr::Literal(ScalarValue::Float32(value), _) => {
+            value.is_none_or(|value| !value.is_nan() && value.to_bits() != (-0.0_f32).to_bits())
+        }
+        Expr::Alias(alias) => is_tame(&alias.expr, schema),
+        Expr::Cast(Cast { expr, .. }) | Expr::TryCast(TryCast { expr, .. }) => {
+            expr.get_type(schema).is_ok_and(|kind| kind.is_integer())
+        }
+        _ => false,
+    }
+}
+
+/// A comparison of floats as one of ours.
+fn compared(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let floats = |expr: &Expr| is_of_floats(expr, schema);
+    Ok(match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right })
+            if compares(op)
+                && floats(&left)
+                && floats(&right)
+                && left.get_type(schema)? == right.get_type(schema)?
+                && !(is_tame(&left, schema) && is_tame(&right, schema)) =>
+        {
+            match comparison(*left.clone(), op, *right.clone()) {
+                Some(made) => Transformed::yes(made),
+                None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+            }
+        }
+        Expr::Between(Between {
+            expr,
+            negated,
+            low,
+            high,
+        }) if floats(&expr) && floats(&low) && floats(&high) => {
+            let bound = |op, bound: Expr| comparison(Expr::clone(&expr), op, bound);
+            let (low_op, high_op) = if negated {
+                (Operator::Lt, Operator::Gt)
+            } else {
+                (Operator::GtEq, Operator::LtEq)
+            };
+            match (bound(low_op, *low.clone()), bound(high_op, *high.clone())) {
+                (Some(low), Some(high)) if negated => Transformed::yes(low.or(high)),
+                (Some(low), Some(high)) => Transformed::yes(low.and(high)),
+                _ => Transformed::no(Expr::Between(Between {
+                    expr,
+                    negated,
+                    low,
+                    high,
+                })),
+            }
+        }
+        Expr::InList(InList {
+            expr,
+            list,
+            negated,
+        }) if floats(&expr) && !is_key(&expr) => {
+            let list = list.into_iter().map(key).collect();
+            Transformed::yes(Expr::InList(InList {
+                expr: Box::new(key(*expr)),
+                list,
+                negated,
+            }))
+        }
+        Expr::Case(Case {
+            expr: Some(expr),
+            when_then_expr,
+            else_expr,
+        }) if floats(&expr) && !is_key(&expr) => {
+            let when = when_then_expr.into_iter();
+            Transformed::yes(Expr::Case(Case {
+                expr: Some(Box::new(key(*expr))),
+                when_then_expr: when
+                    .map(|(when, then)| (Box::new(key(*when)), then))
+                    .collect(),
+                else_expr,
+            }))
+        }
+        Expr::ScalarFunction(mut call)
+            if COMPARING.contains(&call.func.name())
+                && call.args.iter().any(|arg| floats(arg) && !is_key(arg)) =>
+        {
+            let keyed = |arg: Expr| if floats(&arg) { key(arg) } else { arg };
+            call.args = call.args.into_iter().map(keyed).collect();
+            Transformed::yes(Expr::ScalarFunction(call))
+        }
+        Expr::AggregateFunction(call) => aggregate(call, schema),
+        Expr::WindowFunction(call) => window(*call, schema),
+        other => Transformed::no(other),
+    })
+}
+
+/// Puts keys in the place of floats; whether there were any.
+fn put_keys<'a>(exprs: impl Iterator<Item = &'a mut Expr>, schema: &DFSchema) -> bool {
+    let mut changed = false;
+    for expr in exprs {
+        // A constant orders nothing, and is one already.
+        let is_constant = matches!(expr, Expr::Literal(..));
+        if !is_constant && !is_key(expr) && is_of_floats(expr, schema) {
+            *expr = key(std::mem::take(expr));
+            changed = true;
+        }
+    }
+    changed
+}
+
+fn of_orders(orders: &mut [Sort]) -> impl Iterator<Item = &mut Expr> {
+    orders.iter_mut().map(|order| &mut order.expr)
+}
+
+fn aggregate(mut call: AggregateFunction, schema: &DFSchema) -> Transformed<Expr> {
+    let mut changed = put_keys(of_orders(&mut call.params.order_by), schema);
+    if call.params.distinct || BY_BITS.contains(&call.func.name()) {
+        // Of a percentile, the first argument is the value.
+        changed |= put_keys(call.params.args.iter_mut().take(1), schema);
+    }
+    let call = Expr::AggregateFunction(call);
+    if changed {
+        Transformed::yes(call)
+    } else {
+        Transformed::no(call)
+    }
+}
+
+fn window(mut call: WindowFunction, schema: &DFSchema) -> Transformed<Expr> {
+    let params = &mut call.params;
+    let mut changed = put_keys(of_orders(&mut params.order_by), schema);
+    changed |= put_keys(params.partition_by.iter_mut(), schema);
+    if params.distinct {
+        changed |= put_keys(params.args.iter_mut().take(1), schema);
+    }
+    let call = Expr::WindowFunction(Box::new(call));
+    if changed {
+        Transformed::yes(call)
+    } else {
+        Transformed::no(call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::common::tree_node::{TreeNodeRecursion, TreeNodeVisitor};
+    use datafusion::logical_expr::{LogicalPlanBuilder, col, lit, table_scan};
+    use datafusion::optimizer::OptimizerContext;
+
+    /// Counts nodes that the rule would change again.
+    struct Again(usize);
+
+    impl<'n> TreeNodeVisitor<'n> for Again {
+        type Node = LogicalPlan;
+
+        fn f_up(&mut self, plan: &'n LogicalPlan) -> Result<TreeNodeRecursion> {
+            let made = FloatOrder.rewrite(plan.clone(), &OptimizerContext::new())?;
+            self.0 += usize::from(made.transformed);
+            Ok(TreeNodeRecursion::Continue)
+        }
+    }
+
+    #[test]
+    fn names_stay_and_nothing_is_done_twice() {
+        let schema = Schema::new(vec![
+            Field::new("v", DataType::Float64, true),
+            Field::new("n", DataType::Int64, true),
+        ]);
+        let plan = table_scan(Some("t"), &schema, None)
+            .and_then(|scan| scan.filter(col("v").gt(lit(1.5)).and(col("n").gt(lit(1_i64)))))
+            .and_then(|plan| plan.aggregate(vec![col("v")], Vec::<Expr>::new()))
+            .and_then(|plan| plan.sort(vec![col("v").sort(true, false)]))
+            .and_then(LogicalPlanBuilder::build)
+            .unwrap();
+        let before = plan.schema().clone();
+        let made = plan
+            .transform_up(|node| FloatOrder.rewrite(node, &OptimizerContext::new()))
+            .unwrap();
+        assert!(made.transformed);
+        assert_eq!(*made.data.schema(), before);
+        let mut again = Again(0);
+        made.data.visit(&mut again).unwrap();
+        assert_eq!(again.0, 0, "{}", made.data.display_indent());
+        let text = made.data.display_indent().to_string();
+        assert!(text.contains("float_gt(t.v, Float64(1.5))"), "{text}");
+        assert!(text.contains("t.n > Int64(1)"), "{text}");
+    }
+}

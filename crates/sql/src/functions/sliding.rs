@@ -1,0 +1,177 @@
+//! `avg`, and sums and means of floats over windows whose start moves.
+//!
+//! DataFusion takes away from a sum what leaves the window. A NaN or an infinite value would never leave,
+//! and roundings would pile up. Here a window is a queue of two stacks, so that sums are only ever added
+//! to: 8 bytes a value in the window, and at most two additions a value.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{DataType, FieldRef, Float64Type};
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::functions_aggregate::average::Avg;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature,
+};
+
+/// `avg`, DataFusion's but for windows.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub struct Mean {
+    other: Avg,
+}
+
+impl AggregateUDFImpl for Mean {
+    fn name(&self) -> &str {
+        self.other.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.other.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.other.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.other.return_type(types)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        self.other.accumulator(args)
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        let of_floats = args
+            .expr_fields
+            .first()
+            .is_some_and(|field| *field.data_type() == DataType::Float64);
+        if of_floats && !args.is_distinct {
+            return Ok(Box::new(Sliding::mean()));
+        }
+        self.other.create_sliding_accumulator(args)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        self.other.state_fields(args)
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        self.other.groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        self.other.create_groups_accumulator(args)
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.other.order_sensitivity()
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        self.other.reverse_expr()
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.other.coerce_types(types)
+    }
+}
+
+/// A sum or mean of the floats of a window.
+#[derive(Debug)]
+pub struct Sliding {
+    /// Whether the sum is divided by how many values there are.
+    is_mean: bool,
+    /// Of the older values, from each to the last of them: the sums. That of the oldest is on top.
+    older: Vec<f64>,
+    newer: Vec<f64>,
+    newer_sum: f64,
+}
+
+impl Sliding {
+    /// A mean.
+    pub fn mean() -> Self {
+        Self {
+            is_mean: true,
+            ..Self::sum()
+        }
+    }
+
+    /// A sum.
+    pub fn sum() -> Self {
+        Self {
+            is_mean: false,
+            older: Vec::new(),
+            newer: Vec::new(),
+            newer_sum: 0.0,
+        }
+    }
+
+    fn pop(&mut self) {
+        if self.older.is_empty() {
+            let mut sum = 0.0;
+            while let Some(value) = self.newer.pop() {
+                sum += value;
+                self.older.push(sum);
+            }
+            self.newer_sum = 0.0;
+        }
+        self.older.pop();
+    }
+}
+
+impl Accumulator for Sliding {
+    fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let Some(column) = columns
+            .first()
+            .and_then(|c| c.as_primitive_opt::<Float64Type>())
+        else {
+            return internal_err!("a window of a column of another type");
+        };
+        for value in column.iter().flatten() {
+            self.newer.push(value);
+            self.newer_sum += value;
+        }
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn retract_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let leaving = columns.first();
+        for _ in 0..leaving.map_or(0, |column| column.len() - column.null_count()) {
+            self.pop();
+        }
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
+        internal_err!("windows are not merged")
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        internal_err!("windows are not merged")
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let count = self.older.len() + self.newer.len();
+        if count == 0 {
+            return Ok(ScalarValue::Float64(None));
+        }
+        let sum = self.older.last().copied().unwrap_or(0.0) + self.newer_sum;
+        Ok(ScalarValue::Float64(Some(if self.is_mean {
+            sum / count as f64
+        } else {
+            sum
+        })))
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + (self.older.capacity() + self.newer.capacity()) * size_of::<f64>()
+    }
+}

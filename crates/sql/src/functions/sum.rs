@@ -1,0 +1,409 @@
+//! `sum`, of whole numbers without wrapping: an answer that does not fit into its type is an error
+//! (22003). Of everything else it is DataFusion's.
+//!
+//! Sums are kept in 128 bits, so that whether there is an error does not depend on the order in which
+//! values come, as long as there are fewer than 2^63 of them. The state between two stages is a number
+//! of 38 digits.
+
+use super::sliding::Sliding;
+use crate::arithmetic::out_of_range;
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array, PrimitiveArray,
+};
+use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Int64Type, UInt64Type};
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::functions_aggregate::sum::Sum as Wrapping;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, SetMonotonicity,
+    Signature,
+};
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// The type of the state.
+const STATE: DataType = DataType::Decimal128(38, 0);
+
+/// The function.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub struct Sum {
+    other: Wrapping,
+}
+
+fn is_whole(kind: &DataType) -> bool {
+    matches!(kind, DataType::Int64 | DataType::UInt64)
+}
+
+macro_rules! by_type {
+    ($kind:expr, $made:ident :: <_>) => {
+        match $kind {
+            DataType::UInt64 => Ok(Box::new($made::<UInt64Type>::new())),
+            _ => Ok(Box::new($made::<Int64Type>::new())),
+        }
+    };
+}
+
+impl AggregateUDFImpl for Sum {
+    fn name(&self) -> &'static str {
+        "sum"
+    }
+
+    fn signature(&self) -> &Signature {
+        self.other.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.other.return_type(types)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        match args.return_type() {
+            kind if !is_whole(kind) => self.other.accumulator(args),
+            kind if args.is_distinct => by_type!(kind, Distinct::<_>),
+            kind => by_type!(kind, One::<_>),
+        }
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        match args.return_type() {
+            kind if is_whole(kind) => self.accumulator(args),
+            DataType::Float64 if !args.is_distinct => Ok(Box::new(Sliding::sum())),
+            _ => self.other.create_sliding_accumulator(args),
+        }
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        if !is_whole(args.return_type()) || args.is_distinct {
+            return self.other.state_fields(args);
+        }
+        let name = format_state_name(args.name, "sum");
+        Ok(vec![Arc::new(Field::new(name, STATE, true))])
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        self.other.groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        match args.return_type() {
+            kind if is_whole(kind) => by_type!(kind, Many::<_>),
+            _ => self.other.create_groups_accumulator(args),
+        }
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::Identical
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
+    }
+
+    fn set_monotonicity(&self, kind: &DataType) -> SetMonotonicity {
+        self.other.set_monotonicity(kind)
+    }
+}
+
+/// A type of whole numbers that are added up.
+trait Whole: ArrowPrimitiveType + Debug + Send + Sync {
+    const NAME: &'static str;
+    fn widen(value: Self::Native) -> i128;
+    fn narrow(sum: i128) -> Option<Self::Native>;
+}
+
+macro_rules! whole {
+    ($kind:ty, $native:ty, $name:literal) => {
+        impl Whole for $kind {
+            const NAME: &'static str = $name;
+
+            fn widen(value: $native) -> i128 {
+                i128::from(value)
+            }
+
+            fn narrow(sum: i128) -> Option<$native> {
+                <$native>::try_from(sum).ok()
+            }
+        }
+    };
+}
+whole!(Int64Type, i64, "BIGINT");
+whole!(UInt64Type, u64, "BIGINT UNSIGNED");
+
+fn narrow<T: Whole>(sum: i128) -> Result<T::Native> {
+    T::narrow(sum).ok_or_else(|| {
+        out_of_range(format!(
+            "a sum is out of the range of {}; cast its argument to NUMERIC",
+            T::NAME
+        ))
+    })
+}
+
+fn answer<T: Whole>(sum: Option<i128>) -> Result<ScalarValue> {
+    let sum = sum.map(narrow::<T>).transpose()?;
+    let array = PrimitiveArray::<T>::from_iter([sum]);
+    ScalarValue::try_from_array(&array, 0)
+}
+
+fn numbers<T: ArrowPrimitiveType>(columns: &[ArrayRef]) -> Result<&PrimitiveArray<T>> {
+    match columns
+        .first()
+        .and_then(|column| column.as_primitive_opt::<T>())
+    {
+        Some(column) => Ok(column),
+        None => internal_err!("a sum of a column of another type"),
+    }
+}
+
+/// The sum of a column, and how many values it has.
+fn total<T: Whole>(column: &PrimitiveArray<T>) -> (i128, usize) {
+    let count = column.len() - column.null_count();
+    let sum = if column.null_count() == 0 {
+        column.values().iter().map(|value| T::widen(*value)).sum()
+    } else {
+        column.iter().flatten().map(T::widen).sum()
+    };
+    (sum, count)
+}
+
+/// One group, or a window.
+#[derive(Debug)]
+struct One<T> {
+    sum: i128,
+    /// How many values there are.
+    count: usize,
+    kind: PhantomData<T>,
+}
+
+impl<T: Whole> One<T> {
+    fn new() -> Self {
+        Self {
+            sum: 0,
+            count: 0,
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<T: Whole> Accumulator for One<T> {
+    fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let (sum, count) = total(numbers::<T>(columns)?);
+        self.sum += sum;
+        self.count += count;
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn retract_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let (sum, count) = total(numbers::<T>(columns)?);
+        self.sum -= sum;
+        self.count = self.count.saturating_sub(count);
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        for sum in numbers::<Decimal128Type>(states)?.iter().flatten() {
+            self.sum += sum;
+            self.count += 1;
+        }
+        Ok(())
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let sum = (self.count > 0).then_some(self.sum);
+        Ok(vec![ScalarValue::Decimal128(sum, 38, 0)])
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        answer::<T>((self.count > 0).then_some(self.sum))
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self)
+    }
+}
+
+/// Each value once; of a window, with how often it is there.
+#[derive(Debug)]
+struct Distinct<T> {
+    counts: HashMap<i128, usize>,
+    kind: PhantomData<T>,
+}
+
+impl<T: Whole> Distinct<T> {
+    fn new() -> Self {
+        Self {
+            counts: HashMap::new(),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<T: Whole> Distinct<T> {
+    fn add(&mut self, column: &PrimitiveArray<T>) {
+        for value in column.iter().flatten() {
+            *self.counts.entry(T::widen(value)).or_default() += 1;
+        }
+    }
+}
+
+impl<T: Whole> Accumulator for Distinct<T> {
+    fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        self.add(numbers::<T>(columns)?);
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn retract_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        for value in numbers::<T>(columns)?.iter().flatten() {
+            let value = T::widen(value);
+            if let Some(count) = self.counts.get_mut(&value) {
+                *count -= 1;
+                if *count == 0 {
+                    self.counts.remove(&value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let Some(lists) = states.first().and_then(|state| state.as_list_opt::<i32>()) else {
+            return internal_err!("the state of a distinct sum is no list");
+        };
+        for values in lists.iter().flatten() {
+            self.add(numbers::<T>(&[values])?);
+        }
+        Ok(())
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let values = self.counts.keys().copied();
+        let values = values.map(|value| answer::<T>(Some(value)));
+        let values = values.collect::<Result<Vec<_>>>()?;
+        let list = ScalarValue::new_list_nullable(&values, &T::DATA_TYPE);
+        Ok(vec![ScalarValue::List(list)])
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let any = !self.counts.is_empty();
+        answer::<T>(any.then(|| self.counts.keys().sum()))
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.counts.capacity() * (size_of::<(i128, usize)>() + 1)
+    }
+}
+
+/// Many groups.
+#[derive(Debug)]
+struct Many<T> {
+    /// Of each group, and whether it has a value.
+    sums: Vec<(i128, bool)>,
+    kind: PhantomData<T>,
+}
+
+impl<T: Whole> Many<T> {
+    fn new() -> Self {
+        Self {
+            sums: Vec::new(),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<T: Whole> Many<T> {
+    fn take(&mut self, emit_to: EmitTo) -> impl Iterator<Item = Option<i128>> {
+        let sums = emit_to.take_needed(&mut self.sums);
+        sums.into_iter().map(|(sum, any)| any.then_some(sum))
+    }
+}
+
+fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
+    filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
+}
+
+fn states(sums: impl Iterator<Item = Option<i128>>) -> Result<Vec<ArrayRef>> {
+    let sums: Decimal128Array = sums.collect();
+    Ok(vec![Arc::new(sums.with_precision_and_scale(38, 0)?)])
+}
+
+impl<T: Whole> GroupsAccumulator for Many<T> {
+    fn update_batch(
+        &mut self,
+        columns: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<()> {
+        self.sums.resize(total, (0, false));
+        let column = numbers::<T>(columns)?;
+        if filter.is_none() && column.null_count() == 0 {
+            for (value, group) in column.values().iter().zip(groups) {
+                let (sum, any) = &mut self.sums[*group];
+                *sum += T::widen(*value);
+                *any = true;
+            }
+            return Ok(());
+        }
+        for (row, group) in groups.iter().enumerate() {
+            if column.is_valid(row) && passes(filter, row) {
+                let (sum, any) = &mut self.sums[*group];
+                *sum += T::widen(column.value(row));
+                *any = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, columns: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        self.sums.resize(total, (0, false));
+        let partial = numbers::<Decimal128Type>(columns)?;
+        for (sum, group) in partial.iter().zip(groups) {
+            if let Some(more) = sum {
+                let (sum, any) = &mut self.sums[*group];
+                *sum += more;
+                *any = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let sums = self.take(emit_to);
+        let sums = sums.map(|sum| sum.map(narrow::<T>).transpose());
+        let sums = sums.collect::<Result<PrimitiveArray<T>>>()?;
+        Ok(Arc::new(sums))
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        states(self.take(emit_to))
+    }
+
+    fn convert_to_state(
+        &self,
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
+        let column = numbers::<T>(columns)?;
+        let value = |row| {
+            (column.is_valid(row) && passes(filter, row)).then(|| T::widen(column.value(row)))
+        };
+        states((0..column.len()).map(value))
+    }
+
+    fn size(&self) -> usize {
+        self.sums.capacity() * size_of::<(i128, bool)>()
+    }
+}
