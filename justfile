@@ -29,6 +29,11 @@ crash seeds="20000":
 kill-rounds rounds="500":
     MARIGRAM_KILL_ROUNDS={{rounds}} cargo test --release -p marigram-cli --test end_to_end kill_rounds -- --nocapture
 
+# Random questions beside DuckDB for longer: `just differential 200000`.
+differential queries="20000" seed="1":
+    cargo build --release --bin marigram
+    MARIGRAM_DIFFERENTIAL_QUERIES={{queries}} MARIGRAM_DIFFERENTIAL_SEED={{seed}} testing/differential/run
+
 # Studies of the laboratory: `just lab set-s --scale medium`.
 lab +arguments="all":
     cargo run --release --bin marigram -- lab run {{arguments}}

@@ -1,0 +1,87 @@
+"""When two answers are the same, and the differences that are meant."""
+
+import datetime
+import decimal
+import math
+import re
+
+# What differs on purpose, or lies outside of what is compared: a pattern of Marigram's error or of the
+# statement, and why. A difference that is not here is a fault.
+INTENDED = [
+    (
+        "duckdb",
+        re.compile(r"out of range|Overflow|overflow", re.I),
+        "DuckDB evaluates what PostgreSQL and Marigram leave out (and the reverse); which of two "
+        "expressions fails first, or at all beside a LIMIT or a false condition, is not defined",
+    ),
+]
+
+
+def cell(value):
+    """A value in a form in which equal ones are equal."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value
+    if isinstance(value, decimal.Decimal):
+        return cell(float(value))
+    if isinstance(value, str):
+        if value in ("NaN", "Infinity", "-Infinity"):
+            return {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}[value]
+        stamp = re.fullmatch(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?Z?", value)
+        if stamp:
+            fraction = (stamp[3] or ".").ljust(10, "0")
+            return f"{stamp[1]} {stamp[2]}{fraction}"
+        return value
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "nan"
+        if math.isinf(value):
+            return "inf" if value > 0 else "-inf"
+        # Which of the zeros stands for both is open; sums differ in their last digits.
+        rounded = float(f"{value:.9g}")
+        if rounded == 0 or abs(value) < 1e-9:
+            return 0
+        return int(rounded) if rounded == int(rounded) and abs(rounded) < 2**53 else rounded
+    if isinstance(value, datetime.datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S.") + f"{value.microsecond:06}000"
+    if isinstance(value, datetime.date):
+        return value.strftime("%Y-%m-%d 00:00:00.000000000")
+    return str(value)
+
+
+def near(left, right):
+    if left == right:
+        return isinstance(left, bool) == isinstance(right, bool)
+    numbers = (int, float)
+    if isinstance(left, numbers) and isinstance(right, numbers):
+        return math.isclose(left, right, rel_tol=1e-8, abs_tol=1e-8)
+    return False
+
+
+def sort_key(row):
+    return [(value is None, type(value).__name__ == "str", str(value)) for value in row]
+
+
+def same(ours, theirs, in_order):
+    """Whether two lists of rows are the same answer."""
+    ours = [[cell(value) for value in row] for row in ours]
+    theirs = [[cell(value) for value in row] for row in theirs]
+    if len(ours) != len(theirs):
+        return False
+    if not in_order:
+        ours.sort(key=sort_key)
+        theirs.sort(key=sort_key)
+    return all(
+        len(left) == len(right) and all(near(a, b) for a, b in zip(left, right))
+        for left, right in zip(ours, theirs)
+    )
+
+
+def is_intended(ours, theirs):
+    """Why a difference of errors is meant, if it is. A side is ("error", text) or ("rows", …)."""
+    for side, pattern, reason in INTENDED:
+        answer = ours if side == "marigram" else theirs
+        if answer[0] == "error" and pattern.search(answer[1]):
+            return reason
+    return None
