@@ -13,9 +13,13 @@ use axum::response::Response;
 use marigram_service::ServiceError;
 use serde::Deserialize;
 use serde_json::json;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
+
+/// Bytes of a folder's name that systems take.
+const NAME_BYTES_MAX: usize = 255;
 
 /// Parameters of the query string.
 #[derive(Debug, Default, Deserialize)]
@@ -87,6 +91,11 @@ fn folder(allowed: Option<&Path>, asked: Option<PathBuf>) -> Result<PathBuf, Htt
 /// does not exist yet is made by the backup.
 fn check_links(allowed: &Path, folder: &Path) -> Result<(), HttpError> {
     let below = folder.strip_prefix(allowed).unwrap_or(folder);
+    // The system says so only where the folder above is there.
+    let mut names = below.iter();
+    if let Some(name) = names.find(|name| name.len() > NAME_BYTES_MAX) {
+        return Err(no_name(name));
+    }
     let mut place = allowed.to_owned();
     for part in below.components() {
         place.push(part);
@@ -94,16 +103,10 @@ fn check_links(allowed: &Path, folder: &Path) -> Result<(), HttpError> {
             Ok(found) => found,
             Err(error) => {
                 return match error.kind() {
-                    ErrorKind::NotFound => Ok(()),
                     ErrorKind::InvalidInput | ErrorKind::InvalidFilename => {
-                        let name = part.as_os_str().to_string_lossy();
-                        let start: String = name.chars().take(40).collect();
-                        Err(HttpError::bad_request(format!(
-                            "no folder can be named '{}': {error}",
-                            start.escape_debug()
-                        )))
+                        Err(no_name(part.as_os_str()))
                     }
-                    // The backup itself meets it, and tells.
+                    // It is made, or the backup itself meets it and tells.
                     _ => Ok(()),
                 };
             }
@@ -121,6 +124,15 @@ fn check_links(allowed: &Path, folder: &Path) -> Result<(), HttpError> {
         }
     }
     Ok(())
+}
+
+fn no_name(name: &OsStr) -> HttpError {
+    let name = name.to_string_lossy();
+    let start: String = name.chars().take(40).collect();
+    HttpError::bad_request(format!(
+        "no folder can be named '{}': a name has at most {NAME_BYTES_MAX} bytes, and no NUL among them",
+        start.escape_debug()
+    ))
 }
 
 fn not_followed(place: &Path, is_link: bool) -> HttpError {
@@ -187,6 +199,8 @@ mod tests {
             assert_eq!(error.status, StatusCode::BAD_REQUEST, "{below}");
         }
         let long = "x".repeat(300);
+        let missing = root.path().join("missing");
+        assert!(check(&missing, "new").is_ok() && check(&missing, &long).is_err());
         for below in ["a\0b", &long] {
             let error = check(&allowed, below).expect_err(below);
             assert_eq!(error.status, StatusCode::BAD_REQUEST);
