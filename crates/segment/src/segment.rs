@@ -33,7 +33,7 @@ pub struct Segment {
     /// No other open segment has it.
     number: u64,
     path: PathBuf,
-    file: Arc<dyn File>,
+    pub(crate) file: Arc<dyn File>,
     /// Where pages and blocks end and the footer begins.
     end: u64,
     /// Checksum of everything before the footer, if the footer says it.

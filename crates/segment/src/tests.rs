@@ -352,7 +352,7 @@ fn every_flipped_bit_is_found_and_no_wrong_value_comes() {
 /// Files of every format version must stay readable for ever. `MARIGRAM_BLESS=1` writes the newest.
 #[test]
 fn the_golden_files_of_all_versions_are_readable() {
-    for version in 1..=crate::FORMAT_VERSION {
+    for version in 1..=FORMAT_VERSION {
         check_golden(version);
     }
 }
@@ -364,7 +364,7 @@ fn check_golden(version: u32) {
         (row % 7 != 3).then_some(u64::from(id) * 1_000 + u64::from(row))
     });
     let fs = Env::real().fs;
-    let is_newest = version == crate::FORMAT_VERSION;
+    let is_newest = version == FORMAT_VERSION;
     if is_newest && std::env::var_os("MARIGRAM_BLESS").is_some() {
         std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
         write(&fs, &golden, std::slice::from_ref(&part));
@@ -403,7 +403,7 @@ fn the_footer_says_the_checksum_of_all_before_it() {
     let segment = Segment::open(&fs, &path).unwrap();
     let body = segment.body().unwrap();
     let mut bytes = vec![0; body.bytes as usize];
-    segment.file().read_exact_at(&mut bytes, 0).unwrap();
+    segment.file.read_exact_at(&mut bytes, 0).unwrap();
     assert_eq!(body, marigram_codec::Extent::of(&bytes));
 }
 

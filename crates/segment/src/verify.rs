@@ -52,7 +52,7 @@ impl Segment {
         let (mut read, mut buffer) = (Extent::default(), Vec::new());
         while read.bytes < body.bytes {
             buffer.resize((body.bytes - read.bytes).min(READ_BYTES) as usize, 0);
-            self.file()
+            self.file
                 .read_exact_at(&mut buffer, read.bytes)
                 .map_err(|source| SegmentError::io(self.path(), source))?;
             read.grow(&buffer);

@@ -66,7 +66,7 @@ pub fn options() -> EngineOptions {
         background_threads: 0,
         compaction: crate::CompactionPolicy::default(),
         compaction_bytes_per_second: None,
-        trash_retention: std::time::Duration::from_hours(24),
+        trash_retention: Duration::from_hours(24),
         open_files_max: 3,
         segment: marigram_segment::SegmentOptions::default(),
     }
