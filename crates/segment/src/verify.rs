@@ -27,6 +27,11 @@ impl Segment {
             Ok(segment) => segment,
             Err(error) => return damage(error),
         };
+        let (outer, mut is_sound) = (damage, true);
+        let damage: &mut dyn FnMut(SegmentError) = &mut |error| {
+            is_sound = false;
+            outer(error);
+        };
         let mut extents: Vec<(u64, u64)> = segment
             .block_places()
             .map(|place| (place.offset, u64::from(place.bytes)))
@@ -38,8 +43,9 @@ impl Segment {
         if whole {
             segment.verify_tiling(extents, damage);
         }
-        if let Err(error) = segment.verify_body() {
-            damage(error);
+        // What is damaged has another checksum, of course.
+        if is_sound && let Err(error) = segment.verify_body() {
+            outer(error);
         }
     }
 
