@@ -288,7 +288,7 @@ fn write_new<S: Logged>(
     let log_bytes = bytes.len();
     put_seal(number, snapshot, &mut bytes);
     file.append(&bytes[log_bytes..]).map_err(io(&path))?;
-    let copy = S::COPY.and_then(|name| replace(fs, dir, &dir.join(name), &bytes).ok());
+    let copy = S::COPY.and_then(|name| new_copy(fs, dir, name, &bytes).ok());
     Ok(Written {
         file,
         copy,
@@ -428,7 +428,21 @@ fn equal_copy(
             return Ok(file);
         }
     }
-    replace(fs, dir, &path, bytes)
+    new_copy(fs, dir, name, bytes)
+}
+
+/// Puts a copy in the stead of the one that is there. A failure leaves nothing unfinished behind, as
+/// far as that is possible: work goes on without it.
+fn new_copy(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    name: &str,
+    bytes: &[u8],
+) -> Result<Arc<dyn File>, ManifestError> {
+    let path = dir.join(name);
+    replace(fs, dir, &path, bytes).inspect_err(|_| {
+        let _ = fs.remove(&temporary(&path));
+    })
 }
 
 fn temporary(path: &Path) -> PathBuf {

@@ -232,6 +232,9 @@ impl Witness {
             self.fs.open(&path)
         };
         self.file = write().ok();
+        if self.file.is_none() {
+            let _ = self.fs.remove(&new);
+        }
         self.bytes = bytes.len() as u64;
     }
 }
