@@ -97,7 +97,7 @@ impl SeriesLog {
             discard_others(&*fs, dir, loaded.is_some().then_some(&path), discard)?;
         }
         let mut position = valid;
-        if loaded.is_none() && fs.exists(&path).map_err(io(&path))? {
+        if loaded.is_none() && holds_something(&*fs, &path).map_err(io(&path))? {
             position = free_position(&*fs, dir, valid)?;
             path = dir.join(position.file_name());
         }
@@ -327,8 +327,13 @@ fn free_position(
     Ok(position)
 }
 
+fn holds_something(fs: &dyn FileSystem, path: &Path) -> std::io::Result<bool> {
+    Ok(fs.exists(path)? && !fs.open(path)?.is_empty()?)
+}
+
 /// Discards logs but the one that is kept: those that were replaced, or never came to count. A name
 /// that stands already may not be durable, so that even a log that begins is made anew.
+/// Empty ones just go.
 fn discard_others(
     fs: &dyn FileSystem,
     dir: &Path,
@@ -338,7 +343,13 @@ fn discard_others(
     for name in fs.list(dir).map_err(io(dir))? {
         let path = dir.join(&name);
         if LogPosition::is_file_name(&name) && Some(&path) != kept {
-            discard(&path).map_err(io(&path))?;
+            let is_empty = fs.open(&path).and_then(|file| file.is_empty());
+            let gone = if is_empty.map_err(io(&path))? {
+                fs.remove(&path)
+            } else {
+                discard(&path)
+            };
+            gone.map_err(io(&path))?;
         }
     }
     Ok(())
