@@ -103,7 +103,7 @@ impl Schemas {
     }
 
     /// Writes down from here on, in the directory's witness, how far the catalog is durable.
-    pub fn witness(&self, fs: Arc<dyn FileSystem>, dir: &Path, lineage: u64) {
+    pub fn witness(&self, fs: Arc<dyn FileSystem>, dir: &Path, lineage: u64) -> Result<()> {
         let catalog = self.durable.lock();
         let known = Witnessed {
             log: Some(catalog.extent()),
@@ -113,8 +113,9 @@ impl Schemas {
             lineage,
             shard: None,
         };
-        self.witness
-            .get_or_init(|| Mutex::new(Witness::open(fs, dir, of, known)));
+        let witness = Witness::open(fs, dir, of, known)?;
+        self.witness.get_or_init(|| Mutex::new(witness));
+        Ok(())
     }
 
     /// Highest id that a table was ever given.

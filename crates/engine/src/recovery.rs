@@ -96,7 +96,7 @@ pub(crate) fn open_shard(
         log: Some(manifest.extent()),
         wal: known.witnessed.wal.clone(),
     };
-    let witness = Witness::open(fs.clone(), &dir, of, witnessed);
+    let witness = Witness::open(fs.clone(), &dir, of, witnessed)?;
     let open = |meta: &marigram_manifest::SegmentMeta| {
         Arc::new(open_segment(&context.files, &segment_dir, meta.clone()))
     };

@@ -136,8 +136,16 @@ impl Witness {
 
     /// The witness of `dir`, which is to say what is `known` by now. Where there is none that can
     /// be added to, it is written anew.
-    #[must_use]
-    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path, of: WitnessOf, known: Witnessed) -> Self {
+    ///
+    /// # Errors
+    /// `Io` if there is none, and none can be written: what is done without one would not be known
+    /// for certain later. One that can only not be added to stays as it is.
+    pub fn open(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        of: WitnessOf,
+        known: Witnessed,
+    ) -> Result<Self, ManifestError> {
         let mut witness = Self {
             fs,
             dir: dir.to_owned(),
@@ -157,10 +165,15 @@ impl Witness {
             }
             Ok(false) | Err(_) => {
                 witness.known = known;
-                witness.renew();
+                let path = dir.join(Self::FILE);
+                if let Err(error) = witness.renew()
+                    && !witness.fs.exists(&path).map_err(io(&path))?
+                {
+                    return Err(io(&path)(error));
+                }
             }
         }
-        witness
+        Ok(witness)
     }
 
     /// Goes on with the file that is there; `false` where it cannot be added to.
@@ -211,13 +224,16 @@ impl Witness {
                     self.file = None;
                 }
             }
-            _ => self.renew(),
+            _ => {
+                // What cannot be said now is said with the next entry.
+                let _ = self.renew();
+            }
         }
     }
 
     /// Writes what is known to a new file, durably, in the stead of the old one; where that fails
     /// the old one stays, which says less and nothing wrong.
-    fn renew(&mut self) {
+    fn renew(&mut self) -> std::io::Result<()> {
         let (path, new) = (self.dir.join(Self::FILE), self.dir.join(NEW));
         let mut bytes = header(self.of).to_vec();
         bytes.extend(self.known.log.iter().flat_map(|log| log_slot(*log)));
@@ -231,11 +247,14 @@ impl Witness {
             self.fs.sync_dir(&self.dir)?;
             self.fs.open(&path)
         };
-        self.file = write().ok();
-        if self.file.is_none() {
+        let written = write();
+        if written.is_err() {
             let _ = self.fs.remove(&new);
         }
         self.bytes = bytes.len() as u64;
+        self.file = None;
+        self.file = Some(written?);
+        Ok(())
     }
 }
 

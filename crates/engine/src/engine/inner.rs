@@ -95,7 +95,7 @@ impl Inner {
             Some(identity) => identity,
             None => directory::write_shards(&env, dir, options.shards)?,
         };
-        schemas.witness(env.fs.clone(), dir, identity.lineage);
+        schemas.witness(env.fs.clone(), dir, identity.lineage)?;
         let schemas = Arc::new(schemas);
         let trash = Trash::new(dir, options.trash_retention);
         trash.purge(&env);

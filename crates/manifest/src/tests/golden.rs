@@ -117,7 +117,7 @@ fn version_1_of_the_witness_is_read() {
         shard: Some(3),
     };
     let extent = |bytes: u64| Extent::of(&vec![1; bytes as usize]);
-    let mut witness = Witness::open(Arc::clone(&fs), &dir, of, Witnessed::default());
+    let mut witness = Witness::open(Arc::clone(&fs), &dir, of, Witnessed::default()).unwrap();
     for nth in 1..6 {
         let (base, number) = (nth / 3, nth);
         let extent = extent(100 * nth);

@@ -42,7 +42,7 @@ fn a_manifest_that_lost_its_end_or_grew_old_is_told() {
         log: Some(manifest.extent()),
         ..Witnessed::default()
     };
-    let mut witness = Witness::open(Arc::clone(&fs), &dir, OF, known);
+    let mut witness = Witness::open(Arc::clone(&fs), &dir, OF, known).unwrap();
     let mut versions = vec![file(&*fs, &path)];
     for nth in 1..=5 {
         manifest.commit(&edit(nth)).unwrap();
@@ -116,7 +116,7 @@ fn a_witness_that_is_behind_is_no_reason_to_refuse() {
 #[test]
 fn a_witness_says_what_is_known_whatever_becomes_of_its_entries() {
     let (sim, fs, dir) = disk(1);
-    let mut witness = Witness::open(Arc::clone(&fs), &dir, OF, Witnessed::default());
+    let mut witness = Witness::open(Arc::clone(&fs), &dir, OF, Witnessed::default()).unwrap();
     let path = dir.join(Witness::FILE);
     let extent = |bytes: u64| Extent {
         bytes,
