@@ -276,8 +276,14 @@ impl Machine {
             }
         };
         settled?;
-        // What cannot be removed stays for now.
-        if !matches!(trouble, Trouble::Error(OpKind::Remove | OpKind::List, ..)) {
+        // What cannot be removed, or moved to the trash, stays for now.
+        let keeps_garbage = [
+            OpKind::Remove,
+            OpKind::List,
+            OpKind::Rename,
+            OpKind::CreateDir,
+        ];
+        if !matches!(trouble, Trouble::Error(kind, ..) if keeps_garbage.contains(&kind)) {
             check_files(&engine, &self.fs, Path::new(DIR))
                 .map_err(|reason| format!("after opening: {reason}"))?;
         }
