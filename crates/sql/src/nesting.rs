@@ -19,6 +19,26 @@ const ROW_MAX: usize = 16_384;
 const QUERIES_MAX: usize = 512;
 /// What a query adds to the depth of a plan: its projection, filter, aggregation, sort and limit.
 const LEVELS_PER_QUERY: usize = 6;
+/// Calls of words with a grammar of their own, in one another. Where what is in such a call is wrong,
+/// the parser reads it again as a call of a function: twice the time for each.
+const SPECIAL_CALLS_MAX: usize = 12;
+/// Those words.
+const SPECIAL_CALLS: [&str; 14] = [
+    "NOT",
+    "CAST",
+    "TRY_CAST",
+    "SAFE_CAST",
+    "CONVERT",
+    "EXTRACT",
+    "CEIL",
+    "FLOOR",
+    "POSITION",
+    "SUBSTR",
+    "SUBSTRING",
+    "OVERLAY",
+    "TRIM",
+    "PRIOR",
+];
 /// From how many operands on a row is balanced.
 pub const BALANCE_MIN: usize = 16;
 
@@ -33,6 +53,8 @@ pub struct Nesting {
     unions: usize,
     /// Other queries and joins.
     queries: usize,
+    /// Calls of words with a grammar of their own, in one another.
+    special_calls: usize,
 }
 
 impl Nesting {
@@ -62,6 +84,13 @@ impl Nesting {
             return refuse(format!(
                 "the statement has {} UNIONs, and at most {ROW_MAX} are accepted; split it",
                 self.unions
+            ));
+        }
+        if self.special_calls > SPECIAL_CALLS_MAX {
+            return refuse(format!(
+                "{} calls of NOT (…), CAST (…), EXTRACT (…) and the like stand in one another, and at \
+                 most {SPECIAL_CALLS_MAX} are accepted; write a::type, or name parts in a subquery",
+                self.special_calls
             ));
         }
         if self.balanced > DEPTH_MAX {
@@ -168,6 +197,8 @@ struct Frame {
     after_operand: bool,
     /// Dots in a row.
     dots: usize,
+    /// Calls of words with a grammar of their own around it.
+    special_calls: usize,
     in_from: bool,
 }
 
@@ -218,6 +249,8 @@ struct Scan {
     outer: Vec<Frame>,
     unions: usize,
     queries: usize,
+    /// The most of them in one another.
+    special_calls: usize,
     /// The last keyword, in upper case, where nothing stands behind it.
     before: &'static str,
 }
@@ -236,7 +269,13 @@ impl Scan {
                 self.frame.end_item();
             }
             Token::SemiColon => self.frame.end_item(),
-            Token::LParen => self.open(Closer::Paren),
+            Token::LParen => {
+                self.open(Closer::Paren);
+                if SPECIAL_CALLS.contains(&before) {
+                    self.frame.special_calls += 1;
+                    self.special_calls = self.special_calls.max(self.frame.special_calls);
+                }
+            }
             Token::LBracket => self.open(Closer::Bracket),
             Token::LBrace => self.open(Closer::Brace),
             Token::RParen => self.close(Closer::Paren),
@@ -272,7 +311,21 @@ impl Scan {
     }
 
     fn word(&mut self, text: &str, before: &'static str) {
-        const KEYWORDS: [&str; 33] = [
+        const KEYWORDS: [&str; 47] = [
+            "NOT",
+            "CAST",
+            "TRY_CAST",
+            "SAFE_CAST",
+            "CONVERT",
+            "EXTRACT",
+            "CEIL",
+            "FLOOR",
+            "POSITION",
+            "SUBSTR",
+            "SUBSTRING",
+            "OVERLAY",
+            "TRIM",
+            "PRIOR",
             "SELECT",
             "FROM",
             "WHERE",
@@ -378,6 +431,7 @@ impl Scan {
         }
         let inner = Frame {
             closer,
+            special_calls: self.frame.special_calls,
             ..Frame::default()
         };
         self.outer.push(std::mem::replace(&mut self.frame, inner));
@@ -419,6 +473,7 @@ impl Scan {
             balanced: self.frame.item.balanced,
             unions: self.unions,
             queries: self.queries,
+            special_calls: self.special_calls,
         }
     }
 }
@@ -516,7 +571,16 @@ mod tests {
         let windows = format!("select 1{}", ", sum(a) over (order by b)".repeat(600));
         let unions = format!("select 1{}", " union select 1".repeat(20_000));
         let ors = format!("select a{}", " or a".repeat(30_000));
-        for sql in [row("1", "+1", 5000), joins, commas, windows, unions, ors] {
+        let casts = format!("select {}1", "cast((".repeat(20));
+        for sql in [
+            row("1", "+1", 5000),
+            joins,
+            commas,
+            windows,
+            unions,
+            ors,
+            casts,
+        ] {
             let Err(SqlError::Invalid {
                 sqlstate, message, ..
             }) = nesting(&sql).check()

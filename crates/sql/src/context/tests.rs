@@ -66,7 +66,7 @@ const WINDOWS: &str = "
 
 /// Functions with lambdas: each makes an element for each element.
 const HIGHER_ORDER: &str = "
-    array_any_match any_match list_any_match array_filter list_filter array_transform list_transform
+    array_any_match any_match list_any_match array_first list_first array_filter list_filter array_transform list_transform
 ";
 
 /// Table functions: they stream, or read a fixed table.
