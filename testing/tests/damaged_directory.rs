@@ -203,9 +203,11 @@ fn boundaries(path: &Path, bytes: &[u8]) -> Vec<usize> {
             return line_ends.map(|(at, _)| at + 1).collect();
         }
         "WITNESS" => return (36..bytes.len()).step_by(36).collect(),
-        name if name.ends_with(".wal") => 24,
-        name if name.ends_with(".seg") => 16,
-        _ => 0,
+        _ => match path.extension().and_then(|extension| extension.to_str()) {
+            Some("wal") => 24,
+            Some("seg") => 16,
+            _ => 0,
+        },
     };
     let mut ends = vec![at];
     while let Some(rest) = bytes.get(at..)
@@ -325,7 +327,7 @@ fn check(built: &Built, damage: &Damage) -> Result<Outcome, String> {
     }
     let mut told = Vec::new();
     Engine::verify(&env(&restored(&files)), Path::new(DIR), &mut |place| {
-        told.push(place)
+        told.push(place);
     })
     .map_err(|error| format!("verify: {error}"))?;
     let fs = restored(&files);

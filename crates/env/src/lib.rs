@@ -15,12 +15,14 @@ mod ahead;
 mod os;
 mod pool;
 mod relief;
+mod shortage;
 mod sim;
 mod traits;
 
 pub use os::{OsFs, SystemClock};
 pub use pool::{FilePool, PooledFile};
-pub use relief::{ReliefFs, is_out_of_files, is_out_of_space};
+pub use relief::ReliefFs;
+pub use shortage::{is_out_of_files, is_out_of_space};
 pub use sim::{Fault, OpKind, Repeat, SimClock, SimCrash, SimFs, Snapshot};
 pub use traits::{Clock, File, FileSystem, Lock};
 

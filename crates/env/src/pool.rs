@@ -10,7 +10,7 @@
 //! last bytes; a file that is to be removed is removed when nobody can read it any more, and never
 //! after the pool was closed.
 
-use crate::relief::is_out_of_files;
+use crate::shortage::is_out_of_files;
 use crate::traits::{File, FileSystem};
 use parking_lot::{Mutex, RwLock};
 use std::io;

@@ -1,32 +1,11 @@
-//! What to do where the system refuses descriptors or room, as far as that is known here.
-//!
-//! Invariant: these refusals change nothing, so that whoever met one may try again.
+//! What to do where the system refuses descriptors.
 
 use crate::pool::FilePool;
+use crate::shortage::is_out_of_files;
 use crate::traits::{File, FileSystem, Lock};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-
-const ENFILE: i32 = 23;
-const EMFILE: i32 = 24;
-const ENOSPC: i32 = 28;
-
-/// Whether an error says that this process or the system has as many files open as it may.
-#[must_use]
-pub fn is_out_of_files(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(EMFILE | ENFILE))
-}
-
-/// Whether an error says that the disk is full, or the quota used up.
-#[must_use]
-pub fn is_out_of_space(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(ENOSPC)
-        || matches!(
-            error.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-        )
-}
 
 /// A file system that closes files of a pool where no more may be open, and tries again: whatever
 /// needs a descriptor comes before files that are only kept open because they were read once.

@@ -322,13 +322,16 @@ fn replace(
     fs.open(path).map_err(io(path))
 }
 
+/// A log as bytes and as what they say.
+pub(crate) type ReadLog<S> = (Vec<u8>, Replayed<S>);
+
 /// Reads the log in `dir` and compares it with what must be there; changes nothing. `None` where
 /// there is none and need be none.
 pub(crate) fn read_proved<S: Logged>(
     fs: &dyn FileSystem,
     dir: &Path,
     proof: &LogProof,
-) -> Result<Option<(Vec<u8>, Replayed<S>)>, ManifestError> {
+) -> Result<Option<ReadLog<S>>, ManifestError> {
     let path = dir.join(S::FILE);
     let read = || {
         if !fs.exists(&path).map_err(io(&path))? {

@@ -72,8 +72,7 @@ impl Manifest {
     /// As [`open`](Self::open).
     pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<State, ManifestError> {
         let (exists, durable) = (true, None);
-        Self::read_proved(fs, dir, &LogProof { exists, durable })
-            .map(|state| state.unwrap_or_default())
+        Self::read_proved(fs, dir, &LogProof { exists, durable }).map(Option::unwrap_or_default)
     }
 
     /// As [`read`](Self::read), and compares it with what must be there; `None` where there is none

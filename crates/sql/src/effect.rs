@@ -111,7 +111,6 @@ mod tests {
             "select 1",
             "SELECT * FROM t WHERE x IN (SELECT y FROM u) UNION ALL SELECT 2",
             "with x as (select 1), y as (values (2)) select * from x, y",
-            "table t",
             "values (1), (2)",
             "(select 1)",
             "select 'drop table t'",

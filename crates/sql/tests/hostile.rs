@@ -4,6 +4,7 @@
 //! statement it was, and not the end of all tests.
 #![allow(
     clippy::disallowed_methods,
+    clippy::unwrap_used,
     reason = "tests start processes and use what the machine has"
 )]
 

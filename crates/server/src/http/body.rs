@@ -18,7 +18,7 @@ const PART_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// How long a body may take whatever its size, and the bytes a second that it must bring after
 /// that: a client that sends a byte now and then holds memory, too.
-const BODY_TIME: Duration = Duration::from_secs(60);
+const BODY_TIME: Duration = Duration::from_mins(1);
 const BODY_RATE_MIN: u64 = 256;
 
 /// How a body is packed.

@@ -103,7 +103,10 @@ impl Rules {
         }
         let named = named.map(|value| value.to_str().unwrap_or("?"));
         // A target such as `http://name/path` names the host, too.
-        let target = request.uri().authority().map(|found| found.as_str());
+        let target = request
+            .uri()
+            .authority()
+            .map(axum::http::uri::Authority::as_str);
         let mut host = None;
         for text in named.into_iter().chain(target) {
             let authority = Authority::parse(text);

@@ -30,7 +30,7 @@ const OUTPUT_BYTES_FREE: usize = FLUSH_BYTES;
 /// Bytes of an empty buffer that are kept for the next answer.
 const IDLE_BYTES_MAX: usize = 2 * FLUSH_BYTES;
 /// How long the rest of a message that began may keep the server waiting.
-const REST_WAIT_MAX: Duration = Duration::from_secs(60);
+const REST_WAIT_MAX: Duration = Duration::from_mins(1);
 
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
@@ -206,7 +206,7 @@ impl Io {
                 Poll::Pending => stall
                     .poll(context)
                     .map(|()| Err(io::Error::from(io::ErrorKind::TimedOut))),
-                written => written,
+                written @ Poll::Ready(_) => written,
             });
             match written.await {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),

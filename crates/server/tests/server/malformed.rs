@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// A bound against a hang.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// Sends bytes and reads until the server ends the connection. What it did not read may break it.
 async fn sent(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
@@ -47,7 +47,7 @@ async fn requests_over_http_that_are_none_are_client_errors() {
     let long_path = format!("GET /{}", "x".repeat(100_000));
     let long_query = format!("GET /api/v1/sql?q={}", "%20".repeat(100_000));
     let long_header = format!("X: {}\r\n", "y".repeat(1 << 20));
-    let many_headers: String = (0..500).map(|at| format!("X{at}: y\r\n")).collect();
+    let many_headers = "X: y\r\n".repeat(500);
     for (line, headers, allowed) in [
         (long_path.as_str(), "", &[414][..]),
         (&long_query, "", &[414]),
@@ -94,7 +94,7 @@ async fn requests_over_http_that_are_none_are_client_errors() {
     ] {
         let answer = sent(http, request(line, headers).as_bytes()).await;
         let found = status(&answer);
-        let what = format!("{:.60} {:.60}", line, headers);
+        let what = format!("{line:.60} {headers:.60}");
         assert!(allowed.contains(&found), "{what}: {found}");
     }
     // A body that is no UTF-8, chunks that are none, and a length that lies.

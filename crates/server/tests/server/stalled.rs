@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 const CLIENTS: usize = 20;
 
 /// A bound against a hang; nothing here takes a tenth of it.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// Asks for `select flood` over HTTP and never reads.
 async fn http_client(running: &Running) -> TcpStream {

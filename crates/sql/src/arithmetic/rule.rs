@@ -2,6 +2,7 @@
 
 use super::functions::{binary, negate};
 use super::kernel::Op;
+use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
@@ -32,7 +33,7 @@ impl AnalyzerRule for CheckedArithmetic {
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let checked = expr.transform_up(|node| checked(node, &schema))?;
+                let checked = expr.transform_up(|node| Ok(checked(node, &schema)))?;
                 Ok(checked.update_data(|expr| name.restore(expr)))
             })
         })?;
@@ -70,26 +71,26 @@ fn op_of(op: Operator) -> Option<Op> {
 }
 
 /// An operator of whole numbers as its function. What has no type yet, as a parameter, is left.
-fn checked(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+fn checked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let checked = op_of(op).filter(|_| {
                 let kind = left.get_type(schema).ok();
-                kind.as_ref().is_some_and(|kind| kind.is_integer())
+                kind.as_ref().is_some_and(DataType::is_integer)
                     && kind == right.get_type(schema).ok()
             });
-            Ok(match checked {
+            match checked {
                 Some(op) => Transformed::yes(binary(op, *left, *right)),
                 None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
-            })
+            }
         }
         Expr::Negative(operand)
             if operand
                 .get_type(schema)
                 .is_ok_and(|kind| kind.is_signed_integer()) =>
         {
-            Ok(Transformed::yes(negate(*operand)))
+            Transformed::yes(negate(*operand))
         }
-        other => Ok(Transformed::no(other)),
+        other => Transformed::no(other),
     }
 }

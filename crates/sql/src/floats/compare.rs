@@ -1,5 +1,9 @@
 //! Comparisons of floats. The machine's comparisons take the zeros as equal and are false of a NaN, so
 //! that each of PostgreSQL's is one or two of them.
+#![expect(
+    clippy::inline_always,
+    reason = "a call that is left in a loop keeps it from being done in vectors"
+)]
 
 use super::key::is_float;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
@@ -213,13 +217,22 @@ fn each<F: Copy>(
 }
 
 /// Only a NaN differs from itself.
-#[expect(clippy::eq_op, reason = "it tells a NaN")]
+#[expect(
+    clippy::eq_op,
+    clippy::neg_cmp_op_on_partial_ord,
+    clippy::needless_bitwise_bool,
+    reason = "only a NaN differs from itself, and there is no branch"
+)]
 #[inline(always)]
 fn less<F: Copy + PartialOrd>(a: F, b: F) -> bool {
     !(a >= b) & (a == a)
 }
 
-#[expect(clippy::eq_op, reason = "it tells a NaN")]
+#[expect(
+    clippy::eq_op,
+    clippy::needless_bitwise_bool,
+    reason = "only a NaN differs from itself, and there is no branch"
+)]
 #[inline(always)]
 fn equal<F: Copy + PartialOrd>(a: F, b: F) -> bool {
     (a == b) | ((a != a) & (b != b))

@@ -135,7 +135,7 @@ fn keyed(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::GroupingSet(sets) => {
             let is_one = |expr: &&Expr| is_of_floats(expr, schema) && !is_key(expr);
-            if !sets.distinct_expr().iter().any(|expr| is_one(expr)) {
+            if !sets.distinct_expr().iter().any(is_one) {
                 return Ok(Transformed::no(Expr::GroupingSet(sets)));
             }
             Transformed::yes(Expr::GroupingSet(match sets {

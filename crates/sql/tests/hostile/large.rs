@@ -2,6 +2,7 @@
 //! the number of rows, and none takes the process down.
 
 use super::{Database, in_own_process};
+use std::fmt::Write as _;
 
 /// Statements that would take gigabytes.
 const HUGE: &[&str] = &[
@@ -89,7 +90,7 @@ const WORKS: &[(&str, u64)] = &[
 fn doubled(first: &str, steps: usize) -> String {
     let mut sql = format!("with c0 as ({first})");
     for at in 1..=steps {
-        sql += &format!(", c{at} as (select s || s as s from c{})", at - 1);
+        let _ = write!(sql, ", c{at} as (select s || s as s from c{})", at - 1);
     }
     format!("{sql} select max(length(s)) from c{steps}")
 }

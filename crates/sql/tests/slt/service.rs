@@ -551,9 +551,8 @@ fn a_session_that_only_reads_changes_nothing() {
             "USE main",
             "EXPLAIN ANALYZE INSERT INTO t VALUES ('2024-01-02', 2)",
         ] {
-            let refused = match db.sql.execute(&mut reader, sql).await {
-                Err(error) => error,
-                Ok(_) => panic!("{sql} was done"),
+            let Err(refused) = db.sql.execute(&mut reader, sql).await else {
+                panic!("{sql} was done")
             };
             assert!(
                 matches!(refused, ServiceError::ChangesRefused(_)),

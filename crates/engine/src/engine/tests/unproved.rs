@@ -167,7 +167,7 @@ fn a_full_disk_empties_the_trash_before_a_flush_fails() {
         .fs
         .create(&left_over)
         .unwrap()
-        .append(&[7; 50_000])
+        .append(&vec![7; 50_000])
         .unwrap();
     let engine = world.open();
     store(&engine, "t", &[("a", 2, &[("x", V::F64(1.0))])]);
