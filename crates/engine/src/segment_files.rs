@@ -157,7 +157,12 @@ impl SegmentFiles {
         if !take() {
             self.evict(0, usize::MAX);
             if !take() {
-                return Err(self.refusal());
+                // Without its footer no segment can be read: a part of the ceiling is theirs,
+                // whatever else is in memory.
+                if self.ring.lock().bytes + bytes > self.bytes_max() {
+                    return Err(self.refusal());
+                }
+                self.memory.grow(Holder::SegmentIndex, bytes);
             }
         }
         loaded.counted.store(bytes, Ordering::Relaxed);
