@@ -4,11 +4,11 @@ use super::kernel::{Op, Operand, compute};
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
-    BinaryExpr, ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature, Volatility,
+    BinaryExpr, ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility,
 };
 use std::sync::{Arc, LazyLock};
 
@@ -52,21 +52,36 @@ pub(super) fn negate(operand: Expr) -> Expr {
 }
 
 impl Checked {
+    /// The operator as it was written; `None` is the minus sign.
+    fn operator(&self) -> Option<Operator> {
+        self.op.map(|op| match op {
+            Op::Add => Operator::Plus,
+            Op::Subtract => Operator::Minus,
+            Op::Multiply => Operator::Multiply,
+        })
+    }
+
     /// What a call stands for.
     fn written(&self, args: &[Expr]) -> Option<Expr> {
-        match (self.op, args) {
+        match (self.operator(), args) {
             (None, [operand]) => Some(Expr::Negative(Box::new(operand.clone()))),
             (Some(op), [left, right]) => {
-                let op = match op {
-                    Op::Add => Operator::Plus,
-                    Op::Subtract => Operator::Minus,
-                    Op::Multiply => Operator::Multiply,
-                };
                 let (left, right) = (Box::new(left.clone()), Box::new(right.clone()));
                 Some(Expr::BinaryExpr(BinaryExpr { left, op, right }))
             }
             _ => None,
         }
+    }
+}
+
+/// The type of an operand. That of a call is the type of its last argument: to ask for it by all of
+/// them would walk through a long row of operators once for each of them.
+pub(super) fn type_of(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
+    match expr {
+        Expr::ScalarFunction(call) if call.func.inner().downcast_ref::<Checked>().is_some() => {
+            type_of(call.args.last()?, schema)
+        }
+        other => other.get_type(schema).ok(),
     }
 }
 
@@ -106,10 +121,16 @@ impl ScalarUDFImpl for Checked {
         &self.signature
     }
 
+    /// That of the operator, without a copy of what may be a long row of them.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        match self.written(args) {
-            Some(written) => Ok(written.schema_name().to_string()),
-            None => internal_err!("{} has {} arguments", self.name(), args.len()),
+        match (self.operator(), args) {
+            (None, [operand]) => Ok(format!("(- {})", operand.schema_name())),
+            (Some(op), [left, right]) => Ok(format!(
+                "{} {op} {}",
+                left.schema_name(),
+                right.schema_name()
+            )),
+            _ => internal_err!("{} has {} arguments", self.name(), args.len()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The analyzer rule that puts checked functions in the place of operators.
 
-use super::functions::{binary, negate};
+use super::functions::{binary, negate, type_of};
 use super::kernel::Op;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
@@ -8,7 +8,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
 /// See the head of this file. It comes behind DataFusion's type coercion, when the two sides of an
@@ -75,9 +75,8 @@ fn checked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let checked = op_of(op).filter(|_| {
-                let kind = left.get_type(schema).ok();
-                kind.as_ref().is_some_and(DataType::is_integer)
-                    && kind == right.get_type(schema).ok()
+                let kind = type_of(&left, schema);
+                kind.as_ref().is_some_and(DataType::is_integer) && kind == type_of(&right, schema)
             });
             match checked {
                 Some(op) => Transformed::yes(binary(op, *left, *right)),
@@ -85,9 +84,7 @@ fn checked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             }
         }
         Expr::Negative(operand)
-            if operand
-                .get_type(schema)
-                .is_ok_and(|kind| kind.is_signed_integer()) =>
+            if type_of(&operand, schema).is_some_and(|kind| kind.is_signed_integer()) =>
         {
             Transformed::yes(negate(*operand))
         }
