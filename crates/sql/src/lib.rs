@@ -24,6 +24,7 @@ mod ddl;
 mod definition;
 mod delete;
 mod dependence;
+mod dialect;
 mod duration;
 mod effect;
 mod error;

@@ -7,6 +7,7 @@ use crate::asof::syntax;
 use crate::balance::balance;
 use crate::copy;
 use crate::ddl::{self, views};
+use crate::dialect::MarigramDialect;
 use crate::error::{SqlError, SqlResult};
 use crate::named;
 use crate::nesting::Nesting;
@@ -17,7 +18,6 @@ use crate::statement::{Command, Show};
 use crate::words::{name, target, words};
 use datafusion::sql::parser::{CopyToSource, DFParserBuilder, ParserInput, Statement};
 use datafusion::sql::sqlparser::ast::VisitMut;
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
@@ -98,7 +98,7 @@ fn tokenize(sql: &str) -> SqlResult<Vec<TokenWithSpan>> {
         let message = format!("a script has at most {SCRIPT_BYTES_MAX} bytes");
         return Err(SqlError::invalid("54000", message));
     }
-    Tokenizer::new(&PostgreSqlDialect {}, sql)
+    Tokenizer::new(&MarigramDialect, sql)
         .tokenize_with_location()
         .map_err(|error| SqlError::from(ParserError::from(error)))
 }
@@ -125,7 +125,7 @@ fn parse_tokens(sql: &str, tokens: Vec<TokenWithSpan>, nesting: Nesting) -> SqlR
     {
         return Err(SqlError::syntax("the statement is empty"));
     }
-    let dialect = PostgreSqlDialect {};
+    let dialect = MarigramDialect;
     let mut parser = Parser::new(&dialect)
         .with_recursion_limit(NESTED_MAX)
         .with_tokens_with_locations(tokens);
@@ -356,7 +356,7 @@ fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<
 }
 
 fn one_statement(input: ParserInput<'_>, need: StackNeed) -> SqlResult<Command> {
-    let dialect = PostgreSqlDialect {};
+    let dialect = MarigramDialect;
     let mut statements = DFParserBuilder::new(input)
         .with_dialect(&dialect)
         .with_recursion_limit(NESTED_MAX)
@@ -396,7 +396,7 @@ fn asks_postgres(sql: &str) -> bool {
 /// `SHOW SERIES FROM t …` is `SELECT * FROM` the table's series `…`.
 fn show_series(sql: &str, need: StackNeed) -> SqlResult<Command> {
     let tokens = tokenize(sql)?;
-    let dialect = PostgreSqlDialect {};
+    let dialect = MarigramDialect;
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens.clone());
     parser.next_token();
     parser.next_token();

@@ -2,10 +2,10 @@
 //! `SAMPLE BY width [FILL (how, …)] [ALIGN TO CALENDAR [TIME ZONE 'zone'] [WITH OFFSET '±hh:mm']]`.
 
 use super::{MARK, wrong};
+use crate::dialect::MarigramDialect;
 use crate::duration::questdb_unit;
 use crate::error::SqlResult;
 use crate::words::{word, words};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -32,7 +32,7 @@ pub fn marked(tokens: &[TokenWithSpan]) -> SqlResult<Option<Vec<TokenWithSpan>>>
             at += 1;
             continue;
         }
-        let dialect = PostgreSqlDialect {};
+        let dialect = MarigramDialect;
         let rest = tokens[at..].to_vec();
         let mut parser = Parser::new(&dialect).with_tokens_with_locations(rest);
         let clause = clause(&mut parser)?;
