@@ -19,11 +19,16 @@ const ROW_MAX: usize = 16_384;
 const QUERIES_MAX: usize = 512;
 /// What a query adds to the depth of a plan: its projection, filter, aggregation, sort and limit.
 const LEVELS_PER_QUERY: usize = 6;
-/// Calls of words with a grammar of their own, in one another. Where what is in such a call is wrong,
-/// the parser reads it again as a call of a function: twice the time for each.
+/// Calls in one another of which each takes twice the time. Words with a grammar of their own: where
+/// what is in such a call is wrong, the parser reads it again as a call of a function. COALESCE and
+/// its like: they are planned as a CASE in which their arguments stand twice.
 const SPECIAL_CALLS_MAX: usize = 12;
 /// Those words.
-const SPECIAL_CALLS: [&str; 14] = [
+const SPECIAL_CALLS: [&str; 18] = [
+    "COALESCE",
+    "NVL",
+    "NVL2",
+    "IFNULL",
     "NOT",
     "CAST",
     "TRY_CAST",
@@ -311,7 +316,11 @@ impl Scan {
     }
 
     fn word(&mut self, text: &str, before: &'static str) {
-        const KEYWORDS: [&str; 47] = [
+        const KEYWORDS: [&str; 51] = [
+            "COALESCE",
+            "NVL",
+            "NVL2",
+            "IFNULL",
             "NOT",
             "CAST",
             "TRY_CAST",
