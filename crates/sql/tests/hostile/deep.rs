@@ -314,8 +314,8 @@ fn deep_statements_answer_or_refuse() {
         let mut rng = StdRng::seed_from_u64(seed);
         // One row, of which every join has one.
         let mut db = Database::open(1);
-        for depth in if all { &DEPTHS[..] } else { &ENDS[..] } {
-            let depth = *depth;
+        let depths = if all { &DEPTHS[..] } else { &ENDS[..] };
+        for &depth in depths {
             for (number, production) in EXPRESSIONS.iter().enumerate() {
                 let expression = repeated(production, depth);
                 for wrapper in WRAPPERS {
