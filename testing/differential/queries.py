@@ -157,6 +157,10 @@ class Queries:
             return fill("replace({}, 'b', 'yy')", sub("text"))
         return fill("CAST({} AS VARCHAR)", sub(self.one("int", "big", "bool")))
 
+    def time_expression(self, sub):
+        unit = self.one("minute", "hour", "day")
+        return fill("date_trunc('" + unit + "', {})", sub("time"))
+
     def bool_expression(self, sub):
         kind = self.one("int", "big", "float", "text", "time", "bool")
         comparison = self.one("=", "<>", "<", "<=", ">", ">=")
