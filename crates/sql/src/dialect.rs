@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn calls_in_one_another_are_read_once() {
-        for call in ["abs(", "coalesce(1, ", "f(x => "] {
+        for call in ["abs(", "greatest(1, ", "f(x => "] {
             let closed = ")".repeat(100 * call.matches('(').count());
             let sql = format!("select {}1{closed}", call.repeat(100));
             assert!(parse(&sql).is_ok(), "{call}");
