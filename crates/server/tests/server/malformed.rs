@@ -156,7 +156,7 @@ async fn openings_of_sessions_that_are_none_end_the_connection() {
         (opening(14, b"\0\x03\0\0\xff\xfe\0\0\0\0"), true),
         (opening(8, b"\x04\xd2\x16\x2e"), true),
         (opening(12, b"\x04\xd2\x16\x2e\0\0\0\0"), true),
-        // A request to cancel what is not there.
+        // A cancel request that names no statement.
         (opening(16, b"\x04\xd2\x16\x2e\0\0\0\x01\0\0\0\x02"), false),
         (opening(0xff_ff_ff_ff, b"\0\x03\0\0"), false),
     ] {

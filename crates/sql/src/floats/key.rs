@@ -1,4 +1,4 @@
-//! Floats of which there is one zero and one NaN.
+//! Keys that give floats one zero and one NaN.
 
 use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array};
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
