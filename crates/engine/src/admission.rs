@@ -5,7 +5,7 @@
 
 use crate::background::Bell;
 use crate::error::{EngineError, Result};
-use crate::flush::LiveTables;
+use crate::flush::LiveSource;
 use crate::memory::{Holder, MemoryAccountant};
 use crate::shard::{Context, Shard};
 use std::time::Duration;
@@ -52,7 +52,7 @@ impl Drop for Reservation<'_> {
 pub(crate) fn admit<'a>(
     context: &'a Context,
     shards: &[Shard],
-    live: &dyn Fn() -> LiveTables,
+    live: LiveSource<'_>,
     bell: &Bell,
     bytes: usize,
 ) -> Result<Reservation<'a>> {
@@ -99,12 +99,7 @@ pub(crate) fn admit<'a>(
 
 /// Has memtables flushed: by the background threads, or, where there are none, here; then caches
 /// are emptied at once, because nobody else makes room later.
-fn make_room(
-    context: &Context,
-    shards: &[Shard],
-    live: &dyn Fn() -> LiveTables,
-    bell: &Bell,
-) -> Result<()> {
+fn make_room(context: &Context, shards: &[Shard], live: LiveSource<'_>, bell: &Bell) -> Result<()> {
     let threads = context.options.background_threads > 0;
     let mut flushing = false;
     for shard in shards {
@@ -123,9 +118,8 @@ fn make_room(
     bell.ring();
     if !threads {
         empty_caches(shards);
-        let live = live();
         for shard in shards {
-            while shard.flush_oldest(&live)? {}
+            while shard.flush_oldest(live)? {}
         }
     }
     Ok(())

@@ -22,6 +22,13 @@ use std::sync::Arc;
 /// Tables that exist, by id.
 pub(crate) type LiveTables = HashMap<TableId, Arc<TableSchema>>;
 
+/// Reads the tables that exist now.
+///
+/// Rows of a table that does not exist are garbage. So this is asked only when what is flushed or
+/// merged has been taken: an answer from before may lack a table that was made since, and with it a
+/// table's rows would go.
+pub(crate) type LiveSource<'a> = &'a dyn Fn() -> LiveTables;
+
 /// By what the series of a table are told apart.
 pub(crate) fn identity_of(schema: &TableSchema) -> SeriesIdentity {
     schema.options.identity
@@ -36,20 +43,20 @@ fn is_full(flushed: &Result<()>) -> bool {
 impl Shard {
     /// Flushes the oldest frozen memtable; says whether there was one. After a failure writes are
     /// refused until a flush of the shard succeeds.
-    pub fn flush_oldest(&self, live: &LiveTables) -> Result<bool> {
+    pub fn flush_oldest(&self, live: LiveSource<'_>) -> Result<bool> {
         self.flush_next(&self.flushing.lock(), live)
     }
 
     /// [`flush_oldest`](Self::flush_oldest), unless somebody else flushes the shard just now, who
     /// looks for more afterwards.
-    pub fn try_flush_oldest(&self, live: &LiveTables) -> Result<bool> {
+    pub fn try_flush_oldest(&self, live: LiveSource<'_>) -> Result<bool> {
         match self.flushing.try_lock() {
             Some(alone) => self.flush_next(&alone, live),
             None => Ok(false),
         }
     }
 
-    fn flush_next(&self, _alone: &MutexGuard<'_, ()>, live: &LiveTables) -> Result<bool> {
+    fn flush_next(&self, _alone: &MutexGuard<'_, ()>, live: LiveSource<'_>) -> Result<bool> {
         let Some(frozen) = self.state.read().frozen.front().cloned() else {
             self.context.health.flush_succeeded(self.number);
             return Ok(false);
@@ -58,13 +65,14 @@ impl Shard {
             // Nothing can be committed any more: segments would only be left behind.
             self.context.health.check()?;
         }
-        let mut flushed = self.flush(&frozen, live);
+        let live = live();
+        let mut flushed = self.flush(&frozen, &live);
         if is_full(&flushed) && self.context.trash.empty(&self.context.env) {
             tracing::warn!(
                 shard = self.number,
                 "the disk is full: the trash was emptied"
             );
-            flushed = self.flush(&frozen, live);
+            flushed = self.flush(&frozen, &live);
         }
         if let Err(error) = flushed {
             self.context

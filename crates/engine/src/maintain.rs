@@ -7,7 +7,7 @@ use crate::compaction::{
     CompactionState, PickInput, PickOptions, Plan, RunContext, pick, pick_table, run,
 };
 use crate::error::{EngineError, Result};
-use crate::flush::LiveTables;
+use crate::flush::{LiveSource, LiveTables};
 use crate::shard::{Maintenance, Shard};
 use crate::stats::add;
 use crate::view::OpenSegment;
@@ -66,18 +66,19 @@ type Tables = BTreeMap<TableId, TableOptions>;
 
 impl Shard {
     /// Does one compaction, if one is due; says whether it did.
-    pub fn compact_once(&self, live: &LiveTables, manner: &Manner<'_>) -> Result<bool> {
+    pub fn compact_once(&self, live: LiveSource<'_>, manner: &Manner<'_>) -> Result<bool> {
         let Some(mut maintenance) = self.maintain(manner.wait) else {
             return Ok(false);
         };
         self.check_lasting()?;
-        let tables = options_of(live);
         let manifest = self.durable.lock().manifest.state().clone();
+        let live = live();
+        let tables = options_of(&live);
         let input = input(&manifest, &tables, &maintenance);
         let Some(plan) = pick(&input, &manner.options, maintenance.turn) else {
             return Ok(false);
         };
-        let done = self.compact(&plan, &mut maintenance, live, &tables, manner)?;
+        let done = self.compact(&plan, &mut maintenance, &live, &tables, manner)?;
         Ok(done.is_some())
     }
 
@@ -85,10 +86,9 @@ impl Shard {
     pub fn compact_table(
         &self,
         table: TableId,
-        live: &LiveTables,
+        live: LiveSource<'_>,
         manner: &Manner<'_>,
     ) -> Result<TableCompaction> {
-        let tables = options_of(live);
         let partitions: BTreeSet<Partition> = {
             let durable = self.durable.lock();
             let segments = durable.manifest.state().segments.values();
@@ -96,7 +96,7 @@ impl Shard {
             holding.map(|segment| segment.partition).collect()
         };
         // Nothing tells whether the pages of a segment are as the settings ask by now.
-        let anew = live
+        let anew = live()
             .get(&table)
             .is_some_and(|schema| asks_for_a_form(schema));
         let mut all = TableCompaction::default();
@@ -104,11 +104,13 @@ impl Shard {
             let mut maintenance = self.maintenance.lock();
             self.check_lasting()?;
             let manifest = self.durable.lock().manifest.state().clone();
+            let live = live();
+            let tables = options_of(&live);
             let input = input(&manifest, &tables, &maintenance);
             let Some(plan) = pick_table(&input, &manner.options, table, partition, anew) else {
                 continue;
             };
-            match self.compact(&plan, &mut maintenance, live, &tables, manner)? {
+            match self.compact(&plan, &mut maintenance, &live, &tables, manner)? {
                 Some(done) => all += done,
                 None => return Err(EngineError::Closed),
             }
@@ -218,14 +220,15 @@ impl Shard {
 
     /// Drops the partitions that every table in them has outlived; says whether there were any.
     /// Where the shard is under maintenance, it waits for its end if `wait` says so.
-    pub fn retain(&self, live: &LiveTables, wait: bool) -> Result<bool> {
+    pub fn retain(&self, live: LiveSource<'_>, wait: bool) -> Result<bool> {
         let Some(_maintenance) = self.maintain(wait) else {
             return Ok(false);
         };
         self.check_lasting()?;
         let now_ns = self.context.env.clock.now_ns();
         let segments = self.durable.lock().manifest.state().segments.clone();
-        let removed = outlived(&segments, live, now_ns);
+        let live = live();
+        let removed = outlived(&segments, &live, now_ns);
         if removed.is_empty() {
             return Ok(false);
         }

@@ -248,7 +248,7 @@ fn replay_entry(
         let series_end = shard.index.read().next_id();
         state.freeze(None, series_end, memory);
         drop(state);
-        if let Err(error) = shard.flush_oldest(live) {
+        if let Err(error) = shard.flush_oldest(&|| live.clone()) {
             keep_unflushed(shard, error)?;
         }
     }

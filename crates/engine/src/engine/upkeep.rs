@@ -5,7 +5,6 @@ use super::inner::Inner;
 use crate::background::Threads;
 use crate::compaction::PickOptions;
 use crate::error::{EngineError, Result};
-use crate::flush::LiveTables;
 use crate::maintain::{Manner, TableCompaction};
 use crate::memory::Holder;
 use crate::options::Durability;
@@ -40,7 +39,7 @@ impl Inner {
             ..self.on_demand(&stop)
         };
         for shard in &self.shards {
-            while shard.compact_once(&self.schemas.all(), &manner)? {}
+            while shard.compact_once(&|| self.schemas.all(), &manner)? {}
         }
         if self.bell.is_stopping() {
             return Err(EngineError::Closed);
@@ -54,7 +53,7 @@ impl Inner {
         let manner = self.on_demand(&stop);
         let mut all = TableCompaction::default();
         for shard in &self.shards {
-            all += shard.compact_table(table, &self.schemas.all(), &manner)?;
+            all += shard.compact_table(table, &|| self.schemas.all(), &manner)?;
         }
         Ok(all)
     }
@@ -77,8 +76,8 @@ impl Inner {
         for shard in &self.shards {
             let rounds: [&dyn Fn() -> Result<bool>; 3] = [
                 &|| self.flush_due(shard),
-                &|| shard.compact_once(&self.schemas.all(), &manner),
-                &|| shard.retain(&self.schemas.all(), true),
+                &|| shard.compact_once(&|| self.schemas.all(), &manner),
+                &|| shard.retain(&|| self.schemas.all(), true),
             ];
             for round in rounds {
                 did = match (did, round()) {
@@ -92,10 +91,9 @@ impl Inner {
 
     /// Drops what has been outlived; says whether there was anything.
     pub fn retain(&self) -> Result<bool> {
-        let live = self.schemas.all();
         let mut did = false;
         for shard in &self.shards {
-            did |= shard.retain(&live, true)?;
+            did |= shard.retain(&|| self.schemas.all(), true)?;
         }
         Ok(did)
     }
@@ -154,9 +152,7 @@ impl Inner {
     }
 
     fn flush_frozen(&self, shard: &Shard) -> Result<()> {
-        // The catalog is read after the freeze: it knows every table that the rows are of.
-        let live = self.schemas.all();
-        while shard.flush_oldest(&live)? {
+        while shard.flush_oldest(&|| self.schemas.all())? {
             self.bell.tell_room();
         }
         Ok(())
@@ -175,8 +171,7 @@ impl Inner {
             .filter_map(|shard| Some((frozen_bytes(shard)?, shard)))
             .collect();
         waiting.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
-        // The catalog is read after the freeze: it knows every table that the rows are of.
-        let live = self.schemas.all();
+        let live = || self.schemas.all();
         let flushed = waiting
             .iter()
             .any(|(_, shard)| told("flush", shard.try_flush_oldest(&live)));
@@ -236,7 +231,7 @@ struct Role {
 
 /// One round of a background thread; says whether it did anything.
 fn background_round(inner: &Inner, role: Role) -> bool {
-    let live: LiveTables = inner.schemas.all();
+    let live = || inner.schemas.all();
     let mut did = flush_round(inner);
     let manner = Manner {
         options: PickOptions::of(inner.context.options.compaction),

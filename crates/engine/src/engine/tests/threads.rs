@@ -1,9 +1,12 @@
 //! Many writers, and background threads.
 
 use super::super::upkeep::flush_round;
-use super::support::{GROW, World, batch, options, read};
+use super::support::{GROW, World, batch, options, read, store};
+use crate::shard::Shard;
 use crate::{Engine, EngineOptions};
 use marigram_model::FieldValueRef as V;
+use parking_lot::MutexGuard;
+use std::time::Duration;
 
 fn busy_writers(engine: &Engine, writers: usize, batches: i64) {
     std::thread::scope(|scope| {
@@ -86,4 +89,76 @@ fn a_shard_that_somebody_flushes_holds_up_no_other() {
     assert!(flush_round(inner));
     assert_eq!(waiting(), [0, 0]);
     assert_eq!(read(&engine, "t").len(), 20);
+}
+
+/// Has `work` wait for a lock of every shard, makes a table with rows in segments or memtables that
+/// are frozen, and lets it go on: it may not take the table for one that was dropped.
+fn a_table_made_while_work_waits<L>(
+    lock: impl for<'a> Fn(&'a Shard) -> MutexGuard<'a, L>,
+    fill: impl Fn(&Engine),
+    work: impl Fn(&Engine) + Sync,
+) {
+    let world = World::new(1);
+    let engine = world.open_db();
+    store(&engine, "t", &[("a", 1, &[("f", V::I64(1))])]);
+    for shard in &engine.inner().shards {
+        shard.freeze().unwrap();
+    }
+    std::thread::scope(|scope| {
+        let held: Vec<_> = engine.inner().shards.iter().map(&lock).collect();
+        let waiting = scope.spawn(|| work(&engine));
+        // Enough to reach the lock; where it is not, nothing is tested, and nothing fails.
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!waiting.is_finished());
+        fill(&engine);
+        drop(held);
+        waiting.join().unwrap();
+    });
+    engine.flush().unwrap();
+    assert_eq!(read(&engine, "new").len(), 40);
+    assert_eq!(read(&engine, "t").len(), 1);
+}
+
+/// Rows of a new table, in several batches.
+fn fill_new(engine: &Engine, after: impl Fn(&Engine)) {
+    for time in 0..4 {
+        for dev in 0..10 {
+            store(
+                engine,
+                "new",
+                &[(&format!("d{dev}"), time, &[("g", V::I64(dev))])],
+            );
+        }
+        after(engine);
+    }
+}
+
+#[test]
+fn a_flush_that_waits_knows_tables_made_meanwhile() {
+    let freeze = |engine: &Engine| {
+        for shard in &engine.inner().shards {
+            shard.freeze().unwrap();
+        }
+    };
+    let fill = |engine: &Engine| fill_new(engine, freeze);
+    a_table_made_while_work_waits(
+        |shard| shard.flushing.lock(),
+        fill,
+        |engine| {
+            engine.flush().unwrap();
+        },
+    );
+}
+
+#[test]
+fn maintenance_that_waits_knows_tables_made_meanwhile() {
+    let fill = |engine: &Engine| fill_new(engine, |engine| engine.flush().unwrap());
+    let works: [&(dyn Fn(&Engine) + Sync); 3] = [
+        &|engine| engine.retain().unwrap(),
+        &|engine| engine.compact().unwrap(),
+        &|engine| assert!(engine.maintain().is_ok()),
+    ];
+    for work in works {
+        a_table_made_while_work_waits(|shard| shard.maintenance.lock(), fill, work);
+    }
 }
