@@ -3,9 +3,9 @@
 //! Bytes that were made and not sent are counted as the client's; there are never more than the
 //! connection's own buffer takes and the part behind it.
 //!
-//! The first rows are fetched before the head is sent, so that most errors become a status. An
-//! error after that ends the body without its end mark: the client's connection breaks, and half
-//! an answer cannot pass for a whole one.
+//! The first rows, and all of a short answer, are made before the head is sent, so that most errors
+//! become a status. An error after that ends the body without its end mark: the client's connection
+//! breaks, and half an answer cannot pass for a whole one.
 
 use crate::gate::{Gate, Lease, Ticket};
 use crate::http::Shared;
@@ -16,7 +16,7 @@ use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};
@@ -32,6 +32,11 @@ const BYTES_FREE: usize = 64 << 10;
 
 /// How long an answer waits for memory before it begins.
 const WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Bytes of an answer that are made before its head is sent, about, and the time that may pass for
+/// them once the first rows are there.
+const HEAD_BYTES: usize = BYTES_FREE;
+const HEAD_TIME: Duration = Duration::from_millis(500);
 
 /// When to stop a statement.
 pub struct Stop {
@@ -170,7 +175,12 @@ pub async fn stream(
     if sending.ahead.is_some() {
         head.extend(sending.format().await?);
     }
+    sending.lengthen(&mut head).await?;
     let head = sending.share.count(head, WAIT_MAX).await?;
+    let kind = HeaderValue::from_static(form.content_type());
+    if sending.formatter.is_none() {
+        return Ok(([(header::CONTENT_TYPE, kind)], Body::from(head)).into_response());
+    }
     let parts = unfold((Some(head), sending), |(head, mut sending)| async move {
         if let Some(head) = head {
             return Some((Ok(head), (None, sending)));
@@ -184,13 +194,27 @@ pub async fn stream(
         }
         Some((part, (None, sending)))
     });
-    let mut response = Response::new(Body::from_stream(parts));
-    let kind = HeaderValue::from_static(form.content_type());
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    Ok(response)
+    Ok(([(header::CONTENT_TYPE, kind)], Body::from_stream(parts)).into_response())
 }
 
 impl Sending {
+    /// Makes what follows the first rows, to the end where that is near.
+    async fn lengthen(&mut self, head: &mut Vec<u8>) -> Result<(), ServiceError> {
+        let begin = tokio::time::Instant::now();
+        while self.formatter.is_some() && head.len() < HEAD_BYTES && begin.elapsed() < HEAD_TIME {
+            if self.ahead.is_none() {
+                let batches = &mut self.batches;
+                let next = self.stop.guard(async { batches.next().await.transpose() });
+                let Ok(next) = tokio::time::timeout_at(begin + HEAD_TIME, next).await else {
+                    break;
+                };
+                self.ahead = next?;
+            }
+            head.extend(self.format_or_end().await?);
+        }
+        Ok(())
+    }
+
     /// The next bytes; `None` after the end, or after an error.
     async fn part(&mut self) -> Option<Result<Bytes, ServiceError>> {
         // A form may have nothing ready yet (Parquet).
@@ -215,6 +239,11 @@ impl Sending {
                 .guard(async { batches.next().await.transpose() })
                 .await?;
         }
+        self.format_or_end().await
+    }
+
+    /// The bytes of the rows that were fetched; those of the end where there are none.
+    async fn format_or_end(&mut self) -> Result<Vec<u8>, ServiceError> {
         if self.ahead.is_some() {
             return self.format().await;
         }

@@ -171,6 +171,10 @@ impl Fake {
             "select none" => self.rows(vec![Ok(numbers(0, 0))], false),
             "select endless" => self.rows(vec![Ok(numbers(0, 10))], true),
             "select broken" => self.rows(vec![Ok(numbers(0, 10)), broken()], false),
+            "select broken far away" => {
+                let rows = (0..30).map(|at| Ok(numbers(at * 1000, at * 1000 + 1000)));
+                self.rows(rows.chain([broken()]).collect(), false)
+            }
             "select broken at once" => self.rows(vec![broken()], false),
             "create table t" => Answer::Done {
                 tag: "CREATE TABLE".to_owned(),

@@ -405,7 +405,11 @@ async fn errors_are_a_status_or_a_broken_connection() {
         (&json!("invalid"), &json!(24))
     );
     assert_eq!(sql(http, "select broken at once", "*/*").await.status, 500);
-    let reply = sql(http, "select broken", "*/*").await;
+    // A short answer is whole before its status is sent.
+    assert_eq!(sql(http, "select broken", "*/*").await.status, 500);
+    let types = sql(http, "select types", "*/*").await;
+    assert!(types.header("content-length").is_some() && types.whole);
+    let reply = sql(http, "select broken far away", "*/*").await;
     assert_eq!((reply.status, reply.whole), (200, false));
     assert!(sql(http, "select many", "*/*").await.whole);
     let reply = ask(
@@ -420,13 +424,13 @@ async fn errors_are_a_status_or_a_broken_connection() {
         (404, &json!("not_found"))
     );
     assert_eq!(ask(http, "POST /api/v1/sql", &[], b" ").await.status, 400);
-    let reply = ask(
-        http,
-        "GET /api/v1/sql?timeout_ms=20&q=select%20endless",
-        &[],
-        b"",
-    )
-    .await;
+    let endless = |timeout_ms: u32| {
+        let line = format!("GET /api/v1/sql?timeout_ms={timeout_ms}&q=select%20endless");
+        async move { ask(http, &line, &[], b"").await }
+    };
+    assert_eq!(endless(20).await.status, 408);
+    let reply = endless(2000).await;
+    assert_eq!(reply.status, 200);
     assert!(!reply.whole, "the timeout ends the rows");
     let reply = ask(http, "GET /wrong", &[], b"").await;
     assert_eq!(reply.status, 404);
