@@ -13,6 +13,7 @@ mod keys;
 mod lttb;
 pub mod marks;
 mod mode;
+mod named_cast;
 mod numbers;
 mod over_time;
 mod pairs;
@@ -26,6 +27,7 @@ mod time_bucket;
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
 pub use bucket::Buckets;
 pub use calls::buckets_of;
+pub use named_cast::NAMED_CAST;
 pub use postgres::session_functions;
 pub use time_bucket::buckets as time_buckets;
 
@@ -40,6 +42,7 @@ use std::sync::{Arc, LazyLock};
 /// If the registry refuses one.
 pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     state.register_udf(Arc::new(ScalarUDF::from(time_bucket::TimeBucket::new())))?;
+    state.register_udf(Arc::new(ScalarUDF::from(named_cast::NamedCast::new())))?;
     for udaf in [
         first_udaf(),
         last_udaf(),

@@ -15,6 +15,7 @@ mod arithmetic;
 mod asof;
 mod balance;
 mod batches;
+mod casts;
 mod catalog;
 mod compactions;
 mod comparison;

@@ -5,6 +5,7 @@
 
 use crate::asof::syntax;
 use crate::balance::balance;
+use crate::casts::{self, NamedCasts};
 use crate::copy;
 use crate::ddl::{self, views};
 use crate::dialect::MarigramDialect;
@@ -328,6 +329,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
     {
         // Nothing breaks off the visit.
         let _ = statement.visit(&mut TellApart);
+        if casts::may_cast(sql) {
+            let _ = statement.visit(&mut NamedCasts);
+        }
     }
     Ok(command)
 }

@@ -80,15 +80,16 @@ impl OptimizerRule for FloatOrder {
     }
 }
 
-/// The same for comparisons of constants, which are folded before [`FloatOrder`] would see them.
+/// The same for comparisons of constants, and of what may turn out to be one, which are folded before
+/// [`FloatOrder`] would see them.
 impl AnalyzerRule for FloatOrder {
     fn name(&self) -> &'static str {
         "float_order_of_constants"
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let empty = DFSchema::empty();
         let analyzed = plan.transform_up_with_subqueries(|plan| {
+            let schema = merge_schema(&plan.inputs());
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
@@ -101,8 +102,8 @@ impl AnalyzerRule for FloatOrder {
                             | Expr::InList(_)
                             | Expr::ScalarFunction(_)
                     );
-                    if may_compare && !node.any_column_refs() {
-                        compared(node, &empty)
+                    if may_compare && (!node.any_column_refs() || may_fold(&node)?) {
+                        compared(node, &schema)
                     } else {
                         Ok(Transformed::no(node))
                     }
@@ -116,6 +117,11 @@ impl AnalyzerRule for FloatOrder {
         })?;
         Ok(analyzed.data)
     }
+}
+
+/// Whether an expression that reads columns may be found to be a constant: `coalesce(0, x)`.
+fn may_fold(expr: &Expr) -> Result<bool> {
+    expr.exists(|node| Ok(matches!(node, Expr::Case(_) | Expr::ScalarFunction(_))))
 }
 
 fn is_of_floats(expr: &Expr, schema: &DFSchema) -> bool {

@@ -9,6 +9,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
@@ -82,7 +83,16 @@ impl AnalyzerRule for BoundFunctions {
         let bounded = plan.transform_down_with_subqueries(|node| {
             let mut schema = merge_schema(&node.inputs());
             schema.merge(node.schema());
-            node.map_expressions(|expr| self.bound(expr, &schema))
+            let names = NamePreserver::new(&node);
+            node.map_expressions(|expr| {
+                if !expr.exists(|part| Ok(is_concatenation(part)))? {
+                    return self.bound(expr, &schema);
+                }
+                // The condition of an aggregate is named as it is displayed.
+                let name = names.save(&expr);
+                let bounded = self.bound(expr, &schema)?;
+                Ok(bounded.update_data(|expr| name.restore(expr)))
+            })
         })?;
         Ok(bounded.data)
     }

@@ -1,0 +1,260 @@
+//! Casts of what is also there without one, or with another one: `SELECT max(v), max(v::INT)`, or
+//! `GROUP BY unit, unit::TEXT`.
+//!
+//! DataFusion names a cast as it names what is cast, and takes each name of a key, an aggregate or a
+//! window function once. Where two of them would have one name, each of their casts is put into
+//! [`named_cast`](crate::functions::NAMED_CAST), which has a name of its own and is taken out again
+//! when the plan is simplified. Statements without such casts stay as they are.
+
+use crate::functions::NAMED_CAST;
+use crate::rewriting::call;
+use crate::words::fold;
+use datafusion::sql::sqlparser::ast::{
+    Expr, GroupByExpr, Ident, OrderBy, Query, Select, SelectItem, SetExpr, Value, Visit, VisitMut,
+    Visitor, VisitorMut,
+};
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+/// Bytes of keys and calls that are compared; of more, which calls in one another make of a long
+/// statement, nothing is rewritten.
+const COMPARED_BYTES_MAX: usize = 4 << 20;
+
+/// See the head of this file.
+pub struct NamedCasts;
+
+impl VisitorMut for NamedCasts {
+    type Break = Infallible;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
+        let Query { body, order_by, .. } = query;
+        if let SetExpr::Select(select) = body.as_mut() {
+            tell_apart(select, order_by.as_mut());
+            return ControlFlow::Continue(());
+        }
+        let mut bodies = vec![body.as_mut()];
+        while let Some(body) = bodies.pop() {
+            match body {
+                SetExpr::Select(select) => tell_apart(select, None),
+                SetExpr::SetOperation { left, right, .. } => {
+                    bodies.extend([left.as_mut(), right.as_mut()]);
+                }
+                // A query within is visited by itself.
+                _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Puts casts of a SELECT that would have the name of something else into calls.
+fn tell_apart(select: &mut Select, order_by: Option<&mut OrderBy>) {
+    let mut compared = Compared::default();
+    for key in keys(select) {
+        compared.add(key);
+    }
+    let _ = Visit::visit(&select.projection, &mut compared);
+    let _ = Visit::visit(&select.having, &mut compared);
+    let _ = Visit::visit(&select.qualify, &mut compared);
+    if let Some(order_by) = &order_by {
+        let _ = Visit::visit(&**order_by, &mut compared);
+    }
+    let mut named = compared.named();
+    if named.0.is_empty() {
+        return;
+    }
+    name_columns(&mut select.projection);
+    let _ = VisitMut::visit(&mut select.projection, &mut named);
+    let _ = VisitMut::visit(&mut select.group_by, &mut named);
+    let _ = VisitMut::visit(&mut select.having, &mut named);
+    let _ = VisitMut::visit(&mut select.qualify, &mut named);
+    if let Some(order_by) = order_by {
+        let _ = VisitMut::visit(order_by, &mut named);
+    }
+}
+
+/// Gives casts of columns that are selected PostgreSQL's names, and those that come again a number.
+fn name_columns(selected: &mut [SelectItem]) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for item in selected.iter() {
+        if let SelectItem::UnnamedExpr(expr) = item
+            && !matches!(expr, Expr::Cast { .. })
+            && let Some(name) = column(expr)
+        {
+            seen.insert(fold(&name), 1);
+        }
+    }
+    for item in selected {
+        if let SelectItem::UnnamedExpr(expr @ Expr::Cast { .. }) = item
+            && let Some(name) = column(expr)
+        {
+            let count = seen.entry(fold(&name)).or_default();
+            let alias = match *count {
+                0 => name,
+                count => Ident::with_quote('"', format!("{}_{count}", fold(&name))),
+            };
+            *count += 1;
+            let expr = expr.clone();
+            *item = SelectItem::ExprWithAlias { expr, alias };
+        }
+    }
+}
+
+/// What a SELECT is grouped by.
+fn keys(select: &Select) -> Vec<&Expr> {
+    let GroupByExpr::Expressions(keys, _) = &select.group_by else {
+        return Vec::new();
+    };
+    let meant = |key| meant_key(&select.projection, key);
+    keys.iter().filter_map(meant).collect()
+}
+
+/// A key, or the column that it is the number of.
+fn meant_key<'a>(selected: &'a [SelectItem], key: &'a Expr) -> Option<&'a Expr> {
+    let Expr::Value(number) = key else {
+        return Some(key);
+    };
+    let Value::Number(number, _) = &number.value else {
+        return None;
+    };
+    let at = number.parse::<usize>().ok()?.checked_sub(1)?;
+    // A number counts columns, of which a wildcard may be several.
+    match selected.get(at).filter(|_| selected.iter().all(is_one))? {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    }
+}
+
+/// Whether something that is selected is one column.
+fn is_one(item: &SelectItem) -> bool {
+    matches!(
+        item,
+        SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
+    )
+}
+
+/// The column that is cast.
+fn column(expr: &Expr) -> Option<Ident> {
+    match expr {
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => column(expr),
+        Expr::Identifier(name) => Some(name.clone()),
+        Expr::CompoundIdentifier(parts) => parts.last().cloned(),
+        _ => None,
+    }
+}
+
+/// An expression without its casts, as text in which a column is its name alone. More expressions
+/// may have one text than have one name.
+fn without_casts(expr: &Expr) -> String {
+    struct Erase;
+
+    impl VisitorMut for Erase {
+        type Break = Infallible;
+
+        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+            let plain = |name: &Ident| Expr::Identifier(Ident::new(fold(name)));
+            let replaced = match expr {
+                Expr::Cast { expr, .. } | Expr::Nested(expr) => Some(std::mem::replace(
+                    expr.as_mut(),
+                    Expr::Identifier(Ident::new("")),
+                )),
+                Expr::Identifier(name) => Some(plain(name)),
+                Expr::CompoundIdentifier(parts) => parts.last().map(plain),
+                _ => None,
+            };
+            if let Some(replaced) = replaced {
+                *expr = replaced;
+            }
+            ControlFlow::Continue(())
+        }
+    }
+
+    let mut erased = expr.clone();
+    let _ = VisitMut::visit(&mut erased, &mut Erase);
+    erased.to_string().to_lowercase()
+}
+
+/// The texts of what is cast in an expression.
+#[derive(Default)]
+struct Operands(HashSet<String>);
+
+impl Visitor for Operands {
+    type Break = Infallible;
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
+        if matches!(expr, Expr::Cast { .. }) {
+            self.0.insert(without_casts(expr));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Keys and calls, by their text without casts.
+#[derive(Default)]
+struct Compared {
+    /// The texts with casts, and what is cast in them.
+    by_text: HashMap<String, (HashSet<String>, Operands)>,
+    bytes: usize,
+}
+
+impl Compared {
+    fn add(&mut self, expr: &Expr) {
+        if self.bytes > COMPARED_BYTES_MAX {
+            return;
+        }
+        let text = expr.to_string();
+        self.bytes += text.len();
+        let (texts, operands) = self.by_text.entry(without_casts(expr)).or_default();
+        if texts.insert(text) {
+            let _ = Visit::visit(expr, operands);
+        }
+    }
+
+    /// What is cast where several have one text.
+    fn named(self) -> Named {
+        if self.bytes > COMPARED_BYTES_MAX {
+            return Named::default();
+        }
+        let several = |(texts, operands): (HashSet<_>, Operands)| {
+            if texts.len() > 1 {
+                operands.0
+            } else {
+                HashSet::new()
+            }
+        };
+        Named(self.by_text.into_values().flat_map(several).collect())
+    }
+}
+
+impl Visitor for Compared {
+    type Break = Infallible;
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
+        if matches!(expr, Expr::Function(_)) {
+            self.add(expr);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Puts the casts of these operands into calls.
+#[derive(Default)]
+struct Named(HashSet<String>);
+
+impl VisitorMut for Named {
+    type Break = Infallible;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        if matches!(expr, Expr::Cast { .. }) && self.0.contains(&without_casts(expr)) {
+            let cast = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
+            *expr = call(NAMED_CAST, vec![cast]);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether a statement has casts at all.
+pub fn may_cast(sql: &str) -> bool {
+    sql.contains("::") || sql.to_ascii_lowercase().contains("cast")
+}
