@@ -32,7 +32,8 @@ def text(value, kind):
         return "NULL"
     if kind in "cd":
         name = "DOUBLE" if kind == "c" else "FLOAT"
-        if math.isnan(value) or math.isinf(value):
+        # A minus and a zero is a decimal number to DuckDB, which has one zero.
+        if math.isnan(value) or math.isinf(value) or value == 0:
             return f"'{value}'::{name}"
         return f"({value!r})::{name}"
     if kind == "b":

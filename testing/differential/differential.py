@@ -10,12 +10,12 @@ import time
 
 import duckdb
 
-from compare import is_intended, same
+from compare import differing, is_intended
 from data import Table
 from queries import Queries
 
 # Queries of one set of data.
-QUERIES = 60
+QUERIES = 120
 SHOWN_MAX = 20
 
 
@@ -29,8 +29,12 @@ class Marigram:
         headers = {"Accept": "application/json"}
         path = f"/api/v1/sql?db={database}&timeout_ms=60000"
         self.connection.request("POST", path, sql.encode(), headers)
-        response = self.connection.getresponse()
-        answer = json.loads(response.read())
+        try:
+            response = self.connection.getresponse()
+            answer = json.loads(response.read())
+        except (http.client.HTTPException, OSError, ValueError) as error:
+            self.connection.close()
+            return ("error", f"500 the answer broke off: {error!r}")
         if response.status != 200:
             error = answer["error"]
             return ("error", f"{response.status} {error.get('sqlstate', '')} {error['message']}")
@@ -52,16 +56,22 @@ class DuckDb:
 
 def verdict(ours, theirs, in_order):
     if ours[0] == "rows" and theirs[0] == "rows":
-        return "same" if same(ours[1], theirs[1], in_order) else "DIFFERENT"
+        return "DIFFERENT" if differing(ours[1], theirs[1], in_order) else "same"
     if ours[0] == "error" and theirs[0] == "error":
         # Neither has an answer. An internal error is never one that is meant.
         return "DIFFERENT" if ours[1].startswith("500") else "both refuse"
     return "intended" if is_intended(ours, theirs) else "DIFFERENT"
 
 
-def show(answer):
-    text = answer[1] if answer[0] == "error" else "\n    ".join(str(row) for row in answer[1][:8])
-    return f"{answer[0]}\n    {text}"
+def show(ours, theirs, in_order):
+    """What is different, of long answers the first rows of it."""
+    if ours[0] == "rows" and theirs[0] == "rows":
+        for left, right in differing(ours[1], theirs[1], in_order)[:4]:
+            print(f"  Marigram: {left}\n  DuckDB:   {right}")
+        return
+    for name, (kind, answer) in (("Marigram", ours), ("DuckDB", theirs)):
+        text = answer if kind == "error" else f"{len(answer)} rows, {answer[:4]}"
+        print(f"  {name}: {text}")
 
 
 def main():
@@ -95,7 +105,8 @@ def main():
             if found == "DIFFERENT" and shown < SHOWN_MAX:
                 shown += 1
                 print(f"\nseed {seed}, query {number} ({query.kind}):\n  {query.marigram}")
-                print(f"  Marigram: {show(ours)}\n  DuckDB: {show(theirs)}", flush=True)
+                show(ours, theirs, query.in_order)
+                sys.stdout.flush()
         marigram.ask(f"DROP DATABASE {database}", "main")
         seed += 1
     took = time.monotonic() - began

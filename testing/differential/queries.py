@@ -65,7 +65,7 @@ class Queries:
         if kind == "big":
             return Pair(f"({self.one(0, 1, 2, 3, 7, -1, -5, 100, 1000003)})::BIGINT")
         if kind == "float":
-            special = self.one("'NaN'", "'inf'", "'-inf'", "'0'", "(-0.0)")
+            special = self.one("'NaN'", "'inf'", "'-inf'", "'0'", "'-0.0'")
             plain = f"({rng.randrange(-80, 80) / 4})"
             return Pair(f"{special if self.chance(0.15) else plain}::DOUBLE")
         if kind == "text":
