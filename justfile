@@ -34,6 +34,19 @@ differential queries="20000" seed="1":
     cargo build --release --bin marigram
     MARIGRAM_DIFFERENTIAL_QUERIES={{queries}} MARIGRAM_DIFFERENTIAL_SEED={{seed}} testing/differential/run
 
+# Long runs of everything that attacks the server: `just torture`, or `just torture 600` for ten
+# minutes of each.
+torture seconds="3600":
+    just soak {{seconds}} 128
+    just soak {{seconds}} 256
+    just soak {{seconds}} 1024
+
+# A mixed load in a control group of 1.1 × the memory limit (MiB): `just soak 600 256`.
+soak seconds="600" limit="256":
+    cargo build --release --bin marigram
+    cargo run --release -p marigram-soak -- --seconds {{seconds}} --limit-mib {{limit}} \
+        --data "$(mktemp -d)" --out target/soak/{{limit}}
+
 # Studies of the laboratory: `just lab set-s --scale medium`.
 lab +arguments="all":
     cargo run --release --bin marigram -- lab run {{arguments}}

@@ -22,6 +22,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("marigram-sql", 4),
     ("marigram", 5),
     ("marigram-lab", 5),
+    ("marigram-soak", 5),
     ("marigram-cli", 6),
     ("marigram-testing", 6),
 ];
@@ -77,7 +78,7 @@ fn crates() -> Vec<(String, PathBuf, BTreeSet<String>)> {
         .map(|entry| entry.expect("it can be listed").path())
         .filter(|path| path.join("Cargo.toml").exists())
         .collect();
-    folders.extend([root().join("lab"), root().join("testing")]);
+    folders.extend(["lab", "testing", "testing/soak"].map(|name| root().join(name)));
     folders.sort();
     folders.into_iter().map(read_crate).collect()
 }

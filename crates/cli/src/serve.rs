@@ -45,13 +45,15 @@ impl Serve {
         let mut config = settings.server_config()?;
         start_log(settings.log.as_deref().unwrap_or("info"))?;
         let files = descriptors::share(&mut settings, &mut config);
-        let db = settings
-            .open_options()
-            .whole_process(true)
+        let options = settings.open_options().whole_process(true);
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        marigram::tune_allocator(options.limit_bytes(), cores);
+        let db = options
             .open(&dir)
             .with_context(|| format!("cannot open the data directory {}", dir.display()))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .thread_name("marigram-serve")
+            .max_blocking_threads(options.threads_for_waiting())
             .enable_all()
             .build()?;
         let served = runtime.block_on(async {

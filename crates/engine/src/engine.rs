@@ -57,7 +57,22 @@ impl Engine {
     /// If it is open elsewhere, if the file system refuses, or if what cannot be read around is
     /// damaged: the catalog, a manifest, a series log, or the log before its tail.
     pub fn open(env: Env, dir: &Path, options: EngineOptions) -> Result<Self> {
-        let inner = Arc::new(Inner::open(env, dir, options)?);
+        let memory = Arc::new(MemoryAccountant::new(options.memory_limit_bytes));
+        Self::open_on(memory, env, dir, options)
+    }
+
+    /// As [`open`](Self::open), on an accountant that others may know already: so recovery can be
+    /// watched, too. Its limit counts, not that of the options.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_on(
+        memory: Arc<MemoryAccountant>,
+        env: Env,
+        dir: &Path,
+        options: EngineOptions,
+    ) -> Result<Self> {
+        let inner = Arc::new(Inner::open(memory, env, dir, options)?);
         let handle = Handle {
             inner,
             threads: Threads::default(),

@@ -64,7 +64,7 @@ pub use error::{EngineError, Result};
 pub use filter::{SeriesSelection, TagFilter};
 pub use maintain::TableCompaction;
 pub use marigram_series_index::{PatternError, TableMemory, ValueTest};
-pub use memory::{Held, Holder, MemoryAccountant, Usage};
+pub use memory::{Held, Holder, Measured, MemoryAccountant, Usage};
 pub use options::{CompactionPolicy, Durability, EngineOptions};
 pub use pages::{PageDetail, SegmentDetail};
 pub use rollups::RollupState;

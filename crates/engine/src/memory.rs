@@ -4,16 +4,24 @@
 //! most that it gets (`docs/decisions/0012-memory.md`). So neither rows that wait to be flushed nor
 //! queries can starve the other, and what nobody uses goes to whoever asks. Who is refused decides
 //! what to do (flush, spill, wait, give up).
+//!
+//! Where the process is measured, what no holder has taken of it lowers the ceiling for all:
+//! reserves and shares are parts of what is left.
 
 mod held;
+mod measured;
 #[cfg(test)]
 mod tests;
 
 pub use held::Held;
+pub use measured::Measured;
+
+use measured::Unaccounted;
 
 use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Who holds memory.
@@ -110,6 +118,8 @@ pub struct MemoryAccountant {
     /// Something was given back.
     room: Condvar,
     on_refusal: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// The process was larger than the ceiling when it was last measured.
+    is_over: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -118,6 +128,10 @@ struct State {
     used: usize,
     peak: usize,
     waiting: usize,
+    /// What [`Holder::Process`] has, over time.
+    unaccounted: Unaccounted,
+    /// Refusals and waits, of all holders, since the process was last measured.
+    refused: bool,
 }
 
 impl fmt::Debug for MemoryAccountant {
@@ -138,6 +152,7 @@ impl MemoryAccountant {
             state: Mutex::default(),
             room: Condvar::new(),
             on_refusal: OnceLock::new(),
+            is_over: AtomicBool::new(false),
         }
     }
 
@@ -174,7 +189,8 @@ impl MemoryAccountant {
     /// The most bytes that a holder gets, however little the others use.
     #[must_use]
     pub fn share(&self, holder: Holder) -> usize {
-        self.part(holder.parts().1)
+        let at_rest = self.state.lock().unaccounted.floor_bytes();
+        part(self.room_beside(at_rest), holder.parts().1)
     }
 
     /// Bytes that a holder could have now in all, what it has included: what the others neither
@@ -190,6 +206,7 @@ impl MemoryAccountant {
         let taken = self.take(&mut state, holder, bytes);
         if !taken {
             state.usage[holder as usize].refusals += 1;
+            state.refused = true;
             drop(state);
             self.tell_refusal();
         }
@@ -208,6 +225,7 @@ impl MemoryAccountant {
             return true;
         }
         state.usage[holder as usize].waits += 1;
+        state.refused = true;
         drop(state);
         self.tell_refusal();
         let deadline = Instant::now() + timeout;
@@ -254,21 +272,46 @@ impl MemoryAccountant {
 
     /// The process is resident with so many bytes in all: what no holder has taken of them counts
     /// as [`Holder::Process`] from here on.
-    pub fn measured(&self, resident_bytes: usize) {
+    pub fn measured(&self, resident_bytes: usize) -> Measured {
         let mut state = self.state.lock();
         let before = state.usage[Holder::Process as usize].bytes;
         state.used -= before;
         state.usage[Holder::Process as usize].bytes = 0;
-        let beyond = resident_bytes.saturating_sub(state.used);
+        let used = state.used;
+        let beyond = state
+            .unaccounted
+            .note(resident_bytes.saturating_sub(idle_bytes), used);
         state.add(Holder::Process, beyond);
+        let refused = std::mem::take(&mut state.refused) || state.waiting > 0;
         if state.waiting > 0 && beyond < before {
             self.room.notify_all();
         }
+        let measured = Measured {
+            resident_bytes,
+            retained_bytes: state.unaccounted.retained_bytes(),
+            refused,
+        };
+        drop(state);
+        let is_over = resident_bytes > self.limit;
+        self.is_over.store(is_over, Ordering::Relaxed);
+        if is_over {
+            self.tell_refusal();
+        }
+        measured
+    }
+
+    /// Whether the process was larger than the ceiling when it was last measured: who holds most
+    /// gives way.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
     }
 
     /// Notes that somebody waits, where the waiting is done elsewhere.
     pub fn note_wait(&self, holder: Holder) {
-        self.state.lock().usage[holder as usize].waits += 1;
+        let mut state = self.state.lock();
+        state.usage[holder as usize].waits += 1;
+        state.refused = true;
     }
 
     /// `notify` is called, on the asking thread, whenever memory is refused. Set once.
@@ -283,25 +326,31 @@ impl MemoryAccountant {
         }
     }
 
-    fn part(&self, parts: usize) -> usize {
-        if parts == PARTS {
+    /// What the holders share beside a process of so many bytes. Some is left for what comes into
+    /// being between two looks at the process; and a little is there whatever it has, so that what
+    /// makes room finds some.
+    fn room_beside(&self, process_bytes: usize) -> usize {
+        if process_bytes == 0 {
             return self.limit;
         }
-        self.limit / PARTS * parts
+        let room = self.limit.saturating_sub(process_bytes + self.limit / 32);
+        room.max(self.limit / 16)
     }
 
     fn available_in(&self, state: &State, holder: Holder) -> usize {
         let (reserve, share) = holder.parts();
-        let others = Holder::ALL.into_iter().filter(|other| *other != holder);
+        let room = self.room_beside(state.usage[Holder::Process as usize].bytes);
+        let others = Holder::ALL
+            .into_iter()
+            .filter(|other| *other != holder && *other != Holder::Process);
         let taken: usize = others
             .map(|other| {
-                state.usage[other as usize]
-                    .bytes
-                    .max(self.part(other.parts().0))
+                let reserved = part(room, other.parts().0);
+                state.usage[other as usize].bytes.max(reserved)
             })
             .sum();
-        let free = self.limit.saturating_sub(taken);
-        free.max(self.part(reserve)).min(self.part(share))
+        let free = room.saturating_sub(taken);
+        free.max(part(room, reserve)).min(part(room, share))
     }
 
     fn take(&self, state: &mut State, holder: Holder, bytes: usize) -> bool {
@@ -312,6 +361,14 @@ impl MemoryAccountant {
         }
         fits
     }
+}
+
+/// So many 32nds of `bytes`.
+fn part(bytes: usize, parts: usize) -> usize {
+    if parts == PARTS {
+        return bytes;
+    }
+    bytes / PARTS * parts
 }
 
 impl State {

@@ -5,10 +5,13 @@ use crate::error::{Error, Result};
 use crate::options::OpenOptions;
 use crate::resident::Watch;
 use crate::runtime::{BlockingRuntime, wait};
+use crate::statements::Statements;
 use arrow::record_batch::RecordBatch;
 use futures::TryStreamExt;
 use marigram_engine::backup::{self, BackupOptions, BackupReport, RestoreReport};
-use marigram_engine::{Engine, EngineError, RejectedRow, TableSpec, WriteOptions, WriteReport};
+use marigram_engine::{
+    Engine, EngineError, MemoryAccountant, RejectedRow, TableSpec, WriteOptions, WriteReport,
+};
 use marigram_env::Env;
 use marigram_model::{TableSchema, WriteBatch};
 use marigram_service::{Answer, DEFAULT_DATABASE, Query, RowStream, Session};
@@ -32,7 +35,9 @@ pub struct Marigram {
     pub(crate) engine: Engine,
     pub(crate) sql: SqlService,
     pub(crate) runtime: Arc<BlockingRuntime>,
-    _watch: Option<Arc<Watch>>,
+    /// Of servers.
+    pub(crate) statements: Arc<Statements>,
+    pub(crate) watch: Option<Arc<Watch>>,
 }
 
 impl Marigram {
@@ -66,13 +71,17 @@ impl Marigram {
         spill_dir: Option<PathBuf>,
     ) -> Result<Self> {
         let query_threads = options.threads_for_queries()?;
-        let engine = Engine::open(env, dir, options.engine()?)?;
-        engine.create_database(DEFAULT_DATABASE, true)?;
+        let engine_options = options.engine()?;
+        let memory = Arc::new(MemoryAccountant::new(engine_options.memory_limit_bytes));
+        let statements = Arc::<Statements>::default();
+        // Before recovery, which has to keep the limit as well.
         let watch = if options.whole_process == Some(true) {
-            Some(Arc::new(Watch::start(engine.memory())?))
+            Some(Arc::new(Watch::start(&memory, &statements)?))
         } else {
             None
         };
+        let engine = Engine::open_on(memory, env, dir, engine_options)?;
+        engine.create_database(DEFAULT_DATABASE, true)?;
         // Only now is the directory known to be ours.
         if let Some(dir) = &spill_dir {
             match empty(dir) {
@@ -83,7 +92,7 @@ impl Marigram {
                 emptied => emptied.map_err(Error::Spill)?,
             }
         }
-        let runtime = Arc::new(BlockingRuntime::new()?);
+        let runtime = Arc::new(BlockingRuntime::new(options.threads_for_waiting())?);
         let sql = {
             let _entered = runtime.handle().enter();
             let settings = SqlOptions {
@@ -99,7 +108,8 @@ impl Marigram {
             engine,
             sql,
             runtime,
-            _watch: watch,
+            statements,
+            watch,
         })
     }
 

@@ -16,7 +16,9 @@
 //!
 //! Invariant: nothing here is global. Two databases in one process share nothing but the machine.
 
+mod allocator;
 mod arrow_rows;
+mod code_pages;
 mod database;
 mod descriptors;
 mod error;
@@ -26,8 +28,10 @@ mod options;
 mod resident;
 mod runtime;
 mod service;
+mod statements;
 mod units;
 
+pub use allocator::tune_allocator;
 pub use arrow;
 pub use arrow_rows::{Converted, Roles, convert};
 pub use database::{Marigram, restore};

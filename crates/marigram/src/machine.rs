@@ -15,13 +15,41 @@ pub(crate) fn memory_bytes() -> Option<usize> {
     let machine = std::fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| total(&text));
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max")
-        .ok()
-        .and_then(|text| text.trim().parse().ok());
-    match (machine, group) {
-        (Some(machine), Some(group)) => Some(machine.min(group)),
-        (machine, group) => machine.or(group),
+    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limits = limit_files(&own).into_iter().filter_map(|path| {
+        let text = std::fs::read_to_string(path).ok()?;
+        text.trim().parse().ok()
+    });
+    machine.into_iter().chain(limits).min()
+}
+
+/// The files that may hold a limit of this process, by `/proc/self/cgroup`: those of its control
+/// groups, of version 1 and 2, and of all groups above them. In a container the path of a group may
+/// be the one outside, so that only the root is there.
+fn limit_files(own: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    for line in own.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let (root, name) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            v1 if v1.split(',').any(|controller| controller == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => continue,
+        };
+        let mut path = path.trim_end_matches('/');
+        loop {
+            files.push(format!("{root}{path}/{name}"));
+            match path.rfind('/') {
+                Some(at) => path = &path[..at],
+                None => break,
+            }
+        }
     }
+    files
 }
 
 /// Files that this process may have open; `None` where the system does not say.
@@ -52,6 +80,19 @@ fn total(meminfo: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_of_all_groups_above_count() {
+        let own = "9:name=systemd:/\n4:cpu,memory:/a/b\n3:cpuset:/\n0::/c\n";
+        let expected = [
+            "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/c/memory.max",
+            "/sys/fs/cgroup/memory.max",
+        ];
+        assert_eq!(limit_files(own), expected);
+    }
 
     #[test]
     fn the_total_is_found() {

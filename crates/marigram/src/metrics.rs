@@ -1,8 +1,10 @@
 //! The engine's figures as metrics, in Prometheus' names.
 
+use crate::resident::Figures;
 use marigram_engine::EngineStatus;
 use marigram_service::Metric;
 use marigram_sql::{PlanCacheUse, RollupStatus, touched_ns};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every metric of an engine, `memory_limit` in bytes.
 pub(crate) fn of(status: &EngineStatus, memory_limit: usize, plans: PlanCacheUse) -> Vec<Metric> {
@@ -196,6 +198,37 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize, plans: PlanCacheUse
         ]);
     }
     metrics
+}
+
+/// What the watch over the process has seen and done.
+pub(crate) fn of_process(figures: &Figures) -> Vec<Metric> {
+    let bytes = |of: &AtomicUsize| of.load(Ordering::Relaxed) as f64;
+    vec![
+        metric(
+            "marigram_resident_bytes",
+            "Memory of the process that is resident, files that it has mapped included.",
+            false,
+            bytes(&figures.resident_bytes),
+        ),
+        metric(
+            "marigram_resident_peak_bytes",
+            "The most memory of the process that was resident since start, looked at 50 times a second.",
+            false,
+            bytes(&figures.resident_peak_bytes),
+        ),
+        metric(
+            "marigram_memory_purges",
+            "Times since start that the allocator was told to give back what it keeps.",
+            true,
+            figures.purges.load(Ordering::Relaxed) as f64,
+        ),
+        metric(
+            "marigram_statements_stopped_for_memory",
+            "Statements that were stopped since start because the process was over its limit.",
+            true,
+            figures.stopped.load(Ordering::Relaxed) as f64,
+        ),
+    ]
 }
 
 /// How far each materialized view is behind, and what its refreshes did.

@@ -100,7 +100,8 @@ impl fmt::Display for Compaction {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// Shards of a new data directory (an existing one keeps its number). Default: one a core.
+    /// Shards of a new data directory (an existing one keeps its number). Default: one a core, and
+    /// at most one for 32 MiB of the memory limit.
     pub shards: Option<usize>,
     /// When an acknowledged write is safe from power loss. Default: before it is acknowledged.
     pub durability: Option<Durability>,
@@ -125,7 +126,8 @@ pub struct OpenOptions {
     /// How long a file that nothing names waits in the folder `trash` before it is removed; 0: not
     /// at all. Default 1 day.
     pub trash_retention: Option<Span>,
-    /// Threads that answer queries. Default: one a core.
+    /// Threads that answer queries. Default: one a core, and at most one for 32 MiB of the memory
+    /// limit.
     pub query_threads: Option<usize>,
     /// Files of segments that are kept open at once. Default: what the limit of open files leaves.
     pub open_files: Option<usize>,
@@ -145,6 +147,13 @@ pub struct OpenOptions {
 
 const MEMORY_WHERE_UNKNOWN: usize = 2 << 30;
 const MEMORY_LIMIT_MIN: usize = 32 << 20;
+/// What of the limit each shard and each thread for queries is to have at least, on a machine with
+/// many cores and little memory.
+const SHARD_BYTES: usize = 32 << 20;
+const THREAD_BYTES: usize = 32 << 20;
+/// What of the limit there is to be for each thread that may wait, and most of these threads.
+const WAITING_BYTES: usize = 4 << 20;
+const WAITING_MAX: usize = 512;
 
 impl OpenOptions {
     /// Sets [`shards`](Self::shards).
@@ -234,23 +243,34 @@ impl OpenOptions {
     }
 
     pub(crate) fn threads_for_queries(&self) -> Result<usize> {
-        at_least_one(
-            "query_threads",
-            self.query_threads.unwrap_or_else(machine::cores),
-        )
+        let fitting = || affordable(machine::cores(), self.limit_bytes(), THREAD_BYTES);
+        at_least_one("query_threads", self.query_threads.unwrap_or_else(fitting))
+    }
+
+    /// Threads that may do blocking work at the same time in one pool: their stacks are memory, too.
+    /// Servers bound their own pool by it.
+    #[must_use]
+    pub fn threads_for_waiting(&self) -> usize {
+        affordable(WAITING_MAX, self.limit_bytes(), WAITING_BYTES)
+    }
+
+    /// The memory limit, as it is set or fits the machine, bytes.
+    #[must_use]
+    pub fn limit_bytes(&self) -> usize {
+        let by_machine =
+            || (machine::memory_bytes().unwrap_or(MEMORY_WHERE_UNKNOWN) / 2).max(MEMORY_LIMIT_MIN);
+        self.memory_limit.map_or_else(by_machine, |size| size.0)
     }
 
     /// The engine's settings, every default filled in.
     pub(crate) fn engine(&self) -> Result<EngineOptions> {
         let cores = machine::cores();
-        let shards = at_least_one("shards", self.shards.unwrap_or(cores))?;
+        let memory_limit_bytes = self.limit_bytes();
+        let fitting = || affordable(cores, memory_limit_bytes, SHARD_BYTES);
+        let shards = at_least_one("shards", self.shards.unwrap_or_else(fitting))?;
         if shards > 1024 {
             return Err(Error::Option(format!("shards = {shards}: at most 1024")));
         }
-        let memory_limit_bytes = self.memory_limit.map_or_else(
-            || (machine::memory_bytes().unwrap_or(MEMORY_WHERE_UNKNOWN) / 2).max(MEMORY_LIMIT_MIN),
-            |size| size.0,
-        );
         if memory_limit_bytes < MEMORY_LIMIT_MIN {
             let (given, least) = (ByteSize(memory_limit_bytes), ByteSize(MEMORY_LIMIT_MIN));
             return Err(Error::Option(format!(
@@ -300,6 +320,11 @@ impl OpenOptions {
             },
         })
     }
+}
+
+/// At most `wanted` of what is to have `each` bytes of the limit, and at least one.
+fn affordable(wanted: usize, limit_bytes: usize, each: usize) -> usize {
+    wanted.min(limit_bytes / each).max(1)
 }
 
 fn at_least_one(name: &str, number: usize) -> Result<usize> {
@@ -356,6 +381,20 @@ mod tests {
             .unwrap_err();
         assert!(tiny.to_string().contains("memory_limit"), "{tiny}");
         assert!(OpenOptions::default().shards(0).engine().is_err());
+    }
+
+    #[test]
+    fn little_memory_means_few_threads_and_shards() {
+        assert_eq!(affordable(64, 128 << 20, SHARD_BYTES), 4);
+        assert_eq!(affordable(2, 1 << 30, SHARD_BYTES), 2);
+        assert_eq!(affordable(64, 1 << 20, SHARD_BYTES), 1);
+        let small = OpenOptions::default().memory_limit(40 << 20);
+        assert_eq!(small.engine().unwrap().shards, 1);
+        assert_eq!(small.threads_for_queries().unwrap(), 1);
+        assert_eq!(small.threads_for_waiting(), 10);
+        let told = small.shards(3).query_threads(5);
+        assert_eq!(told.engine().unwrap().shards, 3);
+        assert_eq!(told.threads_for_queries().unwrap(), 5);
     }
 
     #[test]

@@ -2,37 +2,84 @@
 //!
 //! Counters know what was asked for; the system knows what is resident: code, stacks, what the
 //! allocator keeps and what nobody counted as well. Where the ceiling is to cover the whole process,
-//! a thread tells the accountant of the difference, and so the rest gives way to it.
+//! a thread tells the accountant of the difference, and so the rest gives way to it. Where the
+//! allocator keeps much, it is told to give it back: freed memory must not look used, or an idle
+//! process would refuse work. Where the process stays over its limit for all that, statements are
+//! stopped, one after the other.
 
+use crate::allocator;
+use crate::code_pages::CodePages;
 use crate::error::{Error, Result};
-use marigram_engine::MemoryAccountant;
+use crate::statements::Statements;
+use marigram_engine::{Measured, MemoryAccountant};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Between two looks: little can be taken meanwhile that is not counted.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Between two purges where memory is short, and where it is not.
+const PURGE_PAUSE: Duration = Duration::from_millis(100);
+const PURGE_PAUSE_AT_REST: Duration = Duration::from_secs(5);
+/// How long the process may be over its limit, for all that is purged and refused, until a statement
+/// is stopped.
+const STOP_AFTER: Duration = Duration::from_millis(100);
+/// Of the pages of files, one part of so many counts as used: the others go when the limit is near.
+const CODE_IDLE_PART: usize = 2;
+/// A purge takes at most one part of so many of the time.
+const PURGE_SHARE: u32 = 20;
+
+/// What the watch has seen and done, for metrics.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) resident_bytes: AtomicUsize,
+    pub(crate) resident_peak_bytes: AtomicUsize,
+    pub(crate) purges: AtomicU64,
+    /// Statements that were stopped.
+    pub(crate) stopped: AtomicU64,
+}
 
 /// A thread that looks until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch {
+    pub(crate) figures: Arc<Figures>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watch {
     /// Begins to tell `memory` how much of the process is resident. Does nothing where the system
-    /// does not say.
+    /// does not say. What is resident now is told when it returns.
     ///
     /// # Errors
     /// If the machine gives no thread.
-    pub(crate) fn start(memory: &Arc<MemoryAccountant>) -> Result<Self> {
+    pub(crate) fn start(
+        memory: &Arc<MemoryAccountant>,
+        statements: &Arc<Statements>,
+    ) -> Result<Self> {
+        let figures = Arc::<Figures>::default();
+        let mut looking = Looking {
+            status: ProcessStatus::open(),
+            purging: Purging::default(),
+            over: Overrun::default(),
+            code: CodePages::of_this_process(),
+            statements: Arc::clone(statements),
+            figures: Arc::clone(&figures),
+        };
+        // What ran once, at the start, is not what the process needs.
+        looking.code.unmap();
+        looking.look(memory);
         let memory: Weak<MemoryAccountant> = Arc::downgrade(memory);
         let (stop, stopped) = channel();
         let look = move || {
-            while let (Some(memory), Some(bytes)) = (memory.upgrade(), resident_bytes()) {
-                memory.measured(bytes);
+            while let Some(memory) = memory.upgrade() {
+                if looking.look(&memory).is_none() {
+                    break;
+                }
                 drop(memory);
                 if stopped.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout) {
                     break;
@@ -41,6 +88,7 @@ impl Watch {
         };
         let thread = std::thread::Builder::new().name("marigram-memory".to_owned());
         Ok(Self {
+            figures,
             stop: Some(stop),
             thread: Some(thread.spawn(look).map_err(Error::Runtime)?),
         })
@@ -58,14 +106,150 @@ impl Drop for Watch {
     }
 }
 
+/// What a look takes.
+struct Looking {
+    status: Option<ProcessStatus>,
+    purging: Purging,
+    over: Overrun,
+    code: CodePages,
+    statements: Arc<Statements>,
+    figures: Arc<Figures>,
+}
+
+impl Looking {
+    /// One look, and a purge where one is due. `None` where the system does not say.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long a purge takes is the machine's affair; no data depends on it"
+    )]
+    fn look(&mut self, memory: &MemoryAccountant) -> Option<()> {
+        let now = Instant::now();
+        let (mut resident, measured) = self.tell(memory)?;
+        if self.purging.is_due(measured, memory.limit(), now) {
+            allocator::purge();
+            self.figures.purges.fetch_add(1, Ordering::Relaxed);
+            self.purging.done(now, now.elapsed());
+            (resident, _) = self.tell(memory)?;
+        }
+        if resident > memory.limit() / 16 * 15 {
+            self.code.unmap();
+            (resident, _) = self.tell(memory)?;
+        }
+        let is_over = resident > memory.limit();
+        if self.over.is_due(is_over, now) && self.statements.stop_longest(now) {
+            self.figures.stopped.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!("a statement was stopped: the process was over memory_limit");
+        }
+        Some(())
+    }
+
+    /// Tells how much is resident, less the code that goes as soon as it is in the way; gives what
+    /// is resident with it.
+    fn tell(&self, memory: &MemoryAccountant) -> Option<(usize, Measured)> {
+        let Resident { bytes, file_bytes } = self.status.as_ref()?.resident()?;
+        let figures = &self.figures;
+        figures.resident_bytes.store(bytes, Ordering::Relaxed);
+        figures
+            .resident_peak_bytes
+            .fetch_max(bytes, Ordering::Relaxed);
+        let needed = bytes.saturating_sub(file_bytes / CODE_IDLE_PART);
+        Some((bytes, memory.measured(needed)))
+    }
+}
+
+/// When the allocator is to give back what it keeps.
+#[derive(Debug, Default)]
+struct Purging {
+    last: Option<(Instant, Duration)>,
+}
+
+impl Purging {
+    /// Where it keeps enough to be worth it: soon where somebody was refused or the process comes
+    /// near the limit, and now and then elsewhere.
+    fn is_due(&self, measured: Measured, limit: usize, now: Instant) -> bool {
+        if measured.retained_bytes < limit / 32 {
+            return false;
+        }
+        let is_short = measured.refused || measured.resident_bytes > limit / 8 * 7;
+        let least = if is_short {
+            PURGE_PAUSE
+        } else {
+            PURGE_PAUSE_AT_REST
+        };
+        self.last.is_none_or(|(ended, took)| {
+            now.saturating_duration_since(ended) >= least.max(took * PURGE_SHARE)
+        })
+    }
+
+    fn done(&mut self, begun: Instant, took: Duration) {
+        self.last = Some((begun + took, took));
+    }
+}
+
+/// When a statement is to be stopped.
+#[derive(Debug, Default)]
+struct Overrun {
+    /// When the process was found over its limit, or a statement was stopped for it.
+    since: Option<Instant>,
+}
+
+impl Overrun {
+    /// Where the process has been over its limit for a while, and again after each such while.
+    fn is_due(&mut self, is_over: bool, now: Instant) -> bool {
+        if !is_over {
+            self.since = None;
+            return false;
+        }
+        let since = *self.since.get_or_insert(now);
+        let due = now.saturating_duration_since(since) >= STOP_AFTER;
+        if due {
+            self.since = Some(now);
+        }
+        due
+    }
+}
+
+/// `/proc/self/status`, kept open: a look costs one read.
+#[derive(Debug)]
+struct ProcessStatus(File);
+
+impl ProcessStatus {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the file describes the process and is no part of a database"
+    )]
+    fn open() -> Option<Self> {
+        File::open("/proc/self/status").ok().map(Self)
+    }
+
+    fn resident(&self) -> Option<Resident> {
+        let mut text = [0; 4096];
+        let read = self.0.read_at(&mut text, 0).ok()?;
+        let text = std::str::from_utf8(&text[..read]).ok()?;
+        let bytes = |name: &str| -> Option<usize> {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            let kib: usize = line.split_whitespace().next()?.parse().ok()?;
+            kib.checked_mul(1024)
+        };
+        Some(Resident {
+            bytes: bytes("VmRSS:")?,
+            file_bytes: bytes("RssFile:").unwrap_or(0),
+        })
+    }
+}
+
+/// What is resident.
+#[derive(Clone, Copy, Debug)]
+struct Resident {
+    bytes: usize,
+    /// Pages of files among it: the process' code, above all.
+    file_bytes: usize,
+}
+
 /// Memory of this process that is resident, bytes; `None` where the system does not say.
 #[must_use]
 pub fn resident_bytes() -> Option<usize> {
-    // The file describes the process and is no part of a database, so it is read directly.
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find(|line| line.starts_with("VmRSS:"))?;
-    let kib: usize = line.split_whitespace().nth(1)?.parse().ok()?;
-    kib.checked_mul(1024)
+    Some(ProcessStatus::open()?.resident()?.bytes)
 }
 
 #[cfg(test)]
@@ -80,10 +264,73 @@ mod tests {
         };
         assert!(bytes > 100_000, "{bytes}");
         let memory = Arc::new(MemoryAccountant::new(1 << 30));
-        let watch = Watch::start(&memory).unwrap();
-        while memory.used_by(Holder::Process) == 0 {
-            std::thread::yield_now();
-        }
+        let watch = Watch::start(&memory, &Arc::default()).unwrap();
+        assert!(memory.used_by(Holder::Process) > 100_000);
         drop(watch);
+    }
+
+    /// Blocks too small for the allocator to return by itself, in threads' own arenas, are freed:
+    /// who is refused for their sake gets memory within moments.
+    #[test]
+    fn what_the_allocator_keeps_is_given_back_to_who_is_refused() {
+        const KEPT: usize = 128 << 20;
+        let Some(before) = resident_bytes() else {
+            return;
+        };
+        let limit = before + KEPT + (32 << 20);
+        let memory = Arc::new(MemoryAccountant::new(limit));
+        let _watch = Watch::start(&memory, &Arc::default()).unwrap();
+        let held: Vec<Vec<Vec<u8>>> = std::thread::scope(|scope| {
+            let fill = || (0..KEPT / 4 / 2000).map(|_| vec![1_u8; 2000]).collect();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(fill)).collect();
+            threads.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        // The ends stay, so that nothing but a purge finds what lies between them.
+        let ends: Vec<Vec<u8>> = held
+            .into_iter()
+            .filter_map(|blocks| blocks.into_iter().next_back())
+            .collect();
+        let wanted = memory.share(Holder::SeriesIndex) / 2;
+        let given = memory.wait_grow(Holder::SeriesIndex, wanted, Duration::from_secs(20));
+        assert!(given, "{memory:?}");
+        drop(ends);
+    }
+
+    #[test]
+    fn a_purge_is_due_where_it_is_worth_it_and_not_too_often() {
+        let limit = 3200;
+        let measured = |retained_bytes, resident_bytes, refused| Measured {
+            resident_bytes,
+            retained_bytes,
+            refused,
+        };
+        #[expect(clippy::disallowed_methods, reason = "some moment")]
+        let start = Instant::now();
+        let mut purging = Purging::default();
+        assert!(!purging.is_due(measured(99, 3200, true), limit, start));
+        assert!(purging.is_due(measured(100, 100, false), limit, start));
+        purging.done(start, Duration::from_millis(10));
+        let after = |ms| start + Duration::from_millis(10 + ms);
+        let (short, rest) = (measured(100, 3000, false), measured(100, 100, false));
+        assert!(
+            !purging.is_due(short, limit, after(199)),
+            "it took 10 ms of them"
+        );
+        assert!(purging.is_due(short, limit, after(200)));
+        assert!(purging.is_due(measured(100, 100, true), limit, after(200)));
+        assert!(!purging.is_due(rest, limit, after(4999)));
+        assert!(purging.is_due(rest, limit, after(5000)));
+    }
+
+    #[test]
+    fn a_statement_is_stopped_where_the_process_stays_over_its_limit() {
+        #[expect(clippy::disallowed_methods, reason = "some moment")]
+        let start = Instant::now();
+        let after = |ms| start + Duration::from_millis(ms);
+        let mut over = Overrun::default();
+        assert!(!over.is_due(true, start) && !over.is_due(true, after(99)));
+        assert!(over.is_due(true, after(100)) && !over.is_due(true, after(150)));
+        assert!(over.is_due(true, after(200)) && !over.is_due(false, after(300)));
+        assert!(!over.is_due(true, after(400)));
     }
 }

@@ -20,9 +20,11 @@ pub(crate) struct BlockingRuntime {
 }
 
 impl BlockingRuntime {
-    pub(crate) fn new() -> Result<Self> {
+    /// With at most so many threads that wait.
+    pub(crate) fn new(threads_max: usize) -> Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
+            .max_blocking_threads(threads_max)
             .thread_name("marigram-block")
             .enable_all()
             .build()
@@ -104,7 +106,7 @@ mod tests {
     fn waiting_works_from_an_async_context_too() {
         let outer = Builder::new_current_thread().build().unwrap();
         let seen = outer.block_on(async {
-            let runtime = BlockingRuntime::new().unwrap();
+            let runtime = BlockingRuntime::new(2).unwrap();
             wait(runtime.run_blocking(|| 7)).unwrap()
         });
         assert_eq!(seen, 7);
@@ -112,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_an_error() {
-        let runtime = BlockingRuntime::new().unwrap();
+        let runtime = BlockingRuntime::new(2).unwrap();
         let result: std::result::Result<(), _> =
             wait(runtime.run_blocking(|| panic!("on purpose")));
         assert!(result.unwrap_err().to_string().contains("on purpose"));

@@ -180,7 +180,10 @@ impl Query for Marigram {
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
-        self.sql.execute(session, statement).await
+        let running = self.statements.begin();
+        let work = self.sql.execute(session, statement);
+        let answer = running.until_stopped(work).await?;
+        Ok(running.watch(answer))
     }
 
     async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
@@ -193,8 +196,10 @@ impl Query for Marigram {
         prepared: &dyn Prepared,
         parameters: Vec<ArrayRef>,
     ) -> Result<Answer> {
-        let sql = &self.sql;
-        sql.execute_prepared(session, prepared, parameters).await
+        let running = self.statements.begin();
+        let work = self.sql.execute_prepared(session, prepared, parameters);
+        let answer = running.until_stopped(work).await?;
+        Ok(running.watch(answer))
     }
 }
 
@@ -211,6 +216,9 @@ impl Status for Marigram {
         let memory_limit = self.engine.memory().limit();
         let plans = self.sql.plan_cache();
         let mut metrics = metrics::of(&self.engine.status(), memory_limit, plans);
+        if let Some(watch) = &self.watch {
+            metrics.extend(metrics::of_process(&watch.figures));
+        }
         metrics.extend(metrics::of_views(&self.sql.views()));
         metrics
     }

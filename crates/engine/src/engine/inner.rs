@@ -69,7 +69,12 @@ fn open_shards(
 }
 
 impl Inner {
-    pub fn open(env: Env, dir: &Path, options: EngineOptions) -> Result<Self> {
+    pub fn open(
+        memory: Arc<MemoryAccountant>,
+        env: Env,
+        dir: &Path,
+        options: EngineOptions,
+    ) -> Result<Self> {
         let started_ns = env.clock.monotonic_ns();
         let lock = directory::lock(&env, dir)?;
         // Nothing is made, moved or removed before everything that decides what counts is whole.
@@ -100,7 +105,6 @@ impl Inner {
         let trash = Trash::new(dir, options.trash_retention);
         trash.purge(&env);
         let live = schemas.all();
-        let memory = Arc::new(MemoryAccountant::new(options.memory_limit_bytes));
         let stats = Stats::default();
         let (fs, pool) = ReliefFs::with_pool(env.fs, options.open_files_max);
         let env = Env { fs, ..env };

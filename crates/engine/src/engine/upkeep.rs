@@ -107,10 +107,17 @@ impl Inner {
     }
 
     /// Makes room for those to whom memory was refused: cold last values go, and memtables are
-    /// frozen before they are full.
+    /// frozen before they are full. Where the process is over its limit, all last values go.
     pub fn relieve(&self) -> Result<()> {
+        let memory = &self.context.memory;
+        let all_go = memory.is_over() && memory.used_by(Holder::LastValues) > memory.limit() / 64;
         for shard in &self.shards {
-            shard.last.lock().evict_cold();
+            if all_go {
+                let sequence = shard.state.read().sequence;
+                shard.last.lock().evict_all(sequence);
+            } else {
+                shard.last.lock().evict_cold();
+            }
         }
         self.freeze_where(Shard::is_worth_freeing)
     }

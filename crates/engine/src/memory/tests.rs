@@ -33,11 +33,38 @@ fn the_ceiling_holds_for_those_who_ask_and_counts_those_who_do_not() {
 #[test]
 fn a_reserve_is_there_whatever_the_others_hold() {
     let memory = MemoryAccountant::new(LIMIT);
-    memory.grow(Holder::Process, 2 * LIMIT);
+    memory.grow(Holder::SeriesIndex, 2 * LIMIT);
     assert!(memory.try_grow(Holder::Memtable, 40) && !memory.try_grow(Holder::Memtable, 1));
     assert!(memory.try_grow(Holder::Query, 60) && !memory.try_grow(Holder::Query, 1));
     assert!(memory.try_grow(Holder::Scan, 20) && !memory.try_grow(Holder::Scan, 1));
     assert!(!memory.try_grow(Holder::LastValues, 1), "a cache has none");
+}
+
+#[test]
+fn reserves_are_parts_of_what_the_process_leaves() {
+    let memory = MemoryAccountant::new(1 << 20);
+    memory.measured(1 << 19);
+    // Half of it is the process', and a 32nd is left for what nobody counts.
+    let room = (1 << 19) - (1 << 15);
+    assert_eq!(memory.share(Holder::Memtable), room / 2);
+    let all = Holder::ALL.map(|holder| {
+        let mut taken = 0;
+        while memory.try_grow(holder, 1 << 10) {
+            taken += 1 << 10;
+        }
+        taken
+    });
+    assert!(all.iter().sum::<usize>() <= room, "{all:?}");
+    memory.measured(2 << 20);
+    assert!(memory.is_over());
+    assert!(
+        Holder::ALL
+            .iter()
+            .all(|holder| !memory.try_grow(*holder, 1 << 10))
+    );
+    // What makes room finds some, once it has given back what it had.
+    memory.shrink(Holder::Memtable, memory.used_by(Holder::Memtable));
+    assert!(memory.try_grow(Holder::Memtable, 4 << 10));
 }
 
 #[test]
@@ -53,15 +80,30 @@ fn the_reserves_leave_half_of_the_ceiling_to_whoever_asks() {
 
 #[test]
 fn what_is_measured_beyond_the_holders_counts_as_the_process() {
-    let memory = MemoryAccountant::new(LIMIT);
-    memory.grow(Holder::Query, 100);
-    memory.measured(250);
-    assert_eq!((memory.used(), memory.used_by(Holder::Process)), (250, 150));
-    memory.grow(Holder::Query, 50);
-    memory.measured(250);
-    assert_eq!(memory.used_by(Holder::Process), 100);
-    memory.measured(20);
-    assert_eq!((memory.used(), memory.used_by(Holder::Process)), (150, 0));
+    let memory = MemoryAccountant::new(32_000);
+    memory.measured(5_000);
+    memory.grow(Holder::Query, 10_000);
+    // Memory that was taken and is not written to yet hides nothing of the process.
+    memory.measured(6_000);
+    assert_eq!(memory.used_by(Holder::Process), 5_000);
+    let measured = memory.measured(25_000);
+    assert_eq!(
+        (memory.used(), memory.used_by(Holder::Process)),
+        (25_000, 15_000)
+    );
+    assert_eq!((measured.retained_bytes, measured.refused), (10_000, false));
+    // What is gone is believed step by step.
+    assert!(!memory.try_grow(Holder::Query, 20_000));
+    let measured = memory.measured(15_000);
+    assert!(measured.refused && !memory.measured(15_000).refused);
+    let falling = memory.used_by(Holder::Process);
+    assert!(falling > 5_000 && falling < 15_000, "{falling}");
+    for _ in 0..100 {
+        memory.measured(15_000);
+    }
+    let fallen = memory.used_by(Holder::Process);
+    assert!((5_000..5_100).contains(&fallen), "{fallen}");
+    assert!(memory.try_grow(Holder::Query, 6_000));
 }
 
 #[test]
@@ -70,7 +112,7 @@ fn who_waits_gets_what_another_gives_back_and_refusals_are_told() {
     let told = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = told.clone();
     memory.on_refusal(move || {
-        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        count.fetch_add(1, Ordering::Relaxed);
     });
     let mut first = Held::none(&memory, Holder::Scan);
     assert!(first.try_grow(120));
@@ -84,7 +126,7 @@ fn who_waits_gets_what_another_gives_back_and_refusals_are_told() {
     assert!(waiting.join().unwrap());
     let usage = memory.usage(Holder::Scan);
     assert_eq!((usage.bytes, usage.waits, usage.refusals), (0, 2, 1));
-    assert_eq!(told.load(std::sync::atomic::Ordering::Relaxed), 2);
+    assert_eq!(told.load(Ordering::Relaxed), 2);
     drop(Held::counted(&memory, Holder::Recovery, 1000));
     assert_eq!(
         (memory.used(), memory.usage(Holder::Recovery).peak_bytes),

@@ -1,0 +1,208 @@
+//! The statements of servers that run, and how one of them is stopped where the process is over its
+//! limit and nothing else brings it back.
+//!
+//! What an operator holds without accounting for it has no name, so the statement that has worked
+//! longest goes: a dashboard's takes milliseconds. Statements whose reader dawdles come last, because
+//! they grow no more.
+//!
+//! Invariant: a statement is in the list from its start until its answer was read or dropped.
+
+use arrow::record_batch::RecordBatch;
+use futures::StreamExt;
+use marigram_service::{Answer, Result, RowStream, ServiceError};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// A statement that has not worked for so long is not what takes the memory.
+const AGE_MIN: Duration = Duration::from_millis(100);
+/// When who was stopped may try again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Statements that run.
+#[derive(Debug, Default)]
+pub(crate) struct Statements {
+    running: Mutex<RunningStatements>,
+}
+
+#[derive(Debug, Default)]
+struct RunningStatements {
+    next: u64,
+    /// By number: the oldest first.
+    handles: BTreeMap<u64, Arc<Handle>>,
+}
+
+#[derive(Debug)]
+struct Handle {
+    begun: Instant,
+    /// Whether its reader waits for it.
+    is_awaited: AtomicBool,
+    stop: Notify,
+}
+
+/// One statement; out of the list when it is dropped.
+#[derive(Debug)]
+pub(crate) struct RunningStatement {
+    statements: Arc<Statements>,
+    number: u64,
+    handle: Arc<Handle>,
+}
+
+impl Statements {
+    /// A statement begins.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long a statement runs is the machine's affair; no data depends on it"
+    )]
+    pub(crate) fn begin(self: &Arc<Self>) -> RunningStatement {
+        let handle = Arc::new(Handle {
+            begun: Instant::now(),
+            is_awaited: AtomicBool::new(true),
+            stop: Notify::new(),
+        });
+        let mut running = self.running.lock();
+        let number = running.next;
+        running.next += 1;
+        running.handles.insert(number, Arc::clone(&handle));
+        drop(running);
+        RunningStatement {
+            statements: Arc::clone(self),
+            number,
+            handle,
+        }
+    }
+
+    /// Stops the statement that has worked longest at `now`; says whether there was one.
+    pub(crate) fn stop_longest(&self, now: Instant) -> bool {
+        let mut running = self.running.lock();
+        let old = |handle: &Handle| now.saturating_duration_since(handle.begun) >= AGE_MIN;
+        let oldest = |is_awaited: bool| {
+            let mut handles = running.handles.iter();
+            let found = handles.find(|(_, handle)| {
+                handle.is_awaited.load(Ordering::Relaxed) == is_awaited && old(handle)
+            });
+            found.map(|(number, _)| *number)
+        };
+        let stopped = oldest(true).or_else(|| oldest(false));
+        let handle = stopped.and_then(|number| running.handles.remove(&number));
+        if let Some(handle) = &handle {
+            handle.stop.notify_one();
+        }
+        handle.is_some()
+    }
+}
+
+impl RunningStatement {
+    /// Waits for `work`, unless the statement is stopped before.
+    pub(crate) async fn until_stopped<T>(
+        &self,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        self.handle.is_awaited.store(true, Ordering::Relaxed);
+        let done = tokio::select! {
+            biased;
+            () = self.handle.stop.notified() => Err(stopped()),
+            done = work => done,
+        };
+        self.handle.is_awaited.store(false, Ordering::Relaxed);
+        done
+    }
+
+    /// The answer, whose rows end when the statement is stopped.
+    pub(crate) fn watch(self, answer: Answer) -> Answer {
+        let Answer::Rows(RowStream { schema, batches }) = answer else {
+            return answer;
+        };
+        let watched = futures::stream::unfold(Some((batches, self)), |state| async move {
+            let (mut batches, running) = state?;
+            let next = async { batches.next().await.transpose() };
+            let next: Result<Option<RecordBatch>> = running.until_stopped(next).await;
+            match next {
+                Ok(Some(batch)) => Some((Ok(batch), Some((batches, running)))),
+                Ok(None) => None,
+                Err(error) => Some((Err(error), None)),
+            }
+        });
+        Answer::Rows(RowStream {
+            schema,
+            batches: watched.boxed(),
+        })
+    }
+}
+
+impl Drop for RunningStatement {
+    fn drop(&mut self) {
+        self.statements.running.lock().handles.remove(&self.number);
+    }
+}
+
+fn stopped() -> ServiceError {
+    ServiceError::Busy {
+        message:
+            "the query needs more memory than there is: the process was over memory_limit, and \
+                  of all statements this one had worked longest"
+                .to_owned(),
+        retry_after: RETRY_AFTER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::datatypes::Schema;
+    use futures::executor::block_on;
+
+    fn endless() -> Answer {
+        let schema = Arc::new(Schema::empty());
+        let batch = RecordBatch::new_empty(Arc::clone(&schema));
+        Answer::Rows(RowStream {
+            schema,
+            batches: futures::stream::repeat_with(move || Ok(batch.clone())).boxed(),
+        })
+    }
+
+    #[test]
+    fn the_oldest_that_is_waited_for_is_stopped_first_and_young_ones_never() {
+        let statements = Arc::new(Statements::default());
+        let (dawdling, working) = (statements.begin(), statements.begin());
+        let begun = working.handle.begun;
+        assert!(!statements.stop_longest(begun + AGE_MIN / 2));
+        dawdling.handle.is_awaited.store(false, Ordering::Relaxed);
+        assert!(statements.stop_longest(begun + AGE_MIN));
+        let stopped = block_on(working.until_stopped(std::future::pending::<Result<()>>()));
+        assert!(
+            matches!(stopped, Err(ServiceError::Busy { .. })),
+            "{stopped:?}"
+        );
+        assert!(statements.stop_longest(begun + AGE_MIN));
+        assert!(
+            !statements.stop_longest(begun + AGE_MIN),
+            "each is stopped once"
+        );
+        drop((dawdling, working));
+        assert!(statements.running.lock().handles.is_empty());
+    }
+
+    #[test]
+    fn rows_end_in_an_error_when_their_statement_is_stopped() {
+        let statements = Arc::new(Statements::default());
+        let running = statements.begin();
+        let begun = running.handle.begun;
+        let Answer::Rows(rows) = running.watch(endless()) else {
+            panic!("rows stay rows");
+        };
+        let mut batches = rows.batches;
+        assert!(block_on(batches.next()).unwrap().is_ok());
+        assert!(statements.stop_longest(begun + AGE_MIN));
+        let told: Vec<_> = block_on(batches.collect());
+        assert!(
+            matches!(told[..], [Err(ServiceError::Busy { .. })]),
+            "{told:?}"
+        );
+        assert!(statements.running.lock().handles.is_empty());
+    }
+}

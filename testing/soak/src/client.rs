@@ -1,0 +1,143 @@
+//! Requests to the server, and what became of them.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// The longest that a request may take.
+const REQUEST_MAX: Duration = Duration::from_mins(2);
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Answered.
+    Done,
+    /// Told to come again later, or that memory does not do for it.
+    Refused,
+    /// Anything else.
+    Failed,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Response {
+    pub outcome: Outcome,
+    pub body: String,
+}
+
+/// A client of the server on a port of loopback.
+#[derive(Debug)]
+pub struct Client {
+    port: u16,
+    agent: ureq::Agent,
+}
+
+impl Client {
+    pub fn new(port: u16) -> Self {
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(REQUEST_MAX))
+            .build();
+        Self {
+            port,
+            agent: agent.into(),
+        }
+    }
+
+    pub fn is_healthy(&self) -> bool {
+        let url = format!("http://127.0.0.1:{}/health", self.port);
+        self.agent.get(url).call().is_ok_and(|a| a.status() == 200)
+    }
+
+    /// The server's metrics, as text.
+    pub fn metrics(&self) -> String {
+        let url = format!("http://127.0.0.1:{}/metrics", self.port);
+        let answer = self.agent.get(url).call();
+        answer
+            .ok()
+            .and_then(|mut answer| answer.body_mut().read_to_string().ok())
+            .unwrap_or_default()
+    }
+
+    pub fn write(&self, lines: &str) -> Response {
+        self.post("/write?db=main&precision=ms", lines)
+    }
+
+    pub fn sql(&self, sql: &str) -> Response {
+        self.post("/api/v1/sql?db=main", sql)
+    }
+
+    fn post(&self, target: &str, body: &str) -> Response {
+        let url = format!("http://127.0.0.1:{}{target}", self.port);
+        let sent = self.agent.post(url).header("Accept", "text/csv").send(body);
+        let answered = sent.and_then(|mut answer| {
+            let status = answer.status().as_u16();
+            let body = answer.body_mut().with_config().limit(1 << 28);
+            Ok((status, body.read_to_string()?))
+        });
+        match answered {
+            Ok((200..=299, body)) => Response {
+                outcome: Outcome::Done,
+                body,
+            },
+            Ok((status, body)) => Response {
+                outcome: refusal(status, &body),
+                body: format!("{status}: {body}"),
+            },
+            Err(error) => Response {
+                outcome: Outcome::Failed,
+                body: error.to_string(),
+            },
+        }
+    }
+
+    /// Asks for an answer and reads little of it at a time, until `over` says so or it ends.
+    pub fn read_slowly(&self, sql: &str, over: impl Fn() -> bool) -> Outcome {
+        let read = || -> std::io::Result<Outcome> {
+            let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+            stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+            write!(
+                stream,
+                "POST /api/v1/sql?db=main HTTP/1.1\r\nHost: localhost\r\nAccept: text/csv\r\n\
+                 Connection: close\r\nContent-Length: {}\r\n\r\n{sql}",
+                sql.len()
+            )?;
+            let (mut part, mut all, begun) = ([0; 2048], 0, Instant::now());
+            let mut outcome = Outcome::Failed;
+            while !over() && begun.elapsed() < Duration::from_secs(20) {
+                match stream.read(&mut part) {
+                    Ok(0) => break,
+                    Ok(read) => {
+                        if all == 0 {
+                            let text = String::from_utf8_lossy(&part[..read]);
+                            let status = text.split(' ').nth(1).unwrap_or_default();
+                            outcome = match status.parse() {
+                                Ok(200) => Outcome::Done,
+                                Ok(status) => refusal(status, &text),
+                                Err(_) => Outcome::Failed,
+                            };
+                        }
+                        all += read;
+                    }
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                    // A server may give up on so slow a reader.
+                    Err(_) if all > 0 => break,
+                    Err(error) => return Err(error),
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            Ok(if all == 0 { Outcome::Refused } else { outcome })
+        };
+        read().unwrap_or(Outcome::Failed)
+    }
+}
+
+/// A status that is not one of success.
+fn refusal(status: u16, body: &str) -> Outcome {
+    let memory = body.contains("memory_limit") || body.contains("of memory");
+    match status {
+        429 | 503 => Outcome::Refused,
+        _ if memory => Outcome::Refused,
+        _ => Outcome::Failed,
+    }
+}

@@ -1,0 +1,185 @@
+//! The mixed load: who writes and who asks, all at once for a bounded time.
+
+mod questions;
+mod writers;
+
+use crate::Plan;
+use crate::client::{Client, Outcome};
+use crate::verdict::Tally;
+use anyhow::{Result, bail};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+const SCHEMA: &str = "\
+CREATE TABLE fleet (time TIMESTAMP, dev STRING TAG, site STRING TAG, temp DOUBLE, hum DOUBLE, status STRING);\
+CREATE TABLE events (time TIMESTAMP, session STRING TAG, region STRING TAG, amount DOUBLE);\
+CREATE MATERIALIZED VIEW fleet_minutes WITH (continuous) AS \
+SELECT time_bucket('1 minute', time) AS minute, site, dev, count(temp) AS n, avg(temp) AS mean, \
+max(hum) AS high FROM fleet GROUP BY minute, site, dev";
+
+/// Clients that read slowly at the same time.
+const SLOW_READERS: usize = 4;
+/// How long somebody who was refused waits.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Loaded {
+    pub tallies: Vec<Tally>,
+    pub rows_sent: u64,
+    pub rows_acknowledged: u64,
+    pub rows_found: Option<u64>,
+}
+
+/// What the threads of the load share.
+#[derive(Debug)]
+pub struct Shared<'a> {
+    pub client: &'a Client,
+    pub plan: &'a Plan,
+    pub until: Instant,
+    pub rows_sent: AtomicU64,
+    pub rows_acknowledged: AtomicU64,
+}
+
+impl Shared<'_> {
+    pub fn is_over(&self) -> bool {
+        Instant::now() >= self.until
+    }
+
+    /// Makes one request after the other until it is over, no more often than `every`.
+    pub fn repeat(
+        &self,
+        name: &'static str,
+        every: Duration,
+        mut request: impl FnMut(u64) -> (Outcome, String),
+    ) -> Tally {
+        let mut tally = Tally {
+            name,
+            ..Tally::default()
+        };
+        for number in 0.. {
+            if self.is_over() {
+                break;
+            }
+            let begun = Instant::now();
+            let (outcome, words) = request(number);
+            tally.note(outcome, begun.elapsed(), &words);
+            let pause = if outcome == Outcome::Done {
+                every
+            } else {
+                PAUSE.max(every)
+            };
+            std::thread::sleep(pause.saturating_sub(begun.elapsed()));
+        }
+        tally
+    }
+
+    fn ask(&self, name: &'static str, every: Duration, questions: &[String]) -> Tally {
+        self.repeat(name, every, |number| {
+            let question = &questions[number as usize % questions.len()];
+            let answer = self.client.sql(question);
+            let words = match answer.outcome {
+                Outcome::Done => String::new(),
+                Outcome::Refused | Outcome::Failed => format!("{question}: {}", answer.body),
+            };
+            (answer.outcome, words)
+        })
+    }
+}
+
+/// Runs the load.
+pub fn run(client: &Client, plan: &Plan) -> Result<Loaded> {
+    let made = client.sql(SCHEMA);
+    if made.outcome != Outcome::Done {
+        bail!("the tables were not made: {}", made.body);
+    }
+    let begun = Instant::now();
+    let shared = Shared {
+        client,
+        plan,
+        until: begun + plan.duration,
+        rows_sent: AtomicU64::new(0),
+        rows_acknowledged: AtomicU64::new(0),
+    };
+    let tallies = std::thread::scope(|scope| {
+        let shared = &shared;
+        let mut running = Vec::new();
+        for part in 0..2 {
+            running.push(scope.spawn(move || writers::fleet(shared, part)));
+        }
+        running.push(scope.spawn(|| writers::late(shared)));
+        running.push(scope.spawn(|| writers::sessions(shared)));
+        for _ in 0..2 {
+            let every = Duration::from_millis(50);
+            running.push(
+                scope.spawn(move || shared.ask("dashboard", every, &questions::dashboards())),
+            );
+        }
+        let every = Duration::from_millis(500);
+        running.push(scope.spawn(move || shared.ask("view", every, &questions::views())));
+        running.push(scope.spawn(move || shared.ask("sort", every, &questions::sorts())));
+        running.push(scope.spawn(move || shared.ask("runaway", every, &questions::runaways())));
+        for _ in 0..SLOW_READERS {
+            running.push(scope.spawn(|| {
+                shared.repeat("slow reader", Duration::ZERO, |_| {
+                    let outcome = client.read_slowly(questions::EVERYTHING, || shared.is_over());
+                    (outcome, String::new())
+                })
+            }));
+        }
+        let ended = running.into_iter();
+        let ended = ended.map(|thread| thread.join().expect("a client does not panic"));
+        merged(ended.collect())
+    });
+    Ok(Loaded {
+        tallies,
+        rows_sent: shared.rows_sent.load(Ordering::Acquire),
+        rows_acknowledged: shared.rows_acknowledged.load(Ordering::Acquire),
+        rows_found: count_rows(client),
+    })
+}
+
+/// Tallies of the same name as one.
+fn merged(all: Vec<Tally>) -> Vec<Tally> {
+    let mut merged: Vec<Tally> = Vec::new();
+    for tally in all {
+        match merged.iter_mut().find(|known| known.name == tally.name) {
+            Some(known) => {
+                known.done += tally.done;
+                known.refused += tally.refused;
+                known.failed += tally.failed;
+                known.slowest = known.slowest.max(tally.slowest);
+                known.errors.extend(tally.errors);
+                known.refusals.extend(tally.refusals);
+            }
+            None => merged.push(tally),
+        }
+    }
+    merged
+}
+
+/// Rows in both tables; asked again for a while where the server refuses.
+fn count_rows(client: &Client) -> Option<u64> {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_mins(1) {
+        let sql = "SELECT (SELECT count(*) FROM fleet) + (SELECT count(*) FROM events) AS n";
+        let answer = client.sql(sql);
+        if answer.outcome == Outcome::Done {
+            return answer.body.lines().nth(1)?.trim().parse().ok();
+        }
+        std::thread::sleep(PAUSE);
+    }
+    None
+}
+
+/// Whether one of everything is answered at once.
+pub fn probes(client: &Client) -> bool {
+    let asked = [
+        questions::dashboards(),
+        questions::views(),
+        questions::sorts()[..1].to_vec(),
+    ];
+    let done = |sql: &String| client.sql(sql).outcome == Outcome::Done;
+    let line = "probe,dev=a temp=1 1";
+    client.write(line).outcome == Outcome::Done && asked.concat().iter().all(done)
+}

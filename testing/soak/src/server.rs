@@ -1,0 +1,94 @@
+//! The server under test.
+
+use crate::Plan;
+use crate::client::Client;
+use crate::group::Group;
+use anyhow::{Context, Result, bail};
+use std::fs::File;
+use std::net::TcpListener;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Moves itself into the group before it becomes the server, so that every page is charged there.
+const ENTER: &str = r#"echo $$ > "$0" && exec "$@""#;
+
+/// A running `marigram serve`; killed when dropped.
+#[derive(Debug)]
+pub struct Server {
+    child: Mutex<Child>,
+    pub pid: u32,
+    pub port: u16,
+}
+
+impl Server {
+    /// Starts it and waits until it answers.
+    pub fn start(plan: &Plan, group: Option<&Group>) -> Result<Self> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let mut command = match group {
+            Some(group) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", ENTER]).arg(group.entrance());
+                shell.arg(&plan.binary);
+                shell
+            }
+            None => Command::new(&plan.binary),
+        };
+        let log = File::create(plan.data.with_extension("log"))?;
+        let child = command
+            .arg("serve")
+            .args(["--http", &format!("127.0.0.1:{port}")])
+            .args(["--postgres", "off"])
+            .args(["--memory-limit", &plan.limit_bytes.to_string()])
+            .arg("--data")
+            .arg(&plan.data)
+            .args(&plan.arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .context("the binary does not start")?;
+        let server = Self {
+            pid: child.id(),
+            child: Mutex::new(child),
+            port,
+        };
+        let (client, begun) = (Client::new(port), Instant::now());
+        while !client.is_healthy() {
+            if let Some(status) = server.ended() {
+                bail!("the server ended with {status} instead of starting");
+            }
+            if begun.elapsed() > Duration::from_mins(1) {
+                bail!("the server did not answer within a minute");
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(server)
+    }
+
+    /// How it ended; `None` while it runs.
+    pub fn ended(&self) -> Option<ExitStatus> {
+        let mut child = self.child.lock().ok()?;
+        child.try_wait().ok().flatten()
+    }
+
+    /// Asks it to end, and ends it where it takes too long.
+    pub fn stop(&mut self) {
+        // Where it has ended already, that is what is wanted.
+        let _ = Command::new("kill").arg(self.pid.to_string()).status();
+        let begun = Instant::now();
+        while self.ended().is_none() && begun.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Ok(child) = self.child.get_mut() {
+            // It may have ended already, which is what is wanted.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
