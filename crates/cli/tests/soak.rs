@@ -1,13 +1,17 @@
 //! The soak at a small scale: the mixed load for some seconds under a small limit, in a control
-//! group where one can be made. `just soak` checks more, the ceiling on what is resident among it
+//! group where one can be made. `just soak` asks for more, and for longer
 //! (`docs/benchmarks/0.4-resident-memory`).
 
 use marigram_soak::{Plan, run};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// What may be resident, in hundredths of the limit. 105 are promised; at this limit the process is
+/// still over that for moments, and without any of what keeps it down it has 150 and more.
+const RESIDENT_MAX_PERCENT: usize = 125;
+
 #[test]
-fn nothing_is_killed_or_lost_and_the_idle_server_answers() {
+fn nothing_is_killed_or_lost_the_limit_is_near_and_the_idle_server_answers() {
     let dir = tempfile::tempdir().unwrap();
     let verdict = run(&Plan {
         binary: PathBuf::from(env!("CARGO_BIN_EXE_marigram")),
@@ -23,7 +27,20 @@ fn nothing_is_killed_or_lost_and_the_idle_server_answers() {
     assert_eq!(verdict.oom_kills, 0, "{verdict}");
     assert_eq!(verdict.ended, None, "{verdict}");
     assert!(verdict.idle_after.is_some(), "{verdict}");
-    let found = verdict.rows_found.unwrap();
-    let possible = verdict.rows_acknowledged..=verdict.rows_sent;
-    assert!(possible.contains(&found), "{verdict}");
+    assert!(verdict.are_rows_right(), "{verdict}");
+    for tally in &verdict.tallies {
+        let is_answered = tally.done > 0 || tally.name == "runaway";
+        assert!(is_answered, "{}: {verdict}", tally.name);
+    }
+    if !verdict.in_group {
+        eprintln!("no control group can be made here: what is resident is not asserted");
+        return;
+    }
+    if cfg!(debug_assertions) {
+        eprintln!("not a release build: what is resident is not asserted");
+        return;
+    }
+    assert!(!verdict.samples.is_empty(), "{verdict}");
+    let most = verdict.limit_bytes / 100 * RESIDENT_MAX_PERCENT;
+    assert!(verdict.resident_max() <= most, "{verdict}");
 }

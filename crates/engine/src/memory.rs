@@ -278,9 +278,7 @@ impl MemoryAccountant {
         state.used -= before;
         state.usage[Holder::Process as usize].bytes = 0;
         let used = state.used;
-        let beyond = state
-            .unaccounted
-            .note(resident_bytes.saturating_sub(idle_bytes), used);
+        let beyond = state.unaccounted.note(resident_bytes, used);
         state.add(Holder::Process, beyond);
         let refused = std::mem::take(&mut state.refused) || state.waiting > 0;
         if state.waiting > 0 && beyond < before {

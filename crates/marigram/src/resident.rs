@@ -30,6 +30,8 @@ const PURGE_PAUSE_AT_REST: Duration = Duration::from_secs(5);
 const STOP_AFTER: Duration = Duration::from_millis(100);
 /// Of the pages of files, one part of so many counts as used: the others go when the limit is near.
 const CODE_IDLE_PART: usize = 2;
+/// Between two times that code is unmapped below the limit; over it, there is no pause.
+const UNMAP_PAUSE: Duration = Duration::from_millis(60);
 /// A purge takes at most one part of so many of the time.
 const PURGE_SHARE: u32 = 20;
 
@@ -66,10 +68,12 @@ impl Watch {
             status: ProcessStatus::open(),
             purging: Purging::default(),
             over: Overrun::default(),
+            unmapping: Unmapping::default(),
             code: CodePages::of_this_process(),
             statements: Arc::clone(statements),
             figures: Arc::clone(&figures),
         };
+        looking.code.split();
         // What ran once, at the start, is not what the process needs.
         looking.code.unmap();
         looking.look(memory);
@@ -111,6 +115,7 @@ struct Looking {
     status: Option<ProcessStatus>,
     purging: Purging,
     over: Overrun,
+    unmapping: Unmapping,
     code: CodePages,
     statements: Arc<Statements>,
     figures: Arc<Figures>,
@@ -131,7 +136,7 @@ impl Looking {
             self.purging.done(now, now.elapsed());
             (resident, _) = self.tell(memory)?;
         }
-        if resident > memory.limit() / 16 * 15 {
+        if self.unmapping.is_due(resident, memory.limit(), now) {
             self.code.unmap();
             (resident, _) = self.tell(memory)?;
         }
@@ -183,6 +188,26 @@ impl Purging {
 
     fn done(&mut self, begun: Instant, took: Duration) {
         self.last = Some((begun + took, took));
+    }
+}
+
+/// When code is to be unmapped.
+#[derive(Debug, Default)]
+struct Unmapping {
+    last: Option<Instant>,
+}
+
+impl Unmapping {
+    /// Where the process comes near the limit; what is used of the code must not come and go all
+    /// the time.
+    fn is_due(&mut self, resident: usize, limit: usize, now: Instant) -> bool {
+        let rested = |last: Instant| now.saturating_duration_since(last) >= UNMAP_PAUSE;
+        let is_near = resident > limit / 8 * 7 && self.last.is_none_or(rested);
+        let is_due = is_near || resident > limit;
+        if is_due {
+            self.last = Some(now);
+        }
+        is_due
     }
 }
 
@@ -290,7 +315,9 @@ mod tests {
             .into_iter()
             .filter_map(|blocks| blocks.into_iter().next_back())
             .collect();
-        let wanted = memory.share(Holder::SeriesIndex) / 2;
+        // More than there is as long as the freed blocks count, and less than there is afterwards,
+        // though each arena keeps its end.
+        let wanted = KEPT / 4;
         let given = memory.wait_grow(Holder::SeriesIndex, wanted, Duration::from_secs(20));
         assert!(given, "{memory:?}");
         drop(ends);
@@ -310,7 +337,7 @@ mod tests {
         assert!(!purging.is_due(measured(99, 3200, true), limit, start));
         assert!(purging.is_due(measured(100, 100, false), limit, start));
         purging.done(start, Duration::from_millis(10));
-        let after = |ms| start + Duration::from_millis(10 + ms);
+        let after = |ms: u64| start + Duration::from_millis(10 + ms);
         let (short, rest) = (measured(100, 3000, false), measured(100, 100, false));
         assert!(
             !purging.is_due(short, limit, after(199)),
@@ -320,6 +347,20 @@ mod tests {
         assert!(purging.is_due(measured(100, 100, true), limit, after(200)));
         assert!(!purging.is_due(rest, limit, after(4999)));
         assert!(purging.is_due(rest, limit, after(5000)));
+    }
+
+    #[test]
+    fn code_is_unmapped_near_the_limit_and_not_all_the_time() {
+        #[expect(clippy::disallowed_methods, reason = "some moment")]
+        let start = Instant::now();
+        let after = |ms| start + Duration::from_millis(ms);
+        let mut unmapping = Unmapping::default();
+        assert!(!unmapping.is_due(700, 800, start));
+        assert!(unmapping.is_due(701, 800, start));
+        assert!(!unmapping.is_due(800, 800, after(59)));
+        assert!(unmapping.is_due(801, 800, after(59)), "it is over");
+        assert!(!unmapping.is_due(701, 800, after(118)));
+        assert!(unmapping.is_due(701, 800, after(119)));
     }
 
     #[test]

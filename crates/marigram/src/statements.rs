@@ -129,7 +129,8 @@ impl RunningStatement {
         });
         Answer::Rows(RowStream {
             schema,
-            batches: watched.boxed(),
+            // Who reads may ask again after the end.
+            batches: watched.fuse().boxed(),
         })
     }
 }
@@ -184,6 +185,21 @@ mod tests {
             "each is stopped once"
         );
         drop((dawdling, working));
+        assert!(statements.running.lock().handles.is_empty());
+    }
+
+    #[test]
+    fn an_answer_that_has_ended_may_be_asked_again() {
+        let statements = Arc::new(Statements::default());
+        let schema = Arc::new(Schema::empty());
+        let batches = futures::stream::empty().boxed();
+        let none = Answer::Rows(RowStream { schema, batches });
+        let Answer::Rows(mut rows) = statements.begin().watch(none) else {
+            panic!("rows stay rows");
+        };
+        for _ in 0..3 {
+            assert!(block_on(rows.batches.next()).is_none());
+        }
         assert!(statements.running.lock().handles.is_empty());
     }
 

@@ -78,6 +78,7 @@ pub fn run(plan: &Plan) -> Result<Verdict> {
         idle_after: idle,
         rows_sent: loaded.rows_sent,
         rows_acknowledged: loaded.rows_acknowledged,
+        rows_uncertain: loaded.rows_uncertain,
         rows_found: loaded.rows_found,
         tallies: loaded.tallies,
         samples,

@@ -28,6 +28,7 @@ pub struct Loaded {
     pub tallies: Vec<Tally>,
     pub rows_sent: u64,
     pub rows_acknowledged: u64,
+    pub rows_uncertain: u64,
     pub rows_found: Option<u64>,
 }
 
@@ -39,6 +40,8 @@ pub struct Shared<'a> {
     pub until: Instant,
     pub rows_sent: AtomicU64,
     pub rows_acknowledged: AtomicU64,
+    /// Of requests that were neither acknowledged nor refused.
+    pub rows_uncertain: AtomicU64,
 }
 
 impl Shared<'_> {
@@ -100,6 +103,7 @@ pub fn run(client: &Client, plan: &Plan) -> Result<Loaded> {
         until: begun + plan.duration,
         rows_sent: AtomicU64::new(0),
         rows_acknowledged: AtomicU64::new(0),
+        rows_uncertain: AtomicU64::new(0),
     };
     let tallies = std::thread::scope(|scope| {
         let shared = &shared;
@@ -135,6 +139,7 @@ pub fn run(client: &Client, plan: &Plan) -> Result<Loaded> {
         tallies,
         rows_sent: shared.rows_sent.load(Ordering::Acquire),
         rows_acknowledged: shared.rows_acknowledged.load(Ordering::Acquire),
+        rows_uncertain: shared.rows_uncertain.load(Ordering::Acquire),
         rows_found: count_rows(client),
     })
 }

@@ -166,7 +166,7 @@ pub async fn stream(
         .guard(async { rows.batches.next().await.transpose() })
         .await?;
     let mut sending = Sending {
-        batches: rows.batches,
+        batches: rows.batches.fuse().boxed(),
         ahead,
         formatter: Some(formatter),
         stop,

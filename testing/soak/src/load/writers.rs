@@ -92,10 +92,13 @@ fn mix(row: usize) -> u64 {
 fn send(shared: &Shared<'_>, lines: &str, rows: usize) -> (Outcome, String) {
     shared.rows_sent.fetch_add(rows as u64, Ordering::AcqRel);
     let answer = shared.client.write(lines);
-    if answer.outcome == Outcome::Done {
-        shared
-            .rows_acknowledged
-            .fetch_add(rows as u64, Ordering::AcqRel);
+    let count = match answer.outcome {
+        Outcome::Done => Some(&shared.rows_acknowledged),
+        Outcome::Failed => Some(&shared.rows_uncertain),
+        Outcome::Refused => None,
+    };
+    if let Some(count) = count {
+        count.fetch_add(rows as u64, Ordering::AcqRel);
     }
     (answer.outcome, answer.body)
 }
