@@ -76,6 +76,15 @@ fn sorted_cast(expr: &Expr, sorted_by: &[Ident]) -> Option<Ident> {
     sorted_by.iter().any(same).then(|| name.clone())
 }
 
+/// The name of a column that is selected as it is.
+fn plain_name(item: &SelectItem) -> Option<String> {
+    match item {
+        SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(fold(name)),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().map(fold),
+        _ => None,
+    }
+}
+
 impl VisitorMut for TellApart {
     type Break = ();
 
@@ -85,6 +94,7 @@ impl VisitorMut for TellApart {
         if let SetExpr::Select(select) = query.body.as_mut() {
             let mut seen = HashMap::new();
             let is_grouped = select.having.is_some();
+            let plain: Vec<String> = select.projection.iter().filter_map(plain_name).collect();
             for item in &mut select.projection {
                 let SelectItem::UnnamedExpr(expr) = item else {
                     continue;
@@ -96,8 +106,11 @@ impl VisitorMut for TellApart {
                     .or_insert(0);
                 if *count == 0
                     && !is_grouped
-                    && let Some(alias) = sorted_cast(expr, &sorted_by)
+                    && let Some(mut alias) = sorted_cast(expr, &sorted_by)
                 {
+                    if plain.contains(&fold(&alias)) {
+                        alias = Ident::with_quote('"', format!("{}_1", fold(&alias)));
+                    }
                     let expr = expr.clone();
                     *item = SelectItem::ExprWithAlias { expr, alias };
                 } else if *count > 0 {

@@ -428,7 +428,7 @@ async fn errors_are_a_status_or_a_broken_connection() {
         let line = format!("GET /api/v1/sql?timeout_ms={timeout_ms}&q=select%20endless");
         async move { ask(http, &line, &[], b"").await }
     };
-    assert_eq!(endless(20).await.status, 408);
+    assert_eq!(endless(20).await.status, 503);
     let reply = endless(2000).await;
     assert_eq!(reply.status, 200);
     assert!(!reply.whole, "the timeout ends the rows");
