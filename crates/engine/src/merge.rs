@@ -147,6 +147,11 @@ impl Merge {
         }
     }
 
+    /// Lets go of pages that are decoded, while nobody takes rows. The next rows decode them again.
+    pub(crate) fn release_pages(&mut self) {
+        self.cursors.iter_mut().for_each(Cursor::release);
+    }
+
     /// The next rows, sorted and unique; `None` at the end.
     ///
     /// # Errors

@@ -11,12 +11,14 @@ use crate::execution::{Execution, Shared};
 use crate::floats::FloatOrder;
 use crate::functions;
 use crate::gapfill::GapFilling;
+use crate::guarded::Guarded;
 use crate::lateral::LateralLimits;
 use crate::memory::AccountedPool;
 use crate::planner::Planner;
 use crate::reduce::{KeptGroups, SeriesReduction};
 use crate::rollup::{Shapes, UseRollups};
 use crate::scan::{NewestRows, PartitionRows};
+use crate::yielding::YieldingOperators;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
 use datafusion::execution::FunctionRegistry;
@@ -219,7 +221,7 @@ impl Contexts {
             (limit / 64).clamp(64 << 10, 10 << 20);
         let pool = &self.runtime.memory_pool;
         let bounds = Arc::new(functions::BoundFunctions::new(Arc::clone(pool)));
-        let mut state = SessionStateBuilder::new_from_existing(Prototype::get()?.state.clone())
+        let mut builder = SessionStateBuilder::new_from_existing(Prototype::get()?.state.clone())
             .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
             .with_analyzer_rule(bounds)
@@ -227,8 +229,16 @@ impl Contexts {
             .with_analyzer_rule(Arc::new(FloatOrder))
             .with_optimizer_rules(self.logical_rules())
             .with_query_planner(Arc::new(Planner))
-            .with_physical_optimizer_rules(self.physical_rules())
-            .build();
+            .with_physical_optimizer_rules(self.physical_rules());
+        let defaults = builder.analyzer().iter_mut();
+        let defaults = defaults.flat_map(|analyzer| &mut analyzer.rules);
+        for rule in defaults {
+            *rule = Guarded::new(Arc::clone(rule));
+        }
+        for rule in builder.analyzer_rules().iter_mut().flatten() {
+            *rule = Guarded::new(Arc::clone(rule));
+        }
+        let mut state = builder.build();
         let known: Vec<_> = state.scalar_functions().values().cloned().collect();
         for function in known {
             let bounded = functions::bounded(&function, pool);
@@ -257,6 +267,9 @@ impl Contexts {
         rules.push(Arc::new(functions::BoundConstants::new(pool)));
         rules.push(Arc::new(FloatOrder));
         rules
+            .into_iter()
+            .map(|rule| Guarded::new(rule) as Arc<dyn OptimizerRule + Send + Sync>)
+            .collect()
     }
 
     /// DataFusion's physical rules behind ours, which sees plans before partitions are settled.
@@ -267,7 +280,11 @@ impl Contexts {
             rules.push(Arc::new(NewestRows));
         }
         rules.append(&mut PhysicalOptimizer::new().rules);
+        rules.push(Arc::new(YieldingOperators));
         rules
+            .into_iter()
+            .map(|rule| Guarded::new(rule) as Arc<dyn PhysicalOptimizerRule + Send + Sync>)
+            .collect()
     }
 
     fn database(&self, mut state: SessionState, name: &str) -> SqlResult<SessionState> {

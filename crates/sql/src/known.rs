@@ -3,6 +3,7 @@
 use crate::ready::{Ready, only_scan};
 use datafusion::catalog::Session;
 use datafusion::common::Result;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr_rewriter::unnormalize_cols;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_plan::ExecutionPlan;
@@ -14,6 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Known {
     pub plan: Arc<LogicalPlan>,
+    /// Whether each row takes little time, whatever is in it.
+    pub is_light: bool,
     /// Of its only scan, where it has one.
     filters: Vec<Expr>,
     /// Shared with plans of other values of the parameters.
@@ -30,8 +33,10 @@ impl Known {
     pub fn new(plan: Arc<LogicalPlan>, uses: Arc<AtomicU64>) -> Result<Self> {
         let ready = Arc::default();
         let filters = filters_of(&plan)?;
+        let is_light = is_light(&plan)?;
         Ok(Self {
             plan,
+            is_light,
             filters,
             ready,
             uses,
@@ -47,6 +52,7 @@ impl Known {
         let filters = filters_of(&plan)?;
         Ok(Self {
             plan,
+            is_light: self.is_light,
             filters,
             ready: Arc::clone(&self.ready),
             uses: Arc::clone(&self.uses),
@@ -72,6 +78,40 @@ impl Known {
         }
         Ok(operators)
     }
+}
+
+/// Functions that take long for one row, or give much for it, as prefixes of their names.
+const HEAVY_FUNCTIONS: [&str; 12] = [
+    "repeat",
+    "lpad",
+    "rpad",
+    "array",
+    "list",
+    "range",
+    "generate_series",
+    "regexp",
+    "levenshtein",
+    "replace",
+    "translate",
+    "string_to",
+];
+
+/// Whether no function of a plan takes long for one row: statements that are carried out by the
+/// thread that asks are chosen by their rows alone.
+fn is_light(plan: &LogicalPlan) -> Result<bool> {
+    let mut is_light = true;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|part| {
+                if let Expr::ScalarFunction(call) = part {
+                    let name = call.name();
+                    is_light &= !HEAVY_FUNCTIONS.iter().any(|heavy| name.starts_with(heavy));
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(is_light)
 }
 
 /// The conditions of a plan's only scan, as the scan takes them.

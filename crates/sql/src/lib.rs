@@ -34,6 +34,9 @@ mod floats;
 mod foreign_names;
 mod functions;
 mod gapfill;
+mod growth;
+mod guarded;
+mod interrupt;
 mod known;
 mod lateral;
 mod memory;
@@ -68,6 +71,7 @@ pub mod tsfile;
 mod types;
 mod words;
 mod workers;
+mod yielding;
 
 pub use error::{SqlError, disk_full, schema_sqlstate};
 pub use plan_cache::PlanCacheUse;

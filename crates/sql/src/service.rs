@@ -151,7 +151,7 @@ impl SqlService {
 
     /// Parses a statement: a short one here, which takes less than to hand it over, a long one on
     /// the threads for statements.
-    async fn parse(&self, sql: &str) -> SqlResult<Command> {
+    async fn parse(&self, session: &Session, sql: &str) -> SqlResult<Command> {
         if sql.len() <= PARSE_INLINE_BYTES_MAX {
             return catch_unwind(|| parse::parse(sql)).unwrap_or_else(|_| {
                 let message = "a bug in the parser stopped this statement";
@@ -160,7 +160,10 @@ impl SqlService {
         }
         let sql = sql.to_owned();
         let work = async move { parse::parse(&sql) };
-        self.inner.workers.run(None, work).await
+        self.inner
+            .workers
+            .run(session.statement_timeout, work)
+            .await
     }
 
     /// Carries out a command that is no plan; `None` for a plan.
@@ -296,6 +299,7 @@ impl SqlService {
     ) -> SqlResult<PreparedStatement> {
         let (inner, session, sql) = (Arc::clone(&self.inner), session.clone(), sql.to_owned());
         let need = statement.need();
+        let timeout = session.statement_timeout;
         let planning = on_stack(need, async move {
             let state = inner.contexts.state(&session)?;
             let plan = inner.plan(&state, &session, statement.into_inner()).await?;
@@ -303,7 +307,7 @@ impl SqlService {
             let plan = Deep::new(plan, need);
             PreparedStatement::planned(&sql, &session.database, command, plan, rows)
         });
-        self.inner.workers.run(None, planning).await
+        self.inner.workers.run(timeout, planning).await
     }
 }
 
@@ -441,7 +445,7 @@ impl Query for SqlService {
             return Ok(answer);
         }
         let wrong = |error: SqlError| error.into_service(statement);
-        let command = self.parse(statement).await.map_err(wrong)?;
+        let command = self.parse(session, statement).await.map_err(wrong)?;
         effect::check(session, &command)?;
         if let Some(answer) = self.direct(session, &command).await.map_err(wrong)? {
             return Ok(answer);
@@ -469,7 +473,7 @@ impl Query for SqlService {
             return Ok(known);
         }
         let wrong = |error: SqlError| error.into_service(statement);
-        let command = self.parse(statement).await.map_err(wrong)?;
+        let command = self.parse(session, statement).await.map_err(wrong)?;
         let prepared = match command.clone() {
             Command::Plan(parsed) => {
                 let planned = self.plan_and_prepare(session, statement, command, parsed);

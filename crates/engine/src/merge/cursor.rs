@@ -157,6 +157,13 @@ impl Cursor {
         Ok(())
     }
 
+    /// Lets go of the values of the page in hand. They are decoded again when they are needed.
+    pub(super) fn release(&mut self) {
+        if let Some(page) = &mut self.page {
+            page.block = None;
+        }
+    }
+
     /// The rows in hand, with all columns.
     pub(super) fn block(&mut self, scope: &Scope) -> Result<Arc<Block>> {
         let page = self

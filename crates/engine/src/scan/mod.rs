@@ -71,6 +71,14 @@ impl ScanPartition {
         &self.series
     }
 
+    /// Lets go of pages that are decoded, for a reader that takes no rows for now. The next rows
+    /// decode them again.
+    pub fn release_pages(&mut self) {
+        if let Some(merge) = &mut self.merge {
+            merge.release_pages();
+        }
+    }
+
     /// The next rows; `None` at the end. `columns` as in the request; a field that no source has
     /// is all null.
     ///

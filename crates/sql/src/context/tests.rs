@@ -1,4 +1,4 @@
-//! Every function that statements can call is known to be bounded.
+//! Every function that statements can call is known to be bounded, and every rule to ask.
 
 use super::*;
 use datafusion::execution::memory_pool::UnboundedMemoryPool;
@@ -119,4 +119,32 @@ fn every_function_is_bounded() {
             names.join(" ")
         );
     }
+}
+
+/// Rules keep their order, and none of them is left out.
+#[test]
+fn every_rule_asks_whether_it_is_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = marigram_engine::EngineOptions {
+        background_threads: 0,
+        ..marigram_engine::EngineOptions::default()
+    };
+    let engine = Engine::open(marigram_env::Env::real(), &dir.path().join("data"), options);
+    let contexts = Contexts::new(engine.unwrap(), SqlOptions::default()).unwrap();
+    let state = contexts.state(&Session::new("d", "u")).unwrap();
+    let analyzer = &state.analyzer().rules;
+    let logical = state.optimizer().rules.iter();
+    let physical = state.physical_optimizers().iter();
+    let all = (analyzer.iter().map(|rule| format!("{rule:?}")))
+        .chain(logical.map(|rule| format!("{rule:?}")))
+        .chain(physical.map(|rule| format!("{rule:?}")));
+    for rule in all {
+        assert!(rule.starts_with("Guarded("), "{rule}");
+    }
+    let defaults = datafusion::optimizer::Analyzer::new().rules;
+    let names: Vec<&str> = analyzer.iter().map(|rule| rule.name()).collect();
+    let (first, ours) = names.split_at(defaults.len());
+    let expected: Vec<&str> = defaults.iter().map(|rule| rule.name()).collect();
+    assert_eq!(first, expected);
+    assert_eq!(ours.len(), 3, "{ours:?}");
 }

@@ -1,5 +1,8 @@
 //! Reading a partition ahead of its reader, in steps on threads for blocking work; but the first
 //! rows of a few series at once, since to hand over a step takes longer than such a step.
+//!
+//! Where scans hold much of the memory that they can have, nothing is read ahead, and pages go with
+//! each step: readers that do not read must not keep others from theirs.
 
 use super::external;
 use super::newest::Windows;
@@ -33,6 +36,15 @@ impl Feed {
         match self {
             Self::Whole(partition) => partition.shard(),
             Self::Newest(windows) => windows.shard(),
+        }
+    }
+
+    /// Gives back what can be read again.
+    fn release_pages(&mut self) {
+        match self {
+            Self::Whole(partition) => partition.release_pages(),
+            // It holds what it found, and no pages.
+            Self::Newest(_) => {}
         }
     }
 
@@ -71,8 +83,26 @@ impl Reader {
         Held::counted(self.snapshot.memory(), Holder::Scan, bytes)
     }
 
+    /// Whether scans hold so much memory that each makes do with little.
+    fn is_tight(&self) -> bool {
+        let memory = self.snapshot.memory();
+        memory.used_by(Holder::Scan) > memory.share(Holder::Scan) / 2
+    }
+
     /// Reads a few batches: one at first, so that the first rows come soon, then more.
     fn step(mut self: Box<Self>) -> Step {
+        let is_tight = self.is_tight();
+        if is_tight {
+            self.batches_next = 1;
+        }
+        let mut step = self.read();
+        if is_tight && let Some(reader) = &mut step.reader {
+            reader.feeds.iter_mut().for_each(Feed::release_pages);
+        }
+        step
+    }
+
+    fn read(mut self: Box<Self>) -> Step {
         let compute = self.baseline.elapsed_compute().clone();
         let _timer = compute.timer();
         let mut batches = VecDeque::with_capacity(self.batches_next);
@@ -144,12 +174,17 @@ struct ReadAhead {
 }
 
 impl ReadAhead {
+    /// Begins the next step, ahead of the reader where there is memory for it.
     fn go_on(&mut self, reader: Box<Reader>) {
-        if self.inline > 0 {
+        if self.inline > 0 || reader.is_tight() {
             self.idle = Some(reader);
         } else {
-            self.running = Some(tokio::task::spawn_blocking(move || reader.step()));
+            self.start(reader);
         }
+    }
+
+    fn start(&mut self, reader: Box<Reader>) {
+        self.running = Some(tokio::task::spawn_blocking(move || reader.step()));
     }
 
     fn take(&mut self, step: Step) {
@@ -179,7 +214,7 @@ pub(super) fn read_ahead(reader: Reader) -> impl Stream<Item = Result<RecordBatc
             }
             let step = if let Some(reader) = state.idle.take() {
                 if state.inline == 0 {
-                    state.go_on(reader);
+                    state.start(reader);
                     continue;
                 }
                 reader.step()

@@ -8,7 +8,7 @@ use crate::known::Known;
 use crate::pattern::Pattern;
 use crate::statement::{Command, CopyFrom};
 use crate::workers::Outlet;
-use crate::{delete, parse, short, shorthand};
+use crate::{delete, growth, interrupt, parse, short, shorthand};
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 use datafusion::catalog::Session as Planning;
@@ -58,12 +58,17 @@ impl Inner {
                  COPY … TO STDOUT, or marigram import and export",
             ));
         }
+        growth::check_copies(&statement)?;
         self.read_views().await?;
         shorthand::expand(&self.engine, session, state, &mut statement)?;
-        state
+        interrupt::check()?;
+        let plan = state
             .statement_to_plan(statement)
             .await
-            .map_err(|error| self.plan_error(session, error))
+            .map_err(|error| self.plan_error(session, error))?;
+        interrupt::check()?;
+        growth::check_inlining(&plan)?;
+        Ok(plan)
     }
 
     /// An error of planning, with the table or database that does not exist named.
@@ -344,7 +349,11 @@ pub(super) async fn known_rows(
     known: &Known,
     out: Outlet,
 ) -> SqlResult<()> {
-    let held = short::begins_here(&known.plan, session.execution_props())?;
+    let held = if known.is_light {
+        short::begins_here(&known.plan, session.execution_props())?
+    } else {
+        None
+    };
     if held.is_none() {
         out.move_on().await;
     }

@@ -287,7 +287,9 @@ pub(super) async fn keep(service: Weak<Inner>, keeper: Arc<Keeper>) {
                 let Some(inner) = service.upgrade() else {
                     return;
                 };
-                let done = inner.step(&table).await;
+                let (stepping, of_table) = (Arc::clone(&inner), Arc::clone(&table));
+                let step = async move { stepping.step(&of_table).await };
+                let done = inner.workers.run(None, step).await;
                 drop(inner);
                 drop(held);
                 match done {

@@ -1,0 +1,139 @@
+//! How large an expression becomes when the columns in it are written out.
+//!
+//! Rules push conditions down to the tables and look through columns that are computed, in steps
+//! that cannot be interrupted. Types grow likewise: a structure of two structures, and so on.
+
+use crate::error::{SqlError, SqlResult};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, Result};
+use datafusion::logical_expr::{Expr, JoinType, LogicalPlan};
+
+/// Most nodes by which an expression may grow when it is written out.
+const NODES_MAX: u64 = 100_000;
+
+/// Refuses a plan with expressions that are too large once they stand where their columns come from.
+///
+/// # Errors
+/// `54001`, and DataFusion's of plans that cannot be walked through.
+pub fn check_inlining(plan: &LogicalPlan) -> SqlResult<()> {
+    if !may_grow(plan)? {
+        return Ok(());
+    }
+    let mut growth = 0;
+    sizes_of(plan, &mut growth)?;
+    if growth > NODES_MAX {
+        let message = format!(
+            "columns of this statement are computed from each other so often that they have \
+             {growth} parts when they are written out; at most {NODES_MAX} are planned: write what \
+             an inner query gives into a table, and use that"
+        );
+        return Err(SqlError::invalid("54001", message));
+    }
+    Ok(())
+}
+
+/// Whether that could be, going by no more than the largest expression of each node.
+fn may_grow(plan: &LogicalPlan) -> Result<bool> {
+    let mut bound: u64 = 1;
+    plan.apply_with_subqueries(|node| {
+        let mut largest = 1;
+        node.apply_expressions(|expr| {
+            largest = size_of(expr, &|_| 1).max(largest);
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        bound = bound.saturating_mul(largest);
+        Ok(if bound > NODES_MAX {
+            TreeNodeRecursion::Stop
+        } else {
+            TreeNodeRecursion::Continue
+        })
+    })?;
+    Ok(bound > NODES_MAX)
+}
+
+/// For each column of a plan, how many nodes it stands for. `growth` is raised to the largest growth
+/// of an expression in the plan: what stands in the text is not counted, for a long list is none.
+fn sizes_of(plan: &LogicalPlan, growth: &mut u64) -> Result<Vec<u64>> {
+    plan.apply_subqueries(|subquery| {
+        sizes_of(subquery, growth)?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let inputs = plan.inputs();
+    let mut sizes = Vec::with_capacity(inputs.len());
+    for input in &inputs {
+        sizes.push(sizes_of(input, growth)?);
+    }
+    let of_column = |column: &Column| {
+        let found = inputs.iter().zip(&sizes).find_map(|(input, sizes)| {
+            let at = input.schema().maybe_index_of_column(column)?;
+            sizes.get(at).copied()
+        });
+        found.unwrap_or(1)
+    };
+    plan.apply_expressions(|expr| {
+        let grows_by = size_of(expr, &of_column).saturating_sub(size_of(expr, &|_| 1));
+        *growth = grows_by.max(*growth);
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let of_all = |exprs: &[Expr]| -> Vec<u64> {
+        let sizes = exprs.iter().map(|expr| size_of(expr, &of_column));
+        sizes.collect()
+    };
+    let width = plan.schema().fields().len();
+    let mut made = match plan {
+        LogicalPlan::Projection(projection) => of_all(&projection.expr),
+        LogicalPlan::Aggregate(aggregate) => {
+            let groups = of_all(&aggregate.group_expr);
+            // Sets of groups have columns of their own.
+            if groups.len() + aggregate.aggr_expr.len() == width {
+                [groups, of_all(&aggregate.aggr_expr)].concat()
+            } else {
+                vec![groups.into_iter().max().unwrap_or(1); width]
+            }
+        }
+        LogicalPlan::Window(window) => {
+            let computed = of_all(&window.window_expr);
+            let mut input = sizes.pop().unwrap_or_default();
+            input.extend(computed);
+            input
+        }
+        LogicalPlan::Join(join)
+            if matches!(join.join_type, JoinType::RightSemi | JoinType::RightAnti) =>
+        {
+            sizes.pop().unwrap_or_default()
+        }
+        LogicalPlan::Join(join)
+            if matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti) =>
+        {
+            sizes.swap_remove(0)
+        }
+        LogicalPlan::Join(_) => sizes.concat(),
+        // Those that pass rows on, and unions.
+        _ => {
+            let mut largest = vec![1; width];
+            for input in sizes.iter().filter(|input| input.len() == width) {
+                for (largest, size) in largest.iter_mut().zip(input) {
+                    *largest = (*size).max(*largest);
+                }
+            }
+            largest
+        }
+    };
+    made.resize(width, 1);
+    Ok(made)
+}
+
+/// Nodes of an expression, with those that its columns stand for.
+fn size_of(expr: &Expr, of_column: &dyn Fn(&Column) -> u64) -> u64 {
+    let mut nodes: u64 = 0;
+    // It never fails.
+    let _ = expr.apply(|part| {
+        let size = match part {
+            Expr::Column(column) => of_column(column),
+            _ => 1,
+        };
+        nodes = nodes.saturating_add(size);
+        Ok(TreeNodeRecursion::Continue)
+    });
+    nodes
+}

@@ -1,0 +1,94 @@
+//! Whether the statement that a thread works for still wants its answer.
+//!
+//! Planning and evaluating expressions is synchronous code that nobody can stop from outside. It
+//! asks here between its steps. Each lane of threads carries one statement at a time, so that a
+//! thread knows its statement without being told in every call.
+//!
+//! Invariant: a statement is never told to stop by what was meant for another one.
+
+use datafusion::common::{DataFusionError, Result};
+use marigram_service::ServiceError;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// No statement has this number.
+const NOBODY: u64 = 0;
+
+thread_local! {
+    static OF_THREAD: RefCell<Option<Arc<Interrupt>>> = const { RefCell::new(None) };
+}
+
+/// Which statement the threads of a lane work for, and which of them was given up.
+#[derive(Debug, Default)]
+pub struct Interrupt {
+    running: AtomicU64,
+    given_up: AtomicU64,
+}
+
+impl Interrupt {
+    /// From here on the threads work for `statement`, a number other than 0.
+    pub fn begin(&self, statement: u64) {
+        self.running.store(statement, Ordering::Release);
+    }
+
+    /// The threads work for nobody: what still runs is left over.
+    pub fn end(&self) {
+        self.running.store(NOBODY, Ordering::Release);
+    }
+
+    /// Tells `statement` to stop, if it is still the one.
+    pub fn give_up(&self, statement: u64) {
+        self.given_up.store(statement, Ordering::Release);
+    }
+
+    /// Makes [`check`] on this thread ask `interrupt`, until the thread ends.
+    pub fn adopt(interrupt: Arc<Self>) {
+        OF_THREAD.set(Some(interrupt));
+    }
+
+    fn is_raised(&self) -> bool {
+        let running = self.running.load(Ordering::Acquire);
+        running == NOBODY || running == self.given_up.load(Ordering::Acquire)
+    }
+}
+
+/// Fails where the statement that this thread works for was given up. Threads that belong to no
+/// lane never fail here.
+///
+/// # Errors
+/// `Cancelled`; nobody reads it, for whoever gave the statement up has told its client why.
+pub fn check() -> Result<()> {
+    let raised = OF_THREAD.with_borrow(|own| own.as_ref().is_some_and(|own| own.is_raised()));
+    if raised {
+        let gone = ServiceError::Cancelled("the statement was stopped".to_owned());
+        return Err(DataFusionError::External(Box::new(gone)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_statement_that_was_given_up_stops() {
+        let own = Arc::new(Interrupt::default());
+        let seen = Arc::clone(&own);
+        let thread = std::thread::spawn(move || {
+            assert!(check().is_ok(), "a thread without a lane");
+            Interrupt::adopt(Arc::clone(&seen));
+            assert!(check().is_err(), "nobody wants it");
+            seen.begin(1);
+            assert!(check().is_ok());
+            seen.give_up(1);
+            assert!(check().is_err());
+            seen.begin(2);
+            assert!(check().is_ok(), "that was meant for another");
+            seen.end();
+            assert!(check().is_err());
+        });
+        thread.join().unwrap();
+        assert!(check().is_ok());
+    }
+}

@@ -1,0 +1,135 @@
+//! Points at which operators let others run, and see that nobody wants their rows any more.
+//!
+//! DataFusion's operators yield where they take rows from their sources. Operators that make many
+//! rows out of few of them would keep their thread until they are done, and a join on conditions
+//! goes through all pairs of a batch before it takes the next one. So the former yield with their
+//! rows, and the latter asks with each evaluation of its condition.
+
+use crate::interrupt;
+use arrow::datatypes::{FieldRef, Schema};
+use arrow::record_batch::RecordBatch;
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_plan::joins::{
+    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder, SortMergeJoinExec,
+    SymmetricHashJoinExec,
+};
+use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
+use datafusion::physical_plan::unnest::UnnestExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// The rule that puts them in. It comes last, for other rules look for operators beside each other.
+#[derive(Debug)]
+pub struct YieldingOperators;
+
+impl PhysicalOptimizerRule for YieldingOperators {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|node| {
+            if let Some(join) = node.downcast_ref::<NestedLoopJoinExec>() {
+                let filter = join.filter().map(asking);
+                let join = NestedLoopJoinExecBuilder::from(join).with_filter(filter);
+                let join = CooperativeExec::new(Arc::new(join.build()?));
+                return Ok(Transformed::yes(Arc::new(join)));
+            }
+            if multiplies(node.as_ref()) {
+                return Ok(Transformed::yes(Arc::new(CooperativeExec::new(node))));
+            }
+            Ok(Transformed::no(node))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "YieldingOperators"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Whether an operator makes many rows out of few, or goes on without taking any.
+fn multiplies(node: &dyn ExecutionPlan) -> bool {
+    node.is::<CrossJoinExec>()
+        || node.is::<HashJoinExec>()
+        || node.is::<SortMergeJoinExec>()
+        || node.is::<SymmetricHashJoinExec>()
+        || node.is::<UnnestExec>()
+        || node.is::<RecursiveQueryExec>()
+        || node.is::<WindowAggExec>()
+        || node.is::<BoundedWindowAggExec>()
+}
+
+fn asking(filter: &JoinFilter) -> JoinFilter {
+    let asking = Arc::new(Asking(Arc::clone(filter.expression())));
+    JoinFilter::new(
+        asking,
+        filter.column_indices().to_vec(),
+        Arc::clone(filter.schema()),
+    )
+}
+
+/// A condition that asks at each evaluation whether the statement is still wanted.
+#[derive(Debug, Eq)]
+struct Asking(Arc<dyn PhysicalExpr>);
+
+impl PartialEq for Asking {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.eq(&other.0)
+    }
+}
+
+impl Hash for Asking {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl fmt::Display for Asking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl PhysicalExpr for Asking {
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        interrupt::check()?;
+        self.0.evaluate(batch)
+    }
+
+    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
+        self.0.return_field(schema)
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![&self.0]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        match children.pop() {
+            Some(inner) if children.is_empty() => Ok(Arc::new(Self(inner))),
+            _ => datafusion::common::internal_err!("a condition that asks has one child"),
+        }
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt_sql(f)
+    }
+}
