@@ -6,9 +6,10 @@ use marigram_soak::{Plan, run};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What may be resident, in hundredths of the limit. 105 are promised; at this limit the process is
-/// still over that for moments, and without any of what keeps it down it has 150 and more.
-const RESIDENT_MAX_PERCENT: usize = 125;
+/// What may be resident, in hundredths of the limit: as much as the control group has. 105 are
+/// promised and measured over longer times; a machine that does other things meanwhile gets a little
+/// more. Without what keeps the process down it is 118 and more.
+const RESIDENT_MAX_PERCENT: usize = 110;
 
 #[test]
 fn nothing_is_killed_or_lost_the_limit_is_near_and_the_idle_server_answers() {

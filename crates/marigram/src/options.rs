@@ -152,7 +152,7 @@ const MEMORY_LIMIT_MIN: usize = 32 << 20;
 const SHARD_BYTES: usize = 32 << 20;
 const THREAD_BYTES: usize = 32 << 20;
 /// What of the limit there is to be for each thread that may wait, and most of these threads.
-const WAITING_BYTES: usize = 4 << 20;
+const WAITING_BYTES: usize = 8 << 20;
 const WAITING_MAX: usize = 512;
 
 impl OpenOptions {
@@ -391,7 +391,7 @@ mod tests {
         let small = OpenOptions::default().memory_limit(40 << 20);
         assert_eq!(small.engine().unwrap().shards, 1);
         assert_eq!(small.threads_for_queries().unwrap(), 1);
-        assert_eq!(small.threads_for_waiting(), 10);
+        assert_eq!(small.threads_for_waiting(), 5);
         let told = small.shards(3).query_threads(5);
         assert_eq!(told.engine().unwrap().shards, 3);
         assert_eq!(told.threads_for_queries().unwrap(), 5);

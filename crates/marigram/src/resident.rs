@@ -20,8 +20,12 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Between two looks: little can be taken meanwhile that is not counted.
+/// Between two looks, and near the limit: little can be taken meanwhile that is not counted.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+const LOOK_EVERY_NEAR: Duration = Duration::from_millis(5);
+/// What is left for that, with what the accountant leaves of small limits: as much as three or four
+/// operators take at once, whatever the limit, bytes. At most a sixteenth of the limit.
+const HEADROOM: usize = 16 << 20;
 /// Between two purges where memory is short, and where it is not.
 const PURGE_PAUSE: Duration = Duration::from_millis(100);
 const PURGE_PAUSE_AT_REST: Duration = Duration::from_secs(5);
@@ -32,8 +36,9 @@ const STOP_AFTER: Duration = Duration::from_millis(100);
 const CODE_IDLE_PART: usize = 2;
 /// Between two times that code is unmapped below the limit; over it, there is no pause.
 const UNMAP_PAUSE: Duration = Duration::from_millis(60);
-/// A purge takes at most one part of so many of the time.
+/// A purge takes at most one part of so many of the time, and where the process is over its limit.
 const PURGE_SHARE: u32 = 20;
+const PURGE_SHARE_OVER: u32 = 4;
 
 /// What the watch has seen and done, for metrics.
 #[derive(Debug, Default)]
@@ -81,11 +86,11 @@ impl Watch {
         let (stop, stopped) = channel();
         let look = move || {
             while let Some(memory) = memory.upgrade() {
-                if looking.look(&memory).is_none() {
+                let Some(pause) = looking.look(&memory) else {
                     break;
-                }
+                };
                 drop(memory);
-                if stopped.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout) {
+                if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
                     break;
                 }
             }
@@ -122,12 +127,13 @@ struct Looking {
 }
 
 impl Looking {
-    /// One look, and a purge where one is due. `None` where the system does not say.
+    /// One look, and a purge where one is due. Gives how long to wait until the next; `None` where
+    /// the system does not say.
     #[expect(
         clippy::disallowed_methods,
         reason = "how long a purge takes is the machine's affair; no data depends on it"
     )]
-    fn look(&mut self, memory: &MemoryAccountant) -> Option<()> {
+    fn look(&mut self, memory: &MemoryAccountant) -> Option<Duration> {
         let now = Instant::now();
         let (mut resident, measured) = self.tell(memory)?;
         if self.purging.is_due(measured, memory.limit(), now) {
@@ -145,7 +151,8 @@ impl Looking {
             self.figures.stopped.fetch_add(1, Ordering::Relaxed);
             tracing::warn!("a statement was stopped: the process was over memory_limit");
         }
-        Some(())
+        let is_near = is_near(resident, memory.limit());
+        Some(if is_near { LOOK_EVERY_NEAR } else { LOOK_EVERY })
     }
 
     /// Tells how much is resident, less the code that goes as soon as it is in the way; gives what
@@ -158,8 +165,18 @@ impl Looking {
             .resident_peak_bytes
             .fetch_max(bytes, Ordering::Relaxed);
         let needed = bytes.saturating_sub(file_bytes / CODE_IDLE_PART);
-        Some((bytes, memory.measured(needed)))
+        Some((bytes, memory.measured(needed + headroom(memory.limit()))))
     }
+}
+
+/// What counts as used of a small limit though nobody has it: the accountant leaves a 32nd.
+fn headroom(limit: usize) -> usize {
+    HEADROOM.saturating_sub(limit / 32).min(limit / 16)
+}
+
+/// Whether what is resident comes near the limit.
+fn is_near(resident: usize, limit: usize) -> bool {
+    resident > limit / 8 * 7
 }
 
 /// When the allocator is to give back what it keeps.
@@ -175,14 +192,15 @@ impl Purging {
         if measured.retained_bytes < limit / 32 {
             return false;
         }
-        let is_short = measured.refused || measured.resident_bytes > limit / 8 * 7;
-        let least = if is_short {
-            PURGE_PAUSE
+        let (least, share) = if measured.resident_bytes > limit {
+            (Duration::ZERO, PURGE_SHARE_OVER)
+        } else if measured.refused || is_near(measured.resident_bytes, limit) {
+            (PURGE_PAUSE, PURGE_SHARE)
         } else {
-            PURGE_PAUSE_AT_REST
+            (PURGE_PAUSE_AT_REST, PURGE_SHARE)
         };
         self.last.is_none_or(|(ended, took)| {
-            now.saturating_duration_since(ended) >= least.max(took * PURGE_SHARE)
+            now.saturating_duration_since(ended) >= least.max(took * share)
         })
     }
 
@@ -202,8 +220,8 @@ impl Unmapping {
     /// the time.
     fn is_due(&mut self, resident: usize, limit: usize, now: Instant) -> bool {
         let rested = |last: Instant| now.saturating_duration_since(last) >= UNMAP_PAUSE;
-        let is_near = resident > limit / 8 * 7 && self.last.is_none_or(rested);
-        let is_due = is_near || resident > limit;
+        let is_due = is_near(resident, limit) && self.last.is_none_or(rested);
+        let is_due = is_due || resident > limit;
         if is_due {
             self.last = Some(now);
         }
@@ -345,8 +363,17 @@ mod tests {
         );
         assert!(purging.is_due(short, limit, after(200)));
         assert!(purging.is_due(measured(100, 100, true), limit, after(200)));
+        let over = measured(100, 3201, false);
+        assert!(!purging.is_due(over, limit, after(39)) && purging.is_due(over, limit, after(40)));
         assert!(!purging.is_due(rest, limit, after(4999)));
         assert!(purging.is_due(rest, limit, after(5000)));
+    }
+
+    #[test]
+    fn small_limits_keep_more_for_what_is_not_seen_yet() {
+        let (mib, of) = (1 << 20, |mib: usize| headroom(mib << 20));
+        assert_eq!((of(32), of(128), of(256)), (2 * mib, 8 * mib, 8 * mib));
+        assert_eq!((of(512), of(1024)), (0, 0));
     }
 
     #[test]

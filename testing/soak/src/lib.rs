@@ -20,7 +20,7 @@ mod verdict;
 pub use sample::Sample;
 pub use verdict::{Tally, Verdict};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -66,7 +66,8 @@ pub fn run(plan: &Plan) -> Result<Verdict> {
         let loaded = load::run(&client, plan);
         let idle = idle_answers(&client);
         over.store(true, std::sync::atomic::Ordering::Release);
-        let samples = sampler.join().expect("the sampler does not panic");
+        let samples = sampler.join();
+        let samples = samples.map_err(|_| anyhow!("the sampler panicked"))?;
         Ok((samples, loaded?, idle))
     })?;
     let verdict = Verdict {

@@ -6,7 +6,7 @@ mod writers;
 use crate::Plan;
 use crate::client::{Client, Outcome};
 use crate::verdict::Tally;
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -131,10 +131,12 @@ pub fn run(client: &Client, plan: &Plan) -> Result<Loaded> {
                 })
             }));
         }
-        let ended = running.into_iter();
-        let ended = ended.map(|thread| thread.join().expect("a client does not panic"));
-        merged(ended.collect())
-    });
+        let ended = running.into_iter().map(|thread| {
+            let tally = thread.join();
+            tally.map_err(|_| anyhow!("a client panicked"))
+        });
+        ended.collect::<Result<_>>().map(merged)
+    })?;
     Ok(Loaded {
         tallies,
         rows_sent: shared.rows_sent.load(Ordering::Acquire),
