@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const LOOK_EVERY_NEAR: Duration = Duration::from_millis(5);
 /// What is left for that, with what the accountant leaves of small limits: as much as three or four
-/// operators take at once, whatever the limit, bytes. At most a sixteenth of the limit.
+/// operators take at once, whatever the limit, bytes. At most a tenth of the limit.
 const HEADROOM: usize = 16 << 20;
 /// Between two purges where memory is short, and where it is not.
 const PURGE_PAUSE: Duration = Duration::from_millis(100);
@@ -171,7 +171,7 @@ impl Looking {
 
 /// What counts as used of a small limit though nobody has it: the accountant leaves a 32nd.
 fn headroom(limit: usize) -> usize {
-    HEADROOM.saturating_sub(limit / 32).min(limit / 16)
+    HEADROOM.saturating_sub(limit / 32).min(limit / 10)
 }
 
 /// Whether what is resident comes near the limit.
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn small_limits_keep_more_for_what_is_not_seen_yet() {
         let (mib, of) = (1 << 20, |mib: usize| headroom(mib << 20));
-        assert_eq!((of(32), of(128), of(256)), (2 * mib, 8 * mib, 8 * mib));
+        assert_eq!((of(40), of(128), of(256)), (4 * mib, 12 * mib, 8 * mib));
         assert_eq!((of(512), of(1024)), (0, 0));
     }
 
