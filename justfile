@@ -34,12 +34,26 @@ differential queries="20000" seed="1":
     cargo build --release --bin marigram
     MARIGRAM_DIFFERENTIAL_QUERIES={{queries}} MARIGRAM_DIFFERENTIAL_SEED={{seed}} testing/differential/run
 
-# Long runs of everything that attacks the server: `just torture`, or `just torture 600` for ten
-# minutes of each.
+# Everything that attacks the server, for long: `just torture`, or `just torture 600` for ten minutes
+# of each load. The counts are those of docs/benchmarks/0.4-torture.
 torture seconds="3600":
+    just crash 1000000
+    just kill-rounds 500
+    just damaged-directories 10000
+    just deep-statements
+    just differential 200000
+    testing/browser/run
     just soak {{seconds}} 128
     just soak {{seconds}} 256
     just soak {{seconds}} 1024
+
+# Data directories with files removed, cut, swapped and aged: `just damaged-directories 10000`.
+damaged-directories count="10000":
+    MARIGRAM_DAMAGED_DIRECTORIES={{count}} cargo test --release -p marigram-testing --test damaged_directory -- --nocapture
+
+# Statements nested at every depth, with lists of every length.
+deep-statements:
+    MARIGRAM_DEEP_ALL=1 cargo test --release -p marigram-sql --test hostile -- --nocapture
 
 # A mixed load in a control group of 1.1 × the memory limit (MiB): `just soak 600 256`.
 soak seconds="600" limit="256":
