@@ -21,7 +21,7 @@ struct Arguments {
     /// Folder for samples.csv, soak.svg and summary.txt
     #[arg(long)]
     out: Option<PathBuf>,
-    /// The server's memory_limit, MiB
+    /// The server's `memory_limit`, MiB
     #[arg(long, default_value_t = 256)]
     limit_mib: usize,
     /// How long the load lasts
@@ -35,7 +35,7 @@ struct Arguments {
     series: usize,
     /// Further arguments of `marigram serve`
     #[arg(last = true)]
-    arguments: Vec<String>,
+    serve: Vec<String>,
 }
 
 fn main() -> Result<ExitCode> {
@@ -55,7 +55,7 @@ fn main() -> Result<ExitCode> {
         duration: Duration::from_secs(given.seconds),
         rows_per_second: given.rows_per_second,
         series_max: given.series,
-        arguments: given.arguments,
+        arguments: given.serve,
     })?;
     println!("{verdict}");
     let faults = verdict.faults();
