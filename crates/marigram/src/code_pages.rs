@@ -137,6 +137,12 @@ fn advise(range: &Range<usize>, advice: std::ffi::c_int) {
 mod tests {
     use super::*;
 
+    /// Those of what is let go of.
+    fn bounds(smaps: &str) -> Vec<(usize, usize)> {
+        let ranges = untouched(smaps, "/bin/marigram").into_iter();
+        ranges.map(|range| (range.start, range.end)).collect()
+    }
+
     #[test]
     fn only_what_was_never_written_is_let_go_of() {
         let smaps = "\
@@ -154,10 +160,7 @@ Anonymous:             0 kB
 60000000-60200000 r--p 00000000 00:00 0
 Anonymous:             0 kB
 ";
-        assert_eq!(
-            untouched(smaps, "/bin/marigram"),
-            [0x1000_0000..0x1020_0000]
-        );
+        assert_eq!(bounds(smaps), [(0x1000_0000, 0x1020_0000)]);
         assert!(untouched(smaps, "").is_empty());
     }
 
@@ -171,10 +174,7 @@ Anonymous:             0 kB
 20000000-20080000 r-xp 00100000 fe:00 7 /bin/marigram
 Anonymous:             0 kB
 ";
-        assert_eq!(
-            untouched(smaps, "/bin/marigram"),
-            [0x1000_0000..0x1010_0000]
-        );
+        assert_eq!(bounds(smaps), [(0x1000_0000, 0x1010_0000)]);
     }
 
     #[test]
