@@ -395,26 +395,6 @@ fn a_field_that_no_segment_has_is_null() {
 }
 
 #[test]
-fn pages_that_are_let_go_of_between_steps_are_decoded_again() {
-    let rows: Rows = (0..3).flat_map(|series| numbers(series, 0..200)).collect();
-    let disk = disk(&[sequence(1, rows)], &[], &small());
-    let request = request(0..3);
-    let mut partitions = disk.snapshot.scan(&request, Arc::default()).unwrap();
-    let mut partition = partitions.remove(0);
-    let mut got = Vec::new();
-    let mut held = 0;
-    while let Some(batch) = partition.next_rows().unwrap() {
-        got.extend(listed(&batch));
-        drop(batch);
-        held = held.max(disk.memory.used_by(Holder::Scan));
-        partition.release_pages();
-        assert_eq!(disk.memory.used_by(Holder::Scan), 0);
-    }
-    assert!(held > 0, "pages are larger than a batch");
-    assert_eq!(got, disk.rows(&request));
-}
-
-#[test]
 fn a_damaged_page_fails_the_scans_that_touch_it_and_no_others() {
     let rows: Rows = (0..4).flat_map(|series| numbers(series, 0..64)).collect();
     let disk = disk(&[sequence(1, rows)], &[], &small());
