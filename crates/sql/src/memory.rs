@@ -12,7 +12,8 @@ use std::sync::Arc;
 /// Draws DataFusion's reservations on the engine's accountant. What is available to queries at the
 /// moment (at least what is reserved for them) is shared evenly by the operators that can spill, so
 /// that one does not starve the others; one that is refused spills where it can, and fails the
-/// query where it cannot.
+/// query where it cannot. They leave an eighth to operators that need little, so that short statements
+/// go on beside sorts that take all they get.
 #[derive(Debug)]
 pub struct AccountedPool {
     accountant: Arc<MemoryAccountant>,
@@ -26,6 +27,11 @@ struct State {
     /// Bytes of those that cannot.
     unspillable: usize,
 }
+
+/// The part of what is available that operators that can spill leave to those that need little, and
+/// the part of it that such a one may have.
+const LEFT_PART: usize = 8;
+const LITTLE_PART: usize = 4;
 
 impl AccountedPool {
     /// A pool on an accountant.
@@ -98,8 +104,9 @@ impl MemoryPool for AccountedPool {
         if can_spill {
             let available = self.accountant.available(Holder::Query);
             let spillable = available.saturating_sub(state.unspillable);
-            let fair = spillable / state.spilling.max(1);
-            if reservation.size().saturating_add(additional) > fair {
+            let left = available / LEFT_PART;
+            let fair = spillable.saturating_sub(left) / state.spilling.max(1);
+            if reservation.size().saturating_add(additional) > fair.max(left / LITTLE_PART) {
                 return Err(self.refuse(reservation, additional));
             }
         }
@@ -136,11 +143,19 @@ mod tests {
         let memory = Arc::new(MemoryAccountant::new(3200));
         let pool: Arc<dyn MemoryPool> = Arc::new(AccountedPool::new(memory.clone()));
         let first = consumer(&pool, "sort", true);
-        // All but what the other holders have reserved.
-        let all = memory.available(Holder::Query);
+        // All but what the other holders have reserved, and what is left to those that need little.
+        let available = memory.available(Holder::Query);
+        let (left, all) = (available / 8, available - available / 8);
+        assert!(first.try_grow(all + 1).is_err());
         first.try_grow(all).unwrap();
         let second = consumer(&pool, "aggregate", true);
-        assert!(second.try_grow(1).is_err(), "there is nothing left");
+        assert!(second.try_grow(all / 2).is_err(), "there is little left");
+        second.try_grow(left / 4).unwrap();
+        assert!(second.try_grow(left / 4).is_err(), "that is not little");
+        let join = consumer(&pool, "join", false);
+        join.try_grow(left / 4).unwrap();
+        drop(join);
+        second.free();
         first.shrink(all);
         assert!(first.try_grow(all / 2 + 1).is_err(), "half is the other's");
         first.try_grow(all / 2).unwrap();
@@ -160,10 +175,11 @@ mod tests {
             consumer(&pool, "sort", true),
         );
         join.try_grow(100).unwrap();
-        let error = sort.try_grow(501).unwrap_err().to_string();
-        assert!(error.contains("sort asked for 501 bytes"), "{error}");
-        sort.try_grow(500).unwrap();
-        assert!(join.try_grow(1).is_err());
+        // Of 600 bytes, 75 are left to those that need little.
+        let error = sort.try_grow(426).unwrap_err().to_string();
+        assert!(error.contains("sort asked for 426 bytes"), "{error}");
+        sort.try_grow(425).unwrap();
+        assert!(join.try_grow(76).is_err());
         sort.free();
         join.try_grow(500).unwrap();
     }

@@ -32,7 +32,7 @@ const ANSWERS_MIN: usize = 3;
 const MEMORY_LIMIT: usize = 256 << 20;
 /// Resident memory, with that of the test itself, plans, values in flight and what the allocator
 /// keeps.
-const RESIDENT_MAX: usize = 768 << 20;
+const RESIDENT_MAX: usize = 1 << 30;
 /// Set in a process that was started to run a test.
 const CHILD: &str = "MARIGRAM_RUNAWAY_CHILD";
 
