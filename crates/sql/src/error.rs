@@ -523,6 +523,10 @@ fn arrow_error(error: ArrowError, sql: &str) -> ServiceError {
         ArrowError::ExternalError(external) => external_error(external, sql),
         ArrowError::MemoryError(reason) => out_of_memory(&reason),
         ArrowError::IoError(_, error) => io_error(&error),
+        // Only what was spilled is read in this form.
+        ArrowError::IpcError(text) => ServiceError::Internal(format!(
+            "what the query had spilled to disk could not be read again: {text}"
+        )),
         ArrowError::DivideByZero => invalid("22012", "division by zero".into(), None),
         ArrowError::ArithmeticOverflow(text) => invalid("22003", text, None),
         other => arrow_text(&other.to_string()),
