@@ -388,8 +388,10 @@ fn laid_out(values: &[i64], step: u64, bytes_max: usize) -> Option<(Vec<Head>, V
     };
     let (mut first_word, mut last) = (0, values[0]);
     for value in values {
+        // From its first place to its last a grid reaches no farther than i64 does.
+        let reaches = value.checked_sub(head.first).is_some();
         match ahead(last, *value) {
-            Some(ahead) if ahead <= hole_max => head.places += divisor.divide(ahead),
+            Some(ahead) if ahead <= hole_max && reaches => head.places += divisor.divide(ahead),
             _ if head.rows == 0 => {}
             _ => {
                 heads.push(head);

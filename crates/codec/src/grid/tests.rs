@@ -152,6 +152,18 @@ fn each_series_may_have_a_phase_of_its_own() {
 }
 
 #[test]
+fn no_grid_reaches_farther_than_a_number_of_64_bits() {
+    let far = 6_000_000_000_000_000_000;
+    for values in [
+        vec![-far, 0, far],
+        vec![i64::MIN, -1, i64::MAX - 1],
+        vec![-far, -1, far - 2, far],
+    ] {
+        grids(&values);
+    }
+}
+
+#[test]
 fn gaps_cost_a_bit_a_place() {
     let times = gappy(1, 8192, |_, row| row % 3 == 1);
     let mut bytes = Vec::new();
