@@ -16,6 +16,7 @@ use crate::lateral::LateralLimits;
 use crate::memory::AccountedPool;
 use crate::planner::Planner;
 use crate::reduce::{KeptGroups, SeriesReduction};
+use crate::repair::with_repairs;
 use crate::rollup::{Shapes, UseRollups};
 use crate::scan::{NewestRows, PartitionRows};
 use crate::yielding::YieldingOperators;
@@ -279,7 +280,7 @@ impl Contexts {
             rules.push(Arc::new(SeriesReduction));
             rules.push(Arc::new(NewestRows));
         }
-        rules.append(&mut PhysicalOptimizer::new().rules);
+        rules.extend(with_repairs(PhysicalOptimizer::new().rules));
         rules.push(Arc::new(YieldingOperators));
         rules
             .into_iter()

@@ -50,6 +50,7 @@ mod predicate;
 mod prepared;
 mod ready;
 mod reduce;
+mod repair;
 mod rewriting;
 mod rollup;
 mod rows;

@@ -16,7 +16,7 @@ const BOUNDED: &str = "
     bit_length btrim cardinality cast_to_type cbrt ceil char_length character_length chr
     col_description contains cos cosh cosine_distance cot current_database current_date
     current_schema current_schemas current_setting current_time current_timestamp date_bin
-    date_part date_trunc datepart datetrunc decode degrees digest dot_product element_at empty
+    date_trunc datetrunc decode degrees digest dot_product element_at empty
     encode ends_with exp factorial file_row_index fill_value find_in_set flatten floor
     format_type from_unixtime gcd get_field has_any_column_privilege has_database_privilege
     has_schema_privilege has_table_privilege inet_client_addr inet_server_addr initcap

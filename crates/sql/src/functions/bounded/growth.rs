@@ -50,6 +50,8 @@ pub enum Growth {
     Range,
     /// Values of a type that is named as text.
     TypeByName,
+    /// A number for each argument: it is here for its preimage (see [`super::BoundedFunction`]).
+    Number,
 }
 
 impl Growth {
@@ -69,6 +71,7 @@ impl Growth {
             "array_resize" => Self::Resize,
             "range" | "generate_series" => Self::Range,
             "arrow_cast" | "arrow_try_cast" => Self::TypeByName,
+            "date_part" => Self::Number,
             "translate" => Self::Times(4),
             "string_to_array" | "parse_ident" => Self::Times(24),
             "concat"
@@ -104,6 +107,7 @@ impl Growth {
         let own = rows.saturating_mul(VALUE_BYTES * args.count().max(1));
         let bytes = match self {
             Self::Sum => args.all_bytes().saturating_mul(2),
+            Self::Number => 0,
             Self::Times(times) => args.all_bytes().saturating_mul(times),
             Self::Repeat => args.bytes(0).saturating_mul(args.most(1)?),
             Self::ArrayRepeat => {
