@@ -105,8 +105,12 @@ impl MemoryPool for AccountedPool {
             let available = self.accountant.available(Holder::Query);
             let spillable = available.saturating_sub(state.unspillable);
             let left = available / LEFT_PART;
-            let fair = spillable.saturating_sub(left) / state.spilling.max(1);
-            if reservation.size().saturating_add(additional) > fair.max(left / LITTLE_PART) {
+            let room = spillable.saturating_sub(left);
+            let wanted = reservation.size().saturating_add(additional);
+            let used = self.accountant.used_by(Holder::Query);
+            let used = used.saturating_sub(state.unspillable);
+            let fits = wanted <= room / state.spilling.max(1) && used + additional <= room;
+            if wanted > left / LITTLE_PART && !fits {
                 return Err(self.refuse(reservation, additional));
             }
         }
