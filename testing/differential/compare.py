@@ -21,6 +21,7 @@ INTENDED = [
 # have left out the row.
 REFUSED = re.compile(r"the result of (-?\d+) ([-+*]) (-?\d+) is out of the range of (\w+)")
 ABSOLUTE = re.compile(r"Int(\d+)Array overflow on abs\((-\d+)\)")
+CAST = re.compile(r"Can't cast value (-?\d+) to type Int(\d+)")
 BITS = {"SMALLINT": 16, "INT": 32, "INTEGER": 32, "BIGINT": 64}
 
 
@@ -101,4 +102,8 @@ def is_intended(ours, theirs):
     absolute = ABSOLUTE.search(ours[1]) if ours[0] == "error" else None
     if absolute and int(absolute[2]) == -(1 << (int(absolute[1]) - 1)):
         return "the result is out of the range"
+    cast = CAST.search(ours[1]) if ours[0] == "error" else None
+    half = 1 << (int(cast[2]) - 1) if cast else 0
+    if cast and not -half <= int(cast[1]) < half:
+        return "the value does not fit the type"
     return None
