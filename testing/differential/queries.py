@@ -187,12 +187,12 @@ class Queries:
         if choice < 3:
             return fill("({} " + comparison + " {})", self.column(kind, table), self.literal(kind))
         if choice == 3:
-            return fill(
-                "({} " + self.one("", "NOT ") + "BETWEEN {} AND {})",
-                sub(),
-                self.literal(kind),
-                self.literal(kind),
-            )
+            # DuckDB takes no number to be between another one and NaN.
+            low, high = ("'NaN'::DOUBLE",) * 2
+            while "NaN" in low + high:
+                low, high = self.literal(kind).m, self.literal(kind).m
+            word = self.one("", "NOT ")
+            return fill("({} " + word + "BETWEEN {} AND {})", sub(), low, high)
         if choice == 4:
             values = joined([self.literal(kind) for _ in range(self.one(1, 2, 3, 6))])
             return fill("({} " + self.one("", "NOT ") + "IN ({}))", sub(), values)

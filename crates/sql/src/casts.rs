@@ -7,7 +7,7 @@
 //! when the plan is simplified. Statements without such casts stay as they are.
 
 use crate::functions::NAMED_CAST;
-use crate::rewriting::call;
+use crate::rewriting::{call, selects};
 use crate::words::fold;
 use datafusion::sql::sqlparser::ast::{
     Expr, GroupByExpr, Ident, OrderBy, Query, Select, SelectItem, SetExpr, Value, Visit, VisitMut,
@@ -33,16 +33,8 @@ impl VisitorMut for NamedCasts {
             tell_apart(select, order_by.as_mut());
             return ControlFlow::Continue(());
         }
-        let mut bodies = vec![body.as_mut()];
-        while let Some(body) = bodies.pop() {
-            match body {
-                SetExpr::Select(select) => tell_apart(select, None),
-                SetExpr::SetOperation { left, right, .. } => {
-                    bodies.extend([left.as_mut(), right.as_mut()]);
-                }
-                // A query within is visited by itself.
-                _ => {}
-            }
+        for select in selects(body) {
+            tell_apart(select, None);
         }
         ControlFlow::Continue(())
     }

@@ -91,45 +91,66 @@ impl VisitorMut for TellApart {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         let sorted_by = sorted_by(query).unwrap_or_default();
         let sorted_by: Vec<Ident> = sorted_by.into_iter().cloned().collect();
-        if let SetExpr::Select(select) = query.body.as_mut() {
-            let mut seen = HashMap::new();
-            let is_grouped = select.having.is_some();
-            let plain: Vec<String> = select.projection.iter().filter_map(plain_name).collect();
-            for item in &mut select.projection {
-                let SelectItem::UnnamedExpr(expr) = item else {
-                    continue;
-                };
-                let text = uncast(expr).to_string();
-                let count = seen
-                    .entry(text.clone())
-                    .and_modify(|count| *count += 1)
-                    .or_insert(0);
-                if *count == 0
-                    && !is_grouped
-                    && let Some(mut alias) = sorted_cast(expr, &sorted_by)
-                {
-                    if plain.contains(&fold(&alias)) {
-                        alias = Ident::with_quote('"', format!("{}_1", fold(&alias)));
-                    }
-                    let expr = expr.clone();
-                    *item = SelectItem::ExprWithAlias { expr, alias };
-                } else if *count > 0 {
-                    let name = match uncast(expr) {
-                        Expr::CompoundIdentifier(parts) => {
-                            parts.last().map_or(text, |part| part.value.clone())
-                        }
-                        _ => text,
-                    };
-                    let alias = Ident::with_quote('"', format!("{name}_{count}"));
-                    *item = SelectItem::ExprWithAlias {
-                        expr: expr.clone(),
-                        alias,
-                    };
-                }
-            }
+        let is_one = matches!(*query.body, SetExpr::Select(_));
+        for select in selects(&mut query.body) {
+            tell_apart(select, if is_one { &sorted_by } else { &[] });
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Tells apart what one SELECT selects.
+fn tell_apart(select: &mut Select, sorted_by: &[Ident]) {
+    let mut seen = HashMap::new();
+    let is_grouped = select.having.is_some();
+    let plain: Vec<String> = select.projection.iter().filter_map(plain_name).collect();
+    for item in &mut select.projection {
+        let SelectItem::UnnamedExpr(expr) = item else {
+            continue;
+        };
+        let text = uncast(expr).to_string();
+        let count = seen
+            .entry(text.clone())
+            .and_modify(|count| *count += 1)
+            .or_insert(0);
+        if *count == 0
+            && !is_grouped
+            && let Some(mut alias) = sorted_cast(expr, sorted_by)
+        {
+            if plain.contains(&fold(&alias)) {
+                alias = Ident::with_quote('"', format!("{}_1", fold(&alias)));
+            }
+            let expr = expr.clone();
+            *item = SelectItem::ExprWithAlias { expr, alias };
+        } else if *count > 0 {
+            let name = match uncast(expr) {
+                Expr::CompoundIdentifier(parts) => {
+                    parts.last().map_or(text, |part| part.value.clone())
+                }
+                _ => text,
+            };
+            let alias = Ident::with_quote('"', format!("{name}_{count}"));
+            *item = SelectItem::ExprWithAlias {
+                expr: expr.clone(),
+                alias,
+            };
+        }
+    }
+}
+
+/// The SELECTs of a query that are not in queries of their own.
+pub fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
+    let (mut selects, mut bodies) = (Vec::new(), vec![body]);
+    while let Some(body) = bodies.pop() {
+        match body {
+            SetExpr::Select(select) => selects.push(select.as_mut()),
+            SetExpr::SetOperation { left, right, .. } => {
+                bodies.extend([right.as_mut(), left.as_mut()]);
+            }
+            _ => {}
+        }
+    }
+    selects
 }
 
 /// Refuses `TABLESAMPLE`, which the planner would pass over and answer with all rows.
