@@ -16,9 +16,10 @@ use crate::lateral::LateralLimits;
 use crate::memory::AccountedPool;
 use crate::planner::Planner;
 use crate::reduce::{KeptGroups, SeriesReduction};
-use crate::repair::with_repairs;
+use crate::repair::repaired;
 use crate::rollup::{Shapes, UseRollups};
 use crate::scan::{NewestRows, PartitionRows};
+use crate::tag_patterns::TagPatterns;
 use crate::yielding::YieldingOperators;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
@@ -225,6 +226,7 @@ impl Contexts {
         let mut builder = SessionStateBuilder::new_from_existing(Prototype::get()?.state.clone())
             .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
+            .with_analyzer_rule(Arc::new(TagPatterns))
             .with_analyzer_rule(bounds)
             .with_analyzer_rule(Arc::new(CheckedArithmetic))
             .with_analyzer_rule(Arc::new(FloatOrder))
@@ -280,7 +282,7 @@ impl Contexts {
             rules.push(Arc::new(SeriesReduction));
             rules.push(Arc::new(NewestRows));
         }
-        rules.extend(with_repairs(PhysicalOptimizer::new().rules));
+        rules.extend(repaired(PhysicalOptimizer::new().rules));
         rules.push(Arc::new(YieldingOperators));
         rules
             .into_iter()

@@ -68,6 +68,7 @@ mod stack;
 mod statement;
 mod storage;
 mod table;
+mod tag_patterns;
 pub mod tsfile;
 mod types;
 mod words;

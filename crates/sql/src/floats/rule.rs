@@ -1,9 +1,9 @@
 //! The logical rule that has floats compared, sorted, grouped and joined in PostgreSQL's order.
 
 use super::compare::{compares, comparison};
-use super::key::{is_float, is_key, key};
+use super::key::{canonical, is_float, is_key, key};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{
     AggregateFunction, Between, Case, InList, Sort, WindowFunction,
@@ -24,6 +24,8 @@ const BY_BITS: [&str; 5] = [
     "median",
     "percentile_cont",
 ];
+/// Functions whose value is one of their arguments.
+const GIVING_ONE: [&str; 6] = ["coalesce", "greatest", "ifnull", "least", "nullif", "nvl"];
 /// Functions that compare their arguments.
 const COMPARING: [&str; 3] = ["greatest", "least", "nullif"];
 
@@ -80,16 +82,16 @@ impl OptimizerRule for FloatOrder {
     }
 }
 
-/// The same for comparisons of constants, and of what may turn out to be one, which are folded before
-/// [`FloatOrder`] would see them.
+/// The same for comparisons of constants, which are folded before [`FloatOrder`] would see them; of
+/// others the constants are made such that their bits have the right order.
 impl AnalyzerRule for FloatOrder {
     fn name(&self) -> &'static str {
         "float_order_of_constants"
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let empty = DFSchema::empty();
         let analyzed = plan.transform_up_with_subqueries(|plan| {
-            let schema = merge_schema(&plan.inputs());
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
@@ -102,10 +104,12 @@ impl AnalyzerRule for FloatOrder {
                             | Expr::InList(_)
                             | Expr::ScalarFunction(_)
                     );
-                    if may_compare && (!node.any_column_refs() || may_fold(&node)?) {
-                        compared(node, &schema)
-                    } else {
+                    if !may_compare {
                         Ok(Transformed::no(node))
+                    } else if node.any_column_refs() {
+                        tamed(node)
+                    } else {
+                        compared(node, &empty)
                     }
                 })?;
                 Ok(if made.transformed {
@@ -119,9 +123,47 @@ impl AnalyzerRule for FloatOrder {
     }
 }
 
-/// Whether an expression that reads columns may be found to be a constant: `coalesce(0, x)`.
-fn may_fold(expr: &Expr) -> Result<bool> {
-    expr.exists(|node| Ok(matches!(node, Expr::Case(_) | Expr::ScalarFunction(_))))
+/// A comparison of which no constant is a NaN with a sign or −0.0, nor an operand may turn out to be
+/// one: `coalesce(-0.0, x)`.
+fn tamed(comparison: Expr) -> Result<Transformed<Expr>> {
+    let operand = |expr: Expr| expr.transform_down(tamed_operand);
+    match comparison {
+        Expr::BinaryExpr(ref binary) if compares(binary.op) => comparison.map_children(operand),
+        Expr::Between(_) | Expr::InList(_) => comparison.map_children(operand),
+        Expr::Case(ref case) if case.expr.is_some() => {
+            let Expr::Case(mut case) = comparison else {
+                return Ok(Transformed::no(comparison));
+            };
+            case.expr = case
+                .expr
+                .map(|expr| operand(*expr).map(|made| Box::new(made.data)))
+                .transpose()?;
+            for (when, _) in &mut case.when_then_expr {
+                **when = operand(std::mem::take(when))?.data;
+            }
+            Ok(Transformed::yes(Expr::Case(case)))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+/// Constants among the values that an operand can have.
+fn tamed_operand(expr: Expr) -> Result<Transformed<Expr>> {
+    Ok(match expr {
+        Expr::Literal(ScalarValue::Float64(Some(value)), metadata) => {
+            let value = ScalarValue::from(canonical(value));
+            Transformed::yes(Expr::Literal(value, metadata))
+        }
+        Expr::Literal(ScalarValue::Float32(Some(value)), metadata) => {
+            let value = ScalarValue::from(canonical(f64::from(value)) as f32);
+            Transformed::yes(Expr::Literal(value, metadata))
+        }
+        Expr::Alias(_) | Expr::Case(_) | Expr::Cast(_) => Transformed::no(expr),
+        Expr::ScalarFunction(ref call) if GIVING_ONE.contains(&call.func.name()) => {
+            Transformed::no(expr)
+        }
+        other => Transformed::new(other, false, TreeNodeRecursion::Jump),
+    })
 }
 
 fn is_of_floats(expr: &Expr, schema: &DFSchema) -> bool {

@@ -1,0 +1,80 @@
+//! `tag LIKE 'text'` without a wildcard as a comparison with the tag.
+//!
+//! DataFusion makes it one itself, with a constant of text where every other comparison with a tag has
+//! a dictionary's; and of `tag = 'a' AND tag LIKE 'a'` it then says that two constants which differ
+//! cannot both be the tag. So the comparison is made first, with the constant that the others have.
+
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Like, LogicalPlan, Operator, lit};
+use datafusion::optimizer::AnalyzerRule;
+
+/// See the head of this file. It comes behind DataFusion's type coercion.
+#[derive(Debug)]
+pub struct TagPatterns;
+
+impl AnalyzerRule for TagPatterns {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let analyzed = plan.transform_up_with_subqueries(|plan| {
+            let mut schema = merge_schema(&plan.inputs());
+            if let LogicalPlan::TableScan(scan) = &plan {
+                let (name, source) = (scan.table_name.clone(), scan.source.schema());
+                schema.merge(&DFSchema::try_from_qualified_schema(name, &source)?);
+            }
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                if !expr.exists(|part| Ok(is_plain(part)))? {
+                    return Ok(Transformed::no(expr));
+                }
+                let name = names.save(&expr);
+                let compared = expr.transform_up(|part| Ok(compared(part, &schema)))?;
+                Ok(compared.update_data(|expr| name.restore(expr)))
+            })
+        })?;
+        Ok(analyzed.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "tag_patterns"
+    }
+}
+
+/// The text that a pattern is, where it has neither a wildcard nor an escape.
+fn plain_text(like: &Like) -> Option<&str> {
+    let Expr::Literal(pattern, _) = like.pattern.as_ref() else {
+        return None;
+    };
+    let text = pattern.try_as_str().flatten()?;
+    let is_plain = !like.case_insensitive && !text.contains(['%', '_', '\\']);
+    (is_plain && like.escape_char.is_none()).then_some(text)
+}
+
+fn is_plain(expr: &Expr) -> bool {
+    matches!(expr, Expr::Like(like) if plain_text(like).is_some())
+}
+
+fn compared(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let Expr::Like(like) = &expr else {
+        return Transformed::no(expr);
+    };
+    let (Some(text), Ok(DataType::Dictionary(key, value))) =
+        (plain_text(like), like.expr.get_type(schema))
+    else {
+        return Transformed::no(expr);
+    };
+    if *value != DataType::Utf8 {
+        return Transformed::no(expr);
+    }
+    let op = if like.negated {
+        Operator::NotEq
+    } else {
+        Operator::Eq
+    };
+    let text = ScalarValue::Dictionary(key, Box::new(ScalarValue::from(text)));
+    let (left, right) = (like.expr.clone(), Box::new(lit(text)));
+    Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
+}
