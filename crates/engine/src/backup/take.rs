@@ -203,6 +203,9 @@ fn store_segment(
     segment: &OpenSegment,
 ) -> Result<Stored> {
     let file = &segment.file();
+    // A whole segment that stands in the place of another one is damage, too.
+    let (bytes, pin) = (segment.meta.bytes, segment.meta.pin);
+    Segment::of_file(Arc::clone(file), &source.path)?.check_pin(bytes, pin)?;
     let mark = mark(file, source)?;
     let key = (source.name.clone(), source.bytes, mark);
     let stored = |piece: Piece, bytes_new| Stored {

@@ -82,6 +82,10 @@ fn codes(tag: &ArrayRef) -> Result<Vec<u32>> {
             let plain = plain_type(dictionary.values().data_type());
             // Two keys may stand for one value, so keys are not codes yet.
             let values = codes(&super::cast::plain(dictionary.values(), &plain)?)?;
+            if values.is_empty() {
+                // All rows are null, and there is nothing that their keys could stand for.
+                return Ok(vec![NULL; tag.len()]);
+            }
             let keys = dictionary.normalized_keys();
             let nulls = dictionary.keys().logical_nulls();
             Ok((0..keys.len())

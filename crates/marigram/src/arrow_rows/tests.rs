@@ -80,6 +80,21 @@ fn two_dictionary_keys_of_one_value_are_one_slot() {
 }
 
 #[test]
+fn rows_of_which_none_has_the_tag_are_one_slot() {
+    let site: ArrayRef = Arc::new(
+        [None::<&str>, None]
+            .into_iter()
+            .collect::<DictionaryArray<Int32Type>>(),
+    );
+    let time: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    let rows = batch(vec![("time", time), ("site", site)]);
+    let written = convert("pump", &Roles::new("time", ["site"]), None, &rows)
+        .unwrap()
+        .batch;
+    assert_eq!((written.slots, written.slot_count), (vec![0, 0], 1));
+}
+
+#[test]
 fn without_tags_all_rows_share_one_slot() {
     let time: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![1, 2]));
     let level: ArrayRef = Arc::new(Float64Array::from(vec![0.5, 0.25]));

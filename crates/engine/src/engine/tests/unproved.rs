@@ -1,6 +1,7 @@
 //! What is missing from a directory keeps it shut, and what nothing names waits in the trash.
 
 use super::support::{DIR, World, options, read, store};
+use crate::backup::BackupOptions;
 use crate::{Engine, EngineError};
 use marigram_env::FileSystem;
 use marigram_model::FieldValueRef as V;
@@ -209,6 +210,12 @@ fn a_segment_in_the_place_of_another_one_is_an_error_that_names_it() {
     };
     assert_eq!(path, segments[1]);
     assert!(reason.contains("another segment"), "{reason}");
+    // Nor is it backed up.
+    let taken = engine.backup(Path::new("/backups"), BackupOptions::default());
+    let Err(EngineError::Corrupt { path, .. }) = taken else {
+        panic!("{taken:?}");
+    };
+    assert_eq!(path, segments[1]);
     let damage = world.damage();
     let name = segments[1].display().to_string();
     assert!(
