@@ -124,10 +124,10 @@ impl Engine {
         let inner = self.writable()?;
         let tables = inner.schemas.tables(name).map_or(0, |tables| tables.len());
         let _room = self.room_to_drop(tables)?;
-        for table in inner.schemas.drop_database(name, if_exists)? {
-            self.forget(table)?;
-        }
-        Ok(())
+        let dropped = inner.schemas.drop_database(name, if_exists)?;
+        // All are gone by now: what fails of one keeps no other.
+        let forgotten = dropped.into_iter().map(|table| self.forget(table));
+        forgotten.collect::<Vec<_>>().into_iter().collect()
     }
 
     /// Names of databases, ascending.

@@ -226,7 +226,7 @@ impl Rollups {
             let done = |durable| tracked.kept.lock().durable = durable;
             match self.schemas.put_progress(tracked.rollup, changed, done) {
                 // It was dropped meanwhile.
-                Err(_) if self.tracked(tracked.rollup).is_err() => {}
+                Err(_) if self.schemas.by_id(tracked.rollup).is_none() => {}
                 put => put?,
             }
         }

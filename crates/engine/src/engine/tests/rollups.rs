@@ -255,3 +255,21 @@ fn nobody_but_a_refresh_writes_to_a_rollup() {
     builder.field("n", FieldValueRef::I64(1));
     engine.write("db", &builder.finish(), GROW).unwrap();
 }
+
+#[test]
+fn a_flush_amid_a_drop_of_the_database_does_not_fail() {
+    let world = World::new(1);
+    let engine = world.open_db();
+    let row = |time| ("a", time, &[("x", FieldValueRef::I64(1))][..]);
+    store(&engine, "t", &[row(50)]);
+    let rollup = create(&engine);
+    let touched = TimeSet::default();
+    engine.begin_refresh(rollup, &touched, 1000).unwrap();
+    engine.finish_refresh(rollup).unwrap();
+    // The rollup has to be told, and the catalog has lost it already.
+    store(&engine, "t", &[row(150)]);
+    engine.inner().schemas.drop_database("db", false).unwrap();
+    engine.flush().unwrap();
+    engine.create_database("other", false).unwrap();
+    engine.write("other", &batch("t", &[row(1)]), GROW).unwrap();
+}
