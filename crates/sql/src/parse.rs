@@ -12,7 +12,7 @@ use crate::dialect::MarigramDialect;
 use crate::error::{SqlError, SqlResult};
 use crate::named;
 use crate::nesting::Nesting;
-use crate::rewriting::{NoSamples, TellApart, rewrite};
+use crate::rewriting::{NoCountedSets, NoSamples, TellApart, rewrite};
 use crate::sample::syntax as sample;
 use crate::stack::{Deep, NESTED_MAX, StackNeed};
 use crate::statement::{Command, Show};
@@ -320,8 +320,12 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
         if syntax::may_join(sql) {
             rewrite(statement, &mut syntax::Marked)?;
         }
-        if sql.to_ascii_lowercase().contains("tablesample") {
+        let folded = sql.to_ascii_lowercase();
+        if folded.contains("tablesample") {
             rewrite(statement, &mut NoSamples)?;
+        }
+        if folded.contains("except") || folded.contains("intersect") {
+            rewrite(statement, &mut NoCountedSets)?;
         }
     }
     if let Command::Plan(statement) = &mut command

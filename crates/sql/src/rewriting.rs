@@ -5,7 +5,8 @@ use crate::words::fold;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, VisitMut, VisitorMut,
+    ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier,
+    TableFactor, VisitMut, VisitorMut,
 };
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -170,6 +171,36 @@ impl VisitorMut for NoSamples {
         ControlFlow::Break(SqlError::unsupported(
             "TABLESAMPLE is not supported; for a tenth of the rows write WHERE random() < 0.1",
         ))
+    }
+}
+
+/// Refuses `EXCEPT ALL` and `INTERSECT ALL`, of which the planner would not count the rows that are
+/// equal.
+pub struct NoCountedSets;
+
+impl VisitorMut for NoCountedSets {
+    type Break = SqlError;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        let mut bodies = vec![query.body.as_ref()];
+        while let Some(body) = bodies.pop() {
+            let SetExpr::SetOperation {
+                op,
+                set_quantifier,
+                left,
+                right,
+            } = body
+            else {
+                continue;
+            };
+            if *op != SetOperator::Union && *set_quantifier == SetQuantifier::All {
+                return ControlFlow::Break(SqlError::unsupported(format!(
+                    "{op} ALL is not supported; leave out ALL where rows need not be counted"
+                )));
+            }
+            bodies.extend([left.as_ref(), right.as_ref()]);
+        }
+        ControlFlow::Continue(())
     }
 }
 

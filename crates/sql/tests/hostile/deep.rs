@@ -170,7 +170,7 @@ const QUERIES: &[Production] = &[
     row("select 1", " except select 2"),
     row("select a from t", " except select 2"),
     row("select 1", " intersect select 1"),
-    row("select 1", " except all select 2"),
+    row("select 1", " except select 2 union all select 3"),
     row("select 1", " union all select 1 union select 1"),
     row("values (1)", ", (1)"),
     row("values (1)", " union all values (1)"),
