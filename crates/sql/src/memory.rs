@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Draws DataFusion's reservations on the engine's accountant. What is available to queries at the
 /// moment (at least what is reserved for them) is shared evenly by the operators that can spill, so
 /// that one does not starve the others; one that is refused spills where it can, and fails the
-/// query where it cannot. They leave an eighth to operators that need little, so that short statements
+/// query where it cannot. An eighth is left to operators that need little, so that short statements
 /// go on beside sorts that take all they get.
 #[derive(Debug)]
 pub struct AccountedPool {
@@ -28,8 +28,8 @@ struct State {
     unspillable: usize,
 }
 
-/// The part of what is available that operators that can spill leave to those that need little, and
-/// the part of it that such a one may have.
+/// The part of what is available that is left to operators that need little, and the part of it that
+/// such a one may have.
 const LEFT_PART: usize = 8;
 const LITTLE_PART: usize = 4;
 
@@ -101,16 +101,15 @@ impl MemoryPool for AccountedPool {
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let can_spill = reservation.consumer().can_spill();
         let mut state = self.state.lock();
-        if can_spill {
-            let available = self.accountant.available(Holder::Query);
-            let spillable = available.saturating_sub(state.unspillable);
-            let left = available / LEFT_PART;
-            let room = spillable.saturating_sub(left);
-            let wanted = reservation.size().saturating_add(additional);
+        let available = self.accountant.available(Holder::Query);
+        let left = available / LEFT_PART;
+        let wanted = reservation.size().saturating_add(additional);
+        if wanted > left / LITTLE_PART {
+            let room = available.saturating_sub(left);
             let used = self.accountant.used_by(Holder::Query);
-            let used = used.saturating_sub(state.unspillable);
-            let fits = wanted <= room / state.spilling.max(1) && used + additional <= room;
-            if wanted > left / LITTLE_PART && !fits {
+            let spillable = room.saturating_sub(state.unspillable);
+            let is_fair = !can_spill || wanted <= spillable / state.spilling.max(1);
+            if !is_fair || used.saturating_add(additional) > room {
                 return Err(self.refuse(reservation, additional));
             }
         }
@@ -185,6 +184,6 @@ mod tests {
         sort.try_grow(425).unwrap();
         assert!(join.try_grow(76).is_err());
         sort.free();
-        join.try_grow(500).unwrap();
+        join.try_grow(425).unwrap();
     }
 }

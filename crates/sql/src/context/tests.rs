@@ -146,5 +146,5 @@ fn every_rule_asks_whether_it_is_wanted() {
     let (first, ours) = names.split_at(defaults.len());
     let expected: Vec<&str> = defaults.iter().map(|rule| rule.name()).collect();
     assert_eq!(first, expected);
-    assert_eq!(ours.len(), 3, "{ours:?}");
+    assert_eq!(ours.len(), 4, "{ours:?}");
 }

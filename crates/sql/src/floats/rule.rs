@@ -1,7 +1,7 @@
 //! The logical rule that has floats compared, sorted, grouped and joined in PostgreSQL's order.
 
 use super::compare::{compares, comparison};
-use super::key::{canonical, is_float, is_key, key};
+use super::key::{canonical_scalar, is_float, is_key, key};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
@@ -11,7 +11,7 @@ use datafusion::logical_expr::expr::{
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator, TryCast,
+    BinaryExpr, Cast, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator, TryCast, lit,
 };
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
@@ -126,7 +126,7 @@ impl AnalyzerRule for FloatOrder {
 /// A comparison of which no constant is a NaN with a sign or −0.0, nor an operand may turn out to be
 /// one: `coalesce(-0.0, x)`.
 fn tamed(comparison: Expr) -> Result<Transformed<Expr>> {
-    let operand = |expr: Expr| expr.transform_down(tamed_operand);
+    let operand = |expr: Expr| expr.transform_down(|part| Ok(tamed_operand(part)));
     match comparison {
         Expr::BinaryExpr(ref binary) if compares(binary.op) => comparison.map_children(operand),
         Expr::Between(_) | Expr::InList(_) => comparison.map_children(operand),
@@ -147,23 +147,34 @@ fn tamed(comparison: Expr) -> Result<Transformed<Expr>> {
     }
 }
 
-/// Constants among the values that an operand can have.
-fn tamed_operand(expr: Expr) -> Result<Transformed<Expr>> {
-    Ok(match expr {
-        Expr::Literal(ScalarValue::Float64(Some(value)), metadata) => {
-            let value = ScalarValue::from(canonical(value));
-            Transformed::yes(Expr::Literal(value, metadata))
+/// Constants among the values that an operand can have; `'-0.0'::DOUBLE` is a cast of a text still.
+fn tamed_operand(expr: Expr) -> Transformed<Expr> {
+    match expr {
+        Expr::Literal(value, metadata) if is_float(&value.data_type()) => {
+            Transformed::yes(Expr::Literal(canonical_scalar(value), metadata))
         }
-        Expr::Literal(ScalarValue::Float32(Some(value)), metadata) => {
-            let value = ScalarValue::from(canonical(f64::from(value)) as f32);
-            Transformed::yes(Expr::Literal(value, metadata))
+        Expr::Cast(Cast {
+            ref expr,
+            ref field,
+        }) if is_float(field.data_type()) => {
+            let number = match expr.as_ref() {
+                Expr::Literal(value, _) => value.cast_to(field.data_type()).ok(),
+                _ => None,
+            };
+            match number {
+                Some(number) => Transformed::yes(lit(canonical_scalar(number))),
+                None => Transformed::no(Expr::Cast(Cast {
+                    expr: expr.clone(),
+                    field: field.clone(),
+                })),
+            }
         }
-        Expr::Alias(_) | Expr::Case(_) | Expr::Cast(_) => Transformed::no(expr),
+        Expr::Alias(_) | Expr::Case(_) => Transformed::no(expr),
         Expr::ScalarFunction(ref call) if GIVING_ONE.contains(&call.func.name()) => {
             Transformed::no(expr)
         }
         other => Transformed::new(other, false, TreeNodeRecursion::Jump),
-    })
+    }
 }
 
 fn is_of_floats(expr: &Expr, schema: &DFSchema) -> bool {

@@ -172,10 +172,11 @@ mod tests {
             let all: Vec<String> = (0..uses)
                 .map(|at| format!("c{} AS x{at}", step - 1))
                 .collect();
-            sql.push_str(&format!(
-                ", c{step} AS (SELECT x0.n FROM {})",
-                all.join(", ")
-            ));
+            sql += ", c";
+            sql += &step.to_string();
+            sql += " AS (SELECT x0.n FROM ";
+            sql += &all.join(", ");
+            sql += ")";
         }
         format!("{sql} SELECT count(*) FROM c{steps}")
     }
