@@ -5,7 +5,8 @@
 //! tells "goes on" from "is stuck", on a slow and busy machine too.
 #![allow(
     clippy::disallowed_methods,
-    reason = "a test may read the clock and what the machine tells of this process"
+    clippy::unwrap_used,
+    reason = "a test may read the clock and what the machine tells of this process, and panic"
 )]
 
 #[path = "runaway/kinds.rs"]
