@@ -30,18 +30,18 @@ impl VisitorMut for NamedCasts {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
         let Query { body, order_by, .. } = query;
         if let SetExpr::Select(select) = body.as_mut() {
-            tell_apart(select, order_by.as_mut());
+            name_casts(select, order_by.as_mut());
             return ControlFlow::Continue(());
         }
         for select in selects(body) {
-            tell_apart(select, None);
+            name_casts(select, None);
         }
         ControlFlow::Continue(())
     }
 }
 
 /// Puts casts of a SELECT that would have the name of something else into calls.
-fn tell_apart(select: &mut Select, order_by: Option<&mut OrderBy>) {
+fn name_casts(select: &mut Select, order_by: Option<&mut OrderBy>) {
     let mut compared = Compared::default();
     for key in keys(select) {
         compared.add(key);

@@ -1,8 +1,9 @@
 //! How many copies of its parts the plan of a statement holds.
 
 use crate::error::{SqlError, SqlResult};
+use crate::words::fold;
 use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Query, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Query, Visit, Visitor};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::ptr;
@@ -86,17 +87,9 @@ impl Counting {
     /// The WITH query that a name means.
     fn known(&self, name: &ObjectName) -> Option<Size> {
         let [part] = &name.0[..] else { return None };
-        let name = folded(part.as_ident()?);
+        let name = fold(part.as_ident()?);
         let mut frames = self.frames.iter().rev();
         frames.find_map(|frame| frame.known.get(&name)).copied()
-    }
-}
-
-fn folded(name: &Ident) -> String {
-    if name.quote_style.is_some() {
-        name.value.clone()
-    } else {
-        name.value.to_lowercase()
     }
 }
 
@@ -105,7 +98,7 @@ impl Visitor for Counting {
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         let tables = query.with.iter().flat_map(|with| &with.cte_tables);
-        let named = tables.map(|cte| (ptr::from_ref(&*cte.query), folded(&cte.alias.name)));
+        let named = tables.map(|cte| (ptr::from_ref(&*cte.query), fold(&cte.alias.name)));
         self.frames.push(Frame {
             named: named.collect(),
             ..Frame::default()
