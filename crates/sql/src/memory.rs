@@ -42,14 +42,21 @@ impl AccountedPool {
         }
     }
 
-    fn refuse(&self, reservation: &MemoryReservation, additional: usize) -> DataFusionError {
+    /// `most` is what the operator can have at the moment.
+    fn refuse(
+        &self,
+        reservation: &MemoryReservation,
+        additional: usize,
+        most: usize,
+    ) -> DataFusionError {
         DataFusionError::ResourcesExhausted(format!(
-            "{} asked for {additional} bytes; {} of {} bytes are in use, and queries can have {} \
-             of them (memory_limit)",
+            "{} has {} bytes and asked for {additional} more; it can have {most} at the moment, \
+             beside other operators and what is left to short queries (memory_limit is {}, of which \
+             queries use {})",
             reservation.consumer().name(),
-            self.accountant.used(),
+            reservation.size(),
             self.accountant.limit(),
-            self.accountant.available(Holder::Query),
+            self.accountant.used_by(Holder::Query),
         ))
     }
 }
@@ -108,13 +115,18 @@ impl MemoryPool for AccountedPool {
             let room = available.saturating_sub(left);
             let used = self.accountant.used_by(Holder::Query);
             let spillable = room.saturating_sub(state.unspillable);
-            let is_fair = !can_spill || wanted <= spillable / state.spilling.max(1);
-            if !is_fair || used.saturating_add(additional) > room {
-                return Err(self.refuse(reservation, additional));
+            let unused = reservation.size() + room.saturating_sub(used);
+            let most = if can_spill {
+                unused.min(spillable / state.spilling.max(1))
+            } else {
+                unused
+            };
+            if wanted > most {
+                return Err(self.refuse(reservation, additional, most));
             }
         }
         if !self.accountant.try_grow(Holder::Query, additional) {
-            return Err(self.refuse(reservation, additional));
+            return Err(self.refuse(reservation, additional, reservation.size()));
         }
         if !can_spill {
             state.unspillable += additional;
@@ -180,7 +192,10 @@ mod tests {
         join.try_grow(100).unwrap();
         // Of 600 bytes, 75 are left to those that need little.
         let error = sort.try_grow(426).unwrap_err().to_string();
-        assert!(error.contains("sort asked for 426 bytes"), "{error}");
+        assert!(
+            error.contains("sort has 0 bytes and asked for 426 more; it can have 425"),
+            "{error}"
+        );
         sort.try_grow(425).unwrap();
         assert!(join.try_grow(76).is_err());
         sort.free();

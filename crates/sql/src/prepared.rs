@@ -5,6 +5,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::pattern::Pattern;
 use crate::stack::Deep;
 use crate::statement::Command;
+use crate::text_memory::TextMemory;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
@@ -35,6 +36,8 @@ pub struct PreparedStatement {
     planned: Vec<Option<DataType>>,
     schema: Option<SchemaRef>,
     tables: Vec<Arc<TableSchema>>,
+    /// What its text takes as long as it is kept.
+    _memory: TextMemory,
 }
 
 impl PreparedStatement {
@@ -50,6 +53,7 @@ impl PreparedStatement {
             planned: Vec::new(),
             schema,
             tables: Vec::new(),
+            _memory: TextMemory::default(),
         }
     }
 
@@ -89,7 +93,16 @@ impl PreparedStatement {
             schema: rows.then(|| Arc::clone(plan.schema().inner())),
             tables: tables_of(&plan)?,
             plan: Some(plan),
+            _memory: TextMemory::default(),
         })
+    }
+
+    /// The same with the memory that its text takes, for as long as it is kept.
+    pub fn holding(self, memory: TextMemory) -> Self {
+        Self {
+            _memory: memory,
+            ..self
+        }
     }
 
     /// Whether the tables of the plan are still those that it was made for.

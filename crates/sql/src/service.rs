@@ -12,6 +12,7 @@ use crate::prepared::PreparedStatement;
 use crate::rollup::{self, Refresher, RollupStatus};
 use crate::stack::{Deep, on_stack};
 use crate::statement::{Command, Show, Target};
+use crate::text_memory::TextMemory;
 use crate::workers::{Begin, Outlet, Workers};
 use crate::{SqlOptions, definition, effect, parse, session, show, storage};
 use arrow::array::ArrayRef;
@@ -339,6 +340,10 @@ fn find_database(engine: &Engine, name: &str) -> SqlResult<String> {
 }
 
 impl Inner {
+    fn text_memory(&self, sql: &str) -> SqlResult<TextMemory> {
+        TextMemory::of_statement(sql, self.contexts.memory_pool())
+    }
+
     /// A change of databases, tables or storage; gives its tag. Blocks.
     fn change(&self, session: &Session, command: &Command) -> SqlResult<&'static str> {
         let engine = &self.engine;
@@ -437,6 +442,8 @@ impl Query for SqlService {
     }
 
     fn split(&self, script: &str) -> Result<Vec<String>> {
+        let _held = TextMemory::of_script(script, self.inner.contexts.memory_pool())
+            .map_err(|error| error.into_service(script))?;
         parse::split(script).map_err(|error| error.into_service(script))
     }
 
@@ -445,6 +452,7 @@ impl Query for SqlService {
             return Ok(answer);
         }
         let wrong = |error: SqlError| error.into_service(statement);
+        let held = self.inner.text_memory(statement).map_err(wrong)?;
         let command = self.parse(session, statement).await.map_err(wrong)?;
         effect::check(session, &command)?;
         if let Some(answer) = self.direct(session, &command).await.map_err(wrong)? {
@@ -455,6 +463,7 @@ impl Query for SqlService {
         let sql = statement.to_owned();
         let work = move |out: Outlet| {
             on_stack(command.need(), async move {
+                let _held = held;
                 inner.carry_out_parsed(settings, command, &sql, out).await
             })
         };
@@ -473,11 +482,12 @@ impl Query for SqlService {
             return Ok(known);
         }
         let wrong = |error: SqlError| error.into_service(statement);
+        let held = self.inner.text_memory(statement).map_err(wrong)?;
         let command = self.parse(session, statement).await.map_err(wrong)?;
         let prepared = match command.clone() {
             Command::Plan(parsed) => {
                 let planned = self.plan_and_prepare(session, statement, command, parsed);
-                let prepared = Arc::new(planned.await.map_err(wrong)?);
+                let prepared = Arc::new(planned.await.map_err(wrong)?.holding(held));
                 let kept = self.inner.plans.put_prepared(&prepared);
                 kept.map_err(|error| wrong(error.into()))?;
                 return Ok(prepared);

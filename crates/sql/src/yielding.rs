@@ -3,8 +3,10 @@
 //! DataFusion's operators yield where they take rows from their sources. Operators that make many
 //! rows out of few of them would keep their thread until they are done, and a join on conditions
 //! goes through all pairs of a batch before it takes the next one. So the former yield with their
-//! rows, and the latter asks with each evaluation of its condition.
+//! rows, and the latter asks with each evaluation of its condition. An aggregation by many sets takes
+//! its rows in small batches.
 
+use crate::grouping_sets::with_small_batches;
 use crate::interrupt;
 use arrow::datatypes::{FieldRef, Schema};
 use arrow::record_batch::RecordBatch;
@@ -44,6 +46,9 @@ impl PhysicalOptimizerRule for YieldingOperators {
                 let join = NestedLoopJoinExecBuilder::from(join).with_filter(filter);
                 let join = CooperativeExec::new(Arc::new(join.build()?));
                 return Ok(Transformed::yes(Arc::new(join)));
+            }
+            if let Some(aggregate) = with_small_batches(&node)? {
+                return Ok(Transformed::yes(aggregate));
             }
             if multiplies(node.as_ref()) {
                 return Ok(Transformed::yes(Arc::new(CooperativeExec::new(node))));

@@ -9,6 +9,8 @@
     reason = "a test may read the clock and what the machine tells of this process, and panic"
 )]
 
+#[path = "runaway/accounted.rs"]
+mod accounted;
 #[path = "runaway/kinds.rs"]
 mod kinds;
 
@@ -54,6 +56,7 @@ fn in_own_process(test: &str, work: impl FnOnce()) {
 }
 
 struct Database {
+    engine: Engine,
     sql: SqlService,
     session: Session,
     clients: Runtime,
@@ -77,10 +80,11 @@ impl Database {
             spill_dir: Some(dir.path().to_owned()),
             ..SqlOptions::default()
         };
-        let sql = SqlService::new(engine, options).unwrap();
+        let sql = SqlService::new(engine.clone(), options).unwrap();
         let clients = Builder::new_multi_thread().enable_all().build().unwrap();
         let session = clients.block_on(sql.session(None, "tester")).unwrap();
         let database = Self {
+            engine,
             sql,
             session,
             clients,
@@ -93,12 +97,16 @@ impl Database {
              concat('d', (value % 20)::text), value::double FROM generate_series(1, 20000)",
             "FLUSH",
         ] {
-            database
-                .clients
-                .block_on(ask(&database.sql, &database.session, statement))
-                .unwrap_or_else(|error| panic!("{statement}: {error}"));
+            database.must(statement);
         }
         database
+    }
+
+    /// Carries out a statement that must not fail, and counts its rows.
+    fn must(&self, statement: &str) -> usize {
+        let asked = ask(&self.sql, &self.session, statement);
+        let answered = self.clients.block_on(asked);
+        answered.unwrap_or_else(|error| panic!("{statement}: {error}"))
     }
 }
 

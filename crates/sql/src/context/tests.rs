@@ -90,8 +90,7 @@ fn every_function_is_bounded() {
     for function in functions::session_functions(&Session::new("d", "u")) {
         state.register_udf(Arc::new(function)).unwrap();
     }
-    let pool: Arc<dyn datafusion::execution::memory_pool::MemoryPool> =
-        Arc::new(UnboundedMemoryPool::default());
+    let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
     let bounded = |name: &&String| {
         let function = &state.scalar_functions()[*name];
         !Arc::ptr_eq(function, &functions::bounded(function, &pool))

@@ -57,6 +57,10 @@ pub struct SeriesAggregate {
     pub(super) properties: Arc<PlanProperties>,
 }
 
+/// What a slot takes where the answer is put in order, and each of its values, bytes.
+const FINISHED_SLOT_BYTES: usize = 24;
+const ANSWER_VALUE_BYTES: usize = 8;
+
 /// Where the time went that the engine does not count, ns, over all threads.
 #[derive(Debug, Default)]
 struct Spent {
@@ -173,7 +177,7 @@ impl Run {
         if partitions.is_empty() {
             let mut held = self.reservation();
             if let Some(answer) = last::answer(&self.recipe, &last, &groups, &mut held)? {
-                return Ok(Begun::Answered(answer));
+                return Ok(Begun::Answered(answer, held));
             }
         }
         let buckets = self.recipe.buckets.as_ref();
@@ -259,7 +263,7 @@ impl Run {
         self.counts.pages_read.load(Ordering::Relaxed)
     }
 
-    async fn all(self) -> Result<Vec<RecordBatch>> {
+    async fn all(self) -> Result<Answer> {
         let _stop = StopOnDrop(Arc::clone(&self.stop));
         let run = self.clone();
         let begin = move || timed(&run.spent.beginning, || run.begin());
@@ -269,7 +273,7 @@ impl Run {
             blocking(begin).await?
         };
         let (groups, known, partitions) = match begun {
-            Begun::Answered(answer) => return Ok(self.cut(&answer)),
+            Begun::Answered(answer, held) => return Ok(self.cut(&answer, held)),
             Begun::Reading {
                 groups,
                 known,
@@ -309,10 +313,13 @@ impl Run {
     }
 
     /// The answer.
-    fn finish(&self, groups: &Groups, mut taken: Taken) -> Result<Vec<RecordBatch>> {
+    fn finish(&self, groups: &Groups, mut taken: Taken) -> Result<Answer> {
         let compute = self.baseline.elapsed_compute().clone();
         let _timer = compute.timer();
         let recipe = &self.recipe;
+        let columns_bytes = ANSWER_VALUE_BYTES * recipe.schema.fields().len();
+        let held = self.reservation();
+        held.try_grow(taken.present.len() * (FINISHED_SLOT_BYTES + columns_bytes))?;
         // Without GROUP BY there is one row, whatever there is to add up.
         let always = recipe.keys.is_empty();
         let mut slots: Vec<u32> = (0..taken.present.len() as u32)
@@ -351,18 +358,28 @@ impl Run {
         let options = RecordBatchOptions::new().with_row_count(Some(slots.len()));
         let schema = Arc::clone(&recipe.schema);
         let whole = RecordBatch::try_new_with_options(schema, columns, &options)?;
-        Ok(self.cut(&whole))
+        Ok(self.cut(&whole, held))
     }
 
     /// The answer in batches.
-    fn cut(&self, whole: &RecordBatch) -> Vec<RecordBatch> {
+    fn cut(&self, whole: &RecordBatch, held: MemoryReservation) -> Answer {
         self.baseline.record_output(whole.num_rows());
         let rows = self.context.session_config().batch_size().max(1);
         let starts = (0..whole.num_rows()).step_by(rows);
-        starts
+        let batches = starts
             .map(|start| whole.slice(start, rows.min(whole.num_rows() - start)))
-            .collect()
+            .collect();
+        if held.size() > 0 {
+            held.resize(whole.get_array_memory_size());
+        }
+        Answer { batches, held }
     }
+}
+
+/// The whole answer, and the memory that it takes until it is read.
+struct Answer {
+    batches: Vec<RecordBatch>,
+    held: MemoryReservation,
 }
 
 /// What two partitions came to.
@@ -379,7 +396,7 @@ fn joined_taken(taken: Option<Taken>, other: Taken) -> Result<Taken> {
 /// An execution that has begun.
 enum Begun {
     /// It is done already.
-    Answered(RecordBatch),
+    Answered(RecordBatch, MemoryReservation),
     Reading {
         groups: Arc<Groups>,
         /// What was known without reading.
@@ -441,7 +458,13 @@ impl ExecutionPlan for SeriesAggregate {
         let handed_over = MetricBuilder::new(&self.metrics).counter("handed_over", partition);
         let stream = futures::stream::once(async move {
             match run.all().await {
-                Ok(batches) => Ok(futures::stream::iter(batches.into_iter().map(Ok)).boxed()),
+                Ok(Answer { batches, held }) => {
+                    let batches = batches.into_iter().map(move |batch| {
+                        let _held = &held;
+                        Ok(batch)
+                    });
+                    Ok(futures::stream::iter(batches).boxed())
+                }
                 // Nothing was given out yet: it is begun anew by operators that can spill.
                 Err(error)
                     if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) =>

@@ -3,6 +3,7 @@
 use super::order::{Order, Ranks};
 use super::recipe::Tags;
 use crate::functions::Buckets;
+use crate::interrupt;
 use crate::rows::tag_array;
 use arrow::array::{
     Array, ArrayBuilder, ArrayRef, AsArray, DictionaryArray, Int32Array, StringBuilder,
@@ -10,6 +11,7 @@ use arrow::array::{
 use arrow::datatypes::{Int32Type, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::{DataFusionError, Result, exec_err, internal_err, resources_err};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::EmitTo;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
@@ -23,6 +25,8 @@ use std::sync::Arc;
 
 /// Series whose tags are looked up at once.
 const SERIES_BATCH: usize = 8192;
+/// Groups up to this size are not reserved twice, bytes.
+const SMALL_BYTES: usize = 64 << 10;
 /// Up to so many slots are laid out beforehand, groups by buckets; more are made as rows come.
 const LAID_OUT_MAX: u64 = 1 << 18;
 
@@ -35,6 +39,8 @@ pub struct Groups {
     pub keys: Vec<ArrayRef>,
     /// Their order, where one is asked for.
     pub ranks: Ranks,
+    /// The memory that they hold, and which series is of which.
+    _held: Option<MemoryReservation>,
 }
 
 /// The group of each series of a partition. Cheap to clone.
@@ -63,19 +69,19 @@ impl Members {
         }
     }
 
-    fn of(series: &[SeriesId], groups: &[usize]) -> Self {
+    fn of(series: &[SeriesId], groups: &[u32]) -> Self {
         let (Some(first), Some(last)) = (series.first(), series.last()) else {
             return Self::One;
         };
         let width = (last.0 - first.0) as usize + 1;
         let pairs = series.iter().zip(groups);
         if width > 8 * series.len() + 1024 {
-            let pairs = pairs.map(|(series, group)| (series.0, *group as u32));
+            let pairs = pairs.map(|(series, group)| (series.0, *group));
             return Self::Sparse(Arc::new(pairs.collect()));
         }
         let mut all = vec![0; width];
         for (series, group) in pairs {
-            all[(series.0 - first.0) as usize] = *group as u32;
+            all[(series.0 - first.0) as usize] = *group;
         }
         Self::Dense {
             first: first.0,
@@ -100,18 +106,20 @@ impl Groups {
             count: 1,
             keys: Vec::new(),
             ranks: Ranks::default(),
+            _held: None,
         }
     }
 
-    /// Finds the groups of the series of some parts: shards and series.
+    /// Finds the groups of the series of some parts: shards and series. They keep `held`.
     ///
     /// # Errors
-    /// If an expression over tags fails.
+    /// If an expression over tags fails; `ResourcesExhausted` if `held` cannot hold what they take.
     pub fn find(
         tags: &Tags,
         order: &Order,
         snapshot: &TableSnapshot,
         parts: &[(usize, &RoaringBitmap)],
+        held: MemoryReservation,
     ) -> Result<(Self, Vec<Members>)> {
         let mut values: Box<dyn Interning> = match tags.one_text() {
             Some(ordinal) => Box::new(Texts::new(ordinal)),
@@ -121,18 +129,40 @@ impl Groups {
             }),
         };
         let mut members = Vec::with_capacity(parts.len());
+        let mut members_bytes = 0;
         for (shard, series) in parts {
             let all: Vec<SeriesId> = series.iter().map(SeriesId).collect();
-            let (mut groups, mut part) = (Vec::with_capacity(all.len()), Vec::new());
+            let (mut groups, mut batch) = (Vec::with_capacity(all.len()), Vec::new());
             for series in all.chunks(SERIES_BATCH) {
-                values.intern(snapshot, *shard, series, &mut part)?;
-                groups.append(&mut part);
+                interrupt::check()?;
+                values.intern(snapshot, *shard, series, &mut batch)?;
+                groups.extend(batch.drain(..).map(|group| group as u32));
+                if all.len() > SERIES_BATCH {
+                    let part_bytes = 3 * size_of::<u32>() * all.len();
+                    held.try_resize(values.size() + members_bytes + part_bytes)?;
+                }
             }
-            members.push(Members::of(&all, &groups));
+            let part = Members::of(&all, &groups);
+            members_bytes += part.size();
+            members.push(part);
+        }
+        let values_bytes = values.size();
+        if values_bytes > SMALL_BYTES {
+            // What was found, and the same as keys.
+            held.try_resize(2 * values_bytes + members_bytes)?;
         }
         let (count, keys) = values.finish()?;
+        let keys_bytes: usize = keys.iter().map(Array::get_array_memory_size).sum();
+        held.try_resize(keys_bytes + members_bytes + count * order.group_bytes())?;
         let ranks = Ranks::of(order, &keys)?;
-        Ok((Self { count, keys, ranks }, members))
+        let held = Some(held);
+        let groups = Self {
+            count,
+            keys,
+            ranks,
+            _held: held,
+        };
+        Ok((groups, members))
     }
 }
 
@@ -146,6 +176,9 @@ trait Interning {
         series: &[SeriesId],
         groups: &mut Vec<usize>,
     ) -> Result<()>;
+
+    /// Memory in use, bytes.
+    fn size(&self) -> usize;
 
     /// The number of groups, and their keys.
     fn finish(self: Box<Self>) -> Result<(usize, Vec<ArrayRef>)>;
@@ -177,6 +210,10 @@ impl Interning for Expressions<'_> {
             .map(|key| key.evaluate(&batch)?.into_array(series.len()))
             .collect::<Result<Vec<_>>>()?;
         self.values.intern(&keys, groups)
+    }
+
+    fn size(&self) -> usize {
+        self.values.size()
     }
 
     fn finish(mut self: Box<Self>) -> Result<(usize, Vec<ArrayRef>)> {
@@ -262,6 +299,11 @@ impl Interning for Texts {
             groups.push(group);
         }
         Ok(())
+    }
+
+    fn size(&self) -> usize {
+        // Their vectors may be twice as long as what is in them.
+        self.known.allocation_size() + 2 * (self.bytes + size_of::<i32>() * self.words.len())
     }
 
     fn finish(mut self: Box<Self>) -> Result<(usize, Vec<ArrayRef>)> {

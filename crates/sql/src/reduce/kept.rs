@@ -9,7 +9,7 @@ use super::recipe::{Recipe, Tags};
 use arrow::array::Array;
 use datafusion::common::Result;
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use marigram_engine::TableSnapshot;
@@ -86,7 +86,6 @@ struct Kept {
     asked: Asked,
     found: Found,
     bytes: usize,
-    _held: MemoryReservation,
 }
 
 /// See the head of this file; an extension of the session's configuration.
@@ -117,27 +116,20 @@ impl KeptGroups {
     }
 
     /// Keeps what was found, as far as there is room, and lets go of what was not used for longest.
-    fn keep(&self, asked: Asked, found: &Found, pool: &Arc<dyn MemoryPool>) {
+    fn keep(&self, asked: Asked, found: &Found) {
         let bytes = asked.size() + found.size();
         if bytes > self.bytes_max {
             return;
         }
-        let held = MemoryConsumer::new("KeptGroups").register(pool);
         let mut kept = self.kept.lock();
         let all = |kept: &VecDeque<Kept>| kept.iter().map(|kept| kept.bytes).sum::<usize>();
         while kept.len() >= KEPT_MAX || all(&kept) + bytes > self.bytes_max {
             kept.pop_front();
         }
-        if held.try_grow(bytes).is_err() {
-            // Queries need the memory more.
-            kept.clear();
-            return;
-        }
         kept.push_back(Kept {
             asked,
             found: found.clone(),
             bytes,
-            _held: held,
         });
     }
 }
@@ -146,7 +138,7 @@ impl Found {
     /// The groups of the series of some parts (shards and series), known or found.
     ///
     /// # Errors
-    /// If an expression over tags fails.
+    /// If an expression over tags fails; `ResourcesExhausted` if there is no memory for them.
     pub fn of(
         recipe: &Recipe,
         snapshot: &TableSnapshot,
@@ -166,11 +158,12 @@ impl Found {
         if let Some(known) = known.and_then(|(kept, asked)| kept.find(asked)) {
             return Ok(known);
         }
-        let (groups, members) = Groups::find(tags, &order, snapshot, parts)?;
+        let held = MemoryConsumer::new("SeriesGroups").register(context.memory_pool());
+        let (groups, members) = Groups::find(tags, &order, snapshot, parts, held)?;
         let groups = Arc::new(groups);
         let found = Self { groups, members };
         if let Some((kept, asked)) = kept.zip(asked) {
-            kept.keep(asked, &found, context.memory_pool());
+            kept.keep(asked, &found);
         }
         Ok(found)
     }

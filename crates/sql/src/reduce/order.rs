@@ -111,6 +111,12 @@ impl Ranks {
 }
 
 impl Order {
+    /// What the ranks of a group take while they are found, bytes.
+    pub fn group_bytes(&self) -> usize {
+        let sorts = usize::from(!self.before.is_empty()) + usize::from(!self.after.is_empty());
+        sorts * 4 * size_of::<u32>()
+    }
+
     /// Puts slots in this order; `key` tells group and start of the bucket of each.
     pub fn arrange(&self, ranks: &Ranks, slots: &mut [u32], key: impl Fn(u32) -> (u32, i64)) {
         let rank = |ranks: &[u32], group: u32| ranks.get(group as usize).copied().unwrap_or(0);

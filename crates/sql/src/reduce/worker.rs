@@ -24,6 +24,8 @@ use stretches::KnownOutline;
 
 /// Memory is asked for in steps of so many bytes.
 const MEMORY_STEP: usize = 64 << 10;
+/// What a slot takes in most folds, bytes.
+const FOLD_SLOT_BYTES: usize = 16;
 
 /// An error on the way through the engine.
 #[derive(Debug)]
@@ -61,6 +63,9 @@ impl Taken {
     /// If a function that is not ours makes no accumulator, or there is no memory for the slots.
     pub fn new(recipe: &Recipe, slots: Slots, reservation: MemoryReservation) -> Result<Self> {
         let folds = recipe.folds.iter().map(super::recipe::Spec::fold);
+        // Asked for before it is taken; what it is in truth comes after.
+        let bytes = slots.len() * (1 + FOLD_SLOT_BYTES * recipe.folds.len());
+        reservation.try_grow(bytes.next_multiple_of(MEMORY_STEP))?;
         let mut taken = Self {
             slots,
             present: Vec::new(),

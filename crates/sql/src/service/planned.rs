@@ -4,6 +4,7 @@ use super::Inner;
 use crate::copy::{self, CopyToTsFile, FileUse};
 use crate::dependence::may_be_kept;
 use crate::error::{SqlError, SqlResult, nearest};
+use crate::grouping_sets::check_grouping_sets;
 use crate::known::Known;
 use crate::pattern::Pattern;
 use crate::statement::{Command, CopyFrom};
@@ -68,6 +69,7 @@ impl Inner {
             .map_err(|error| self.plan_error(session, error))?;
         interrupt::check()?;
         growth::check_inlining(&plan)?;
+        check_grouping_sets(&plan)?;
         Ok(plan)
     }
 

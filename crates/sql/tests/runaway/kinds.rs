@@ -210,6 +210,30 @@ pub fn runaways() -> Vec<(&'static str, String)> {
             "SELECT count(*) FROM t WHERE NOT (v::bigint IN ({list}) OR v::bigint IN ({list}))"
         ),
     ));
+    let values: Vec<String> = (0..500_000).map(|at| format!("({at},{at})")).collect();
+    all.push((
+        "rows of text",
+        format!(
+            "SELECT count(*) FROM (VALUES {}) AS x(a, b)",
+            values.join(",")
+        ),
+    ));
+    let values: Vec<String> = (0..1_000_000).map(|at| at.to_string()).collect();
+    all.push((
+        "a list of a million",
+        format!("SELECT count(*) FROM t WHERE v IN ({})", values.join(",")),
+    ));
+    all.push(("sets of groups", {
+        let keys: Vec<String> = (0..12).map(|at| format!("k{at}")).collect();
+        let made: Vec<String> = (0..12)
+            .map(|at| format!("(v + {at})::bigint % {} AS k{at}", 20_000 - at))
+            .collect();
+        let (keys, made) = (keys.join(", "), made.join(", "));
+        format!(
+            "SELECT count(*) FROM (SELECT count(*) FROM (SELECT {made} FROM t) \
+             GROUP BY CUBE({keys}))"
+        )
+    }));
     all.push(("many joins", {
         let tables: Vec<String> = (0..40).map(|at| format!("t AS t{at}")).collect();
         let equal: Vec<String> = (1..40).map(|at| format!("t0.v = t{at}.v + {at}")).collect();
