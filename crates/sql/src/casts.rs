@@ -10,8 +10,8 @@ use crate::functions::NAMED_CAST;
 use crate::rewriting::{call, selects};
 use crate::words::fold;
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Ident, OrderBy, Query, Select, SelectItem, SetExpr, Value, Visit, VisitMut,
-    Visitor, VisitorMut,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy, Query,
+    Select, SelectItem, SetExpr, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -136,8 +136,8 @@ fn column(expr: &Expr) -> Option<Ident> {
     }
 }
 
-/// An expression without its casts, as text in which a column is its name alone. More expressions
-/// may have one text than have one name.
+/// An expression without its casts, as text in which a column is its name alone, and `count(*)` what it
+/// is planned as. More expressions may have one text than have one name.
 fn without_casts(expr: &Expr) -> String {
     struct Erase;
 
@@ -153,7 +153,7 @@ fn without_casts(expr: &Expr) -> String {
                 )),
                 Expr::Identifier(name) => Some(plain(name)),
                 Expr::CompoundIdentifier(parts) => parts.last().map(plain),
-                _ => None,
+                _ => named_cast(expr).cloned(),
             };
             if let Some(replaced) = replaced {
                 *expr = replaced;
@@ -164,7 +164,26 @@ fn without_casts(expr: &Expr) -> String {
 
     let mut erased = expr.clone();
     let _ = VisitMut::visit(&mut erased, &mut Erase);
-    erased.to_string().to_lowercase()
+    let text = erased.to_string().to_lowercase();
+    text.replace("count(*)", "count(1)")
+}
+
+/// The cast that was put into a call.
+fn named_cast(expr: &Expr) -> Option<&Expr> {
+    let Expr::Function(function) = expr else {
+        return None;
+    };
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    match &list.args[..] {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(cast))]
+            if function.name.to_string() == NAMED_CAST =>
+        {
+            Some(cast)
+        }
+        _ => None,
+    }
 }
 
 /// The texts of what is cast in an expression.

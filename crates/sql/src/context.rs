@@ -19,6 +19,7 @@ use crate::reduce::{KeptGroups, SeriesReduction};
 use crate::repair::repaired;
 use crate::rollup::{Shapes, UseRollups};
 use crate::scan::{NewestRows, PartitionRows};
+use crate::subqueries::SubqueryValues;
 use crate::tag_patterns::TagPatterns;
 use crate::yielding::YieldingOperators;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
@@ -232,6 +233,7 @@ impl Contexts {
         let mut builder = SessionStateBuilder::new_from_existing(Prototype::get()?.state.clone())
             .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
+            .with_analyzer_rule(Arc::new(SubqueryValues))
             .with_analyzer_rule(Arc::new(TagPatterns))
             .with_analyzer_rule(bounds)
             .with_analyzer_rule(Arc::new(CheckedArithmetic))

@@ -68,6 +68,7 @@ mod sink;
 mod stack;
 mod statement;
 mod storage;
+mod subqueries;
 mod table;
 mod tag_patterns;
 mod text_memory;

@@ -11,7 +11,8 @@ use datafusion::logical_expr::expr::{
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator, TryCast, lit,
+    BinaryExpr, Cast, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator, ScalarUDF, TryCast,
+    lit,
 };
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
@@ -234,6 +235,18 @@ fn is_tame(expr: &Expr, schema: &DFSchema) -> bool {
     }
 }
 
+/// Whether a call is a NULLIF of floats whose first argument can stand in it twice: it is given as it
+/// is, with the sign of a zero.
+fn is_nullif(function: &ScalarUDF, args: &[Expr], schema: &DFSchema) -> Result<bool> {
+    let [value, other] = args else {
+        return Ok(false);
+    };
+    Ok(function.name() == "nullif"
+        && is_of_floats(value, schema)
+        && !value.is_volatile()
+        && value.get_type(schema)? == other.get_type(schema)?)
+}
+
 /// A comparison of floats as one of ours.
 fn compared(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let floats = |expr: &Expr| is_of_floats(expr, schema);
@@ -298,6 +311,18 @@ fn compared(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                     .collect(),
                 else_expr,
             }))
+        }
+        Expr::ScalarFunction(call) if is_nullif(&call.func, &call.args, schema)? => {
+            let [value, other] = &call.args[..] else {
+                return Ok(Transformed::no(Expr::ScalarFunction(call)));
+            };
+            let Some(is_equal) = comparison(value.clone(), Operator::Eq, other.clone()) else {
+                return Ok(Transformed::no(Expr::ScalarFunction(call)));
+            };
+            let null = lit(ScalarValue::try_from(&value.get_type(schema)?)?);
+            let branch = (Box::new(is_equal), Box::new(null));
+            let value = Some(Box::new(value.clone()));
+            Transformed::yes(Expr::Case(Case::new(None, vec![branch], value)))
         }
         Expr::ScalarFunction(mut call)
             if COMPARING.contains(&call.func.name())

@@ -1,0 +1,243 @@
+//! `x IN (SELECT …)` and `EXISTS (SELECT …)` where their value is used: selected, counted, or part of a
+//! condition.
+//!
+//! DataFusion plans them in WHERE alone, and within OR and NOT without the third value: `x IN (…)`
+//! is NULL where x is NULL or is not found among values with a NULL. Here each that does not depend on
+//! the row becomes columns beside the rows: the value that was found, by an outer join with the
+//! distinct values, and how many values and NULLs there are. A whole condition of WHERE is left to
+//! DataFusion, whose semi and anti joins are right and faster.
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, JoinType, Result, plan_err};
+use datafusion::functions_aggregate::expr_fn::count;
+use datafusion::logical_expr::expr::{Case, Exists, InSubquery};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::scalar::ScalarValue;
+use std::sync::Arc;
+
+/// Columns of what stands beside the rows.
+const FOUND: &str = "found";
+const ROWS: &str = "rows";
+const VALUES: &str = "values";
+
+/// See the head of this file. It comes behind DataFusion's type coercion.
+#[derive(Debug)]
+pub struct SubqueryValues;
+
+impl AnalyzerRule for SubqueryValues {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut made = Beside::default();
+        let done = plan.transform_up_with_subqueries(|node| made.node(node))?;
+        Ok(done.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "subquery_values"
+    }
+}
+
+/// Numbers what is put beside rows.
+#[derive(Default)]
+struct Beside {
+    numbers: usize,
+}
+
+impl Beside {
+    fn node(&mut self, node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        match node {
+            LogicalPlan::Filter(mut filter) => {
+                let (left, parts): (Vec<_>, Vec<_>) =
+                    split_conjunction_owned(filter.predicate.clone())
+                        .into_iter()
+                        .partition(|part| is_whole(part) || !has_values(part));
+                let Some(used) = conjunction(parts) else {
+                    return Ok(Transformed::no(LogicalPlan::Filter(filter)));
+                };
+                let columns = filter.input.schema().columns();
+                let (mut joins, used) = self.taken_out(used)?;
+                filter.input = Arc::new(beside(Arc::unwrap_or_clone(filter.input), &mut joins)?);
+                let all = left.into_iter().chain([used]);
+                let rows = LogicalPlanBuilder::from(Arc::unwrap_or_clone(filter.input));
+                let rows = match conjunction(all) {
+                    Some(predicate) => rows.filter(predicate)?,
+                    None => rows,
+                };
+                let kept = columns.into_iter().map(Expr::Column);
+                Ok(Transformed::yes(rows.project(kept)?.build()?))
+            }
+            LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_)
+                if node.expressions().iter().any(has_values) =>
+            {
+                let names = NamePreserver::new(&node);
+                let mut joins = Vec::new();
+                let mut exprs = Vec::new();
+                for expr in node.expressions() {
+                    let name = names.save(&expr);
+                    let (more, expr) = self.taken_out(expr)?;
+                    joins.extend(more);
+                    exprs.push(name.restore(expr));
+                }
+                let [input] = node.inputs()[..] else {
+                    return plan_err!("a projection has one input");
+                };
+                let input = beside(input.clone(), &mut joins)?;
+                let node = node.with_new_exprs(exprs, vec![input])?;
+                Ok(Transformed::yes(node))
+            }
+            other => Ok(Transformed::no(other)),
+        }
+    }
+
+    /// An expression over columns that are to stand beside the rows.
+    fn taken_out(&mut self, expr: Expr) -> Result<(Vec<Join>, Expr)> {
+        let mut joins = Vec::new();
+        let expr = expr.transform_up(|part| match part {
+            Expr::InSubquery(asked) if is_independent(&asked.subquery) => {
+                let (join, value) = self.value_of_in(asked)?;
+                joins.extend(join);
+                Ok(Transformed::yes(value))
+            }
+            Expr::Exists(asked) if is_independent(&asked.subquery) => {
+                let (join, value) = self.value_of_exists(&asked)?;
+                joins.push(join);
+                Ok(Transformed::yes(value))
+            }
+            other => Ok(Transformed::no(other)),
+        })?;
+        Ok((joins, expr.data))
+    }
+
+    fn name(&mut self) -> String {
+        self.numbers += 1;
+        format!("__subquery_{}", self.numbers)
+    }
+
+    fn value_of_in(&mut self, asked: InSubquery) -> Result<([Join; 2], Expr)> {
+        let (value, subquery) = (*asked.expr, asked.subquery.subquery);
+        let Some(column) = subquery.schema().columns().into_iter().next() else {
+            return plan_err!("a subquery of IN has one column");
+        };
+        let column = Expr::Column(column);
+        let (found, counts) = (self.name(), self.name());
+        let values = LogicalPlanBuilder::from(Arc::clone(&subquery))
+            .filter(column.clone().is_not_null())?
+            .project([column.clone().alias(FOUND)])?
+            .distinct()?
+            .alias(found.as_str())?
+            .build()?;
+        let counted = LogicalPlanBuilder::from(subquery)
+            .aggregate(
+                Vec::<Expr>::new(),
+                [count(lit(1_i64)).alias(ROWS), count(column).alias(VALUES)],
+            )?
+            .alias(counts.as_str())?
+            .build()?;
+        let found = of(&found, FOUND);
+        let (rows, values_found) = (of(&counts, ROWS), of(&counts, VALUES));
+        let unknown = value
+            .clone()
+            .is_null()
+            .or(rows.clone().not_eq(values_found));
+        let known = |value: bool| Box::new(lit(value != asked.negated));
+        let branches = vec![
+            (Box::new(found.clone().is_not_null()), known(true)),
+            (Box::new(rows.eq(lit(0_i64))), known(false)),
+            (Box::new(unknown), Box::new(lit(ScalarValue::Boolean(None)))),
+        ];
+        let joins = [
+            Join {
+                right: values,
+                on: Some(value.eq(found)),
+            },
+            Join {
+                right: counted,
+                on: None,
+            },
+        ];
+        let value = Expr::Case(Case::new(None, branches, Some(known(false))));
+        Ok((joins, value))
+    }
+
+    fn value_of_exists(&mut self, asked: &Exists) -> Result<(Join, Expr)> {
+        let counts = self.name();
+        let counted = LogicalPlanBuilder::from(Arc::clone(&asked.subquery.subquery))
+            .limit(0, Some(1))?
+            .aggregate(Vec::<Expr>::new(), [count(lit(1_i64)).alias(ROWS)])?
+            .alias(counts.as_str())?
+            .build()?;
+        let rows = of(&counts, ROWS);
+        let zero = lit(0_i64);
+        let value = if asked.negated {
+            rows.eq(zero)
+        } else {
+            rows.gt(zero)
+        };
+        let join = Join {
+            right: counted,
+            on: None,
+        };
+        Ok((join, value))
+    }
+}
+
+fn of(relation: &str, name: &str) -> Expr {
+    Expr::Column(Column::new(Some(relation), name))
+}
+
+/// What is to stand beside the rows.
+struct Join {
+    right: LogicalPlan,
+    /// Without a condition it is one row.
+    on: Option<Expr>,
+}
+
+/// Puts columns beside the rows of a plan, below what sorts and limits them: of each row there is one
+/// before and after.
+fn beside(input: LogicalPlan, joins: &mut Vec<Join>) -> Result<LogicalPlan> {
+    if let LogicalPlan::Sort(_) | LogicalPlan::Limit(_) = &input {
+        let [inner] = input.inputs()[..] else {
+            return plan_err!("what sorts rows has one input");
+        };
+        let inner = beside(inner.clone(), joins)?;
+        return input.with_new_exprs(input.expressions(), vec![inner]);
+    }
+    let mut rows = LogicalPlanBuilder::from(input);
+    for join in joins.drain(..) {
+        rows = match join.on {
+            Some(on) => rows.join_on(join.right, JoinType::Left, [on])?,
+            None => rows.cross_join(join.right)?,
+        };
+    }
+    rows.build()
+}
+
+/// Whether a subquery is the same for all rows.
+fn is_independent(subquery: &datafusion::logical_expr::Subquery) -> bool {
+    subquery.outer_ref_columns.is_empty()
+}
+
+fn has_values(expr: &Expr) -> bool {
+    let mut found = false;
+    // It never fails.
+    let _ = expr.apply(|part| {
+        found |= match part {
+            Expr::InSubquery(asked) => is_independent(&asked.subquery),
+            Expr::Exists(asked) => is_independent(&asked.subquery),
+            _ => false,
+        };
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found
+}
+
+/// Whether a condition is nothing but the subquery.
+fn is_whole(condition: &Expr) -> bool {
+    match condition {
+        Expr::Not(inner) => matches!(**inner, Expr::InSubquery(_) | Expr::Exists(_)),
+        other => matches!(other, Expr::InSubquery(_) | Expr::Exists(_)),
+    }
+}
