@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, u32)] = &[
     ("marigram-codec", 0),
     ("marigram-env", 0),
+    ("marigram-pgtext", 0),
     ("marigram-model", 1),
     ("marigram-tsfile", 1),
     ("marigram-manifest", 2),
@@ -35,6 +36,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ),
     ("marigram-protocol", &["marigram-env", "tokio"]),
     ("marigram-codec", &["marigram-env", "tokio"]),
+    ("marigram-pgtext", &["marigram-env", "tokio"]),
     ("marigram-model", &["marigram-env", "tokio"]),
     ("marigram-tsfile", &["marigram-env", "tokio"]),
     (

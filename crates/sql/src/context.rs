@@ -12,6 +12,7 @@ use crate::floats::FloatOrder;
 use crate::functions;
 use crate::gapfill::GapFilling;
 use crate::guarded::Guarded;
+use crate::interval_arithmetic::IntervalArithmetic;
 use crate::lateral::LateralLimits;
 use crate::memory::AccountedPool;
 use crate::planner::Planner;
@@ -21,6 +22,7 @@ use crate::rollup::{Shapes, UseRollups};
 use crate::scan::{NewestRows, PartitionRows};
 use crate::subqueries::SubqueryValues;
 use crate::tag_patterns::TagPatterns;
+use crate::time_texts::TimeTexts;
 use crate::yielding::YieldingOperators;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
@@ -100,6 +102,7 @@ impl Prototype {
         let mut state = context.state();
         functions::register(&mut state)?;
         state.register_expr_planner(Arc::new(DurationComparison))?;
+        state.register_expr_planner(Arc::new(IntervalArithmetic))?;
         Ok(Self {
             state,
             tables: Arc::new(PgCatalogStaticTables::try_new()?),
@@ -234,6 +237,7 @@ impl Contexts {
             .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
             .with_analyzer_rule(Arc::new(SubqueryValues))
+            .with_analyzer_rule(Arc::new(TimeTexts))
             .with_analyzer_rule(Arc::new(TagPatterns))
             .with_analyzer_rule(bounds)
             .with_analyzer_rule(Arc::new(CheckedArithmetic))

@@ -22,6 +22,7 @@ mod ranks;
 mod sliding;
 mod steps;
 mod sum;
+mod text_forms;
 mod time_bucket;
 
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
@@ -29,6 +30,7 @@ pub use bucket::Buckets;
 pub use calls::buckets_of;
 pub use named_cast::NAMED_CAST;
 pub use postgres::session_functions;
+pub use text_forms::SIMILAR_TO_REGEX;
 pub use time_bucket::buckets as time_buckets;
 
 use datafusion::execution::FunctionRegistry;
@@ -60,6 +62,11 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
         state.register_udwf(Arc::new(udwf))?;
     }
     for udf in marks::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    // Another name of DataFusion's to_char, under which it would take the place of ours.
+    state.deregister_udf("date_format")?;
+    for udf in text_forms::functions() {
         state.register_udf(Arc::new(udf))?;
     }
     for udf in postgres::functions() {

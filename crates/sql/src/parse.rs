@@ -12,7 +12,7 @@ use crate::dialect::MarigramDialect;
 use crate::error::{SqlError, SqlResult};
 use crate::named;
 use crate::nesting::Nesting;
-use crate::rewriting::{NoCountedSets, NoSamples, TellApart, rewrite};
+use crate::rewriting::{NoCountedSets, NoSamples, SimilarPatterns, TellApart, rewrite};
 use crate::sample::syntax as sample;
 use crate::stack::{Deep, NESTED_MAX, StackNeed};
 use crate::statement::{Command, Show};
@@ -323,6 +323,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
         let folded = sql.to_ascii_lowercase();
         if folded.contains("tablesample") {
             rewrite(statement, &mut NoSamples)?;
+        }
+        if folded.contains("similar") {
+            rewrite(statement, &mut SimilarPatterns)?;
         }
         if folded.contains("except") || folded.contains("intersect") {
             rewrite(statement, &mut NoCountedSets)?;

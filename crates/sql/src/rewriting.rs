@@ -1,12 +1,13 @@
 //! Rewriting statements that were parsed.
 
 use crate::error::{SqlError, SqlResult};
+use crate::functions::SIMILAR_TO_REGEX;
 use crate::words::fold;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier,
-    TableFactor, VisitMut, VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr,
+    SetOperator, SetQuantifier, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -100,6 +101,29 @@ impl VisitorMut for TellApart {
     }
 }
 
+/// PostgreSQL's name of a column that is made of the value of a subquery; to DataFusion all of them
+/// have one name.
+fn subquery_name(expr: &Expr) -> Option<&'static str> {
+    struct Subqueries;
+
+    impl Visitor for Subqueries {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::InSubquery { .. } | Expr::Exists { .. } => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    if expr.visit(&mut Subqueries).is_continue() {
+        return None;
+    }
+    let is_exists = matches!(uncast(expr), Expr::Exists { .. });
+    Some(if is_exists { "exists" } else { "?column?" })
+}
+
 /// Tells apart what one SELECT selects.
 fn tell_apart(select: &mut Select, sorted_by: &[Ident]) {
     let mut seen = HashMap::new();
@@ -109,7 +133,21 @@ fn tell_apart(select: &mut Select, sorted_by: &[Ident]) {
         let SelectItem::UnnamedExpr(expr) = item else {
             continue;
         };
-        let text = uncast(expr).to_string();
+        let text = match subquery_name(expr) {
+            Some(name) => {
+                let count = seen.entry(name.to_owned()).or_insert(0);
+                let alias = match *count {
+                    0 => name.to_owned(),
+                    count => format!("{name}_{count}"),
+                };
+                *count += 1;
+                let alias = Ident::with_quote('"', alias);
+                let expr = expr.clone();
+                *item = SelectItem::ExprWithAlias { expr, alias };
+                continue;
+            }
+            None => uncast(expr).to_string(),
+        };
         let count = seen
             .entry(text.clone())
             .and_modify(|count| *count += 1)
@@ -171,6 +209,43 @@ impl VisitorMut for NoSamples {
         ControlFlow::Break(SqlError::unsupported(
             "TABLESAMPLE is not supported; for a tenth of the rows write WHERE random() < 0.1",
         ))
+    }
+}
+
+/// Has `SIMILAR TO` matched by a regular expression, for the planner would take the pattern for one.
+pub struct SimilarPatterns;
+
+impl VisitorMut for SimilarPatterns {
+    type Break = SqlError;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        let Expr::SimilarTo {
+            negated,
+            expr: text,
+            pattern,
+            escape_char,
+        } = expr
+        else {
+            return ControlFlow::Continue(());
+        };
+        let escape = match escape_char.take() {
+            Some(escape) => Expr::Value(escape),
+            None => Expr::value(Value::SingleQuotedString("\\".to_owned())),
+        };
+        let nothing = || Expr::value(Value::Null);
+        let pattern = std::mem::replace(pattern.as_mut(), nothing());
+        let op = if *negated {
+            BinaryOperator::PGRegexNotMatch
+        } else {
+            BinaryOperator::PGRegexMatch
+        };
+        let matched = Expr::BinaryOp {
+            left: Box::new(std::mem::replace(text.as_mut(), nothing())),
+            op,
+            right: Box::new(call(SIMILAR_TO_REGEX, vec![pattern, escape])),
+        };
+        *expr = Expr::Nested(Box::new(matched));
+        ControlFlow::Continue(())
     }
 }
 

@@ -1,0 +1,125 @@
+//! The parts of a time's text: numbers, words, dates, clock times and offsets.
+
+/// A part of the text of a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Digits, with the fraction behind a point.
+    Number(String),
+    /// Letters, in lower case.
+    Word(String),
+    /// Numbers and letters with `-`, `/` or `.` between them; `Europe/Berlin` is one, too.
+    Date(String),
+    /// Digits with colons.
+    Time(String),
+    /// What a zone adds to UTC, with its sign.
+    Offset(String),
+}
+
+/// The parts of a text; `None` where a character has no place in any.
+pub fn fields(text: &str) -> Option<Vec<Field>> {
+    let mut rest = text.trim();
+    let mut fields = Vec::new();
+    while let Some(first) = rest.chars().next() {
+        let (field, length) = match first {
+            _ if first.is_whitespace() || first == ',' => {
+                rest = &rest[first.len_utf8()..];
+                continue;
+            }
+            '0'..='9' => numeric(rest),
+            '+' | '-' => offset(rest)?,
+            '.' => {
+                let length = 1 + run(&rest[1..], |c| c.is_ascii_digit());
+                (Field::Number(format!("0{}", &rest[..length])), length)
+            }
+            _ if first.is_ascii_alphabetic() => word(rest),
+            _ => return None,
+        };
+        fields.push(field);
+        rest = &rest[length..];
+    }
+    Some(fields)
+}
+
+/// Bytes at the head of a text that are of a kind.
+fn run(text: &str, is_of: impl Fn(char) -> bool) -> usize {
+    text.find(|c| !is_of(c)).unwrap_or(text.len())
+}
+
+fn numeric(text: &str) -> (Field, usize) {
+    let digits = run(text, |c| c.is_ascii_digit());
+    let mut after = text[digits..].chars();
+    match (after.next(), after.next()) {
+        (Some(':'), _) => {
+            let length = run(text, |c| c.is_ascii_digit() || c == ':' || c == '.');
+            (Field::Time(text[..length].to_owned()), length)
+        }
+        (Some(mark @ ('-' | '/' | '.')), Some(next)) if next.is_ascii_alphanumeric() => {
+            let second = digits + 1;
+            let is_number = mark == '.' && {
+                let more = run(&text[second..], |c| c.is_ascii_digit());
+                !text[second + more..].starts_with(['.'])
+            };
+            let length = if is_number {
+                second + run(&text[second..], |c| c.is_ascii_digit())
+            } else {
+                date_length(text, mark)
+            };
+            let part = text[..length].to_ascii_lowercase();
+            if is_number {
+                (Field::Number(part), length)
+            } else {
+                (Field::Date(part), length)
+            }
+        }
+        _ => (Field::Number(text[..digits].to_owned()), digits),
+    }
+}
+
+/// Up to three parts with one mark between them.
+fn date_length(text: &str, mark: char) -> usize {
+    let mut at = run(text, |c| c.is_ascii_digit());
+    for _ in 0..2 {
+        let Some(after) = text[at..].strip_prefix(mark) else {
+            break;
+        };
+        let is_word = after.starts_with(|c: char| c.is_ascii_alphabetic());
+        let part = run(after, |c| {
+            c.is_ascii_digit() || is_word && c.is_ascii_alphabetic()
+        });
+        if part == 0 {
+            break;
+        }
+        at += 1 + part;
+    }
+    at
+}
+
+fn offset(text: &str) -> Option<(Field, usize)> {
+    let space = 1 + run(&text[1..], char::is_whitespace);
+    let length = run(&text[space..], |c| c.is_ascii_digit() || c == ':');
+    let field = Field::Offset(format!("{}{}", &text[..1], &text[space..space + length]));
+    (length > 0).then_some((field, space + length))
+}
+
+fn word(text: &str) -> (Field, usize) {
+    let letters = run(text, |c| c.is_ascii_alphabetic());
+    let mark = text[letters..].chars().next();
+    let is_zone = matches!(mark, Some('/' | '_'));
+    let is_date = matches!(mark, Some('-' | '.'))
+        && text[letters + 1..].starts_with(|c: char| c.is_ascii_digit())
+        && letters >= 3;
+    if is_zone {
+        let length = run(text, |c| c.is_ascii_alphanumeric() || "/_+-".contains(c));
+        return (Field::Date(text[..length].to_owned()), length);
+    }
+    if is_date {
+        let length = run(text, |c| c.is_ascii_alphanumeric() || Some(c) == mark);
+        return (Field::Date(text[..length].to_ascii_lowercase()), length);
+    }
+    let mut length = letters;
+    // "Jul." may end with a point.
+    if mark == Some('.') {
+        length += 1;
+    }
+    (Field::Word(text[..letters].to_ascii_lowercase()), length)
+}

@@ -1,0 +1,14 @@
+//! Text as PostgreSQL reads and writes it: times in all their forms, the patterns of `to_char`, and
+//! those of `SIMILAR TO`. Nothing here knows a database, or does I/O.
+//!
+//! Source of the rules: PostgreSQL 15's documentation (appendix B, sections 8.5, 9.7.2 and 9.8); the
+//! cases in `tests/` were answered by PostgreSQL 15.
+
+mod fields;
+mod similar;
+mod times;
+mod to_char;
+
+pub use similar::{SimilarError, similar_to_regex};
+pub use times::{Clock, TimeText, TimeTextError, zone_of};
+pub use to_char::{TimePattern, time_to_char};

@@ -1,0 +1,578 @@
+//! Times in all the forms that PostgreSQL reads.
+
+use crate::fields::{Field, fields};
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::{Disambiguation, Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp, Zoned};
+
+/// Why a text is no time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TimeTextError {
+    /// It has none of the forms (SQLSTATE `22007`).
+    #[error(
+        "'{0}' is no time; times are written such as 2014-07-01 10:15, 2014-07-01T10:15:00.5+02 or \
+         2014-07-01 10:15 Europe/Berlin"
+    )]
+    Form(String),
+    /// It has a form, and a part of it does not exist, such as the 31st of June (`22008`).
+    #[error("'{0}' is no time: {1}")]
+    Range(String, String),
+    /// It is a word for a moment, where nobody says what moment it is (`22007`).
+    #[error("'{0}' depends on the moment; write now() or an expression of it")]
+    Moment(String),
+    /// It names a zone that nobody knows (`22023`).
+    #[error("time zone '{0}' is not known; zones are named such as Europe/Berlin, UTC or +02:00")]
+    Zone(String),
+}
+
+/// What words such as `now` and times without a zone depend on.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    /// The time at which the statement began, where it is known.
+    pub now: Option<Timestamp>,
+    /// The session's zone.
+    pub zone: TimeZone,
+}
+
+impl Clock {
+    /// At a time, ns since 1970, with a zone by its name.
+    ///
+    /// # Errors
+    /// If the zone is not known, or the time is beyond year 9999.
+    pub fn new(now_ns: i64, zone: &str) -> Result<Self, TimeTextError> {
+        let now = Timestamp::from_nanosecond(i128::from(now_ns));
+        let now =
+            now.map_err(|error| TimeTextError::Range(now_ns.to_string(), error.to_string()))?;
+        Ok(Self {
+            now: Some(now),
+            zone: zone_of(zone)?,
+        })
+    }
+}
+
+/// A time that was read.
+#[derive(Clone, Debug)]
+pub struct TimeText {
+    /// Date and time on a wall clock.
+    local: DateTime,
+    /// The zone that the text names.
+    zone: Option<TimeZone>,
+}
+
+impl TimeText {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// If it is no time.
+    pub fn parse(text: &str, clock: &Clock) -> Result<Self, TimeTextError> {
+        let form = || TimeTextError::Form(text.to_owned());
+        let mut reading = Reading::default();
+        for field in fields(text).ok_or_else(form)? {
+            reading.take(field).map_err(|wrong| wrong.of(text))?;
+        }
+        reading.finish(clock).map_err(|wrong| wrong.of(text))
+    }
+
+    /// Whether the text names a zone or what to add to UTC.
+    pub fn has_zone(&self) -> bool {
+        self.zone.is_some()
+    }
+
+    /// On the wall clock, ns since 1970, whatever the zone is: PostgreSQL's `timestamp`.
+    ///
+    /// # Errors
+    /// If that is out of range: 1677 to 2262.
+    pub fn local_ns(&self) -> Result<i64, TimeTextError> {
+        ns_of(TimeZone::UTC.to_ambiguous_zoned(self.local))
+    }
+
+    /// In UTC, ns since 1970: PostgreSQL's `timestamptz`. Without a zone in the text it is the
+    /// clock's. An hour that does not exist is taken as before the change, one that comes twice as
+    /// after it, as PostgreSQL takes them.
+    ///
+    /// # Errors
+    /// If that is out of range: 1677 to 2262.
+    pub fn utc_ns(&self, clock: &Clock) -> Result<i64, TimeTextError> {
+        let zone = self.zone.as_ref().unwrap_or(&clock.zone);
+        ns_of(zone.to_ambiguous_zoned(self.local))
+    }
+}
+
+fn ns_of(time: jiff::tz::AmbiguousZoned) -> Result<i64, TimeTextError> {
+    let range = |reason: &str| TimeTextError::Range(time.datetime().to_string(), reason.to_owned());
+    let zoned = time.clone().disambiguate(Disambiguation::Later);
+    let zoned = zoned.map_err(|error| range(&error.to_string()))?;
+    i64::try_from(zoned.timestamp().as_nanosecond())
+        .map_err(|_| range("times go from the year 1677 to 2262"))
+}
+
+/// A zone by its name, its usual letters, or what it adds to UTC.
+///
+/// # Errors
+/// If there is none.
+pub fn zone_of(name: &str) -> Result<TimeZone, TimeTextError> {
+    let unknown = || TimeTextError::Zone(name.to_owned());
+    if let Some(seconds) = abbreviation(&name.to_ascii_lowercase()) {
+        let offset = Offset::from_seconds(seconds).map_err(|_| unknown())?;
+        return Ok(TimeZone::fixed(offset));
+    }
+    if name.starts_with(['+', '-']) {
+        let offset = offset_of(name).ok_or_else(unknown)?;
+        return Ok(TimeZone::fixed(offset));
+    }
+    TimeZone::get(name).map_err(|_| unknown())
+}
+
+/// Seconds that usual letters add to UTC, of those that PostgreSQL's default set has and that mean
+/// one thing.
+fn abbreviation(letters: &str) -> Option<i32> {
+    const HOUR: i32 = 3600;
+    Some(match letters {
+        "utc" | "gmt" | "z" | "zulu" | "ut" | "uct" | "wet" => 0,
+        "cet" | "met" | "bst" | "west" => HOUR,
+        "cest" | "mest" | "eet" | "sast" => 2 * HOUR,
+        "eest" | "msk" => 3 * HOUR,
+        "jst" | "kst" => 9 * HOUR,
+        "aest" => 10 * HOUR,
+        "aedt" => 11 * HOUR,
+        "nzst" => 12 * HOUR,
+        "nzdt" => 13 * HOUR,
+        "edt" => -4 * HOUR,
+        "est" | "cdt" => -5 * HOUR,
+        "cst" | "mdt" => -6 * HOUR,
+        "mst" | "pdt" => -7 * HOUR,
+        "pst" | "akdt" => -8 * HOUR,
+        "akst" => -9 * HOUR,
+        "hst" => -10 * HOUR,
+        _ => return None,
+    })
+}
+
+/// `+02`, `+0230`, `-02:30`, `+02:30:15`.
+fn offset_of(text: &str) -> Option<Offset> {
+    let (sign, digits) = text.split_at(1);
+    let parts: Vec<&str> = digits.split(':').collect();
+    let number = |part: &str| -> Option<i32> {
+        let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if is_number { part.parse().ok() } else { None }
+    };
+    let (hours, minutes, seconds) = match parts[..] {
+        [all] if all.len() <= 2 => (number(all)?, 0, 0),
+        [all] if all.len() <= 4 => {
+            let all = number(all)?;
+            (all / 100, all % 100, 0)
+        }
+        [all] if all.len() == 6 => {
+            let all = number(all)?;
+            (all / 10_000, all / 100 % 100, all % 100)
+        }
+        [hours, minutes] => (number(hours)?, number(minutes)?, 0),
+        [hours, minutes, seconds] => (number(hours)?, number(minutes)?, number(seconds)?),
+        _ => return None,
+    };
+    if hours > 15 || minutes > 59 || seconds > 59 {
+        return None;
+    }
+    let all = hours * 3600 + minutes * 60 + seconds;
+    Offset::from_seconds(if sign == "-" { -all } else { all }).ok()
+}
+
+/// What is wrong with a text, without the text.
+#[derive(Debug)]
+enum Wrong {
+    Form,
+    Moment,
+    Range(String),
+    Zone(String),
+}
+
+impl Wrong {
+    fn of(self, text: &str) -> TimeTextError {
+        match self {
+            Self::Form => TimeTextError::Form(text.to_owned()),
+            Self::Moment => TimeTextError::Moment(text.to_owned()),
+            Self::Range(reason) => TimeTextError::Range(text.to_owned(), reason),
+            Self::Zone(zone) => TimeTextError::Zone(zone),
+        }
+    }
+}
+
+/// Words for a day or a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Special {
+    Epoch,
+    Now,
+    /// Midnight, days from today.
+    Day(i64),
+}
+
+/// What was read so far.
+#[derive(Debug, Default)]
+struct Reading {
+    year: Option<i32>,
+    month: Option<i32>,
+    day: Option<i32>,
+    /// Numbers of a date whose order is not known yet.
+    numbers: Vec<String>,
+    day_of_year: Option<i32>,
+    /// Hours, minutes, seconds and ns.
+    time: Option<(i32, i32, i32, i32)>,
+    is_afternoon: Option<bool>,
+    is_bc: bool,
+    special: Option<Special>,
+    zone: Option<TimeZone>,
+    after_t: bool,
+}
+
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+const DAYS: [&str; 7] = [
+    "sunday",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+];
+
+/// The number of a name, from 0; three letters or more of it do.
+fn named(names: &[&str], word: &str) -> Option<usize> {
+    if word == "sept" {
+        return (names.len() == 12).then_some(8);
+    }
+    let is_it = |name: &&str| word.len() == 3 && name.starts_with(word) || **name == *word;
+    names.iter().position(|name| is_it(name))
+}
+
+impl Reading {
+    fn take(&mut self, field: Field) -> Result<(), Wrong> {
+        match field {
+            Field::Time(text) => self.clock_time(&text),
+            Field::Date(text) if text.contains('/') && text.starts_with(char::is_alphabetic) => {
+                self.named_zone(&text)
+            }
+            Field::Date(text) => self.date(&text),
+            Field::Offset(text) => {
+                let offset = offset_of(&text).ok_or(Wrong::Zone(text))?;
+                self.set_zone(TimeZone::fixed(offset))
+            }
+            Field::Number(text) => self.number(text),
+            Field::Word(word) => self.word(&word),
+        }
+    }
+
+    fn set_zone(&mut self, zone: TimeZone) -> Result<(), Wrong> {
+        match self.zone.replace(zone) {
+            // "UTC+2" is not "UTC" and "+2", which adds the other way round.
+            Some(_) => Err(Wrong::Form),
+            None => Ok(()),
+        }
+    }
+
+    fn named_zone(&mut self, name: &str) -> Result<(), Wrong> {
+        let zone = zone_of(name).map_err(|_| Wrong::Zone(name.to_owned()))?;
+        self.set_zone(zone)
+    }
+
+    fn word(&mut self, word: &str) -> Result<(), Wrong> {
+        if word == "t" {
+            self.after_t = true;
+            return Ok(());
+        }
+        if let Some(month) = named(&MONTHS, word) {
+            return set(&mut self.month, month as i32 + 1);
+        }
+        if named(&DAYS, word).is_some() || ["tues", "wednes", "thur", "thurs"].contains(&word) {
+            return Ok(());
+        }
+        let special = match word {
+            "am" | "pm" => return set(&mut self.is_afternoon, word == "pm"),
+            "ad" => return Ok(()),
+            "bc" => {
+                self.is_bc = true;
+                return Ok(());
+            }
+            "allballs" => {
+                self.set_zone(TimeZone::UTC)?;
+                return set(&mut self.time, (0, 0, 0, 0));
+            }
+            "epoch" => Special::Epoch,
+            "now" => Special::Now,
+            "today" => Special::Day(0),
+            "tomorrow" => Special::Day(1),
+            "yesterday" => Special::Day(-1),
+            "at" | "on" | "dst" => return Ok(()),
+            // A word that is no zone is nothing, and not a zone that does not exist.
+            _ => return self.named_zone(word).map_err(|_| Wrong::Form),
+        };
+        set(&mut self.special, special)
+    }
+
+    fn clock_time(&mut self, text: &str) -> Result<(), Wrong> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let parts: Vec<&str> = whole.split(':').collect();
+        let mut numbers = [0; 3];
+        if parts.len() < 2 || parts.len() > 3 || !fraction.is_empty() && parts.len() < 3 {
+            return Err(Wrong::Form);
+        }
+        for (number, part) in numbers.iter_mut().zip(&parts) {
+            *number = digits(part)?;
+        }
+        let [hours, minutes, seconds] = numbers;
+        set(&mut self.time, (hours, minutes, seconds, nanos(fraction)?))
+    }
+
+    /// Digits without a colon: 101530.5.
+    fn digits_of_time(&mut self, text: &str) -> Result<(), Wrong> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let all = digits(whole)?;
+        let time = match whole.len() {
+            4 => (all / 100, all % 100, 0),
+            6 => (all / 10_000, all / 100 % 100, all % 100),
+            _ => return Err(Wrong::Form),
+        };
+        set(&mut self.time, (time.0, time.1, time.2, nanos(fraction)?))
+    }
+
+    fn number(&mut self, text: String) -> Result<(), Wrong> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        if self.after_t || self.has_whole_date() {
+            return self.digits_of_time(&text);
+        }
+        match (whole.len(), fraction.is_empty()) {
+            (8, true) => {
+                let all = digits(whole)?;
+                set(&mut self.year, all / 10_000)?;
+                set(&mut self.month, all / 100 % 100)?;
+                set(&mut self.day, all % 100)
+            }
+            (4, false) if fraction.len() == 3 => {
+                set(&mut self.year, digits(whole)?)?;
+                set(&mut self.day_of_year, digits(fraction)?)
+            }
+            (1..=4, true) => {
+                self.numbers.push(text);
+                Ok(())
+            }
+            _ => Err(Wrong::Form),
+        }
+    }
+
+    fn has_whole_date(&self) -> bool {
+        let named = [self.year, self.month, self.day];
+        let known = named.iter().flatten().count() + self.numbers.len();
+        known >= 3 || self.day_of_year.is_some()
+    }
+
+    /// Numbers, and a month perhaps, with marks between them.
+    fn date(&mut self, text: &str) -> Result<(), Wrong> {
+        if let Some((time, offset)) = text.split_once('-')
+            && (self.after_t || self.has_whole_date())
+        {
+            self.digits_of_time(time)?;
+            return self.take(Field::Offset(format!("-{offset}")));
+        }
+        let parts: Vec<&str> = text.split(['-', '/', '.']).collect();
+        let month_at = parts
+            .iter()
+            .position(|part| part.starts_with(|c: char| c.is_ascii_alphabetic()));
+        if let Some(at) = month_at {
+            let month = named(&MONTHS, parts[at]).ok_or(Wrong::Form)?;
+            set(&mut self.month, month as i32 + 1)?;
+        }
+        let numbers = parts.iter().enumerate();
+        let numbers = numbers.filter(|(at, _)| Some(*at) != month_at);
+        let numbers: Vec<String> = numbers.map(|(_, part)| (*part).to_owned()).collect();
+        if parts.len() != 3 {
+            return Err(Wrong::Form);
+        }
+        self.numbers.extend(numbers);
+        Ok(())
+    }
+
+    /// Tells year, month and day among the numbers: the year is what has three digits or more, and
+    /// comes last where nothing has; the month comes before the day.
+    fn place_numbers(&mut self) -> Result<(), Wrong> {
+        let numbers = std::mem::take(&mut self.numbers);
+        let mut rest = Vec::new();
+        for number in &numbers {
+            if number.len() >= 3 && self.year.is_none() {
+                self.year = Some(digits(number)?);
+            } else {
+                rest.push(number);
+            }
+        }
+        let mut rest = rest.into_iter();
+        if self.month.is_none() {
+            let month = rest.next().ok_or(Wrong::Form)?;
+            self.month = Some(digits(month)?);
+        }
+        if self.day.is_none() {
+            let day = rest.next().ok_or(Wrong::Form)?;
+            self.day = Some(digits(day)?);
+        }
+        if self.year.is_none() {
+            let year = digits(rest.next().ok_or(Wrong::Form)?)?;
+            // As PostgreSQL takes two digits.
+            self.year = Some(if year < 70 { 2000 + year } else { 1900 + year });
+        }
+        match rest.next() {
+            Some(_) => Err(Wrong::Form),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(mut self, clock: &Clock) -> Result<TimeText, Wrong> {
+        if let Some(special) = self.special {
+            return self.moment(special, clock);
+        }
+        let has_date = self.year.is_some() || self.month.is_some() || !self.numbers.is_empty();
+        if !has_date || self.after_t && self.time.is_none() {
+            return Err(Wrong::Form);
+        }
+        let date = match self.day_of_year {
+            Some(day) => self.date_of_year(day)?,
+            None => {
+                if self.year.is_none() || self.month.is_none() || self.day.is_none() {
+                    self.place_numbers()?;
+                } else if !self.numbers.is_empty() {
+                    return Err(Wrong::Form);
+                }
+                self.calendar_date()?
+            }
+        };
+        Ok(TimeText {
+            local: self.at_time(date)?,
+            zone: self.zone,
+        })
+    }
+
+    fn moment(self, special: Special, clock: &Clock) -> Result<TimeText, Wrong> {
+        let has_date = self.year.is_some() || self.month.is_some() || !self.numbers.is_empty();
+        if has_date {
+            return Err(Wrong::Form);
+        }
+        let zone = self.zone.clone().unwrap_or_else(|| clock.zone.clone());
+        let local = match special {
+            Special::Epoch | Special::Now if self.time.is_some() => return Err(Wrong::Form),
+            Special::Epoch => {
+                return Ok(TimeText {
+                    local: DateTime::constant(1970, 1, 1, 0, 0, 0, 0),
+                    zone: Some(TimeZone::UTC),
+                });
+            }
+            Special::Now => {
+                let now = Zoned::new(clock.now.ok_or(Wrong::Moment)?, zone.clone());
+                return Ok(TimeText {
+                    local: now.datetime(),
+                    zone: Some(TimeZone::fixed(now.offset())),
+                });
+            }
+            Special::Day(days) => {
+                let now = clock.now.ok_or(Wrong::Moment)?;
+                let today = now.to_zoned(zone).date();
+                let day = today.checked_add(SignedDuration::from_hours(24 * days));
+                self.at_time(day.map_err(|error| Wrong::Range(error.to_string()))?)?
+            }
+        };
+        Ok(TimeText {
+            local,
+            zone: self.zone,
+        })
+    }
+
+    fn checked_year(&self) -> Result<i16, Wrong> {
+        let year = self.year.ok_or(Wrong::Form)?;
+        let year = if self.is_bc { 1 - year } else { year };
+        i16::try_from(year).map_err(|_| Wrong::Range(format!("there is no year {year} here")))
+    }
+
+    fn date_of_year(&self, day: i32) -> Result<Date, Wrong> {
+        let year = self.checked_year()?;
+        let first = Date::new(year, 1, 1).map_err(|error| Wrong::Range(error.to_string()))?;
+        if day < 1 || day > i32::from(first.days_in_year()) {
+            return Err(Wrong::Range(format!("the year {year} has no day {day}")));
+        }
+        let within = SignedDuration::from_hours(24 * i64::from(day - 1));
+        first
+            .checked_add(within)
+            .map_err(|error| Wrong::Range(error.to_string()))
+    }
+
+    fn calendar_date(&self) -> Result<Date, Wrong> {
+        let year = self.checked_year()?;
+        let (month, day) = (self.month.unwrap_or(0), self.day.unwrap_or(0));
+        let none = |what: String| Wrong::Range(format!("there is no {what}"));
+        let month = i8::try_from(month).map_err(|_| none(format!("month {month}")))?;
+        if !(1..=12).contains(&month) {
+            return Err(none(format!("month {month}")));
+        }
+        let day = i8::try_from(day).map_err(|_| none(format!("day {day}")))?;
+        Date::new(year, month, day)
+            .map_err(|_| none(format!("day {day} in month {month} of {year}")))
+    }
+
+    /// The clock time on a date; 24:00 and the second 60 belong to what follows.
+    fn at_time(&self, date: Date) -> Result<DateTime, Wrong> {
+        let (hours, minutes, seconds, nanos) = self.time.unwrap_or((0, 0, 0, 0));
+        let none = |what: String| Wrong::Range(format!("there is no {what}"));
+        let hours = match self.is_afternoon {
+            None => hours,
+            Some(_) if self.time.is_none() || hours > 12 => {
+                return Err(none(format!("hour {hours} AM or PM")));
+            }
+            Some(is_afternoon) => hours % 12 + if is_afternoon { 12 } else { 0 },
+        };
+        let is_midnight = hours == 24 && (minutes, seconds, nanos) == (0, 0, 0);
+        if hours > 23 && !is_midnight || minutes > 59 || seconds > 60 {
+            return Err(none(format!("time {hours}:{minutes:02}:{seconds:02}")));
+        }
+        let since = i64::from(hours) * 3600 + i64::from(minutes) * 60 + i64::from(seconds);
+        let midnight = date.to_datetime(Time::midnight());
+        midnight
+            .checked_add(SignedDuration::new(since, nanos))
+            .map_err(|error| Wrong::Range(error.to_string()))
+    }
+}
+
+fn set<T>(place: &mut Option<T>, value: T) -> Result<(), Wrong> {
+    match place.replace(value) {
+        Some(_) => Err(Wrong::Form),
+        None => Ok(()),
+    }
+}
+
+fn digits(text: &str) -> Result<i32, Wrong> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = is_number.then(|| text.parse().ok()).flatten();
+    number.ok_or(Wrong::Form)
+}
+
+/// The digits behind the point of a second, as ns; PostgreSQL keeps six of them, we nine.
+fn nanos(fraction: &str) -> Result<i32, Wrong> {
+    if fraction.is_empty() {
+        return Ok(0);
+    }
+    let nine: String = fraction
+        .chars()
+        .chain(std::iter::repeat('0'))
+        .take(9)
+        .collect();
+    if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Wrong::Form);
+    }
+    digits(&nine)
+}

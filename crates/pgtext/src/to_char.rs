@@ -1,0 +1,463 @@
+//! `to_char` of times, with PostgreSQL's patterns.
+
+use jiff::Zoned;
+use jiff::civil::Weekday;
+use std::fmt::Write as _;
+
+/// A pattern that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimePattern {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Field {
+        field: Field,
+        /// Without zeros and blanks before and behind (`FM`).
+        is_short: bool,
+        /// `TH` or `th`.
+        ordinal: Option<Letters>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Letters {
+    Upper,
+    Capital,
+    Lower,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Hour12,
+    Hour24,
+    Minute,
+    Second,
+    /// Digits of the fraction of a second.
+    Fraction(usize),
+    SecondOfDay,
+    /// With points or without.
+    Meridiem(Letters, bool),
+    Era(Letters, bool),
+    /// The last digits of the year.
+    Year(usize),
+    YearComma,
+    IsoYear(usize),
+    Century,
+    Quarter,
+    Month,
+    MonthName(Letters),
+    MonthShort(Letters),
+    MonthRoman(Letters),
+    WeekOfMonth,
+    WeekOfYear,
+    IsoWeek,
+    DayOfYear,
+    IsoDayOfYear,
+    Day,
+    DayName(Letters),
+    DayShort(Letters),
+    WeekDay,
+    IsoWeekDay,
+    Julian,
+    Zone(Letters),
+    ZoneHours,
+    ZoneMinutes,
+    Offset,
+}
+
+use Letters::{Capital, Lower, Upper};
+
+/// Names of fields, the longer of those with one head first, as they are written; the second list also
+/// in lower case.
+const EXACT: &[(&str, Field)] = &[
+    ("A.M.", Field::Meridiem(Upper, true)),
+    ("P.M.", Field::Meridiem(Upper, true)),
+    ("a.m.", Field::Meridiem(Lower, true)),
+    ("p.m.", Field::Meridiem(Lower, true)),
+    ("AM", Field::Meridiem(Upper, false)),
+    ("PM", Field::Meridiem(Upper, false)),
+    ("am", Field::Meridiem(Lower, false)),
+    ("pm", Field::Meridiem(Lower, false)),
+    ("A.D.", Field::Era(Upper, true)),
+    ("B.C.", Field::Era(Upper, true)),
+    ("a.d.", Field::Era(Lower, true)),
+    ("b.c.", Field::Era(Lower, true)),
+    ("AD", Field::Era(Upper, false)),
+    ("BC", Field::Era(Upper, false)),
+    ("ad", Field::Era(Lower, false)),
+    ("bc", Field::Era(Lower, false)),
+    ("MONTH", Field::MonthName(Upper)),
+    ("Month", Field::MonthName(Capital)),
+    ("month", Field::MonthName(Lower)),
+    ("MON", Field::MonthShort(Upper)),
+    ("Mon", Field::MonthShort(Capital)),
+    ("mon", Field::MonthShort(Lower)),
+    ("DAY", Field::DayName(Upper)),
+    ("Day", Field::DayName(Capital)),
+    ("day", Field::DayName(Lower)),
+    ("DY", Field::DayShort(Upper)),
+    ("Dy", Field::DayShort(Capital)),
+    ("dy", Field::DayShort(Lower)),
+    ("RM", Field::MonthRoman(Upper)),
+    ("rm", Field::MonthRoman(Lower)),
+    ("TZH", Field::ZoneHours),
+    ("TZM", Field::ZoneMinutes),
+    ("tzh", Field::ZoneHours),
+    ("tzm", Field::ZoneMinutes),
+    ("TZ", Field::Zone(Upper)),
+    ("tz", Field::Zone(Lower)),
+    ("OF", Field::Offset),
+    ("of", Field::Offset),
+];
+const EITHER_CASE: &[(&str, Field)] = &[
+    ("HH24", Field::Hour24),
+    ("HH12", Field::Hour12),
+    ("HH", Field::Hour12),
+    ("MI", Field::Minute),
+    ("SSSSS", Field::SecondOfDay),
+    ("SSSS", Field::SecondOfDay),
+    ("SS", Field::Second),
+    ("MS", Field::Fraction(3)),
+    ("US", Field::Fraction(6)),
+    ("FF1", Field::Fraction(1)),
+    ("FF2", Field::Fraction(2)),
+    ("FF3", Field::Fraction(3)),
+    ("FF4", Field::Fraction(4)),
+    ("FF5", Field::Fraction(5)),
+    ("FF6", Field::Fraction(6)),
+    ("Y,YYY", Field::YearComma),
+    ("YYYY", Field::Year(4)),
+    ("YYY", Field::Year(3)),
+    ("YY", Field::Year(2)),
+    ("Y", Field::Year(1)),
+    ("IYYY", Field::IsoYear(4)),
+    ("IYY", Field::IsoYear(3)),
+    ("IY", Field::IsoYear(2)),
+    ("IDDD", Field::IsoDayOfYear),
+    ("ID", Field::IsoWeekDay),
+    ("IW", Field::IsoWeek),
+    ("I", Field::IsoYear(1)),
+    ("CC", Field::Century),
+    ("Q", Field::Quarter),
+    ("MM", Field::Month),
+    ("WW", Field::WeekOfYear),
+    ("W", Field::WeekOfMonth),
+    ("DDD", Field::DayOfYear),
+    ("DD", Field::Day),
+    ("D", Field::WeekDay),
+    ("J", Field::Julian),
+];
+
+const ROMAN: [&str; 12] = [
+    "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII",
+];
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+impl TimePattern {
+    /// Reads a pattern. What is no field stands for itself.
+    pub fn parse(pattern: &str) -> Self {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut rest = pattern;
+        let text = |parts: &mut Vec<Part>, c: char| match parts.last_mut() {
+            Some(Part::Text(text)) => text.push(c),
+            _ => parts.push(Part::Text(c.to_string())),
+        };
+        while let Some(first) = rest.chars().next() {
+            if first == '"' {
+                let mut quoted = rest[1..].char_indices();
+                let mut end = rest.len();
+                while let Some((at, c)) = quoted.next() {
+                    match c {
+                        '"' => {
+                            end = 2 + at;
+                            break;
+                        }
+                        '\\' => {
+                            if let Some((_, escaped)) = quoted.next() {
+                                text(&mut parts, escaped);
+                            }
+                        }
+                        other => text(&mut parts, other),
+                    }
+                }
+                rest = &rest[end..];
+                continue;
+            }
+            if let Some(quote) = rest.strip_prefix("\\\"") {
+                text(&mut parts, '"');
+                rest = quote;
+                continue;
+            }
+            let (mut is_short, mut head) = (false, rest);
+            loop {
+                match head.get(..2) {
+                    Some("FM" | "fm") => is_short = true,
+                    Some("TM" | "tm" | "FX" | "fx") => {}
+                    _ => break,
+                }
+                head = &head[2..];
+            }
+            let Some((field, length)) = field_at(head) else {
+                if head.len() < rest.len() {
+                    rest = head;
+                } else {
+                    text(&mut parts, first);
+                    rest = &rest[first.len_utf8()..];
+                }
+                continue;
+            };
+            rest = &head[length..];
+            let ordinal = match rest.get(..2) {
+                Some("TH") => Some(Upper),
+                Some("th") => Some(Lower),
+                _ => None,
+            };
+            if ordinal.is_some() {
+                rest = &rest[2..];
+            }
+            parts.push(Part::Field {
+                field,
+                is_short,
+                ordinal,
+            });
+        }
+        Self { parts }
+    }
+}
+
+impl Field {
+    /// Whether it is a number, behind which the letters of an ordinal may stand.
+    fn is_number(self) -> bool {
+        !matches!(
+            self,
+            Self::Meridiem(..)
+                | Self::Era(..)
+                | Self::MonthName(_)
+                | Self::MonthShort(_)
+                | Self::MonthRoman(_)
+                | Self::DayName(_)
+                | Self::DayShort(_)
+                | Self::Zone(_)
+                | Self::ZoneHours
+                | Self::ZoneMinutes
+                | Self::Offset
+        )
+    }
+}
+
+/// The field at the head of a pattern, and the bytes of its name.
+fn field_at(pattern: &str) -> Option<(Field, usize)> {
+    let exact = EXACT.iter().find(|(name, _)| pattern.starts_with(name));
+    let either = || {
+        EITHER_CASE.iter().find(|(name, _)| {
+            let head = pattern.get(..name.len());
+            head.is_some_and(|head| head == *name || head == name.to_ascii_lowercase())
+        })
+    };
+    let found = exact.or_else(either);
+    found.map(|(name, field)| (*field, name.len()))
+}
+
+/// A time as a pattern writes it. `has_zone` is false for times without a zone, which have no letters
+/// for one.
+pub fn time_to_char(time: &Zoned, pattern: &TimePattern, has_zone: bool) -> String {
+    let mut out = String::new();
+    for part in &pattern.parts {
+        match part {
+            Part::Text(text) => out.push_str(text),
+            Part::Field {
+                field,
+                is_short,
+                ordinal,
+            } => {
+                let text = written(time, *field, *is_short, has_zone);
+                out.push_str(&text);
+                if let Some(letters) = ordinal.filter(|_| field.is_number()) {
+                    out.push_str(suffix(&text, letters));
+                }
+            }
+        }
+    }
+    out
+}
+
+fn written(time: &Zoned, field: Field, is_short: bool, has_zone: bool) -> String {
+    let number = |value: i64, width: usize| {
+        if is_short {
+            value.to_string()
+        } else {
+            format!("{value:0width$}")
+        }
+    };
+    let name = |name: &str, letters: Letters, width: usize| {
+        let name = lettered(name, letters);
+        if is_short {
+            name
+        } else {
+            format!("{name:width$}")
+        }
+    };
+    let date = time.date();
+    let year = i64::from(time.year());
+    // The year before 1 is the first before Christ.
+    let shown_year = if year <= 0 { 1 - year } else { year };
+    let nanos = i64::from(time.subsec_nanosecond());
+    let hour = i64::from(time.hour());
+    let iso = date.iso_week_date();
+    let sunday_one = i64::from(time.weekday().to_sunday_one_offset());
+    let monday_one = i64::from(time.weekday().to_monday_one_offset());
+    let last_digits = |year: i64, digits: usize| match digits {
+        4 => number(year, 4),
+        digits => number(year % 10_i64.pow(digits as u32), digits),
+    };
+    match field {
+        Field::Hour12 => number(if hour % 12 == 0 { 12 } else { hour % 12 }, 2),
+        Field::Hour24 => number(hour, 2),
+        Field::Minute => number(time.minute().into(), 2),
+        Field::Second => number(time.second().into(), 2),
+        Field::Fraction(digits) => {
+            let value = nanos / 10_i64.pow(9 - digits as u32);
+            format!("{value:0digits$}")
+        }
+        Field::SecondOfDay => {
+            (hour * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second())).to_string()
+        }
+        Field::Meridiem(letters, points) => {
+            let text = match (hour >= 12, points) {
+                (false, false) => "AM",
+                (false, true) => "A.M.",
+                (true, false) => "PM",
+                (true, true) => "P.M.",
+            };
+            lettered(text, letters)
+        }
+        Field::Era(letters, points) => {
+            let text = match (year <= 0, points) {
+                (false, false) => "AD",
+                (false, true) => "A.D.",
+                (true, false) => "BC",
+                (true, true) => "B.C.",
+            };
+            lettered(text, letters)
+        }
+        Field::Year(digits) => last_digits(shown_year, digits),
+        Field::YearComma => format!("{},{:03}", shown_year / 1000, shown_year % 1000),
+        Field::IsoYear(digits) => last_digits(iso.year().into(), digits),
+        Field::Century => {
+            let century = if year > 0 {
+                (year - 1) / 100 + 1
+            } else {
+                year / 100 - 1
+            };
+            number(century, if century < 0 { 3 } else { 2 })
+        }
+        Field::Quarter => ((i64::from(time.month()) - 1) / 3 + 1).to_string(),
+        Field::Month => number(time.month().into(), 2),
+        Field::MonthName(letters) => name(MONTHS[month(time)], letters, 9),
+        Field::MonthShort(letters) => lettered(&MONTHS[month(time)][..3], letters),
+        Field::MonthRoman(letters) => name(ROMAN[month(time)], letters, 4),
+        Field::WeekOfMonth => ((i64::from(time.day()) - 1) / 7 + 1).to_string(),
+        Field::WeekOfYear => number((i64::from(date.day_of_year()) - 1) / 7 + 1, 2),
+        Field::IsoWeek => number(iso.week().into(), 2),
+        Field::DayOfYear => number(date.day_of_year().into(), 3),
+        Field::IsoDayOfYear => number((i64::from(iso.week()) - 1) * 7 + monday_one, 3),
+        Field::Day => number(time.day().into(), 2),
+        Field::DayName(letters) => name(day_name(time.weekday()), letters, 9),
+        Field::DayShort(letters) => lettered(&day_name(time.weekday())[..3], letters),
+        Field::WeekDay => sunday_one.to_string(),
+        Field::IsoWeekDay => monday_one.to_string(),
+        Field::Julian => {
+            let since_1970 = date.to_datetime(jiff::civil::Time::midnight());
+            let epoch = jiff::civil::DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+            let days = since_1970.duration_since(epoch).as_hours() / 24;
+            (days + 2_440_588).to_string()
+        }
+        Field::Zone(letters) => {
+            let zone = time.time_zone().to_offset_info(time.timestamp());
+            let letters_of_zone = zone.abbreviation();
+            if has_zone {
+                lettered(letters_of_zone, letters)
+            } else {
+                String::new()
+            }
+        }
+        Field::ZoneHours => {
+            let (sign, hours, _) = offset(time, has_zone);
+            format!("{sign}{hours:02}")
+        }
+        Field::ZoneMinutes => format!("{:02}", offset(time, has_zone).2),
+        Field::Offset => {
+            let (sign, hours, minutes) = offset(time, has_zone);
+            let width = if is_short { 1 } else { 2 };
+            let mut text = format!("{sign}{hours:0width$}");
+            if minutes != 0 {
+                let _ = write!(text, ":{minutes:02}");
+            }
+            text
+        }
+    }
+}
+
+/// Sign, hours and minutes that are added to UTC.
+fn offset(time: &Zoned, has_zone: bool) -> (char, i32, i32) {
+    let seconds = if has_zone { time.offset().seconds() } else { 0 };
+    let sign = if seconds < 0 { '-' } else { '+' };
+    (sign, seconds.abs() / 3600, seconds.abs() / 60 % 60)
+}
+
+fn month(time: &Zoned) -> usize {
+    (time.month() - 1) as usize
+}
+
+fn day_name(day: Weekday) -> &'static str {
+    match day {
+        Weekday::Sunday => "Sunday",
+        Weekday::Monday => "Monday",
+        Weekday::Tuesday => "Tuesday",
+        Weekday::Wednesday => "Wednesday",
+        Weekday::Thursday => "Thursday",
+        Weekday::Friday => "Friday",
+        Weekday::Saturday => "Saturday",
+    }
+}
+
+fn lettered(text: &str, letters: Letters) -> String {
+    match letters {
+        Upper => text.to_uppercase(),
+        Capital => text.to_owned(),
+        Lower => text.to_lowercase(),
+    }
+}
+
+/// The letters behind an ordinal number.
+fn suffix(number: &str, letters: Letters) -> &'static str {
+    let mut last = number.bytes().rev();
+    let (ones, tens) = (last.next(), last.next());
+    let at = match (tens, ones) {
+        (Some(b'1'), _) => 0,
+        (_, Some(b'1')) => 1,
+        (_, Some(b'2')) => 2,
+        (_, Some(b'3')) => 3,
+        _ => 0,
+    };
+    match letters {
+        Lower => ["th", "st", "nd", "rd"][at],
+        _ => ["TH", "ST", "ND", "RD"][at],
+    }
+}

@@ -1,0 +1,189 @@
+//! PostgreSQL's forms of text: `to_char(time, pattern)`, and what `SIMILAR TO` becomes.
+
+use crate::error::SqlError;
+use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, TimeUnit, TimestampNanosecondType};
+use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use marigram_pgtext::{TimePattern, similar_to_regex, time_to_char, zone_of};
+use std::sync::Arc;
+
+/// The function that `SIMILAR TO` is rewritten to.
+pub const SIMILAR_TO_REGEX: &str = "similar_to_regex";
+
+/// The functions.
+pub fn functions() -> [ScalarUDF; 2] {
+    [
+        ScalarUDF::from(ToChar {
+            signature: Signature::any(2, Volatility::Immutable),
+        }),
+        ScalarUDF::from(SimilarToRegex {
+            signature: Signature::any(2, Volatility::Immutable),
+        }),
+    ]
+}
+
+fn refused(sqlstate: &'static str, message: String) -> DataFusionError {
+    DataFusionError::External(Box::new(SqlError::invalid(sqlstate, message)))
+}
+
+/// Two columns of text or time for each row.
+fn columns(args: &ScalarFunctionArgs) -> Result<[ArrayRef; 2]> {
+    let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+    match <[ArrayRef; 2]>::try_from(arrays) {
+        Ok(arrays) => Ok(arrays),
+        Err(_) => internal_err!("the function takes two arguments"),
+    }
+}
+
+/// A pattern of `to_char`.
+enum Pattern {
+    Postgres(TimePattern),
+    /// What has a `%` before a letter is taken for one of strftime.
+    Strftime(String),
+}
+
+impl Pattern {
+    fn parse(text: &str) -> Self {
+        let is_strftime = text
+            .as_bytes()
+            .windows(2)
+            .any(|pair| pair[0] == b'%' && pair[1].is_ascii_alphabetic());
+        if is_strftime {
+            return Self::Strftime(text.to_owned());
+        }
+        Self::Postgres(TimePattern::parse(text))
+    }
+}
+
+/// The values: one, where all arguments are.
+fn answer(args: &ScalarFunctionArgs, values: &StringArray) -> Result<ColumnarValue> {
+    let is_one = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
+    if args.args.iter().all(is_one) {
+        return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+            values, 0,
+        )?));
+    }
+    Ok(ColumnarValue::Array(Arc::new(values.clone())))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ToChar {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for ToChar {
+    fn name(&self) -> &'static str {
+        "to_char"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [
+                DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Null,
+                _,
+            ] => Ok(DataType::Utf8),
+            [other, _] => Err(refused(
+                "42883",
+                format!(
+                    "to_char takes a time and a pattern such as 'YYYY-MM-DD HH24:MI', not {other}; \
+                     numbers and intervals become text with ::text"
+                ),
+            )),
+            _ => internal_err!("to_char takes two arguments"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [times, patterns] = columns(&args)?;
+        let zone = match times.data_type() {
+            DataType::Timestamp(_, zone) => zone.clone(),
+            _ => None,
+        };
+        let patterns = cast(&patterns, &DataType::Utf8)?;
+        let patterns = patterns.as_string::<i32>();
+        let kind = DataType::Timestamp(TimeUnit::Nanosecond, zone.clone());
+        let times = cast(&times, &kind)?;
+        let times = times.as_primitive::<TimestampNanosecondType>();
+        let has_zone = zone.is_some();
+        let zone = match zone {
+            Some(name) => zone_of(&name).map_err(|error| refused("22023", error.to_string()))?,
+            None => TimeZone::UTC,
+        };
+        let mut out = StringBuilder::with_capacity(times.len(), 24 * times.len());
+        let mut last: Option<(&str, Pattern)> = None;
+        for row in 0..times.len() {
+            // PostgreSQL gives NULL for an empty pattern, too.
+            if times.is_null(row) || patterns.is_null(row) || patterns.value(row).is_empty() {
+                out.append_null();
+                continue;
+            }
+            let text = patterns.value(row);
+            let pattern = match &last {
+                Some((known, pattern)) if *known == text => pattern,
+                _ => &last.insert((text, Pattern::parse(text))).1,
+            };
+            let time = Timestamp::from_nanosecond(i128::from(times.value(row)))
+                .map_err(|error| refused("22008", error.to_string()))?;
+            let time = time.to_zoned(zone.clone());
+            out.append_value(match pattern {
+                Pattern::Postgres(pattern) => time_to_char(&time, pattern, has_zone),
+                Pattern::Strftime(pattern) => jiff::fmt::strtime::format(pattern, &time)
+                    .map_err(|error| refused("22007", format!("'{text}': {error}")))?,
+            });
+        }
+        answer(&args, &out.finish())
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct SimilarToRegex {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for SimilarToRegex {
+    fn name(&self) -> &'static str {
+        SIMILAR_TO_REGEX
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [patterns, escapes] = columns(&args)?;
+        let patterns = cast(&patterns, &DataType::Utf8)?;
+        let escapes = cast(&escapes, &DataType::Utf8)?;
+        let (patterns, escapes) = (patterns.as_string::<i32>(), escapes.as_string::<i32>());
+        let mut out = StringBuilder::new();
+        for row in 0..patterns.len() {
+            if patterns.is_null(row) || escapes.is_null(row) {
+                out.append_null();
+                continue;
+            }
+            let mut escape = escapes.value(row).chars();
+            let (escape, more) = (escape.next(), escape.next());
+            if more.is_some() {
+                let message = "ESCAPE takes one character, or '' for none".to_owned();
+                return Err(refused("22019", message));
+            }
+            let regex = similar_to_regex(patterns.value(row), escape)
+                .map_err(|error| refused("2201B", error.to_string()))?;
+            out.append_value(regex);
+        }
+        answer(&args, &out.finish())
+    }
+}
