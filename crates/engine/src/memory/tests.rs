@@ -31,6 +31,20 @@ fn the_ceiling_holds_for_those_who_ask_and_counts_those_who_do_not() {
 }
 
 #[test]
+fn nothing_is_given_even_where_all_is_taken() {
+    let memory = MemoryAccountant::new(LIMIT);
+    for holder in Holder::ALL {
+        memory.grow(holder, LIMIT);
+    }
+    for holder in Holder::ALL {
+        assert!(memory.try_grow(holder, 0), "{}", holder.name());
+        assert!(memory.wait_grow(holder, 0, Duration::ZERO));
+        assert!(!memory.try_grow(holder, 1));
+        assert_eq!(memory.usage(holder).refusals, 1);
+    }
+}
+
+#[test]
 fn a_reserve_is_there_whatever_the_others_hold() {
     let memory = MemoryAccountant::new(LIMIT);
     memory.grow(Holder::SeriesIndex, 2 * LIMIT);
