@@ -232,7 +232,7 @@ impl Status for Marigram {
     }
 
     fn memory_max(&self) -> usize {
-        self.engine.memory().share(Holder::Requests)
+        self.engine.memory().attainable(Holder::Requests)
     }
 }
 

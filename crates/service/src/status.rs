@@ -29,7 +29,8 @@ pub trait Status: Send + Sync {
         let _ = bytes;
     }
 
-    /// The most bytes that all requests together are ever given.
+    /// The most bytes that all requests together can be given while nothing else is asked for. It
+    /// changes with what the database holds for good.
     fn memory_max(&self) -> usize {
         usize::MAX
     }

@@ -1,5 +1,6 @@
 //! Errors as HTTP says them: a status, and JSON that names the error.
 
+use crate::gate::BodyLimit;
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -51,11 +52,12 @@ impl HttpError {
         Self::new(StatusCode::BAD_REQUEST, "invalid", message)
     }
 
-    /// 413: the body is larger than `limit` bytes.
-    pub fn too_large(what: &str, limit: usize) -> Self {
+    /// 413: the body is larger than `limit` says.
+    pub fn too_large(what: &str, limit: BodyLimit) -> Self {
+        let BodyLimit { bytes, setting } = limit;
         let message = format!(
-            "{what} is larger than the limit of {limit} bytes; send it in smaller parts, or have \
-             the limit raised"
+            "{what} is larger than {bytes} bytes, the most that {setting} allows; send it in \
+             smaller parts, or have {setting} raised"
         );
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     }

@@ -45,9 +45,8 @@ pub async fn post(
     drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
     let mut lease = shared.gate.lease();
     let limit = shared
-        .config
-        .body_bytes_max
-        .min(shared.gate.body_bytes_max());
+        .gate
+        .body_limit("body_limit", shared.config.body_bytes_max);
     let body = body::read(body, &headers, limit, &mut lease).await?;
     let packing = Packing::of(&headers)?;
     let unpack = move || body::unpack(body, packing, limit, &mut lease).map(|body| (body, lease));

@@ -58,12 +58,11 @@ impl<'a> Connection<'a> {
     /// # Errors
     /// Why the connection ended, other than by the client's wish.
     pub async fn run(socket: TcpStream, shared: &'a Shared, place: bool) -> Result<(), Gone> {
-        let bytes_max = shared
-            .config
-            .body_bytes_max
-            .min(shared.gate.body_bytes_max());
+        let limit = shared
+            .gate
+            .body_limit("body_limit", shared.config.body_bytes_max);
         let write_timeout = shared.config.write_timeout();
-        let mut io = Io::new(socket, bytes_max, &shared.gate, write_timeout);
+        let mut io = Io::new(socket, limit.bytes, &shared.gate, write_timeout);
         let open = Self::open(&mut io, shared, place);
         let opened = tokio::select! {
             opened = tokio::time::timeout(STARTUP_TIMEOUT, open) => opened,

@@ -42,6 +42,8 @@ pub struct Fake {
     pub memory_full: AtomicBool,
     /// Bytes that requests have taken.
     pub memory_taken: AtomicUsize,
+    /// What requests can have in all; 0 for 64 MiB.
+    pub memory_max: AtomicUsize,
 }
 
 /// Starts servers over a new fake on free ports.
@@ -409,7 +411,10 @@ impl Status for Fake {
     }
 
     fn memory_max(&self) -> usize {
-        64 << 20
+        match self.memory_max.load(Ordering::SeqCst) {
+            0 => 64 << 20,
+            bytes => bytes,
+        }
     }
 }
 
