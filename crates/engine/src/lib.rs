@@ -22,6 +22,7 @@ mod catalog;
 mod chunk;
 mod commit;
 mod compaction;
+mod damage;
 mod directory;
 mod engine;
 mod error;

@@ -136,6 +136,8 @@ pub(crate) struct Shard {
     pub witness: Mutex<Witness>,
     /// Whether what the manifest does not name is garbage for certain.
     pub is_certain: bool,
+    /// Segments whose files were missing or of another length when the shard was opened.
+    pub damaged: BTreeSet<SegmentId>,
     pub counted: Counted,
 }
 

@@ -13,6 +13,11 @@ pub trait Status: Send + Sync {
     /// Why the database is read-only or failed.
     fn health(&self) -> Result<(), String>;
 
+    /// What an operator should know of though reads and writes work: a sentence each.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What is measured now.
     fn metrics(&self) -> Vec<Metric>;
 

@@ -8,7 +8,7 @@ use crate::error::{EngineError, Result};
 use crate::health::Health;
 use crate::memory::MemoryAccountant;
 use crate::options::{Durability, EngineOptions};
-use crate::recovery::{Opening, open_shard};
+use crate::recovery::{Opening, Recovered, open_shard};
 use crate::rollups::Rollups;
 use crate::segment_files::SegmentFiles;
 use crate::shard::{Context, Shard};
@@ -44,7 +44,7 @@ pub(super) struct Inner {
     closed: AtomicBool,
     lock: Mutex<Option<Box<dyn Lock>>>,
     recovery_ms: u64,
-    recovery_wal_bytes: u64,
+    recovered: Recovered,
 }
 
 /// Opens the shards: side by side, where there are to be threads at all.
@@ -53,7 +53,7 @@ fn open_shards(
     dir: &Path,
     opening: &Opening<'_>,
     known: &[Known],
-) -> Result<Vec<Result<(Shard, u64)>>> {
+) -> Result<Vec<Result<(Shard, Recovered)>>> {
     let dirs =
         (0..opening.shards).map(|number| directory::make_shard_dir(&context.env, dir, number));
     let dirs = dirs.collect::<Result<Vec<_>>>()?;
@@ -139,13 +139,29 @@ impl Inner {
             table_max: schemas.table_max(),
         };
         let mut shards = Vec::with_capacity(identity.shards);
-        let mut recovery_wal_bytes = 0;
+        let mut recovered = Recovered::default();
         for opened in open_shards(&context, dir, &opening, &known)? {
-            let (shard, bytes) = opened?;
-            recovery_wal_bytes += bytes;
+            let (shard, part) = opened?;
+            recovered.add(&part);
             shards.push(shard);
         }
         let now_ns = context.env.clock.monotonic_ns();
+        let recovery_ms = now_ns.saturating_sub(started_ns) / 1_000_000;
+        let segments = |shard: &Shard| shard.state.read().segments.len();
+        tracing::info!(
+            shards = shards.len(),
+            tables = live.len(),
+            segments = shards.iter().map(segments).sum::<usize>(),
+            segments_damaged = shards
+                .iter()
+                .map(|shard| shard.damaged.len())
+                .sum::<usize>(),
+            log_files = recovered.wal_files,
+            log_bytes = recovered.wal_bytes,
+            rows_replayed = recovered.rows,
+            took_ms = recovery_ms,
+            "the data directory is open"
+        );
         Ok(Self {
             dir: dir.to_owned(),
             indexes: shards.iter().map(|shard| shard.index.clone()).collect(),
@@ -157,8 +173,8 @@ impl Inner {
             turn: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             lock: Mutex::new(Some(lock)),
-            recovery_ms: now_ns.saturating_sub(started_ns) / 1_000_000,
-            recovery_wal_bytes,
+            recovery_ms,
+            recovered,
             context,
         })
     }
@@ -208,7 +224,8 @@ impl Inner {
             databases: self.schemas.databases().len(),
             tables: self.schemas.all().len(),
             recovery_ms: self.recovery_ms,
-            recovery_wal_bytes: self.recovery_wal_bytes,
+            recovery_wal_bytes: self.recovered.wal_bytes,
+            recovery_rows: self.recovered.rows,
             ..crate::status::status(&self.context, &self.shards)
         }
     }
