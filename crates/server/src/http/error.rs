@@ -1,5 +1,6 @@
 //! Errors as HTTP says them: a status, and JSON that names the error.
 
+use crate::failures::{Failure, kind_of};
 use crate::gate::BodyLimit;
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -32,6 +33,8 @@ pub struct HttpError {
     pub retry_after: Option<Duration>,
     /// The methods that would be taken.
     pub allow: Option<&'static str>,
+    /// The kind of statement that failed, for the log.
+    pub statement: Option<String>,
 }
 
 impl HttpError {
@@ -44,6 +47,7 @@ impl HttpError {
             position: None,
             retry_after: None,
             allow: None,
+            statement: None,
         }
     }
 
@@ -73,6 +77,18 @@ impl HttpError {
         .retry(Duration::from_secs(1))
     }
 
+    /// 503: as many connections as may be are open.
+    pub fn no_place() -> Self {
+        let message = "as many connections as connections_max allows are open; nothing of this \
+                       request was done, send it again";
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too_many_connections",
+            message,
+        )
+        .retry(Duration::from_secs(1))
+    }
+
     /// 503: bodies fill the memory that they may fill.
     pub fn buffers_full() -> Self {
         let message = "request bodies fill the memory set aside for them; nothing of this request \
@@ -86,9 +102,22 @@ impl HttpError {
         self
     }
 
+    /// The same error, of this statement.
+    pub fn of_statement(mut self, sql: &str) -> Self {
+        self.statement = Some(kind_of(sql));
+        self
+    }
+
     /// An answer with this body, and the header that says when to try again.
     pub fn answer(&self, body: &Value) -> Response {
         let mut response = json_answer(self.status, body);
+        if self.status.is_server_error() {
+            response.extensions_mut().insert(Failure {
+                code: self.code,
+                error: self.message.clone(),
+                statement: self.statement.clone(),
+            });
+        }
         if let Some(after) = self.retry_after {
             let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
             response

@@ -321,6 +321,20 @@ impl Query for Fake {
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
         let words: Vec<_> = statement.split_whitespace().collect();
+        if let ["SET", "\"timezone\"", "=", zone] = words.as_slice() {
+            if zone.contains("Nowhere") {
+                return Err(ServiceError::Invalid {
+                    message: format!("time zone {zone} does not exist"),
+                    position: Some(1),
+                    sqlstate: "22023",
+                });
+            }
+            session.time_zone = zone.trim_matches('\'').to_owned();
+            return Ok(Answer::Done {
+                tag: "SET".to_owned(),
+                rows: 0,
+            });
+        }
         if session.read_only && words.first() != Some(&"select") {
             return Err(ServiceError::ChangesRefused(
                 "it changes something".to_owned(),
