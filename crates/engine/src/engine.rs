@@ -1,5 +1,6 @@
 //! The engine: shards, catalog and background threads put together behind one handle.
 
+mod complaints;
 mod inner;
 mod refresh;
 mod upkeep;

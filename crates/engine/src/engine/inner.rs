@@ -1,5 +1,6 @@
 //! What an engine is made of, opened and closed.
 
+use super::complaints::Complaints;
 use crate::background::Bell;
 use crate::catalog::Schemas;
 use crate::compaction::{Budget, History};
@@ -46,6 +47,8 @@ pub(super) struct Inner {
     lock: Mutex<Option<Box<dyn Lock>>>,
     recovery_ms: u64,
     recovered: Recovered,
+    /// Failures of background work, as far as they were told.
+    pub complaints: Complaints,
 }
 
 /// Opens the shards: side by side, where there are to be threads at all.
@@ -178,6 +181,7 @@ impl Inner {
             lock: Mutex::new(Some(lock)),
             recovery_ms,
             recovered,
+            complaints: Complaints::default(),
             context,
         })
     }
