@@ -329,7 +329,7 @@ impl Query for Fake {
                     sqlstate: "22023",
                 });
             }
-            session.time_zone = zone.trim_matches('\'').to_owned();
+            zone.trim_matches('\'').clone_into(&mut session.time_zone);
             return Ok(Answer::Done {
                 tag: "SET".to_owned(),
                 rows: 0,
