@@ -172,6 +172,7 @@ impl Settings {
         if config.http.is_none() && config.postgres.is_none() {
             bail!("http and postgres are both off: nothing would listen");
         }
+        self.refuse_zeros()?;
         config.backup_dir.clone_from(&self.backup_dir);
         config.allowed_hosts = self.allowed_hosts.clone().unwrap_or_default().0;
         config.allowed_origins = self.allowed_origins.clone().unwrap_or_default().0;
@@ -187,6 +188,26 @@ impl Settings {
             .map_or(config.statement_timeout_ms, ms);
         config.write_timeout_ms = self.write_timeout.map_or(config.write_timeout_ms, ms);
         Ok(config)
+    }
+}
+
+impl Settings {
+    /// An error where a limit is 0 that would let nothing through.
+    fn refuse_zeros(&self) -> Result<()> {
+        let bytes = |size: Option<ByteSize>| size.map(|size| size.0);
+        let limits = [
+            ("requests_max", self.requests_max, "request"),
+            ("connections_max", self.connections_max, "connection"),
+            ("body_limit", bytes(self.body_limit), "body"),
+            ("unpacked_limit", bytes(self.unpacked_limit), "packed body"),
+            ("buffered_limit", bytes(self.buffered_limit), "body"),
+        ];
+        for (name, value, what) in limits {
+            if value == Some(0) {
+                bail!("{name} = 0 would let no {what} through: give at least 1, or leave it out");
+            }
+        }
+        Ok(())
     }
 }
 
@@ -245,6 +266,30 @@ mod tests {
         assert_eq!(config.write_timeout_ms, 5_000);
         let default = Settings::default().server_config().unwrap();
         assert_eq!(default.write_timeout_ms, 60_000);
+    }
+
+    #[test]
+    fn limits_that_let_nothing_through_are_refused() {
+        for name in [
+            "requests_max",
+            "connections_max",
+            "body_limit",
+            "unpacked_limit",
+            "buffered_limit",
+        ] {
+            let with = |value: &str| {
+                let settings: Settings = toml::from_str(&format!("{name} = {value}")).unwrap();
+                settings.server_config()
+            };
+            let (none, one) = if name.ends_with("_max") {
+                ("0", "1")
+            } else {
+                ("'0'", "'1'")
+            };
+            let error = with(none).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{name} = 0")), "{error}");
+            assert!(with(one).is_ok(), "{name}");
+        }
     }
 
     #[test]

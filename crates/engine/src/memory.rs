@@ -53,6 +53,10 @@ pub enum Holder {
 /// Of the ceiling, in 32nds.
 const PARTS: usize = 32;
 
+/// What a process that works has for itself beyond what it began with: one part of so many of the
+/// ceiling.
+const WORKING_PART: usize = 8;
+
 impl Holder {
     /// Every holder.
     pub const ALL: [Self; 10] = [
@@ -83,6 +87,11 @@ impl Holder {
             Self::Recovery => "recovery",
             Self::Process => "process",
         }
+    }
+
+    /// Whether it gives back what it holds once its work is done, or when memory is short.
+    fn gives_back(self) -> bool {
+        !matches!(self, Self::SeriesIndex | Self::SegmentIndex)
     }
 
     /// What the others leave to it and the most that it gets, in 32nds of the ceiling.
@@ -191,6 +200,33 @@ impl MemoryAccountant {
     pub fn share(&self, holder: Holder) -> usize {
         let at_rest = self.state.lock().unaccounted.floor_bytes();
         part(self.room_beside(at_rest), holder.parts().1)
+    }
+
+    /// The most bytes that a holder can get while nobody else asks for any: what others flush, evict
+    /// or finish is there for it, what indexes hold is not. A process that works has more for itself
+    /// than one that has just begun; that is allowed for.
+    #[must_use]
+    pub fn attainable(&self, holder: Holder) -> usize {
+        let state = self.state.lock();
+        let at_rest = state.unaccounted.floor_bytes();
+        let working = if at_rest == 0 {
+            0
+        } else {
+            at_rest + self.limit / WORKING_PART
+        };
+        let room = self.room_beside(working);
+        let others = Holder::ALL
+            .into_iter()
+            .filter(|other| *other != holder && *other != Holder::Process);
+        let kept = others.map(|other| {
+            let reserved = part(room, other.parts().0);
+            if other.gives_back() {
+                reserved
+            } else {
+                state.usage[other as usize].bytes.max(reserved)
+            }
+        });
+        clamped(room, room.saturating_sub(kept.sum()), holder)
     }
 
     /// Bytes that a holder could have now in all, what it has included: what the others neither
@@ -336,7 +372,6 @@ impl MemoryAccountant {
     }
 
     fn available_in(&self, state: &State, holder: Holder) -> usize {
-        let (reserve, share) = holder.parts();
         let room = self.room_beside(state.usage[Holder::Process as usize].bytes);
         let others = Holder::ALL
             .into_iter()
@@ -347,11 +382,15 @@ impl MemoryAccountant {
                 state.usage[other as usize].bytes.max(reserved)
             })
             .sum();
-        let free = room.saturating_sub(taken);
-        free.max(part(room, reserve)).min(part(room, share))
+        clamped(room, room.saturating_sub(taken), holder)
     }
 
     fn take(&self, state: &mut State, holder: Holder, bytes: usize) -> bool {
+        // Who needs nothing is not refused because others have too much: an operator that is told
+        // to spill batches without columns writes what cannot be read again.
+        if bytes == 0 {
+            return true;
+        }
         let after = state.usage[holder as usize].bytes.checked_add(bytes);
         let fits = after.is_some_and(|after| after <= self.available_in(state, holder));
         if fits {
@@ -359,6 +398,12 @@ impl MemoryAccountant {
         }
         fits
     }
+}
+
+/// `free` bytes, at least the holder's reserve and at most its share of `room`.
+fn clamped(room: usize, free: usize, holder: Holder) -> usize {
+    let (reserve, share) = holder.parts();
+    free.max(part(room, reserve)).min(part(room, share))
 }
 
 /// So many 32nds of `bytes`.

@@ -6,6 +6,7 @@
 //! flushed whenever it gets over its size: memory stays bounded however long the log is. Replay is
 //! idempotent, so that a crash during recovery only means that the next one begins again.
 
+use crate::damage::damaged;
 use crate::error::{EngineError, Result};
 use crate::flush::{LiveTables, identity_of};
 use crate::last::LastValues;
@@ -47,15 +48,33 @@ pub(crate) struct Opening<'a> {
     pub table_max: u32,
 }
 
-/// Opens or creates a shard, if it is what is known of it; gives it with the number of bytes of log
-/// that were replayed.
+/// What was replayed of logs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recovered {
+    /// Files with records.
+    pub wal_files: usize,
+    pub wal_bytes: u64,
+    /// Rows that were not in segments yet.
+    pub rows: u64,
+}
+
+impl Recovered {
+    /// Adds what another shard replayed.
+    pub fn add(&mut self, other: &Self) {
+        self.wal_files += other.wal_files;
+        self.wal_bytes += other.wal_bytes;
+        self.rows += other.rows;
+    }
+}
+
+/// Opens or creates a shard, if it is what is known of it; gives it with what was replayed.
 pub(crate) fn open_shard(
     context: &Arc<Context>,
     dir: PathBuf,
     number: usize,
     opening: &Opening<'_>,
     known: Known,
-) -> Result<(Shard, u64)> {
+) -> Result<(Shard, Recovered)> {
     let (fs, live) = (&context.env.fs, opening.live);
     let (segment_dir, wal_dir) = (dir.join("segments"), dir.join("wal"));
     for made in [&segment_dir, &wal_dir] {
@@ -83,10 +102,12 @@ pub(crate) fn open_shard(
     for schema in live.values() {
         index.set_identity(schema.id, identity_of(schema));
     }
+    let files = segments_there(context, &segment_dir)?;
     let highest_there = match discard {
-        Some(discard) => discard_unnamed(context, &segment_dir, &durable, discard),
-        None => segments_there(context, &segment_dir).last().copied(),
+        Some(discard) => discard_unnamed(&files, &segment_dir, &durable, discard),
+        None => files.last().map(|(highest, _)| *highest),
     };
+    let damaged = damaged(&segment_dir, durable.segments.values(), &files, live);
     let next_segment = durable.next_segment().0;
     let of = WitnessOf {
         lineage: opening.lineage,
@@ -137,6 +158,7 @@ pub(crate) fn open_shard(
         })),
         witness: Mutex::new(witness),
         is_certain,
+        damaged,
         counted: Counted::default(),
     };
     shard.measure();
@@ -144,23 +166,29 @@ pub(crate) fn open_shard(
         durable: known.witnessed.wal,
         remove_released: is_certain,
     };
-    let bytes = replay(&shard, &wal_dir, &durable, &proof, opening)?;
+    let recovered = replay(&shard, &wal_dir, &durable, &proof, opening)?;
     forget_dropped(&shard, live);
     shard.measure();
-    Ok((shard, bytes))
+    Ok((shard, recovered))
 }
 
-/// Replays the log and opens it for appending; gives the bytes replayed.
+/// Replays the log and opens it for appending.
 fn replay(
     shard: &Shard,
     dir: &Path,
     durable: &marigram_manifest::State,
     proof: &WalProof,
     opening: &Opening<'_>,
-) -> Result<u64> {
+) -> Result<Recovered> {
     let mut failure = None;
+    let mut rows = 0;
     let mut apply = |sequence: u64, entry: Entry| {
         let flushed_sequence = durable.flushed_sequence;
+        if let Entry::Write(write) = &entry
+            && sequence > flushed_sequence
+        {
+            rows += write.times.len() as u64;
+        }
         replay_entry(shard, sequence, &entry, flushed_sequence, opening).map_err(|error| {
             let source = std::io::Error::other(error.to_string());
             failure = Some(error);
@@ -197,7 +225,11 @@ fn replay(
         shard.log.set(Mutex::new(log)).is_ok(),
         "a shard is recovered once"
     );
-    Ok(report.bytes)
+    Ok(Recovered {
+        wal_files: report.files.len(),
+        wal_bytes: report.bytes,
+        rows,
+    })
 }
 
 fn replay_entry(
@@ -333,13 +365,13 @@ fn forget_dropped(shard: &Shard, live: &LiveTables) {
 /// Takes segments away that the manifest does not name; gives the highest number of those that
 /// stay.
 fn discard_unnamed(
-    context: &Context,
+    files: &[(u64, u64)],
     dir: &Path,
     manifest: &marigram_manifest::State,
     discard: Discard<'_>,
 ) -> Option<u64> {
     let mut highest = None;
-    for id in segments_there(context, dir) {
+    for (id, _) in files.iter().copied() {
         if manifest.segments.contains_key(&SegmentId(id)) {
             highest = Some(id);
             continue;
@@ -353,13 +385,17 @@ fn discard_unnamed(
     highest
 }
 
-/// Numbers of the segments that there are files of, ascending.
-fn segments_there(context: &Context, dir: &Path) -> Vec<u64> {
-    let names = context.env.fs.list(dir).unwrap_or_default();
-    let number = |name: &String| name.strip_suffix(".seg")?.parse().ok();
-    let mut numbers: Vec<u64> = names.iter().filter_map(number).collect();
-    numbers.sort_unstable();
-    numbers
+/// Numbers of the segments that there are files of, ascending, and the files' lengths.
+fn segments_there(context: &Context, dir: &Path) -> Result<Vec<(u64, u64)>> {
+    let files = context.env.fs.list_lengths(dir);
+    let files = files.map_err(|error| EngineError::io(dir, error))?;
+    let number = |name: &str| name.strip_suffix(".seg")?.parse().ok();
+    let numbered = files
+        .iter()
+        .filter_map(|(name, length)| Some((number(name)?, *length)));
+    let mut numbered: Vec<_> = numbered.collect();
+    numbered.sort_unstable();
+    Ok(numbered)
 }
 
 /// Late marks from the segments: exact for the newest ones, an upper bound for the others.

@@ -15,6 +15,7 @@ use crate::marks::Marks;
 use crate::memory::{Held, Holder, MemoryAccountant};
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
+use crate::reserve::Reserve;
 use crate::rollups::Rollups;
 use crate::segment_files::SegmentFiles;
 use crate::stats::Stats;
@@ -45,6 +46,7 @@ pub(crate) struct Context {
     pub compactions: History,
     pub rollups: Rollups,
     pub trash: Trash,
+    pub reserve: Reserve,
 }
 
 /// A memtable is flushed when it holds this part of the memory ceiling, whatever the settings say:
@@ -136,6 +138,8 @@ pub(crate) struct Shard {
     pub witness: Mutex<Witness>,
     /// Whether what the manifest does not name is garbage for certain.
     pub is_certain: bool,
+    /// Segments whose files were missing or of another length when the shard was opened.
+    pub damaged: BTreeSet<SegmentId>,
     pub counted: Counted,
 }
 

@@ -33,7 +33,9 @@ pub struct EngineStatus {
     pub memtable_bytes: u64,
     /// Segments.
     pub segments: u64,
-    /// Their bytes.
+    /// Of these, segments whose files were missing or of another length when the engine was opened.
+    pub segments_damaged: u64,
+    /// Bytes of all segments.
     pub segment_bytes: u64,
     /// Files of segments that are open now, and that are kept open at most.
     pub open_files: u64,
@@ -68,6 +70,8 @@ pub struct EngineStatus {
     pub recovery_ms: u64,
     /// How much log was replayed, bytes.
     pub recovery_wal_bytes: u64,
+    /// Rows of the log that were not in segments yet.
+    pub recovery_rows: u64,
 }
 
 /// A segment of an engine.
@@ -103,7 +107,10 @@ pub(crate) fn status(context: &Context, shards: &[Shard]) -> EngineStatus {
         compaction_moved_bytes: read(&stats.compaction_moved_bytes),
         write_amplification: 1.0 + compacted as f64 / flushed.max(1) as f64,
         memtable_bytes: context.memory.used_by(Holder::Memtable) as u64,
-        read_only: context.health.reason(),
+        read_only: context
+            .health
+            .reason()
+            .or_else(|| context.reserve.refusal()),
         open_files: context.files.pool().open_files() as u64,
         open_files_max: context.files.pool().capacity() as u64,
         file_opens: context.files.pool().opens(),
@@ -115,6 +122,11 @@ pub(crate) fn status(context: &Context, shards: &[Shard]) -> EngineStatus {
         status.wal_bytes += shard.log().wal.bytes();
         let state = shard.state.read();
         status.segments += state.segments.len() as u64;
+        let is_damaged = |open: &&Arc<OpenSegment>| shard.damaged.contains(&open.meta.id);
+        status.segments_damaged += match shard.damaged.len() {
+            0 => 0,
+            _ => state.segments.iter().filter(is_damaged).count() as u64,
+        };
         status.segment_bytes += state.segments.iter().map(|s| s.meta.bytes).sum::<u64>();
     }
     status.memory = Holder::ALL

@@ -105,6 +105,25 @@ impl FileSystem for OsFs {
         Ok(names)
     }
 
+    fn list_lengths(&self, dir: &Path) -> io::Result<Vec<(String, u64)>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_file() => files.push((name, metadata.len())),
+                Ok(_) => files.push((name, 0)),
+                // It was removed a moment ago.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        files.sort_unstable();
+        Ok(files)
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         fs::exists(path)
     }

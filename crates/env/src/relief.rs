@@ -54,6 +54,10 @@ impl FileSystem for ReliefFs {
         self.retry(|| self.fs.list(dir))
     }
 
+    fn list_lengths(&self, dir: &Path) -> io::Result<Vec<(String, u64)>> {
+        self.retry(|| self.fs.list_lengths(dir))
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         self.fs.exists(path)
     }

@@ -59,6 +59,10 @@ pub trait FileSystem: Debug + Send + Sync {
     /// Names (not paths) in a directory, sorted.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
 
+    /// Names in a directory with the lengths of the files that they name, bytes, sorted; 0 for what
+    /// is no file.
+    fn list_lengths(&self, dir: &Path) -> io::Result<Vec<(String, u64)>>;
+
     /// Whether there is a file or directory of this path.
     fn exists(&self, path: &Path) -> io::Result<bool>;
 

@@ -99,6 +99,11 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize, plans: PlanCacheUse
         ),
         gauge("marigram_segments", "Segments.", status.segments as f64),
         gauge(
+            "marigram_segments_damaged",
+            "Segments whose files were missing or of another length at start.",
+            status.segments_damaged as f64,
+        ),
+        gauge(
             "marigram_segment_bytes",
             "Bytes in segments.",
             status.segment_bytes as f64,
@@ -167,6 +172,11 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize, plans: PlanCacheUse
             "marigram_recovery_wal_bytes",
             "Bytes of log replayed when opening.",
             status.recovery_wal_bytes as f64,
+        ),
+        gauge(
+            "marigram_recovery_rows",
+            "Rows of the log replayed when opening.",
+            status.recovery_rows as f64,
         ),
     ];
     for (holder, usage) in &status.memory {

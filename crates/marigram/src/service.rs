@@ -212,6 +212,15 @@ impl Status for Marigram {
         }
     }
 
+    fn warnings(&self) -> Vec<String> {
+        let damaged = self.engine.status().segments_damaged;
+        let warning = format!(
+            "segments whose files are missing or damaged: {damaged}; queries that need their rows \
+             fail. The log of the start names them; see marigram verify and marigram restore"
+        );
+        (damaged > 0).then_some(warning).into_iter().collect()
+    }
+
     fn metrics(&self) -> Vec<Metric> {
         let memory_limit = self.engine.memory().limit();
         let plans = self.sql.plan_cache();
@@ -232,7 +241,7 @@ impl Status for Marigram {
     }
 
     fn memory_max(&self) -> usize {
-        self.engine.memory().share(Holder::Requests)
+        self.engine.memory().attainable(Holder::Requests)
     }
 }
 

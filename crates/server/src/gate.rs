@@ -54,6 +54,15 @@ pub struct Lease {
     held: usize,
 }
 
+/// How large a body may be, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyLimit {
+    /// At most so many bytes.
+    pub bytes: usize,
+    /// The setting that says so.
+    pub setting: &'static str,
+}
+
 impl Gate {
     /// A gate that lets `requests_max` requests run and `buffered_bytes_max` bytes be held, as far
     /// as the database has memory for them.
@@ -63,7 +72,7 @@ impl Gate {
         ));
         let memory = Arc::new(Memory {
             buffered: AtomicUsize::new(0),
-            bytes_max: buffered_bytes_max.min(database.memory_max()),
+            bytes_max: buffered_bytes_max,
             database,
         });
         Self { requests, memory }
@@ -83,9 +92,21 @@ impl Gate {
         }
     }
 
-    /// The largest body that may ever be read: there must be room for the rows parsed from it too.
-    pub fn body_bytes_max(&self) -> usize {
-        self.memory.bytes_max / 2
+    /// What bounds a body to which the setting `name` gives `bytes` at most. What can never be held
+    /// is too large, and no reason to try again; there must be room for the rows parsed from it too.
+    pub fn body_limit(&self, name: &'static str, bytes: usize) -> BodyLimit {
+        let Memory {
+            bytes_max,
+            database,
+            ..
+        } = &*self.memory;
+        let all = [
+            (bytes, name),
+            (bytes_max / 2, "buffered_limit"),
+            (database.memory_max() / 2, "memory_limit"),
+        ];
+        let (bytes, setting) = all.into_iter().min().unwrap_or((bytes, name));
+        BodyLimit { bytes, setting }
     }
 }
 
@@ -224,6 +245,37 @@ pub(crate) mod tests {
         drop(first);
         assert!(second.grow(7));
         assert_eq!(second.held(), 10);
+    }
+
+    #[test]
+    fn the_least_of_three_settings_bounds_a_body() {
+        /// A database that can give so much to requests.
+        struct Room(AtomicUsize);
+
+        impl Status for Room {
+            fn health(&self) -> Result<(), String> {
+                Ok(())
+            }
+
+            fn metrics(&self) -> Vec<Metric> {
+                Vec::new()
+            }
+
+            fn memory_max(&self) -> usize {
+                self.0.load(Ordering::Acquire)
+            }
+        }
+
+        let room = Arc::new(Room(AtomicUsize::new(1000)));
+        let gate = Gate::new(1, 600, room.clone());
+        let limit = |bytes| {
+            let limit = gate.body_limit("body_limit", bytes);
+            (limit.bytes, limit.setting)
+        };
+        assert_eq!(limit(200), (200, "body_limit"));
+        assert_eq!(limit(400), (300, "buffered_limit"));
+        room.0.store(500, Ordering::Release);
+        assert_eq!(limit(400), (250, "memory_limit"));
     }
 
     #[test]

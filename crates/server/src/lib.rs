@@ -15,6 +15,7 @@
 )]
 
 mod config;
+mod failures;
 mod gate;
 mod http;
 mod linger;

@@ -2,6 +2,7 @@
 //!
 //! Routes are a fixed set of labels, so that no client can make the number of time series grow.
 
+use crate::failures::FailureLog;
 use marigram_service::Metric;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -36,6 +37,8 @@ pub struct Telemetry {
     rows_stored: Family<Route, Counter>,
     /// PostgreSQL connections open now.
     pub postgres_connections: Gauge,
+    /// Tells of requests that failed.
+    pub failures: FailureLog,
 }
 
 impl Default for Telemetry {
@@ -73,6 +76,7 @@ impl Default for Telemetry {
             seconds,
             rows_stored,
             postgres_connections,
+            failures: FailureLog::default(),
         }
     }
 }

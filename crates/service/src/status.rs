@@ -13,6 +13,11 @@ pub trait Status: Send + Sync {
     /// Why the database is read-only or failed.
     fn health(&self) -> Result<(), String>;
 
+    /// What an operator should know of though reads and writes work: a sentence each.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What is measured now.
     fn metrics(&self) -> Vec<Metric>;
 
@@ -29,7 +34,8 @@ pub trait Status: Send + Sync {
         let _ = bytes;
     }
 
-    /// The most bytes that all requests together are ever given.
+    /// The most bytes that all requests together can be given while nothing else is asked for. It
+    /// changes with what the database holds for good.
     fn memory_max(&self) -> usize {
         usize::MAX
     }

@@ -104,6 +104,8 @@ impl Files {
             let rows: u64 = edit.added.iter().map(|meta| meta.rows).sum();
             assert_eq!(progress.rows.load(Ordering::Relaxed), rows);
             let copied = progress.bytes_copied.load(Ordering::Relaxed);
+            let read = progress.bytes_read.load(Ordering::Relaxed);
+            assert!(read >= copied && (read > 0 || rows == 0), "{read} {copied}");
             self.copied.set(self.copied.get() + copied);
         }
         edit

@@ -1,5 +1,6 @@
 //! What an engine is made of, opened and closed.
 
+use super::complaints::Complaints;
 use crate::background::Bell;
 use crate::catalog::Schemas;
 use crate::compaction::{Budget, History};
@@ -8,7 +9,8 @@ use crate::error::{EngineError, Result};
 use crate::health::Health;
 use crate::memory::MemoryAccountant;
 use crate::options::{Durability, EngineOptions};
-use crate::recovery::{Opening, open_shard};
+use crate::recovery::{Opening, Recovered, open_shard};
+use crate::reserve::Reserve;
 use crate::rollups::Rollups;
 use crate::segment_files::SegmentFiles;
 use crate::shard::{Context, Shard};
@@ -44,7 +46,9 @@ pub(super) struct Inner {
     closed: AtomicBool,
     lock: Mutex<Option<Box<dyn Lock>>>,
     recovery_ms: u64,
-    recovery_wal_bytes: u64,
+    recovered: Recovered,
+    /// Failures of background work, as far as they were told.
+    pub complaints: Complaints,
 }
 
 /// Opens the shards: side by side, where there are to be threads at all.
@@ -53,7 +57,7 @@ fn open_shards(
     dir: &Path,
     opening: &Opening<'_>,
     known: &[Known],
-) -> Result<Vec<Result<(Shard, u64)>>> {
+) -> Result<Vec<Result<(Shard, Recovered)>>> {
     let dirs =
         (0..opening.shards).map(|number| directory::make_shard_dir(&context.env, dir, number));
     let dirs = dirs.collect::<Result<Vec<_>>>()?;
@@ -108,6 +112,7 @@ impl Inner {
         let stats = Stats::default();
         let (fs, pool) = ReliefFs::with_pool(env.fs, options.open_files_max);
         let env = Env { fs, ..env };
+        let reserve = Reserve::open(&env, dir, identity.shards);
         let files = SegmentFiles::of(pool, memory.clone());
         let bell = Arc::new(Bell::default());
         let pressed = bell.clone();
@@ -122,6 +127,7 @@ impl Inner {
             compactions: History::default(),
             rollups: Rollups::new(schemas.clone()),
             trash,
+            reserve,
         });
         let rate = context.options.compaction_bytes_per_second;
         let known = survey.map(|survey| survey.shards).unwrap_or_default();
@@ -139,13 +145,29 @@ impl Inner {
             table_max: schemas.table_max(),
         };
         let mut shards = Vec::with_capacity(identity.shards);
-        let mut recovery_wal_bytes = 0;
+        let mut recovered = Recovered::default();
         for opened in open_shards(&context, dir, &opening, &known)? {
-            let (shard, bytes) = opened?;
-            recovery_wal_bytes += bytes;
+            let (shard, part) = opened?;
+            recovered.add(&part);
             shards.push(shard);
         }
         let now_ns = context.env.clock.monotonic_ns();
+        let recovery_ms = now_ns.saturating_sub(started_ns) / 1_000_000;
+        let segments = |shard: &Shard| shard.state.read().segments.len();
+        tracing::info!(
+            shards = shards.len(),
+            tables = live.len(),
+            segments = shards.iter().map(segments).sum::<usize>(),
+            segments_damaged = shards
+                .iter()
+                .map(|shard| shard.damaged.len())
+                .sum::<usize>(),
+            log_files = recovered.wal_files,
+            log_bytes = recovered.wal_bytes,
+            rows_replayed = recovered.rows,
+            took_ms = recovery_ms,
+            "the data directory is open"
+        );
         Ok(Self {
             dir: dir.to_owned(),
             indexes: shards.iter().map(|shard| shard.index.clone()).collect(),
@@ -157,8 +179,9 @@ impl Inner {
             turn: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             lock: Mutex::new(Some(lock)),
-            recovery_ms: now_ns.saturating_sub(started_ns) / 1_000_000,
-            recovery_wal_bytes,
+            recovery_ms,
+            recovered,
+            complaints: Complaints::default(),
             context,
         })
     }
@@ -208,7 +231,8 @@ impl Inner {
             databases: self.schemas.databases().len(),
             tables: self.schemas.all().len(),
             recovery_ms: self.recovery_ms,
-            recovery_wal_bytes: self.recovery_wal_bytes,
+            recovery_wal_bytes: self.recovered.wal_bytes,
+            recovery_rows: self.recovered.rows,
             ..crate::status::status(&self.context, &self.shards)
         }
     }

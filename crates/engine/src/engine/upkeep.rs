@@ -71,6 +71,8 @@ impl Inner {
     pub fn maintain(&self) -> Result<bool> {
         let mut did = self.sync_if_due();
         self.context.trash.purge(&self.context.env);
+        // While there is no room for it, it is told to those who write.
+        let _ = self.context.reserve.restore(&self.context.env);
         let stop = |_| self.bell.is_stopping();
         let manner = self.on_demand(&stop);
         for shard in &self.shards {
@@ -181,7 +183,7 @@ impl Inner {
         let live = || self.schemas.all();
         let flushed = waiting
             .iter()
-            .any(|(_, shard)| told("flush", shard.try_flush_oldest(&live)));
+            .any(|(_, shard)| told(self, "flush", shard.try_flush_oldest(&live)));
         if flushed {
             self.bell.tell_room();
         }
@@ -249,11 +251,12 @@ fn background_round(inner: &Inner, role: Role) -> bool {
         if inner.bell.is_stopping() {
             break;
         }
-        did |= told("compaction", shard.compact_once(&live, &manner));
-        did |= told("retention", shard.retain(&live, false));
+        did |= told(inner, "compaction", shard.compact_once(&live, &manner));
+        did |= told(inner, "retention", shard.retain(&live, false));
     }
     if role.compacts {
         inner.context.trash.purge_if_due(&inner.context.env);
+        let _ = inner.context.reserve.restore(&inner.context.env);
     }
     did
 }
@@ -261,11 +264,15 @@ fn background_round(inner: &Inner, role: Role) -> bool {
 /// The part of a round that writers wait for.
 pub(super) fn flush_round(inner: &Inner) -> bool {
     if inner.bell.take_pressed() {
-        told("making room in memory", inner.relieve().map(|()| false));
+        told(
+            inner,
+            "making room in memory",
+            inner.relieve().map(|()| false),
+        );
     }
-    let mut did = told("sync", inner.sync_if_due());
+    let mut did = told(inner, "sync", inner.sync_if_due());
     for shard in &inner.shards {
-        did |= told("freeze", inner.freeze_old(shard));
+        did |= told(inner, "freeze", inner.freeze_old(shard));
     }
     while inner.flush_largest() {
         did = true;
@@ -297,13 +304,17 @@ impl Inner {
     }
 }
 
-/// Whether work was done; that writes are refused was told before; any other error is logged, and work waits for the next round.
-fn told(what: &str, outcome: Result<bool>) -> bool {
+/// Whether work was done; that writes are refused was told before; any other error is logged now and
+/// then, and work waits for the next round.
+fn told(inner: &Inner, what: &'static str, outcome: Result<bool>) -> bool {
     match outcome {
         Ok(did) => did,
         Err(EngineError::ReadOnly(_)) => false,
         Err(error) => {
-            tracing::warn!(%error, "{what} failed and will be tried again");
+            let now_ns = inner.context.env.clock.monotonic_ns();
+            if let Some(untold) = inner.complaints.next(what, now_ns) {
+                tracing::warn!(%error, untold, "{what} failed and will be tried again");
+            }
             false
         }
     }

@@ -31,6 +31,56 @@ fn the_ceiling_holds_for_those_who_ask_and_counts_those_who_do_not() {
 }
 
 #[test]
+fn nothing_is_given_even_where_all_is_taken() {
+    let memory = MemoryAccountant::new(LIMIT);
+    for holder in Holder::ALL {
+        memory.grow(holder, LIMIT);
+    }
+    for holder in Holder::ALL {
+        assert!(memory.try_grow(holder, 0), "{}", holder.name());
+        assert!(memory.wait_grow(holder, 0, Duration::ZERO));
+        assert!(!memory.try_grow(holder, 1));
+        assert_eq!(memory.usage(holder).refusals, 1);
+    }
+}
+
+#[test]
+fn what_can_be_had_depends_on_what_does_not_come_back() {
+    let memory = MemoryAccountant::new(LIMIT);
+    assert_eq!(memory.attainable(Holder::Requests), 80);
+    for holder in [
+        Holder::Memtable,
+        Holder::Scan,
+        Holder::Query,
+        Holder::LastValues,
+    ] {
+        memory.grow(holder, LIMIT);
+    }
+    assert_eq!(
+        memory.attainable(Holder::Requests),
+        80,
+        "all of them give back"
+    );
+    // 320 less the reserves of memtables, scans, queries and compaction.
+    memory.grow(Holder::SeriesIndex, 150);
+    assert_eq!(memory.attainable(Holder::Requests), 40);
+    memory.grow(Holder::SegmentIndex, LIMIT);
+    assert_eq!(memory.attainable(Holder::Requests), 10, "its reserve");
+}
+
+#[test]
+fn a_process_that_works_is_larger_than_one_that_begins() {
+    let memory = MemoryAccountant::new(1 << 20);
+    memory.measured(1 << 18);
+    let at_first = memory.attainable(Holder::Requests);
+    assert!(at_first < memory.share(Holder::Requests));
+    // An eighth more of the ceiling is the process' own now.
+    memory.measured((1 << 18) + (1 << 17));
+    assert_eq!(memory.attainable(Holder::Requests), at_first);
+    assert!(memory.try_grow(Holder::Requests, at_first));
+}
+
+#[test]
 fn a_reserve_is_there_whatever_the_others_hold() {
     let memory = MemoryAccountant::new(LIMIT);
     memory.grow(Holder::SeriesIndex, 2 * LIMIT);

@@ -129,6 +129,12 @@ impl Merge {
     /// # Errors
     /// As [`next_rows`](Self::next_rows).
     pub(crate) fn next_piece(&mut self, rule: &CopyRule) -> Result<Option<Piece>> {
+        let piece = self.gather_piece(rule);
+        self.scope.tell();
+        piece
+    }
+
+    fn gather_piece(&mut self, rule: &CopyRule) -> Result<Option<Piece>> {
         loop {
             if let Some(rows) = self.assembler.ready() {
                 return Ok(Some(Piece::Rows(rows)));

@@ -60,6 +60,10 @@ impl FileSystem for ReadOnlyFs {
         self.0.list(dir)
     }
 
+    fn list_lengths(&self, dir: &Path) -> io::Result<Vec<(String, u64)>> {
+        self.0.list_lengths(dir)
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         self.0.exists(path)
     }

@@ -175,6 +175,16 @@ impl Disk {
         Ok(self.dir(self.find(dir)?)?.names().keys().cloned().collect())
     }
 
+    pub(super) fn list_lengths(&mut self, dir: &Path) -> io::Result<Vec<(String, u64)>> {
+        self.look(OpKind::List)?;
+        let names = self.dir(self.find(dir)?)?.names();
+        let length = |inode| self.file(inode).map_or(0, |file| file.live.len() as u64);
+        let files = names.iter();
+        Ok(files
+            .map(|(name, inode)| (name.clone(), length(*inode)))
+            .collect())
+    }
+
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let fate = self.attempt(OpKind::Rename)?;
         let (parent, from_name) = self.find_parent(from)?;

@@ -275,6 +275,10 @@ impl FileSystem for SimFs {
         self.disk.lock().list(dir)
     }
 
+    fn list_lengths(&self, dir: &Path) -> io::Result<Vec<(String, u64)>> {
+        self.disk.lock().list_lengths(dir)
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         let mut disk = self.disk.lock();
         disk.look(OpKind::Exists)?;

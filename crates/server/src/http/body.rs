@@ -3,7 +3,7 @@
 //! Invariant: no more bytes are held than the limits allow, whatever a `Content-Length` or a gzip
 //! header says.
 
-use crate::gate::Lease;
+use crate::gate::{BodyLimit, Lease};
 use crate::http::error::HttpError;
 use axum::body::{Body, BodyDataStream};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -57,14 +57,14 @@ impl Packing {
     }
 }
 
-/// Reads a whole body of at most `max` bytes.
+/// Reads a whole body that is no larger than `limit` says.
 ///
 /// # Errors
 /// 413 where it is larger, 503 where bodies fill their memory, 400 where the client went away.
 pub async fn read(
     body: Body,
     headers: &HeaderMap,
-    max: usize,
+    limit: BodyLimit,
     lease: &mut Lease,
 ) -> Result<Bytes, HttpError> {
     let length = headers
@@ -72,8 +72,8 @@ pub async fn read(
         .and_then(|value| value.to_str().ok());
     let length = length.and_then(|text| text.parse::<usize>().ok());
     let mut stream = body.into_data_stream();
-    if length.is_some_and(|length| length > max) {
-        return Err(HttpError::too_large("the body", max));
+    if length.is_some_and(|length| length > limit.bytes) {
+        return Err(HttpError::too_large("the body", limit));
     }
     let mut whole = BytesMut::new();
     let begin = Instant::now();
@@ -89,8 +89,8 @@ pub async fn read(
         let part = part.map_err(|error| {
             HttpError::bad_request(format!("the body could not be read to its end: {error}"))
         })?;
-        if whole.len() + part.len() > max {
-            return Err(HttpError::too_large("the body", max));
+        if whole.len() + part.len() > limit.bytes {
+            return Err(HttpError::too_large("the body", limit));
         }
         if !lease.grow_in_time(part.len()).await {
             return Err(HttpError::buffers_full());
@@ -117,7 +117,7 @@ async fn next_part(
     })
 }
 
-/// Unpacks a body to at most `max` bytes. CPU-bound, and waits for memory: for a thread that may
+/// Unpacks a body, no further than `limit` says. CPU-bound, and waits for memory: for a thread that may
 /// block, where the body is packed.
 ///
 /// # Errors
@@ -125,7 +125,7 @@ async fn next_part(
 pub fn unpack(
     body: Bytes,
     packing: Packing,
-    max: usize,
+    limit: BodyLimit,
     lease: &mut Lease,
 ) -> Result<Bytes, HttpError> {
     if packing == Packing::Plain {
@@ -143,8 +143,8 @@ pub fn unpack(
         if length == 0 {
             return Ok(Bytes::from(whole));
         }
-        if whole.len() + length > max {
-            return Err(HttpError::too_large("the decompressed body", max));
+        if whole.len() + length > limit.bytes {
+            return Err(HttpError::too_large("the decompressed body", limit));
         }
         if !lease.grow_blocking(length) {
             return Err(HttpError::buffers_full());
@@ -160,6 +160,13 @@ mod tests {
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use std::io::Write;
+
+    fn limit(bytes: usize) -> BodyLimit {
+        BodyLimit {
+            bytes,
+            setting: "unpacked_limit",
+        }
+    }
 
     fn gzip(bytes: &[u8]) -> Bytes {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -181,10 +188,10 @@ mod tests {
         let bomb = gzip(&vec![0; 1 << 20]);
         assert!(bomb.len() < 10_000);
         let mut lease = gate(1 << 30).lease();
-        let error = unpack(bomb.clone(), Packing::Gzip, 100_000, &mut lease).unwrap_err();
+        let error = unpack(bomb.clone(), Packing::Gzip, limit(100_000), &mut lease).unwrap_err();
         assert_eq!(error.status, StatusCode::PAYLOAD_TOO_LARGE);
         let mut lease = gate(100_000).lease();
-        let error = unpack(bomb, Packing::Gzip, 1 << 30, &mut lease).unwrap_err();
+        let error = unpack(bomb, Packing::Gzip, limit(1 << 30), &mut lease).unwrap_err();
         assert_eq!(error.status, StatusCode::SERVICE_UNAVAILABLE);
     }
 
@@ -193,10 +200,16 @@ mod tests {
         let mut two = gzip(b"ab").to_vec();
         two.extend_from_slice(&gzip(b"cd"));
         let mut lease = gate(1000).lease();
-        let whole = unpack(Bytes::from(two.clone()), Packing::Gzip, 10, &mut lease).unwrap();
+        let whole = unpack(
+            Bytes::from(two.clone()),
+            Packing::Gzip,
+            limit(10),
+            &mut lease,
+        )
+        .unwrap();
         assert_eq!(&whole[..], b"abcd");
         two.truncate(two.len() - 3);
-        let error = unpack(Bytes::from(two), Packing::Gzip, 10, &mut lease).unwrap_err();
+        let error = unpack(Bytes::from(two), Packing::Gzip, limit(10), &mut lease).unwrap_err();
         assert_eq!(error.status, StatusCode::BAD_REQUEST);
     }
 }

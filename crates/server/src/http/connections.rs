@@ -23,9 +23,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
+
+/// Places beside the others, for those who ask how the server is.
+const RESERVED_PLACES: usize = 4;
 
 /// Pause after a connection could not be accepted (too many files are open).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -33,10 +36,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Stands for an address that the system does not tell; no connection comes to it.
 const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// A listener with a number of places; those over it wait in the system's queue.
+/// A listener with a number of places; those over it wait in the system's queue. Where all are taken,
+/// a few more connections may ask how the server is.
 pub struct Connections {
     listener: TcpListener,
     places: Arc<Semaphore>,
+    reserved: Arc<Semaphore>,
     idle_max: Duration,
     write_max: Option<Duration>,
     stop: CancellationToken,
@@ -57,6 +62,7 @@ impl Connections {
         Self {
             listener,
             places,
+            reserved: Arc::new(Semaphore::new(RESERVED_PLACES)),
             idle_max,
             write_max,
             stop,
@@ -69,10 +75,26 @@ impl Listener for Connections {
     type Addr = Peer;
 
     async fn accept(&mut self) -> (Connection, Peer) {
-        let place = self.places.clone().acquire_owned().await.ok();
+        // A place for everybody is not held while nobody comes: a connection that has a reserved one
+        // may wait for it.
+        let (mut place, mut is_regular) = tokio::select! {
+            biased;
+            place = self.reserved.clone().acquire_owned() => (place.ok(), false),
+            place = self.places.clone().acquire_owned() => (place.ok(), true),
+        };
         loop {
             match self.listener.accept().await {
                 Ok((socket, address)) => {
+                    if !is_regular && let Ok(regular) = self.places.clone().try_acquire_owned() {
+                        place = Some(regular);
+                        is_regular = true;
+                    }
+                    let place = Place {
+                        permit: place,
+                        is_regular,
+                        regular: self.places.clone(),
+                    };
+                    let place = Arc::new(AsyncMutex::new(place));
                     if let Err(error) = socket.set_nodelay(true) {
                         tracing::debug!(%error, "TCP_NODELAY could not be set");
                     }
@@ -86,12 +108,13 @@ impl Listener for Connections {
                         stall: Stall::new(self.write_max),
                         linger: None,
                         stop: self.stop.clone(),
-                        _place: place,
+                        _place: place.clone(),
                     };
                     let peer = Peer {
                         address,
                         local,
                         activity,
+                        place: Some(place),
                     };
                     return (connection, peer);
                 }
@@ -110,6 +133,7 @@ impl Listener for Connections {
             address,
             local: address.ip(),
             activity,
+            place: None,
         })
     }
 }
@@ -121,9 +145,45 @@ pub struct Peer {
     address: SocketAddr,
     local: IpAddr,
     activity: Arc<Activity>,
+    place: Option<Arc<AsyncMutex<Place>>>,
+}
+
+/// A connection's place.
+#[derive(Debug)]
+struct Place {
+    permit: Option<OwnedSemaphorePermit>,
+    /// Whether it is one of those for everybody.
+    is_regular: bool,
+    /// Those.
+    regular: Arc<Semaphore>,
+}
+
+impl Place {
+    /// Takes a place for everybody instead of a reserved one; says whether there was one in time.
+    async fn become_regular(&mut self, wait_max: Duration) -> bool {
+        if self.is_regular {
+            return true;
+        }
+        let regular = self.regular.clone().acquire_owned();
+        let Ok(Ok(permit)) = tokio::time::timeout(wait_max, regular).await else {
+            return false;
+        };
+        self.permit = Some(permit);
+        self.is_regular = true;
+        true
+    }
 }
 
 impl Peer {
+    /// Whether the connection has a place for any request; one that has a reserved place waits for
+    /// that up to `wait_max`.
+    pub async fn has_place(&self, wait_max: Duration) -> bool {
+        match &self.place {
+            Some(place) => place.lock().await.become_regular(wait_max).await,
+            None => true,
+        }
+    }
+
     /// The address of this machine that the connection came to.
     pub fn local(&self) -> IpAddr {
         self.local
@@ -210,7 +270,8 @@ pub struct Connection {
     stall: Stall,
     linger: Option<Linger>,
     stop: CancellationToken,
-    _place: Option<OwnedSemaphorePermit>,
+    /// Given back when the connection and all who know of it are gone.
+    _place: Arc<AsyncMutex<Place>>,
 }
 
 impl Connection {

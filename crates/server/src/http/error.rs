@@ -1,5 +1,7 @@
 //! Errors as HTTP says them: a status, and JSON that names the error.
 
+use crate::failures::{Failure, kind_of};
+use crate::gate::BodyLimit;
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -31,6 +33,8 @@ pub struct HttpError {
     pub retry_after: Option<Duration>,
     /// The methods that would be taken.
     pub allow: Option<&'static str>,
+    /// The kind of statement that failed, for the log.
+    pub statement: Option<String>,
 }
 
 impl HttpError {
@@ -43,6 +47,7 @@ impl HttpError {
             position: None,
             retry_after: None,
             allow: None,
+            statement: None,
         }
     }
 
@@ -51,11 +56,12 @@ impl HttpError {
         Self::new(StatusCode::BAD_REQUEST, "invalid", message)
     }
 
-    /// 413: the body is larger than `limit` bytes.
-    pub fn too_large(what: &str, limit: usize) -> Self {
+    /// 413: the body is larger than `limit` says.
+    pub fn too_large(what: &str, limit: BodyLimit) -> Self {
+        let BodyLimit { bytes, setting } = limit;
         let message = format!(
-            "{what} is larger than the limit of {limit} bytes; send it in smaller parts, or have \
-             the limit raised"
+            "{what} is larger than {bytes} bytes, the most that {setting} allows; send it in \
+             smaller parts, or have {setting} raised"
         );
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     }
@@ -66,6 +72,18 @@ impl HttpError {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "too_many_requests",
+            message,
+        )
+        .retry(Duration::from_secs(1))
+    }
+
+    /// 503: as many connections as may be are open.
+    pub fn no_place() -> Self {
+        let message = "as many connections as connections_max allows are open; nothing of this \
+                       request was done, send it again";
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too_many_connections",
             message,
         )
         .retry(Duration::from_secs(1))
@@ -84,9 +102,22 @@ impl HttpError {
         self
     }
 
+    /// The same error, of this statement.
+    pub fn of_statement(mut self, sql: &str) -> Self {
+        self.statement = Some(kind_of(sql));
+        self
+    }
+
     /// An answer with this body, and the header that says when to try again.
     pub fn answer(&self, body: &Value) -> Response {
         let mut response = json_answer(self.status, body);
+        if self.status.is_server_error() {
+            response.extensions_mut().insert(Failure {
+                code: self.code,
+                error: self.message.clone(),
+                statement: self.statement.clone(),
+            });
+        }
         if let Some(after) = self.retry_after {
             let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
             response

@@ -13,13 +13,14 @@ mod status;
 mod write;
 
 use crate::config::ServerConfig;
+use crate::failures::Failure;
 use crate::gate::Gate;
 use crate::services::Services;
 use crate::telemetry::Telemetry;
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -54,6 +55,12 @@ const PATHS: [&str; 7] = [
     "/api/v1/backup",
     "/metrics",
 ];
+
+/// Of these, those that tell how the server is: they are answered when all places are taken, too.
+const OF_STATUS: [&str; 3] = ["/health", "/ping", "/metrics"];
+
+/// How long other requests of a connection beyond `connections_max` wait for a place.
+const PLACE_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Serves HTTP on `listener` until `stop` fires, then finishes what runs; `kill` ends that too.
 pub async fn serve(
@@ -113,6 +120,12 @@ async fn measure(
     let known = PATHS.into_iter().find(|known| *known == path);
     let route = known.unwrap_or("other");
     let answer = async {
+        if !OF_STATUS.contains(&route) && !peer.has_place(PLACE_WAIT_MAX).await {
+            let mut response = HttpError::no_place().into_response();
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+            return response;
+        }
         match shared.rules.admit(&request, peer.local()) {
             Ok(admitted) => {
                 let mut response = match admitted.preflight() {
@@ -142,9 +155,11 @@ async fn measure(
     response
         .headers_mut()
         .insert(HeaderName::from_static("x-influxdb-version"), version);
-    shared
-        .telemetry
-        .request(route, response.status().as_u16(), begin);
+    let status = response.status().as_u16();
+    shared.telemetry.request(route, status, begin);
+    if let Some(failure) = response.extensions_mut().remove::<Failure>() {
+        shared.telemetry.failures.note(route, status, &failure);
+    }
     busy_until_sent(response, busy)
 }
 

@@ -45,9 +45,8 @@ pub async fn post(
     drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
     let mut lease = shared.gate.lease();
     let limit = shared
-        .config
-        .body_bytes_max
-        .min(shared.gate.body_bytes_max());
+        .gate
+        .body_limit("body_limit", shared.config.body_bytes_max);
     let body = body::read(body, &headers, limit, &mut lease).await?;
     let packing = Packing::of(&headers)?;
     let unpack = move || body::unpack(body, packing, limit, &mut lease).map(|body| (body, lease));
@@ -104,8 +103,14 @@ async fn run(
         Some(0) | None => shared.config.statement_timeout(),
         Some(timeout_ms) => Some(Duration::from_millis(timeout_ms)),
     };
-    if let Some(zone) = parameters.tz {
-        session.time_zone = zone;
+    if let Some(zone) = parameters.tz.filter(|zone| !zone.is_empty()) {
+        let set = format!("SET \"timezone\" = '{}'", zone.replace('\'', "''"));
+        let done = query.execute(&mut session, &set).await;
+        done.map_err(|error| HttpError {
+            // The client's SQL does not have it.
+            position: None,
+            ..HttpError::from(error)
+        })?;
     }
     let mut statements = query.split(script)?;
     let last = statements
@@ -122,15 +127,17 @@ async fn run(
             }
             Ok(())
         });
-        done.await.map_err(|error| shift(error.into(), at))?;
+        done.await
+            .map_err(|error| shift(error.into(), at).of_statement(statement))?;
     }
     let at = locate(script, &last, &mut offset);
     let stop = stop(&shared, &session);
     let answer = stop.guard(query.execute(&mut session, &last)).await;
-    match answer.map_err(|error| shift(error.into(), at))? {
+    match answer.map_err(|error| shift(error.into(), at).of_statement(&last))? {
         Answer::Rows(rows) => {
             let share = answer::Share::new(&shared, ticket);
-            answer::stream(rows, form, begin, stop, share).await
+            let answer = answer::stream(rows, form, begin, stop, share).await;
+            answer.map_err(|error| error.of_statement(&last))
         }
         Answer::Done { tag, rows } => done(&tag, rows, form, begin),
     }

@@ -7,7 +7,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-/// 200 while reads and writes work; 503 with the reason where writes are refused.
+/// 200 while reads and writes work; 503 with the reason where writes are refused. `warnings` says
+/// what an operator should know of in either case.
 pub async fn health(State(shared): State<Shared>) -> Response {
     let version = env!("CARGO_PKG_VERSION");
     let (status, word, message) = match shared.services.status.health() {
@@ -18,7 +19,11 @@ pub async fn health(State(shared): State<Shared>) -> Response {
         ),
         Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, "fail", reason),
     };
-    let body = json!({"name": "marigram", "status": word, "version": version, "message": message});
+    let warnings = shared.services.status.warnings();
+    let body = json!({
+        "name": "marigram", "status": word, "version": version, "message": message,
+        "warnings": warnings,
+    });
     json_answer(status, &body)
 }
 

@@ -3,7 +3,7 @@
 //! Good lines are stored and the others are named, line by line: a batch is never dropped for the
 //! sake of one line.
 
-use crate::gate::Lease;
+use crate::gate::{BodyLimit, Lease};
 use crate::http::Shared;
 use crate::http::body::{self, Packing};
 use crate::http::error::HttpError;
@@ -117,16 +117,17 @@ async fn store(
     // A body may come slowly: its request takes a place only once it is here.
     drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
     let mut lease = shared.gate.lease();
-    // What can never be held is too large, and no reason to try again.
-    let ever = shared.gate.body_bytes_max();
-    let max = shared.config.body_bytes_max.min(ever);
-    let body = body::read(body, headers, max, &mut lease).await?;
+    let limits = &shared.config;
+    let limit = shared.gate.body_limit("body_limit", limits.body_bytes_max);
+    let body = body::read(body, headers, limit, &mut lease).await?;
     let _ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
-    let max = shared.config.unpacked_bytes_max.min(ever);
+    let limit = shared
+        .gate
+        .body_limit("unpacked_limit", limits.unpacked_bytes_max);
     let parsed = if packing == Packing::Plain && body.len() <= BYTES_INLINE {
-        parse(body, packing, precision, max, lease)
+        parse(body, packing, precision, limit, lease)
     } else {
-        let work = move || parse(body, packing, precision, max, lease);
+        let work = move || parse(body, packing, precision, limit, lease);
         tokio::task::spawn_blocking(work)
             .await
             .map_err(|error| ServiceError::Internal(error.to_string()))?
@@ -173,11 +174,11 @@ fn parse(
     body: Bytes,
     packing: Packing,
     precision: Precision,
-    unpacked_bytes_max: usize,
+    unpacked_limit: BodyLimit,
     mut lease: Lease,
 ) -> Result<Parsed, HttpError> {
     let packed_bytes = lease.held();
-    let body = body::unpack(body, packing, unpacked_bytes_max, &mut lease)?;
+    let body = body::unpack(body, packing, unpacked_limit, &mut lease)?;
     if packing != Packing::Plain {
         lease.shrink(packed_bytes);
     }

@@ -1,6 +1,7 @@
 //! A connection from its first message to its last: startup, simple queries, and the order of the
 //! extended protocol.
 
+use crate::failures::{Failure, kind_of};
 use crate::postgres::cancel::Entry;
 use crate::postgres::control::Control;
 use crate::postgres::error::PgError;
@@ -58,12 +59,11 @@ impl<'a> Connection<'a> {
     /// # Errors
     /// Why the connection ended, other than by the client's wish.
     pub async fn run(socket: TcpStream, shared: &'a Shared, place: bool) -> Result<(), Gone> {
-        let bytes_max = shared
-            .config
-            .body_bytes_max
-            .min(shared.gate.body_bytes_max());
+        let limit = shared
+            .gate
+            .body_limit("body_limit", shared.config.body_bytes_max);
         let write_timeout = shared.config.write_timeout();
-        let mut io = Io::new(socket, bytes_max, &shared.gate, write_timeout);
+        let mut io = Io::new(socket, limit.bytes, &shared.gate, write_timeout);
         let open = Self::open(&mut io, shared, place);
         let opened = tokio::select! {
             opened = tokio::time::timeout(STARTUP_TIMEOUT, open) => opened,
@@ -241,7 +241,7 @@ impl<'a> Connection<'a> {
                 Frontend::Query(sql) => {
                     skipping = false;
                     let done = self.simple(&sql).await;
-                    self.count("postgres simple", &done, begin);
+                    self.count(("postgres simple", Some(&sql)), &done, begin);
                     self.report(done)?;
                     self.end_cycle().await?;
                     continue;
@@ -263,8 +263,15 @@ impl<'a> Connection<'a> {
                 Frontend::Describe { kind, name } => self.describe(kind, &name),
                 Frontend::Close { kind, name } => self.close(kind, &name),
                 Frontend::Execute { portal, rows_max } => {
+                    // It may be gone after it was run.
+                    let run = self.portals.get(&portal);
+                    let prepared = run.and_then(|portal| portal.statement.prepared.clone());
                     let done = self.execute(&portal, rows_max as usize).await;
-                    self.count("postgres execute", &done, begin);
+                    self.count(
+                        ("postgres execute", prepared.as_ref().map(|own| own.sql())),
+                        &done,
+                        begin,
+                    );
                     done
                 }
             };
@@ -298,7 +305,13 @@ impl<'a> Connection<'a> {
         }
     }
 
-    fn count(&self, route: &'static str, done: &Result<(), Halt>, begin: Instant) {
+    /// Counts a request, and tells of it where it failed for no fault of the client.
+    fn count(
+        &self,
+        (route, sql): (&'static str, Option<&str>),
+        done: &Result<(), Halt>,
+        begin: Instant,
+    ) {
         let status = match done {
             Ok(()) => 200,
             Err(Halt::Error(error)) if error.sqlstate == "XX000" => 500,
@@ -306,6 +319,16 @@ impl<'a> Connection<'a> {
             Err(Halt::Gone(_)) => 499,
         };
         self.shared.telemetry.request(route, status, begin);
+        if let Err(Halt::Error(error)) = done
+            && error.is_of_server()
+        {
+            let failure = Failure {
+                code: error.sqlstate,
+                error: error.message.clone(),
+                statement: sql.map(kind_of),
+            };
+            self.shared.telemetry.failures.note(route, status, &failure);
+        }
     }
 
     /// Answers the statements of a simple query.

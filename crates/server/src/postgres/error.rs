@@ -38,6 +38,11 @@ impl PgError {
         }
     }
 
+    /// Whether it is no fault of the client's: something is short, or broke.
+    pub fn is_of_server(&self) -> bool {
+        matches!(self.sqlstate.get(..2), Some("53" | "58" | "XX"))
+    }
+
     /// The same error, with the place in the data.
     pub fn at(self, context: String) -> Self {
         Self {

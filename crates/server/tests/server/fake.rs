@@ -42,6 +42,8 @@ pub struct Fake {
     pub memory_full: AtomicBool,
     /// Bytes that requests have taken.
     pub memory_taken: AtomicUsize,
+    /// What requests can have in all; 0 for 64 MiB.
+    pub memory_max: AtomicUsize,
 }
 
 /// Starts servers over a new fake on free ports.
@@ -319,6 +321,20 @@ impl Query for Fake {
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
         let words: Vec<_> = statement.split_whitespace().collect();
+        if let ["SET", "\"timezone\"", "=", zone] = words.as_slice() {
+            if zone.contains("Nowhere") {
+                return Err(ServiceError::Invalid {
+                    message: format!("time zone {zone} does not exist"),
+                    position: Some(1),
+                    sqlstate: "22023",
+                });
+            }
+            zone.trim_matches('\'').clone_into(&mut session.time_zone);
+            return Ok(Answer::Done {
+                tag: "SET".to_owned(),
+                rows: 0,
+            });
+        }
         if session.read_only && words.first() != Some(&"select") {
             return Err(ServiceError::ChangesRefused(
                 "it changes something".to_owned(),
@@ -409,7 +425,10 @@ impl Status for Fake {
     }
 
     fn memory_max(&self) -> usize {
-        64 << 20
+        match self.memory_max.load(Ordering::SeqCst) {
+            0 => 64 << 20,
+            bytes => bytes,
+        }
     }
 }
 
