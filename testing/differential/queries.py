@@ -456,6 +456,9 @@ class Queries:
 
     def with_query(self):
         inner, _ = self.grouped("r", Pair("r"))
+        # What is rounded on its way is not compared for equality.
+        while any(name in inner.m for name in ("avg(", "stddev", "var_")):
+            inner, _ = self.grouped("r", Pair("r"))
         sql = fill("WITH s AS ({}) SELECT x.v0, count(*) FROM s AS x JOIN s AS y ON x.v0 = y.v0 GROUP BY 1", inner)
         if self.chance(0.5):
             sql = fill("WITH s AS ({}) SELECT v0, count(*) FROM s GROUP BY 1", inner)
