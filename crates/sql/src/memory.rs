@@ -106,6 +106,10 @@ impl MemoryPool for AccountedPool {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        // Who needs nothing is not told to spill (see `MemoryAccountant::try_grow`).
+        if additional == 0 {
+            return Ok(());
+        }
         let can_spill = reservation.consumer().can_spill();
         let mut state = self.state.lock();
         let available = self.accountant.available(Holder::Query);
@@ -169,6 +173,10 @@ mod tests {
         assert!(second.try_grow(left / 4).is_err(), "that is not little");
         let join = consumer(&pool, "join", false);
         join.try_grow(left / 4).unwrap();
+        memory.grow(Holder::Memtable, 3200);
+        join.try_grow(0).unwrap();
+        first.try_grow(0).unwrap();
+        memory.shrink(Holder::Memtable, 3200);
         drop(join);
         second.free();
         first.shrink(all);

@@ -1,8 +1,13 @@
 //! Every function that statements can call is known to be bounded, and every rule to ask.
 
 use super::*;
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
 use datafusion::execution::memory_pool::UnboundedMemoryPool;
+use marigram_engine::{EngineOptions, Holder};
+use marigram_env::Env;
 use std::collections::BTreeSet;
+use tokio::runtime::Builder;
 
 /// Scalar functions whose values take no more than their arguments, but for a constant.
 const BOUNDED: &str = "
@@ -37,7 +42,7 @@ const BOUNDED: &str = "
     pg_stat_get_numscans pg_table_is_visible pg_table_size pg_tablespace_location
     pg_total_relation_size pg_type_is_visible pi position pow power radians rand random
     regexp_count regexp_instr regexp_like reverse right round rtrim session_user sha224 sha256
-    sha384 sha512 shobj_description signum sin sinh split_part sqrt starts_with strpos substr
+    sha384 sha512 shobj_description similar_to_regex signum sin sinh split_part sqrt starts_with strpos substr
     substr_index substring substring_index tan tanh time_bucket time_bucket_gapfill to_date
     to_hex to_local_time to_time to_timestamp to_timestamp_micros to_timestamp_millis
     to_timestamp_nanos to_timestamp_seconds to_unixtime today trim trunc try_cast_to_type
@@ -124,11 +129,11 @@ fn every_function_is_bounded() {
 #[test]
 fn every_rule_asks_whether_it_is_wanted() {
     let dir = tempfile::tempdir().unwrap();
-    let options = marigram_engine::EngineOptions {
+    let options = EngineOptions {
         background_threads: 0,
-        ..marigram_engine::EngineOptions::default()
+        ..EngineOptions::default()
     };
-    let engine = Engine::open(marigram_env::Env::real(), &dir.path().join("data"), options);
+    let engine = Engine::open(Env::real(), &dir.path().join("data"), options);
     let contexts = Contexts::new(engine.unwrap(), SqlOptions::default()).unwrap();
     let state = contexts.state(&Session::new("d", "u")).unwrap();
     let analyzer = &state.analyzer().rules;
@@ -145,5 +150,31 @@ fn every_rule_asks_whether_it_is_wanted() {
     let (first, ours) = names.split_at(defaults.len());
     let expected: Vec<&str> = defaults.iter().map(|rule| rule.name()).collect();
     assert_eq!(first, expected);
-    assert_eq!(ours.len(), 4, "{ours:?}");
+    assert_eq!(ours.len(), 6, "{ours:?}");
+}
+
+/// Batches without columns need no memory. An exchange that is refused it spills them, and they cannot
+/// be read again while the file grows.
+#[test]
+fn what_needs_no_memory_runs_where_all_is_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EngineOptions {
+        background_threads: 0,
+        ..EngineOptions::default()
+    };
+    let engine = Engine::open(Env::real(), &dir.path().join("data"), options).unwrap();
+    let memory = Arc::clone(engine.memory());
+    let contexts = Contexts::new(engine, SqlOptions::default()).unwrap();
+    memory.grow(Holder::Query, 2 * memory.limit());
+    let runtime = Builder::new_multi_thread().build().unwrap();
+    for _ in 0..20 {
+        let state = contexts.state(&Session::new("d", "u")).unwrap();
+        let context = SessionContext::new_with_state(state);
+        let sql = "SELECT count(*) FROM (SELECT * FROM generate_series(1, 300000) OFFSET 1)";
+        let counted = runtime.block_on(async { context.sql(sql).await?.collect().await });
+        let counted = counted.unwrap();
+        let count = counted[0].column(0).as_primitive::<Int64Type>().value(0);
+        assert_eq!(count, 299_999);
+    }
+    memory.shrink(Holder::Query, 2 * memory.limit());
 }
