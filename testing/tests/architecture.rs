@@ -17,6 +17,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("marigram-wal", 2),
     ("marigram-protocol", 2),
     ("marigram-service", 2),
+    ("marigram-tabular", 2),
     ("marigram-engine", 3),
     ("marigram-server", 3),
     ("marigram-sql", 4),
@@ -37,6 +38,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("marigram-codec", &["marigram-env", "tokio"]),
     ("marigram-model", &["marigram-env", "tokio"]),
     ("marigram-tsfile", &["marigram-env", "tokio"]),
+    ("marigram-tabular", &["marigram-env", "tokio"]),
     (
         "marigram-engine",
         &["tokio", "datafusion", "async-trait", "futures"],
