@@ -39,6 +39,7 @@ fn many_forms_are_one_moment() {
         (DateOrder::Ymd, "01-Jul-2014 12:00:00"),
         (DateOrder::Mdy, "Tue, 1 Jul 2014 12:00:00 +0000"),
         (DateOrder::Ymd, "July 1, 2014 12:00"),
+        (DateOrder::Ymd, "Tue Jul  1 12:00:00 2014"),
         (DateOrder::Ymd, "2014-07-01 14:00:00 CEST"),
     ] {
         assert_eq!(reader(order, Zone::utc()).read(text), Ok(NOON), "{text}");

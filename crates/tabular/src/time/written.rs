@@ -59,7 +59,9 @@ pub struct Clock {
 impl<'a> Written<'a> {
     /// Reads a text whose date is in `order`; `None` where it is not.
     pub fn read(text: &'a str, order: DateOrder) -> Option<Self> {
-        let (date, rest) = date_of(text, order)?;
+        let Some((date, rest)) = date_of(text, order) else {
+            return of_ctime(text);
+        };
         let rest = rest
             .strip_prefix(['T', 't', ' ', ',', ':'])
             .map(str::trim_start)
@@ -104,6 +106,8 @@ const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
 
+const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
 /// The name of a month at the start of `text`, English, short or long.
 fn month_name(text: &str) -> Option<(i64, &str)> {
     let len = text.bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -112,13 +116,35 @@ fn month_name(text: &str) -> Option<(i64, &str)> {
     Some((month as i64 + 1, text[len..].trim_start_matches('.')))
 }
 
-fn date_of(text: &str, order: DateOrder) -> Option<(Date, &str)> {
-    let day_name_len = text.bytes().take_while(u8::is_ascii_alphabetic).count();
-    // "Tue, 1 Jul 2014 12:00:00".
-    let text = match day_name_len {
-        3.. if month_name(text).is_none() => text[day_name_len..].trim_start_matches([',', ' ']),
-        _ => text,
+/// `Tue Jul  1 12:00:00 2014`, as C writes it.
+fn of_ctime(text: &str) -> Option<Written<'_>> {
+    let (month, rest) = month_name(without_day_name(text))?;
+    let (day, _, rest) = number(rest.trim_start(), 2)?;
+    let (clock, rest) = clock_of(rest.trim_start())?;
+    let (year, 4, "") = number(rest.trim_start(), 4)? else {
+        return None;
     };
+    let at = date(year, month, day)?.to_datetime(clock.time);
+    Some(Written {
+        at,
+        offset_s: None,
+        name: None,
+    })
+}
+
+/// `Tue, 1 Jul 2014` without its first word.
+fn without_day_name(text: &str) -> &str {
+    let len = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let is_day = (3..=9).contains(&len) && DAYS.contains(&&*text[..3].to_ascii_lowercase());
+    if is_day {
+        text[len..].trim_start_matches([',', ' '])
+    } else {
+        text
+    }
+}
+
+fn date_of(text: &str, order: DateOrder) -> Option<(Date, &str)> {
+    let text = without_day_name(text);
     if let Some((month, rest)) = month_name(text) {
         let (day, _, rest) = number(rest.trim_start_matches([' ', '-', '/']), 2)?;
         let rest = rest.trim_start_matches([',', ' ', '-', '/']);
