@@ -18,6 +18,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("marigram-wal", 2),
     ("marigram-protocol", 2),
     ("marigram-service", 2),
+    ("marigram-tabular", 2),
     ("marigram-engine", 3),
     ("marigram-server", 3),
     ("marigram-sql", 4),
@@ -39,6 +40,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("marigram-pgtext", &["marigram-env", "tokio"]),
     ("marigram-model", &["marigram-env", "tokio"]),
     ("marigram-tsfile", &["marigram-env", "tokio"]),
+    ("marigram-tabular", &["marigram-env", "tokio"]),
     (
         "marigram-engine",
         &["tokio", "datafusion", "async-trait", "futures"],

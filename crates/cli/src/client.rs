@@ -1,5 +1,8 @@
 //! Where commands find their data: a directory opened in this process, or a server.
 
+pub use crate::directory::IfMissing;
+
+use crate::directory;
 use crate::remote::Remote;
 use crate::reply::{Failure, Reply, Rows};
 use anyhow::{Context, Result, bail};
@@ -46,27 +49,35 @@ enum Place {
     Remote(Remote),
 }
 
-/// What to do where the data directory does not exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IfMissing {
-    /// Make it.
-    Create,
-    /// Say so.
-    Fail,
-}
-
 impl Target {
-    /// Opens the directory or finds the server.
-    pub fn connect(&self, if_missing: IfMissing) -> Result<Client> {
+    /// The directory or the server that is meant, from the options or the environment.
+    fn place(&self) -> (Option<PathBuf>, Option<String>) {
         let from_env = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let (data, url) = match (&self.data, &self.url) {
+        match (&self.data, &self.url) {
             (None, None) => (
                 from_env("MARIGRAM_DATA").map(PathBuf::from),
                 from_env("MARIGRAM_URL"),
             ),
             (data, url) => (data.clone(), url.clone()),
-        };
-        match (data, url) {
+        }
+    }
+
+    /// Whether a directory is meant in which there is no database yet.
+    ///
+    /// # Errors
+    /// If none can be made there.
+    pub fn is_new(&self) -> Result<bool> {
+        match self.place() {
+            (Some(dir), _) if !directory::holds_database(&dir) => {
+                directory::check_room(&dir).map(|()| true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Opens the directory or finds the server.
+    pub fn connect(&self, if_missing: IfMissing) -> Result<Client> {
+        match self.place() {
             (Some(dir), _) => Client::open(&dir, &self.database, if_missing),
             (None, Some(url)) => {
                 let place = Place::Remote(Remote::new(&url)?);
@@ -85,12 +96,7 @@ impl Target {
 impl Client {
     /// Opens a data directory in this process.
     pub fn open(dir: &Path, database: &str, if_missing: IfMissing) -> Result<Self> {
-        if !dir.exists() {
-            if if_missing == IfMissing::Fail {
-                bail!("there is no directory {}", dir.display());
-            }
-            eprintln!("creating a new database in {}", dir.display());
-        }
+        directory::check(dir, if_missing)?;
         // Who gives a command on this machine may touch its files anyway.
         let db = OpenOptions::default()
             .any_file(true)

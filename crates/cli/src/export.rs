@@ -3,20 +3,22 @@
 //! A file is written beside its place and moved there when it is whole, so that a failed export
 //! leaves nothing that looks like one that succeeded.
 
-use crate::answer::csv_builder;
 use crate::client::{Client, IfMissing, Target};
-use crate::import::Precision;
+use crate::csv_text;
+use crate::import::{Precision, layout_path};
+use crate::known::known_table;
 use crate::line_text;
 use crate::reply::{Reply, Rows};
 use crate::shell::quoted;
 use crate::terminal;
 use anyhow::{Context, Result, bail};
-use arrow::array::{Array, RecordBatch};
+use arrow::array::Array;
 use clap::{Args, ValueEnum};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use marigram::Roles;
 use marigram_sql::tsfile::TsFileExport;
+use marigram_tabular::layout::{COMMENT, Layout};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as ParquetCompression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -37,6 +39,17 @@ pub enum FileForm {
     Lines,
     /// Apache TsFile, version 4
     Tsfile,
+}
+
+/// Where an export says roles and types of its columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LayoutPlace {
+    /// In a file beside it, FILE.layout.json
+    Beside,
+    /// In a comment before its first line (#marigram …)
+    Comment,
+    /// Nowhere
+    None,
 }
 
 /// Write a table or the answer of a query to a file.
@@ -67,6 +80,11 @@ pub struct Export {
     /// [default: ms]
     #[arg(long, value_name = "UNIT")]
     precision: Option<Precision>,
+    /// Where roles and types of a table's columns are said, so that `import` makes the same table
+    /// of the file; Parquet has them in any case [default: beside a CSV or TsFile, in a comment of
+    /// line protocol; nowhere for a CSV to stdout]
+    #[arg(long, value_enum, value_name = "PLACE")]
+    layout: Option<LayoutPlace>,
     /// Replace the file if it is there
     #[arg(long)]
     force: bool,
@@ -75,12 +93,21 @@ pub struct Export {
 impl Export {
     /// Runs the command.
     pub fn run(self) -> Result<ExitCode> {
-        let (form, gzip) = self.form()?;
+        self.form()?;
         let to_stdout = self.file.as_os_str() == "-";
         if !to_stdout && self.file.exists() && !self.force {
             bail!("{} exists; --force replaces it", self.file.display());
         }
         let mut client = self.target.connect(IfMissing::Fail)?;
+        self.export(&mut client)?;
+        client.close()?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Writes the file.
+    pub fn export(&self, client: &mut Client) -> Result<()> {
+        let (form, gzip) = self.form()?;
+        let to_stdout = self.file.as_os_str() == "-";
         let begin = Instant::now();
         let sql = match (&self.query, &self.table) {
             (Some(query), _) => query.trim().trim_end_matches(';').to_owned(),
@@ -88,7 +115,7 @@ impl Export {
             (None, None) => bail!("what shall be exported? Give --table NAME or --query SQL"),
         };
         let roles = match form {
-            FileForm::Lines | FileForm::Tsfile => Some(self.roles(&mut client)?),
+            FileForm::Lines | FileForm::Tsfile => Some(self.roles(client)?),
             FileForm::Csv | FileForm::Parquet => None,
         };
         let sql = match &roles {
@@ -98,25 +125,31 @@ impl Export {
             }
             _ => sql,
         };
+        let layout = match (&self.query, &self.table) {
+            (None, Some(table)) => known_table(client, table)?,
+            _ => None,
+        };
+        let place = self.place(form, to_stdout)?;
+        let comment = layout.as_ref().filter(|_| place == LayoutPlace::Comment);
         let rows = match client.execute(&sql) {
             Ok(Reply::Rows(rows)) => rows,
             Ok(Reply::Done(tag)) => bail!("{tag}: the statement has no rows to export"),
             Err(failure) => bail!("{}", failure.explain(&sql)),
         };
         let count = if to_stdout {
-            self.write(rows, form, gzip, roles.as_ref(), io::stdout())?
+            self.write(rows, form, gzip, roles.as_ref(), comment, io::stdout())?
         } else {
             let dir = self.file.parent().filter(|dir| !dir.as_os_str().is_empty());
             let dir = dir.unwrap_or_else(|| Path::new("."));
             let file = tempfile::NamedTempFile::new_in(dir)
                 .with_context(|| format!("cannot write in {}", dir.display()))?;
-            let count = self.write(rows, form, gzip, roles.as_ref(), file.as_file())?;
+            let count = self.write(rows, form, gzip, roles.as_ref(), comment, file.as_file())?;
             allow_reading(file.as_file())?;
             file.persist(&self.file)
                 .with_context(|| format!("cannot make {}", self.file.display()))?;
+            self.put_layout(layout.as_ref().filter(|_| place == LayoutPlace::Beside))?;
             count
         };
-        client.close()?;
         let time = begin.elapsed();
         let bytes = std::fs::metadata(&self.file).map_or(0, |metadata| metadata.len());
         let size = if to_stdout {
@@ -135,7 +168,42 @@ impl Export {
             terminal::span(time),
             terminal::rate(count, time)
         );
-        Ok(ExitCode::SUCCESS)
+        Ok(())
+    }
+
+    fn place(&self, form: FileForm, to_stdout: bool) -> Result<LayoutPlace> {
+        let default = match form {
+            FileForm::Lines => LayoutPlace::Comment,
+            FileForm::Csv | FileForm::Tsfile if !to_stdout => LayoutPlace::Beside,
+            _ => LayoutPlace::None,
+        };
+        let place = self.layout.unwrap_or(default);
+        match (place, form) {
+            (LayoutPlace::Comment, FileForm::Parquet | FileForm::Tsfile) => {
+                bail!("--layout comment is for CSV and line protocol")
+            }
+            (LayoutPlace::Beside, FileForm::Parquet) => Ok(LayoutPlace::None),
+            (LayoutPlace::Beside, _) if to_stdout => {
+                bail!("there is no place beside stdout; give --layout comment")
+            }
+            (LayoutPlace::Beside, FileForm::Lines) => Ok(LayoutPlace::Comment),
+            (place, _) => Ok(place),
+        }
+    }
+
+    /// Puts the layout beside the file, or takes an old one away: it would be believed.
+    fn put_layout(&self, layout: Option<&Layout>) -> Result<()> {
+        let path = layout_path(&self.file);
+        let Some(layout) = layout else {
+            return match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    Err(error).with_context(|| format!("cannot remove {}", path.display()))
+                }
+                _ => Ok(()),
+            };
+        };
+        std::fs::write(&path, layout.to_line()? + "\n")
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     fn form(&self) -> Result<(FileForm, bool)> {
@@ -202,17 +270,18 @@ impl Export {
         form: FileForm,
         gzip: bool,
         roles: Option<&Roles>,
+        comment: Option<&Layout>,
         out: impl Write + Send,
     ) -> Result<u64> {
         let out = BufWriter::with_capacity(1 << 18, out);
         if gzip {
             let mut out = GzEncoder::new(out, Compression::default());
-            let count = self.write_rows(rows, form, roles, &mut out)?;
+            let count = self.write_rows(rows, form, roles, comment, &mut out)?;
             out.finish()?.flush()?;
             return Ok(count);
         }
         let mut out = out;
-        let count = self.write_rows(rows, form, roles, &mut out)?;
+        let count = self.write_rows(rows, form, roles, comment, &mut out)?;
         out.flush()?;
         Ok(count)
     }
@@ -222,18 +291,25 @@ impl Export {
         rows: Rows,
         form: FileForm,
         roles: Option<&Roles>,
+        comment: Option<&Layout>,
         out: &mut (dyn Write + Send),
     ) -> Result<u64> {
         let mut count = 0;
+        if let Some(layout) = comment {
+            writeln!(out, "{COMMENT}{}", layout.to_line()?)?;
+        }
         match form {
             FileForm::Csv => {
-                let mut writer = csv_builder().build(out);
-                writer.write(&RecordBatch::new_empty(rows.schema.clone()))?;
+                let mut text = String::new();
+                csv_text::put_header(&rows.schema, &mut text);
                 for batch in rows.batches {
                     let batch = batch?;
                     count += batch.num_rows() as u64;
-                    writer.write(&batch)?;
+                    csv_text::put_rows(&batch, &mut text)?;
+                    out.write_all(text.as_bytes())?;
+                    text.clear();
                 }
+                out.write_all(text.as_bytes())?;
             }
             FileForm::Parquet => {
                 let properties = WriterProperties::builder()
@@ -264,6 +340,7 @@ impl Export {
                 let table = self.table.as_deref().unwrap_or("rows");
                 let roles = roles.context("line protocol needs to know time and tags")?;
                 let mut text = String::new();
+                let mut beyond = 0;
                 for batch in rows.batches {
                     let converted = marigram::convert(table, roles, None, &batch?)?;
                     if let Some(bad) = converted.rejected.first() {
@@ -273,13 +350,22 @@ impl Export {
                     let is_empty = |row| batch.fields.iter().all(|field| field.values.is_null(row));
                     // A row without values is no line, and holds nothing.
                     for row in (0..batch.len()).filter(|row| !is_empty(*row)) {
-                        if let Err(reason) = line_text::put_row(&batch, row, &mut text) {
+                        if comment.is_some() {
+                            beyond += line_text::put_whole_row(&batch, row, &mut text)?;
+                        } else if let Err(reason) = line_text::put_row(&batch, row, &mut text) {
                             bail!("{reason}");
                         }
                         count += 1;
                     }
                     out.write_all(text.as_bytes())?;
                     text.clear();
+                }
+                if beyond > 0 {
+                    eprintln!(
+                        "{} that line protocol cannot hold stand in comments, which only Marigram \
+                         reads",
+                        terminal::counted(beyond as u64, "value")
+                    );
                 }
             }
         }

@@ -1,31 +1,43 @@
 //! `marigram import`: files into a database.
 //!
-//! A thread reads and parses while this one writes. Good rows are stored and bad ones are named
-//! with their line; nothing is dropped silently.
+//! Every file is read at least twice. First its plan is made (dialect, roles, types, times) and
+//! shown, and its rows are checked: rows that would replace each other stop the import before the
+//! first one is written. Then a thread reads and parses while this one writes. Good rows are stored
+//! and bad ones are named with their line; nothing is dropped silently.
 
+mod apart;
+mod check;
+mod csv_plan;
 mod csv_rows;
-mod infer;
 mod line_rows;
+mod options;
 mod parquet_rows;
+mod plan_text;
+mod prepared;
 mod refusals;
 mod source;
-mod time_text;
+mod tables;
 mod tsfile_rows;
 
 use crate::client::{Client, IfMissing, Target};
 use crate::terminal;
 use anyhow::{Context, Result, bail};
+use check::Check;
 use clap::{Args, ValueEnum};
 use marigram_model::{FieldType, TableSchema, WriteBatch};
+pub use marigram_tabular::layout::Layout as Known;
+pub use marigram_tabular::time::Precision;
+pub use options::ReadOptions;
+pub use prepared::layout_path;
+use prepared::{Prepared, unify};
 use refusals::Refusals;
-use source::Source;
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
-use std::time::Instant;
-pub use time_text::Precision;
+use std::time::{Duration, Instant};
 
 /// Batches that are parsed ahead of the writer.
 const BATCHES_AHEAD: usize = 4;
@@ -55,41 +67,17 @@ pub struct Import {
     files: Vec<PathBuf>,
     #[command(flatten)]
     target: Target,
+    /// Show how the files would be read, and what would happen; write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    yes: bool,
+    /// Store rows of the same time and tags, too; of each the last values stay
+    #[arg(long)]
+    replace: bool,
     #[command(flatten)]
     options: ReadOptions,
-}
-
-/// How files are read.
-#[derive(Args, Clone, Debug, Default)]
-pub struct ReadOptions {
-    /// Form of the files, where their ending does not tell
-    #[arg(long, value_enum)]
-    format: Option<FileForm>,
-    /// Table [default: the file's name without its ending; for TsFile the file's own tables]
-    #[arg(long, value_name = "NAME")]
-    table: Option<String>,
-    /// Time column [default: the table's, or one named time, timestamp, ts, date…]
-    #[arg(long, value_name = "COLUMN")]
-    time_column: Option<String>,
-    /// Form of times, as strftime writes it, such as "%d.%m.%Y %H:%M:%S" [default: found out]
-    #[arg(long, value_name = "FORMAT")]
-    time_format: Option<String>,
-    /// Unit of times that are numbers: s, ms, us, ns; line protocol without it is in ns, TsFile in
-    /// ms [default: found out]
-    #[arg(long, value_name = "UNIT")]
-    precision: Option<Precision>,
-    /// Columns that are tags, such as site,device [default: the table's]
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    tags: Vec<String>,
-    /// A tag with the same value in every row, such as site=north
-    #[arg(long, value_name = "NAME=VALUE")]
-    tag: Vec<String>,
-    /// Types of columns, such as count=bigint,label=string [default: found out from a sample]
-    #[arg(long, value_name = "NAME=TYPE", value_delimiter = ',')]
-    types: Vec<String>,
-    /// Refused lines that are named one by one
-    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
-    show_refused: usize,
 }
 
 /// Where rows of a CSV or Parquet file go, and how its columns are understood.
@@ -97,8 +85,12 @@ pub struct ReadOptions {
 pub struct Reading {
     /// The table.
     pub table: String,
-    /// Its schema, if it exists.
+    /// Its schema, if it exists and is open in this process.
     pub schema: Option<Arc<TableSchema>>,
+    /// Its columns, if it exists.
+    pub known: Option<Known>,
+    /// The columns of the table of which the file is an export.
+    pub layout: Option<Known>,
     /// As told on the command line.
     pub options: ReadOptions,
     /// Tags with the same value in every row.
@@ -120,29 +112,68 @@ pub struct Parsed {
 impl Import {
     /// Runs the command.
     pub fn run(self) -> Result<ExitCode> {
-        let client = self.target.connect(IfMissing::Create)?;
-        let mut client = client;
-        let begin = Instant::now();
-        let mut stored = 0;
-        let mut refused = 0;
-        for file in &self.files {
-            let done = import_file(&mut client, file, &self.options)
-                .with_context(|| format!("{}", file.display()))?;
-            stored += done.stored;
-            refused += done.refused;
+        let mut client = if self.target.is_new()? {
+            None
+        } else {
+            Some(self.target.connect(IfMissing::Fail)?)
+        };
+        let mut files = Vec::new();
+        for path in &self.files {
+            let file = Prepared::new(path, &self.options, client.as_mut());
+            files.push(file.with_context(|| name_of(path))?);
         }
-        client.close()?;
-        if self.files.len() > 1 {
-            let time = begin.elapsed();
+        unify(&mut files);
+        for file in &files {
+            if self.dry_run {
+                out!("{}", file.describe());
+            } else {
+                eprint!("{}", file.describe());
+            }
+        }
+        let checked = check_all(&files)?;
+        let found = checked.check.finish()?;
+        if found.repeats > 0 && !self.replace {
+            bail!("{}", apart::reason(&found, &files)?);
+        }
+        if self.dry_run {
+            let (rows, bad) = (checked.rows, checked.bad);
             outln!(
-                "{} in {} from {} ({})",
-                terminal::counted(stored, "row"),
-                terminal::span(time),
-                terminal::counted(self.files.len() as u64, "file"),
-                terminal::rate(stored, time)
+                "nothing was written: {} would be stored, {} refused, {} replaced by others",
+                terminal::counted(rows, "row"),
+                terminal::count(bad),
+                terminal::count(found.repeats)
             );
+            return Ok(ExitCode::SUCCESS);
         }
-        Ok(if refused > 0 {
+        if !self.yes && !agreed()? {
+            eprintln!("nothing was written");
+            return Ok(ExitCode::FAILURE);
+        }
+        let mut client = match client.take() {
+            Some(client) => client,
+            None => self.target.connect(IfMissing::Create)?,
+        };
+        tables::create(&mut client, &mut files, &checked.columns)?;
+        let before = tables::count(&mut client, &checked.spans);
+        let begin = Instant::now();
+        let mut total = Done::default();
+        for file in &files {
+            let done = write_file(&client, file).with_context(|| file.name.clone())?;
+            if files.len() > 1 {
+                report(&file.name, &done, None);
+            }
+            total.add(&done);
+        }
+        total.time = begin.elapsed();
+        let after = tables::count(&mut client, &checked.spans);
+        client.close()?;
+        let replaced = total.stored.saturating_sub(after.saturating_sub(before));
+        let name = match files.as_slice() {
+            [file] => file.name.clone(),
+            files => terminal::counted(files.len() as u64, "file"),
+        };
+        report(&name, &total, Some(replaced));
+        Ok(if total.refused > 0 {
             ExitCode::FAILURE
         } else {
             ExitCode::SUCCESS
@@ -150,13 +181,46 @@ impl Import {
     }
 }
 
-/// Reads CSV with a comma and a header, as a file of it is read.
+/// Asks whether to go on, where somebody can answer.
+fn agreed() -> Result<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Ok(true);
+    }
+    eprint!("Import? [Y/n] ");
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(
+        answer.trim().to_ascii_lowercase().as_str(),
+        "" | "y" | "yes"
+    ))
+}
+
+/// Says what became of a file, or of all.
+fn report(name: &str, done: &Done, replaced: Option<u64>) {
+    let replaced = match replaced {
+        Some(replaced) => format!(", {} replaced", terminal::count(replaced)),
+        None => String::new(),
+    };
+    outln!(
+        "{name}: {} read, {} stored{replaced}, {} refused in {} ({})",
+        terminal::counted(done.stored + done.refused, "row"),
+        terminal::count(done.stored),
+        terminal::count(done.refused),
+        terminal::span(done.time),
+        terminal::rate(done.stored, done.time)
+    );
+}
+
+/// Reads CSV as a file of it is read.
 pub fn read_csv(
-    csv: &[u8],
+    csv: &'static [u8],
     reading: &Reading,
     send: &dyn Fn(Result<Parsed>) -> bool,
 ) -> Result<()> {
-    csv_rows::read(csv, reading, b',', send)
+    let open = || -> Result<Box<dyn Read>> { Ok(Box::new(csv)) };
+    let plan = csv_plan::plan(&open, reading, false)?;
+    csv_rows::read(open()?, reading, &plan, send)
 }
 
 /// What became of a file.
@@ -164,88 +228,57 @@ pub fn read_csv(
 struct Done {
     stored: u64,
     refused: u64,
+    time: Duration,
 }
 
-fn import_file(client: &mut Client, path: &Path, options: &ReadOptions) -> Result<Done> {
-    let form = form_of(path, options.format)?;
-    let source = Source::open(path)?;
-    let bar = terminal::progress(source.bytes_total());
-    bar.set_prefix(name_of(path));
-    let position = source.position();
-    let (sender, parsed) = sync_channel(BATCHES_AHEAD);
-    let reading = match form {
-        FileForm::Lines => None,
-        FileForm::Csv | FileForm::Parquet | FileForm::Tsfile => {
-            Some(reading(client, path, options)?)
-        }
-    };
-    let schemas = match form {
-        FileForm::Tsfile => schemas(client),
-        _ => tsfile_rows::Schemas::new(),
-    };
-    let lines_options = options.clone();
-    let is_tabbed = ending(path).0.as_deref() == Some("tsv");
-    let reader = thread::Builder::new()
-        .name("marigram-import".into())
-        .spawn(move || {
-            let send = |item| sender.send(item).is_ok();
-            let result = match (form, reading) {
-                (FileForm::Csv, Some(reading)) => csv_rows::read(
-                    source,
-                    &reading,
-                    if is_tabbed { b'\t' } else { b',' },
-                    &send,
-                ),
-                (FileForm::Parquet, Some(reading)) => parquet_rows::read(source, &reading, &send),
-                (FileForm::Tsfile, Some(reading)) => {
-                    tsfile_rows::read(source, &reading, &schemas, &send)
-                }
-                _ => line_rows::read(source, &lines_options, &send),
-            };
-            if let Err(error) = result {
-                send(Err(error));
-            }
-        })?;
-    let written = write_all(client, &parsed, options, &bar, &position);
-    drop(parsed);
-    let joined = reader.join();
-    bar.finish_and_clear();
-    let done = written?;
-    if joined.is_err() {
-        bail!("the thread that reads the file died of a bug");
+impl Done {
+    fn add(&mut self, other: &Self) {
+        self.stored += other.stored;
+        self.refused += other.refused;
     }
-    Ok(done)
 }
 
-/// Writes what the reader hands over; reports at the end.
-fn write_all(
-    client: &Client,
-    parsed: &Receiver<Result<Parsed>>,
-    options: &ReadOptions,
-    bar: &indicatif::ProgressBar,
-    position: &source::Position,
-) -> Result<Done> {
-    let begin = Instant::now();
-    let mut refusals = Refusals::new(options.show_refused);
-    let mut stored = 0;
-    let mut failure = None;
-    for item in parsed {
-        let item = match item {
-            Ok(item) => item,
-            Err(error) => {
-                failure = Some(error);
-                break;
+/// What the first reading of all files told.
+struct Checked {
+    check: Check,
+    spans: tables::Spans,
+    columns: tables::Columns,
+    rows: u64,
+    bad: u64,
+}
+
+fn check_all(files: &[Prepared]) -> Result<Checked> {
+    let mut check = Check::new();
+    let mut columns = tables::Columns::new();
+    for (number, file) in files.iter().enumerate() {
+        check.begin_file(number);
+        let by_field = file.form == FileForm::Lines;
+        read_aside(file, "checking", |item, _| {
+            check.add(&item, by_field)?;
+            for batch in &item.batches {
+                tables::gather(&mut columns, batch, file.time_name());
             }
-        };
+            Ok(())
+        })
+        .with_context(|| file.name.clone())?;
+    }
+    Ok(Checked {
+        spans: check.spans.clone(),
+        rows: check.rows,
+        bad: check.bad,
+        check,
+        columns,
+    })
+}
+
+fn write_file(client: &Client, file: &Prepared) -> Result<Done> {
+    let begin = Instant::now();
+    let mut refusals = Refusals::new(file.reading.options.show_refused);
+    let mut stored = 0;
+    let written = read_aside(file, "", |item, bar| {
         refusals.extend(item.bad);
         if !item.batches.is_empty() {
-            let reports = match client.write(item.batches) {
-                Ok(reports) => reports,
-                Err(error) => {
-                    failure = Some(error);
-                    break;
-                }
-            };
+            let reports = client.write(item.batches)?;
             for (report, lines) in reports.iter().zip(&item.lines) {
                 stored += report.stored as u64;
                 refusals.extend(report.rejected.iter().map(|rejected| {
@@ -254,26 +287,58 @@ fn write_all(
                 }));
             }
         }
-        bar.set_position(position.bytes());
         bar.set_message(terminal::rate(stored, begin.elapsed()));
-    }
-    bar.finish_and_clear();
-    let time = begin.elapsed();
-    outln!(
-        "{}: {} stored in {} ({})",
-        bar.prefix(),
-        terminal::counted(stored, "row"),
-        terminal::span(time),
-        terminal::rate(stored, time)
-    );
+        Ok(())
+    });
     refusals.print();
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(Done {
-            stored,
-            refused: refusals.count(),
-        }),
+    let done = Done {
+        stored,
+        refused: refusals.count(),
+        time: begin.elapsed(),
+    };
+    if let Err(error) = written {
+        report(&file.name, &done, None);
+        return Err(error);
     }
+    Ok(done)
+}
+
+/// Reads and parses a file on a thread of its own, and gives `take` what it reads.
+fn read_aside(
+    file: &Prepared,
+    what: &str,
+    mut take: impl FnMut(Parsed, &indicatif::ProgressBar) -> Result<()>,
+) -> Result<()> {
+    let source = file.input.source()?;
+    let bar = terminal::progress(source.bytes_total());
+    bar.set_prefix(format!("{what} {}", file.name).trim_start().to_owned());
+    let position = source.position();
+    let (sender, parsed): (_, Receiver<Result<Parsed>>) = sync_channel(BATCHES_AHEAD);
+    let taken = thread::scope(|scope| {
+        let reader = thread::Builder::new()
+            .name("marigram-import".into())
+            .spawn_scoped(scope, move || {
+                let send = |item| sender.send(item).is_ok();
+                if let Err(error) = file.read(source, &send) {
+                    send(Err(error));
+                }
+            })?;
+        let mut taken = Ok(());
+        for item in &parsed {
+            taken = item.and_then(|item| take(item, &bar));
+            if taken.is_err() {
+                break;
+            }
+            bar.set_position(position.bytes());
+        }
+        drop(parsed);
+        if reader.join().is_err() {
+            bail!("the thread that reads the file died of a bug");
+        }
+        taken
+    });
+    bar.finish_and_clear();
+    taken
 }
 
 fn name_of(path: &Path) -> String {
@@ -307,49 +372,34 @@ fn form_of(path: &Path, told: Option<FileForm>) -> Result<FileForm> {
     }
 }
 
-/// The tables that exist, where the database is open in this process.
-fn schemas(client: &Client) -> tsfile_rows::Schemas {
-    let tables = client
-        .local()
-        .map(|db| db.engine().tables(client.database()));
-    let tables = tables.and_then(Result::ok).unwrap_or_default();
-    tables
-        .into_iter()
-        .map(|table| (table.name.clone(), table))
-        .collect()
-}
-
-fn reading(client: &mut Client, path: &Path, options: &ReadOptions) -> Result<Reading> {
-    let table = match &options.table {
-        Some(table) => table.clone(),
-        None if path.as_os_str() == "-" => bail!("which table? Give --table NAME"),
-        None => ending(path).1,
-    };
-    let schema = match client.local() {
-        Some(db) => db.engine().table(client.database(), &table).ok(),
-        None => None,
-    };
-    let pair = |text: &str| match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => bail!("'{text}' is not NAME=VALUE"),
-    };
-    let constant_tags = options
-        .tag
-        .iter()
-        .map(|text| pair(text))
-        .collect::<Result<_>>()?;
-    let types = options.types.iter().map(|text| {
-        let (name, kind) = pair(text)?;
-        Ok((name, infer::named_type(&kind)?))
-    });
-    let types = types.collect::<Result<_>>()?;
-    Ok(Reading {
-        table,
-        schema,
-        options: options.clone(),
-        constant_tags,
-        types,
-    })
+/// Imports a file as the command does, without a word; the reasons of what was refused.
+#[cfg(test)]
+pub fn import_for_test(
+    client: &mut Client,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Vec<String>> {
+    let mut files = vec![Prepared::new(path, options, Some(client))?];
+    unify(&mut files);
+    let checked = check_all(&files)?;
+    let found = checked.check.finish()?;
+    if found.repeats > 0 {
+        bail!("{}", apart::reason(&found, &files)?);
+    }
+    tables::create(client, &mut files, &checked.columns)?;
+    let mut refused = Vec::new();
+    read_aside(&files[0], "", |item, _| {
+        refused.extend(
+            item.bad
+                .into_iter()
+                .map(|(line, reason)| format!("{line}: {reason}")),
+        );
+        for report in client.write(item.batches)? {
+            refused.extend(report.rejected.into_iter().map(|row| row.reason));
+        }
+        Ok(())
+    })?;
+    Ok(refused)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Rows of a batch as lines of line protocol: for servers and for files.
 
-use marigram_model::{FieldValue, FieldValueRef, WriteBatch};
+use crate::beyond_lines;
+use marigram_model::{FieldValue, FieldValueRef, TagValueRef, WriteBatch};
 use marigram_protocol::lines;
 
 /// Appends row `row` of `batch` as a line.
@@ -21,6 +22,51 @@ pub fn put_row(batch: &WriteBatch, row: usize, out: &mut String) -> Result<(), S
     let fields = values.iter().map(|(name, value)| (*name, borrowed(value)));
     lines::encode_row(&batch.table, tags, fields, batch.times[row], out)
         .map_err(|error| error.to_string())
+}
+
+/// Appends row `row` of `batch`, all of it: as a line, and in a comment what a line cannot hold.
+/// Returns the number of values in the comment.
+///
+/// # Errors
+/// If the values cannot be written at all.
+pub fn put_whole_row(batch: &WriteBatch, row: usize, out: &mut String) -> anyhow::Result<usize> {
+    let values = batch
+        .fields
+        .iter()
+        .filter_map(|field| FieldValue::at(&field.values, row).map(|v| (field.name.as_str(), v)));
+    let (mut beyond, plain): (Vec<_>, Vec<_>) =
+        values.partition(|(_, value)| beyond_lines::is_beyond(value));
+    if !plain.is_empty() {
+        let slot = batch.slots[row] as usize;
+        let tags = batch
+            .tags
+            .iter()
+            .filter_map(|tag| tag.value(slot).map(|value| (tag.name.as_str(), value)));
+        let tags: Vec<_> = tags.collect();
+        let in_line = !batch.table.contains('\r')
+            && !tags
+                .iter()
+                .any(|(name, value)| has_return(name) || is_odd(value));
+        let fields = plain.iter().map(|(name, value)| (*name, borrowed(value)));
+        let is_line =
+            in_line && lines::encode_row(&batch.table, tags, fields, batch.times[row], out).is_ok();
+        if !is_line {
+            beyond.extend(plain);
+        }
+    }
+    if !beyond.is_empty() {
+        beyond_lines::put(batch, row, &beyond, out)?;
+    }
+    Ok(beyond.len())
+}
+
+fn has_return(text: &str) -> bool {
+    text.contains(['\r', '\n'])
+}
+
+/// Tags whose backslashes would be taken for escapes are kept out of lines.
+fn is_odd(value: &TagValueRef<'_>) -> bool {
+    matches!(value, TagValueRef::String(text) if text.contains(['\r', '\n', '\\']))
 }
 
 fn borrowed(value: &FieldValue) -> FieldValueRef<'_> {

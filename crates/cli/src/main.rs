@@ -23,17 +23,23 @@
 mod terminal;
 mod answer;
 mod backup;
+mod beyond_lines;
 mod client;
+mod csv_text;
 mod demo;
 mod descriptors;
+mod directory;
 mod export;
 mod import;
 mod inspect;
+mod known;
 mod lab;
 mod line_text;
 mod remote;
 mod reply;
 mod restore;
+#[cfg(test)]
+mod round_trip;
 mod script;
 mod serve;
 mod settings;

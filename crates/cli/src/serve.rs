@@ -4,6 +4,7 @@
 //! once, which loses nothing that was acknowledged.
 
 use crate::descriptors::{self, Shared};
+use crate::directory::{self, IfMissing};
 use crate::settings::Settings;
 use crate::terminal::{self, Style, styled};
 use anyhow::{Context, Result, bail};
@@ -48,6 +49,7 @@ impl Serve {
         let options = settings.open_options().whole_process(true);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         marigram::tune_allocator(options.limit_bytes(), cores);
+        directory::check(&dir, IfMissing::Create)?;
         let db = options
             .open(&dir)
             .with_context(|| format!("cannot open the data directory {}", dir.display()))?;

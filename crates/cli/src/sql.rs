@@ -49,7 +49,7 @@ impl Sql {
         if scripts.is_empty() && !interactive {
             scripts.push(read_stdin()?);
         }
-        let mut client = self.target.connect(IfMissing::Create)?;
+        let mut client = self.target.connect(IfMissing::Fail)?;
         let default_limit = if interactive { 100 } else { 0 };
         let printing = Printing {
             form: self.format,

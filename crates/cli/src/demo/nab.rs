@@ -56,6 +56,8 @@ pub fn import(client: &Client) -> Result<()> {
         let reading = Reading {
             table: TABLE.to_owned(),
             schema: None,
+            known: None,
+            layout: None,
             options: ReadOptions::default(),
             constant_tags: vec![
                 ("sensor".to_owned(), file.series.to_owned()),

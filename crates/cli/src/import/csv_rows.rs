@@ -1,70 +1,35 @@
-//! CSV with a header, in batches.
+//! Rows of a CSV file as its plan has them, in batches.
 
-use super::infer::{self, Plan, is_null, read_bool, read_f64};
-use super::time_text::TimeForm;
+use super::csv_plan::{Column, CsvPlan, Role, text_of};
 use super::{BATCH_ROWS, Parsed, Reading};
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use arrow::array::builder::{
-    BooleanBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder, StringBuilder,
-    TimestampNanosecondBuilder, UInt64Builder,
+    BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder,
+    StringBuilder, TimestampNanosecondBuilder, UInt64Builder,
 };
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Field, Schema};
-use csv::StringRecord;
+use marigram::Roles;
 use marigram_model::FieldType;
+use marigram_tabular::cell::{Decimal, is_null, read_bool, read_f64};
+use marigram_tabular::record::{Cell, Record};
+use marigram_tabular::time::TimeReader;
 use std::io::Read;
 use std::sync::Arc;
 
-/// Rows from which types are inferred.
-const SAMPLE_ROWS: usize = 10_000;
-
 /// Reads a file and hands its rows on, until `send` says that nobody wants more.
 pub fn read(
-    source: impl Read,
+    source: Box<dyn Read>,
     reading: &Reading,
-    delimiter: u8,
+    plan: &CsvPlan,
     send: &dyn Fn(Result<Parsed>) -> bool,
 ) -> Result<()> {
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(delimiter)
-        .flexible(true)
-        .from_reader(source);
-    let header = reader.headers().context("its header line cannot be read")?;
-    let names: Vec<String> = header
-        .iter()
-        .map(|name| name.trim_start_matches('\u{feff}').trim().to_owned())
-        .collect();
-    if names.iter().all(String::is_empty) {
-        bail!("it has no header line with the names of its columns");
-    }
-    let mut records = reader.into_records();
-    let mut sample = Vec::new();
-    let mut bad = Vec::new();
-    for record in records.by_ref().take(SAMPLE_ROWS) {
-        take_record(record, &mut sample, &mut bad)?;
-    }
-    let texts: Vec<Vec<String>> = sample
-        .iter()
-        .filter(|record| record.len() == names.len())
-        .map(|record| record.iter().map(|cell| cell.trim().to_owned()).collect())
-        .collect();
-    let plan = infer::plan(reading, &names, &texts)?;
-    let mut rows = Rows::new(reading, &names, &plan);
-    rows.bad = bad;
-    for record in &sample {
-        rows.push(record);
-        if rows.lines.len() >= BATCH_ROWS && !send(rows.take()) {
-            return Ok(());
-        }
-    }
-    drop(sample);
-    let mut pending = Vec::new();
-    for record in records {
-        take_record(record, &mut pending, &mut rows.bad)?;
-        for record in pending.drain(..) {
-            rows.push(&record);
-        }
-        if rows.lines.len() >= BATCH_ROWS && !send(rows.take()) {
+    let mut rows = Rows::new(reading, plan);
+    let mut records = plan.records(source)?;
+    let mut record = Record::default();
+    while records.read(&mut record)? {
+        rows.push(&record);
+        if rows.times.len() + rows.bad.len() >= BATCH_ROWS && !send(rows.take()) {
             return Ok(());
         }
     }
@@ -72,27 +37,8 @@ pub fn read(
     Ok(())
 }
 
-/// Keeps a good record, names one that is not text, and fails where the file cannot be read on.
-fn take_record(
-    record: csv::Result<StringRecord>,
-    good: &mut Vec<StringRecord>,
-    bad: &mut Vec<(u64, String)>,
-) -> Result<()> {
-    match record {
-        Ok(record) => good.push(record),
-        Err(error) => match error.kind() {
-            csv::ErrorKind::Utf8 { pos, .. } => {
-                let line = pos.as_ref().map_or(0, csv::Position::line);
-                bad.push((line, "it is not UTF-8".to_owned()));
-            }
-            _ => return Err(error).context("it cannot be read on"),
-        },
-    }
-    Ok(())
-}
-
 /// A field column under construction.
-enum Column {
+enum Values {
     Bool(BooleanBuilder),
     I32(Int32Builder),
     I64(Int64Builder),
@@ -100,49 +46,62 @@ enum Column {
     F32(Float32Builder),
     F64(Float64Builder),
     Text(StringBuilder),
+    Bytes(BinaryBuilder),
     Time(TimestampNanosecondBuilder),
 }
 
-impl Column {
-    fn new(kind: Option<FieldType>) -> Self {
+/// A cell as a value.
+enum Value<'a> {
+    None,
+    Bool(bool),
+    I32(i32),
+    I64(i64),
+    U64(u64),
+    F32(f32),
+    F64(f64),
+    Text(&'a str),
+    Bytes(Vec<u8>),
+    Time(i64),
+}
+
+impl Values {
+    fn new(role: Role) -> Self {
+        let Role::Field(kind) = role else {
+            return Self::Text(StringBuilder::new());
+        };
         match kind {
-            Some(FieldType::Bool) => Self::Bool(BooleanBuilder::new()),
-            Some(FieldType::I32) => Self::I32(Int32Builder::new()),
-            Some(FieldType::I64) => Self::I64(Int64Builder::new()),
-            Some(FieldType::U64) => Self::U64(UInt64Builder::new()),
-            Some(FieldType::F32) => Self::F32(Float32Builder::new()),
-            Some(FieldType::F64) => Self::F64(Float64Builder::new()),
-            Some(FieldType::Timestamp) => Self::Time(TimestampNanosecondBuilder::new()),
-            Some(FieldType::String | FieldType::Bytes) | None => Self::Text(StringBuilder::new()),
+            FieldType::Bool => Self::Bool(BooleanBuilder::new()),
+            FieldType::I32 => Self::I32(Int32Builder::new()),
+            FieldType::I64 => Self::I64(Int64Builder::new()),
+            FieldType::U64 => Self::U64(UInt64Builder::new()),
+            FieldType::F32 => Self::F32(Float32Builder::new()),
+            FieldType::F64 => Self::F64(Float64Builder::new()),
+            FieldType::Timestamp => Self::Time(TimestampNanosecondBuilder::new()),
+            FieldType::Bytes => Self::Bytes(BinaryBuilder::new()),
+            FieldType::String => Self::Text(StringBuilder::new()),
         }
     }
 
-    /// Whether a cell can be a value of the column.
-    fn takes(&self, cell: &str) -> Result<(), &'static str> {
-        let (fits, what) = match self {
-            Self::Bool(_) => (truth(cell).is_some(), "BOOLEAN"),
-            Self::I32(_) => (cell.parse::<i32>().is_ok(), "INT"),
-            Self::I64(_) => (cell.parse::<i64>().is_ok(), "BIGINT"),
-            Self::U64(_) => (cell.parse::<u64>().is_ok(), "BIGINT UNSIGNED"),
-            Self::F32(_) => (cell.parse::<f32>().is_ok(), "FLOAT"),
-            Self::F64(_) => (read_f64(cell).is_some(), "an exact DOUBLE"),
-            Self::Time(_) => (TimeForm::Iso.read(cell).is_some(), "TIMESTAMP"),
-            Self::Text(_) => (true, "STRING"),
-        };
-        if fits { Ok(()) } else { Err(what) }
-    }
-
-    /// Appends a cell that the column takes; `None` is null.
-    fn push(&mut self, cell: Option<&str>) {
-        match self {
-            Self::Bool(b) => b.append_option(cell.and_then(truth)),
-            Self::I32(b) => b.append_option(cell.and_then(|c| c.parse().ok())),
-            Self::I64(b) => b.append_option(cell.and_then(|c| c.parse().ok())),
-            Self::U64(b) => b.append_option(cell.and_then(|c| c.parse().ok())),
-            Self::F32(b) => b.append_option(cell.and_then(|c| c.parse().ok())),
-            Self::F64(b) => b.append_option(cell.and_then(read_f64)),
-            Self::Time(b) => b.append_option(cell.and_then(|c| TimeForm::Iso.read(c))),
-            Self::Text(b) => b.append_option(cell),
+    fn push(&mut self, value: Value<'_>) {
+        match (self, value) {
+            (Self::Bool(b), Value::Bool(v)) => b.append_value(v),
+            (Self::Bool(b), _) => b.append_null(),
+            (Self::I32(b), Value::I32(v)) => b.append_value(v),
+            (Self::I32(b), _) => b.append_null(),
+            (Self::I64(b), Value::I64(v)) => b.append_value(v),
+            (Self::I64(b), _) => b.append_null(),
+            (Self::U64(b), Value::U64(v)) => b.append_value(v),
+            (Self::U64(b), _) => b.append_null(),
+            (Self::F32(b), Value::F32(v)) => b.append_value(v),
+            (Self::F32(b), _) => b.append_null(),
+            (Self::F64(b), Value::F64(v)) => b.append_value(v),
+            (Self::F64(b), _) => b.append_null(),
+            (Self::Text(b), Value::Text(v)) => b.append_value(v),
+            (Self::Text(b), _) => b.append_null(),
+            (Self::Bytes(b), Value::Bytes(v)) => b.append_value(v),
+            (Self::Bytes(b), _) => b.append_null(),
+            (Self::Time(b), Value::Time(v)) => b.append_value(v),
+            (Self::Time(b), _) => b.append_null(),
         }
     }
 
@@ -154,10 +113,56 @@ impl Column {
             Self::U64(b) => Arc::new(b.finish()),
             Self::F32(b) => Arc::new(b.finish()),
             Self::F64(b) => Arc::new(b.finish()),
-            Self::Time(b) => Arc::new(b.finish()),
             Self::Text(b) => Arc::new(b.finish()),
+            Self::Bytes(b) => Arc::new(b.finish()),
+            Self::Time(b) => Arc::new(b.finish()),
         }
     }
+}
+
+/// Reads a cell as its column has it; the reason where it is no such value.
+fn value_of<'a>(
+    cell: Cell<'a>,
+    column: &Column,
+    exact: bool,
+    nulls: &[String],
+) -> Result<Value<'a>, String> {
+    let kind = match column.role {
+        Role::Tag => {
+            let text = text_of(cell, exact, nulls).filter(|text| !text.is_empty());
+            return Ok(text.map_or(Value::None, Value::Text));
+        }
+        Role::Field(FieldType::String) => {
+            return Ok(text_of(cell, exact, nulls).map_or(Value::None, Value::Text));
+        }
+        Role::Field(kind) => kind,
+        Role::Time | Role::Clock | Role::Dropped => return Ok(Value::None),
+    };
+    let text = cell.text.trim();
+    if cell.is_missing() || (!exact && is_null(text, nulls)) {
+        return Ok(Value::None);
+    }
+    let value = match kind {
+        FieldType::Bool => truth(text).map(Value::Bool),
+        FieldType::I32 => text.parse().ok().map(Value::I32),
+        FieldType::I64 => text.parse().ok().map(Value::I64),
+        FieldType::U64 => text.parse().ok().map(Value::U64),
+        FieldType::F32 if column.decimal == Decimal::Point => text.parse().ok().map(Value::F32),
+        FieldType::F32 => read_f64(text, column.decimal).map(|v| Value::F32(v as f32)),
+        FieldType::F64 if exact => text.parse().ok().map(Value::F64),
+        FieldType::F64 => read_f64(text, column.decimal).map(Value::F64),
+        FieldType::Timestamp => TimeReader::default().read(text).ok().map(Value::Time),
+        FieldType::Bytes => bytes(text).map(Value::Bytes),
+        FieldType::String => Some(Value::Text(text)),
+    };
+    value.ok_or_else(|| {
+        let what = match kind {
+            FieldType::F64 => "an exact DOUBLE".to_owned(),
+            FieldType::Bytes => "BYTES (\\x and hexadecimal digits)".to_owned(),
+            other => other.to_string(),
+        };
+        format!("column '{}': '{text}' is not {what}", column.name)
+    })
 }
 
 /// In a column that is BOOLEAN in the table, 0 and 1 are truth values, too.
@@ -169,89 +174,97 @@ fn truth(cell: &str) -> Option<bool> {
     }
 }
 
+/// Bytes as `\x` and two hexadecimal digits each.
+fn bytes(cell: &str) -> Option<Vec<u8>> {
+    let digits = cell.strip_prefix("\\x")?.as_bytes();
+    let pairs = digits.chunks(2).map(|pair| {
+        let text = std::str::from_utf8(pair)
+            .ok()
+            .filter(|pair| pair.len() == 2)?;
+        u8::from_str_radix(text, 16).ok()
+    });
+    pairs.collect()
+}
+
 /// Rows under construction.
 struct Rows<'a> {
     reading: &'a Reading,
-    names: &'a [String],
-    plan: &'a Plan,
-    columns: Vec<Column>,
+    plan: &'a CsvPlan,
+    columns: Vec<Values>,
     times: Vec<i64>,
     lines: Vec<u64>,
     bad: Vec<(u64, String)>,
 }
 
 impl<'a> Rows<'a> {
-    fn new(reading: &'a Reading, names: &'a [String], plan: &'a Plan) -> Self {
-        let columns = plan.kinds.iter().map(|kind| Column::new(*kind)).collect();
-        let (times, lines, bad) = (Vec::new(), Vec::new(), Vec::new());
+    fn new(reading: &'a Reading, plan: &'a CsvPlan) -> Self {
         Self {
             reading,
-            names,
             plan,
-            columns,
-            times,
-            lines,
-            bad,
+            columns: plan
+                .columns
+                .iter()
+                .map(|column| Values::new(column.role))
+                .collect(),
+            times: Vec::new(),
+            lines: Vec::new(),
+            bad: Vec::new(),
         }
     }
 
-    fn push(&mut self, record: &StringRecord) {
-        let line = record.position().map_or(0, csv::Position::line);
-        match self.time_of(record) {
-            Err(reason) => self.bad.push((line, reason)),
-            Ok(time) => {
-                for (at, (column, cell)) in self.columns.iter_mut().zip(record).enumerate() {
-                    let cell = cell.trim();
-                    if at != self.plan.time_at {
-                        column.push((!is_null(cell)).then_some(cell));
-                    }
+    fn push(&mut self, record: &Record) {
+        match self.values(record) {
+            Err(reason) => self.bad.push((record.line, reason)),
+            Ok((time, values)) => {
+                for (column, value) in self.columns.iter_mut().zip(values) {
+                    column.push(value);
                 }
                 self.times.push(time);
-                self.lines.push(line);
+                self.lines.push(record.line);
             }
         }
     }
 
-    /// The time of a record, if all of it can be stored.
-    fn time_of(&self, record: &StringRecord) -> Result<i64, String> {
-        if record.len() != self.names.len() {
-            return Err(format!(
-                "{} values for {} columns",
-                record.len(),
-                self.names.len()
-            ));
+    /// Time and values of a record, if all of it can be stored.
+    fn values<'r>(&self, record: &'r Record) -> Result<(i64, Vec<Value<'r>>), String> {
+        if record.is_open {
+            return Err("its quotation mark is not closed up to the end of the file".to_owned());
         }
-        let name = &self.names[self.plan.time_at];
-        let cell = &record[self.plan.time_at];
-        if is_null(cell.trim()) {
-            return Err(format!("it has no time (column '{name}' is empty)"));
+        if !self.plan.fits(record) {
+            let (found, expected) = (record.len(), self.plan.columns.len());
+            return Err(format!("{found} values for {expected} columns"));
         }
-        let time = self.plan.time_form.read(cell);
-        let time = time.ok_or_else(|| format!("column '{name}': '{cell}' is not a time"))?;
-        for (at, (column, cell)) in self.columns.iter().zip(record).enumerate() {
-            let cell = cell.trim();
-            if at == self.plan.time_at || is_null(cell) {
-                continue;
-            }
-            column
-                .takes(cell)
-                .map_err(|kind| format!("column '{}': '{cell}' is not {kind}", self.names[at]))?;
+        if record.cells().any(|cell| cell.text.contains('\u{fffd}')) && !self.plan.exact {
+            return Err(format!("it is not {}", self.plan.encoding.name()));
         }
-        Ok(time)
+        let time = self.plan.time_of(record)?;
+        let nulls = &self.reading.options.null;
+        let cells = self
+            .plan
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| value_of(record.cell(at), column, self.plan.exact, nulls));
+        Ok((time, cells.collect::<Result<_, _>>()?))
     }
 
     /// The rows so far; begins anew.
     fn take(&mut self) -> Result<Parsed> {
         let mut fields = Vec::new();
         let mut arrays: Vec<ArrayRef> = Vec::new();
-        for (at, name) in self.names.iter().enumerate() {
-            let values = if at == self.plan.time_at {
-                Arc::new(Int64Array::from(std::mem::take(&mut self.times))) as ArrayRef
-            } else {
-                self.columns[at].finish()
-            };
-            fields.push(Field::new(name, values.data_type().clone(), true));
-            arrays.push(values);
+        let times = Int64Array::from(std::mem::take(&mut self.times));
+        fields.push(Field::new(
+            &self.plan.time_name,
+            times.data_type().clone(),
+            true,
+        ));
+        arrays.push(Arc::new(times));
+        for (column, values) in self.plan.columns.iter().zip(&mut self.columns) {
+            let values = values.finish();
+            if matches!(column.role, Role::Tag | Role::Field(_)) {
+                fields.push(Field::new(&column.name, values.data_type().clone(), true));
+                arrays.push(values);
+            }
         }
         let lines = std::mem::take(&mut self.lines);
         for (name, value) in &self.reading.constant_tags {
@@ -259,10 +272,19 @@ impl<'a> Rows<'a> {
             fields.push(Field::new(name, values.data_type().clone(), true));
             arrays.push(Arc::new(values));
         }
+        let constant = self
+            .reading
+            .constant_tags
+            .iter()
+            .map(|(name, _)| name.as_str());
+        let roles = Roles::new(
+            self.plan.time_name.clone(),
+            self.plan.tags().chain(constant),
+        );
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?;
         parsed(
             self.reading,
-            &self.plan.roles,
+            &roles,
             &rows,
             lines,
             std::mem::take(&mut self.bad),
@@ -273,7 +295,7 @@ impl<'a> Rows<'a> {
 /// Arrow rows as they are handed to the writer; `lines` are their lines in the file.
 pub fn parsed(
     reading: &Reading,
-    roles: &marigram::Roles,
+    roles: &Roles,
     rows: &RecordBatch,
     lines: Vec<u64>,
     mut bad: Vec<(u64, String)>,
@@ -329,53 +351,4 @@ fn rename(rows: &RecordBatch, from: &str, to: &str) -> Result<RecordBatch> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::ReadOptions;
-    use super::*;
-    use marigram_model::TagValueRef;
-    use std::cell::RefCell;
-
-    fn import(text: &str, options: ReadOptions) -> Result<Vec<Parsed>> {
-        let reading = Reading {
-            table: "pump".into(),
-            schema: None,
-            options,
-            constant_tags: vec![("plant".into(), "west".into())],
-            types: Vec::new(),
-        };
-        let parsed = RefCell::new(Vec::new());
-        read(text.as_bytes(), &reading, b',', &|item| {
-            parsed.borrow_mut().push(item);
-            true
-        })?;
-        parsed.into_inner().into_iter().collect()
-    }
-
-    #[test]
-    fn good_rows_are_kept_and_bad_ones_named_by_line() {
-        let text = "time,site,rpm\n2026-01-01 00:00:00,a,900\n2026-01-01 00:01:00,b\n\
-                    ,a,901\nlater,a,902\n2026-01-01 00:02:00,\"a\nb\",\n2026-01-01 00:03:00,a,903\n";
-        let options = ReadOptions {
-            tags: vec!["site".into()],
-            ..ReadOptions::default()
-        };
-        let parsed = import(text, options).unwrap();
-        let parsed = &parsed[0];
-        let batch = &parsed.batches[0];
-        assert_eq!(batch.len(), 3);
-        assert_eq!(parsed.lines, [[2, 6, 8]]);
-        let bad: Vec<u64> = parsed.bad.iter().map(|(line, _)| *line).collect();
-        assert_eq!(bad, [3, 4, 5]);
-        assert_eq!(batch.fields[0].kind(), FieldType::F64);
-        let plant = batch.tags.iter().find(|tag| tag.name == "plant").unwrap();
-        assert_eq!(plant.value(0), Some(TagValueRef::String("west")));
-    }
-
-    #[test]
-    fn a_file_without_a_time_says_so() {
-        let error = import("a,b\n1,2\n", ReadOptions::default())
-            .map(|_| ())
-            .unwrap_err();
-        assert!(error.to_string().contains("--time-column"), "{error}");
-    }
-}
+pub mod tests;

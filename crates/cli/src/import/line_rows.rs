@@ -1,10 +1,12 @@
 //! Line protocol, in blocks of whole lines.
 
-use super::time_text::Precision;
-use super::{Parsed, ReadOptions};
+use super::source::Source;
+use super::{Parsed, Precision, Reading};
+use crate::beyond_lines;
 use anyhow::{Context, Result};
 use marigram_protocol::lines;
-use std::io::Read;
+use marigram_tabular::layout::{COMMENT, Layout};
+use std::io::{BufRead, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Bytes of a block, about.
@@ -13,9 +15,11 @@ const BLOCK_BYTES: usize = 2 << 20;
 /// Reads a file and hands its rows on, until `send` says that nobody wants more.
 pub fn read(
     mut source: impl Read,
-    options: &ReadOptions,
+    reading: &Reading,
     send: &dyn Fn(Result<Parsed>) -> bool,
 ) -> Result<()> {
+    let options = &reading.options;
+    let layout = reading.layout.as_ref();
     let precision = match options.precision {
         Some(Precision::S) => lines::Precision::Seconds,
         Some(Precision::Ms) => lines::Precision::Milliseconds,
@@ -59,11 +63,30 @@ pub fn read(
                     .map(|number| line(u64::from(*number)))
                     .collect()
             });
-            let item = Parsed {
+            let mut item = Parsed {
                 bad: bad.collect(),
                 lines: numbers.collect(),
                 batches: parsed.batches,
             };
+            if let Some(layout) = layout {
+                let types = beyond_lines::Types::of(layout)?;
+                let beyond = beyond_lines::read(&block[..end], lines_before);
+                item.batches.extend(beyond.batches);
+                item.lines.extend(beyond.lines);
+                item.bad.extend(beyond.bad);
+                for batch in &mut item.batches {
+                    types.apply(batch);
+                }
+            }
+            if let Some(table) = &options.table {
+                for batch in item
+                    .batches
+                    .iter_mut()
+                    .filter(|b| layout.is_some_and(|l| b.table == l.table))
+                {
+                    batch.table.clone_from(table);
+                }
+            }
             lines_before += block[..end].iter().filter(|byte| **byte == b'\n').count() as u64;
             if !send(Ok(item)) {
                 return Ok(());
@@ -75,6 +98,23 @@ pub fn read(
         }
     }
 }
+
+/// The layout that an export begins with, in a comment.
+pub fn layout(mut source: Source) -> Result<Option<Layout>> {
+    let mut line = Vec::new();
+    source
+        .by_ref()
+        .take(LAYOUT_BYTES_MAX)
+        .read_until(b'\n', &mut line)?;
+    let text = String::from_utf8_lossy(&line);
+    match text.trim_end().strip_prefix(COMMENT) {
+        Some(json) => Ok(Some(Layout::parse(json)?)),
+        None => Ok(None),
+    }
+}
+
+/// Bytes of the first line that can be a layout.
+const LAYOUT_BYTES_MAX: u64 = 16 << 20;
 
 /// Length of the whole lines that a block begins with. A newline inside a quoted value ends no
 /// line; a quote that is not part of a value could mislead the search, so it only looks at whether
@@ -120,7 +160,8 @@ mod tests {
         text.push_str(&good.repeat(half));
         text.push_str(good.trim_end());
         let parsed = RefCell::new(Vec::new());
-        read(text.as_bytes(), &ReadOptions::default(), &|item| {
+        let reading = super::super::csv_rows::tests::reading(super::super::ReadOptions::default());
+        read(text.as_bytes(), &reading, &|item| {
             parsed.borrow_mut().push(item.unwrap());
             true
         })

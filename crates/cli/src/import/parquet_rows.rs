@@ -35,13 +35,25 @@ pub fn read(
     Ok(())
 }
 
+/// The name of the file's time column.
+pub fn time_name(source: Source, reading: &Reading) -> Option<String> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(source.into_file().ok()?).ok()?;
+    let roles = roles(reading, builder.schema()).ok()?;
+    Some(roles.time)
+}
+
 /// Which columns are time and tags: as told, as the table has it, as the file's metadata says, and
 /// for the time the first timestamp column.
 fn roles(reading: &Reading, schema: &Schema) -> Result<Roles> {
     let options = &reading.options;
     let has = |name: &str| schema.column_with_name(name).is_some();
     let written = Roles::from_metadata(schema);
-    let known = reading.schema.as_deref().map(Roles::of);
+    let known = reading.known.as_ref().map(|known| {
+        Roles::new(
+            known.time.clone(),
+            known.tags.iter().map(|(name, _)| name.clone()),
+        )
+    });
     let first_timestamp = || {
         let is_time = |field: &&Arc<Field>| matches!(field.data_type(), DataType::Timestamp(_, _));
         schema

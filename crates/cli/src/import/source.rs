@@ -1,10 +1,11 @@
-//! A file being read: plain, gzip or stdin, with the number of bytes that were read of it.
+//! A file being read, once or several times: plain, gzip or stdin, with the number of bytes that
+//! were read of it.
 
 use anyhow::{Context, Result};
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -44,19 +45,65 @@ impl<R: Read> Read for Counting<R> {
     }
 }
 
-impl Source {
-    /// Opens a file, or stdin for `-`. Gzip is told by its first bytes, not by the name.
+/// A file that can be read several times: what cannot, such as stdin, is copied to a temporary file
+/// first.
+pub struct Input {
+    path: PathBuf,
+    copy: Option<File>,
+}
+
+impl Input {
+    /// Opens a file, or stdin for `-`.
     pub fn open(path: &Path) -> Result<Self> {
-        let position = Position::default();
-        let (inner, file, bytes_total): (Box<dyn Read + Send>, _, _) = if path.as_os_str() == "-" {
-            (Box::new(io::stdin()), None, 0)
+        let path = path.to_owned();
+        let copy = if path.as_os_str() == "-" {
+            Some(spool(io::stdin())?)
         } else {
-            let file = File::open(path).context("cannot be opened")?;
-            let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-            (Box::new(file.try_clone()?), Some(file), bytes)
+            let file = File::open(&path).context("cannot be opened")?;
+            let metadata = file.metadata().context("cannot be read")?;
+            anyhow::ensure!(!metadata.is_dir(), "it is a directory");
+            if metadata.is_file() {
+                None
+            } else {
+                Some(spool(file)?)
+            }
         };
+        Ok(Self { path, copy })
+    }
+
+    /// It from its beginning.
+    pub fn source(&self) -> Result<Source> {
+        let file = match &self.copy {
+            Some(copy) => {
+                let mut copy = copy.try_clone()?;
+                copy.seek(SeekFrom::Start(0))?;
+                copy
+            }
+            None => File::open(&self.path).context("cannot be opened")?,
+        };
+        Source::new(file)
+    }
+
+    /// As given on the command line.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn spool(mut from: impl Read) -> Result<File> {
+    let mut copy = tempfile::tempfile().context("cannot make a temporary file")?;
+    io::copy(&mut from, &mut copy).context("cannot be read")?;
+    copy.flush()?;
+    Ok(copy)
+}
+
+impl Source {
+    /// Over a file. Gzip is told by its first bytes, not by the name.
+    fn new(file: File) -> Result<Self> {
+        let position = Position::default();
+        let bytes_total = file.metadata().map_or(0, |metadata| metadata.len());
         let counting = Counting {
-            inner,
+            inner: file.try_clone()?,
             position: position.clone(),
         };
         let mut reader = BufReader::with_capacity(BUFFER_BYTES, counting);
@@ -74,7 +121,7 @@ impl Source {
         };
         Ok(Self {
             reader,
-            plain: file.filter(|_| !is_gzip),
+            plain: Some(file).filter(|_| !is_gzip),
             bytes_total,
             position,
         })

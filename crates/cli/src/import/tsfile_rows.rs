@@ -1,14 +1,17 @@
 //! TsFile, device by device.
 
+use super::Precision;
 use super::csv_rows::parsed;
 use super::parquet_rows::with_constant_tags;
 use super::source::Source;
-use super::time_text::Precision;
 use super::{Parsed, Reading};
 use anyhow::Result;
+use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
 use marigram::Roles;
 use marigram_model::TableSchema;
 use marigram_sql::tsfile::TsFileRows;
+use marigram_tabular::names;
 use std::collections::HashMap;
 use std::io::BufReader;
 use std::sync::Arc;
@@ -39,7 +42,34 @@ pub fn read(
             table,
             ..reading.clone()
         };
-        let rows = with_constant_tags(&reading, found.rows)?;
+        // The format knows names in lower case only.
+        let columns = reading.schema.as_deref().map(columns).or_else(|| {
+            let layout = reading.layout.as_ref()?;
+            Some(
+                layout
+                    .tags
+                    .iter()
+                    .chain(&layout.fields)
+                    .map(|(name, _)| name.clone())
+                    .collect(),
+            )
+        });
+        let rows = match columns {
+            Some(columns) => {
+                let fields = found.rows.schema_ref().fields().iter();
+                let names: Vec<String> = fields.map(|field| field.name().clone()).collect();
+                let names = names::matched(&names, &columns)?;
+                let named = |name: &String| match found.rows.schema_ref().index_of(name) {
+                    Ok(at) => names[at].clone(),
+                    Err(_) => name.clone(),
+                };
+                found.time = named(&found.time);
+                found.tags = found.tags.iter().map(named).collect();
+                renamed(&found.rows, &names)?
+            }
+            None => found.rows,
+        };
+        let rows = with_constant_tags(&reading, rows)?;
         let constant = reading.constant_tags.iter().map(|(name, _)| name.clone());
         found.tags.extend(constant);
         let roles = Roles::new(found.time, found.tags);
@@ -51,4 +81,21 @@ pub fn read(
         }
     }
     Ok(())
+}
+
+fn columns(schema: &TableSchema) -> Vec<String> {
+    let tags = schema.tags.iter().map(|tag| &tag.name);
+    let fields = schema.fields.iter().map(|field| &field.name);
+    std::iter::once(&schema.time_name)
+        .chain(tags)
+        .chain(fields)
+        .cloned()
+        .collect()
+}
+
+fn renamed(rows: &RecordBatch, names: &[String]) -> Result<RecordBatch> {
+    let fields = rows.schema_ref().fields().iter().zip(names);
+    let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    Ok(RecordBatch::try_new(schema, rows.columns().to_vec())?)
 }

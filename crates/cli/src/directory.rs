@@ -1,0 +1,91 @@
+//! Whether a directory holds a database, may be made one, or is somebody else's.
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// What to do where there is no database yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfMissing {
+    /// Make one, where the directory is missing or empty.
+    Create,
+    /// Say so.
+    Fail,
+}
+
+/// Files of which a database has at least one. A damaged one may have lost `MARIGRAM`: the engine
+/// says what to do then.
+const OURS: [&str; 4] = ["MARIGRAM", "CATALOG", "shards", "RESTORING"];
+
+/// What stands in a directory that is empty for our purposes.
+const NOTHING: [&str; 3] = ["LOCK", "lost+found", "spill"];
+
+/// Whether `dir` holds a database.
+pub fn holds_database(dir: &Path) -> bool {
+    OURS.iter().any(|name| dir.join(name).exists())
+}
+
+/// Checks that `dir` may be opened; says on stderr where that makes a new database.
+///
+/// # Errors
+/// If there is no database and none may be made: a mistyped path must not become one.
+pub fn check(dir: &Path, if_missing: IfMissing) -> Result<()> {
+    if holds_database(dir) {
+        return Ok(());
+    }
+    if if_missing == IfMissing::Fail {
+        if dir.exists() {
+            bail!("there is no database in {}", dir.display());
+        }
+        bail!("there is no directory {}", dir.display());
+    }
+    check_room(dir)?;
+    eprintln!("creating a new database in {}", dir.display());
+    Ok(())
+}
+
+/// Checks that a database can be made in `dir`: it is missing or empty.
+///
+/// # Errors
+/// If it is not, or cannot be listed.
+pub fn check_room(dir: &Path) -> Result<()> {
+    match fs::read_dir(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        entries => {
+            let entries = entries.with_context(|| format!("cannot list {}", dir.display()))?;
+            for entry in entries {
+                let name = entry?.file_name();
+                let name = name.to_string_lossy();
+                if !NOTHING.contains(&name.as_ref()) && !name.starts_with('.') {
+                    bail!(
+                        "{} holds no database but other files ({name}); give an empty directory, \
+                         or one that does not exist",
+                        dir.display()
+                    );
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_missing_or_empty_directory_becomes_a_database() {
+        let dir = tempfile::tempdir().unwrap();
+        let (dir, missing) = (dir.path(), dir.path().join("new"));
+        assert!(check(&missing, IfMissing::Create).is_ok());
+        assert!(check(&missing, IfMissing::Fail).is_err());
+        assert!(check(dir, IfMissing::Create).is_ok());
+        assert!(check(dir, IfMissing::Fail).is_err());
+        fs::write(dir.join("notes.txt"), "x").unwrap();
+        let error = check(dir, IfMissing::Create).unwrap_err().to_string();
+        assert!(error.contains("notes.txt"), "{error}");
+        fs::write(dir.join("MARIGRAM"), "x").unwrap();
+        assert!(check(dir, IfMissing::Fail).is_ok());
+    }
+}

@@ -1,0 +1,669 @@
+//! What a CSV file is: its dialect, roles, types and times, decided over the whole of it.
+
+use super::{ReadOptions, Reading};
+use anyhow::{Context, Result, bail};
+use marigram_model::FieldType;
+use marigram_tabular::cell::Decimal;
+use marigram_tabular::dialect::{self, Dialect, Told};
+use marigram_tabular::encoding::{self, Utf8};
+use marigram_tabular::layout::{COMMENT, Layout};
+use marigram_tabular::names;
+use marigram_tabular::profile::{Profile, decimal_of};
+use marigram_tabular::record::{Cell, Record, Records};
+use marigram_tabular::tags::{self, Candidate, SampleRow};
+use marigram_tabular::time::{Evidence, TimeForm, TimeReader, Zone};
+use std::collections::HashSet;
+use std::io::Read;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Bytes by which the dialect is told.
+const SAMPLE_BYTES: u64 = 256 << 10;
+
+/// Rows by which tags are inferred: all rows of some times.
+const SAMPLE_ROWS: usize = 50_000;
+
+/// Names that a time column has, first choice first.
+const TIME_NAMES: [&str; 15] = [
+    "time",
+    "timestamp",
+    "ts",
+    "_time",
+    "datetime",
+    "date_time",
+    "date",
+    "utc",
+    "created_at",
+    "t",
+    "zeitstempel",
+    "zeit",
+    "datum",
+    "datum/zeit",
+    "date/time",
+];
+
+/// What a column is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The time, or the date where the time of day has a column of its own.
+    Time,
+    /// The time of day beside a date.
+    Clock,
+    /// A tag.
+    Tag,
+    /// A field.
+    Field(FieldType),
+    /// Nothing: neither a name nor values.
+    Dropped,
+}
+
+/// A column of the file.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its name in the file.
+    pub file_name: String,
+    /// Its name in the table.
+    pub name: String,
+    /// What it is.
+    pub role: Role,
+    /// How its fractions are written.
+    pub decimal: Decimal,
+}
+
+/// What a file is.
+#[derive(Clone, Debug)]
+pub struct CsvPlan {
+    /// How it is written.
+    pub dialect: Dialect,
+    /// In which encoding.
+    pub encoding: &'static encoding_rs::Encoding,
+    /// Its decimal mark.
+    pub decimal: Decimal,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// How its times are read.
+    pub time: TimeReader,
+    /// Name of the table's time column.
+    pub time_name: String,
+    /// Whether it is an export of Marigram, whose cells are as they stand.
+    pub exact: bool,
+    /// Whether it says nothing of zones, and nobody else did.
+    pub without_zone: bool,
+    /// What should be known before it is imported.
+    pub notes: Vec<String>,
+    /// The first row.
+    pub sample: Vec<String>,
+    /// Whether tags were inferred.
+    pub inferred_tags: bool,
+}
+
+/// Opens the file from its beginning.
+pub type Open<'a> = &'a dyn Fn() -> Result<Box<dyn Read>>;
+
+impl CsvPlan {
+    /// Place of the column with this role.
+    pub fn place(&self, role: Role) -> Option<usize> {
+        self.columns.iter().position(|column| column.role == role)
+    }
+
+    /// Names of the tags in the table.
+    pub fn tags(&self) -> impl Iterator<Item = &str> {
+        let tags = self
+            .columns
+            .iter()
+            .filter(|column| column.role == Role::Tag);
+        tags.map(|column| column.name.as_str())
+    }
+
+    /// The records below the header.
+    pub fn records(&self, reader: Box<dyn Read>) -> Result<Records<Utf8<Box<dyn Read>>>> {
+        let text = Utf8::new(reader, self.encoding);
+        Ok(Records::new(
+            text,
+            self.dialect.delimiter,
+            self.dialect.data_after,
+        )?)
+    }
+
+    /// The time of a record, and its cell.
+    pub fn time_of(&self, record: &Record) -> Result<i64, String> {
+        let cell = |at: usize| record.cell(at).text.trim();
+        let date = self.place(Role::Time).map_or("", cell);
+        let name = &self.time_name;
+        if date.is_empty() {
+            return Err(format!("it has no time (column '{name}' is empty)"));
+        }
+        let Some(clock) = self.place(Role::Clock).map(cell) else {
+            let time = self.time.read(date);
+            return time.map_err(|fault| format!("column '{name}': '{date}' {fault}"));
+        };
+        let time = self.time.read_two(date, clock);
+        time.map_err(|fault| format!("column '{name}': '{date} {clock}' {fault}"))
+    }
+
+    /// Whether a record has the file's width; missing cells at its end do not count.
+    pub fn fits(&self, record: &Record) -> bool {
+        has_width(record, self.columns.len())
+    }
+}
+
+fn has_width(record: &Record, width: usize) -> bool {
+    record.len() >= width && (width..record.len()).all(|at| record.cell(at).is_missing())
+}
+
+/// Decides what a file is. `tabbed` says that its name ends in `.tsv`.
+pub fn plan(open: Open<'_>, reading: &Reading, tabbed: bool) -> Result<CsvPlan> {
+    let options = &reading.options;
+    let encoding = match &options.encoding {
+        Some(name) => encoding::named(name)
+            .with_context(|| format!("'{name}' is no encoding; give utf-8, latin1, utf-16le, …"))?,
+        // An export is UTF-8, whatever its texts look like.
+        None if reading.layout.is_some() => encoding_rs::UTF_8,
+        None => encoding::detect(open()?).context("cannot be read")?,
+    };
+    let (sample, is_whole) = first_lines(open, encoding)?;
+    let comment = sample
+        .strip_prefix(COMMENT)
+        .and_then(|rest| rest.lines().next());
+    let layout = match comment {
+        Some(line) => Some(Layout::parse(line)?),
+        None => reading.layout.clone(),
+    };
+    let exact = layout.is_some();
+    let dialect = if exact {
+        exact_dialect(&sample, u64::from(comment.is_some()), tabbed)?
+    } else {
+        let told = told(options, tabbed);
+        dialect::sniff(&sample, &told)?
+    };
+    let Some(dialect) = dialect.filter(|dialect| !dialect.names.is_empty()) else {
+        bail!("it holds no rows");
+    };
+    let width = dialect.names.len();
+    let _ = is_whole;
+    let mut plan = CsvPlan {
+        columns: Vec::new(),
+        encoding,
+        decimal: Decimal::Point,
+        time: TimeReader::default(),
+        time_name: String::new(),
+        exact,
+        without_zone: false,
+        notes: Vec::new(),
+        sample: Vec::new(),
+        inferred_tags: false,
+        dialect,
+    };
+    let known = reading.known.as_ref().or(layout.as_ref());
+    if exact {
+        if let Some(layout) = &layout {
+            exact_columns(&mut plan, reading, layout)?;
+            return Ok(plan);
+        }
+    }
+    let profiles = profiles(open, &mut plan, width, &options.null)?;
+    plan.decimal = match options.decimal {
+        Some(decimal) => decimal,
+        None => match decimal_of(&profiles, plan.dialect.delimiter) {
+            Ok(decimal) => decimal,
+            Err(at) => bail!(
+                "column '{}': numbers such as '1,234' are 1234 or 1.234, and no row says which; \
+                 give --decimal . or --decimal ,",
+                plan.dialect.names[at]
+            ),
+        },
+    };
+    let columns = known.map(known_names).unwrap_or_default();
+    let table_names = names::matched(&plan.dialect.names, &columns)?;
+    let (time_at, clock_at) = time_columns(options, known, &table_names, &plan, &profiles)?;
+    plan.time = time_reader(
+        options,
+        &plan.dialect.names[time_at],
+        &profiles[time_at].times,
+    )?;
+    let zones = profiles[time_at].times.zones();
+    let is_number = matches!(plan.time.form, TimeForm::Number(_));
+    plan.without_zone = !is_number && zones == (0, 0) && plan.time.zone.name().is_none();
+    plan.time_name = match (known, clock_at) {
+        (Some(known), _) => known.time.clone(),
+        (None, None) => plan.dialect.names[time_at].clone(),
+        (None, Some(_)) => "time".to_owned(),
+    };
+    let told_tags = told_tags(options, known, &plan.dialect.names, &table_names)?;
+    for (at, profile) in profiles.iter().enumerate() {
+        let (file_name, name) = (plan.dialect.names[at].clone(), table_names[at].clone());
+        let role = if at == time_at {
+            Role::Time
+        } else if Some(at) == clock_at {
+            Role::Clock
+        } else if told_tags.contains(&at) {
+            Role::Tag
+        } else if file_name == format!("column{}", at + 1) && profile.is_empty() {
+            Role::Dropped
+        } else {
+            Role::Field(kind_of(
+                reading,
+                known,
+                &file_name,
+                &name,
+                profile,
+                plan.decimal,
+            )?)
+        };
+        let decimal = profile.decimal(plan.decimal);
+        plan.columns.push(Column {
+            file_name,
+            name,
+            role,
+            decimal,
+        });
+    }
+    let knows_tags = known.is_some_and(|known| !known.tags.is_empty());
+    if options.tags.is_empty() && !options.no_tags && !knows_tags {
+        infer_tags(open, &mut plan, &profiles, known.is_some())?;
+    }
+    for (at, profile) in profiles.iter().enumerate() {
+        note_column(&mut plan, reading, at, profile)?;
+    }
+    Ok(plan)
+}
+
+/// The columns that a table or layout has.
+fn known_names(known: &Layout) -> Vec<String> {
+    let tags = known.tags.iter().map(|(name, _)| name);
+    let fields = known.fields.iter().map(|(name, _)| name);
+    std::iter::once(&known.time)
+        .chain(tags)
+        .chain(fields)
+        .cloned()
+        .collect()
+}
+
+fn told(options: &ReadOptions, tabbed: bool) -> Told {
+    let header = match (options.header, options.no_header) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    };
+    Told {
+        delimiter: options
+            .delimiter
+            .map(|delimiter| delimiter.0)
+            .or(tabbed.then_some(b'\t')),
+        header,
+        skip: options.skip,
+    }
+}
+
+/// The first lines, and whether they are all.
+fn first_lines(open: Open<'_>, encoding: &'static encoding_rs::Encoding) -> Result<(String, bool)> {
+    let mut bytes = Vec::new();
+    let mut reader = Utf8::new(open()?, encoding).take(SAMPLE_BYTES);
+    reader.read_to_end(&mut bytes).context("cannot be read")?;
+    let is_whole = (bytes.len() as u64) < SAMPLE_BYTES;
+    if !is_whole && let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') {
+        bytes.truncate(end + 1);
+    }
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), is_whole))
+}
+
+/// The dialect of an export: a header as it stands.
+fn exact_dialect(sample: &str, skip: u64, tabbed: bool) -> Result<Option<Dialect>> {
+    let delimiter = if tabbed { b'\t' } else { b',' };
+    let mut records = Records::new(sample.as_bytes(), delimiter, skip)?;
+    let mut header = Record::default();
+    if !records.read(&mut header)? {
+        return Ok(None);
+    }
+    Ok(Some(Dialect {
+        delimiter,
+        data_after: records.line() - 1,
+        header_line: Some(header.line),
+        units: None,
+        names: header.cells().map(|cell| cell.text.to_owned()).collect(),
+    }))
+}
+
+/// Roles and types as the layout of an export has them, or the table, where it is there already.
+fn exact_columns(plan: &mut CsvPlan, reading: &Reading, layout: &Layout) -> Result<()> {
+    let known = reading.known.as_ref();
+    let columns = known.map(known_names).unwrap_or_default();
+    let table_names = names::matched(&plan.dialect.names, &columns)?;
+    let types = layout.field_types()?;
+    let names = plan.dialect.names.clone();
+    for (file_name, name) in names.into_iter().zip(table_names) {
+        let is_tag = layout.tags.iter().any(|(tag, _)| *tag == file_name)
+            || reading.options.tags.contains(&file_name);
+        let role = if file_name == layout.time {
+            plan.time_name = known.map_or(file_name.clone(), |known| known.time.clone());
+            Role::Time
+        } else if is_tag {
+            Role::Tag
+        } else {
+            let kind = types.iter().find(|(field, _)| *field == file_name);
+            Role::Field(kind.map_or(FieldType::String, |(_, kind)| *kind))
+        };
+        let decimal = Decimal::Point;
+        plan.columns.push(Column {
+            file_name,
+            name,
+            role,
+            decimal,
+        });
+    }
+    if plan.place(Role::Time).is_none() {
+        bail!(
+            "its layout calls the time '{}', which it has not",
+            layout.time
+        );
+    }
+    Ok(())
+}
+
+fn profiles(
+    open: Open<'_>,
+    plan: &mut CsvPlan,
+    width: usize,
+    nulls: &[String],
+) -> Result<Vec<Profile>> {
+    let mut profiles = vec![Profile::default(); width];
+    let mut records = plan.records(open()?)?;
+    let mut record = Record::default();
+    while records.read(&mut record)? {
+        if !has_width(&record, width) || record.is_open {
+            continue;
+        }
+        if plan.sample.is_empty() {
+            plan.sample = record
+                .cells()
+                .take(width)
+                .map(|c| c.text.to_owned())
+                .collect();
+        }
+        for (at, profile) in profiles.iter_mut().enumerate() {
+            profile.add(record.cell(at), record.line, nulls);
+        }
+    }
+    Ok(profiles)
+}
+
+/// Places of the time column, and of the time of day where it has a column of its own.
+fn time_columns(
+    options: &ReadOptions,
+    known: Option<&Layout>,
+    table_names: &[String],
+    plan: &CsvPlan,
+    profiles: &[Profile],
+) -> Result<(usize, Option<usize>)> {
+    let names = &plan.dialect.names;
+    let find = |name: &str| {
+        let exact = names.iter().position(|found| found == name);
+        exact.or_else(|| {
+            names
+                .iter()
+                .position(|found| found.eq_ignore_ascii_case(name))
+        })
+    };
+    let told = |option: &Option<String>, what: &str| match option {
+        None => Ok(None),
+        Some(name) => match find(name) {
+            Some(at) => Ok(Some(at)),
+            None => bail!(
+                "there is no {what} column '{name}'; the file has: {}",
+                names.join(", ")
+            ),
+        },
+    };
+    let time = told(&options.time_column, "time")?;
+    if let Some(date) = told(&options.date_column, "date")? {
+        let clock = time.or_else(|| profiles.iter().position(|p| p.times.is_clock()));
+        return Ok((date, clock.filter(|clock| *clock != date)));
+    }
+    if let Some(time) = time {
+        return Ok((time, None));
+    }
+    let of_table = known.and_then(|known| table_names.iter().position(|n| *n == known.time));
+    let by_name = of_table.or_else(|| TIME_NAMES.iter().find_map(|name| find(name)));
+    let by_values = || {
+        let dates = profiles.iter().position(|profile| profile.times.is_date());
+        dates.or_else(|| {
+            // Without names nothing but size tells times from other numbers.
+            let nameless = plan.dialect.header_line.is_none();
+            profiles
+                .iter()
+                .position(|profile| nameless && profile.times.is_epoch())
+        })
+    };
+    let usable = |at: &usize| !profiles[*at].is_empty();
+    let Some(at) = by_name.filter(usable).or_else(by_values) else {
+        bail!(
+            "which column is the time? Give --time-column; the file has: {}",
+            names.join(", ")
+        );
+    };
+    let times = |at: usize| &profiles[at].times;
+    let beside = |fits: &dyn Fn(&Evidence) -> bool| {
+        let near = [at.checked_sub(1), Some(at + 1)];
+        let near = near
+            .into_iter()
+            .flatten()
+            .find(|at| *at < names.len() && fits(times(*at)));
+        near.or_else(|| (0..names.len()).find(|other| *other != at && fits(times(*other))))
+    };
+    if times(at).is_clock() {
+        let Some(date) = beside(&Evidence::is_date_only) else {
+            bail!(
+                "column '{}' holds times of day without a date; give --time-column or \
+                 --date-column; the file has: {}",
+                names[at],
+                names.join(", ")
+            );
+        };
+        return Ok((date, Some(at)));
+    }
+    if times(at).is_date_only() {
+        return Ok((at, beside(&Evidence::is_clock)));
+    }
+    Ok((at, None))
+}
+
+fn time_reader(options: &ReadOptions, name: &str, evidence: &Evidence) -> Result<TimeReader> {
+    let zone = match &options.tz {
+        Some(name) => {
+            Zone::named(name, options.repeated_hour.map(Into::into)).map_err(anyhow::Error::msg)?
+        }
+        None => Zone::utc(),
+    };
+    let form = if let Some(format) = &options.time_format {
+        TimeForm::Pattern(format.clone())
+    } else if let Some(precision) = options.precision {
+        TimeForm::Number(precision)
+    } else {
+        let form = evidence.form(name, options.date_order.map(Into::into))?;
+        if matches!(form, TimeForm::Number(_)) && !evidence.is_epoch() {
+            bail!(
+                "the numbers in column '{name}' are times of our days in no unit or several; give \
+                 --precision s, ms, us or ns, or another --time-column"
+            );
+        }
+        form
+    };
+    Ok(TimeReader { form, zone })
+}
+
+/// Places of the tags that were told, or that the table has.
+fn told_tags(
+    options: &ReadOptions,
+    known: Option<&Layout>,
+    names: &[String],
+    table_names: &[String],
+) -> Result<HashSet<usize>> {
+    let mut places = HashSet::new();
+    for tag in &options.tags {
+        let exact = names.iter().position(|name| name == tag);
+        let alike = || names.iter().position(|name| name.eq_ignore_ascii_case(tag));
+        let Some(at) = exact.or_else(alike) else {
+            bail!(
+                "there is no column '{tag}' for a tag; the file has: {}",
+                names.join(", ")
+            );
+        };
+        let is_field = |known: &Layout| known.fields.iter().any(|(n, _)| *n == table_names[at]);
+        if known.is_some_and(is_field) {
+            bail!("column '{tag}' is a field of the table, not a tag");
+        }
+        places.insert(at);
+    }
+    for (tag, _) in known.into_iter().flat_map(|known| &known.tags) {
+        places.extend(table_names.iter().position(|name| name == tag));
+    }
+    Ok(places)
+}
+
+fn kind_of(
+    reading: &Reading,
+    known: Option<&Layout>,
+    file_name: &str,
+    name: &str,
+    profile: &Profile,
+    decimal: Decimal,
+) -> Result<FieldType> {
+    let told = reading
+        .types
+        .iter()
+        .find(|(told, _)| told == file_name || told == name);
+    if let Some((_, kind)) = told {
+        return Ok(*kind);
+    }
+    if let Some(known) = known
+        && let Some((_, kind)) = known
+            .field_types()?
+            .into_iter()
+            .find(|(field, _)| field == name)
+    {
+        return Ok(kind);
+    }
+    Ok(profile.kind(decimal))
+}
+
+/// Chooses tags by the rows of some times: all rows of a time, or none.
+fn infer_tags(
+    open: Open<'_>,
+    plan: &mut CsvPlan,
+    profiles: &[Profile],
+    table_is_there: bool,
+) -> Result<()> {
+    let mut places = Vec::new();
+    let mut candidates = Vec::new();
+    for (at, (column, profile)) in plan.columns.iter().zip(profiles).enumerate() {
+        let is_text = column.role == Role::Field(FieldType::String);
+        if matches!(column.role, Role::Field(_)) && (is_text || profile.is_integer()) {
+            places.push(at);
+            candidates.push(Candidate {
+                name: column.file_name.clone(),
+                is_text,
+                distinct: profile.distinct(),
+            });
+        }
+    }
+    if candidates.is_empty() || table_is_there {
+        return Ok(());
+    }
+    let mut rows: Vec<SampleRow> = Vec::new();
+    let mut mask = 0;
+    let mut records = plan.records(open()?)?;
+    let mut record = Record::default();
+    while records.read(&mut record)? {
+        if !plan.fits(&record) || record.is_open {
+            continue;
+        }
+        let Ok(time) = plan.time_of(&record) else {
+            continue;
+        };
+        if xxh3_64(&time.to_le_bytes()) & mask != 0 {
+            continue;
+        }
+        let cell = |at: &usize| xxh3_64(record.cell(*at).text.trim().as_bytes());
+        rows.push((time, places.iter().map(cell).collect()));
+        while rows.len() > SAMPLE_ROWS {
+            mask = mask * 2 + 1;
+            let before = rows.len();
+            rows.retain(|(time, _)| xxh3_64(&time.to_le_bytes()) & mask == 0);
+            // One time of very many rows: they are sample enough.
+            if rows.len() == before {
+                rows.truncate(SAMPLE_ROWS / 2);
+            }
+        }
+    }
+    for at in tags::infer(&candidates, &rows) {
+        plan.columns[places[at]].role = Role::Tag;
+        plan.inferred_tags = true;
+    }
+    Ok(())
+}
+
+/// Says what should be known of a column: that it is new, or text because of a few cells.
+fn note_column(plan: &mut CsvPlan, reading: &Reading, at: usize, profile: &Profile) -> Result<()> {
+    let column = &plan.columns[at];
+    let name = column.name.clone();
+    let is_data = matches!(column.role, Role::Tag | Role::Field(_));
+    let decimal = column.decimal;
+    if let Some(known) = &reading.known
+        && is_data
+        && !known_names(known).contains(&name)
+    {
+        if reading.options.strict {
+            bail!(
+                "column '{name}' is not in table '{}', which has: {}; --strict allows no new one",
+                reading.table,
+                known_names(known).join(", ")
+            );
+        }
+        plan.notes.push(format!(
+            "column '{name}' is new in table '{}'",
+            reading.table
+        ));
+    }
+    let is_text = plan.columns[at].role == Role::Field(FieldType::String);
+    if is_text && let Some(few) = profile.few_exceptions(decimal) {
+        let named: Vec<String> = few
+            .named
+            .iter()
+            .map(|(line, cell)| format!("line {line} '{cell}'"))
+            .collect();
+        let rest = few.count - few.named.len() as u64;
+        let more = if rest > 0 {
+            format!(" and {rest} more")
+        } else {
+            String::new()
+        };
+        let markers: HashSet<&str> = few.named.iter().map(|(_, cell)| cell.as_str()).collect();
+        let mut markers: Vec<&str> = markers.into_iter().collect();
+        markers.sort_unstable();
+        plan.notes.push(format!(
+            "column '{name}' is STRING because of {} of {} cells that are no numbers: {}{more}; \
+             --null '{}' reads them as no value, --types {name}=double refuses their rows",
+            few.count,
+            few.count + few.numbers,
+            named.join(", "),
+            markers.join(",")
+        ));
+    }
+    Ok(())
+}
+
+/// The text of a cell that goes into a text column; `None` for no value.
+pub fn text_of<'a>(cell: Cell<'a>, exact: bool, nulls: &[String]) -> Option<&'a str> {
+    if cell.is_missing() {
+        return None;
+    }
+    if exact {
+        return Some(cell.text);
+    }
+    let text = if cell.quoted {
+        cell.text
+    } else {
+        cell.text.trim()
+    };
+    let is_null = nulls.iter().any(|null| null == text.trim()) || (!cell.quoted && text == "\\N");
+    (!is_null).then_some(text)
+}

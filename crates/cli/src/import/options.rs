@@ -1,0 +1,149 @@
+//! The options that say how files are read.
+
+use super::FileForm;
+use clap::{Args, ValueEnum};
+use marigram_tabular::cell::Decimal;
+use marigram_tabular::time::{self, Precision};
+use std::str::FromStr;
+
+/// How files are read.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// Form of the files, where their ending does not tell
+    #[arg(long, value_enum)]
+    pub format: Option<FileForm>,
+    /// Table [default: the file's name without its ending; for TsFile the file's own tables]
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+    /// Time column [default: the table's, or one named time, timestamp, ts, date…, or the first
+    /// that holds times]
+    #[arg(long, value_name = "COLUMN")]
+    pub time_column: Option<String>,
+    /// Column of the date, where the time of day has a column of its own (--time-column)
+    /// [default: found out]
+    #[arg(long, value_name = "COLUMN")]
+    pub date_column: Option<String>,
+    /// Form of times, as strftime writes it, such as "%d.%m.%Y %H:%M:%S" [default: found out over
+    /// the whole file]
+    #[arg(long, value_name = "FORMAT")]
+    pub time_format: Option<String>,
+    /// Order of day, month and year in dates, where no row decides it
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub date_order: Option<DateOrder>,
+    /// Unit of times that are numbers: s, ms, us, ns; line protocol without it is in ns, TsFile in
+    /// ms [default: found out]
+    #[arg(long, value_name = "UNIT")]
+    pub precision: Option<Precision>,
+    /// Zone of times that name none, such as Europe/Berlin or +01:00 [default: UTC]
+    #[arg(long, value_name = "ZONE")]
+    pub tz: Option<String>,
+    /// Which hour is meant by times that clocks show twice [default: such rows are refused]
+    #[arg(long, value_enum, value_name = "HOUR")]
+    pub repeated_hour: Option<RepeatedHour>,
+    /// Columns that are tags, such as site,device [default: the table's, or found out]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub tags: Vec<String>,
+    /// No column is a tag
+    #[arg(long, conflicts_with = "tags")]
+    pub no_tags: bool,
+    /// A tag with the same value in every row, such as site=north
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub tag: Vec<String>,
+    /// A tag from the name of each file: what REGEX, or its first group, finds in it, such as
+    /// 'device=pump-([0-9]+)'
+    #[arg(long, value_name = "NAME=REGEX")]
+    pub file_tag: Vec<String>,
+    /// Types of columns, such as count=bigint,label=string [default: found out over the whole file]
+    #[arg(long, value_name = "NAME=TYPE", value_delimiter = ',')]
+    pub types: Vec<String>,
+    /// Between cells: a character, or tab [default: found out]
+    #[arg(long, value_name = "CHAR")]
+    pub delimiter: Option<Delimiter>,
+    /// Before fractions: . or , [default: found out]
+    #[arg(long, value_name = "MARK", value_parser = decimal)]
+    pub decimal: Option<Decimal>,
+    /// Encoding, such as utf-8, latin1, windows-1252, utf-16le [default: found out]
+    #[arg(long, value_name = "NAME")]
+    pub encoding: Option<String>,
+    /// The first line (after --skip) is the header [default: found out]
+    #[arg(long, conflicts_with = "no_header")]
+    pub header: bool,
+    /// There is no header: columns are column1, column2, …
+    #[arg(long)]
+    pub no_header: bool,
+    /// Lines before the header, or before the rows where there is none [default: found out]
+    #[arg(long, value_name = "LINES")]
+    pub skip: Option<u64>,
+    /// Further texts that are no value, in any column, such as --null x,missing
+    #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
+    pub null: Vec<String>,
+    /// Refuse files with columns that an existing table does not have
+    #[arg(long)]
+    pub strict: bool,
+    /// Refused lines that are named one by one
+    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    pub show_refused: usize,
+}
+
+fn decimal(text: &str) -> Result<Decimal, String> {
+    match text {
+        "." | "point" => Ok(Decimal::Point),
+        "," | "comma" => Ok(Decimal::Comma),
+        _ => Err("give . or ,".to_owned()),
+    }
+}
+
+/// What stands between cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delimiter(pub u8);
+
+impl FromStr for Delimiter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.as_bytes() {
+            b"tab" | b"\\t" => Ok(Self(b'\t')),
+            [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(Self(*byte)),
+            _ => Err("give one character, or tab".to_owned()),
+        }
+    }
+}
+
+/// Order of the parts of a date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DateOrder {
+    /// Year, month, day
+    Ymd,
+    /// Day, month, year
+    Dmy,
+    /// Month, day, year
+    Mdy,
+}
+
+impl From<DateOrder> for time::DateOrder {
+    fn from(order: DateOrder) -> Self {
+        match order {
+            DateOrder::Ymd => Self::Ymd,
+            DateOrder::Dmy => Self::Dmy,
+            DateOrder::Mdy => Self::Mdy,
+        }
+    }
+}
+
+/// One of two hours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RepeatedHour {
+    /// The first one
+    First,
+    /// The second one
+    Second,
+}
+
+impl From<RepeatedHour> for time::RepeatedHour {
+    fn from(hour: RepeatedHour) -> Self {
+        match hour {
+            RepeatedHour::First => Self::First,
+            RepeatedHour::Second => Self::Second,
+        }
+    }
+}

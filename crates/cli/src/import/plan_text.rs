@@ -1,0 +1,133 @@
+//! The plan of an import in words.
+
+use super::csv_plan::{CsvPlan, Role};
+use super::{Known, Reading};
+use marigram_tabular::cell::Decimal;
+use marigram_tabular::time::{DateOrder, TimeForm};
+use std::fmt::Write;
+
+/// Cells of the sample row that are shown, characters each.
+const CELL_CHARS: usize = 24;
+
+/// How a CSV file is going to be read, and each option that changes it.
+pub fn csv(name: &str, plan: &CsvPlan, reading: &Reading) -> String {
+    let mut text = String::new();
+    let new = if reading.known.is_some() { "" } else { "new " };
+    let mut line = |words: std::fmt::Arguments<'_>| {
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "{words}");
+    };
+    line(format_args!("{name} → {new}table {}", reading.table));
+    let dialect = &plan.dialect;
+    let delimiter = match dialect.delimiter {
+        b'\t' => "tab".to_owned(),
+        delimiter => format!("'{}'", char::from(delimiter)),
+    };
+    let decimal = match plan.decimal {
+        Decimal::Point => "'.'",
+        Decimal::Comma => "','",
+    };
+    let header = match dialect.header_line {
+        Some(at) => format!("header in line {at}"),
+        None => "no header".to_owned(),
+    };
+    let skipped = match dialect.skipped() {
+        0 => String::new(),
+        lines => format!(", {lines} lines before it skipped"),
+    };
+    let units = match &dialect.units {
+        Some(_) => ", units below it skipped",
+        None => "",
+    };
+    line(format_args!(
+        "  form    {}, delimiter {delimiter}, decimal {decimal}, {header}{skipped}{units}",
+        plan.encoding.name()
+    ));
+    line(format_args!("  time    {}", time(plan)));
+    let tags: Vec<&str> = plan
+        .tags()
+        .chain(reading.constant_tags.iter().map(|(name, _)| name.as_str()))
+        .collect();
+    let how = if plan.inferred_tags {
+        " (found out; --tags fixes them)"
+    } else {
+        ""
+    };
+    let none = "none: one series";
+    let tags = if tags.is_empty() {
+        none.to_owned()
+    } else {
+        tags.join(", ")
+    };
+    line(format_args!("  tags    {tags}{how}"));
+    let fields = plan.columns.iter().filter_map(|column| match column.role {
+        Role::Field(kind) => Some(format!("{} {kind}", column.name)),
+        _ => None,
+    });
+    line(format_args!(
+        "  fields  {}",
+        fields.collect::<Vec<_>>().join(", ")
+    ));
+    if !plan.sample.is_empty() {
+        let cells = plan.columns.iter().zip(&plan.sample).map(|(column, cell)| {
+            let cut: String = cell.chars().take(CELL_CHARS).collect();
+            let more = if cut.len() < cell.len() { "…" } else { "" };
+            format!("{}={cut}{more}", column.file_name)
+        });
+        line(format_args!(
+            "  sample  {}",
+            cells.collect::<Vec<_>>().join(" · ")
+        ));
+    }
+    for note in &plan.notes {
+        line(format_args!("  note    {note}"));
+    }
+    text
+}
+
+fn time(plan: &CsvPlan) -> String {
+    let name = |role| {
+        let at = plan.place(role);
+        at.map_or("", |at| plan.columns[at].file_name.as_str())
+    };
+    let from = match plan.place(Role::Clock) {
+        Some(_) => format!("{} + {}", name(Role::Time), name(Role::Clock)),
+        None => name(Role::Time).to_owned(),
+    };
+    let form = match &plan.time.form {
+        TimeForm::Number(precision) => format!("{precision} since 1970"),
+        TimeForm::Written(DateOrder::Ymd) => "ISO 8601".to_owned(),
+        TimeForm::Written(order) => order.words().to_owned(),
+        TimeForm::Pattern(pattern) => format!("'{pattern}'"),
+    };
+    let zone = match (plan.time.zone.name(), plan.without_zone) {
+        (Some(zone), _) => format!(", zone {zone}"),
+        (None, true) => ", no zone in the file: UTC (--tz Europe/Berlin for another)".to_owned(),
+        (None, false) => String::new(),
+    };
+    let name = if from == plan.time_name {
+        String::new()
+    } else {
+        format!(" as {}", plan.time_name)
+    };
+    format!("{from}{name}, {form}{zone}")
+}
+
+/// What is known of the tables of other forms of files.
+pub fn other(name: &str, form: &str, known: Option<&Known>, table: Option<&str>) -> String {
+    let mut text = format!("{name} → ");
+    let _ = match table {
+        Some(table) => writeln!(text, "table {table} ({form})"),
+        None => writeln!(text, "its own tables ({form})"),
+    };
+    if let Some(known) = known {
+        let names = |columns: &[(String, String)]| {
+            let typed = columns.iter().map(|(name, kind)| format!("{name} {kind}"));
+            typed.collect::<Vec<_>>().join(", ")
+        };
+        let _ = writeln!(text, "  time    {}", known.time);
+        let _ = writeln!(text, "  tags    {}", names(&known.tags));
+        let _ = writeln!(text, "  fields  {}", names(&known.fields));
+    }
+    text
+}

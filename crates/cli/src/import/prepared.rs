@@ -1,0 +1,251 @@
+//! A file of which is known how it is to be read.
+
+use super::csv_plan::{self, Column, CsvPlan, Role};
+use super::source::{Input, Source};
+use super::{
+    FileForm, Known, Parsed, ReadOptions, Reading, csv_rows, ending, form_of, line_rows, name_of,
+    parquet_rows, plan_text, tsfile_rows,
+};
+use crate::client::Client;
+use crate::known::known_table;
+use anyhow::{Context, Result, bail};
+use marigram_model::FieldType;
+use marigram_tabular::layout::{ENDING, Layout};
+use std::collections::HashMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A file and its plan.
+pub struct Prepared {
+    /// It.
+    pub input: Input,
+    /// Its form.
+    pub form: FileForm,
+    /// Its name, for people.
+    pub name: String,
+    /// Where its rows go.
+    pub reading: Reading,
+    /// The plan of a CSV file.
+    pub csv: Option<CsvPlan>,
+    /// What tables exist, for line protocol and TsFile.
+    pub tables: tsfile_rows::Schemas,
+}
+
+impl Prepared {
+    /// Decides how a file is to be read; `client` is where its table may be.
+    pub fn new(path: &Path, options: &ReadOptions, client: Option<&mut Client>) -> Result<Self> {
+        let form = form_of(path, options.format)?;
+        let input = Input::open(path)?;
+        let layout = match form {
+            FileForm::Lines => line_rows::layout(input.source()?)?,
+            FileForm::Csv | FileForm::Tsfile => layout_beside(path)?,
+            FileForm::Parquet => None,
+        };
+        let reading = reading(path, form, options, layout, client)?;
+        let csv = match form {
+            FileForm::Csv => {
+                let open = || -> Result<Box<dyn Read>> { Ok(Box::new(input.source()?)) };
+                let is_tabbed = ending(path).0.as_deref() == Some("tsv");
+                Some(csv_plan::plan(&open, &reading, is_tabbed)?)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            input,
+            form,
+            name: name_of(path),
+            reading,
+            csv,
+            tables: tsfile_rows::Schemas::new(),
+        })
+    }
+
+    /// The plan in words.
+    pub fn describe(&self) -> String {
+        match (&self.csv, self.form) {
+            (Some(plan), _) => plan_text::csv(&self.name, plan, &self.reading),
+            (None, FileForm::Parquet) => {
+                let table = Some(self.reading.table.as_str());
+                plan_text::other(&self.name, "Parquet", self.reading.known.as_ref(), table)
+            }
+            (None, form) => {
+                let (form, table) = match form {
+                    FileForm::Tsfile => ("TsFile", self.reading.options.table.as_deref()),
+                    _ => ("line protocol", None),
+                };
+                plan_text::other(&self.name, form, self.reading.layout.as_ref(), table)
+            }
+        }
+    }
+
+    /// Reads the file and hands its rows on, until `send` says that nobody wants more.
+    pub fn read(&self, source: Source, send: &dyn Fn(Result<Parsed>) -> bool) -> Result<()> {
+        match (&self.csv, self.form) {
+            (Some(plan), _) => csv_rows::read(Box::new(source), &self.reading, plan, send),
+            (None, FileForm::Parquet) => parquet_rows::read(source, &self.reading, send),
+            (None, FileForm::Tsfile) => {
+                tsfile_rows::read(source, &self.reading, &self.tables, send)
+            }
+            (None, _) => line_rows::read(source, &self.reading, send),
+        }
+    }
+
+    /// The layout that a new table gets, where one is known before its rows are.
+    pub fn layout(&self) -> Option<&Layout> {
+        self.reading
+            .layout
+            .as_ref()
+            .filter(|_| self.reading.known.is_none())
+    }
+
+    /// The name of the time column of a new table, where the file says it.
+    pub fn time_name(&self) -> Option<String> {
+        match (&self.csv, self.form) {
+            (Some(plan), _) => Some(plan.time_name.clone()),
+            (None, FileForm::Parquet) => {
+                parquet_rows::time_name(self.input.source().ok()?, &self.reading)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Gives the columns of files that go to one table the same roles and types.
+pub fn unify(files: &mut [Prepared]) {
+    let mut roles: HashMap<(String, String), Role> = HashMap::new();
+    let key = |file: &Reading, column: &Column| (file.table.clone(), column.name.clone());
+    for file in &*files {
+        for column in file.csv.iter().flat_map(|plan| &plan.columns) {
+            let role = roles
+                .entry(key(&file.reading, column))
+                .or_insert(column.role);
+            *role = wider(*role, column.role);
+        }
+    }
+    for file in files {
+        let reading = &file.reading;
+        for column in file.csv.iter_mut().flat_map(|plan| &mut plan.columns) {
+            if matches!(column.role, Role::Tag | Role::Field(_))
+                && let Some(role) = roles.get(&key(reading, column))
+            {
+                column.role = *role;
+            }
+        }
+    }
+}
+
+fn wider(one: Role, other: Role) -> Role {
+    match (one, other) {
+        (Role::Field(one), Role::Field(other)) => Role::Field(match (one, other) {
+            (one, other) if one == other => one,
+            (FieldType::F64, FieldType::I64) | (FieldType::I64, FieldType::F64) => FieldType::F64,
+            _ => FieldType::String,
+        }),
+        (Role::Field(_), Role::Tag) => Role::Tag,
+        (one, _) => one,
+    }
+}
+
+/// The layout that an export put beside a file.
+fn layout_beside(path: &Path) -> Result<Option<Layout>> {
+    if path.as_os_str() == "-" {
+        return Ok(None);
+    }
+    let beside = layout_path(path);
+    match fs::read_to_string(&beside) {
+        Err(_) => Ok(None),
+        Ok(text) => {
+            let layout = Layout::parse(text.trim_end());
+            Ok(Some(
+                layout.with_context(|| format!("{}", beside.display()))?,
+            ))
+        }
+    }
+}
+
+/// The file of a layout beside `path`.
+pub fn layout_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ENDING);
+    name.into()
+}
+
+fn reading(
+    path: &Path,
+    form: FileForm,
+    options: &ReadOptions,
+    layout: Option<Layout>,
+    client: Option<&mut Client>,
+) -> Result<Reading> {
+    let table = match &options.table {
+        Some(table) => table.clone(),
+        None if form == FileForm::Lines => String::new(),
+        None if path.as_os_str() == "-" => bail!("which table? Give --table NAME"),
+        None => ending(path).1,
+    };
+    let known: Option<Known> = match client {
+        Some(client) if form != FileForm::Lines => known_table(client, &table)?,
+        _ => None,
+    };
+    let pair = |text: &str| match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => bail!("'{text}' is not NAME=VALUE"),
+    };
+    let mut constant_tags = options
+        .tag
+        .iter()
+        .map(|text| pair(text))
+        .collect::<Result<Vec<_>>>()?;
+    for text in &options.file_tag {
+        let (name, pattern) = pair(text)?;
+        constant_tags.push((name, file_tag(&name_of(path), &pattern)?));
+    }
+    let types = options.types.iter().map(|text| {
+        let (name, kind) = pair(text)?;
+        Ok((name, named_type(&kind)?))
+    });
+    Ok(Reading {
+        table,
+        schema: None,
+        known,
+        layout,
+        options: options.clone(),
+        constant_tags,
+        types: types.collect::<Result<_>>()?,
+    })
+}
+
+/// What a pattern finds in the name of a file: its first group, or all of it.
+fn file_tag(name: &str, pattern: &str) -> Result<String> {
+    let regex = regex::Regex::new(pattern).with_context(|| format!("--file-tag {pattern}"))?;
+    let Some(found) = regex.captures(name) else {
+        bail!("--file-tag: '{pattern}' finds nothing in the name '{name}'");
+    };
+    let group = found.get(1).or_else(|| found.get(0));
+    let text = group.map_or("", |group| group.as_str());
+    if text.is_empty() {
+        bail!("--file-tag: '{pattern}' finds an empty text in the name '{name}'");
+    }
+    Ok(text.to_owned())
+}
+
+/// A type by the name that SQL gives it.
+fn named_type(name: &str) -> Result<FieldType> {
+    Ok(match name.to_ascii_lowercase().as_str() {
+        "bool" | "boolean" => FieldType::Bool,
+        "int" | "integer" | "int32" | "i32" => FieldType::I32,
+        "bigint" | "int64" | "i64" | "long" => FieldType::I64,
+        "uint64" | "u64" | "bigint unsigned" | "unsigned" => FieldType::U64,
+        "float" | "real" | "float32" | "f32" => FieldType::F32,
+        "double" | "float64" | "f64" => FieldType::F64,
+        "string" | "text" | "varchar" => FieldType::String,
+        "bytes" | "bytea" => FieldType::Bytes,
+        "timestamp" => FieldType::Timestamp,
+        _ => bail!(
+            "'{name}' is not a type; there are boolean, int, bigint, uint64, float, double, \
+             string, bytes, timestamp"
+        ),
+    })
+}

@@ -1,0 +1,138 @@
+//! The tables of an import: what they are, making them, counting their rows.
+
+use super::prepared::Prepared;
+use crate::client::Client;
+use crate::known::{known_table, quoted};
+use anyhow::{Result, bail};
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use marigram_model::{FieldType, TagType, WriteBatch};
+use std::collections::BTreeMap;
+
+/// First and last time of each table, ns.
+pub type Spans = BTreeMap<String, (i64, i64)>;
+
+/// The columns that new tables get.
+pub type Columns = BTreeMap<String, NewTable>;
+
+/// A table as its first rows have it.
+#[derive(Clone, Debug, Default)]
+pub struct NewTable {
+    time: Option<String>,
+    tags: Vec<(String, TagType)>,
+    fields: Vec<(String, FieldType)>,
+}
+
+/// Adds the columns of a batch to those of its table.
+pub fn gather(columns: &mut Columns, batch: &WriteBatch, time: Option<String>) {
+    let table = columns.entry(batch.table.clone()).or_default();
+    table.time = table.time.take().or(time);
+    for tag in &batch.tags {
+        if !table.tags.iter().any(|(name, _)| *name == tag.name) {
+            table.tags.push((tag.name.clone(), tag.kind()));
+        }
+    }
+    for field in &batch.fields {
+        if !table.fields.iter().any(|(name, _)| *name == field.name) {
+            table.fields.push((field.name.clone(), field.kind()));
+        }
+    }
+}
+
+/// Makes the tables that files say the columns of, and tells the files what tables there are.
+pub fn create(client: &mut Client, files: &mut [Prepared], columns: &Columns) -> Result<()> {
+    for file in &*files {
+        if let Some(layout) = file.layout() {
+            let table = match (&file.reading.options.table, file.reading.table.as_str()) {
+                (Some(table), _) => table,
+                (None, "") => &layout.table,
+                (None, table) => table,
+            };
+            let mut tags = layout.tag_types()?;
+            let constant = file.reading.constant_tags.iter();
+            tags.extend(constant.map(|(name, _)| (name.clone(), TagType::String)));
+            create_one(client, table, &layout.time, &tags, &layout.field_types()?)?;
+        } else if let Some(new) = columns.get(&file.reading.table)
+            && let Some(time) = &new.time
+            && file.reading.known.is_none()
+        {
+            create_one(client, &file.reading.table, time, &new.tags, &new.fields)?;
+        }
+    }
+    let Some(db) = client.local() else {
+        return Ok(());
+    };
+    let tables = db.engine().tables(client.database()).unwrap_or_default();
+    for file in files {
+        file.reading.schema = tables
+            .iter()
+            .find(|t| t.name == file.reading.table)
+            .cloned();
+        file.tables = tables.iter().map(|t| (t.name.clone(), t.clone())).collect();
+    }
+    Ok(())
+}
+
+fn create_one(
+    client: &mut Client,
+    table: &str,
+    time: &str,
+    tags: &[(String, TagType)],
+    fields: &[(String, FieldType)],
+) -> Result<()> {
+    let mut columns = vec![format!("{} TIMESTAMP", quoted(time))];
+    let tags = tags
+        .iter()
+        .map(|(name, kind)| format!("{} {kind} TAG", quoted(name)));
+    columns.extend(tags);
+    let fields = fields
+        .iter()
+        .map(|(name, kind)| format!("{} {kind} FIELD", quoted(name)));
+    columns.extend(fields);
+    if client.database() != marigram::DEFAULT_DATABASE {
+        let database = quoted(client.database());
+        execute(client, &format!("CREATE DATABASE IF NOT EXISTS {database}"))?;
+    }
+    let columns = columns.join(", ");
+    execute(
+        client,
+        &format!("CREATE TABLE IF NOT EXISTS {} ({columns})", quoted(table)),
+    )
+}
+
+fn execute(client: &mut Client, sql: &str) -> Result<()> {
+    match client.execute(sql) {
+        Ok(_) => Ok(()),
+        Err(failure) => bail!("{failure}"),
+    }
+}
+
+/// Rows of the tables within the times that are imported.
+pub fn count(client: &mut Client, spans: &Spans) -> u64 {
+    let mut rows = 0;
+    for (table, (first, last)) in spans {
+        // A table that is not there yet has no rows.
+        let Ok(Some(known)) = known_table(client, table) else {
+            continue;
+        };
+        let literal = |ns: i64| jiff::Timestamp::from_nanosecond(i128::from(ns));
+        let (Ok(first), Ok(last)) = (literal(*first), literal(*last)) else {
+            continue;
+        };
+        let (table, time) = (quoted(table), quoted(&known.time));
+        let sql = format!(
+            "SELECT count(*) AS n FROM {table} WHERE {time} >= '{first}' AND {time} <= '{last}'"
+        );
+        let counted = client.query(&sql).unwrap_or_default();
+        for batch in &counted {
+            let numbers = batch.column(0).as_primitive_opt::<Int64Type>();
+            let counts = numbers
+                .into_iter()
+                .flat_map(|numbers| numbers.values().iter());
+            rows += counts
+                .map(|count| u64::try_from(*count).unwrap_or(0))
+                .sum::<u64>();
+        }
+    }
+    rows
+}

@@ -1,0 +1,49 @@
+//! What columns a table has, in this process or on a server.
+
+use crate::client::Client;
+use crate::shell::texts;
+use anyhow::{Result, bail};
+use marigram_tabular::layout::Layout;
+
+/// The columns of a table; `None` where it does not exist.
+pub fn known_table(client: &mut Client, table: &str) -> Result<Option<Layout>> {
+    if let Some(db) = client.local() {
+        let schema = db.engine().table(client.database(), table).ok();
+        return Ok(schema.map(|schema| {
+            let tags = schema.tags.iter().map(|tag| (tag.name.clone(), tag.kind));
+            let fields = schema
+                .fields
+                .iter()
+                .map(|field| (field.name.clone(), field.kind));
+            Layout::new(table, &schema.time_name, tags, fields)
+        }));
+    }
+    let tables = match client.query("SHOW TABLES") {
+        Ok(tables) => texts(&tables, &["table_name", "table", "name"]),
+        Err(failure) => bail!("{failure}"),
+    };
+    if !tables.iter().any(|name| name == table) {
+        return Ok(None);
+    }
+    let columns = match client.query(&format!("SHOW COLUMNS FROM {}", quoted(table))) {
+        Ok(columns) => columns,
+        Err(failure) => bail!("{failure}"),
+    };
+    let names = texts(&columns, &["column_name"]);
+    let kinds = texts(&columns, &["data_type"]);
+    let roles = texts(&columns, &["role"]);
+    let mut known = Layout::new(table, "", [], []);
+    for ((name, kind), role) in names.into_iter().zip(kinds).zip(roles) {
+        match role.as_str() {
+            "time" => known.time = name,
+            "tag" => known.tags.push((name, kind)),
+            _ => known.fields.push((name, kind)),
+        }
+    }
+    Ok(Some(known))
+}
+
+/// A name as SQL takes it, whatever it is.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -1,0 +1,94 @@
+//! `marigram import` and `marigram export` with the real binary: what a person does who has files.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests stand outside the database and use the machine as a person would"
+)]
+
+mod directories;
+mod messy;
+mod replacing;
+mod said;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// What a command said.
+pub struct Said {
+    pub ok: bool,
+    pub out: String,
+    pub err: String,
+}
+
+/// Runs the binary without a terminal.
+pub fn marigram(arguments: &[&str]) -> Said {
+    let output: Output = Command::new(env!("CARGO_BIN_EXE_marigram"))
+        .args(arguments)
+        .env_remove("MARIGRAM_DATA")
+        .env_remove("MARIGRAM_URL")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary runs");
+    Said {
+        ok: output.status.success(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// A database in a temporary directory, and a folder for files beside it.
+pub struct Place {
+    dir: tempfile::TempDir,
+    data: String,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let data = dir.path().join("data").display().to_string();
+        Self { dir, data }
+    }
+
+    pub fn data(&self) -> &str {
+        &self.data
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
+    }
+
+    /// Writes a file.
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("it is written");
+        path
+    }
+
+    pub fn import(&self, arguments: &[&str]) -> Said {
+        let mut all = vec!["import", "--data", &self.data];
+        all.extend(arguments);
+        marigram(&all)
+    }
+
+    /// The answer of a query, as CSV.
+    pub fn csv(&self, sql: &str) -> String {
+        let said = marigram(&["sql", "--data", &self.data, "--format", "csv", "-c", sql]);
+        assert!(said.ok, "{sql}: {}", said.err);
+        said.out
+    }
+
+    /// Names, types and roles of a table's columns.
+    pub fn columns(&self, table: &str) -> String {
+        let answer = self.csv(&format!("SHOW COLUMNS FROM \"{table}\""));
+        let lines = answer.lines().skip(1).map(|line| {
+            let mut cells = line.split(',');
+            let mut next = || cells.next().unwrap_or_default();
+            format!("{} {} {}", next(), next(), next())
+        });
+        lines.collect::<Vec<_>>().join("; ")
+    }
+
+    pub fn exists(&self) -> bool {
+        Path::new(&self.data).exists()
+    }
+}

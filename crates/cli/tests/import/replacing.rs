@@ -1,0 +1,139 @@
+//! Rows that would replace each other: found before one is written, with the way out.
+
+use crate::Place;
+
+const SHARED: &str = "time,flow,kind_of_it\n2026-01-01,1,1\n2026-01-01,2,2\n2026-01-02,3,1\n\
+                      2026-01-02,4,2\n2026-01-03,5,1\n2026-01-03,6,2\n";
+
+#[test]
+fn an_import_stops_before_it_writes() {
+    let place = Place::new();
+    let file = place.file(
+        "m.csv",
+        "time,v\n2026-01-01,1\n2026-01-01,2\n2026-01-02,3\n",
+    );
+    let said = place.import(&[&file]);
+    assert!(!said.ok);
+    for words in [
+        "1 of 3 rows would replace",
+        "line 2, line 3",
+        "--replace",
+        "no column",
+    ] {
+        assert!(said.err.contains(words), "{words}: {}", said.err);
+    }
+    assert!(!place.exists(), "nothing is made");
+    let said = place.import(&["--replace", &file]);
+    assert!(said.ok, "{}", said.err);
+    assert!(
+        said.out
+            .contains("3 rows read, 3 stored, 1 replaced, 0 refused"),
+        "{}",
+        said.out
+    );
+    assert_eq!(place.csv("SELECT v FROM m ORDER BY time"), "v\n2.0\n3.0\n");
+}
+
+#[test]
+fn columns_that_tell_rows_apart_are_found_or_named() {
+    let place = Place::new();
+    let text = "time,where,v\n2026-01-01,a,1\n2026-01-01,b,2\n2026-01-02,a,3\n2026-01-02,b,4\n";
+    let file = place.file("m.csv", text);
+    let said = place.import(&["--no-tags", &file]);
+    assert!(!said.ok);
+    assert!(
+        said.err
+            .contains("column where tells them apart: --tags where"),
+        "{}",
+        said.err
+    );
+    let said = place.import(&[&file]);
+    assert!(
+        said.ok && said.err.contains("tags    where (found out"),
+        "{}",
+        said.err
+    );
+    assert_eq!(place.csv("SELECT count(*) AS n FROM m"), "n\n4\n");
+    // Numbers are no tags unless they are named like one.
+    let file = place.file("n.csv", SHARED);
+    assert!(!place.import(&[&file]).ok);
+    assert!(place.import(&["--tags", "kind_of_it", &file]).ok);
+    assert_eq!(place.csv("SELECT count(*) AS n FROM n"), "n\n6\n");
+}
+
+#[test]
+fn rows_of_several_files_are_told_apart_by_the_names_of_the_files() {
+    let place = Place::new();
+    let one = place.file("pump-1.csv", "time,v\n2026-01-01,1\n2026-01-02,2\n");
+    let two = place.file("pump-2.csv", "time,v\n2026-01-01,3\n2026-01-02,4.5\n");
+    let said = place.import(&["--table", "pump", &one, &two]);
+    assert!(!said.ok && said.err.contains("--file-tag"), "{}", said.err);
+    assert!(!place.exists());
+    let said = place.import(&[
+        "--table",
+        "pump",
+        "--file-tag",
+        "pump=pump-([0-9])",
+        &one,
+        &two,
+    ]);
+    assert!(said.ok, "{}", said.err);
+    assert_eq!(
+        place.csv("SELECT pump, v FROM pump ORDER BY time, pump"),
+        "pump,v\n1,1.0\n2,3.0\n1,2.0\n2,4.5\n"
+    );
+}
+
+#[test]
+fn an_import_run_again_says_what_it_replaced() {
+    let place = Place::new();
+    let file = place.file("m.csv", "time,dev,v\n2026-01-01,a,1\n2026-01-02,a,2\n");
+    assert!(place.import(&[&file]).ok);
+    let said = place.import(&[&file]);
+    assert!(said.ok, "{}", said.err);
+    assert!(
+        said.out
+            .contains("2 rows read, 2 stored, 2 replaced, 0 refused"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn lines_with_other_fields_of_a_row_replace_nothing() {
+    let place = Place::new();
+    let apart = place.file("a.lp", "m,d=a x=1 1\nm,d=a y=2 1\n");
+    let said = place.import(&[&apart]);
+    assert!(said.ok, "{}", said.err);
+    let same = place.file("b.lp", "m,d=a x=1 2\nm,d=a x=2,y=1 2\n");
+    let said = place.import(&[&same]);
+    assert!(
+        !said.ok && said.err.contains("1 of 3 values would replace"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let place = Place::new();
+    let file = place.file(
+        "m.csv",
+        "ts;dev;v\n05.04.2026 10:00;a;1,5\n05.04.2026 10:00;b;2\n",
+    );
+    let said = place.import(&["--dry-run", &file]);
+    assert!(said.ok, "{}", said.err);
+    for words in [
+        "m.csv → new table m",
+        "delimiter ';', decimal ','",
+        "header in line 1",
+        "ts, day, month, year, no zone in the file: UTC",
+        "tags    dev",
+        "v DOUBLE",
+        "ts=05.04.2026 10:00 · dev=a · v=1,5",
+        "2 rows would be stored",
+    ] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    assert!(!place.exists());
+}

@@ -1,0 +1,179 @@
+//! What is decided is said, and what cannot be decided is an error that says how to.
+
+use crate::Place;
+
+#[test]
+fn an_ambiguous_date_is_an_error_with_both_readings() {
+    let place = Place::new();
+    let file = place.file("m.csv", "time,v\n05/04/2026,1\n06/04/2026,2\n");
+    let said = place.import(&[&file]);
+    assert!(!said.ok);
+    for words in ["5 April 2026", "4 May 2026", "--date-order dmy or mdy"] {
+        assert!(said.err.contains(words), "{words}: {}", said.err);
+    }
+    assert!(place.import(&["--date-order", "dmy", &file]).ok);
+    assert_eq!(
+        place.csv("SELECT time FROM m ORDER BY time"),
+        "time\n2026-04-05T00:00:00Z\n2026-04-06T00:00:00Z\n"
+    );
+}
+
+#[test]
+fn zones_and_changes_of_clocks() {
+    let place = Place::new();
+    let text = "time,v\n2026-03-29 01:30,1\n2026-03-29 02:30,2\n2026-03-29 03:30,3\n\
+                2026-10-25 01:30,4\n2026-10-25 02:30,5\n2026-10-25 03:30,6\n";
+    let file = place.file("m.csv", text);
+    let said = place.import(&["--tz", "Europe/Berlin", &file]);
+    assert!(!said.ok, "two rows are refused");
+    for words in [
+        "line 3",
+        "never",
+        "line 6",
+        "twice",
+        "--repeated-hour",
+        "4 stored",
+        "2 refused",
+    ] {
+        let all = format!("{}{}", said.out, said.err);
+        assert!(all.contains(words), "{words}: {all}");
+    }
+    assert_eq!(
+        place.csv("SELECT time, v FROM m ORDER BY time"),
+        "time,v\n2026-03-29T00:30:00Z,1.0\n2026-03-29T01:30:00Z,3.0\n2026-10-24T23:30:00Z,4.0\n\
+         2026-10-25T02:30:00Z,6.0\n"
+    );
+    let named = place.file(
+        "n.csv",
+        "time,v\n2026-10-25 02:30 CEST,1\n2026-10-25 02:30 CET,2\n",
+    );
+    assert!(place.import(&[&named]).ok);
+    assert_eq!(
+        place.csv("SELECT time FROM n ORDER BY time"),
+        "time\n2026-10-25T00:30:00Z\n2026-10-25T01:30:00Z\n"
+    );
+    let several = place.file("o.csv", "time,v\n2026-10-25 02:30 IST,1\n");
+    let said = place.import(&[&several]);
+    assert!(
+        !said.ok && said.err.contains("IST") && said.err.contains("--tz"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn names_match_without_case_and_stay_as_they_are() {
+    let place = Place::new();
+    let first = place.file("a.csv", "ts,dev,v\n2026-01-01,a,1\n2026-01-01,b,2\n");
+    assert!(place.import(&["--table", "t", &first]).ok);
+    assert_eq!(
+        place.columns("t"),
+        "ts TIMESTAMP time; dev STRING tag; v DOUBLE field"
+    );
+    let second = place.file("b.csv", "TS,DEV,V\n2026-01-02,a,3\n");
+    assert!(place.import(&["--table", "t", &second]).ok);
+    assert_eq!(
+        place.columns("t"),
+        "ts TIMESTAMP time; dev STRING tag; v DOUBLE field"
+    );
+    assert_eq!(
+        place.csv("SELECT count(*) AS n, count(v) AS v FROM t"),
+        "n,v\n3,3\n"
+    );
+    let third = place.file("c.csv", "TS,DEV,V,extra\n2026-01-03,a,3,4\n");
+    let said = place.import(&["--table", "t", "--strict", &third]);
+    assert!(
+        !said.ok && said.err.contains("extra") && said.err.contains("--strict"),
+        "{}",
+        said.err
+    );
+    let said = place.import(&["--table", "t", &third]);
+    assert!(
+        said.ok && said.err.contains("'extra' is new"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn a_column_that_turns_text_names_its_cells() {
+    let place = Place::new();
+    let file = place.file(
+        "m.csv",
+        "time,v\n2026-01-01,1\n2026-01-02,kaputt\n2026-01-03,3\n",
+    );
+    let said = place.import(&[&file]);
+    assert!(
+        said.ok && said.err.contains("line 3 'kaputt'"),
+        "{}",
+        said.err
+    );
+    let place = Place::new();
+    let file = place.file(
+        "m.csv",
+        "time,v\n2026-01-01,1\n2026-01-02,kaputt\n2026-01-03,3\n",
+    );
+    assert!(
+        place
+            .import(&["--null", "kaputt", &file])
+            .out
+            .contains("1 refused")
+    );
+    assert_eq!(place.columns("m"), "time TIMESTAMP time; v DOUBLE field");
+}
+
+#[test]
+fn an_export_comes_back_with_roles_and_types() {
+    let place = Place::new();
+    let file = place.file(
+        "m.csv",
+        "ts,dev,n,s\n2026-01-01,a,1,NA\n2026-01-01,b,2,\" sp \"\n",
+    );
+    let import = [
+        "--table",
+        "m",
+        "--types",
+        "n=int",
+        "--tags",
+        "dev",
+        file.as_str(),
+    ];
+    assert!(place.import(&import).ok);
+    for name in ["x.csv", "x.csv.gz", "x.lp", "x.parquet", "x.tsfile"] {
+        let to = place.path(name);
+        let export = ["export", "--data", place.data(), "--table", "m", &to];
+        let said = crate::marigram(&export);
+        assert!(said.ok, "{name}: {}", said.err);
+        let said = place.import(&["--table", &format!("from {name}"), &to]);
+        assert!(said.ok, "{name}: {}", said.err);
+        let table = format!("from {name}");
+        assert_eq!(
+            place.columns(&table),
+            place.columns("m"),
+            "{name}: {}",
+            said.err
+        );
+        let rows = |table: &str| place.csv(&format!("SELECT * FROM \"{table}\" ORDER BY dev"));
+        assert_eq!(rows(&table), rows("m"), "{name}");
+    }
+}
+
+#[test]
+fn an_empty_tag_goes_out_as_lines() {
+    let place = Place::new();
+    let file = place.file(
+        "m.csv",
+        "time,dev,v\n2026-01-01,,1\n2026-01-02,a,2\n2026-01-03,,3\n",
+    );
+    assert!(place.import(&["--tags", "dev", &file]).ok);
+    assert!(
+        !place
+            .csv("ALTER TABLE m ADD site STRING TAG")
+            .contains("error")
+    );
+    let to = place.path("m.lp");
+    let said = crate::marigram(&["export", "--data", place.data(), "--table", "m", &to]);
+    assert!(said.ok, "{}", said.err);
+    let lines = std::fs::read_to_string(&to).unwrap();
+    assert!(lines.contains("\nm v=1.0 1767225600000000000\n"), "{lines}");
+}

@@ -1,0 +1,155 @@
+//! Cells that are numbers, truth values or nothing.
+
+/// What stands for no value in columns of numbers, truth values and times. In texts only a missing
+/// cell is none: `NA` may be Namibia.
+pub const NULLS: [&str; 18] = [
+    "", "-", "--", "---", "#N/A", "#NA", "N/A", "n/a", "NA", "n.a.", "null", "NULL", "Null", "nil",
+    "None", "none", "\\N", "?",
+];
+
+/// Whether `cell` stands for no value; `told` are further markers.
+pub fn is_null(cell: &str, told: &[String]) -> bool {
+    NULLS.contains(&cell) || told.iter().any(|marker| marker == cell)
+}
+
+/// How fractions are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decimal {
+    /// `1234.5`, `1,234.5`
+    Point,
+    /// `1234,5`, `1.234,5`
+    Comma,
+}
+
+/// What a cell says about how fractions are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numeral {
+    /// It is a number with a point, or one without either.
+    pub point: bool,
+    /// It is a number with a comma, or one without either.
+    pub comma: bool,
+    /// It holds a point or comma, and is not the same number both ways.
+    pub differs: bool,
+}
+
+/// How `cell` can be read as a number.
+pub fn numeral(cell: &str) -> Numeral {
+    let (point, comma) = (
+        read_f64(cell, Decimal::Point),
+        read_f64(cell, Decimal::Comma),
+    );
+    Numeral {
+        point: point.is_some(),
+        comma: comma.is_some(),
+        differs: point.is_some() && comma.is_some() && point != comma && has_mark(cell),
+    }
+}
+
+fn has_mark(cell: &str) -> bool {
+    cell.bytes().any(|byte| matches!(byte, b',' | b'.'))
+}
+
+/// A number, unless it is a whole one that a DOUBLE cannot hold exactly.
+pub fn read_f64(cell: &str, decimal: Decimal) -> Option<f64> {
+    let number: f64 = match plain(cell, decimal)? {
+        Plain::AsIs => cell.parse().ok()?,
+        Plain::Text(text) => text.parse().ok()?,
+    };
+    let is_exact =
+        number.abs() < DOUBLE_EXACT || cell.contains(['.', ',', 'e', 'E']) || !number.is_finite();
+    is_exact.then_some(number)
+}
+
+/// 2^53: below it every whole number is a DOUBLE.
+const DOUBLE_EXACT: f64 = 9_007_199_254_740_992.0;
+
+enum Plain {
+    AsIs,
+    Text(String),
+}
+
+/// The number as programs write it; `None` where marks stand as the notation does not have them.
+fn plain(cell: &str, decimal: Decimal) -> Option<Plain> {
+    let (mark, group) = match decimal {
+        Decimal::Point => (b'.', b','),
+        Decimal::Comma => (b',', b'.'),
+    };
+    let bytes = cell.as_bytes();
+    let is_plain = |byte: &u8| *byte != b',' && (decimal == Decimal::Point || *byte != b'.');
+    if bytes.iter().all(is_plain) {
+        return Some(Plain::AsIs);
+    }
+    let unsigned = bytes
+        .strip_prefix(b"-")
+        .or_else(|| bytes.strip_prefix(b"+"))
+        .unwrap_or(bytes);
+    let whole_end = unsigned
+        .iter()
+        .position(|byte| *byte == mark || matches!(byte, b'e' | b'E'))
+        .unwrap_or(unsigned.len());
+    let (whole, rest) = unsigned.split_at(whole_end);
+    if rest.contains(&group) || rest.iter().filter(|byte| **byte == mark).count() > 1 {
+        return None;
+    }
+    // Groups are of three digits, but for the first.
+    let mut groups = whole.split(|byte| *byte == group);
+    let first = groups.next()?;
+    let mut is_grouped = false;
+    for part in groups {
+        is_grouped = true;
+        if part.len() != 3 || !part.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+    }
+    if is_grouped && !(1..=3).contains(&first.len()) {
+        return None;
+    }
+    let text = cell
+        .chars()
+        .filter(|char| !char.is_ascii() || *char as u8 != group)
+        .map(|char| {
+            if char.is_ascii() && char as u8 == mark {
+                '.'
+            } else {
+                char
+            }
+        });
+    Some(Plain::Text(text.collect()))
+}
+
+/// A truth value as files hold it. 0 and 1 are numbers.
+pub fn read_bool(cell: &str) -> Option<bool> {
+    match cell {
+        "true" | "True" | "TRUE" | "t" | "yes" => Some(true),
+        "false" | "False" | "FALSE" | "f" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_in_both_notations() {
+        for (cell, point, comma) in [
+            ("1", Some(1.0), Some(1.0)),
+            ("-2.5", Some(-2.5), None),
+            ("2,5", None, Some(2.5)),
+            ("1.234", Some(1.234), Some(1234.0)),
+            ("1,234", Some(1234.0), Some(1.234)),
+            ("1.234,5", None, Some(1234.5)),
+            ("1,234.5", Some(1234.5), None),
+            ("-1,5e3", None, Some(-1500.0)),
+            ("1,5,5", None, None),
+            (",5", None, Some(0.5)),
+            ("9007199254740993", None, None),
+            ("x", None, None),
+        ] {
+            assert_eq!(read_f64(cell, Decimal::Point), point, "{cell}");
+            assert_eq!(read_f64(cell, Decimal::Comma), comma, "{cell}");
+        }
+        assert!(numeral("1,234").differs && !numeral("12").differs);
+        assert!(read_f64("NaN", Decimal::Comma).unwrap().is_nan());
+    }
+}

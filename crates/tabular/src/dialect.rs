@@ -1,0 +1,352 @@
+//! The dialect of a CSV file, told by its first rows: delimiter, lines before the header, header,
+//! a row of units.
+
+use crate::cell::{self, Decimal};
+use crate::names;
+use crate::record::{Record, Records};
+use crate::time::{DateOrder, Written, is_clock};
+use std::io;
+
+/// Delimiters that are tried, the likelier first where several fit alike.
+const DELIMITERS: [u8; 4] = [b';', b'\t', b'|', b','];
+
+/// Rows of the sample that are looked at.
+const ROWS_MAX: usize = 1000;
+
+/// What the user told.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// The delimiter.
+    pub delimiter: Option<u8>,
+    /// Whether there is a header.
+    pub header: Option<bool>,
+    /// Lines before the header, or before the rows where there is none.
+    pub skip: Option<u64>,
+}
+
+/// How a file is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    /// Between cells.
+    pub delimiter: u8,
+    /// Lines before the first row that holds data, all told.
+    pub data_after: u64,
+    /// Line of the header, from 1.
+    pub header_line: Option<u64>,
+    /// The row of units below the header, as it stands.
+    pub units: Option<Vec<String>>,
+    /// Names of the columns.
+    pub names: Vec<String>,
+}
+
+impl Dialect {
+    /// Lines before the header (or the rows) that are neither.
+    pub fn skipped(&self) -> u64 {
+        self.header_line.map_or(self.data_after, |line| line - 1)
+    }
+}
+
+/// The dialect of a file that begins with `sample`, UTF-8 cut at the end of a line; `None` where it
+/// holds no row.
+///
+/// # Errors
+/// If the sample cannot be taken apart.
+pub fn sniff(sample: &str, told: &Told) -> io::Result<Option<Dialect>> {
+    let skip = told.skip.unwrap_or(0);
+    let delimiters = match &told.delimiter {
+        Some(delimiter) => std::slice::from_ref(delimiter),
+        None => &DELIMITERS[..],
+    };
+    let mut best: Option<(usize, u8, Rows)> = None;
+    for delimiter in delimiters {
+        let rows = Rows::read(sample, *delimiter, skip)?;
+        let score = if rows.width >= 2 || told.delimiter.is_some() {
+            rows.score()
+        } else {
+            0
+        };
+        if best.as_ref().is_none_or(|(most, _, _)| score > *most) {
+            best = Some((score, *delimiter, rows));
+        }
+    }
+    let Some((_, delimiter, rows)) = best else {
+        return Ok(None);
+    };
+    Ok(rows.dialect(delimiter, told))
+}
+
+/// The first rows under one delimiter.
+struct Rows {
+    records: Vec<Record>,
+    /// Cells of most rows, not counting a missing one behind the last delimiter.
+    width: usize,
+}
+
+impl Rows {
+    fn read(sample: &str, delimiter: u8, skip: u64) -> io::Result<Self> {
+        let mut records = Vec::new();
+        let mut reader = Records::new(sample.as_bytes(), delimiter, skip)?;
+        let mut record = Record::default();
+        while records.len() < ROWS_MAX && reader.read(&mut record)? {
+            records.push(record.clone());
+        }
+        let mut counts: Vec<(usize, usize)> = Vec::new();
+        for width in records.iter().map(width_of) {
+            match counts.iter_mut().find(|(known, _)| *known == width) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((width, 1)),
+            }
+        }
+        // Rows may end in missing cells, so of two widths that are as frequent the larger one is it.
+        let width = counts.iter().max_by_key(|(width, count)| (*count, *width));
+        Ok(Self {
+            width: width.map_or(0, |(width, _)| *width),
+            records,
+        })
+    }
+
+    fn score(&self) -> usize {
+        self.records
+            .iter()
+            .filter(|record| width_of(record) == self.width)
+            .count()
+    }
+
+    /// The column in which most rows have a time.
+    fn time_column(&self) -> Option<usize> {
+        let count = |at: usize| {
+            let rows = self.records.iter();
+            rows.filter(|record| is_time(record.cell(at).text)).count()
+        };
+        let rows = self
+            .records
+            .iter()
+            .filter(|r| width_of(r) == self.width)
+            .count();
+        (0..self.width).find(|at| count(*at) * 2 > rows.saturating_sub(3).max(1))
+    }
+
+    fn dialect(&self, delimiter: u8, told: &Told) -> Option<Dialect> {
+        let time = self.time_column();
+        let is_data = |record: &Record| match time {
+            Some(at) => is_time(record.cell(at).text) && record.len() + 1 >= self.width,
+            None => {
+                width_of(record) == self.width
+                    && record.cells().any(|cell| is_number(cell.text.trim()))
+            }
+        };
+        let first = self.records.first()?;
+        let data_at = self.records.iter().position(is_data);
+        let (header_at, data_at) = match (told.header, data_at) {
+            (Some(false), at) if told.skip.is_some() => (None, at.map(|_| 0).or(Some(0))),
+            (Some(false), at) => (None, at.or(Some(0))),
+            (Some(true), _) if told.skip.is_some() => (Some(0), Some(1)),
+            (_, None) => (Some(0), Some(1)),
+            (_, Some(0)) => (
+                told.header.map(|_| 0),
+                Some(usize::from(told.header.is_some())),
+            ),
+            (_, Some(at)) if told.skip.is_some() => (Some(0), Some(at)),
+            (_, Some(at)) => (self.header_before(at), Some(at)),
+        };
+        let data_at = data_at.unwrap_or(1);
+        let units_at = header_at
+            .map(|at| at + 1)
+            .filter(|at| *at < data_at && self.records.get(*at).is_some_and(is_units));
+        // Rows between header and data that are no units are rows: they are refused by name.
+        let data_at = match (header_at, units_at) {
+            (_, Some(at)) => at + 1,
+            (Some(at), None) => at + 1,
+            (None, None) => data_at,
+        };
+        let names = match header_at {
+            Some(at) => {
+                let record = &self.records[at];
+                let width = width_of(record).max(self.data_width(data_at));
+                names::of_header((0..width).map(|at| record.cell(at).text))
+            }
+            None => names::of_header((0..self.data_width(data_at)).map(|_| "")),
+        };
+        let line = |at: usize| self.records.get(at).map(|record| record.line);
+        let data_after = match header_at {
+            // From a line whose record was read, so that a header of two lines does not mislead.
+            Some(_) => line(data_at).map_or_else(
+                || self.records.last().map_or(first.line, |last| last.line),
+                |line| line - 1,
+            ),
+            None => line(data_at).unwrap_or(1) - 1,
+        };
+        let units = units_at.map(|at| {
+            let cells = self.records[at].cells();
+            cells.map(|cell| cell.text.trim().to_owned()).collect()
+        });
+        Some(Dialect {
+            delimiter,
+            data_after,
+            header_line: header_at.and_then(line),
+            units,
+            names,
+        })
+    }
+
+    /// Cells of most rows of data, but for a last one that is always missing.
+    fn data_width(&self, from: usize) -> usize {
+        let rows = &self.records[from.min(self.records.len())..];
+        let full = rows
+            .iter()
+            .map(width_of)
+            .filter(|width| *width == self.width);
+        full.max()
+            .or_else(|| rows.iter().map(width_of).max())
+            .unwrap_or(self.width)
+    }
+
+    /// The header above the first row of data; `None` where there is none.
+    fn header_before(&self, data_at: usize) -> Option<usize> {
+        let above = data_at.checked_sub(1)?;
+        let named = |at: usize| {
+            let record = &self.records[at];
+            let names = record
+                .cells()
+                .filter(|cell| !cell.text.trim().is_empty())
+                .count();
+            names + 1 >= self.width && names > 0 && width_of(record) + 1 >= self.width
+        };
+        if is_units(&self.records[above])
+            && let Some(header) = above.checked_sub(1).filter(|at| named(*at))
+        {
+            return Some(header);
+        }
+        named(above).then_some(above)
+    }
+}
+
+/// Cells of a record, not counting one that is missing behind a last delimiter.
+fn width_of(record: &Record) -> usize {
+    let len = record.len();
+    if len > 1 && record.cell(len - 1).is_missing() {
+        len - 1
+    } else {
+        len
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    let read = |decimal| cell::read_f64(text, decimal).is_some();
+    (read(Decimal::Point) || read(Decimal::Comma)) && text.bytes().any(|b| b.is_ascii_digit())
+}
+
+fn is_time(text: &str) -> bool {
+    let text = text.trim();
+    if is_number(text) {
+        // Seconds since 2001 and finer units; eight digits may be a date.
+        let digits = text.split(['.', ',']).next().unwrap_or(text);
+        return digits.len() >= 8 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    }
+    DateOrder::ALL
+        .iter()
+        .any(|order| Written::read(text, *order).is_some())
+        || is_clock(text)
+}
+
+const UNITS: &str = " °c °f degc degf c k f % bar mbar pa hpa kpa mpa psi v mv kv a ma ka w kw mw \
+     gw kwh wh mwh va kva var hz khz mhz rpm 1/min min-1 u/min m mm cm km µm um m/s m/s2 m/s² km/h \
+     m3 m³ m3/h m³/h l l/min l/s l/h ml g kg t mg kg/h s ms us min h d ppm ppb lx lux db dba w/m2 \
+     w/m² ° deg rad n nm kn j kj mol ph µs/cm us/cm ms/cm - count pcs none bool utc local ";
+
+/// Whether a row names units: short cells, at least one of which is a known unit or in brackets.
+fn is_units(record: &Record) -> bool {
+    let mut known = 0;
+    for cell in record.cells() {
+        let text = cell.text.trim();
+        let bare = text.trim_matches(['[', ']', '(', ')']);
+        let is_bracketed = bare.len() + 2 == text.len();
+        let is_known = is_bracketed || UNITS.contains(&format!(" {} ", bare.to_lowercase()));
+        let is_form = text
+            .to_lowercase()
+            .bytes()
+            .all(|byte| b"ymdhs :.-/'t".contains(&byte));
+        if text.is_empty() || is_form {
+            continue;
+        }
+        if is_known {
+            known += 1;
+        } else {
+            return false;
+        }
+    }
+    known > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sniffed(sample: &str) -> Dialect {
+        sniff(sample, &Told::default()).unwrap().unwrap()
+    }
+
+    #[test]
+    fn delimiters_are_told_by_rows_of_one_width() {
+        for (sample, delimiter) in [
+            ("time,a,b\n2026-01-01,1,2\n", b','),
+            ("time;a\n01.01.2026 00:00;1,5\n01.01.2026 00:01;2,5\n", b';'),
+            ("time\ta\n2026-01-01\t1,5\n", b'\t'),
+            ("time|a\n2026-01-01|x y\n", b'|'),
+            (
+                "time,text\n2026-01-01,\"a;b\"\n2026-01-02,\"c;d;e\"\n",
+                b',',
+            ),
+        ] {
+            assert_eq!(sniffed(sample).delimiter, delimiter, "{sample}");
+        }
+    }
+
+    #[test]
+    fn headers_preambles_and_units_are_found() {
+        let plain = sniffed("time,a\n2026-01-01,1\n");
+        assert_eq!((plain.header_line, plain.data_after), (Some(1), 1));
+        let none = sniffed("2026-01-01 00:00,1,a\n2026-01-01 00:01,2,b\n");
+        assert_eq!((none.header_line, none.data_after), (None, 0));
+        assert_eq!(none.names, ["column1", "column2", "column3"]);
+        let report = sniffed(
+            "Report of plant 7\nSerial;4711\n\nZeit;Temp;Druck\n;°C;bar\n01.04.2026;1,5;2\n\
+             02.04.2026;1,6;3\n",
+        );
+        assert_eq!((report.header_line, report.data_after), (Some(4), 5));
+        assert_eq!(report.names, ["Zeit", "Temp", "Druck"]);
+        assert_eq!(report.units.unwrap(), ["", "°C", "bar"]);
+        let numbered = sniffed("time,1,2\n2026-01-01,5,6\n2026-01-02,5,6\n");
+        assert_eq!(numbered.header_line, Some(1));
+        assert_eq!(numbered.names, ["time", "1", "2"]);
+        let trailing = sniffed("time;a;\n2026-01-01;1;\n2026-01-02;2;\n");
+        assert_eq!(trailing.names, ["time", "a"]);
+        let epoch = sniffed("ts,v\n1767225600,1\n1767225601,2\n");
+        assert_eq!((epoch.header_line, epoch.data_after), (Some(1), 1));
+    }
+
+    #[test]
+    fn what_is_told_goes_first() {
+        let told = Told {
+            skip: Some(2),
+            ..Told::default()
+        };
+        let dialect = sniff("x,y\nz,w\ntime,a\n2026-01-01,1\n", &told)
+            .unwrap()
+            .unwrap();
+        assert_eq!((dialect.header_line, dialect.data_after), (Some(3), 3));
+        let told = Told {
+            header: Some(false),
+            ..Told::default()
+        };
+        let dialect = sniff("time,a\n2026-01-01,1\n", &told).unwrap().unwrap();
+        assert_eq!((dialect.header_line, dialect.data_after), (None, 1));
+        let told = Told {
+            delimiter: Some(b','),
+            ..Told::default()
+        };
+        let dialect = sniff("time;a\n2026-01-01;1,5\n", &told).unwrap().unwrap();
+        assert_eq!(dialect.delimiter, b',');
+        assert_eq!(sniff("", &Told::default()).unwrap(), None);
+    }
+}

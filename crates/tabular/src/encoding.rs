@@ -1,0 +1,195 @@
+//! Encodings of text: told by a byte order mark, by zero bytes, by what is no UTF-8.
+
+use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use std::io::{self, Read};
+
+/// An encoding by a name of the WHATWG list, such as `utf-8`, `latin1`, `windows-1252`, `utf-16le`.
+pub fn named(name: &str) -> Option<&'static Encoding> {
+    Encoding::for_label(name.trim().as_bytes())
+}
+
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// The encoding of all that `reader` gives.
+///
+/// Text is UTF-8 unless it has a byte order mark of UTF-16, is half zero bytes, or has more bytes
+/// that are no UTF-8 than sequences that are.
+///
+/// # Errors
+/// As the reader.
+pub fn detect(mut reader: impl Read) -> io::Result<&'static Encoding> {
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut kept = 0;
+    let mut is_first = true;
+    let (mut wide, mut wrong) = (0u64, 0u64);
+    loop {
+        let read = reader.read(&mut buffer[kept..])?;
+        let filled = kept + read;
+        if is_first && read > 0 {
+            is_first = false;
+            if let Some((encoding, _)) = Encoding::for_bom(&buffer[..filled]) {
+                return Ok(encoding);
+            }
+            if let Some(encoding) = by_zero_bytes(&buffer[..filled]) {
+                return Ok(encoding);
+            }
+        }
+        let mut rest = &buffer[..filled];
+        loop {
+            match std::str::from_utf8(rest) {
+                Ok(text) => {
+                    wide += wide_in(text.as_bytes());
+                    kept = 0;
+                    break;
+                }
+                Err(error) => {
+                    let (good, bad) = rest.split_at(error.valid_up_to());
+                    wide += wide_in(good);
+                    match error.error_len() {
+                        Some(len) => {
+                            wrong += 1;
+                            rest = &bad[len..];
+                        }
+                        None => {
+                            kept = bad.len();
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        if read == 0 {
+            wrong += u64::from(kept > 0);
+            return Ok(if wrong > wide { WINDOWS_1252 } else { UTF_8 });
+        }
+        buffer.copy_within(filled - kept..filled, 0);
+    }
+}
+
+/// Sequences of more than one byte in valid UTF-8.
+fn wide_in(text: &[u8]) -> u64 {
+    text.iter().filter(|byte| **byte >= 0xC0).count() as u64
+}
+
+/// UTF-16 without a byte order mark: of western text every second byte is zero.
+fn by_zero_bytes(bytes: &[u8]) -> Option<&'static Encoding> {
+    let zeros = |first: usize| {
+        let bytes = bytes.iter().skip(first).step_by(2);
+        bytes.filter(|byte| **byte == 0).count() * 2
+    };
+    let half = bytes.len() / 2;
+    if bytes.len() < 4 {
+        None
+    } else if zeros(1) > half && zeros(0) * 4 < half {
+        Some(UTF_16LE)
+    } else if zeros(0) > half && zeros(1) * 4 < half {
+        Some(UTF_16BE)
+    } else {
+        None
+    }
+}
+
+/// A reader of text in any encoding that gives UTF-8, without a byte order mark. What cannot be
+/// decoded becomes U+FFFD.
+pub struct Utf8<R> {
+    inner: R,
+    decoder: Decoder,
+    raw: Vec<u8>,
+    raw_at: usize,
+    raw_len: usize,
+    out: Vec<u8>,
+    out_at: usize,
+    out_len: usize,
+    ended: bool,
+}
+
+impl<R: Read> Utf8<R> {
+    /// Over text in `encoding`.
+    pub fn new(inner: R, encoding: &'static Encoding) -> Self {
+        Self {
+            inner,
+            decoder: encoding.new_decoder_with_bom_removal(),
+            raw: vec![0; BUFFER_BYTES],
+            raw_at: 0,
+            raw_len: 0,
+            out: vec![0; BUFFER_BYTES],
+            out_at: 0,
+            out_len: 0,
+            ended: false,
+        }
+    }
+}
+
+impl<R: Read> Read for Utf8<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while self.out_at == self.out_len {
+            if self.raw_at == self.raw_len {
+                if self.ended {
+                    return Ok(0);
+                }
+                self.raw_at = 0;
+                self.raw_len = self.inner.read(&mut self.raw)?;
+                self.ended = self.raw_len == 0;
+            }
+            let raw = &self.raw[self.raw_at..self.raw_len];
+            let (_, read, written, _) = self.decoder.decode_to_utf8(raw, &mut self.out, self.ended);
+            self.raw_at += read;
+            (self.out_at, self.out_len) = (0, written);
+        }
+        let count = buf.len().min(self.out_len - self.out_at);
+        buf[..count].copy_from_slice(&self.out[self.out_at..self.out_at + count]);
+        self.out_at += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(bytes: &[u8]) -> (&'static str, String) {
+        let encoding = detect(bytes).unwrap();
+        let mut text = String::new();
+        Utf8::new(bytes, encoding)
+            .read_to_string(&mut text)
+            .unwrap();
+        (encoding.name(), text)
+    }
+
+    #[test]
+    fn encodings_are_told_by_their_bytes() {
+        assert_eq!(text(b"plain"), ("UTF-8", "plain".into()));
+        assert_eq!(text("\u{feff}a;°C".as_bytes()), ("UTF-8", "a;°C".into()));
+        assert_eq!(
+            text(b"Temp [\xb0C]\n"),
+            ("windows-1252", "Temp [°C]\n".into())
+        );
+        assert_eq!(text(b"1 \x80"), ("windows-1252", "1 €".into()));
+        let little: Vec<u8> = "a;ü\n1;2"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        assert_eq!(text(&little), ("UTF-16LE", "a;ü\n1;2".into()));
+        let big: Vec<u8> = "\u{feff}a;ü\n"
+            .encode_utf16()
+            .flat_map(u16::to_be_bytes)
+            .collect();
+        assert_eq!(text(&big), ("UTF-16BE", "a;ü\n".into()));
+        assert_eq!(text(b""), ("UTF-8", String::new()));
+    }
+
+    #[test]
+    fn one_broken_line_does_not_make_a_file_another_encoding() {
+        let mut bytes = "größe,höhe\n".as_bytes().to_vec();
+        bytes.extend(b"gr\xf6\n");
+        assert_eq!(text(&bytes), ("UTF-8", "größe,höhe\ngr\u{fffd}\n".into()));
+    }
+
+    #[test]
+    fn sequences_may_lie_across_buffers() {
+        let long = "ä".repeat(BUFFER_BYTES) + "x";
+        assert_eq!(text(long.as_bytes()), ("UTF-8", long.clone()));
+        let shifted = format!("x{long}");
+        assert_eq!(text(shifted.as_bytes()), ("UTF-8", shifted.clone()));
+    }
+}

@@ -1,0 +1,169 @@
+//! The layout of a table beside an export of it: roles and types, so that it comes back as it was.
+//!
+//! One line of JSON. It stands in a file beside a CSV or TsFile, or in a comment of line protocol.
+
+use marigram_model::{FieldType, TagType};
+use serde::{Deserialize, Serialize};
+
+/// What a comment line of line protocol or CSV begins with, before the JSON.
+pub const COMMENT: &str = "#marigram ";
+
+/// What is added to the name of a file for the name of its layout.
+pub const ENDING: &str = "layout.json";
+
+/// The version that is written.
+const VERSION: u32 = 1;
+
+/// Time, tags and fields of a table, in the order of its columns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    /// Version of this form.
+    version: u32,
+    /// The table.
+    pub table: String,
+    /// The time column.
+    pub time: String,
+    /// Tags and their types.
+    pub tags: Vec<(String, String)>,
+    /// Fields and their types.
+    pub fields: Vec<(String, String)>,
+}
+
+/// Why a layout is none.
+#[derive(Debug, thiserror::Error)]
+pub enum LayoutError {
+    /// It is no such JSON.
+    #[error("the layout cannot be read: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It is of a later version.
+    #[error("the layout has version {0}; this program reads version {VERSION}")]
+    Version(u32),
+    /// It names a type that there is not.
+    #[error("the layout gives column '{column}' the type '{kind}', which there is not")]
+    Type {
+        /// The column.
+        column: String,
+        /// The type.
+        kind: String,
+    },
+}
+
+impl Layout {
+    /// Of a table with these columns.
+    pub fn new(
+        table: &str,
+        time: &str,
+        tags: impl IntoIterator<Item = (String, TagType)>,
+        fields: impl IntoIterator<Item = (String, FieldType)>,
+    ) -> Self {
+        Self {
+            version: VERSION,
+            table: table.to_owned(),
+            time: time.to_owned(),
+            tags: tags
+                .into_iter()
+                .map(|(name, kind)| (name, kind.to_string()))
+                .collect(),
+            fields: fields
+                .into_iter()
+                .map(|(name, kind)| (name, kind.to_string()))
+                .collect(),
+        }
+    }
+
+    /// Reads a line of JSON.
+    ///
+    /// # Errors
+    /// If it is no layout, or one of a later version.
+    pub fn parse(text: &str) -> Result<Self, LayoutError> {
+        let layout: Self = serde_json::from_str(text)?;
+        if layout.version > VERSION {
+            return Err(LayoutError::Version(layout.version));
+        }
+        layout.tag_types()?;
+        layout.field_types()?;
+        Ok(layout)
+    }
+
+    /// As a line of JSON, without its end.
+    ///
+    /// # Errors
+    /// Never; JSON can hold every name.
+    pub fn to_line(&self) -> Result<String, LayoutError> {
+        Ok(serde_json::to_string(self)?)
+    }
+
+    /// Tags and their types.
+    ///
+    /// # Errors
+    /// If one has a type that no tag has.
+    pub fn tag_types(&self) -> Result<Vec<(String, TagType)>, LayoutError> {
+        let types = [TagType::String, TagType::I64, TagType::Bool];
+        let find = |name: &str| types.into_iter().find(|kind| kind.to_string() == name);
+        typed(&self.tags, find)
+    }
+
+    /// Fields and their types.
+    ///
+    /// # Errors
+    /// If one has a type that no field has.
+    pub fn field_types(&self) -> Result<Vec<(String, FieldType)>, LayoutError> {
+        let find = |name: &str| {
+            FIELD_TYPES
+                .into_iter()
+                .find(|kind| kind.to_string() == name)
+        };
+        typed(&self.fields, find)
+    }
+}
+
+const FIELD_TYPES: [FieldType; 9] = [
+    FieldType::Bool,
+    FieldType::I32,
+    FieldType::I64,
+    FieldType::U64,
+    FieldType::F32,
+    FieldType::F64,
+    FieldType::String,
+    FieldType::Bytes,
+    FieldType::Timestamp,
+];
+
+fn typed<T>(
+    columns: &[(String, String)],
+    find: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<(String, T)>, LayoutError> {
+    let typed = columns.iter().map(|(column, kind)| match find(kind) {
+        Some(found) => Ok((column.clone(), found)),
+        None => Err(LayoutError::Type {
+            column: column.clone(),
+            kind: kind.clone(),
+        }),
+    });
+    typed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_comes_back() {
+        let fields = FIELD_TYPES.map(|kind| (format!("f \"{kind}\""), kind));
+        let layout = Layout::new("t\n", "ts", [("dev".into(), TagType::I64)], fields.clone());
+        let line = layout.to_line().unwrap();
+        assert!(!line.contains('\n'));
+        let back = Layout::parse(&line).unwrap();
+        assert_eq!(back, layout);
+        assert_eq!(back.field_types().unwrap(), fields);
+    }
+
+    #[test]
+    fn what_is_no_layout_is_an_error() {
+        assert!(Layout::parse("{}").is_err());
+        let later = r#"{"version":9,"table":"t","time":"t","tags":[],"fields":[]}"#;
+        assert!(matches!(Layout::parse(later), Err(LayoutError::Version(9))));
+        let odd = r#"{"version":1,"table":"t","time":"t","tags":[],"fields":[["a","ODD"]]}"#;
+        assert!(Layout::parse(odd).is_err());
+    }
+}

@@ -1,0 +1,256 @@
+//! What all cells of a column have in common, gathered one by one over a whole file.
+
+use crate::cell::{Decimal, is_null, numeral, read_bool};
+use crate::record::Cell;
+use crate::time::Evidence;
+use marigram_model::FieldType;
+use std::collections::HashSet;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Distinct values that are counted; a column with more is not low-cardinality.
+pub const DISTINCT_MAX: usize = 10_000;
+
+/// Cells that are named where they stand in the way of a type.
+const EXCEPTIONS_NAMED: usize = 5;
+
+/// A column that is text only because of at most this part of its cells is said to be.
+const EXCEPTIONS_MAX: f64 = 0.1;
+
+/// A column under observation.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// Cells that hold something.
+    pub values: u64,
+    /// Cells that hold nothing, not even quotation marks.
+    pub missing: u64,
+    /// Of the values those that stand for no value, as numbers and times go.
+    pub markers: u64,
+    numbers: [u64; 2],
+    /// Numbers with a comma that are other ones with a point in its place.
+    differs: u64,
+    /// Numbers that can be read one way only.
+    marked: [u64; 2],
+    exact_integers: u64,
+    truths: u64,
+    distinct: HashSet<u64>,
+    is_many: bool,
+    /// Cells that are no numbers.
+    exceptions: Vec<(u64, String)>,
+    exceptions_count: u64,
+    /// What its cells say about times.
+    pub times: Evidence,
+}
+
+/// A column that is text because of a few cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FewExceptions {
+    /// How many cells are no numbers.
+    pub count: u64,
+    /// How many are.
+    pub numbers: u64,
+    /// The first of them, with their lines.
+    pub named: Vec<(u64, String)>,
+}
+
+impl Profile {
+    /// Adds a cell; `nulls` are markers that were told.
+    pub fn add(&mut self, cell: Cell<'_>, line: u64, nulls: &[String]) {
+        let text = cell.text.trim();
+        if cell.is_missing() || (!text.is_empty() && nulls.iter().any(|null| null == text)) {
+            self.missing += 1;
+            return;
+        }
+        self.values += 1;
+        if !self.is_many {
+            self.distinct.insert(xxh3_64(text.as_bytes()));
+            if self.distinct.len() > DISTINCT_MAX {
+                self.is_many = true;
+                self.distinct = HashSet::new();
+            }
+        }
+        if is_null(text, nulls) {
+            self.markers += 1;
+            return;
+        }
+        let number = numeral(text);
+        self.numbers[0] += u64::from(number.point);
+        self.numbers[1] += u64::from(number.comma);
+        self.differs += u64::from(number.differs && text.contains(','));
+        if number.point != number.comma {
+            self.marked[usize::from(number.comma)] += 1;
+        }
+        if text.parse::<i64>().is_ok() {
+            self.exact_integers += 1;
+        }
+        if read_bool(text).is_some() {
+            self.truths += 1;
+        } else if !number.point && !number.comma {
+            self.exceptions_count += 1;
+            if self.exceptions.len() < EXCEPTIONS_NAMED {
+                self.exceptions.push((line, text.to_owned()));
+            }
+        }
+        self.times.add(text, line);
+    }
+
+    /// Values that are no markers for none.
+    fn real(&self) -> u64 {
+        self.values - self.markers
+    }
+
+    /// Number of distinct values, if not many.
+    pub fn distinct(&self) -> Option<usize> {
+        (!self.is_many).then_some(self.distinct.len())
+    }
+
+    /// Whether the column holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.real() == 0
+    }
+
+    /// Whether all its values are whole numbers.
+    pub fn is_integer(&self) -> bool {
+        self.real() > 0 && self.exact_integers == self.real()
+    }
+
+    /// Whether its numbers can only be read with this decimal mark.
+    pub fn proves(&self, decimal: Decimal) -> bool {
+        let at = usize::from(decimal == Decimal::Comma);
+        self.numbers[at] == self.real() && self.marked[at] > 0
+    }
+
+    /// Whether its numbers are other numbers with a comma than with a point.
+    pub fn is_ambiguous(&self) -> bool {
+        self.differs > 0 && self.numbers == [self.real(); 2]
+    }
+
+    /// The decimal mark of this column in a file that otherwise has `decimal`.
+    pub fn decimal(&self, decimal: Decimal) -> Decimal {
+        let other = match decimal {
+            Decimal::Point => Decimal::Comma,
+            Decimal::Comma => Decimal::Point,
+        };
+        if self.proves(other) { other } else { decimal }
+    }
+
+    /// The type that holds all values: BOOLEAN, DOUBLE, BIGINT, else STRING. Whole
+    /// numbers are DOUBLE, as in line protocol (a sensor that showed 3 today may show 3.5
+    /// tomorrow), unless one of them is too large to be exact as one.
+    pub fn kind(&self, decimal: Decimal) -> FieldType {
+        let real = self.real();
+        if real == 0 {
+            return if self.markers > 0 {
+                FieldType::String
+            } else {
+                FieldType::F64
+            };
+        }
+        if self.truths == real {
+            FieldType::Bool
+        } else if self.numbers[usize::from(self.decimal(decimal) == Decimal::Comma)] == real {
+            FieldType::F64
+        } else if self.exact_integers == real {
+            FieldType::I64
+        } else {
+            FieldType::String
+        }
+    }
+
+    /// The few cells because of which it is text.
+    pub fn few_exceptions(&self, decimal: Decimal) -> Option<FewExceptions> {
+        let numbers = self.numbers[usize::from(self.decimal(decimal) == Decimal::Comma)];
+        let count = self.exceptions_count;
+        let few = count > 0 && count as f64 <= (numbers as f64 * EXCEPTIONS_MAX).max(1.0);
+        (few && numbers > 1).then(|| FewExceptions {
+            count,
+            numbers,
+            named: self.exceptions.clone(),
+        })
+    }
+}
+
+/// The decimal mark of a file, from all its columns.
+///
+/// # Errors
+/// The place of a column whose numbers are other ones either way, where nothing decides.
+pub fn decimal_of(profiles: &[Profile], delimiter: u8) -> Result<Decimal, usize> {
+    let proves = |decimal| profiles.iter().any(|profile| profile.proves(decimal));
+    // A point with three digits behind it is a fraction nearly always; a comma is not.
+    let unclear = profiles.iter().position(Profile::is_ambiguous);
+    match (proves(Decimal::Point), proves(Decimal::Comma)) {
+        (true, false) => Ok(Decimal::Point),
+        (false, true) => Ok(Decimal::Comma),
+        // Each column has its own.
+        (true, true) if delimiter == b';' => Ok(Decimal::Comma),
+        (true, true) => Ok(Decimal::Point),
+        (false, false) => match unclear {
+            None => Ok(Decimal::Point),
+            // Where a comma stands within cells, semicolons stand between them.
+            Some(_) if delimiter == b';' => Ok(Decimal::Comma),
+            Some(at) => Err(at),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(cells: &[&str]) -> Profile {
+        let mut profile = Profile::default();
+        for (at, text) in cells.iter().enumerate() {
+            profile.add(
+                Cell {
+                    text,
+                    quoted: false,
+                },
+                at as u64 + 2,
+                &[],
+            );
+        }
+        profile
+    }
+
+    #[test]
+    fn types_hold_all_values() {
+        let kind = |cells: &[&str]| profile(cells).kind(Decimal::Point);
+        assert_eq!(kind(&["1", "-2"]), FieldType::F64);
+        assert_eq!(kind(&["1", "9007199254740993"]), FieldType::I64);
+        assert_eq!(kind(&["1", "2.5", "n/a", "-", ""]), FieldType::F64);
+        assert_eq!(kind(&["true", "no"]), FieldType::Bool);
+        assert_eq!(kind(&["1", "x"]), FieldType::String);
+        assert_eq!(kind(&[]), FieldType::F64);
+        assert_eq!(kind(&["NA", "NA"]), FieldType::String);
+    }
+
+    #[test]
+    fn the_decimal_mark_is_one_of_the_file() {
+        let decimal = |columns: &[&[&str]], delimiter| {
+            let profiles: Vec<_> = columns.iter().map(|cells| profile(cells)).collect();
+            decimal_of(&profiles, delimiter)
+        };
+        assert_eq!(decimal(&[&["1,5", "2"]], b';'), Ok(Decimal::Comma));
+        assert_eq!(decimal(&[&["1.5", "2"]], b';'), Ok(Decimal::Point));
+        assert_eq!(decimal(&[&["1,5"], &["1,234"]], b','), Ok(Decimal::Comma));
+        assert_eq!(
+            decimal(&[&["1,234.5"], &["1,234"]], b','),
+            Ok(Decimal::Point)
+        );
+        assert_eq!(decimal(&[&["1.234"], &["12"]], b','), Ok(Decimal::Point));
+        assert_eq!(decimal(&[&["x"], &["1,234", "12"]], b','), Err(1));
+        assert_eq!(decimal(&[&["1,234", "12"]], b';'), Ok(Decimal::Comma));
+    }
+
+    #[test]
+    fn a_few_cells_that_are_no_numbers_are_named() {
+        let mut cells = vec!["1.5"; 30];
+        cells[7] = "broken";
+        let broken = profile(&cells);
+        assert_eq!(broken.kind(Decimal::Point), FieldType::String);
+        let few = broken.few_exceptions(Decimal::Point).unwrap();
+        assert_eq!((few.count, few.numbers), (1, 29));
+        assert_eq!(few.named, [(9, "broken".to_owned())]);
+        let names = profile(&["a", "b", "1"]);
+        assert_eq!(names.few_exceptions(Decimal::Point), None);
+    }
+}

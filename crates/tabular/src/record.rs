@@ -1,0 +1,261 @@
+//! Records of a CSV file, with the line on which each begins and whether each cell was quoted.
+//!
+//! The parsing is `csv_core`'s. Whether a cell was quoted is seen by its first byte: a NULL is an
+//! empty cell without quotes, an empty text has them, and spaces in quotes belong to the value.
+
+use csv_core::{ReadFieldResult, Reader};
+use std::io::{self, Read};
+
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// Bytes of a record above which a quotation mark must have stayed open.
+const RECORD_BYTES_MAX: usize = 64 << 20;
+
+/// The cells of a record.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    quoted: Vec<bool>,
+    /// Line of the file on which it begins, from 1.
+    pub line: u64,
+    /// Whether the file ended inside quotation marks.
+    pub is_open: bool,
+}
+
+/// A cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell<'a> {
+    /// Its text without the quotation marks around it.
+    pub text: &'a str,
+    /// Whether it stood in quotation marks.
+    pub quoted: bool,
+}
+
+impl Cell<'_> {
+    /// Whether there is nothing between two delimiters but space.
+    pub fn is_missing(&self) -> bool {
+        !self.quoted && self.text.trim().is_empty()
+    }
+}
+
+impl Record {
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are no cells.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Cell `at`; a missing one where the record is shorter.
+    pub fn cell(&self, at: usize) -> Cell<'_> {
+        let Some(end) = self.ends.get(at) else {
+            return Cell {
+                text: "",
+                quoted: false,
+            };
+        };
+        let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        // What is handed in is UTF-8, and delimiters are ASCII, so cells are whole sequences.
+        let text = std::str::from_utf8(&self.text[begin..*end]).unwrap_or("\u{fffd}");
+        Cell {
+            text,
+            quoted: self.quoted[at],
+        }
+    }
+
+    /// All cells.
+    pub fn cells(&self) -> impl Iterator<Item = Cell<'_>> {
+        (0..self.len()).map(|at| self.cell(at))
+    }
+}
+
+/// Reads records of UTF-8 text.
+pub struct Records<R> {
+    reader: R,
+    core: Reader,
+    buffer: Vec<u8>,
+    at: usize,
+    len: usize,
+    line: u64,
+}
+
+impl<R: Read> Records<R> {
+    /// Over what `reader` gives after its first `skip` lines.
+    ///
+    /// # Errors
+    /// As the reader.
+    pub fn new(reader: R, delimiter: u8, skip: u64) -> io::Result<Self> {
+        let mut records = Self {
+            reader,
+            core: csv_core::ReaderBuilder::new().delimiter(delimiter).build(),
+            buffer: vec![0; BUFFER_BYTES],
+            at: 0,
+            len: 0,
+            line: 1,
+        };
+        while records.line <= skip && records.fill()? {
+            let rest = &records.buffer[records.at..records.len];
+            match memchr::memchr(b'\n', rest) {
+                Some(end) => {
+                    records.at += end + 1;
+                    records.line += 1;
+                }
+                None => records.at = records.len,
+            }
+        }
+        Ok(records)
+    }
+
+    /// The line at which the next record can begin, from 1.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Whether there is something in the buffer; reads on where it is empty.
+    fn fill(&mut self) -> io::Result<bool> {
+        if self.at == self.len {
+            self.at = 0;
+            self.len = 0;
+            self.len = self.reader.read(&mut self.buffer)?;
+        }
+        Ok(self.at < self.len)
+    }
+
+    /// Reads the next record; `false` at the end. Blank lines are none.
+    ///
+    /// # Errors
+    /// As the reader, and where a record is larger than any can be.
+    pub fn read(&mut self, record: &mut Record) -> io::Result<bool> {
+        record.ends.clear();
+        record.quoted.clear();
+        record.is_open = false;
+        loop {
+            if !self.fill()? {
+                return Ok(false);
+            }
+            match self.buffer[self.at] {
+                b'\n' => self.line += 1,
+                b'\r' => {}
+                _ => break,
+            }
+            self.at += 1;
+        }
+        record.line = self.line;
+        let mut used = 0;
+        loop {
+            let more = self.fill()?;
+            let quoted = more && self.buffer[self.at] == b'"';
+            let (mut last, mut taken) = (None, 0);
+            loop {
+                let input = &self.buffer[self.at..self.len];
+                if record.text.len() < used + 64 {
+                    record.text.resize((used + 64) * 2, 0);
+                }
+                let at_end = input.is_empty();
+                let (result, read, written) = self.core.read_field(input, &mut record.text[used..]);
+                self.line += memchr::memchr_iter(b'\n', &input[..read]).count() as u64;
+                last = input[..read].last().copied().or(last);
+                self.at += read;
+                taken += read;
+                used += written;
+                if used > RECORD_BYTES_MAX {
+                    let line = record.line;
+                    return Err(io::Error::other(format!(
+                        "the record in line {line} has over {RECORD_BYTES_MAX} bytes: a quotation \
+                         mark is not closed"
+                    )));
+                }
+                let record_end = match result {
+                    ReadFieldResult::InputEmpty => {
+                        self.fill()?;
+                        continue;
+                    }
+                    ReadFieldResult::OutputFull => continue,
+                    ReadFieldResult::Field { record_end } => record_end,
+                    ReadFieldResult::End => true,
+                };
+                record.ends.push(used);
+                record.quoted.push(quoted);
+                if !record_end {
+                    break;
+                }
+                record.is_open = quoted && at_end && (last != Some(b'"') || taken == 1);
+                return Ok(true);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Row = (u64, Vec<(String, bool)>);
+
+    /// Reads with the input in pieces of `piece` bytes.
+    fn rows(text: &str, skip: u64, piece: usize) -> Vec<Row> {
+        struct Pieces<'a>(&'a [u8], usize);
+        impl Read for Pieces<'_> {
+            fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+                let count = self.1.min(buf.len()).min(self.0.len());
+                buf[..count].copy_from_slice(&self.0[..count]);
+                self.0 = &self.0[count..];
+                Ok(count)
+            }
+        }
+        let mut records = Records::new(Pieces(text.as_bytes(), piece), b',', skip).unwrap();
+        let mut record = Record::default();
+        let mut rows = Vec::new();
+        while records.read(&mut record).unwrap() {
+            let cells = record
+                .cells()
+                .map(|cell| (cell.text.to_owned(), cell.quoted));
+            rows.push((record.line, cells.collect()));
+        }
+        rows
+    }
+
+    #[test]
+    fn lines_and_quotes_are_known_however_the_input_comes() {
+        let text = "a,b\r\n\r\n\"x\ny\",\"\"\r\n, s ,\n\"q\"\"q\",1";
+        let cell = |text: &str, quoted| (text.to_owned(), quoted);
+        let expected = vec![
+            (1, vec![cell("a", false), cell("b", false)]),
+            (3, vec![cell("x\ny", true), cell("", true)]),
+            (
+                5,
+                vec![cell("", false), cell(" s ", false), cell("", false)],
+            ),
+            (6, vec![cell("q\"q", true), cell("1", false)]),
+        ];
+        for piece in [1, 2, 3, 7, 1000] {
+            assert_eq!(rows(text, 0, piece), expected, "{piece}");
+        }
+        assert_eq!(rows(text, 2, 2), expected[1..]);
+        assert_eq!(rows("", 3, 1), []);
+    }
+
+    #[test]
+    fn an_open_quote_is_seen() {
+        let open = |text: &str| {
+            let mut records = Records::new(text.as_bytes(), b',', 0).unwrap();
+            let mut record = Record::default();
+            while records.read(&mut record).unwrap() {
+                if record.is_open {
+                    return true;
+                }
+            }
+            false
+        };
+        assert!(open("a,\"b\nc"));
+        assert!(open("a,\""));
+        assert!(open("a,\"b\nc\n"));
+        assert!(!open("a,\"b\""));
+        assert!(!open("a,\"\""));
+        assert!(!open("a,\"b\"\n"));
+    }
+}

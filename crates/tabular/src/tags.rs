@@ -1,0 +1,246 @@
+//! Which columns are tags, where nobody said: those that tell rows of one time apart.
+
+use std::collections::{HashMap, HashSet};
+
+/// Names under which an identity goes, in whole or as the last word.
+const IDENTITIES: [&str; 37] = [
+    "id",
+    "device",
+    "sensor",
+    "station",
+    "site",
+    "unit",
+    "host",
+    "hostname",
+    "machine",
+    "meter",
+    "plant",
+    "truck",
+    "vehicle",
+    "serial",
+    "node",
+    "tag",
+    "channel",
+    "location",
+    "room",
+    "line",
+    "metric",
+    "measurement",
+    "point",
+    "asset",
+    "dev",
+    "name",
+    "uuid",
+    "mac",
+    "imei",
+    "symbol",
+    "ticker",
+    "server",
+    "instance",
+    "pump",
+    "gerät",
+    "anlage",
+    "key",
+];
+
+/// Whether a column is named like an identity: `device`, `Device ID`, `sensor_id`, `deviceId`.
+pub fn is_identity(name: &str) -> bool {
+    let lower = name.trim().to_lowercase();
+    let last = lower
+        .rsplit(['_', ' ', '-', '.', '/'])
+        .next()
+        .unwrap_or(&lower);
+    IDENTITIES.contains(&last) || name.trim().ends_with("Id") || name.trim().ends_with("ID")
+}
+
+/// A column that could be a tag.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// Whether it is text.
+    pub is_text: bool,
+    /// Distinct values in the whole file; `None` for many.
+    pub distinct: Option<usize>,
+}
+
+impl Candidate {
+    /// Whether it can be a tag: text or an identity, with few values for the `rows` that there are.
+    pub fn is_likely(&self, rows: u64) -> bool {
+        let few = |distinct: usize| distinct <= 20 || (distinct as u64) <= rows / 2;
+        (self.is_text || is_identity(&self.name)) && self.distinct.is_some_and(few)
+    }
+}
+
+/// A row of the sample: its time, and a hash of each candidate's cell.
+pub type SampleRow = (i64, Vec<u64>);
+
+/// The candidates that are tags, by their places, ascending.
+///
+/// Beginning with those whose names are identities, a candidate is taken as long as rows of one
+/// time are left that the others do not tell apart and it does for some. Identities in text are
+/// taken in any case. A text that is constant in every series, and not in all of them, is a tag as
+/// well: it describes the series.
+pub fn infer(candidates: &[Candidate], rows: &[SampleRow]) -> Vec<usize> {
+    let all_rows = rows.len() as u64;
+    let likely: Vec<usize> = (0..candidates.len())
+        .filter(|at| candidates[*at].is_likely(all_rows))
+        .collect();
+    let mut chosen: Vec<usize> = likely
+        .iter()
+        .copied()
+        .filter(|at| candidates[*at].is_text && is_identity(&candidates[*at].name))
+        .collect();
+    let mut repeated = repeats(rows, &chosen);
+    while repeated > 0 {
+        let rest = likely.iter().copied().filter(|at| !chosen.contains(at));
+        let gain = |at: usize| {
+            let mut with = chosen.clone();
+            with.push(at);
+            repeats(rows, &with)
+        };
+        let rated = rest.map(|at| {
+            let candidate = &candidates[at];
+            let rank = u8::from(!is_identity(&candidate.name)) + u8::from(!candidate.is_text);
+            (gain(at), rank, at)
+        });
+        // What leaves the fewest repeated, then what looks most like an identity.
+        let Some((left, _, at)) = rated.min() else {
+            break;
+        };
+        if left >= repeated {
+            break;
+        }
+        repeated = left;
+        chosen.push(at);
+    }
+    if !chosen.is_empty() {
+        let describing = likely.iter().copied().filter(|at| {
+            !chosen.contains(at) && candidates[*at].is_text && describes(rows, &chosen, *at)
+        });
+        let describing: Vec<usize> = describing.collect();
+        chosen.extend(describing);
+    }
+    chosen.sort_unstable();
+    chosen
+}
+
+/// Rows that share time and tags with one before them.
+pub fn repeats(rows: &[SampleRow], tags: &[usize]) -> usize {
+    let mut seen = HashSet::with_capacity(rows.len());
+    let is_new = |(time, cells): &&SampleRow| {
+        seen.insert((*time, tags.iter().map(|at| cells[*at]).collect::<Vec<_>>()))
+    };
+    rows.len() - rows.iter().filter(is_new).count()
+}
+
+/// Whether column `at` has one value in each series, not the same in all, and series have rows
+/// enough to show it.
+fn describes(rows: &[SampleRow], tags: &[usize], at: usize) -> bool {
+    let mut values: HashMap<Vec<u64>, u64> = HashMap::new();
+    for (_, cells) in rows {
+        let key = tags.iter().map(|tag| cells[*tag]).collect();
+        let value = *values.entry(key).or_insert(cells[at]);
+        if value != cells[at] {
+            return false;
+        }
+    }
+    let distinct: HashSet<_> = values.values().collect();
+    distinct.len() > 1 && rows.len() >= 3 * values.len()
+}
+
+/// Columns (of those in `tellers`, by place) that tell all rows of each group apart, alone or two
+/// together; a group is a list of rows, and a row a hash of each column's cell.
+pub fn tell_apart(groups: &[Vec<Vec<u64>>], tellers: &[usize]) -> Vec<Vec<usize>> {
+    let works = |columns: &[usize]| {
+        groups.iter().all(|rows| {
+            let mut seen = HashSet::new();
+            rows.iter()
+                .all(|row| seen.insert(columns.iter().map(|at| row[*at]).collect::<Vec<_>>()))
+        })
+    };
+    let alone: Vec<Vec<usize>> = tellers
+        .iter()
+        .map(|at| vec![*at])
+        .filter(|c| works(c))
+        .collect();
+    if !alone.is_empty() {
+        return alone;
+    }
+    let pairs = tellers.iter().enumerate().flat_map(|(place, one)| {
+        tellers[place + 1..]
+            .iter()
+            .map(move |other| vec![*one, *other])
+    });
+    pairs.filter(|pair| works(pair)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(name: &str, is_text: bool, distinct: usize) -> Candidate {
+        Candidate {
+            name: name.into(),
+            is_text,
+            distinct: Some(distinct),
+        }
+    }
+
+    #[test]
+    fn columns_that_tell_rows_of_one_time_apart_are_tags() {
+        let candidates = [
+            candidate("status", true, 2),
+            candidate("where", true, 2),
+            candidate("count", false, 2),
+            candidate("country", true, 2),
+        ];
+        let mut rows = Vec::new();
+        for time in 0..10 {
+            for place in 0..2u64 {
+                rows.push((time, vec![u64::from(time == 3), place, place, place + 7]));
+            }
+        }
+        // Both texts do; the one that stands first is taken, the other describes it.
+        assert_eq!(infer(&candidates, &rows), [1, 3]);
+    }
+
+    #[test]
+    fn a_single_series_needs_no_tag_but_an_identity() {
+        let candidates = [candidate("status", true, 2), candidate("unit_id", true, 2)];
+        let rows: Vec<SampleRow> = (0..10).map(|t| (t, vec![t as u64 % 2, 1])).collect();
+        assert_eq!(infer(&candidates, &rows), [1]);
+        assert_eq!(infer(&candidates[..1], &rows), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn long_tables_need_device_and_metric() {
+        let candidates = [candidate("truck", false, 3), candidate("kind", true, 2)];
+        let mut rows = Vec::new();
+        for time in 0..5 {
+            for truck in 0..3 {
+                rows.extend((0..2).map(|kind| (time, vec![truck, kind])));
+            }
+        }
+        assert_eq!(infer(&candidates, &rows), [0, 1]);
+        let many = Candidate {
+            distinct: None,
+            ..candidate("text", true, 0)
+        };
+        assert!(!many.is_likely(1_000_000));
+    }
+
+    #[test]
+    fn what_would_tell_rows_apart_is_found() {
+        let groups = [
+            vec![vec![1, 1, 1], vec![1, 2, 2]],
+            vec![vec![1, 1, 2], vec![2, 1, 3]],
+        ];
+        assert_eq!(tell_apart(&groups, &[0, 1]), [[0, 1]]);
+        assert_eq!(tell_apart(&groups, &[0, 1, 2]), [[2]]);
+        assert_eq!(
+            tell_apart(&[vec![vec![1], vec![1]]], &[0]),
+            Vec::<Vec<usize>>::new()
+        );
+    }
+}

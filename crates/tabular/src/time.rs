@@ -1,0 +1,165 @@
+//! Times as they stand in files, and the form that all times of a column have.
+
+mod evidence;
+mod written;
+mod zone;
+
+pub use evidence::{Evidence, FormError};
+pub use written::{Clock, DateOrder, Written, clock_of, is_clock};
+pub use zone::{RepeatedHour, TimeFault, Zone, offset_of};
+
+use jiff::fmt::strtime::BrokenDownTime;
+use std::fmt;
+use std::str::FromStr;
+
+/// Unit of a time that is a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// Seconds.
+    S,
+    /// Milliseconds.
+    Ms,
+    /// Microseconds.
+    Us,
+    /// Nanoseconds.
+    Ns,
+}
+
+impl Precision {
+    /// Nanoseconds of one unit.
+    pub fn ns(self) -> i64 {
+        match self {
+            Self::S => 1_000_000_000,
+            Self::Ms => 1_000_000,
+            Self::Us => 1_000,
+            Self::Ns => 1,
+        }
+    }
+
+    /// The unit in which `number` is a time between 1973 and 2286 (seconds below 10^10, then
+    /// a thousand times as much for each finer unit).
+    pub fn guess(number: f64) -> Self {
+        match number.abs() {
+            n if n < 1e11 => Self::S,
+            n if n < 1e14 => Self::Ms,
+            n if n < 1e17 => Self::Us,
+            _ => Self::Ns,
+        }
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::S => "seconds",
+            Self::Ms => "milliseconds",
+            Self::Us => "microseconds",
+            Self::Ns => "nanoseconds",
+        })
+    }
+}
+
+impl FromStr for Precision {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "s" => Ok(Self::S),
+            "ms" => Ok(Self::Ms),
+            "us" | "u" => Ok(Self::Us),
+            "ns" | "n" => Ok(Self::Ns),
+            other => Err(format!(
+                "'{other}' is not a unit of time: use s, ms, us or ns"
+            )),
+        }
+    }
+}
+
+/// How the times of a column are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TimeForm {
+    /// A whole number or a fraction of this unit since the epoch.
+    Number(Precision),
+    /// As people and loggers write them, with the parts of the date in this order.
+    Written(DateOrder),
+    /// As strftime writes it.
+    Pattern(String),
+}
+
+/// Reads the times of a column.
+#[derive(Clone, Debug)]
+pub struct TimeReader {
+    /// The form of all of them.
+    pub form: TimeForm,
+    /// Where clocks show the times that carry no zone of their own.
+    pub zone: Zone,
+}
+
+impl TimeReader {
+    /// Nanoseconds since the epoch.
+    ///
+    /// # Errors
+    /// Where the text is no time of this form, or none that there was in its zone.
+    pub fn read(&self, text: &str) -> Result<i64, TimeFault> {
+        let text = text.trim();
+        match &self.form {
+            TimeForm::Number(precision) => read_number(text, *precision).ok_or(TimeFault::NotATime),
+            TimeForm::Written(order) => {
+                let written = Written::read(text, *order).ok_or(TimeFault::NotATime)?;
+                self.zone.place(&written)
+            }
+            TimeForm::Pattern(pattern) => self.read_pattern(text, pattern),
+        }
+    }
+
+    /// As [`read`](Self::read), of a date and a time of day that stand in two cells.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_two(&self, date: &str, clock: &str) -> Result<i64, TimeFault> {
+        self.read(&format!("{} {}", date.trim(), clock.trim()))
+    }
+
+    fn read_pattern(&self, text: &str, pattern: &str) -> Result<i64, TimeFault> {
+        // The name of a zone stands last; it is not the parser's to understand.
+        let (pattern, text, name) = match pattern.trim_end().strip_suffix("%Z") {
+            Some(pattern) => {
+                let cut = text
+                    .rfind(|char: char| !char.is_ascii_alphabetic())
+                    .map_or(0, |at| at + 1);
+                (
+                    pattern.trim_end(),
+                    text[..cut].trim_end(),
+                    Some(&text[cut..]),
+                )
+            }
+            None => (pattern, text, None),
+        };
+        let parsed = BrokenDownTime::parse(pattern, text).map_err(|_| TimeFault::NotATime)?;
+        let date = parsed.to_date().map_err(|_| TimeFault::NotATime)?;
+        let time = parsed.to_time().unwrap_or(jiff::civil::Time::midnight());
+        let written = Written {
+            at: date.to_datetime(time),
+            offset_s: parsed.offset().map(|offset| i64::from(offset.seconds())),
+            name: name.filter(|name| !name.is_empty()),
+        };
+        self.zone.place(&written)
+    }
+}
+
+fn read_number(text: &str, precision: Precision) -> Option<i64> {
+    if let Ok(whole) = text.parse::<i64>() {
+        return whole.checked_mul(precision.ns());
+    }
+    let text = text.replace(',', ".");
+    let number: f64 = text.parse().ok()?;
+    let (whole, ns) = (number.floor(), precision.ns());
+    if !number.is_finite() || whole.abs() >= 9.2e18 {
+        return None;
+    }
+    let fraction = ((number - whole) * ns as f64).round() as i64;
+    (whole as i64).checked_mul(ns)?.checked_add(fraction)
+}
+
+#[cfg(test)]
+mod tests;

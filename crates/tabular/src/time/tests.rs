@@ -1,0 +1,209 @@
+//! Tests of forms, zones and what is ambiguous.
+
+use super::*;
+
+const NOON: i64 = 1_404_216_000_000_000_000; // 2014-07-01T12:00:00Z
+
+fn reader(order: DateOrder, zone: Zone) -> TimeReader {
+    TimeReader {
+        form: TimeForm::Written(order),
+        zone,
+    }
+}
+
+fn form(cells: &[&str]) -> Result<TimeForm, FormError> {
+    let mut evidence = Evidence::default();
+    for (line, cell) in cells.iter().enumerate() {
+        evidence.add(cell, line as u64);
+    }
+    evidence.form("t", None)
+}
+
+#[test]
+fn many_forms_are_one_moment() {
+    for (order, text) in [
+        (DateOrder::Ymd, "2014-07-01 12:00:00"),
+        (DateOrder::Ymd, "2014-07-01T12:00:00Z"),
+        (DateOrder::Ymd, "2014/07/01 12:00"),
+        (DateOrder::Ymd, "2014-07-01T14:00:00+02:00"),
+        (DateOrder::Ymd, "2014-07-01T07:30:00.000-0430"),
+        (DateOrder::Ymd, " 2014-07-01 12:00:00 UTC "),
+        (DateOrder::Ymd, "20140701 120000"),
+        (DateOrder::Ymd, "20140701T120000Z"),
+        (DateOrder::Dmy, "01.07.2014 12:00:00"),
+        (DateOrder::Dmy, "1.7.14 12:00"),
+        (DateOrder::Dmy, "01/07/2014 12:00:00 PM"),
+        (DateOrder::Mdy, "7/1/2014 12:00 pm"),
+        (DateOrder::Mdy, "07-01-2014 12:00:00"),
+        (DateOrder::Dmy, "1 Jul 2014 12:00:00"),
+        (DateOrder::Ymd, "01-Jul-2014 12:00:00"),
+        (DateOrder::Mdy, "Tue, 1 Jul 2014 12:00:00 +0000"),
+        (DateOrder::Ymd, "July 1, 2014 12:00"),
+        (DateOrder::Ymd, "Tue Jul  1 12:00:00 2014"),
+        (DateOrder::Ymd, "2014-07-01 14:00:00 CEST"),
+    ] {
+        assert_eq!(reader(order, Zone::utc()).read(text), Ok(NOON), "{text}");
+    }
+    let iso = reader(DateOrder::Ymd, Zone::utc());
+    assert_eq!(iso.read("2014-07-01 12:00:00,25"), Ok(NOON + 250_000_000));
+    assert_eq!(
+        iso.read("2014-07-01T12:00:00.123456789Z"),
+        Ok(NOON + 123_456_789)
+    );
+    assert_eq!(iso.read("1970-01-01"), Ok(0));
+    assert_eq!(iso.read("1969-12-31T23:59:59.999999999Z"), Ok(-1));
+    assert_eq!(iso.read("2014-06-30 24:00"), Ok(NOON - 43_200_000_000_000));
+    assert_eq!(iso.read("1677-09-21T00:12:43.145224192Z"), Ok(i64::MIN));
+    assert_eq!(iso.read("2262-04-11T23:47:16.854775807Z"), Ok(i64::MAX));
+    assert_eq!(iso.read("9999-01-01"), Err(TimeFault::OutOfRange));
+    for wrong in [
+        "2014-13-01",
+        "2014-07-01 25:00:00",
+        "2014-07-01 12:00:00.",
+        "",
+        "x",
+        "2014-07-01x",
+        "2014-07-01 12",
+        "13:00 PM",
+    ] {
+        assert_eq!(iso.read(wrong), Err(TimeFault::NotATime), "{wrong}");
+    }
+}
+
+#[test]
+fn the_order_of_dates_is_decided_over_all_of_them() {
+    assert_eq!(
+        form(&["05/04/2026", "13/04/2026"]),
+        Ok(TimeForm::Written(DateOrder::Dmy))
+    );
+    assert_eq!(
+        form(&["05/04/2026", "04/13/2026"]),
+        Ok(TimeForm::Written(DateOrder::Mdy))
+    );
+    assert_eq!(
+        form(&["05.04.2026 10:00"]),
+        Ok(TimeForm::Written(DateOrder::Dmy))
+    );
+    assert_eq!(form(&["2026-04-05"]), Ok(TimeForm::Written(DateOrder::Ymd)));
+    assert_eq!(
+        form(&["20260405", "20260406"]),
+        Ok(TimeForm::Written(DateOrder::Ymd))
+    );
+    assert_eq!(form(&["1775347200"]), Ok(TimeForm::Number(Precision::S)));
+    let error = form(&["04/04/2026", "05/04/2026"]).unwrap_err().to_string();
+    for word in [
+        "5 April 2026",
+        "4 May 2026",
+        "--date-order dmy or mdy",
+        "05/04/2026",
+    ] {
+        assert!(error.contains(word), "{error}");
+    }
+    assert!(matches!(
+        form(&["13/04/2026", "04/13/2026"]),
+        Err(FormError::Mixed { .. })
+    ));
+    assert!(matches!(form(&["soon"]), Err(FormError::Unknown { .. })));
+}
+
+#[test]
+fn zones_are_what_they_say_or_an_error() {
+    let berlin = Zone::named("Europe/Berlin", None).unwrap();
+    let read = |text: &str| reader(DateOrder::Ymd, berlin.clone()).read(text);
+    assert_eq!(read("2014-07-01 14:00"), Ok(NOON));
+    assert_eq!(read("2014-07-01 12:00Z"), Ok(NOON));
+    assert_eq!(read("2014-07-01 14:00 CEST"), Ok(NOON));
+    assert!(matches!(
+        read("2014-07-01 14:00 CET"),
+        Err(TimeFault::OtherZone { .. })
+    ));
+    let never = read("2026-03-29 02:30").unwrap_err().to_string();
+    assert!(
+        never.contains("never") && never.contains("60 minutes"),
+        "{never}"
+    );
+    let twice = read("2026-10-25 02:30").unwrap_err().to_string();
+    for word in [
+        "twice",
+        "2026-10-25T00:30:00Z",
+        "2026-10-25T01:30:00Z",
+        "--repeated-hour",
+    ] {
+        assert!(twice.contains(word), "{twice}");
+    }
+    // A name beside the time says which of the two it is.
+    let hour = 3_600_000_000_000;
+    let first = read("2026-10-25 02:30 CEST").unwrap();
+    assert_eq!(read("2026-10-25 02:30 CET"), Ok(first + hour));
+    let told = Zone::named("Europe/Berlin", Some(RepeatedHour::Second)).unwrap();
+    let second = reader(DateOrder::Ymd, told).read("2026-10-25 02:30");
+    assert_eq!(second, Ok(first + hour));
+    let unknown = reader(DateOrder::Ymd, Zone::utc()).read("2014-07-01 12:00 EST");
+    assert_eq!(unknown, Err(TimeFault::Name("EST".into())));
+    assert!(Zone::named("Europe/Atlantis", None).is_err());
+    let fixed = Zone::named("+02:00", None).unwrap();
+    assert_eq!(
+        reader(DateOrder::Ymd, fixed).read("2014-07-01 14:00"),
+        Ok(NOON)
+    );
+}
+
+#[test]
+fn patterns_read_offsets_and_names() {
+    let read = |pattern: &str, text: &str| {
+        let form = TimeForm::Pattern(pattern.to_owned());
+        TimeReader {
+            form,
+            zone: Zone::utc(),
+        }
+        .read(text)
+    };
+    assert_eq!(read("%d.%m.%Y %H:%M:%S", "01.07.2014 12:00:00"), Ok(NOON));
+    assert_eq!(read("%d/%m/%Y %I:%M %p", "01/07/2014 12:00 PM"), Ok(NOON));
+    assert_eq!(
+        read("%Y-%m-%d %H:%M %z", "2014-07-01 14:00 +0200"),
+        Ok(NOON)
+    );
+    assert_eq!(read("%Y-%m-%d %H:%M %Z", "2014-07-01 14:00 CEST"), Ok(NOON));
+    let error = read("%Y-%m-%d %H:%M %Z", "2014-07-01 14:00 IST");
+    assert_eq!(error, Err(TimeFault::Name("IST".into())));
+    assert_eq!(
+        read("%Y-%m-%d", "2014-07-01"),
+        Ok(NOON - 43_200_000_000_000)
+    );
+    assert_eq!(read("%Y-%m-%d", "tomorrow"), Err(TimeFault::NotATime));
+}
+
+#[test]
+fn the_unit_of_numbers_is_guessed() {
+    for (text, precision) in [
+        ("1404216000", Precision::S),
+        ("1404216000000", Precision::Ms),
+        ("1404216000000000", Precision::Us),
+        ("1404216000000000000", Precision::Ns),
+    ] {
+        let found = form(&[text]).unwrap();
+        assert_eq!(found, TimeForm::Number(precision));
+        let reader = TimeReader {
+            form: found,
+            zone: Zone::utc(),
+        };
+        assert_eq!(reader.read(text), Ok(NOON));
+    }
+    assert_eq!(read_number("1.5", Precision::S), Some(1_500_000_000));
+    assert_eq!(read_number("9223372036854775807", Precision::S), None);
+    assert_eq!(read_number("NaN", Precision::Ns), None);
+}
+
+#[test]
+fn no_text_panics() {
+    use proptest::prelude::*;
+    proptest!(|(text in "[0-9a-zA-Zäµ:./+, -]{0,24}")| {
+        for order in DateOrder::ALL {
+            let _ = Written::read(&text, order);
+        }
+        let mut evidence = Evidence::default();
+        evidence.add(&text, 1);
+        let _ = evidence.form("t", None);
+    });
+}

@@ -1,0 +1,315 @@
+//! A date and a time of day as they are written, in any usual form.
+
+use jiff::civil::{Date, DateTime, Time};
+
+/// The order of day, month and year where it does not show by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DateOrder {
+    /// 2026-04-05
+    Ymd,
+    /// 05.04.2026
+    Dmy,
+    /// 04/05/2026
+    Mdy,
+}
+
+impl DateOrder {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Ymd, Self::Dmy, Self::Mdy];
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Ymd => "year, month, day",
+            Self::Dmy => "day, month, year",
+            Self::Mdy => "month, day, year",
+        }
+    }
+
+    /// As the option of the command line says it.
+    pub fn option(self) -> &'static str {
+        match self {
+            Self::Ymd => "ymd",
+            Self::Dmy => "dmy",
+            Self::Mdy => "mdy",
+        }
+    }
+}
+
+/// What a text says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written<'a> {
+    /// Date and time of day.
+    pub at: DateTime,
+    /// Seconds east of UTC, where the text says so.
+    pub offset_s: Option<i64>,
+    /// The name of a zone, where the text has one.
+    pub name: Option<&'a str>,
+}
+
+/// A time of day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// It.
+    pub time: Time,
+    /// Whether it is 24:00, the end of the day.
+    pub is_end: bool,
+}
+
+impl<'a> Written<'a> {
+    /// Reads a text whose date is in `order`; `None` where it is not.
+    pub fn read(text: &'a str, order: DateOrder) -> Option<Self> {
+        let Some((date, rest)) = date_of(text, order) else {
+            return of_ctime(text);
+        };
+        let rest = rest
+            .strip_prefix(['T', 't', ' ', ',', ':'])
+            .map(str::trim_start)
+            .or((rest.is_empty() || is_run_on(text)).then_some(rest))?;
+        if rest.is_empty() {
+            let at = date.at(0, 0, 0, 0);
+            return Some(Self {
+                at,
+                offset_s: None,
+                name: None,
+            });
+        }
+        let (clock, rest) = clock_of(rest)?;
+        let date = if clock.is_end {
+            date.tomorrow().ok()?
+        } else {
+            date
+        };
+        let (offset_s, name) = zone_of(rest.trim_start())?;
+        let at = date.to_datetime(clock.time);
+        Some(Self { at, offset_s, name })
+    }
+}
+
+/// Whether date and time of day stand together as 14 digits.
+fn is_run_on(text: &str) -> bool {
+    text.len() == 14 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Digits at the start of `text`, at most `max`, as a number, how many there are, and what follows.
+fn number(text: &str, max: usize) -> Option<(i64, usize, &str)> {
+    let len = text
+        .bytes()
+        .take(max)
+        .take_while(u8::is_ascii_digit)
+        .count();
+    let value = text[..len].parse().ok()?;
+    Some((value, len, &text[len..]))
+}
+
+const MONTHS: [&str; 12] = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+];
+
+const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+/// The name of a month at the start of `text`, English, short or long.
+fn month_name(text: &str) -> Option<(i64, &str)> {
+    let len = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let short = text.get(..3).filter(|_| len >= 3)?.to_ascii_lowercase();
+    let month = MONTHS.iter().position(|name| *name == short)?;
+    Some((month as i64 + 1, text[len..].trim_start_matches('.')))
+}
+
+/// `Tue Jul  1 12:00:00 2014`, as C writes it.
+fn of_ctime(text: &str) -> Option<Written<'_>> {
+    let (month, rest) = month_name(without_day_name(text))?;
+    let (day, _, rest) = number(rest.trim_start(), 2)?;
+    let (clock, rest) = clock_of(rest.trim_start())?;
+    let (year, 4, "") = number(rest.trim_start(), 4)? else {
+        return None;
+    };
+    let at = date(year, month, day)?.to_datetime(clock.time);
+    Some(Written {
+        at,
+        offset_s: None,
+        name: None,
+    })
+}
+
+/// `Tue, 1 Jul 2014` without its first word.
+fn without_day_name(text: &str) -> &str {
+    let len = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let is_day = (3..=9).contains(&len) && DAYS.contains(&&*text[..3].to_ascii_lowercase());
+    if is_day {
+        text[len..].trim_start_matches([',', ' '])
+    } else {
+        text
+    }
+}
+
+fn date_of(text: &str, order: DateOrder) -> Option<(Date, &str)> {
+    let text = without_day_name(text);
+    if let Some((month, rest)) = month_name(text) {
+        let (day, _, rest) = number(rest.trim_start_matches([' ', '-', '/']), 2)?;
+        let rest = rest.trim_start_matches([',', ' ', '-', '/']);
+        if let Some((year, 4, after)) = number(rest, 4) {
+            return Some((date(year, month, day)?, after));
+        }
+        return None;
+    }
+    let (first, first_len, rest) = number(text, 8)?;
+    if first_len == 8 {
+        // 20260405, as years go; the order is no question.
+        let rest = rest.strip_prefix('_').unwrap_or(rest);
+        return (order == DateOrder::Ymd)
+            .then(|| date(first / 10_000, first / 100 % 100, first % 100))
+            .flatten()
+            .map(|date| (date, rest));
+    }
+    let mark = rest
+        .chars()
+        .next()
+        .filter(|mark| matches!(mark, '-' | '/' | '.' | ' '))?;
+    let rest = rest[1..].trim_start_matches(' ');
+    if let Some((month, rest)) = month_name(rest) {
+        let rest = rest.trim_start_matches([mark, ' ', ',']);
+        let (year, len, rest) = number(rest, 4)?;
+        return Some((date(full_year(year, len)?, month, first)?, rest));
+    }
+    let (second, second_len, rest) = number(rest, 2)?;
+    let rest = rest.strip_prefix(mark)?;
+    let rest = rest.trim_start_matches(' ');
+    let (third, third_len, rest) = number(rest, 4)?;
+    if second_len > 2 {
+        return None;
+    }
+    let date = match (order, first_len, third_len) {
+        (DateOrder::Ymd, 4, 1 | 2) => date(first, second, third)?,
+        (DateOrder::Dmy, 1 | 2, 2 | 4) => date(full_year(third, third_len)?, second, first)?,
+        (DateOrder::Mdy, 1 | 2, 2 | 4) if mark != '.' => {
+            date(full_year(third, third_len)?, first, second)?
+        }
+        _ => return None,
+    };
+    Some((date, rest))
+}
+
+fn full_year(year: i64, digits: usize) -> Option<i64> {
+    match digits {
+        4 => Some(year),
+        2 => Some(if year < 70 { 2000 + year } else { 1900 + year }),
+        _ => None,
+    }
+}
+
+fn date(year: i64, month: i64, day: i64) -> Option<Date> {
+    Date::new(
+        year.try_into().ok()?,
+        month.try_into().ok()?,
+        day.try_into().ok()?,
+    )
+    .ok()
+}
+
+/// Whether a text is a time of day and nothing else.
+pub fn is_clock(text: &str) -> bool {
+    clock_of(text.trim()).is_some_and(|(_, rest)| zone_of(rest.trim_start()).is_some())
+}
+
+/// The time of day at the start of `text`, and what follows.
+pub fn clock_of(text: &str) -> Option<(Clock, &str)> {
+    let (mut hour, digits, rest) = number(text, 6)?;
+    let (mut minute, mut second, mut ns) = (0, 0, 0);
+    let mut rest = rest;
+    if digits == 6 || digits == 4 {
+        // 120000, after a date without marks.
+        (hour, minute, second) = match digits {
+            6 => (hour / 10_000, hour / 100 % 100, hour % 100),
+            _ => (hour / 100, hour % 100, 0),
+        };
+    } else if digits <= 2 && rest.starts_with(':') {
+        let (found, 2, after) = number(&rest[1..], 2)? else {
+            return None;
+        };
+        (minute, rest) = (found, after);
+        if let Some(after) = rest.strip_prefix(':') {
+            let (found, 2, after) = number(after, 2)? else {
+                return None;
+            };
+            (second, rest) = (found, after);
+        }
+    } else if digits > 2 {
+        return None;
+    }
+    if let Some(after) = rest.strip_prefix(['.', ',']) {
+        let len = after.bytes().take_while(u8::is_ascii_digit).count();
+        let kept = len.min(9);
+        ns = after[..kept].parse::<i64>().ok()? * 10i64.pow(9 - kept as u32);
+        rest = &after[len..];
+    }
+    let plain_hour = digits <= 2 && !text[digits..].starts_with(':');
+    let (half, rest) = half_of_day(rest);
+    if plain_hour && half.is_none() {
+        return None;
+    }
+    if let Some(afternoon) = half {
+        if !(1..=12).contains(&hour) {
+            return None;
+        }
+        hour = hour % 12 + if afternoon { 12 } else { 0 };
+    }
+    let is_end = hour == 24 && minute == 0 && second == 0 && ns == 0;
+    // A leap second is counted as the one after it, as POSIX does; jiff clamps it otherwise.
+    let time = Time::new(
+        if is_end { 0 } else { hour.try_into().ok()? },
+        minute.try_into().ok()?,
+        if second == 60 {
+            59
+        } else {
+            second.try_into().ok()?
+        },
+        ns.try_into().ok()?,
+    );
+    Some((
+        Clock {
+            time: time.ok()?,
+            is_end,
+        },
+        rest,
+    ))
+}
+
+/// AM or PM (`true`) at the start of `text`, and what follows.
+fn half_of_day(text: &str) -> (Option<bool>, &str) {
+    let trimmed = text.trim_start();
+    for (word, afternoon) in [("am", false), ("pm", true), ("a.m.", false), ("p.m.", true)] {
+        if let Some(head) = trimmed.get(..word.len())
+            && head.eq_ignore_ascii_case(word)
+        {
+            return (Some(afternoon), &trimmed[word.len()..]);
+        }
+    }
+    (None, text)
+}
+
+/// The offset or name that is all of `text`; `None` where it is neither.
+fn zone_of(text: &str) -> Option<(Option<i64>, Option<&str>)> {
+    let bytes = text.as_bytes();
+    match bytes {
+        [] => Some((None, None)),
+        [b'Z' | b'z'] => Some((Some(0), None)),
+        [sign @ (b'+' | b'-'), ..] => {
+            let (hours, digits, rest) = number(&text[1..], 4)?;
+            let (hours, minutes) = match (digits, rest) {
+                (1 | 2, "") => (hours, 0),
+                (4, "") => (hours / 100, hours % 100),
+                (2, rest) => match number(rest.strip_prefix(':')?, 2)? {
+                    (minutes, 2, "") => (hours, minutes),
+                    _ => return None,
+                },
+                _ => return None,
+            };
+            let seconds = hours * 3600 + minutes * 60;
+            (hours < 24 && minutes < 60)
+                .then_some((Some(if *sign == b'-' { -seconds } else { seconds }), None))
+        }
+        _ => (bytes.len() <= 6 && bytes.iter().all(u8::is_ascii_alphabetic))
+            .then_some((None, Some(text))),
+    }
+}
