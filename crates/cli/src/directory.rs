@@ -35,10 +35,15 @@ pub fn check(dir: &Path, if_missing: IfMissing) -> Result<()> {
         return Ok(());
     }
     if if_missing == IfMissing::Fail {
-        if dir.exists() {
-            bail!("there is no database in {}", dir.display());
-        }
-        bail!("there is no directory {}", dir.display());
+        let what = if dir.exists() {
+            "there is no database in"
+        } else {
+            "there is no directory"
+        };
+        bail!(
+            "{what} {}; marigram serve and marigram import make a new one",
+            dir.display()
+        );
     }
     check_room(dir)?;
     eprintln!("creating a new database in {}", dir.display());

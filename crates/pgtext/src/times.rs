@@ -254,7 +254,7 @@ fn named(names: &[&str], word: &str) -> Option<usize> {
         return (names.len() == 12).then_some(8);
     }
     let is_it = |name: &&str| word.len() == 3 && name.starts_with(word) || **name == *word;
-    names.iter().position(|name| is_it(name))
+    names.iter().position(is_it)
 }
 
 impl Reading {
@@ -300,7 +300,6 @@ impl Reading {
         }
         let special = match word {
             "am" | "pm" => return set(&mut self.is_afternoon, word == "pm"),
-            "ad" => return Ok(()),
             "bc" => {
                 self.is_bc = true;
                 return Ok(());
@@ -314,7 +313,7 @@ impl Reading {
             "today" => Special::Day(0),
             "tomorrow" => Special::Day(1),
             "yesterday" => Special::Day(-1),
-            "at" | "on" | "dst" => return Ok(()),
+            "ad" | "at" | "on" | "dst" => return Ok(()),
             // A word that is no zone is nothing, and not a zone that does not exist.
             _ => return self.named_zone(word).map_err(|_| Wrong::Form),
         };

@@ -83,11 +83,6 @@ impl Input {
         };
         Source::new(file)
     }
-
-    /// As given on the command line.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
 }
 
 fn spool(mut from: impl Read) -> Result<File> {

@@ -166,6 +166,9 @@ fn a_deleted_day_comes_back_and_later_rows_stay() {
     let dir = tempfile::tempdir().unwrap();
     let text = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let (data, folder) = (text("data"), text("backups"));
+    // A shell makes no database; an import does.
+    std::fs::write(text("first.lp"), "other x=1 1\n").unwrap();
+    done(&["import", "--data", &data, &text("first.lp")]);
     let sql = |statement: &str| done(&["sql", "--data", &data, "-c", statement, "--format", "csv"]);
     sql(
         "CREATE TABLE pump (time TIMESTAMP, unit STRING TAG, flow FLOAT FIELD, n INT FIELD)

@@ -14,14 +14,14 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// What a command said.
-pub struct Said {
-    pub ok: bool,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Said {
+    pub(crate) ok: bool,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 /// Runs the binary without a terminal.
-pub fn marigram(arguments: &[&str]) -> Said {
+pub(crate) fn marigram(arguments: &[&str]) -> Said {
     let output: Output = Command::new(env!("CARGO_BIN_EXE_marigram"))
         .args(arguments)
         .env_remove("MARIGRAM_DATA")
@@ -37,48 +37,48 @@ pub fn marigram(arguments: &[&str]) -> Said {
 }
 
 /// A database in a temporary directory, and a folder for files beside it.
-pub struct Place {
+pub(crate) struct Place {
     dir: tempfile::TempDir,
     data: String,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let data = dir.path().join("data").display().to_string();
         Self { dir, data }
     }
 
-    pub fn data(&self) -> &str {
+    pub(crate) fn data(&self) -> &str {
         &self.data
     }
 
-    pub fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.dir.path().join(name).display().to_string()
     }
 
     /// Writes a file.
-    pub fn file(&self, name: &str, text: &str) -> String {
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         std::fs::write(&path, text).expect("it is written");
         path
     }
 
-    pub fn import(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn import(&self, arguments: &[&str]) -> Said {
         let mut all = vec!["import", "--data", &self.data];
         all.extend(arguments);
         marigram(&all)
     }
 
     /// The answer of a query, as CSV.
-    pub fn csv(&self, sql: &str) -> String {
+    pub(crate) fn csv(&self, sql: &str) -> String {
         let said = marigram(&["sql", "--data", &self.data, "--format", "csv", "-c", sql]);
         assert!(said.ok, "{sql}: {}", said.err);
         said.out
     }
 
     /// Names, types and roles of a table's columns.
-    pub fn columns(&self, table: &str) -> String {
+    pub(crate) fn columns(&self, table: &str) -> String {
         let answer = self.csv(&format!("SHOW COLUMNS FROM \"{table}\""));
         let lines = answer.lines().skip(1).map(|line| {
             let mut cells = line.split(',');
@@ -88,7 +88,7 @@ impl Place {
         lines.collect::<Vec<_>>().join("; ")
     }
 
-    pub fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         Path::new(&self.data).exists()
     }
 }
