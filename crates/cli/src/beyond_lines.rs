@@ -84,8 +84,8 @@ pub fn put(
             FieldValue::U64(v) => Value::U64(*v),
             FieldValue::F32(v) => Value::F32(v.to_bits()),
             FieldValue::F64(v) => Value::F64(v.to_bits()),
-            FieldValue::String(v) => Value::Text(v.to_string()),
-            FieldValue::Bytes(v) => Value::Bytes(v.to_vec()),
+            FieldValue::String(v) => Value::Text(v.clone()),
+            FieldValue::Bytes(v) => Value::Bytes(v.clone()),
             FieldValue::Timestamp(v) => Value::Time(*v),
         };
         ((*name).to_owned(), value)

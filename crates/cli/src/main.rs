@@ -72,7 +72,7 @@ enum Command {
     /// Ask SQL: a shell, one command, or a script
     Sql(sql::Sql),
     /// Read files into a database: CSV, line protocol, Parquet, and gzip of these
-    Import(import::Import),
+    Import(Box<import::Import>),
     /// Write a table or the answer of a query to a file: CSV, Parquet or line protocol
     Export(export::Export),
     /// Show what is in a data directory or a segment

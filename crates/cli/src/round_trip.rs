@@ -146,7 +146,7 @@ fn write_table(client: &Client, table: &str, random: &mut Random, form: Form) {
     for (name, kind) in &fields {
         batch.field_place(name, *kind);
     }
-    for _ in 0..1 + random.below(12) {
+    for _ in 0..=random.below(12) {
         let mut values = Vec::new();
         for (name, kind) in &tags {
             let text = random.pick(&TEXTS);
@@ -179,7 +179,7 @@ fn write_table(client: &Client, table: &str, random: &mut Random, form: Form) {
                 bits as f64 / 1e5
             };
             let value = match kind {
-                FieldType::Bool => FieldValueRef::Bool(bits % 2 == 0),
+                FieldType::Bool => FieldValueRef::Bool(bits.is_multiple_of(2)),
                 FieldType::I32 => FieldValueRef::I32(bits as i32),
                 FieldType::I64 => FieldValueRef::I64(bits as i64),
                 FieldType::U64 if form == Form::TsFile => FieldValueRef::U64(bits >> 1),

@@ -154,11 +154,7 @@ impl Rows {
             .map(|at| at + 1)
             .filter(|at| *at < data_at && self.records.get(*at).is_some_and(is_units));
         // Rows between header and data that are no units are rows: they are refused by name.
-        let data_at = match (header_at, units_at) {
-            (_, Some(at)) => at + 1,
-            (Some(at), None) => at + 1,
-            (None, None) => data_at,
-        };
+        let data_at = units_at.or(header_at).map_or(data_at, |at| at + 1);
         let names = match header_at {
             Some(at) => {
                 let record = &self.records[at];

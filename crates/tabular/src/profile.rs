@@ -178,11 +178,10 @@ pub fn decimal_of(profiles: &[Profile], delimiter: u8) -> Result<Decimal, usize>
     // A point with three digits behind it is a fraction nearly always; a comma is not.
     let unclear = profiles.iter().position(Profile::is_ambiguous);
     match (proves(Decimal::Point), proves(Decimal::Comma)) {
-        (true, false) => Ok(Decimal::Point),
         (false, true) => Ok(Decimal::Comma),
         // Each column has its own.
         (true, true) if delimiter == b';' => Ok(Decimal::Comma),
-        (true, true) => Ok(Decimal::Point),
+        (true, _) => Ok(Decimal::Point),
         (false, false) => match unclear {
             None => Ok(Decimal::Point),
             // Where a comma stands within cells, semicolons stand between them.

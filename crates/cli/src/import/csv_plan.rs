@@ -194,11 +194,9 @@ pub fn plan(open: Open<'_>, reading: &Reading, tabbed: bool) -> Result<CsvPlan> 
         dialect,
     };
     let known = reading.known.as_ref().or(layout.as_ref());
-    if exact {
-        if let Some(layout) = &layout {
-            exact_columns(&mut plan, reading, layout)?;
-            return Ok(plan);
-        }
+    if exact && let Some(layout) = &layout {
+        exact_columns(&mut plan, reading, layout)?;
+        return Ok(plan);
     }
     let profiles = profiles(open, &mut plan, width, &options.null)?;
     plan.decimal = match options.decimal {

@@ -7,6 +7,10 @@ use marigram_tabular::time::{self, Precision};
 use std::str::FromStr;
 
 /// How files are read.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 #[derive(Args, Clone, Debug, Default)]
 pub struct ReadOptions {
     /// Form of the files, where their ending does not tell

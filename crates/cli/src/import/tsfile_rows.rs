@@ -63,8 +63,10 @@ pub fn read(
                     Ok(at) => names[at].clone(),
                     Err(_) => name.clone(),
                 };
-                found.time = named(&found.time);
-                found.tags = found.tags.iter().map(named).collect();
+                let time = std::iter::once(&found.time);
+                let mut all = time.chain(&found.tags).map(named).collect::<Vec<_>>();
+                found.tags = all.split_off(1);
+                found.time = all.swap_remove(0);
                 renamed(&found.rows, &names)?
             }
             None => found.rows,

@@ -10,7 +10,7 @@ fn comes_in(file: &str, columns: &str, rows: &str) {
     let said = place.import(&["--table", "t", &path]);
     assert!(said.ok, "{file}: {}\n{}", said.out, said.err);
     assert_eq!(place.columns("t"), columns, "{file}: {}", said.err);
-    let time = columns.split(' ').next().unwrap();
+    let time = columns.split(' ').next().expect("there are columns");
     let order = format!("SELECT * FROM t ORDER BY \"{time}\", 2");
     assert_eq!(place.csv(&order), rows, "{file}");
 }

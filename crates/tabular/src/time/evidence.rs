@@ -38,13 +38,13 @@ pub enum FormError {
     )]
     Ambiguous {
         /// The column.
-        column: String,
+        column: Box<str>,
         /// A cell.
-        cell: String,
+        cell: Box<str>,
         /// One reading.
-        one: String,
+        one: Box<str>,
         /// Another.
-        other: String,
+        other: Box<str>,
         /// How the command line says the one.
         one_option: &'static str,
         /// And the other.
@@ -223,11 +223,12 @@ impl Evidence {
             };
             let read = |order| {
                 let reading = Written::read(cell, order);
-                reading.map_or_else(String::new, |r| r.at.strftime("%-d %B %Y").to_string())
+                let day = reading.map(|reading| reading.at.strftime("%-d %B %Y").to_string());
+                Box::from(day.unwrap_or_default())
             };
             return Err(FormError::Ambiguous {
-                column: column.to_owned(),
-                cell: cell.clone(),
+                column: column.into(),
+                cell: cell.as_str().into(),
                 one: read(DateOrder::Dmy),
                 other: read(DateOrder::Mdy),
                 one_option: DateOrder::Dmy.option(),
