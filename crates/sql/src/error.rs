@@ -288,6 +288,7 @@ fn shared_error(error: &DataFusionError, sql: &str) -> ServiceError {
         DataFusionError::ArrowError(inner, _) => match &**inner {
             ArrowError::ExternalError(external) => shared_external(external.as_ref(), sql),
             ArrowError::MemoryError(reason) => out_of_memory(reason),
+            ArrowError::IoError(_, error) => io_error(error),
             other => arrow_text(&other.to_string()),
         },
         DataFusionError::IoError(error) => io_error(error),

@@ -84,7 +84,11 @@ fn tokens_at_most(sql: &str) -> usize {
             b'\'' | b'"' => 1 + through(&rest[1..], &[first]),
             b'E' | b'e' if rest.get(1) == Some(&b'\'') => 2 + escaped(&rest[2..]),
             b'$' => dollars(rest),
-            _ if is_word(first) => rest.iter().take_while(|byte| is_word(**byte)).count(),
+            // A name may have a dollar within.
+            _ if is_word(first) => {
+                let is_within = |byte: &&u8| is_word(**byte) || **byte == b'$';
+                rest.iter().take_while(is_within).count()
+            }
             _ => 1,
         };
     }

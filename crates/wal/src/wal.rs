@@ -148,8 +148,11 @@ impl Wal {
                 Ok(file)
             }
             Err(error @ WalError::Full { .. }) => {
-                // A file without records is passed over when the log is opened.
-                let _ = self.fs.remove(&path);
+                // A file without records is passed over when the log is opened. The only one stays: it
+                // proves that the log is not lost.
+                if !self.files.is_empty() {
+                    let _ = self.fs.remove(&path);
+                }
                 Err(error)
             }
             Err(error) => {

@@ -15,13 +15,18 @@ fn disk() -> SimFs {
 
 /// The log, and the sequences that it replays.
 fn open(sim: &SimFs) -> (Wal, Vec<u64>) {
+    open_from(sim, 1)
+}
+
+/// The same from a file on.
+fn open_from(sim: &SimFs, floor: u64) -> (Wal, Vec<u64>) {
     let fs: Arc<dyn FileSystem> = Arc::new(sim.clone());
     let mut replayed = Vec::new();
     let mut apply = |sequence, _: Entry| {
         replayed.push(sequence);
         Ok(())
     };
-    let (wal, _) = Wal::open(fs, Path::new("/wal"), 1, &mut apply).unwrap();
+    let (wal, _) = Wal::open(fs, Path::new("/wal"), floor, &mut apply).unwrap();
     (wal, replayed)
 }
 
@@ -109,6 +114,47 @@ fn a_log_without_room_for_a_file_is_read_and_takes_records_later() {
     wal.append(&record(2), true).unwrap();
     sim.crash();
     assert_eq!(open(&sim).1, [1, 2]);
+}
+
+#[test]
+fn the_only_file_stays_where_there_is_no_room_to_make_it_anew() {
+    for space in 0..30 {
+        for power in [false, true] {
+            let sim = disk();
+            let (mut wal, _) = open(&sim);
+            wal.append(&record(1), true).unwrap();
+            let floor = wal.rotate().unwrap();
+            wal.remove_below(floor).unwrap();
+            drop(wal);
+            sim.kill();
+            // As after a power cut amid its beginning.
+            let file = sim.open(
+                Path::new("/wal")
+                    .join(crate::file::file_name(floor))
+                    .as_path(),
+            );
+            let file = file.unwrap();
+            file.truncate(0).unwrap();
+            file.sync().unwrap();
+            drop(file);
+            sim.set_space(Some(space));
+            let (wal, replayed) = open_from(&sim, floor);
+            assert_eq!(replayed, [0; 0]);
+            drop(wal);
+            if power {
+                sim.crash();
+            } else {
+                sim.kill();
+            }
+            sim.set_space(None);
+            let (mut wal, replayed) = open_from(&sim, floor);
+            assert_eq!(replayed, [0; 0]);
+            wal.append(&record(2), true).unwrap();
+            drop(wal);
+            sim.crash();
+            assert_eq!(open_from(&sim, floor).1, [2]);
+        }
+    }
 }
 
 #[test]
