@@ -40,7 +40,6 @@ mod names;
 mod options;
 mod pages;
 mod recovery;
-mod reserve;
 mod resolve;
 mod rollups;
 mod route;

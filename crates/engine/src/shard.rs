@@ -15,7 +15,6 @@ use crate::marks::Marks;
 use crate::memory::{Held, Holder, MemoryAccountant};
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
-use crate::reserve::Reserve;
 use crate::rollups::Rollups;
 use crate::segment_files::SegmentFiles;
 use crate::stats::Stats;
@@ -46,7 +45,6 @@ pub(crate) struct Context {
     pub compactions: History,
     pub rollups: Rollups,
     pub trash: Trash,
-    pub reserve: Reserve,
 }
 
 /// A memtable is flushed when it holds this part of the memory ceiling, whatever the settings say:

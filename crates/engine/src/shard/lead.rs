@@ -112,10 +112,9 @@ impl Shard {
     }
 
     fn entry(&self, log: &Log, change: Change, new: &mut NewSeries) -> Result<Prepared> {
-        self.context.health.check_lasting()?;
+        self.context.health.check()?;
         Ok(match change {
             Change::Write(mut write) => {
-                self.context.health.check()?;
                 if log.dropped.contains(&write.table) {
                     let name = format!("number {}", write.table);
                     return Err(EngineError::NotFound {
