@@ -350,10 +350,10 @@ fn shared_external(
     }
 }
 
-/// What the system refused while a query spilled or copied.
+/// What the system refused while a query spilled or copied. A writer of spilled batches wraps it
+/// twice.
 fn io_error(error: &std::io::Error) -> ServiceError {
-    let message = error.to_string();
-    disk_full(error, &message).unwrap_or(ServiceError::Internal(message))
+    wrapped(error)
 }
 
 /// A disk that is full may have room again.
@@ -678,11 +678,24 @@ mod tests {
             );
         }
         let full = || IoError::from(ErrorKind::StorageFull);
+        // The writer of a spill file makes one of the system's errors an error of DataFusion, that
+        // one an error of the system, and the writer of batches makes it one of Arrow.
+        let spilled = |error| {
+            let written = IoError::from(DataFusionError::IoError(error));
+            DataFusionError::from(ArrowError::from(written))
+        };
         for error in [
             DataFusionError::IoError(full()),
             shared(DataFusionError::IoError(full())),
             DataFusionError::ArrowError(Box::new(ArrowError::from(full())), None),
             DataFusionError::External(Box::new(full())),
+            DataFusionError::ArrowError(
+                Box::new(ArrowError::from(DataFusionError::IoError(full()))),
+                None,
+            ),
+            DataFusionError::from(IoError::from(DataFusionError::IoError(full()))),
+            spilled(full()),
+            shared(spilled(full())),
         ] {
             let what = format!("{error:?}");
             assert_eq!(
