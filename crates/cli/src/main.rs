@@ -71,9 +71,9 @@ enum Command {
     Serve(Box<serve::Serve>),
     /// Ask SQL: a shell, one command, or a script
     Sql(sql::Sql),
-    /// Read files into a database: CSV, line protocol, Parquet, and gzip of these
+    /// Read files into a database: CSV, line protocol, Parquet, TsFile, and gzip of these
     Import(Box<import::Import>),
-    /// Write a table or the answer of a query to a file: CSV, Parquet or line protocol
+    /// Write a table or the answer of a query to a file: CSV, line protocol, Parquet or TsFile
     Export(export::Export),
     /// Show what is in a data directory or a segment
     Inspect(inspect::Inspect),

@@ -59,14 +59,12 @@ pub fn read(
                 let fields = found.rows.schema_ref().fields().iter();
                 let names: Vec<String> = fields.map(|field| field.name().clone()).collect();
                 let names = names::matched(&names, &columns)?;
-                let named = |name: &String| match found.rows.schema_ref().index_of(name) {
-                    Ok(at) => names[at].clone(),
-                    Err(_) => name.clone(),
-                };
-                let time = std::iter::once(&found.time);
-                let mut all = time.chain(&found.tags).map(named).collect::<Vec<_>>();
-                found.tags = all.split_off(1);
-                found.time = all.swap_remove(0);
+                let schema = found.rows.schema();
+                for name in std::iter::once(&mut found.time).chain(&mut found.tags) {
+                    if let Ok(at) = schema.index_of(name) {
+                        name.clone_from(&names[at]);
+                    }
+                }
                 renamed(&found.rows, &names)?
             }
             None => found.rows,
