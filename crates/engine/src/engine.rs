@@ -16,6 +16,7 @@ use crate::filter::TagFilter;
 use crate::maintain::TableCompaction;
 use crate::memory::MemoryAccountant;
 use crate::options::EngineOptions;
+use crate::shard::Shard;
 use crate::snapshot::TableSnapshot;
 use crate::status::{EngineStatus, SegmentInfo};
 use inner::Inner;
@@ -122,10 +123,12 @@ impl Engine {
     /// # Errors
     /// If there is none of this name (unless `if_exists`), or the disk refuses.
     pub fn drop_database(&self, name: &str, if_exists: bool) -> Result<()> {
-        let inner = self.writable()?;
+        let inner = self.lasting()?;
         let tables = inner.schemas.tables(name).map_or(0, |tables| tables.len());
-        let _room = self.room_to_drop(tables)?;
-        let dropped = inner.schemas.drop_database(name, if_exists)?;
+        let (_room, dropped) = self.freeing(|| {
+            let room = self.room_to_drop(tables)?;
+            Ok((room, inner.schemas.drop_database(name, if_exists)?))
+        })?;
         // All are gone by now: what fails of one keeps no other.
         let forgotten = dropped.into_iter().map(|table| self.forget(table));
         forgotten.collect::<Vec<_>>().into_iter().collect()
@@ -167,9 +170,13 @@ impl Engine {
         table: &str,
         change: &TableChange,
     ) -> Result<Arc<TableSchema>> {
-        self.writable()?
-            .schemas
-            .alter_table(database, table, change)
+        let alter = |inner: &Inner| inner.schemas.alter_table(database, table, change);
+        // A shorter time to live frees room.
+        if matches!(change, TableChange::SetOptions(_)) {
+            let inner = self.lasting()?;
+            return self.freeing(|| alter(inner));
+        }
+        alter(self.writable()?)
     }
 
     /// Removes a table with its rows.
@@ -177,9 +184,12 @@ impl Engine {
     /// # Errors
     /// If there is none of this name (unless `if_exists`), or the disk refuses.
     pub fn drop_table(&self, database: &str, table: &str, if_exists: bool) -> Result<()> {
-        let inner = self.writable()?;
-        let _room = self.room_to_drop(1)?;
-        match inner.schemas.drop_table(database, table, if_exists)? {
+        let inner = self.lasting()?;
+        let (_room, dropped) = self.freeing(|| {
+            let room = self.room_to_drop(1)?;
+            Ok((room, inner.schemas.drop_table(database, table, if_exists)?))
+        })?;
+        match dropped {
             Some(table) => self.forget(table),
             None => Ok(()),
         }
@@ -227,12 +237,13 @@ impl Engine {
         filter: &TagFilter,
         range: TimeRange,
     ) -> Result<()> {
-        let inner = self.writable()?;
+        let inner = self.lasting()?;
         let table = inner.schemas.table(database, table)?;
         if table.rollup.is_some() {
             return Err(is_kept(&table));
         }
-        delete_rows(inner, table.id, filter, range)
+        let changes = self.freeing(|| deletes(inner, table.id, filter, range))?;
+        commit_deletes(changes)
     }
 
     /// What a query on a table sees: one version of every shard.
@@ -367,12 +378,7 @@ impl Engine {
     /// Tells every shard that a table is gone.
     fn forget(&self, table: TableId) -> Result<()> {
         self.inner().context.rollups.forget(table);
-        let submit = |shard| {
-            (
-                shard,
-                crate::shard::Shard::submit(shard, Change::DropTable(table)),
-            )
-        };
+        let submit = |shard| (shard, Shard::submit(shard, Change::DropTable(table)));
         let tickets: Vec<_> = self.inner().shards.iter().map(submit).collect();
         let outcomes = tickets
             .into_iter()
@@ -392,19 +398,40 @@ impl Engine {
     fn writable(&self) -> Result<&Inner> {
         let inner = self.opened()?;
         inner.context.health.check()?;
+        inner.context.reserve.restore(&inner.context.env)?;
         Ok(inner)
+    }
+
+    /// For changes that free room on the disk: they are made while it is full, too.
+    fn lasting(&self) -> Result<&Inner> {
+        let inner = self.opened()?;
+        inner.context.health.check_lasting()?;
+        Ok(inner)
+    }
+
+    /// Makes a change that frees room, with the reserve where the disk is full.
+    fn freeing<T>(&self, change: impl Fn() -> Result<T>) -> Result<T> {
+        let context = &self.inner().context;
+        context.reserve.spend_on(&context.env, change)
     }
 }
 
 /// Bytes of the record of a delete besides its series, at most.
 const DELETE_HEAD_BYTES: usize = 64;
 
-/// Deletes rows of a table: one change for each shard.
-fn delete_rows(inner: &Inner, table: TableId, filter: &TagFilter, range: TimeRange) -> Result<()> {
-    if range.is_empty() {
-        return Ok(());
-    }
+type ShardChange<'a> = (&'a Shard, Change);
+
+/// What deletes rows of a table: one change for each shard, with room for it in the log.
+fn deletes<'a>(
+    inner: &'a Inner,
+    table: TableId,
+    filter: &TagFilter,
+    range: TimeRange,
+) -> Result<Vec<ShardChange<'a>>> {
     let mut changes = Vec::new();
+    if range.is_empty() {
+        return Ok(changes);
+    }
     for shard in &inner.shards {
         let series = match filter {
             TagFilter::All => None,
@@ -427,7 +454,16 @@ fn delete_rows(inner: &Inner, table: TableId, filter: &TagFilter, range: TimeRan
         let room = shard.promise_room((DELETE_HEAD_BYTES + series * size_of::<u32>()) as u64)?;
         changes.push((shard, Change::Delete(delete, Some(room))));
     }
-    let submit = |(shard, change)| (shard, crate::shard::Shard::submit(shard, change));
+    Ok(changes)
+}
+
+/// Deletes rows of a table.
+fn delete_rows(inner: &Inner, table: TableId, filter: &TagFilter, range: TimeRange) -> Result<()> {
+    commit_deletes(deletes(inner, table, filter, range)?)
+}
+
+fn commit_deletes(changes: Vec<ShardChange<'_>>) -> Result<()> {
+    let submit = |(shard, change)| (shard, Shard::submit(shard, change));
     let tickets: Vec<_> = changes.into_iter().map(submit).collect();
     let outcomes = tickets
         .into_iter()

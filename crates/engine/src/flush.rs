@@ -13,11 +13,21 @@ use crate::shard::{Frozen, Shard};
 use marigram_manifest::{Edit, SegmentMeta, Tombstone};
 use marigram_model::{SeriesIdentity, TableId, TableSchema};
 use marigram_series_index::{Discard, LogPosition, SeriesLog};
-use parking_lot::MutexGuard;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the background waits after a flush that failed.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// What those who flush a shard share; one at a time holds it.
+#[derive(Debug, Default)]
+pub(crate) struct Flushing {
+    /// When the background tries again after a failure, on the monotonic clock.
+    retry_at_ns: Option<u64>,
+}
 
 /// Tables that exist, by id.
 pub(crate) type LiveTables = HashMap<TableId, Arc<TableSchema>>;
@@ -44,19 +54,24 @@ impl Shard {
     /// Flushes the oldest frozen memtable; says whether there was one. After a failure writes are
     /// refused until a flush of the shard succeeds.
     pub fn flush_oldest(&self, live: LiveSource<'_>) -> Result<bool> {
-        self.flush_next(&self.flushing.lock(), live)
+        self.flush_next(&mut self.flushing.lock(), live)
     }
 
     /// [`flush_oldest`](Self::flush_oldest), unless somebody else flushes the shard just now, who
-    /// looks for more afterwards.
+    /// looks for more afterwards, or the last flush failed less than [`RETRY_PAUSE`] ago: each
+    /// writer that finds no room wakes those who flush.
     pub fn try_flush_oldest(&self, live: LiveSource<'_>) -> Result<bool> {
-        match self.flushing.try_lock() {
-            Some(alone) => self.flush_next(&alone, live),
-            None => Ok(false),
+        let Some(mut alone) = self.flushing.try_lock() else {
+            return Ok(false);
+        };
+        let now_ns = self.context.env.clock.monotonic_ns();
+        if alone.retry_at_ns.is_some_and(|retry| now_ns < retry) {
+            return Ok(false);
         }
+        self.flush_next(&mut alone, live)
     }
 
-    fn flush_next(&self, _alone: &MutexGuard<'_, ()>, live: LiveSource<'_>) -> Result<bool> {
+    fn flush_next(&self, alone: &mut Flushing, live: LiveSource<'_>) -> Result<bool> {
         let Some(frozen) = self.state.read().frozen.front().cloned() else {
             self.context.health.flush_succeeded(self.number);
             return Ok(false);
@@ -74,7 +89,10 @@ impl Shard {
             );
             flushed = self.flush(&frozen, &live);
         }
+        alone.retry_at_ns = None;
         if let Err(error) = flushed {
+            let now_ns = self.context.env.clock.monotonic_ns();
+            alone.retry_at_ns = Some(now_ns.saturating_add(RETRY_PAUSE.as_nanos() as u64));
             self.context
                 .health
                 .flush_failed(self.number, &error.to_string());

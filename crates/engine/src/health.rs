@@ -32,6 +32,15 @@ impl Health {
         }
     }
 
+    /// `ReadOnly` while not even what frees room may be done: nothing but opening anew helps then.
+    pub fn check_lasting(&self) -> Result<()> {
+        if self.is_final() {
+            self.check()
+        } else {
+            Ok(())
+        }
+    }
+
     /// Why writes are refused, if they are.
     pub fn reason(&self) -> Option<String> {
         if !self.refusing.load(Ordering::Acquire) {
@@ -94,6 +103,7 @@ mod tests {
         assert!(health.check().is_ok());
         health.flush_failed(1, "disk full");
         assert_eq!(health.reason().as_deref(), Some("disk full"));
+        assert!(health.check_lasting().is_ok());
         health.flush_succeeded(0);
         assert!(health.check().is_err());
         health.flush_succeeded(1);
@@ -102,6 +112,6 @@ mod tests {
         health.flush_failed(1, "disk full");
         health.flush_succeeded(1);
         assert_eq!(health.reason().as_deref(), Some("fsync failed"));
-        assert!(health.is_final());
+        assert!(health.is_final() && health.check_lasting().is_err());
     }
 }

@@ -40,6 +40,7 @@ mod names;
 mod options;
 mod pages;
 mod recovery;
+mod reserve;
 mod resolve;
 mod rollups;
 mod route;

@@ -70,7 +70,7 @@ impl Shard {
         let Some(mut maintenance) = self.maintain(manner.wait) else {
             return Ok(false);
         };
-        self.check_lasting()?;
+        self.context.health.check_lasting()?;
         let manifest = self.durable.lock().manifest.state().clone();
         let live = live();
         let tables = options_of(&live);
@@ -102,7 +102,7 @@ impl Shard {
         let mut all = TableCompaction::default();
         for partition in partitions {
             let mut maintenance = self.maintenance.lock();
-            self.check_lasting()?;
+            self.context.health.check_lasting()?;
             let manifest = self.durable.lock().manifest.state().clone();
             let live = live();
             let tables = options_of(&live);
@@ -209,22 +209,13 @@ impl Shard {
         }))
     }
 
-    /// `ReadOnly` where nothing can be committed any more: work would only leave files behind.
-    fn check_lasting(&self) -> Result<()> {
-        if self.context.health.is_final() {
-            self.context.health.check()
-        } else {
-            Ok(())
-        }
-    }
-
     /// Drops the partitions that every table in them has outlived; says whether there were any.
     /// Where the shard is under maintenance, it waits for its end if `wait` says so.
     pub fn retain(&self, live: LiveSource<'_>, wait: bool) -> Result<bool> {
         let Some(_maintenance) = self.maintain(wait) else {
             return Ok(false);
         };
-        self.check_lasting()?;
+        self.context.health.check_lasting()?;
         let now_ns = self.context.env.clock.now_ns();
         let segments = self.durable.lock().manifest.state().segments.clone();
         let live = live();
@@ -236,7 +227,9 @@ impl Shard {
             removed: removed.clone(),
             ..Edit::default()
         };
-        self.install(edit, false)?;
+        let context = &self.context;
+        let install = || self.install(edit.clone(), false);
+        context.reserve.spend_on(&context.env, install)?;
         let sequence = self.state.read().sequence;
         for meta in removed.iter().filter_map(|id| segments.get(id)) {
             for table in meta.tables.iter().filter(|table| live.contains_key(table)) {

@@ -150,7 +150,7 @@ pub(crate) fn open_shard(
         state: RwLock::new(state),
         index: Arc::new(RwLock::new(index)),
         last: Arc::new(Mutex::new(last)),
-        flushing: Mutex::new(()),
+        flushing: Mutex::default(),
         maintenance: Mutex::new(Maintenance::default()),
         // What stands under a name may be of use to somebody.
         next_segment: AtomicU64::new(highest_there.map_or(next_segment, |highest| {

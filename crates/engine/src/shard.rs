@@ -9,12 +9,14 @@ mod lead;
 use crate::commit::{Change, Queue, Ticket};
 use crate::compaction::History;
 use crate::error::{EngineError, Result};
+use crate::flush::Flushing;
 use crate::health::Health;
 use crate::last::LastValues;
 use crate::marks::Marks;
 use crate::memory::{Held, Holder, MemoryAccountant};
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
+use crate::reserve::Reserve;
 use crate::rollups::Rollups;
 use crate::segment_files::SegmentFiles;
 use crate::stats::Stats;
@@ -45,6 +47,7 @@ pub(crate) struct Context {
     pub compactions: History,
     pub rollups: Rollups,
     pub trash: Trash,
+    pub reserve: Reserve,
 }
 
 /// A memtable is flushed when it holds this part of the memory ceiling, whatever the settings say:
@@ -129,7 +132,7 @@ pub(crate) struct Shard {
     pub state: RwLock<State>,
     pub index: Arc<RwLock<SeriesIndex>>,
     pub last: Arc<Mutex<LastValues>>,
-    pub flushing: Mutex<()>,
+    pub flushing: Mutex<Flushing>,
     pub maintenance: Mutex<Maintenance>,
     pub next_segment: AtomicU64,
     /// What was made durable, written down a second time.

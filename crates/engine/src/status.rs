@@ -107,7 +107,10 @@ pub(crate) fn status(context: &Context, shards: &[Shard]) -> EngineStatus {
         compaction_moved_bytes: read(&stats.compaction_moved_bytes),
         write_amplification: 1.0 + compacted as f64 / flushed.max(1) as f64,
         memtable_bytes: context.memory.used_by(Holder::Memtable) as u64,
-        read_only: context.health.reason(),
+        read_only: context
+            .health
+            .reason()
+            .or_else(|| context.reserve.refusal(&context.env)),
         open_files: context.files.pool().open_files() as u64,
         open_files_max: context.files.pool().capacity() as u64,
         file_opens: context.files.pool().opens(),

@@ -19,6 +19,7 @@ impl Machine {
     pub(super) fn change(&mut self, engine: &Engine, trouble: Trouble, change: Change) -> Checked {
         let current = self.history.current();
         let exists = |table: &str| current.tables.contains_key(table);
+        let was_read_only = engine.status().read_only.is_some();
         // What makes no sense is not tried; what is refused for other reasons is a test of its own.
         let sensible = match &change {
             Change::Write { .. } => true,
@@ -33,19 +34,21 @@ impl Machine {
             Change::Delete { table, .. } | Change::DropTable { table } => {
                 exists(table) && !self.history.is_unsure()
             }
-            Change::DropDatabase => !self.history.is_unsure(),
+            // The database is created anew at once, which a read-only engine would refuse.
+            Change::DropDatabase => !self.history.is_unsure() && !was_read_only,
         };
         if !sensible {
             return Ok(());
         }
-        let was_read_only = engine.status().read_only.is_some();
+        // A read-only engine makes what frees room on the disk, unless its log failed.
+        let frees_room = matches!(change, Change::Delete { .. } | Change::DropTable { .. });
         let made = self.make(engine, trouble, change)?;
-        match made.refused {
-            None if was_read_only => {
-                return Err(format!("a read-only engine has made {:?}", made.done));
+        if was_read_only && !frees_room {
+            match made.refused {
+                None => return Err(format!("a read-only engine has made {:?}", made.done)),
+                Some((_, EngineError::ReadOnly(_))) => return Ok(()),
+                Some(_) => {}
             }
-            Some((_, EngineError::ReadOnly(_))) if was_read_only => return Ok(()),
-            _ => {}
         }
         if let Some(done) = made.done {
             self.history.acknowledge(done);

@@ -48,7 +48,14 @@ pub fn check_files(engine: &Engine, fs: &SimFs, dir: &Path) -> Result<(), String
             }
         } else if !matches!(
             name,
-            "LOCK" | "CATALOG" | "CATALOG.copy" | "MARIGRAM" | "MANIFEST" | "SERIES" | "WITNESS"
+            "LOCK"
+                | "CATALOG"
+                | "CATALOG.copy"
+                | "MARIGRAM"
+                | "MANIFEST"
+                | "RESERVE"
+                | "SERIES"
+                | "WITNESS"
         ) && kind != Some("wal")
             && !name.starts_with("SERIES-")
         {

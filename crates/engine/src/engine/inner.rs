@@ -10,6 +10,7 @@ use crate::health::Health;
 use crate::memory::MemoryAccountant;
 use crate::options::{Durability, EngineOptions};
 use crate::recovery::{Opening, Recovered, open_shard};
+use crate::reserve::Reserve;
 use crate::rollups::Rollups;
 use crate::segment_files::SegmentFiles;
 use crate::shard::{Context, Shard};
@@ -111,6 +112,7 @@ impl Inner {
         let stats = Stats::default();
         let (fs, pool) = ReliefFs::with_pool(env.fs, options.open_files_max);
         let env = Env { fs, ..env };
+        let reserve = Reserve::open(&env, dir, identity.shards);
         let files = SegmentFiles::of(pool, memory.clone());
         let bell = Arc::new(Bell::default());
         let pressed = bell.clone();
@@ -125,6 +127,7 @@ impl Inner {
             compactions: History::default(),
             rollups: Rollups::new(schemas.clone()),
             trash,
+            reserve,
         });
         let rate = context.options.compaction_bytes_per_second;
         let known = survey.map(|survey| survey.shards).unwrap_or_default();

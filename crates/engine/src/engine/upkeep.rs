@@ -71,6 +71,8 @@ impl Inner {
     pub fn maintain(&self) -> Result<bool> {
         let mut did = self.sync_if_due();
         self.context.trash.purge(&self.context.env);
+        // While there is no room for it, it is told to those who write.
+        let _ = self.context.reserve.restore(&self.context.env);
         let stop = |_| self.bell.is_stopping();
         let manner = self.on_demand(&stop);
         for shard in &self.shards {
@@ -254,6 +256,7 @@ fn background_round(inner: &Inner, role: Role) -> bool {
     }
     if role.compacts {
         inner.context.trash.purge_if_due(&inner.context.env);
+        let _ = inner.context.reserve.restore(&inner.context.env);
     }
     did
 }

@@ -112,9 +112,10 @@ impl Shard {
     }
 
     fn entry(&self, log: &Log, change: Change, new: &mut NewSeries) -> Result<Prepared> {
-        self.context.health.check()?;
+        self.context.health.check_lasting()?;
         Ok(match change {
             Change::Write(mut write) => {
+                self.context.health.check()?;
                 if log.dropped.contains(&write.table) {
                     let name = format!("number {}", write.table);
                     return Err(EngineError::NotFound {

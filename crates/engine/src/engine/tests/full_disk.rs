@@ -1,9 +1,10 @@
 //! A full disk: what is refused is nowhere, now and after a restart; what was acknowledged stays; and
 //! writing goes on when there is room.
 
+use super::super::upkeep::flush_round;
 use super::support::{DIR, GROW, World, batch, options, read, store};
 use crate::{Engine, EngineError, EngineOptions, TableSpec};
-use marigram_model::{FieldValueRef as V, WriteBatch};
+use marigram_model::{FieldValueRef as V, TableOptions, WriteBatch};
 use std::path::Path;
 
 const DEVICES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -112,12 +113,6 @@ fn a_database_opens_on_a_full_disk_and_is_written_to_when_there_is_room() {
     assert_eq!(read(&engine, "t").len(), DEVICES.len());
     for refused in [
         engine.write("db", &of_all(2), GROW).map(drop),
-        engine.delete(
-            "db",
-            "t",
-            &crate::TagFilter::All,
-            marigram_model::TimeRange::ALL,
-        ),
         engine
             .create_table(
                 "db",
@@ -175,6 +170,127 @@ fn a_log_larger_than_a_memtable_is_read_on_a_full_disk() {
     engine.flush().unwrap();
     drop(engine);
     assert_eq!(read(&world.open_with(tiny), "t").len(), 401);
+}
+
+/// Writes until the disk is full; gives the rows that were stored.
+fn fill_up(world: &World, engine: &Engine) -> usize {
+    let mut stored = engine.write("db", &of_all(999), GROW).unwrap().stored;
+    world.fs.set_space(Some(0));
+    let text = "x".repeat(20_000);
+    for time in 1000.. {
+        let fields = [("s", V::String(&text))];
+        let rows: Vec<_> = DEVICES
+            .iter()
+            .map(|device| (*device, time, &fields[..]))
+            .collect();
+        match engine.write("db", &batch("t", &rows), GROW) {
+            Ok(report) => stored += report.stored,
+            Err(EngineError::Busy { .. }) => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    stored
+}
+
+#[test]
+fn what_frees_room_is_done_on_a_full_disk() {
+    let world = filled(3);
+    let engine = open(&world);
+    engine.create_database("other", false).unwrap();
+    engine.write("other", &of_all(1), GROW).unwrap();
+    let other_table = batch("u", &[("a", 1, &[("x", V::F64(1.0))])]);
+    engine.write("db", &other_table, GROW).unwrap();
+    engine.flush().unwrap();
+    let segments = engine.status().segments;
+    let stored = fill_up(&world, &engine);
+    assert!(stored > 0);
+    // Enough to begin new files of the log, and not to write segments.
+    world.fs.set_space(Some(300));
+    assert!(engine.flush().is_err());
+    assert!(engine.status().read_only.is_some());
+    world.fs.set_space(Some(0));
+    assert!(engine.write("db", &of_all(2), GROW).is_err());
+
+    let first = marigram_model::TimeRange { min: 1, max: 1 };
+    engine
+        .delete("db", "t", &crate::TagFilter::All, first)
+        .unwrap();
+    let schema = engine.table("db", "t").unwrap();
+    let ttl = crate::TableChange::SetOptions(TableOptions {
+        ttl_ns: Some(i64::MAX),
+        ..schema.options.clone()
+    });
+    engine.alter_table("db", "t", &ttl).unwrap();
+    engine.drop_table("db", "u", false).unwrap();
+    engine.drop_database("other", false).unwrap();
+    engine.retain().unwrap();
+    assert!(engine.status().segments < segments, "files went");
+    // What the reserve leaves is for such changes alone.
+    assert!(engine.write("db", &of_all(2), GROW).is_err());
+    assert_eq!(read(&engine, "t").len(), stored);
+    assert!(engine.status().read_only.is_some());
+
+    world.fs.set_space(None);
+    engine.maintain().unwrap();
+    engine.flush().unwrap();
+    assert_eq!(engine.status().read_only, None);
+    assert_eq!(
+        engine.write("db", &of_all(2), GROW).unwrap().stored,
+        DEVICES.len()
+    );
+    // The reserve is back: it works a second time.
+    fill_up(&world, &engine);
+    engine
+        .delete("db", "t", &crate::TagFilter::All, first)
+        .unwrap();
+    engine.drop_table("db", "t", false).unwrap();
+    drop(engine);
+    world.fs.crash();
+    let engine = open_with_room(&world);
+    assert_eq!(engine.databases(), ["db"]);
+    assert_eq!(engine.tables("db").unwrap().len(), 0);
+    drop(engine);
+    assert_eq!(world.damage(), Vec::<String>::new());
+}
+
+#[test]
+fn a_flush_that_found_no_room_is_tried_again_after_a_pause() {
+    let world = World::new(1);
+    let engine = world.open_db();
+    store(&engine, "t", &[("a", 1, &[("f", V::I64(1))])]);
+    let inner = engine.inner();
+    for shard in &inner.shards {
+        shard.freeze().unwrap();
+    }
+    world.fs.set_space(Some(0));
+    let operations_of_a_round = || {
+        let before = world.fs.ops();
+        inner.bell.press();
+        assert!(!flush_round(inner));
+        world.fs.ops() - before
+    };
+    assert!(operations_of_a_round() > 0);
+    // Whoever finds no room in memory wakes the threads, which is no reason to try again.
+    assert_eq!(operations_of_a_round(), 0);
+    world.clock.advance(1_000_000_000);
+    assert!(operations_of_a_round() > 0);
+    // Whoever asks for a flush gets one.
+    world.fs.set_space(None);
+    engine.flush().unwrap();
+    assert_eq!(engine.status().read_only, None);
+}
+
+#[test]
+fn a_failed_log_refuses_what_frees_room_too() {
+    let world = filled(4);
+    let engine = open(&world);
+    engine.inner().context.health.fail("the log failed");
+    for refused in [
+        engine.drop_table("db", "t", false),
+        engine.drop_database("db", false),
+    ] {
+        assert!(matches!(refused, Err(EngineError::ReadOnly(_))));
+    }
 }
 
 #[test]
