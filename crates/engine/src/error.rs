@@ -105,6 +105,17 @@ impl EngineError {
                 retry_after,
             };
         }
+        let is_segment = path.extension().is_some_and(|extension| extension == "seg");
+        if is_segment && source.kind() == std::io::ErrorKind::NotFound {
+            let reason = "the file is missing; put it back, or restore a backup (marigram restore \
+                          BACKUPS NEW_DIR)"
+                .to_owned();
+            return Self::Corrupt {
+                path,
+                offset: 0,
+                reason,
+            };
+        }
         Self::Io { path, source }
     }
 

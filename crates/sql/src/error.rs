@@ -3,6 +3,9 @@
 //! Every message says what is wrong and names it; where the name stands in the statement, its
 //! position (in characters, from 1) goes along, and a name like it is suggested.
 
+mod type_names;
+mod words;
+
 use crate::stack::NESTED_MAX;
 use arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, SchemaError};
@@ -105,7 +108,7 @@ impl SqlError {
                 }
             }
             Self::Engine(error) => engine(&error, sql),
-            Self::DataFusion(error) => datafusion(error, sql),
+            Self::DataFusion(error) => words::in_our_words(datafusion(error, sql), sql),
             Self::Parser(error) => parser(&error, sql),
             Self::Tokenizer(error) => parser(&ParserError::from(error), sql),
             Self::Service(error) => error,
@@ -174,8 +177,14 @@ fn parser(error: &ParserError, sql: &str) -> ServiceError {
             return invalid("54001", message, None);
         }
     };
+    let text = text
+        .replace("found: EOF", "found: the end of the statement")
+        .replace("before EOF", "before the end of the statement");
+    let end = Some(sql.trim_end().chars().count() + 1);
     let Some((message, place)) = text.rsplit_once(" at Line: ") else {
-        return invalid("42601", format!("syntax error: {text}"), None);
+        let is_at_end = text.ends_with("the end of the statement");
+        let position = end.filter(|_| is_at_end);
+        return invalid("42601", format!("syntax error: {text}"), position);
     };
     let numbers = place.split_once(", Column: ").and_then(|(line, column)| {
         Some(Location {
@@ -183,7 +192,10 @@ fn parser(error: &ParserError, sql: &str) -> ServiceError {
             column: column.trim().parse().ok()?,
         })
     });
-    let position = numbers.and_then(|location| character(sql, location));
+    let position = match numbers {
+        Some(at) if at.line > 0 => character(sql, at),
+        _ => end,
+    };
     let place = match numbers {
         Some(at) if at.line > 0 => format!(" at line {}, column {}", at.line, at.column),
         _ => String::new(),
@@ -399,9 +411,21 @@ fn schema_error(error: &SchemaError, sql: &str) -> ServiceError {
             // Two sides of a join, or a table and its source, name the same columns.
             let mut known: Vec<&str> = Vec::new();
             for name in valid_fields.iter().map(datafusion::common::Column::name) {
-                if !known.contains(&name) {
+                // An unnamed expression is nothing that a statement could name.
+                if !known.contains(&name) && !name.contains('(') {
                     known.push(name);
                 }
+            }
+            if let Some(table) = &field.relation
+                && !valid_fields
+                    .iter()
+                    .any(|valid| valid.relation.as_ref() == Some(table))
+            {
+                let message = format!(
+                    "there is no table '{table}' in FROM that '{}' could be of",
+                    field.name()
+                );
+                return invalid("42P01", message, position_of(sql, table.table()));
             }
             let hint = match nearest(field.name(), known.iter().copied()) {
                 Some(near) => format!("; did you mean '{near}'?"),
@@ -503,20 +527,40 @@ fn plan_error(message: String, sql: &str) -> ServiceError {
 fn no_such_call(message: &str, sql: &str) -> Option<ServiceError> {
     let (before, after) =
         message.split_once("No function matches the given name and argument types '")?;
-    let call = after
-        .split('\'')
-        .next()?
-        .replace("Dictionary(Int32, Utf8)", "Utf8");
-    let name = call.split('(').next()?.to_owned();
+    let call = after.split('\'').next()?;
+    let (name, arguments) = call.split_once('(')?;
+    let name = as_written(name, sql);
     let own = before
         .split_once("user-defined coercion failed with: Error during planning: ")
         .map(|(_, reason)| reason.trim().trim_end_matches('.').to_owned());
     let message = match own {
         Some(reason) => reason,
-        None => format!("function '{name}' does not take these arguments: {call}; cast them"),
+        None => format!(
+            "function '{name}' does not take these arguments: {name}({arguments}; cast them"
+        ),
     };
-    let position = position_of(sql, &name);
+    let position = position_of(sql, name);
     Some(invalid("42883", message, position))
+}
+
+/// The name of a function as the statement has it, for which DataFusion says another.
+fn as_written<'a>(name: &'a str, sql: &str) -> &'a str {
+    const SYNONYMS: &[(&str, &[&str])] = &[
+        ("array_has", &["any", "all"]),
+        ("character_length", &["length", "char_length"]),
+        ("date_part", &["extract"]),
+        ("power", &["pow"]),
+        ("strpos", &["position"]),
+    ];
+    let synonyms = SYNONYMS.iter().find(|(known, _)| *known == name);
+    let written = synonyms.and_then(|(_, synonyms)| {
+        let is_written = |synonym: &&&str| position_of(sql, synonym).is_some();
+        synonyms.iter().find(is_written).copied()
+    });
+    match position_of(sql, name) {
+        Some(_) => name,
+        None => written.unwrap_or(name),
+    }
 }
 
 fn arrow_error(error: ArrowError, sql: &str) -> ServiceError {

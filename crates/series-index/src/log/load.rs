@@ -64,7 +64,10 @@ pub(super) fn load(
         })
     };
     if !fs.exists(path).map_err(io(path))? {
-        let reason = format!("the file is missing; {valid_bytes} bytes should be there");
+        let reason = format!(
+            "the file is missing; {valid_bytes} bytes should be there: put it back, or restore a backup \
+             (marigram restore BACKUPS NEW_DIR)"
+        );
         return corrupt(0, reason);
     }
     let file = fs.open(path).map_err(io(path))?;

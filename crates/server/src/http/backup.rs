@@ -71,7 +71,13 @@ fn folder(allowed: Option<&Path>, asked: Option<PathBuf>) -> Result<PathBuf, Htt
              in its configuration)",
         ));
     };
-    let folder = allowed.join(asked.unwrap_or_default());
+    let asked = asked.unwrap_or_default();
+    if asked.to_string_lossy().contains(char::is_control) {
+        return Err(HttpError::bad_request(
+            "the name of a folder has no control characters",
+        ));
+    }
+    let folder = allowed.join(asked);
     let is_plain = folder
         .components()
         .all(|part| !matches!(part, Component::ParentDir));
@@ -230,6 +236,8 @@ mod tests {
             "a/../../x",
             "/var/backups/../x",
             "/var/backups2",
+            "two\nlines",
+            "a\0b",
         ] {
             assert_eq!(folder(outside), None, "{outside}");
         }

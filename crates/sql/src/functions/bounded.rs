@@ -13,6 +13,7 @@ pub mod concatenation;
 mod constant;
 mod growth;
 mod rule;
+mod windows;
 
 pub use constant::BoundConstants;
 pub use rule::BoundFunctions;
@@ -92,9 +93,15 @@ fn bound_calls(expr: Expr, pool: &Arc<dyn MemoryPool>) -> Result<Transformed<Exp
                 growth::check_aggregate(call.func.name(), &call.params.args)?;
                 Transformed::no(expr)
             }
-            Expr::WindowFunction(ref call) => {
+            Expr::WindowFunction(mut call) => {
                 growth::check_aggregate(call.fun.name(), &call.params.args)?;
-                Transformed::no(expr)
+                match windows::WindowAggregate::around(&call.fun, pool) {
+                    Some(counted) => {
+                        call.fun = counted;
+                        Transformed::yes(Expr::WindowFunction(call))
+                    }
+                    None => Transformed::no(Expr::WindowFunction(call)),
+                }
             }
             other => Transformed::no(other),
         })

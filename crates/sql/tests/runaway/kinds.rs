@@ -62,6 +62,21 @@ pub fn runaways() -> Vec<(&'static str, String)> {
              PRECEDING AND CURRENT ROW) w FROM generate_series(1, 50000000)) q",
         ),
         (
+            "lists of all rows so far",
+            "SELECT max(array_length(w)) FROM (SELECT array_agg(value) OVER (ORDER BY value) w \
+             FROM generate_series(1, 3000000)) q",
+        ),
+        (
+            "texts of all rows so far",
+            "SELECT max(w) FROM (SELECT string_agg(value::text, ',') OVER (ORDER BY value) w \
+             FROM generate_series(1, 3000000)) q",
+        ),
+        (
+            "medians of wide frames",
+            "SELECT max(w) FROM (SELECT median(value) OVER (ORDER BY value ROWS BETWEEN 100000 \
+             PRECEDING AND CURRENT ROW) w FROM generate_series(1, 3000000)) q",
+        ),
+        (
             "a rank over a series",
             "SELECT max(w) FROM (SELECT rank() OVER (PARTITION BY value % 3 ORDER BY -value) w \
              FROM generate_series(1, 50000000)) q",

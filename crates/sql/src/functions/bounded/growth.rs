@@ -12,6 +12,9 @@ const VALUE_BYTES: usize = 16;
 const NUMBER_BYTES: usize = 48;
 /// Centroids that approximate a distribution, for each of which memory is set aside.
 const CENTROIDS_MAX: i64 = 10_000;
+/// Longest text of which the distance to another is told, in characters, as PostgreSQL has it: the
+/// time grows with the square.
+const DISTANCE_CHARACTERS_MAX: usize = 255;
 /// Widest type of fixed width, bytes.
 const VALUE_WIDTH_MAX: usize = 64 << 10;
 /// Longest name of a type that functions take as text; it is read by recursion.
@@ -50,6 +53,8 @@ pub enum Growth {
     Range,
     /// Values of a type that is named as text.
     TypeByName,
+    /// A number, which takes time for each pair of characters of its arguments.
+    Distance,
     /// A number for each argument: it is here for its preimage (see [`super::BoundedFunction`]).
     Number,
 }
@@ -72,6 +77,8 @@ impl Growth {
             "range" | "generate_series" => Self::Range,
             "arrow_cast" | "arrow_try_cast" => Self::TypeByName,
             "date_part" => Self::Number,
+            "levenshtein" => Self::Distance,
+            "encode" => Self::Times(2),
             "translate" => Self::Times(4),
             "string_to_array" | "parse_ident" => Self::Times(24),
             "concat"
@@ -108,6 +115,10 @@ impl Growth {
         let bytes = match self {
             Self::Sum => args.all_bytes().saturating_mul(2),
             Self::Number => 0,
+            Self::Distance => {
+                args.check_distance()?;
+                0
+            }
             Self::Times(times) => args.all_bytes().saturating_mul(times),
             Self::Repeat => args.bytes(0).saturating_mul(args.most(1)?),
             Self::ArrayRepeat => {
@@ -232,7 +243,7 @@ pub fn check_aggregate(name: &str, args: &[Expr]) -> Result<()> {
         return Ok(());
     }
     let message = format!("{name} keeps at most {CENTROIDS_MAX} centroids; ask for fewer");
-    let error = crate::error::SqlError::invalid("53200", message);
+    let error = crate::error::SqlError::invalid("22023", message);
     Err(DataFusionError::External(Box::new(error)))
 }
 
@@ -310,6 +321,29 @@ impl Arguments<'_> {
         };
         let largest = largest.unwrap_or(0).max(0);
         Ok(usize::try_from(largest).unwrap_or(usize::MAX))
+    }
+
+    /// Refuses texts whose distance would take too long.
+    fn check_distance(&self) -> Result<()> {
+        for argument in &self.0.args {
+            let texts = cast(
+                &argument.to_array(1.max(self.0.number_rows))?,
+                &DataType::LargeUtf8,
+            )?;
+            let texts = texts.as_string::<i64>();
+            let too_long = |text: &str| {
+                text.len() > DISTANCE_CHARACTERS_MAX
+                    && text.chars().count() > DISTANCE_CHARACTERS_MAX
+            };
+            if texts.iter().flatten().any(too_long) {
+                let message = format!(
+                    "levenshtein takes texts of at most {DISTANCE_CHARACTERS_MAX} characters"
+                );
+                let error = crate::error::SqlError::invalid("22023", message);
+                return Err(DataFusionError::External(Box::new(error)));
+            }
+        }
+        Ok(())
     }
 
     fn is_ascii(&self) -> bool {
