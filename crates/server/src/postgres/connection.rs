@@ -7,7 +7,7 @@ use crate::postgres::control::Control;
 use crate::postgres::error::PgError;
 use crate::postgres::io::{Gone, Halt, Io, Watch};
 use crate::postgres::messages::{Frontend, Opening, put_text};
-use crate::postgres::portal::{Kind, Portal, Statement, classify};
+use crate::postgres::portal::{Kind, Life, Portal, Progress, Statement, classify};
 use crate::postgres::{SERVER_VERSION, Shared};
 use crate::script::locate;
 use bytes::BufMut;
@@ -281,10 +281,10 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Ends a cycle of messages: portals outside of a block are gone, and the client may go on.
+    /// Ends a cycle of messages: portals outside of a block are gone that nothing holds, and the client may go on.
     async fn end_cycle(&mut self) -> Result<(), Gone> {
         if self.block == Block::Idle {
-            self.portals.clear();
+            self.portals.retain(|_, portal| portal.life != Life::Block);
         }
         self.io.out.ready(self.block.letter());
         self.io.flush().await
@@ -362,6 +362,21 @@ impl<'a> Connection<'a> {
             }
             Kind::Control(control) => self.control(&control),
             Kind::Copy(copy) => self.copy(&copy).await,
+            Kind::Session(statement) => {
+                let mut portal = Portal {
+                    statement: Arc::new(Statement {
+                        kind: Kind::Empty,
+                        prepared: None,
+                        oids: Vec::new(),
+                    }),
+                    parameters: Vec::new(),
+                    formats: Vec::new(),
+                    progress: Progress::Ready,
+                    life: Life::Block,
+                };
+                self.session_statement(&statement, &mut portal, true, 0)
+                    .await
+            }
             Kind::Query => self.query(sql).await,
         }
     }
@@ -380,6 +395,20 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
+    /// Ends the transaction block, and with it the cursors that do not outlive it.
+    fn end_block(&mut self, is_committed: bool) {
+        self.block = Block::Idle;
+        if is_committed {
+            for portal in self.portals.values_mut() {
+                if portal.life == Life::SessionOnceCommitted {
+                    portal.life = Life::Session;
+                }
+            }
+        }
+        self.portals
+            .retain(|_, portal| portal.life == Life::Session);
+    }
+
     /// Does a control statement and says so.
     pub(super) fn control(&mut self, control: &Control) -> Result<(), Halt> {
         let tag = match control {
@@ -388,15 +417,15 @@ impl<'a> Connection<'a> {
                 "BEGIN"
             }
             Control::Commit if self.block == Block::Failed => {
-                self.block = Block::Idle;
+                self.end_block(false);
                 "ROLLBACK"
             }
             Control::Commit => {
-                self.block = Block::Idle;
+                self.end_block(true);
                 "COMMIT"
             }
             Control::Rollback => {
-                self.block = Block::Idle;
+                self.end_block(false);
                 "ROLLBACK"
             }
             Control::RollbackTo => {
@@ -416,11 +445,6 @@ impl<'a> Connection<'a> {
             Control::Deallocate(None) => {
                 self.statements.clear();
                 "DEALLOCATE ALL"
-            }
-            Control::Discard => {
-                self.statements.clear();
-                self.portals.clear();
-                "DISCARD ALL"
             }
         };
         self.io.out.complete(tag);

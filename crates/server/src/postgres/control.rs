@@ -21,8 +21,6 @@ pub enum Control {
     RollbackTo,
     /// `DEALLOCATE` of one statement, or of all.
     Deallocate(Option<String>),
-    /// `DISCARD ALL`.
-    Discard,
 }
 
 /// The control statement that `sql` is, if it is one.
@@ -51,7 +49,12 @@ pub fn recognize(sql: &str) -> Option<Control> {
             let all = word(at) == "all";
             Control::Deallocate(if all { None } else { Some(name(at)?) })
         }
-        "discard" => Control::Discard,
+        "discard" => match word(1) {
+            "plans" => Control::Nothing("DISCARD PLANS"),
+            "sequences" => Control::Nothing("DISCARD SEQUENCES"),
+            "temp" | "temporary" => Control::Nothing("DISCARD TEMP"),
+            _ => return None,
+        },
         "unlisten" => Control::Nothing("UNLISTEN"),
         _ => return None,
     };

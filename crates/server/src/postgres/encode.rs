@@ -34,6 +34,10 @@ const EPOCH_US: i64 = 946_684_800_000_000;
 /// Days from the Unix epoch to PostgreSQL's.
 const EPOCH_DAYS: i32 = 10_957;
 
+/// Said of lists of lists.
+const NESTED: &str = "arrays of arrays are not sent over this protocol; unnest them, or select their \
+                      elements";
+
 type Write1 = Box<dyn Fn(usize, &mut BytesMut) + Send + Sync>;
 
 /// Writes values of a column.
@@ -213,6 +217,14 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<Write1, ArrowError> {
             if !inner.data_type().is_nested() =>
         {
             return convert(DataType::List(inner.clone()));
+        }
+        DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
+            if matches!(
+                inner.data_type(),
+                DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)
+            ) =>
+        {
+            return Err(ArrowError::NotYetImplemented(NESTED.to_owned()));
         }
         _ => {
             let format = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())?;

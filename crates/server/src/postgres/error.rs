@@ -79,6 +79,9 @@ impl From<ServiceError> for PgError {
 
 impl From<arrow::error::ArrowError> for PgError {
     fn from(error: arrow::error::ArrowError) -> Self {
+        if let arrow::error::ArrowError::NotYetImplemented(message) = error {
+            return Self::new("0A000", message);
+        }
         Self::new("XX000", format!("the answer could not be encoded: {error}"))
     }
 }

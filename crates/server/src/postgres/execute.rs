@@ -21,7 +21,7 @@ const INLINE_VALUES_MAX: usize = 64 << 10;
 
 impl Connection<'_> {
     /// The right to run a statement.
-    fn enter(&self) -> Result<Ticket, PgError> {
+    pub(super) fn enter(&self) -> Result<Ticket, PgError> {
         self.shared.gate.enter().ok_or_else(|| {
             PgError::new(
                 "53300",
@@ -61,39 +61,53 @@ impl Connection<'_> {
     ) -> Result<(), Halt> {
         let watch = self.watch();
         let rows_max = if rows_max == 0 { usize::MAX } else { rows_max };
-        let mut running = match std::mem::replace(&mut portal.progress, Progress::Done) {
+        let progress = match std::mem::replace(&mut portal.progress, Progress::Done) {
+            Progress::Ready => self.begin(portal, &watch).await?,
+            going_on => going_on,
+        };
+        let mut running = match progress {
+            Progress::Rows(running) => running,
             Progress::Done => {
                 self.io.out.complete("SELECT 0");
                 return Ok(());
             }
-            Progress::Rows(running) => running,
-            Progress::Ready => {
-                let ticket = self.enter()?;
-                let prepared = portal.statement.prepared.clone().ok_or_else(|| {
-                    PgError::new(
-                        "XX000",
-                        "a statement for the database was not prepared there",
-                    )
-                })?;
-                let parameters = std::mem::take(&mut portal.parameters);
-                let zone = self.session.time_zone.clone();
-                let query = &self.shared.services.query;
-                let work = query.execute_prepared(&mut self.session, prepared.as_ref(), parameters);
-                let answer = self.io.guard(&watch, work).await?;
-                self.report_zone(&zone);
-                match answer {
-                    Answer::Done { tag, .. } => {
-                        self.io.out.complete(&tag);
-                        return Ok(());
-                    }
-                    Answer::Rows(rows) => Box::new((Flow::new(rows, &portal.formats), ticket)),
-                }
+            Progress::Answered(tag) => {
+                self.io.out.complete(&tag);
+                return Ok(());
             }
+            Progress::Ready => return Ok(()),
         };
         if self.send(&mut running.0, &watch, rows_max).await? {
             portal.progress = Progress::Rows(running);
         }
         Ok(())
+    }
+
+    /// Begins what a portal runs.
+    pub(super) async fn begin(
+        &mut self,
+        portal: &mut Portal,
+        watch: &Watch,
+    ) -> Result<Progress, Halt> {
+        let ticket = self.enter()?;
+        let prepared = portal.statement.prepared.clone().ok_or_else(|| {
+            PgError::new(
+                "XX000",
+                "a statement for the database was not prepared there",
+            )
+        })?;
+        let parameters = std::mem::take(&mut portal.parameters);
+        let zone = self.session.time_zone.clone();
+        let query = &self.shared.services.query;
+        let work = query.execute_prepared(&mut self.session, prepared.as_ref(), parameters);
+        let answer = self.io.guard(watch, work).await?;
+        self.report_zone(&zone);
+        Ok(match answer {
+            Answer::Done { tag, .. } => Progress::Answered(tag),
+            Answer::Rows(rows) => {
+                Progress::Rows(Box::new((Flow::new(rows, &portal.formats), ticket)))
+            }
+        })
     }
 
     /// Sends up to `rows_max` rows, and how it ended; says whether the client may ask for more.
@@ -103,6 +117,26 @@ impl Connection<'_> {
         watch: &Watch,
         rows_max: usize,
     ) -> Result<bool, Halt> {
+        let (rows, is_over) = self.pour(flow, watch, rows_max).await?;
+        flow.sent += rows as u64;
+        if is_over {
+            let tag = format!("SELECT {}", flow.sent);
+            self.io.out.complete(&tag);
+            return Ok(false);
+        }
+        self.io.out.bare(b's');
+        // The tag of each part counts its own rows.
+        flow.sent = 0;
+        Ok(true)
+    }
+
+    /// Sends up to `rows_max` rows; how many there were, and whether they are over.
+    pub(super) async fn pour(
+        &mut self,
+        flow: &mut Flow,
+        watch: &Watch,
+        rows_max: usize,
+    ) -> Result<(usize, bool), Halt> {
         let mut left = rows_max;
         let width = flow.columns.len().max(1);
         let mut inline = INLINE_VALUES_MAX;
@@ -113,22 +147,16 @@ impl Connection<'_> {
                 left
             };
             let Some(batch) = flow.next(&mut self.io, watch, part).await? else {
-                let tag = format!("SELECT {}", flow.sent);
-                self.io.out.complete(&tag);
-                return Ok(false);
+                return Ok((rows_max - left, true));
             };
             left -= batch.num_rows();
             inline = inline.saturating_sub(batch.num_rows() * width);
-            flow.sent += batch.num_rows() as u64;
             let columns = flow.columns.clone();
             self.encode(batch, move |batch, out| write_rows(&columns, batch, out))
                 .await?;
             self.io.flush_if_much().await?;
         }
-        self.io.out.bare(b's');
-        // The tag of each part counts its own rows.
-        flow.sent = 0;
-        Ok(true)
+        Ok((rows_max, false))
     }
 
     /// Runs `write` for a batch: here if it is small, otherwise on a blocking thread.

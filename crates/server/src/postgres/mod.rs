@@ -17,6 +17,8 @@ mod numeric;
 mod parameters;
 mod portal;
 mod prepared;
+mod session_statements;
+mod session_syntax;
 mod types;
 
 use crate::config::ServerConfig;

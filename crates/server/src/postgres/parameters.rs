@@ -1,14 +1,16 @@
 //! Values that a client binds to `$1…$n`, as one-row Arrow arrays.
 
+mod arrays;
+
 use crate::postgres::copy::rows::{parse_bool, parse_bytes, parse_time};
 use crate::postgres::error::PgError;
 use crate::postgres::messages::Bind;
 use crate::postgres::numeric;
-use crate::postgres::types::{PgType, is_binary, pg_type};
+use crate::postgres::types::{PgType, element, is_binary, pg_type, type_oid};
 use arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array, Int16Array,
-    Int32Array, Int64Array, IntervalMonthDayNanoArray, StringArray, Time64MicrosecondArray,
-    TimestampNanosecondArray, new_null_array,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array,
+    Int16Array, Int32Array, Int64Array, IntervalMonthDayNanoArray, StringArray,
+    Time64MicrosecondArray, TimestampNanosecondArray, new_null_array,
 };
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, IntervalMonthDayNano, TimeUnit};
@@ -17,6 +19,8 @@ use std::sync::Arc;
 /// Microseconds and days from the Unix epoch to PostgreSQL's, 2000-01-01.
 const EPOCH_US: i64 = 946_684_800_000_000;
 const EPOCH_DAYS: i32 = 10_957;
+/// OID of `timestamptz[]`.
+const TIMESTAMPTZ_ARRAY: u32 = 1185;
 
 /// The arrays of a bind for a statement whose parameters have the OIDs `oids` for the client and
 /// the types `types` for the database.
@@ -39,10 +43,9 @@ pub fn arrays(bind: &Bind, oids: &[u32], types: &[DataType]) -> Result<Vec<Array
                 return Ok(new_null_array(kind, 1));
             };
             let oid = oids.get(at).copied().unwrap_or(0);
-            let array = if is_binary(&bind.formats, at) {
-                binary(bytes, oid, kind)
-            } else {
-                text(bytes, kind)
+            let array = match element(kind) {
+                Some(inner) => array(bytes, is_binary(&bind.formats, at), inner.data_type()),
+                None => scalar(bytes, is_binary(&bind.formats, at), oid, kind),
             };
             let array = array.and_then(|array| convert(&array, kind));
             array.map_err(|message| {
@@ -50,6 +53,51 @@ pub fn arrays(bind: &Bind, oids: &[u32], types: &[DataType]) -> Result<Vec<Array
             })
         })
         .collect()
+}
+
+/// A value that is no array.
+fn scalar(bytes: &[u8], is_binary: bool, oid: u32, kind: &DataType) -> Result<ArrayRef, String> {
+    if is_binary && PgType::element_of(oid).is_some() {
+        return Err("an array stands where a single value is expected".to_owned());
+    }
+    if is_binary {
+        binary(bytes, oid, kind)
+    } else {
+        text(bytes, kind)
+    }
+}
+
+/// A list with elements of type `kind`.
+fn array(bytes: &[u8], is_binary: bool, kind: &DataType) -> Result<ArrayRef, String> {
+    if is_binary {
+        arrays::from_binary(bytes, kind, |bytes, oid| {
+            convert(&binary(bytes, oid, kind)?, kind)
+        })
+    } else {
+        arrays::from_text(utf8(bytes)?, kind, |bytes| {
+            convert(&text(bytes, kind)?, kind)
+        })
+    }
+}
+
+/// An argument of `EXECUTE`, one value, as a parameter of type `kind`: a text is read as a value of
+/// that type.
+///
+/// # Errors
+/// That it is none.
+pub fn argument(value: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
+    let is_text = matches!(value.data_type(), DataType::Utf8) && *kind != DataType::Utf8;
+    match value.as_string_opt::<i32>().filter(|_| is_text) {
+        Some(texts) if texts.len() == 1 && !texts.is_null(0) => {
+            let bytes = texts.value(0).as_bytes();
+            let read = match element(kind) {
+                Some(inner) => array(bytes, false, inner.data_type())?,
+                None => text(bytes, kind)?,
+            };
+            convert(&read, kind)
+        }
+        _ => convert(value, kind),
+    }
 }
 
 /// The array as `kind`, where each value can be told as such.
@@ -208,7 +256,11 @@ pub fn oid(given: Option<u32>, kind: &DataType) -> u32 {
         _ => match kind {
             // Clients send instants; with a zone named they need not guess.
             DataType::Timestamp(TimeUnit::Nanosecond, _) => PgType::Timestamptz.oid(),
-            other => pg_type(other).oid(),
+            // As is a list of them.
+            DataType::List(inner) if matches!(inner.data_type(), DataType::Timestamp(..)) => {
+                TIMESTAMPTZ_ARRAY
+            }
+            other => type_oid(other),
         },
     }
 }
@@ -216,7 +268,6 @@ pub fn oid(given: Option<u32>, kind: &DataType) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::AsArray;
     use arrow::datatypes::{Int64Type, TimestampNanosecondType, UInt64Type};
     use bytes::Bytes;
 
@@ -262,6 +313,74 @@ mod tests {
         let array = one(b"d_1", false, 25, kind.clone()).unwrap();
         assert_eq!(array.data_type(), &kind);
         assert!(one(&[0xff], true, 25, kind).is_err());
+    }
+
+    #[test]
+    fn arrays_are_read_in_text_and_in_binary() {
+        let kind = DataType::new_list(DataType::Int64, true);
+        let array = one(b"{1, NULL ,\"3\"}", false, 1016, kind.clone()).unwrap();
+        let values = array.as_list::<i32>().value(0);
+        let values: Vec<_> = values.as_primitive::<Int64Type>().iter().collect();
+        assert_eq!(values, [Some(1), None, Some(3)]);
+        // Of int4, as a client has them.
+        let words = [1, 1, 23, 2, 1, 4, 7, -1_i32];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        let array = one(&bytes, true, 1007, kind.clone()).unwrap();
+        let values = array.as_list::<i32>().value(0);
+        let values: Vec<_> = values.as_primitive::<Int64Type>().iter().collect();
+        assert_eq!(values, [Some(7), None]);
+        for empty in ["{}", " { } "] {
+            let array = one(empty.as_bytes(), false, 0, kind.clone()).unwrap();
+            assert_eq!(array.as_list::<i32>().value(0).len(), 0);
+        }
+        let error = one(b"{{1},{2}}", false, 0, kind.clone()).unwrap_err();
+        assert!(
+            error.message.contains("more than one dimension"),
+            "{error:?}"
+        );
+        for wrong in [
+            "",
+            "1,2",
+            "{1,2",
+            "{1,,2}",
+            "{1}x",
+            "{x}",
+            "{\"1}",
+            "[0:1]={1,2}",
+        ] {
+            assert!(
+                one(wrong.as_bytes(), false, 0, kind.clone()).is_err(),
+                "{wrong}"
+            );
+        }
+        // Cut short anywhere, or with what does not belong to it.
+        for length in 0..bytes.len() {
+            assert!(
+                one(&bytes[..length], true, 1007, kind.clone()).is_err(),
+                "{length}"
+            );
+        }
+        let more = [&bytes[..], &[0]].concat();
+        assert!(one(&more, true, 1007, kind.clone()).is_err());
+        let huge: Vec<u8> = [1, 0, 23, i32::MAX, 1]
+            .into_iter()
+            .flat_map(i32::to_be_bytes)
+            .collect();
+        assert!(one(&huge, true, 1007, kind).is_err());
+        // An array where one value is wanted.
+        assert!(one(&bytes, true, 1007, DataType::Utf8).is_err());
+    }
+
+    #[test]
+    fn texts_in_arrays_are_unquoted() {
+        let kind = DataType::new_list(DataType::Utf8, true);
+        let array = one(br#"{a b ,"c,\"d\\",null,"NULL",\x}"#, false, 1009, kind).unwrap();
+        let values = array.as_list::<i32>().value(0);
+        let values: Vec<_> = values.as_string::<i32>().iter().collect();
+        assert_eq!(
+            values,
+            [Some("a b"), Some("c,\"d\\"), None, Some("NULL"), Some("x")]
+        );
     }
 
     #[test]

@@ -8,8 +8,10 @@ use crate::postgres::error::PgError;
 use crate::postgres::io::{Halt, Io, Watch};
 use crate::postgres::lexer::{Lexer, Token};
 use crate::postgres::messages::Column;
-use crate::postgres::types::columns;
+use crate::postgres::session_syntax::{self, SessionStatement};
+use crate::postgres::types::{arrow_type, columns};
 use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
 use marigram_service::{Prepared, RowStream};
@@ -19,6 +21,8 @@ use std::sync::Arc;
 pub const ROWS_PART: usize = 8192;
 /// Prepared statements and portals that a connection may hold, each.
 pub const PREPARED_MAX: usize = 10_000;
+/// Bytes that the texts of a connection's prepared statements may have together.
+pub const PREPARED_BYTES_MAX: usize = 16 << 20;
 
 /// What a statement is to the protocol.
 pub enum Kind {
@@ -28,6 +32,8 @@ pub enum Kind {
     Control(Control),
     /// Data follows, in or out.
     Copy(Copy),
+    /// About what the connection keeps.
+    Session(SessionStatement),
     /// For the database.
     Query,
 }
@@ -35,7 +41,7 @@ pub enum Kind {
 /// Tells what `sql` is.
 ///
 /// # Errors
-/// If it is a COPY that is not understood.
+/// If it is a COPY, or a statement about what the connection keeps, that is not understood.
 pub fn classify(sql: &str) -> Result<Kind, PgError> {
     let mut tokens = Lexer::new(sql).map(|(_, token)| token);
     let Some(first) = tokens.find(|token| *token != Token::Sign(';')) else {
@@ -49,7 +55,10 @@ pub fn classify(sql: &str) -> Result<Kind, PgError> {
             Ok(Kind::Copy(syntax::parse(sql)?))
         };
     }
-    Ok(control::recognize(sql).map_or(Kind::Query, Kind::Control))
+    if let Some(control) = control::recognize(sql) {
+        return Ok(Kind::Control(control));
+    }
+    Ok(session_syntax::recognize(sql)?.map_or(Kind::Query, Kind::Session))
 }
 
 /// Whether a COPY is TO or FROM a text in quotes, after its table or its query.
@@ -78,6 +87,36 @@ pub struct Statement {
     pub oids: Vec<u32>,
 }
 
+impl Statement {
+    /// Types of its parameters. One of which the database knows no type has the one that the client
+    /// named.
+    pub fn parameter_types(&self) -> Vec<DataType> {
+        let prepared = self.prepared.as_ref();
+        let types = prepared.map_or(&[][..], |prepared| prepared.parameters());
+        let known = |(kind, oid): (&DataType, &u32)| match kind {
+            DataType::Null => arrow_type(*oid).unwrap_or(DataType::Utf8),
+            other => other.clone(),
+        };
+        types.iter().zip(&self.oids).map(known).collect()
+    }
+
+    /// Bytes of its text.
+    pub fn bytes(&self) -> usize {
+        self.prepared.as_ref().map_or(0, |own| own.sql().len())
+    }
+}
+
+/// How long a portal is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// Until its transaction ends.
+    Block,
+    /// The same if that is rolled back; until its session ends if not.
+    SessionOnceCommitted,
+    /// Until its session ends.
+    Session,
+}
+
 /// A statement with values, ready to run or running.
 pub struct Portal {
     /// The statement.
@@ -88,6 +127,8 @@ pub struct Portal {
     pub formats: Vec<i16>,
     /// How far it is.
     pub progress: Progress,
+    /// How long it is there.
+    pub life: Life,
 }
 
 /// How far a portal is.
@@ -96,6 +137,8 @@ pub enum Progress {
     Ready,
     /// Its rows flow; it stands between two of them.
     Rows(Box<(Flow, Ticket)>),
+    /// It had no rows; its command tag was not told yet.
+    Answered(String),
     /// All rows were given out.
     Done,
 }

@@ -5,8 +5,11 @@ use crate::postgres::error::PgError;
 use crate::postgres::io::Halt;
 use crate::postgres::messages::Bind;
 use crate::postgres::parameters;
-use crate::postgres::portal::{Kind, PREPARED_MAX, Portal, Progress, Statement, classify};
-use crate::postgres::types::{arrow_type, columns};
+use crate::postgres::portal::{
+    Kind, Life, PREPARED_BYTES_MAX, PREPARED_MAX, Portal, Progress, Statement, classify,
+};
+use crate::postgres::session_syntax::SessionStatement;
+use crate::postgres::types::columns;
 use std::sync::Arc;
 
 impl Connection<'_> {
@@ -15,6 +18,19 @@ impl Connection<'_> {
         &mut self,
         name: String,
         sql: String,
+        types: Vec<u32>,
+    ) -> Result<(), Halt> {
+        self.keep(name, &sql, types).await?;
+        self.io.out.bare(b'1');
+        Ok(())
+    }
+
+    /// Keeps a statement under a name. `types` are the OIDs of its first parameters, 0 where the
+    /// client leaves one open.
+    pub(super) async fn keep(
+        &mut self,
+        name: String,
+        sql: &str,
         types: Vec<u32>,
     ) -> Result<(), Halt> {
         if !name.is_empty() && self.statements.contains_key(&name) {
@@ -27,14 +43,20 @@ impl Connection<'_> {
             );
             return Err(PgError::new("53400", message).into());
         }
-        let kind = classify(&sql)?;
+        let kind = classify(sql)?;
         self.check_block(&kind)?;
-        let (prepared, oids) = if matches!(kind, Kind::Query) {
+        let planned = match &kind {
+            Kind::Query => Some(sql),
+            // Its query has the parameters.
+            Kind::Session(SessionStatement::Declare { inner, .. }) => Some(&*inner.sql),
+            _ => None,
+        };
+        let (prepared, oids) = if let Some(sql) = planned {
             let watch = self.watch();
             let query = &self.shared.services.query;
             let prepared = self
                 .io
-                .guard(&watch, query.prepare(&self.session, &sql))
+                .guard(&watch, query.prepare(&self.session, sql))
                 .await?;
             let wanted = prepared.parameters().iter().enumerate();
             let oids = wanted
@@ -44,15 +66,21 @@ impl Connection<'_> {
         } else {
             (None, Vec::new())
         };
-        self.statements.insert(
-            name,
-            Arc::new(Statement {
-                kind,
-                prepared,
-                oids,
-            }),
-        );
-        self.io.out.bare(b'1');
+        let statement = Statement {
+            kind,
+            prepared,
+            oids,
+        };
+        let others = self.statements.iter().filter(|(known, _)| **known != name);
+        let bytes: usize = others.map(|(_, statement)| statement.bytes()).sum();
+        if bytes + statement.bytes() > PREPARED_BYTES_MAX && bytes > 0 {
+            let message = format!(
+                "the prepared statements of a connection may have {} MiB of text; deallocate some",
+                PREPARED_BYTES_MAX >> 20
+            );
+            return Err(PgError::new("53400", message).into());
+        }
+        self.statements.insert(name, Arc::new(statement));
         Ok(())
     }
 
@@ -68,27 +96,14 @@ impl Connection<'_> {
             let message = format!("a connection may hold {PREPARED_MAX} portals; close some");
             return Err(PgError::new("53400", message).into());
         }
-        let types = statement
-            .prepared
-            .as_ref()
-            .map_or(&[][..], |prepared| prepared.parameters());
-        // A parameter of which the database knows no type has the one that the client named.
-        let types: Vec<_> = types
-            .iter()
-            .zip(&statement.oids)
-            .map(|(kind, oid)| match kind {
-                arrow::datatypes::DataType::Null => {
-                    arrow_type(*oid).unwrap_or(arrow::datatypes::DataType::Utf8)
-                }
-                other => other.clone(),
-            })
-            .collect();
+        let types = statement.parameter_types();
         let parameters = parameters::arrays(&bind, &statement.oids, &types)?;
         let portal = Portal {
             statement,
             parameters,
             formats: bind.results,
             progress: Progress::Ready,
+            life: Life::Block,
         };
         self.portals.insert(bind.portal, portal);
         self.io.out.bare(b'2');
@@ -109,6 +124,13 @@ impl Connection<'_> {
             }
             other => return Err(bad_kind(other)),
         };
+        if let Kind::Session(session) = &statement.kind {
+            match self.session_columns(session, &formats)? {
+                Some(columns) => self.io.out.row_description(&columns),
+                None => self.io.out.bare(b'n'),
+            }
+            return Ok(());
+        }
         match statement
             .prepared
             .as_ref()
@@ -144,13 +166,26 @@ impl Connection<'_> {
             Kind::Empty => self.io.out.bare(b'I'),
             Kind::Control(control) => self.control(control)?,
             Kind::Copy(copy) => self.copy(copy).await?,
+            Kind::Session(session) => {
+                // Executed before, in part: it goes on with what it has become.
+                if matches!(portal.progress, Progress::Ready) {
+                    self.session_statement(session, &mut portal, false, rows_max)
+                        .await?;
+                    // What it is stays what it was bound as.
+                    if matches!(portal.progress, Progress::Ready) {
+                        portal.progress = Progress::Done;
+                    }
+                } else {
+                    self.advance(&mut portal, rows_max).await?;
+                }
+            }
             Kind::Query => self.advance(&mut portal, rows_max).await?,
         }
         self.portals.insert(key, portal);
         Ok(())
     }
 
-    fn statement(&self, name: &str) -> Result<&Arc<Statement>, PgError> {
+    pub(super) fn statement(&self, name: &str) -> Result<&Arc<Statement>, PgError> {
         self.statements.get(name).ok_or_else(|| {
             PgError::new(
                 "26000",

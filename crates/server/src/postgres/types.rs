@@ -3,6 +3,7 @@
 //! Columns of the catalogue say in their metadata that they are an `oid` or one of its aliases
 //! (`pg.oid_alias`) or a `"char"` (`pg.char`); these marks are those of the crate `arrow-pg`.
 
+use crate::postgres::error::PgError;
 use crate::postgres::messages::Column;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 
@@ -84,24 +85,44 @@ impl PgType {
         Self::PARAMETERS.into_iter().find(|kind| kind.oid() == oid)
     }
 
+    /// Types of arrays: of which elements, and their OID.
+    const ARRAYS: [(Self, u32); 24] = [
+        (Self::Bool, 1000),
+        (Self::Bytea, 1001),
+        (Self::Char, 1002),
+        (Self::Name, 1003),
+        (Self::Int2, 1005),
+        (Self::Int4, 1007),
+        (Self::Regproc, 1008),
+        (Self::Text, 1009),
+        (Self::Bpchar, 1014),
+        (Self::Varchar, 1015),
+        (Self::Int8, 1016),
+        (Self::Float4, 1021),
+        (Self::Float8, 1022),
+        (Self::Oid, 1028),
+        (Self::Timestamp, 1115),
+        (Self::Date, 1182),
+        (Self::Time, 1183),
+        (Self::Timestamptz, 1185),
+        (Self::Interval, 1187),
+        (Self::Numeric, 1231),
+        (Self::Regclass, 2210),
+        (Self::Regtype, 2211),
+        (Self::Uuid, 2951),
+        (Self::Json, 199),
+    ];
+
     /// OID of the type of arrays of it.
     fn array_oid(self) -> u32 {
-        match self {
-            Self::Bool => 1000,
-            Self::Bytea => 1001,
-            Self::Int2 => 1005,
-            Self::Int4 => 1007,
-            Self::Int8 => 1016,
-            Self::Float4 => 1021,
-            Self::Float8 => 1022,
-            Self::Timestamp => 1115,
-            Self::Date => 1182,
-            Self::Time => 1183,
-            Self::Timestamptz => 1185,
-            Self::Interval => 1187,
-            Self::Numeric => 1231,
-            _ => 1009,
-        }
+        let found = Self::ARRAYS.iter().find(|(element, _)| *element == self);
+        found.map_or(1009, |(_, oid)| *oid)
+    }
+
+    /// What the arrays of the type with this OID hold.
+    pub fn element_of(oid: u32) -> Option<Self> {
+        let found = Self::ARRAYS.iter().find(|(_, array)| *array == oid);
+        found.map(|(element, _)| *element)
     }
 
     /// Bytes of a value; -1 where they vary.
@@ -145,9 +166,29 @@ pub fn pg_type(kind: &DataType) -> PgType {
     }
 }
 
-/// OID and size of a column's type.
-fn column_type(field: &Field) -> (u32, i16) {
-    let alias = match field.metadata().get("pg.oid_alias").map(String::as_str) {
+/// What a list holds, where it is an array to PostgreSQL: no list of lists or of rows.
+pub fn element(kind: &DataType) -> Option<&Field> {
+    match kind {
+        DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
+            if !inner.data_type().is_nested() =>
+        {
+            Some(inner)
+        }
+        _ => None,
+    }
+}
+
+/// OID of the type of a value of this Arrow type.
+pub fn type_oid(kind: &DataType) -> u32 {
+    match element(kind) {
+        Some(inner) => pg_type(inner.data_type()).array_oid(),
+        None => pg_type(kind).oid(),
+    }
+}
+
+/// The type that the metadata of a field names.
+fn alias(field: &Field) -> Option<PgType> {
+    match field.metadata().get("pg.oid_alias").map(String::as_str) {
         Some("oid") => Some(PgType::Oid),
         Some("regproc") => Some(PgType::Regproc),
         Some("regprocedure") => Some(PgType::Regprocedure),
@@ -164,18 +205,18 @@ fn column_type(field: &Field) -> (u32, i16) {
             .metadata()
             .contains_key("pg.char")
             .then_some(PgType::Char),
-    };
-    match field.data_type() {
-        DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
-            if !inner.data_type().is_nested() =>
-        {
-            (pg_type(inner.data_type()).array_oid(), -1)
-        }
-        kind => {
-            let kind = alias.unwrap_or_else(|| pg_type(kind));
-            (kind.oid(), kind.size())
-        }
     }
+}
+
+/// OID and size of a column's type.
+fn column_type(field: &Field) -> (u32, i16) {
+    if let Some(inner) = element(field.data_type()) {
+        let kind = alias(inner).or_else(|| alias(field));
+        let kind = kind.unwrap_or_else(|| pg_type(inner.data_type()));
+        return (kind.array_oid(), -1);
+    }
+    let kind = alias(field).unwrap_or_else(|| pg_type(field.data_type()));
+    (kind.oid(), kind.size())
 }
 
 /// The columns of an answer, in text or in binary as `formats` says (see
@@ -206,6 +247,10 @@ pub fn is_binary(formats: &[i16], at: usize) -> bool {
 
 /// The Arrow type in which a parameter of this OID is taken where the statement does not say.
 pub fn arrow_type(oid: u32) -> Option<DataType> {
+    if let Some(element) = PgType::element_of(oid) {
+        let inner = arrow_type(element.oid()).unwrap_or(DataType::Utf8);
+        return Some(DataType::new_list(inner, true));
+    }
     let kind = PgType::from_oid(oid)?;
     Some(match kind {
         PgType::Bool => DataType::Boolean,
@@ -218,5 +263,56 @@ pub fn arrow_type(oid: u32) -> Option<DataType> {
         PgType::Date => DataType::Date32,
         PgType::Timestamp | PgType::Timestamptz => DataType::Timestamp(TimeUnit::Nanosecond, None),
         _ => return None,
+    })
+}
+
+/// The OID of a type by the name that SQL has for it, in lower case; of an array, with `[]`.
+///
+/// # Errors
+/// That there is no such type.
+pub fn oid_of_name(name: &str) -> Result<u32, PgError> {
+    let trimmed = name.trim();
+    let (base, is_array) = match trimmed.strip_suffix("[]") {
+        Some(base) => (base.trim_end(), true),
+        None => (trimmed, false),
+    };
+    // A length or a precision changes nothing of a parameter.
+    let base = match (base.find('('), base.rfind(')')) {
+        (Some(open), Some(close)) if open < close => {
+            format!("{}{}", base[..open].trim_end(), &base[close + 1..])
+        }
+        _ => base.to_owned(),
+    };
+    let kind = match base.strip_prefix("pg_catalog.").unwrap_or(&base) {
+        "bool" | "boolean" => PgType::Bool,
+        "bytea" | "bytes" => PgType::Bytea,
+        "int2" | "smallint" => PgType::Int2,
+        "int4" | "int" | "integer" => PgType::Int4,
+        "int8" | "bigint" => PgType::Int8,
+        "text" | "string" => PgType::Text,
+        "varchar" | "character varying" => PgType::Varchar,
+        "bpchar" | "char" | "character" => PgType::Bpchar,
+        "name" => PgType::Name,
+        "oid" => PgType::Oid,
+        "json" => PgType::Json,
+        "float4" | "real" => PgType::Float4,
+        "float8" | "float" | "double" | "double precision" => PgType::Float8,
+        "numeric" | "decimal" => PgType::Numeric,
+        "date" => PgType::Date,
+        "time" | "time without time zone" => PgType::Time,
+        "timestamp" | "timestamp without time zone" => PgType::Timestamp,
+        "timestamptz" | "timestamp with time zone" => PgType::Timestamptz,
+        "interval" => PgType::Interval,
+        "uuid" => PgType::Uuid,
+        "unknown" => return Ok(0),
+        _ => {
+            let message = format!("type \"{trimmed}\" does not exist");
+            return Err(PgError::new("42704", message));
+        }
+    };
+    Ok(if is_array {
+        kind.array_oid()
+    } else {
+        kind.oid()
     })
 }
