@@ -20,14 +20,14 @@ mod tables;
 mod tsfile_rows;
 
 use crate::client::{Client, IfMissing, Target};
-use crate::terminal;
+use crate::{interrupt, terminal};
 use anyhow::{Context, Result, bail};
 use check::Check;
 use clap::{Args, ValueEnum};
 use marigram_model::{FieldType, TableSchema, WriteBatch};
 pub use marigram_tabular::layout::Layout as Known;
 pub use marigram_tabular::time::Precision;
-pub use options::ReadOptions;
+pub use options::{DateOrder, Delimiter, ReadOptions};
 pub use prepared::layout_path;
 use prepared::{Prepared, unify};
 use refusals::Refusals;
@@ -181,6 +181,42 @@ impl Import {
     }
 }
 
+/// Reads a file into a table that is there, as the shell's `\\copy` does; says what was done.
+///
+/// # Errors
+/// If there is no such table, the file cannot be read, or its rows would replace each other and that
+/// is not wanted.
+pub fn copy_in(
+    client: &mut Client,
+    path: &Path,
+    options: &ReadOptions,
+    replace: bool,
+) -> Result<String> {
+    let prepared = Prepared::new(path, options, Some(client)).with_context(|| name_of(path))?;
+    if prepared.form != FileForm::Lines && prepared.reading.known.is_none() {
+        bail!(
+            "there is no table '{}'; `marigram import` makes one of a file",
+            prepared.reading.table
+        );
+    }
+    let mut files = vec![prepared];
+    let checked = check_all(&files)?;
+    let found = checked.check.finish()?;
+    if found.repeats > 0 && !replace {
+        bail!(
+            "{}",
+            apart::reason(&found, &files)?.replace("--replace", "(replace)")
+        );
+    }
+    tables::create(client, &mut files, &checked.columns)?;
+    let done = write_file(client, &files[0])?;
+    let refused = match done.refused {
+        0 => String::new(),
+        refused => format!(", {} refused", terminal::count(refused)),
+    };
+    Ok(format!("COPY {}{refused}", done.stored))
+}
+
 /// Asks whether to go on, where somebody can answer.
 fn agreed() -> Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
@@ -276,6 +312,9 @@ fn write_file(client: &Client, file: &Prepared) -> Result<Done> {
     let mut refusals = Refusals::new(file.reading.options.show_refused);
     let mut stored = 0;
     let written = read_aside(file, "", |item, bar| {
+        if interrupt::is_raised() {
+            bail!(interrupt::CANCELLED);
+        }
         refusals.extend(item.bad);
         if !item.batches.is_empty() {
             let reports = client.write(item.batches)?;

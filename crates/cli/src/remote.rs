@@ -1,23 +1,66 @@
 //! A server, asked over HTTP.
 
+use crate::interrupt::{CANCELLED, Hook};
 use crate::line_text;
 use crate::reply::{Failure, Reply, Rows};
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, AsArray};
 use arrow::ipc::reader::StreamReader;
+use arrow::record_batch::RecordBatch;
 use marigram_model::WriteBatch;
 use marigram_service::{Rejected, WriteReport};
 use serde::Deserialize;
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use ureq::http::Response;
 use ureq::{Agent, Body};
 
 /// A server's HTTP address.
 pub struct Remote {
-    agent: Agent,
+    /// Made anew where Ctrl-C has shut it down.
+    agent: Mutex<SharedAgent>,
     url: String,
+}
+
+/// A client with its connections, and whether it was shut down.
+#[derive(Clone)]
+struct SharedAgent {
+    agent: Agent,
+    is_shut: Arc<AtomicBool>,
+}
+
+impl SharedAgent {
+    fn new() -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_connect(Some(Duration::from_secs(10)))
+            .build();
+        Self {
+            agent: config.into(),
+            is_shut: Arc::default(),
+        }
+    }
+
+    /// Until what comes back is dropped, Ctrl-C closes the connections: the server stops the
+    /// statement of a client that goes away.
+    fn shut_by_interrupt(&self) -> Hook {
+        let shared = self.clone();
+        Hook::new(move || {
+            shared.is_shut.store(true, Ordering::Release);
+            shared.agent.clone().shutdown();
+        })
+    }
+
+    /// What a failed request of this client is told as.
+    fn told(&self, failure: Failure) -> Failure {
+        if self.is_shut.load(Ordering::Acquire) {
+            return Failure::new(CANCELLED);
+        }
+        failure
+    }
 }
 
 const ARROW: &str = "application/vnd.apache.arrow.stream";
@@ -61,12 +104,8 @@ impl Remote {
         if !url.starts_with("http://") {
             bail!("'{url}' is not an address that I can ask: it begins with http://");
         }
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_connect(Some(Duration::from_secs(10)))
-            .build();
         Ok(Self {
-            agent: config.into(),
+            agent: Mutex::new(SharedAgent::new()),
             url: url.trim_end_matches('/').to_owned(),
         })
     }
@@ -76,9 +115,57 @@ impl Remote {
         &self.url
     }
 
+    fn agent(&self) -> SharedAgent {
+        let mut agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
+        if agent.is_shut.load(Ordering::Acquire) {
+            *agent = SharedAgent::new();
+        }
+        agent.clone()
+    }
+
+    /// All rows of a query that is there within `time`; `None` of one that takes longer or fails.
+    pub fn query_within(
+        &self,
+        database: &str,
+        statement: &str,
+        time: Duration,
+    ) -> Option<Vec<RecordBatch>> {
+        let request = self
+            .agent()
+            .agent
+            .post(format!("{}/api/v1/sql", self.url))
+            .query("db", database)
+            .query("timeout_ms", time.as_millis().max(1).to_string())
+            .header("Accept", ARROW)
+            .content_type("application/sql")
+            .config()
+            .timeout_global(Some(time))
+            .build();
+        let response = request.send(statement).ok()?;
+        if !response.status().is_success() {
+            return None;
+        }
+        let body = response.into_body().into_reader();
+        StreamReader::try_new(body, None)
+            .ok()?
+            .collect::<Result<_, _>>()
+            .ok()
+    }
+
+    /// Whether a server answers at the address within `time`.
+    pub fn answers(&self, time: Duration) -> bool {
+        let request = self.agent().agent.get(format!("{}/ping", self.url));
+        let request = request.config().timeout_global(Some(time)).build();
+        request
+            .call()
+            .is_ok_and(|response| response.headers().contains_key("x-influxdb-version"))
+    }
+
     /// Runs one statement in `database`.
     pub fn execute(&self, database: &str, statement: &str) -> Result<Reply, Failure> {
-        let request = self
+        let shared = self.agent();
+        let hook = shared.shut_by_interrupt();
+        let request = shared
             .agent
             .post(format!("{}/api/v1/sql", self.url))
             .query("db", database)
@@ -86,16 +173,22 @@ impl Remote {
             .content_type("application/sql");
         let response = request
             .send(statement)
-            .map_err(|error| self.unreachable(&error))?;
+            .map_err(|error| shared.told(self.unreachable(&error)))?;
         if !response.status().is_success() {
             return Err(failure(response));
         }
         let body = response.into_body().into_reader();
-        let broken = |error| Failure::new(format!("the server's answer ends early: {error}"));
-        let reader = StreamReader::try_new(body, None).map_err(broken)?;
+        let broken = move |error| {
+            let failure = Failure::new(format!("the server's answer ends early: {error}"));
+            shared.told(failure)
+        };
+        let reader = StreamReader::try_new(body, None).map_err(&broken)?;
         let schema = reader.schema();
         let columns: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-        let mut batches = reader.map(move |batch| batch.map_err(broken));
+        let mut batches = reader.map(move |batch| {
+            let _until_dropped = &hook;
+            batch.map_err(&broken)
+        });
         if columns == COMMAND_COLUMNS {
             let tag = match batches.next() {
                 Some(batch) => {
@@ -123,7 +216,10 @@ impl Remote {
 
     /// Asks the server for a backup into `dir` on its machine (none: its own folder of backups).
     pub fn backup(&self, dir: Option<&Path>, keep: Option<usize>) -> Result<RemoteBackup> {
-        let mut request = self.agent.post(format!("{}/api/v1/backup", self.url));
+        let mut request = self
+            .agent()
+            .agent
+            .post(format!("{}/api/v1/backup", self.url));
         if let Some(dir) = dir {
             request = request.query("dir", dir.to_string_lossy());
         }
@@ -193,6 +289,7 @@ impl Remote {
     fn send(&self, database: &str, body: &str) -> Result<Partial> {
         for _ in 0..TRIES_MAX {
             let request = self
+                .agent()
                 .agent
                 .post(format!("{}/write", self.url))
                 .query("db", database)
