@@ -76,6 +76,16 @@ impl Backup {
         let inside = data
             .canonicalize()
             .is_ok_and(|data| absolute.starts_with(data));
+        let of_another = absolute
+            .ancestors()
+            .find(|dir| dir.join("MARIGRAM").exists() && !inside);
+        if let Some(other) = of_another {
+            bail!(
+                "{} lies in the data directory {}; choose a folder beside it",
+                folder.display(),
+                other.display()
+            );
+        }
         if inside {
             bail!(
                 "{} lies in the data directory: what destroys the one destroys the other",

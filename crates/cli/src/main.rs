@@ -49,6 +49,7 @@ mod serve;
 mod settings;
 mod shell;
 mod sql;
+mod sql_rows;
 mod table;
 mod verify;
 

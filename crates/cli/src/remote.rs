@@ -1,8 +1,11 @@
 //! A server, asked over HTTP.
 
 use crate::interrupt::{CANCELLED, Hook};
+use crate::known::quoted;
 use crate::line_text;
 use crate::reply::{Failure, Reply, Rows};
+use crate::shell::texts;
+use crate::sql_rows;
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, AsArray};
 use arrow::ipc::reader::StreamReader;
@@ -237,27 +240,32 @@ impl Remote {
             .with_context(|| format!("the server's answer is not understood: {text}"))
     }
 
-    /// Stores batches as line protocol; waits where the server is busy.
+    /// Stores batches as line protocol, and what that cannot hold by statements; waits where the
+    /// server is busy.
     pub fn write(&self, database: &str, batches: &[WriteBatch]) -> Result<Vec<WriteReport>> {
         let mut body = String::new();
         let mut lines = Vec::new();
-        let mut reports = Vec::new();
+        let mut reports: Vec<WriteReport> = Vec::new();
+        let mut unsent = Vec::new();
         for (at, batch) in batches.iter().enumerate() {
-            let mut report = WriteReport::default();
+            let mut beyond = Vec::new();
             for row in 0..batch.len() {
                 match line_text::put_row(batch, row, &mut body) {
                     Ok(()) => lines.push((at, row)),
-                    Err(reason) => report.rejected.push(Rejected { row, reason }),
+                    Err(reason) => beyond.push(Rejected { row, reason }),
                 }
             }
-            reports.push(report);
+            reports.push(WriteReport::default());
+            unsent.push(beyond);
         }
         let refused = if lines.is_empty() {
             Partial::default()
         } else {
             self.send(database, &body)?
         };
+        let mut named = 0;
         for bad in refused.lines {
+            named += 1;
             if let Some((at, row)) = bad.line.checked_sub(1).and_then(|line| lines.get(line)) {
                 reports[*at].rejected.push(Rejected {
                     row: *row,
@@ -265,14 +273,13 @@ impl Remote {
                 });
             }
         }
-        for (report, batch) in reports.iter_mut().zip(batches) {
+        for ((report, batch), rows) in reports.iter_mut().zip(batches).zip(unsent) {
+            report.rejected.extend(self.insert(database, batch, rows));
             report.stored = batch.len() - report.rejected.len();
             report.rejected.sort_by_key(|rejected| rejected.row);
         }
         // The server names the first refused lines; of the others it tells only the number.
-        let named: usize = reports.iter().map(|report| report.rejected.len()).sum();
-        let unnamed = (refused.rejected + batches.iter().map(WriteBatch::len).sum::<usize>())
-            .saturating_sub(lines.len() + named);
+        let unnamed = refused.rejected.saturating_sub(named);
         if let Some(report) = reports.iter_mut().find(|report| report.stored >= unnamed) {
             report.stored -= unnamed;
             let reason = "refused by the server, which named only the first ones".to_owned();
@@ -283,6 +290,57 @@ impl Remote {
             report.rejected.extend(unnamed);
         }
         Ok(reports)
+    }
+
+    /// Stores rows by statements, which hold what lines cannot; those that stay refused.
+    fn insert(&self, database: &str, batch: &WriteBatch, rows: Vec<Rejected>) -> Vec<Rejected> {
+        let has_value = |row: usize| batch.fields.iter().any(|f| f.values.is_valid(row));
+        let (rows, mut refused): (Vec<_>, Vec<_>) = rows
+            .into_iter()
+            .partition(|rejected| has_value(rejected.row));
+        if rows.is_empty() {
+            return refused;
+        }
+        let show = format!("SHOW COLUMNS FROM {}", quoted(&batch.table));
+        let Some(time) = self.time_name(database, &show) else {
+            // There is no such table: lines make one, statements do not.
+            refused.extend(rows);
+            return refused;
+        };
+        let places: Vec<usize> = rows.iter().map(|rejected| rejected.row).collect();
+        for (statement, places) in sql_rows::inserts(batch, &time, &places) {
+            let Err(failure) = self.execute(database, &statement) else {
+                continue;
+            };
+            if let [row] = places[..] {
+                let reason = failure.message;
+                refused.push(Rejected { row, reason });
+                continue;
+            }
+            // One of them may be the reason: each for itself.
+            for row in places {
+                for (statement, _) in sql_rows::inserts(batch, &time, &[row]) {
+                    if let Err(failure) = self.execute(database, &statement) {
+                        let reason = failure.message;
+                        refused.push(Rejected { row, reason });
+                    }
+                }
+            }
+        }
+        refused
+    }
+
+    /// The name of a table's time column, by the statement that shows its columns.
+    fn time_name(&self, database: &str, show: &str) -> Option<String> {
+        let Ok(Reply::Rows(rows)) = self.execute(database, show) else {
+            return None;
+        };
+        let batches: Vec<RecordBatch> = rows.batches.collect::<Result<_, _>>().ok()?;
+        let names = texts(&batches, &["column_name"]).into_iter();
+        let mut columns = names.zip(texts(&batches, &["role"]));
+        columns
+            .find(|(_, role)| role == "time")
+            .map(|(name, _)| name)
     }
 
     /// Sends lines until the server took them; what it refused.

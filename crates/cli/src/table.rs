@@ -148,7 +148,11 @@ impl Cell {
                 *cut += 1;
             }
         }
-        let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
+        let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
+        // What goes on in the next line must not look like another row.
+        if let Some((_, before)) = lines.split_last_mut() {
+            before.iter_mut().for_each(|line| line.push('↵'));
+        }
         let width = lines.iter().map(|line| width(line)).max().unwrap_or(0);
         Self { lines, width }
     }
@@ -294,7 +298,7 @@ mod tests {
     fn without_a_width_texts_stand_whole() {
         let rows = text("ab\ncd");
         let table = render(&rows.schema(), &[rows], None).unwrap();
-        let expected = " text │ o\n──────┼───\n ab   │ a\n cd   │\n x    │ b\n";
+        let expected = " text │ o\n──────┼───\n ab↵  │ a\n cd   │\n x    │ b\n";
         assert_eq!((table.text.as_str(), table.cut), (expected, 0));
     }
 

@@ -84,3 +84,56 @@ fn commands_on_a_directory_that_a_server_has_open_say_its_url() {
     assert!(server.terminate().success());
     super::run(dir.path(), &["sql", "--data", "data", "-c", "SELECT 1"]);
 }
+
+#[test]
+fn an_import_over_url_stores_what_line_protocol_cannot_hold() {
+    let dir = weather();
+    let sql = "CREATE TABLE odd (time TIMESTAMP, tag STRING TAG, f DOUBLE FIELD, g REAL FIELD, \
+               y BYTES FIELD, t TIMESTAMP FIELD, u BIGINT UNSIGNED FIELD, s STRING FIELD); \
+               INSERT INTO odd VALUES \
+               ('2026-01-01T00:00:00.000000001Z', 'a', 'NaN'::DOUBLE, 1.5, X'00ff', NULL, 7, 'it''s'), \
+               ('2026-01-01T00:00:01Z', 'a', 'Infinity'::DOUBLE, '-Infinity'::REAL, NULL, NULL, NULL, NULL), \
+               ('2026-01-01T00:00:02Z', 'a', 1e300, NULL, X'', '2026-01-01', NULL, 'x'), \
+               ('2026-01-01T00:00:03Z', 'b', 2.5, NULL, NULL, NULL, 8, 'plain')";
+    let data = ["sql", "--data", "data", "-c", sql];
+    super::run(dir.path(), &data);
+    super::run(
+        dir.path(),
+        &["export", "--data", "data", "--table", "odd", "odd.csv"],
+    );
+    let server = Server::start(dir.path());
+    let url = server.url.as_str();
+    let import = ["import", "--url", url, "--table", "again", "odd.csv"];
+    let said = super::run(dir.path(), &import);
+    assert!(
+        said.contains("4 rows read, 4 stored, 0 replaced, 0 refused"),
+        "{said}"
+    );
+    let of = |table: &str| {
+        let query = format!("SELECT * FROM {table} ORDER BY time");
+        super::run(
+            dir.path(),
+            &["sql", "--url", url, "--format", "csv", "-c", &query],
+        )
+    };
+    let first = of("odd");
+    assert!(first.contains("NaN") && first.contains("00ff"), "{first}");
+    assert_eq!(of("again"), first);
+}
+
+#[test]
+fn a_backup_does_not_go_into_a_data_directory() {
+    let dir = weather();
+    let other = weather();
+    let inside = other.path().join("data/backups").display().to_string();
+    let output = Command::new(MARIGRAM)
+        .args(["backup", &inside, "--data", "data"])
+        .current_dir(dir.path())
+        .output()
+        .expect("the binary runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("choose a folder beside it"),
+        "{said}"
+    );
+}
