@@ -1,11 +1,11 @@
 //! Prints what a statement gave back, in the form that was asked for.
 
 use crate::reply::{Failure, Reply, Rows};
-use crate::{table, terminal};
+use crate::{interrupt, table, terminal};
 use anyhow::Result;
 use arrow::array::AsArray;
 use arrow::csv::WriterBuilder;
-use arrow::datatypes::Schema;
+use arrow::datatypes::{Schema, SchemaRef};
 use arrow::json::writer::{JsonArray, LineDelimited};
 use arrow::record_batch::RecordBatch;
 use clap::ValueEnum;
@@ -27,6 +27,17 @@ pub enum Form {
     Ndjson,
 }
 
+/// Whether rows stand one under the other, a line for each value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expanded {
+    /// No.
+    Off,
+    /// Yes.
+    On,
+    /// Where a table would be wider than the terminal.
+    Auto,
+}
+
 /// How to print.
 #[derive(Clone, Copy, Debug)]
 pub struct Printing {
@@ -38,7 +49,18 @@ pub struct Printing {
     pub timing: bool,
     /// Whether to print a line about rows and time after each answer.
     pub summary: bool,
+    /// Characters of a value in a table; longer ones are cut and counted. `None` cuts nothing.
+    pub width_max: Option<usize>,
+    /// Whether rows of a table stand one under the other.
+    pub expanded: Expanded,
+    /// Characters of a line of the terminal.
+    pub columns: usize,
+    /// Whether what is printed goes to a file, which has no colours.
+    pub is_plain: bool,
 }
+
+/// Widest value of a table in the shell, characters.
+pub const WIDTH_MAX: usize = 60;
 
 /// Prints `reply`; `begin` is when its statement began.
 pub fn print(reply: Reply, printing: Printing, begin: Instant, out: &mut dyn Write) -> Result<()> {
@@ -79,26 +101,84 @@ fn print_table(rows: Rows, printing: Printing, begin: Instant, out: &mut dyn Wri
         }
     }
     let time = timing(printing, begin);
+    let mut notes = Vec::new();
+    if shown_rows < total {
+        let count = terminal::count(shown_rows as u64);
+        notes.push(format!("the first {count} are shown; \\limit 0 shows all"));
+    }
     if is_plan(&rows.schema) {
         print_plan(&shown, out)?;
+    } else if is_statement(&rows.schema) {
+        print_statements(&shown, out)?;
     } else {
-        write!(out, "{}", table::render(&rows.schema, &shown)?)?;
+        let rendered = render(&rows.schema, &shown, printing)?;
+        put(&rendered.text, out)?;
+        if rendered.cut > 0 {
+            let values = match rendered.cut {
+                1 => "1 value is".to_owned(),
+                cut => format!("{} values are", terminal::count(cut as u64)),
+            };
+            let width = printing.width_max.unwrap_or(WIDTH_MAX);
+            notes.push(format!(
+                "{values} cut at {width} characters; \\x shows values whole"
+            ));
+        }
     }
     if printing.summary {
         let all = terminal::counted(total as u64, "row");
-        let cut = if shown_rows < total {
-            format!(
-                " · the first {} are shown; \\limit 0 shows all",
-                terminal::count(shown_rows as u64)
-            )
+        let notes: String = notes.iter().map(|note| format!(" · {note}")).collect();
+        let summary = format!("({all}{time}{notes})");
+        if printing.is_plain {
+            writeln!(out, "{summary}")?;
         } else {
-            String::new()
-        };
-        writeln!(
-            out,
-            "{}",
-            terminal::styled(terminal::Style::Dim, &format!("({all}{time}{cut})"))
-        )?;
+            writeln!(out, "{}", terminal::styled(terminal::Style::Dim, &summary))?;
+        }
+    }
+    Ok(())
+}
+
+fn render(
+    schema: &SchemaRef,
+    shown: &[RecordBatch],
+    printing: Printing,
+) -> Result<table::Rendered> {
+    if printing.expanded == Expanded::On {
+        return Ok(table::render_expanded(schema, shown, 1)?);
+    }
+    let rendered = table::render(schema, shown, printing.width_max)?;
+    if printing.expanded == Expanded::Auto && rendered.width > printing.columns {
+        return Ok(table::render_expanded(schema, shown, 1)?);
+    }
+    Ok(rendered)
+}
+
+/// Writes a text in parts, until Ctrl-C.
+fn put(text: &str, out: &mut dyn Write) -> Result<()> {
+    for part in text.as_bytes().chunks(PART_BYTES) {
+        if interrupt::is_raised() {
+            return Err(Failure::new(interrupt::CANCELLED).into());
+        }
+        out.write_all(part)?;
+    }
+    Ok(())
+}
+
+/// Bytes that are written between two looks for Ctrl-C.
+const PART_BYTES: usize = 8 << 10;
+
+/// Whether the rows are the answer to a SHOW CREATE TABLE.
+fn is_statement(schema: &Schema) -> bool {
+    let names = schema.fields().iter().map(|field| field.name().as_str());
+    names.eq(["table_name", "statement"])
+}
+
+/// Statements as they can be run again.
+fn print_statements(batches: &[RecordBatch], out: &mut dyn Write) -> Result<()> {
+    for batch in batches {
+        let statements = batch.column(1).as_string_opt::<i32>();
+        for statement in statements.into_iter().flatten().flatten() {
+            writeln!(out, "{};", statement.trim_end_matches(';'))?;
+        }
     }
     Ok(())
 }

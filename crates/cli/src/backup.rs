@@ -1,9 +1,10 @@
 //! `marigram backup`: takes a backup, lists those of a folder, checks them.
 
+use crate::directory;
 use crate::remote::Remote;
 use crate::terminal;
 use crate::verify;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use marigram::{Env, Marigram, backup};
 use std::path::{Path, PathBuf};
@@ -69,13 +70,22 @@ impl Backup {
             bail!("{} is no data directory of Marigram", data.display());
         }
         let begin = Instant::now();
-        let db = Marigram::open(data)
-            .with_context(|| format!("cannot open the data directory {}", data.display()))?;
+        let db = Marigram::open(data).map_err(|error| directory::not_opened(data, error, ""))?;
         // The two may be written differently and still be one inside the other.
         let absolute = std::path::absolute(folder)?;
         let inside = data
             .canonicalize()
             .is_ok_and(|data| absolute.starts_with(data));
+        let of_another = absolute
+            .ancestors()
+            .find(|dir| dir.join("MARIGRAM").exists() && !inside);
+        if let Some(other) = of_another {
+            bail!(
+                "{} lies in the data directory {}; choose a folder beside it",
+                folder.display(),
+                other.display()
+            );
+        }
         if inside {
             bail!(
                 "{} lies in the data directory: what destroys the one destroys the other",

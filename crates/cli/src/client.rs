@@ -3,12 +3,13 @@
 pub use crate::directory::IfMissing;
 
 use crate::directory;
+use crate::interrupt::or_cancelled;
 use crate::remote::Remote;
 use crate::reply::{Failure, Reply, Rows};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use arrow::record_batch::RecordBatch;
 use clap::Args;
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use marigram::{
     Answer, DEFAULT_DATABASE, Ingest, Marigram, OpenOptions, Query, ServiceError, Session,
 };
@@ -20,7 +21,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// Which data a command is about.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Target {
     /// Data directory to open in this process (or MARIGRAM_DATA)
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
@@ -101,7 +102,7 @@ impl Client {
         let db = OpenOptions::default()
             .any_file(true)
             .open(dir)
-            .with_context(|| format!("cannot open the data directory {}", dir.display()))?;
+            .map_err(|error| directory::not_opened(dir, error, ""))?;
         Self::over(db, database)
     }
 
@@ -152,14 +153,14 @@ impl Client {
                 session,
                 runtime,
             } => {
-                let answer = runtime.block_on(db.execute(session, statement))?;
+                let answer = runtime.block_on(or_cancelled(db.execute(session, statement)))?;
                 Ok(match answer {
                     Answer::Done { tag, .. } => Reply::Done(tag),
                     Answer::Rows(rows) => {
                         let (runtime, mut stream) = (Rc::clone(runtime), rows.batches);
                         let next = move || {
-                            let batch = runtime.block_on(stream.next())?;
-                            Some(batch.map_err(Failure::from))
+                            let next = async { stream.next().await.transpose() };
+                            runtime.block_on(or_cancelled(next)).transpose()
                         };
                         let batches = Box::new(std::iter::from_fn(next));
                         Reply::Rows(Rows {
@@ -186,6 +187,29 @@ impl Client {
             Reply::Rows(rows) => rows.batches.collect(),
             Reply::Done(_) => Ok(Vec::new()),
         }
+    }
+
+    /// All rows of a query that is there within `time`; none of one that takes longer or fails.
+    pub fn query_within(&mut self, statement: &str, time: Duration) -> Vec<RecordBatch> {
+        let rows = match &mut self.place {
+            Place::Local {
+                db,
+                session,
+                runtime,
+            } => {
+                let before = session.statement_timeout.replace(time);
+                let rows = runtime.block_on(async {
+                    match db.execute(session, statement).await {
+                        Ok(Answer::Rows(rows)) => rows.batches.try_collect().await.ok(),
+                        _ => None,
+                    }
+                });
+                session.statement_timeout = before;
+                rows
+            }
+            Place::Remote(remote) => remote.query_within(&self.database, statement, time),
+        };
+        rows.unwrap_or_default()
     }
 
     /// Stores batches, creating what is missing; waits where the database is busy. One report a

@@ -5,7 +5,6 @@
 //! such data ask.
 
 mod nab;
-mod plot;
 mod questions;
 mod trucks;
 

@@ -1,9 +1,12 @@
 //! Whether a directory holds a database, may be made one, or is somebody else's.
 
+use crate::remote::Remote;
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
+use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 /// What to do where there is no database yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +20,16 @@ pub enum IfMissing {
 /// Files of which a database has at least one. A damaged one may have lost `MARIGRAM`: the engine
 /// says what to do then.
 const OURS: [&str; 4] = ["MARIGRAM", "CATALOG", "shards", "RESTORING"];
+
+/// The file that the process locks which has a directory open. A server writes there where it can be
+/// asked; nobody believes it while the file is not locked.
+const LOCK: &str = "LOCK";
+
+/// Bytes of an address, at most.
+const ADDRESS_BYTES_MAX: u64 = 200;
+
+/// How long a server may take to say that it is there.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 /// What stands in a directory that is empty for our purposes.
 const NOTHING: [&str; 3] = ["LOCK", "lost+found", "spill"];
@@ -73,6 +86,43 @@ pub fn check_room(dir: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Writes into the lock that this process holds where HTTP can be asked, so that whoever finds the
+/// directory open can say so.
+pub fn tell_address(dir: &Path, http: Option<SocketAddr>) {
+    let text = http.map_or_else(String::new, |address| format!("http://{address}\n"));
+    if let Err(error) = fs::write(dir.join(LOCK), text) {
+        tracing::debug!(%error, "the lock does not say where the server is");
+    }
+}
+
+/// The address of the server that has a directory open and answers; `None` where there is none.
+pub fn server_of(dir: &Path) -> Option<String> {
+    let mut text = String::new();
+    let lock = fs::File::open(dir.join(LOCK)).ok()?;
+    // A lock that can be had says that what stands in it is old.
+    if lock.try_lock().is_ok() {
+        return None;
+    }
+    let mut lock = lock.take(ADDRESS_BYTES_MAX);
+    lock.read_to_string(&mut text).ok()?;
+    let url = text.trim().to_owned();
+    let remote = Remote::new(&url).ok()?;
+    remote.answers(ANSWER_MAX).then_some(url)
+}
+
+/// The error of a directory that could not be opened, with what to do where a server has it open.
+pub fn not_opened(dir: &Path, error: marigram::Error, instead: &str) -> anyhow::Error {
+    let context = match server_of(dir) {
+        Some(url) => format!(
+            "a server has {} open; give {instead}--url {url} instead of --data {}",
+            dir.display(),
+            dir.display()
+        ),
+        None => format!("cannot open the data directory {}", dir.display()),
+    };
+    anyhow::Error::new(error).context(context)
 }
 
 #[cfg(test)]

@@ -91,6 +91,27 @@ pub struct Export {
 }
 
 impl Export {
+    /// What the shell copies to a file: all of a table, or the answer of a query.
+    pub fn copy(
+        file: &Path,
+        table: Option<String>,
+        query: Option<String>,
+        format: Option<FileForm>,
+    ) -> Self {
+        Self {
+            file: file.to_owned(),
+            target: Target::default(),
+            table,
+            query,
+            format,
+            time_column: None,
+            tags: Vec::new(),
+            precision: None,
+            layout: Some(LayoutPlace::None),
+            force: true,
+        }
+    }
+
     /// Runs the command.
     pub fn run(self) -> Result<ExitCode> {
         self.form()?;
@@ -104,11 +125,36 @@ impl Export {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Writes the file.
+    /// Writes the file, and says so.
     pub fn export(&self, client: &mut Client) -> Result<()> {
-        let (form, gzip) = self.form()?;
         let to_stdout = self.file.as_os_str() == "-";
         let begin = Instant::now();
+        let count = self.export_rows(client)?;
+        let time = begin.elapsed();
+        let bytes = std::fs::metadata(&self.file).map_or(0, |metadata| metadata.len());
+        let size = if to_stdout {
+            String::new()
+        } else {
+            format!(", {}", terminal::bytes(bytes))
+        };
+        eprintln!(
+            "{}: {}{size} in {} ({})",
+            if to_stdout {
+                "stdout".into()
+            } else {
+                self.file.display().to_string()
+            },
+            terminal::counted(count, "row"),
+            terminal::span(time),
+            terminal::rate(count, time)
+        );
+        Ok(())
+    }
+
+    /// Writes the file; the number of its rows.
+    pub fn export_rows(&self, client: &mut Client) -> Result<u64> {
+        let (form, gzip) = self.form()?;
+        let to_stdout = self.file.as_os_str() == "-";
         let sql = match (&self.query, &self.table) {
             (Some(query), _) => query.trim().trim_end_matches(';').to_owned(),
             (None, Some(table)) => format!("SELECT * FROM {}", quoted(table)),
@@ -150,25 +196,7 @@ impl Export {
             self.put_layout(layout.as_ref().filter(|_| place == LayoutPlace::Beside))?;
             count
         };
-        let time = begin.elapsed();
-        let bytes = std::fs::metadata(&self.file).map_or(0, |metadata| metadata.len());
-        let size = if to_stdout {
-            String::new()
-        } else {
-            format!(", {}", terminal::bytes(bytes))
-        };
-        eprintln!(
-            "{}: {}{size} in {} ({})",
-            if to_stdout {
-                "stdout".into()
-            } else {
-                self.file.display().to_string()
-            },
-            terminal::counted(count, "row"),
-            terminal::span(time),
-            terminal::rate(count, time)
-        );
-        Ok(())
+        Ok(count)
     }
 
     fn place(&self, form: FileForm, to_stdout: bool) -> Result<LayoutPlace> {

@@ -20,14 +20,14 @@ mod tables;
 mod tsfile_rows;
 
 use crate::client::{Client, IfMissing, Target};
-use crate::terminal;
+use crate::{interrupt, terminal};
 use anyhow::{Context, Result, bail};
 use check::Check;
 use clap::{Args, ValueEnum};
 use marigram_model::{FieldType, TableSchema, WriteBatch};
 pub use marigram_tabular::layout::Layout as Known;
 pub use marigram_tabular::time::Precision;
-pub use options::ReadOptions;
+pub use options::{DateOrder, Delimiter, ReadOptions};
 pub use prepared::layout_path;
 use prepared::{Prepared, unify};
 use refusals::Refusals;
@@ -107,6 +107,8 @@ pub struct Parsed {
     pub lines: Vec<Vec<u64>>,
     /// Lines that are no rows, and why.
     pub bad: Vec<(u64, String)>,
+    /// Rows without a value: of a table they would be nothing.
+    pub empty: u64,
 }
 
 impl Import {
@@ -138,10 +140,11 @@ impl Import {
         if self.dry_run {
             let (rows, bad) = (checked.rows, checked.bad);
             outln!(
-                "nothing was written: {} would be stored, {} refused, {} replaced by others",
+                "nothing was written: {} would be stored, {} refused, {} replaced by others{}",
                 terminal::counted(rows, "row"),
                 terminal::count(bad),
-                terminal::count(found.repeats)
+                terminal::count(found.repeats),
+                skipped(checked.empty)
             );
             return Ok(ExitCode::SUCCESS);
         }
@@ -181,6 +184,46 @@ impl Import {
     }
 }
 
+/// Reads a file into a table that is there, as the shell's `\\copy` does; says what was done.
+///
+/// # Errors
+/// If there is no such table, the file cannot be read, or its rows would replace each other and that
+/// is not wanted.
+pub fn copy_in(
+    client: &mut Client,
+    path: &Path,
+    options: &ReadOptions,
+    replace: bool,
+) -> Result<String> {
+    let prepared = Prepared::new(path, options, Some(client)).with_context(|| name_of(path))?;
+    if prepared.form != FileForm::Lines && prepared.reading.known.is_none() {
+        bail!(
+            "there is no table '{}'; `marigram import` makes one of a file",
+            prepared.reading.table
+        );
+    }
+    let mut files = vec![prepared];
+    let checked = check_all(&files)?;
+    let found = checked.check.finish()?;
+    if found.repeats > 0 && !replace {
+        bail!(
+            "{}",
+            apart::reason(&found, &files)?.replace("--replace", "(replace)")
+        );
+    }
+    tables::create(client, &mut files, &checked.columns)?;
+    let done = write_file(client, &files[0])?;
+    let refused = match done.refused {
+        0 => String::new(),
+        refused => format!(", {} refused", terminal::count(refused)),
+    };
+    Ok(format!(
+        "COPY {}{refused}{}",
+        done.stored,
+        skipped(done.empty)
+    ))
+}
+
 /// Asks whether to go on, where somebody can answer.
 fn agreed() -> Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
@@ -196,6 +239,14 @@ fn agreed() -> Result<bool> {
     ))
 }
 
+/// What is said of rows that carry no value.
+fn skipped(empty: u64) -> String {
+    match empty {
+        0 => String::new(),
+        empty => format!(", {} without a value skipped", terminal::count(empty)),
+    }
+}
+
 /// Says what became of a file, or of all.
 fn report(name: &str, done: &Done, replaced: Option<u64>) {
     let replaced = match replaced {
@@ -203,10 +254,11 @@ fn report(name: &str, done: &Done, replaced: Option<u64>) {
         None => String::new(),
     };
     outln!(
-        "{name}: {} read, {} stored{replaced}, {} refused in {} ({})",
-        terminal::counted(done.stored + done.refused, "row"),
+        "{name}: {} read, {} stored{replaced}, {} refused{} in {} ({})",
+        terminal::counted(done.stored + done.refused + done.empty, "row"),
         terminal::count(done.stored),
         terminal::count(done.refused),
+        skipped(done.empty),
         terminal::span(done.time),
         terminal::rate(done.stored, done.time)
     );
@@ -228,6 +280,7 @@ pub fn read_csv(
 struct Done {
     stored: u64,
     refused: u64,
+    empty: u64,
     time: Duration,
 }
 
@@ -235,6 +288,7 @@ impl Done {
     fn add(&mut self, other: &Self) {
         self.stored += other.stored;
         self.refused += other.refused;
+        self.empty += other.empty;
     }
 }
 
@@ -245,16 +299,19 @@ struct Checked {
     columns: tables::Columns,
     rows: u64,
     bad: u64,
+    empty: u64,
 }
 
 fn check_all(files: &[Prepared]) -> Result<Checked> {
     let mut check = Check::new();
     let mut columns = tables::Columns::new();
+    let mut empty = 0;
     for (number, file) in files.iter().enumerate() {
         check.begin_file(number);
         let by_field = file.form == FileForm::Lines;
         read_aside(file, "checking", |item, _| {
             check.add(&item, by_field)?;
+            empty += item.empty;
             for batch in &item.batches {
                 tables::gather(&mut columns, batch, file.time_name());
             }
@@ -266,6 +323,7 @@ fn check_all(files: &[Prepared]) -> Result<Checked> {
         spans: check.spans.clone(),
         rows: check.rows,
         bad: check.bad,
+        empty,
         check,
         columns,
     })
@@ -275,8 +333,13 @@ fn write_file(client: &Client, file: &Prepared) -> Result<Done> {
     let begin = Instant::now();
     let mut refusals = Refusals::new(file.reading.options.show_refused);
     let mut stored = 0;
+    let mut empty = 0;
     let written = read_aside(file, "", |item, bar| {
+        if interrupt::is_raised() {
+            bail!(interrupt::CANCELLED);
+        }
         refusals.extend(item.bad);
+        empty += item.empty;
         if !item.batches.is_empty() {
             let reports = client.write(item.batches)?;
             for (report, lines) in reports.iter().zip(&item.lines) {
@@ -294,6 +357,7 @@ fn write_file(client: &Client, file: &Prepared) -> Result<Done> {
     let done = Done {
         stored,
         refused: refusals.count(),
+        empty,
         time: begin.elapsed(),
     };
     if let Err(error) = written {

@@ -1,23 +1,69 @@
 //! A server, asked over HTTP.
 
+use crate::interrupt::{CANCELLED, Hook};
+use crate::known::quoted;
 use crate::line_text;
 use crate::reply::{Failure, Reply, Rows};
+use crate::shell::texts;
+use crate::sql_rows;
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, AsArray};
 use arrow::ipc::reader::StreamReader;
+use arrow::record_batch::RecordBatch;
 use marigram_model::WriteBatch;
 use marigram_service::{Rejected, WriteReport};
 use serde::Deserialize;
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use ureq::http::Response;
 use ureq::{Agent, Body};
 
 /// A server's HTTP address.
 pub struct Remote {
-    agent: Agent,
+    /// Made anew where Ctrl-C has shut it down.
+    agent: Mutex<SharedAgent>,
     url: String,
+}
+
+/// A client with its connections, and whether it was shut down.
+#[derive(Clone)]
+struct SharedAgent {
+    agent: Agent,
+    is_shut: Arc<AtomicBool>,
+}
+
+impl SharedAgent {
+    fn new() -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_connect(Some(Duration::from_secs(10)))
+            .build();
+        Self {
+            agent: config.into(),
+            is_shut: Arc::default(),
+        }
+    }
+
+    /// Until what comes back is dropped, Ctrl-C closes the connections: the server stops the
+    /// statement of a client that goes away.
+    fn shut_by_interrupt(&self) -> Hook {
+        let shared = self.clone();
+        Hook::new(move || {
+            shared.is_shut.store(true, Ordering::Release);
+            shared.agent.clone().shutdown();
+        })
+    }
+
+    /// What a failed request of this client is told as.
+    fn told(&self, failure: Failure) -> Failure {
+        if self.is_shut.load(Ordering::Acquire) {
+            return Failure::new(CANCELLED);
+        }
+        failure
+    }
 }
 
 const ARROW: &str = "application/vnd.apache.arrow.stream";
@@ -61,12 +107,8 @@ impl Remote {
         if !url.starts_with("http://") {
             bail!("'{url}' is not an address that I can ask: it begins with http://");
         }
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_connect(Some(Duration::from_secs(10)))
-            .build();
         Ok(Self {
-            agent: config.into(),
+            agent: Mutex::new(SharedAgent::new()),
             url: url.trim_end_matches('/').to_owned(),
         })
     }
@@ -76,9 +118,57 @@ impl Remote {
         &self.url
     }
 
+    fn agent(&self) -> SharedAgent {
+        let mut agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
+        if agent.is_shut.load(Ordering::Acquire) {
+            *agent = SharedAgent::new();
+        }
+        agent.clone()
+    }
+
+    /// All rows of a query that is there within `time`; `None` of one that takes longer or fails.
+    pub fn query_within(
+        &self,
+        database: &str,
+        statement: &str,
+        time: Duration,
+    ) -> Option<Vec<RecordBatch>> {
+        let request = self
+            .agent()
+            .agent
+            .post(format!("{}/api/v1/sql", self.url))
+            .query("db", database)
+            .query("timeout_ms", time.as_millis().max(1).to_string())
+            .header("Accept", ARROW)
+            .content_type("application/sql")
+            .config()
+            .timeout_global(Some(time))
+            .build();
+        let response = request.send(statement).ok()?;
+        if !response.status().is_success() {
+            return None;
+        }
+        let body = response.into_body().into_reader();
+        StreamReader::try_new(body, None)
+            .ok()?
+            .collect::<Result<_, _>>()
+            .ok()
+    }
+
+    /// Whether a server answers at the address within `time`.
+    pub fn answers(&self, time: Duration) -> bool {
+        let request = self.agent().agent.get(format!("{}/ping", self.url));
+        let request = request.config().timeout_global(Some(time)).build();
+        request
+            .call()
+            .is_ok_and(|response| response.headers().contains_key("x-influxdb-version"))
+    }
+
     /// Runs one statement in `database`.
     pub fn execute(&self, database: &str, statement: &str) -> Result<Reply, Failure> {
-        let request = self
+        let shared = self.agent();
+        let hook = shared.shut_by_interrupt();
+        let request = shared
             .agent
             .post(format!("{}/api/v1/sql", self.url))
             .query("db", database)
@@ -86,16 +176,22 @@ impl Remote {
             .content_type("application/sql");
         let response = request
             .send(statement)
-            .map_err(|error| self.unreachable(&error))?;
+            .map_err(|error| shared.told(self.unreachable(&error)))?;
         if !response.status().is_success() {
             return Err(failure(response));
         }
         let body = response.into_body().into_reader();
-        let broken = |error| Failure::new(format!("the server's answer ends early: {error}"));
-        let reader = StreamReader::try_new(body, None).map_err(broken)?;
+        let broken = move |error| {
+            let failure = Failure::new(format!("the server's answer ends early: {error}"));
+            shared.told(failure)
+        };
+        let reader = StreamReader::try_new(body, None).map_err(&broken)?;
         let schema = reader.schema();
         let columns: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-        let mut batches = reader.map(move |batch| batch.map_err(broken));
+        let mut batches = reader.map(move |batch| {
+            let _until_dropped = &hook;
+            batch.map_err(&broken)
+        });
         if columns == COMMAND_COLUMNS {
             let tag = match batches.next() {
                 Some(batch) => {
@@ -123,7 +219,10 @@ impl Remote {
 
     /// Asks the server for a backup into `dir` on its machine (none: its own folder of backups).
     pub fn backup(&self, dir: Option<&Path>, keep: Option<usize>) -> Result<RemoteBackup> {
-        let mut request = self.agent.post(format!("{}/api/v1/backup", self.url));
+        let mut request = self
+            .agent()
+            .agent
+            .post(format!("{}/api/v1/backup", self.url));
         if let Some(dir) = dir {
             request = request.query("dir", dir.to_string_lossy());
         }
@@ -141,27 +240,32 @@ impl Remote {
             .with_context(|| format!("the server's answer is not understood: {text}"))
     }
 
-    /// Stores batches as line protocol; waits where the server is busy.
+    /// Stores batches as line protocol, and what that cannot hold by statements; waits where the
+    /// server is busy.
     pub fn write(&self, database: &str, batches: &[WriteBatch]) -> Result<Vec<WriteReport>> {
         let mut body = String::new();
         let mut lines = Vec::new();
-        let mut reports = Vec::new();
+        let mut reports: Vec<WriteReport> = Vec::new();
+        let mut unsent = Vec::new();
         for (at, batch) in batches.iter().enumerate() {
-            let mut report = WriteReport::default();
+            let mut beyond = Vec::new();
             for row in 0..batch.len() {
                 match line_text::put_row(batch, row, &mut body) {
                     Ok(()) => lines.push((at, row)),
-                    Err(reason) => report.rejected.push(Rejected { row, reason }),
+                    Err(reason) => beyond.push(Rejected { row, reason }),
                 }
             }
-            reports.push(report);
+            reports.push(WriteReport::default());
+            unsent.push(beyond);
         }
         let refused = if lines.is_empty() {
             Partial::default()
         } else {
             self.send(database, &body)?
         };
+        let mut named = 0;
         for bad in refused.lines {
+            named += 1;
             if let Some((at, row)) = bad.line.checked_sub(1).and_then(|line| lines.get(line)) {
                 reports[*at].rejected.push(Rejected {
                     row: *row,
@@ -169,14 +273,13 @@ impl Remote {
                 });
             }
         }
-        for (report, batch) in reports.iter_mut().zip(batches) {
+        for ((report, batch), rows) in reports.iter_mut().zip(batches).zip(unsent) {
+            report.rejected.extend(self.insert(database, batch, rows));
             report.stored = batch.len() - report.rejected.len();
             report.rejected.sort_by_key(|rejected| rejected.row);
         }
         // The server names the first refused lines; of the others it tells only the number.
-        let named: usize = reports.iter().map(|report| report.rejected.len()).sum();
-        let unnamed = (refused.rejected + batches.iter().map(WriteBatch::len).sum::<usize>())
-            .saturating_sub(lines.len() + named);
+        let unnamed = refused.rejected.saturating_sub(named);
         if let Some(report) = reports.iter_mut().find(|report| report.stored >= unnamed) {
             report.stored -= unnamed;
             let reason = "refused by the server, which named only the first ones".to_owned();
@@ -189,10 +292,62 @@ impl Remote {
         Ok(reports)
     }
 
+    /// Stores rows by statements, which hold what lines cannot; those that stay refused.
+    fn insert(&self, database: &str, batch: &WriteBatch, rows: Vec<Rejected>) -> Vec<Rejected> {
+        let has_value = |row: usize| batch.fields.iter().any(|f| f.values.is_valid(row));
+        let (rows, mut refused): (Vec<_>, Vec<_>) = rows
+            .into_iter()
+            .partition(|rejected| has_value(rejected.row));
+        if rows.is_empty() {
+            return refused;
+        }
+        let show = format!("SHOW COLUMNS FROM {}", quoted(&batch.table));
+        let Some(time) = self.time_name(database, &show) else {
+            // There is no such table: lines make one, statements do not.
+            refused.extend(rows);
+            return refused;
+        };
+        let places: Vec<usize> = rows.iter().map(|rejected| rejected.row).collect();
+        for (statement, places) in sql_rows::inserts(batch, &time, &places) {
+            let Err(failure) = self.execute(database, &statement) else {
+                continue;
+            };
+            if let [row] = places[..] {
+                let reason = failure.message;
+                refused.push(Rejected { row, reason });
+                continue;
+            }
+            // One of them may be the reason: each for itself.
+            for row in places {
+                for (statement, _) in sql_rows::inserts(batch, &time, &[row]) {
+                    if let Err(failure) = self.execute(database, &statement) {
+                        let reason = failure.message;
+                        refused.push(Rejected { row, reason });
+                    }
+                }
+            }
+        }
+        refused
+    }
+
+    /// The name of a table's time column, by the statement that shows its columns.
+    fn time_name(&self, database: &str, show: &str) -> Option<String> {
+        let Ok(Reply::Rows(rows)) = self.execute(database, show) else {
+            return None;
+        };
+        let batches: Vec<RecordBatch> = rows.batches.collect::<Result<_, _>>().ok()?;
+        let names = texts(&batches, &["column_name"]).into_iter();
+        let mut columns = names.zip(texts(&batches, &["role"]));
+        columns
+            .find(|(_, role)| role == "time")
+            .map(|(name, _)| name)
+    }
+
     /// Sends lines until the server took them; what it refused.
     fn send(&self, database: &str, body: &str) -> Result<Partial> {
         for _ in 0..TRIES_MAX {
             let request = self
+                .agent()
                 .agent
                 .post(format!("{}/write", self.url))
                 .query("db", database)

@@ -5,6 +5,7 @@
 
 use crate::descriptors::{self, Shared};
 use crate::directory::{self, IfMissing};
+use crate::log;
 use crate::settings::Settings;
 use crate::terminal::{self, Style, styled};
 use anyhow::{Context, Result, bail};
@@ -17,7 +18,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 /// How long requests may go on after a signal to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -44,7 +44,10 @@ impl Serve {
             bail!("which directory? Give --data DIR (or MARIGRAM_DATA, or data in --config FILE)");
         };
         let mut config = settings.server_config()?;
-        start_log(settings.log.as_deref().unwrap_or("info"))?;
+        log::start(
+            settings.log.as_deref().unwrap_or("info"),
+            settings.log_format.unwrap_or_default(),
+        )?;
         let files = descriptors::share(&mut settings, &mut config);
         let options = settings.open_options().whole_process(true);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -69,36 +72,21 @@ impl Serve {
             let allowed_hosts = config.allowed_hosts.clone();
             let running = marigram_server::start(config, services).await?;
             print_banner(&dir, &db, &running, &files, &allowed_hosts);
+            log_start(&dir, &db, &running);
+            directory::tell_address(&dir, running.http_addr().map(reached));
             wait_for_signal().await?;
             eprintln!("stopping: requests may finish, then everything is flushed");
             running.shutdown(GRACE).await;
             Ok::<(), anyhow::Error>(())
         });
         runtime.shutdown_background();
+        directory::tell_address(&dir, None);
         db.close()
             .context("the last flush failed; the log holds what was acknowledged")?;
         served?;
         eprintln!("stopped");
         Ok(ExitCode::SUCCESS)
     }
-}
-
-fn start_log(level: &str) -> Result<()> {
-    // A level alone is for Marigram's crates, whose names all begin so; libraries only warn.
-    let is_level = level.chars().all(|c| c.is_ascii_alphabetic());
-    let directives = if is_level {
-        format!("warn,marigram={level}")
-    } else {
-        level.to_owned()
-    };
-    let filter = EnvFilter::try_new(&directives)
-        .with_context(|| format!("log = '{level}' is neither a level nor a filter"))?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(terminal::colours_errors())
-        .init();
-    Ok(())
 }
 
 /// Waits for SIGTERM or SIGINT; the next one ends the process at once.
@@ -118,6 +106,27 @@ async fn wait_for_signal() -> Result<()> {
         std::process::exit(1);
     });
     Ok(())
+}
+
+/// The start for those who read the log: what runs where. What recovery found, the engine tells.
+fn log_start(dir: &Path, db: &Marigram, running: &Running) {
+    let status = db.engine().status();
+    let address = |address: Option<SocketAddr>| match address {
+        Some(address) => address.to_string(),
+        None => "off".to_owned(),
+    };
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        data = %dir.display(),
+        http = address(running.http_addr()),
+        postgres = address(running.postgres_addr()),
+        memory_limit_bytes = db.engine().memory().limit() as u64,
+        tables = status.tables as u64,
+        series = status.series,
+        segments = status.segments as u64,
+        segment_bytes = status.segment_bytes,
+        "the server is ready"
+    );
 }
 
 fn print_banner(

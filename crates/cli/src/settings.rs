@@ -4,6 +4,7 @@
 //! [`Settings::or`] puts one behind the other. So an option cannot exist in one of them only, and
 //! a key that no option has is an error.
 
+use crate::log::LogFormat;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use marigram::{ByteSize, Compaction, Durability, OpenOptions, Span};
@@ -81,6 +82,10 @@ settings! {
     "MARIGRAM_BACKUP_DIR" "DIR" backup_dir: PathBuf,
     /// What to log: error, warn, info, debug, trace, or a filter by module [default: info]
     "MARIGRAM_LOG" "LEVEL" log: String,
+    /// Form of the log's lines: text, or json for one JSON object a line [default: text]
+    "MARIGRAM_LOG_FORMAT" "FORM" log_format: LogFormat,
+    /// Time after which the log tells of a statement, with its text; 0 for never [default: 10s]
+    "MARIGRAM_SLOW_STATEMENT" "TIME" slow_statement: Span,
     /// When an acknowledged write is safe from power loss: fsync, interval, os [default: fsync]
     "MARIGRAM_DURABILITY" "WHEN" durability: Durability,
     /// Longest time without a sync with durability "interval" [default: 1s]
@@ -186,6 +191,7 @@ impl Settings {
         config.statement_timeout_ms = self
             .statement_timeout
             .map_or(config.statement_timeout_ms, ms);
+        config.slow_statement_ms = self.slow_statement.map_or(config.slow_statement_ms, ms);
         config.write_timeout_ms = self.write_timeout.map_or(config.write_timeout_ms, ms);
         Ok(config)
     }
@@ -238,15 +244,17 @@ mod tests {
             ..Settings::default()
         };
         let file: Settings = toml::from_str(
-            "shards = 8\nhttp = 'off'\nmemory_limit = '512MB'\nstatement_timeout = '30s'",
+            "shards = 8\nlog_format = 'json'\nslow_statement = '2s'\nhttp = 'off'\nmemory_limit = '512MB'\nstatement_timeout = '30s'",
         )
         .unwrap();
         let both = flags.or(file);
         assert_eq!(both.shards, Some(2));
+        assert_eq!(both.log_format, Some(LogFormat::Json));
         let config = both.server_config().unwrap();
         assert_eq!(config.http, None);
         assert_eq!(config.postgres.map(|address| address.port()), Some(5432));
         assert_eq!(config.statement_timeout_ms, 30_000);
+        assert_eq!(config.slow_statement_ms, 2_000);
     }
 
     #[test]

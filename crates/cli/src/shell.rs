@@ -1,13 +1,19 @@
-//! The SQL shell: lines with history and completion, statements over several lines, and a few
-//! commands that begin with a backslash.
+//! The SQL shell: lines with history and completion, statements over several lines, and commands that
+//! begin with a backslash.
+//!
+//! Ctrl-C ends the statement that runs, or clears the line at the prompt; it does not end the shell.
 
 mod complete;
+mod copy;
+mod edit;
 mod meta;
 
 use crate::answer::{self, Printing};
 use crate::client::Client;
-use crate::script;
+use crate::output::{Paged, Screen};
+use crate::reply::Failure;
 use crate::terminal::{Style, styled};
+use crate::{interrupt, script, terminal};
 use anyhow::Result;
 use complete::Completer;
 pub use complete::{quoted, texts};
@@ -15,23 +21,47 @@ use meta::Next;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config, Editor};
+use std::cell::RefCell;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Instant;
 
-/// Runs the shell until the user leaves it.
-pub fn run(client: &mut Client, mut printing: Printing) -> Result<()> {
+/// Statements that are kept.
+const HISTORY_MAX: usize = 10_000;
+
+/// What the shell goes by.
+struct Shell {
+    client: Rc<RefCell<Client>>,
+    printing: Printing,
+    /// What shows answers that do not fit the terminal.
+    pager: Option<String>,
+    screen: Screen,
+    /// The file that answers go to (`\o`).
+    file: Option<File>,
+    /// The last input that was no command, for `\e`.
+    last: String,
+    /// The last statement that had rows, for `\plot`.
+    last_query: Option<String>,
+}
+
+/// Runs the shell until the user leaves it, and closes what was opened.
+pub fn run(client: Client, printing: Printing, pager: Option<String>) -> Result<()> {
+    interrupt::watch()?;
+    let client = Rc::new(RefCell::new(client));
     let config = Config::builder()
         .completion_type(CompletionType::List)
         .history_ignore_space(true)
-        .max_history_size(10_000)?
+        .max_history_size(HISTORY_MAX)?
         .build();
     let mut editor: Editor<Completer, FileHistory> = Editor::with_config(config)?;
-    let mut completer = Completer::default();
-    completer.learn(client);
-    editor.set_helper(Some(completer));
+    editor.set_helper(Some(Completer::new(Rc::clone(&client))));
     let history = history_file();
     if let Some(history) = &history {
+        if let Some(dir) = history.parent() {
+            let _ = std::fs::create_dir_all(dir);
+        }
         // The first shell has no history yet.
         let _ = editor.load_history(history);
     }
@@ -41,61 +71,159 @@ pub fn run(client: &mut Client, mut printing: Printing) -> Result<()> {
             Style::Bold,
             &format!("Marigram {}", env!("CARGO_PKG_VERSION"))
         ),
-        client.describe(),
+        client.borrow().describe(),
         styled(Style::Code, "\\?"),
         styled(Style::Code, "\\q"),
     );
-    loop {
-        let script = match editor.readline(&format!("{}> ", client.database())) {
-            Ok(script) => script,
-            Err(ReadlineError::Interrupted) => continue,
-            Err(ReadlineError::Eof) => break,
-            Err(error) => return Err(error.into()),
-        };
-        let command = script.trim();
-        if command.is_empty() {
-            continue;
-        }
-        let _ = editor.add_history_entry(command);
-        if command.starts_with('\\') {
-            match meta::run(command, client, &mut printing)? {
-                Next::Leave => break,
-                Next::Stay => continue,
+    let mut shell = Shell {
+        client: Rc::clone(&client),
+        printing,
+        pager,
+        screen: Screen {
+            columns: 80,
+            rows: 24,
+        },
+        file: None,
+        last: String::new(),
+        last_query: None,
+    };
+    shell.converse(&mut editor, history.as_deref())?;
+    drop((editor, shell));
+    match Rc::try_unwrap(client) {
+        Ok(client) => client.into_inner().close(),
+        Err(_) => Ok(()),
+    }
+}
+
+impl Shell {
+    fn converse(
+        &mut self,
+        editor: &mut Editor<Completer, FileHistory>,
+        history: Option<&std::path::Path>,
+    ) -> Result<()> {
+        let mut begun = String::new();
+        loop {
+            let prompt = format!("{}> ", self.client.borrow().database());
+            let initial = std::mem::take(&mut begun);
+            let script = match editor.readline_with_initial(&prompt, (&initial, "")) {
+                Ok(script) => script,
+                Err(ReadlineError::Interrupted) => continue,
+                Err(ReadlineError::Eof) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            let command = script.trim();
+            if command.is_empty() {
+                continue;
+            }
+            let _ = editor.add_history_entry(command);
+            // Now, not at the end: what is typed outlives a closed window.
+            if let Some(history) = history {
+                let _ = editor.append_history(history);
+            }
+            if let Some((columns, rows)) = editor.dimensions() {
+                self.screen = Screen {
+                    columns: usize::from(columns).max(20),
+                    rows: usize::from(rows).max(5),
+                };
+                self.printing.columns = self.screen.columns;
+            }
+            if complete::leaves(command) {
+                return Ok(());
+            }
+            let next = if command.starts_with('\\') {
+                self.command(command)?
+            } else {
+                self.last = command.to_owned();
+                Next::Run(script)
+            };
+            match next {
+                Next::Leave => return Ok(()),
+                Next::Stay => {}
+                Next::Edit(text) => {
+                    begun = text;
+                    // What is not whole stands at the next prompt.
+                    self.edited(editor, &mut begun)?;
+                }
+                Next::Run(script) => self.run_script(&script, editor)?,
             }
         }
-        if complete::leaves(command) {
-            break;
+    }
+
+    /// Runs what an editor gave back where it is whole; otherwise it stands at the next prompt.
+    fn edited(
+        &mut self,
+        editor: &mut Editor<Completer, FileHistory>,
+        text: &mut String,
+    ) -> Result<()> {
+        if text.trim().is_empty() || !complete::is_whole(text) {
+            return Ok(());
         }
-        for statement in script::split(&script) {
-            if !run_statement(client, statement.text, printing)? {
+        let script = std::mem::take(text);
+        let _ = editor.add_history_entry(script.trim());
+        self.last = script.trim().to_owned();
+        outln!("{}", script.trim());
+        self.run_script(&script, editor)
+    }
+
+    fn run_script(
+        &mut self,
+        script: &str,
+        editor: &mut Editor<Completer, FileHistory>,
+    ) -> Result<()> {
+        for statement in script::split(script) {
+            if !self.run_statement(statement.text)? {
                 break;
             }
         }
-        if changes_names(&script)
+        if changes_names(script)
             && let Some(completer) = editor.helper_mut()
         {
-            completer.learn(client);
+            completer.learn();
+        }
+        Ok(())
+    }
+
+    /// Runs one statement and prints its answer; whether it was done.
+    fn run_statement(&mut self, statement: &str) -> Result<bool> {
+        interrupt::clear();
+        let begin = Instant::now();
+        let client = Rc::clone(&self.client);
+        let reply = client.borrow_mut().execute(statement);
+        if matches!(reply, Ok(crate::reply::Reply::Rows(_))) {
+            self.last_query = Some(statement.to_owned());
+        }
+        let done = match reply {
+            Ok(reply) => self.show(|printing, out| answer::print(reply, printing, begin, out)),
+            Err(failure) => Err(failure.into()),
+        };
+        told(done, statement)
+    }
+
+    /// Prints with `print` to the file of `\o` or to the terminal.
+    fn show(&mut self, print: impl FnOnce(Printing, &mut dyn Write) -> Result<()>) -> Result<()> {
+        if let Some(file) = &mut self.file {
+            let whole = Printing {
+                width_max: None,
+                is_plain: true,
+                ..self.printing
+            };
+            let mut out = io::BufWriter::new(file);
+            print(whole, &mut out)?;
+            return Ok(out.flush()?);
+        }
+        let mut out = Paged::new(self.pager.as_deref(), self.screen);
+        let printed = print(self.printing, &mut out);
+        let is_left = out.finish()?;
+        match printed {
+            Err(error) if is_left && terminal::is_closed_pipe(&error) => Ok(()),
+            printed => printed,
         }
     }
-    if let Some(history) = &history {
-        if let Some(dir) = history.parent() {
-            let _ = std::fs::create_dir_all(dir);
-        }
-        let _ = editor.save_history(history);
-    }
-    Ok(())
 }
 
-/// Runs one statement and prints its answer; whether it was done.
-fn run_statement(client: &mut Client, statement: &str, printing: Printing) -> Result<bool> {
-    let begin = Instant::now();
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let done = match client.execute(statement) {
-        Ok(reply) => answer::print(reply, printing, begin, &mut out),
-        Err(failure) => Err(failure.into()),
-    };
-    out.flush()?;
-    match done.map_err(anyhow::Error::downcast::<crate::reply::Failure>) {
+/// Says why something was not done; whether it was. Other errors than failures end the shell.
+fn told(done: Result<()>, statement: &str) -> Result<bool> {
+    match done.map_err(anyhow::Error::downcast::<Failure>) {
         Ok(()) => Ok(true),
         Err(Ok(failure)) => {
             answer::print_failure(&failure, statement);

@@ -1,8 +1,8 @@
 //! `marigram sql`: a shell, one command, a file, or a script on stdin.
 
-use crate::answer::{self, Form, Printing};
+use crate::answer::{self, Expanded, Form, Printing, WIDTH_MAX};
 use crate::client::{Client, IfMissing, Target};
-use crate::{script, shell};
+use crate::{output, script, shell};
 use anyhow::{Context, Result};
 use clap::Args;
 use std::io::{self, IsTerminal, Read, Write};
@@ -27,9 +27,15 @@ pub struct Sql {
     /// Rows of a table to show; 0 for all [default: 100 in the shell, all otherwise]
     #[arg(long, value_name = "ROWS")]
     limit: Option<usize>,
+    /// Show rows one under the other, a line for each value, as \x does
+    #[arg(long, short = 'x')]
+    expanded: bool,
     /// Go on after a statement that failed
     #[arg(long)]
     keep_going: bool,
+    /// Show long answers in the shell without $PAGER
+    #[arg(long)]
+    no_pager: bool,
 }
 
 impl Sql {
@@ -56,13 +62,22 @@ impl Sql {
             rows_max: Some(self.limit.unwrap_or(default_limit)).filter(|rows| *rows > 0),
             timing: true,
             summary: interactive || self.format == Form::Table,
+            // What goes to a program or a file is whole.
+            width_max: interactive.then_some(WIDTH_MAX),
+            expanded: if self.expanded {
+                Expanded::On
+            } else {
+                Expanded::Off
+            },
+            columns: usize::MAX,
+            is_plain: false,
         };
-        let code = if interactive {
-            shell::run(&mut client, printing)?;
-            ExitCode::SUCCESS
-        } else {
-            run_scripts(&mut client, &scripts, printing, self.keep_going)?
-        };
+        if interactive {
+            let pager = output::pager().filter(|_| !self.no_pager && io::stdout().is_terminal());
+            shell::run(client, printing, pager)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let code = run_scripts(&mut client, &scripts, printing, self.keep_going)?;
         client.close()?;
         Ok(code)
     }

@@ -43,6 +43,8 @@ pub struct ServerConfig {
     pub write_timeout_ms: u64,
     /// Time after which a statement is stopped, ms; 0 for never. A session may set its own.
     pub statement_timeout_ms: u64,
+    /// Time after which the log tells of a statement, with its text, ms; 0 for never.
+    pub slow_statement_ms: u64,
 }
 
 impl Default for ServerConfig {
@@ -62,6 +64,7 @@ impl Default for ServerConfig {
             http_idle_timeout_ms: 120_000,
             write_timeout_ms: 60_000,
             statement_timeout_ms: 0,
+            slow_statement_ms: 10_000,
         }
     }
 }
@@ -71,6 +74,11 @@ impl ServerConfig {
     #[must_use]
     pub fn statement_timeout(&self) -> Option<Duration> {
         (self.statement_timeout_ms > 0).then(|| Duration::from_millis(self.statement_timeout_ms))
+    }
+
+    /// The time after which a statement is slow.
+    pub(crate) fn slow_statement(&self) -> Option<Duration> {
+        (self.slow_statement_ms > 0).then(|| Duration::from_millis(self.slow_statement_ms))
     }
 
     /// How long a client may take nothing of its answer.

@@ -1,9 +1,10 @@
-//! The log's lines about requests that failed for no fault of their client: memory, disk or time was
-//! short, or something broke.
+//! The log's lines about requests that failed for no fault of their client (memory, disk or time was
+//! short, or something broke), and about those that were refused.
 //!
 //! Overload makes thousands of them a second. So some are told in each while, and then how many more
 //! there were.
 
+use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,27 @@ pub struct Failure {
 
 /// Tells failures, up to a number in a while.
 #[derive(Debug, Default)]
-pub struct FailureLog(Mutex<Pace>);
+pub struct FailureLog {
+    failed: Paced,
+    refused: Paced,
+}
+
+/// Lines of one kind: so many in a while, then how many more there were.
+#[derive(Debug, Default)]
+pub struct Paced(Mutex<Pace>);
+
+impl Paced {
+    /// Whether one more is told.
+    pub fn may_tell(&self, what: &str) -> bool {
+        let mut pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (told, untold) = pace.next(Instant::now());
+        drop(pace);
+        if untold > 0 {
+            tracing::warn!(untold, "there were more {what} than were told");
+        }
+        told
+    }
+}
 
 #[derive(Debug, Default)]
 struct Pace {
@@ -53,23 +74,32 @@ impl Pace {
 impl FailureLog {
     /// Tells of a failure of a request of `route`, answered with `status`.
     pub fn note(&self, route: &str, status: u16, failure: &Failure) {
-        let mut pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (told, untold) = pace.next(Instant::now());
-        drop(pace);
-        if untold > 0 {
-            tracing::warn!(untold, "more requests had failed than were told");
-        }
-        if !told {
+        if !self.failed.may_tell("requests that failed") {
             return;
         }
         let Failure {
-            code,
-            error,
-            statement,
+            code, statement, ..
         } = failure;
-        let error: String = error.chars().take(ERROR_CHARS_MAX).collect();
+        let error = failure.told();
         let statement = statement.as_deref().unwrap_or("none");
         tracing::warn!(route, status, code, statement, error, "a request failed");
+    }
+
+    /// Tells of a request of `route` from `peer` that was answered with `status` for a fault of its
+    /// client.
+    pub fn note_refused(&self, route: &str, status: u16, failure: &Failure, peer: SocketAddr) {
+        if !self.refused.may_tell("requests that were refused") {
+            return;
+        }
+        let (code, error) = (failure.code, failure.told());
+        tracing::info!(route, status, code, %peer, error, "a request was refused");
+    }
+}
+
+impl Failure {
+    /// The words of the error that are told.
+    fn told(&self) -> String {
+        self.error.chars().take(ERROR_CHARS_MAX).collect()
     }
 }
 

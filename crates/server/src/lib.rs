@@ -24,6 +24,7 @@ mod postgres;
 mod running;
 mod script;
 mod services;
+mod slow;
 mod stall;
 mod telemetry;
 

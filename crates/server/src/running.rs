@@ -6,6 +6,7 @@
 use crate::config::ServerConfig;
 use crate::gate::Gate;
 use crate::services::Services;
+use crate::slow::TimedQuery;
 use crate::telemetry::Telemetry;
 use crate::{http, postgres};
 use std::net::SocketAddr;
@@ -98,7 +99,7 @@ impl Drop for Running {
 ///
 /// # Errors
 /// If an address cannot be listened on or a setting makes no sense; nothing listens then.
-pub async fn start(config: ServerConfig, services: Services) -> Result<Running, ServerError> {
+pub async fn start(config: ServerConfig, mut services: Services) -> Result<Running, ServerError> {
     let rules = http::Rules::new(&config)
         .map_err(|(setting, reason)| ServerError::Setting { setting, reason })?;
     let http_listener = match config.http {
@@ -109,6 +110,9 @@ pub async fn start(config: ServerConfig, services: Services) -> Result<Running, 
         Some(address) => Some(bind("PostgreSQL", address, "--postgres").await?),
         None => None,
     };
+    if let Some(over) = config.slow_statement() {
+        services.query = Arc::new(TimedQuery::new(services.query, over));
+    }
     let config = Arc::new(config);
     let gate = Gate::new(
         config.requests_max,

@@ -1,7 +1,7 @@
 //! The questions, each with its SQL, its answer and its time.
 
-use super::plot;
 use crate::client::Client;
+use crate::plot;
 use crate::reply::Reply;
 use crate::table;
 use crate::terminal::{self, Style, styled};
@@ -125,12 +125,12 @@ fn ask(client: &mut Client, question: &Question) -> Result<()> {
     let batches = batches?;
     let time = begin.elapsed();
     let plotted = match question.show {
-        Show::Plot => plot::render(&batches),
+        Show::Plot => plot::render(&batches).ok(),
         Show::Table => None,
     };
     match plotted {
         Some(plot) => outln!("{plot}"),
-        None => out!("{}", table::render(&schema, &batches)?),
+        None => out!("{}", table::render(&schema, &batches, None)?.text),
     }
     let rows: usize = batches
         .iter()

@@ -83,6 +83,7 @@ fn suggestions(found: &Found, files: &[Prepared]) -> Result<Vec<String>> {
                 .collect::<Vec<_>>(),
         );
     }
+    let is_there = files.iter().any(|file| file.reading.known.is_some());
     let options: Vec<String> = apart
         .iter()
         .take(3)
@@ -98,6 +99,21 @@ fn suggestions(found: &Found, files: &[Prepared]) -> Result<Vec<String>> {
                 if names.len() == 1 { "tells" } else { "tell" },
                 names.join(", "),
             );
+            if is_there {
+                // Roles of an existing table stay as they are.
+                return format!(
+                    "{verb} {named} {tell} them apart, but the table has {} as {}: a new table can \
+                     have {} as a tag: --table NAME --tags {}",
+                    if names.len() == 1 { "it" } else { "them" },
+                    if names.len() == 1 {
+                        "a field"
+                    } else {
+                        "fields"
+                    },
+                    if names.len() == 1 { "it" } else { "each" },
+                    tags.join(",")
+                );
+            }
             format!(
                 "{verb} {named} {tell} them apart: --tags {}",
                 tags.join(",")

@@ -7,7 +7,8 @@ use arrow::array::builder::{
     BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder,
     StringBuilder, TimestampNanosecondBuilder, UInt64Builder,
 };
-use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Field, Schema};
 use marigram::Roles;
 use marigram_model::FieldType;
@@ -311,6 +312,9 @@ pub fn parsed(
         roles.time.clone_from(&schema.time_name);
     }
     let rows = renamed.as_ref().unwrap_or(rows);
+    let (filled, lines) = with_values(rows, &roles, lines)?;
+    let empty = (rows.num_rows() - filled.num_rows()) as u64;
+    let rows = &filled;
     let converted = marigram::convert(&reading.table, &roles, schema, rows)?;
     let line_of = |row: u32| lines.get(row as usize).copied().unwrap_or(0);
     bad.extend(
@@ -328,13 +332,41 @@ pub fn parsed(
             batches: Vec::new(),
             lines: Vec::new(),
             bad,
+            empty,
         });
     }
     Ok(Parsed {
         batches: vec![converted.batch],
         lines: vec![kept],
         bad,
+        empty,
     })
+}
+
+/// The rows that carry a value, and their lines. A table without fields has none that do not.
+fn with_values(
+    rows: &RecordBatch,
+    roles: &Roles,
+    lines: Vec<u64>,
+) -> Result<(RecordBatch, Vec<u64>)> {
+    let fields: Vec<&ArrayRef> = rows
+        .schema_ref()
+        .fields()
+        .iter()
+        .zip(rows.columns())
+        .filter(|(field, _)| *field.name() != roles.time && !roles.tags.contains(field.name()))
+        .map(|(_, column)| column)
+        .collect();
+    let has_value = |row: usize| fields.iter().any(|column| column.is_valid(row));
+    if fields.is_empty() || (0..rows.num_rows()).all(has_value) {
+        return Ok((rows.clone(), lines));
+    }
+    let mask: BooleanArray = (0..rows.num_rows())
+        .map(|row| Some(has_value(row)))
+        .collect();
+    let kept = lines.iter().enumerate().filter(|(row, _)| has_value(*row));
+    let kept = kept.map(|(_, line)| *line).collect();
+    Ok((filter_record_batch(rows, &mask)?, kept))
 }
 
 fn rename(rows: &RecordBatch, from: &str, to: &str) -> Result<RecordBatch> {

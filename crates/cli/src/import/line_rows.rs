@@ -67,6 +67,7 @@ pub fn read(
                 bad: bad.collect(),
                 lines: numbers.collect(),
                 batches: parsed.batches,
+                empty: 0,
             };
             if let Some(layout) = layout {
                 let types = beyond_lines::Types::of(layout)?;

@@ -79,6 +79,12 @@ pub fn csv(name: &str, plan: &CsvPlan, reading: &Reading) -> String {
             cells.collect::<Vec<_>>().join(" · ")
         ));
     }
+    if plan.without_zone && reading.known.is_some() {
+        line(format_args!(
+            "  note    the table is there already: if its rows came with --tz, give it again, or the \
+             same hours are stored a second time"
+        ));
+    }
     for note in &plan.notes {
         line(format_args!("  note    {note}"));
     }

@@ -1,80 +1,190 @@
-//! The shell's own commands: `\d`, `\dt`, `\l`, `\c`, `\timing`, `\limit`, `\format`, `\i`, `\?`, `\q`.
+//! The shell's own commands: what begins with a backslash.
 
 use super::complete::quoted;
-use super::run_statement;
-use crate::answer::{Form, Printing};
-use crate::client::Client;
-use crate::script;
+use super::{Shell, copy, edit, told};
+use crate::answer::{Expanded, Form};
+use crate::reply::{Failure, Reply};
+use crate::{interrupt, output, plot, script, terminal};
 use anyhow::Result;
 use clap::ValueEnum;
+use std::fs::File;
 
 /// What the shell does after a command.
 pub enum Next {
     /// Waits for the next line.
     Stay,
+    /// Runs this.
+    Run(String),
+    /// Goes on with this text.
+    Edit(String),
     /// Ends.
     Leave,
 }
 
-const HELP: &str = r"  \d            tables            \d TABLE   columns of a table
-  \dt           tables            \l         databases
-  \c DATABASE   use a database    \i FILE    run the statements of a file
-  \timing       time on or off    \limit N   rows shown of an answer (0: all)
+const HELP: &str = r"  \d            tables            \d TABLE     columns of a table
+  \dt           tables            \l           databases
+  \c DATABASE   use a database    \i FILE      run the statements of a file
+  \x [on|off|auto]  rows one under the other, a line for each value
+  \timing [on|off]  show times    \limit N     rows shown of an answer (0: all)
   \format F     table, csv, tsv, json, ndjson
+  \plot [SQL]   draw the last or this query: a time, numbers, a line for each tag
+  \e            edit the last statement in $EDITOR
+  \o FILE       answers go to a file; \o to the terminal again
+  \copy TABLE|(QUERY) to 'FILE' [(format csv, header, delimiter ';', null '')]
+  \copy TABLE from 'FILE' [(format csv, header, delimiter ';', null 'x', tz 'Europe/Berlin')]
+  \pager [on|off]   long answers through $PAGER
   \q            leave
 
-  Tab completes words and names. Statements end with ;
+  Ctrl-C cancels a statement or clears the line. Tab completes words, names and values of tags.
+  Statements end with ;
   SHOW TABLES, SHOW COLUMNS FROM t, SHOW SERIES FROM t, SHOW SEGMENTS, EXPLAIN ANALYZE SELECT …";
 
-/// Runs a line that begins with a backslash.
-pub fn run(line: &str, client: &mut Client, printing: &mut Printing) -> Result<Next> {
-    let (command, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let argument = argument.trim().trim_end_matches(';');
-    match command {
-        "\\q" => return Ok(Next::Leave),
-        "\\?" | "\\h" => outln!("{HELP}"),
-        "\\l" => show(client, "SHOW DATABASES", *printing)?,
-        "\\d" | "\\dt" | "\\d+" if argument.is_empty() => show(client, "SHOW TABLES", *printing)?,
-        "\\d" | "\\d+" => {
-            let table: Vec<String> = argument.split('.').map(bare).collect();
-            show(
-                client,
-                &format!("SHOW COLUMNS FROM {}", table.join(".")),
-                *printing,
-            )?;
-        }
-        "\\c" | "\\u" if !argument.is_empty() => {
-            show(client, &format!("USE {}", bare(argument)), *printing)?;
-        }
-        "\\timing" => {
-            printing.timing = match argument {
-                "on" => true,
-                "off" => false,
-                _ => !printing.timing,
-            };
-            outln!("timing is {}", if printing.timing { "on" } else { "off" });
-        }
-        "\\limit" => match argument.parse::<usize>() {
-            Ok(rows) => printing.rows_max = Some(rows).filter(|rows| *rows > 0),
-            Err(_) => outln!("\\limit takes a number of rows; 0 shows all"),
-        },
-        "\\format" => match Form::from_str(argument, true) {
-            Ok(form) => printing.form = form,
-            Err(_) => outln!("\\format takes table, csv, tsv, json or ndjson"),
-        },
-        "\\i" => match std::fs::read_to_string(argument) {
-            Err(error) => outln!("cannot read {argument}: {error}"),
-            Ok(text) => {
-                for statement in script::split(&text) {
-                    if !run_statement(client, statement.text, *printing)? {
-                        break;
+impl Shell {
+    /// Runs a line that begins with a backslash.
+    pub(super) fn command(&mut self, line: &str) -> Result<Next> {
+        let (command, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let argument = argument.trim().trim_end_matches(';').trim_end();
+        match command {
+            "\\q" => return Ok(Next::Leave),
+            "\\?" | "\\h" => outln!("{HELP}"),
+            "\\l" => self.run("SHOW DATABASES")?,
+            "\\d" | "\\dt" | "\\d+" if argument.is_empty() => self.run("SHOW TABLES")?,
+            "\\d" | "\\d+" => {
+                let table: Vec<String> = argument.split('.').map(bare).collect();
+                self.run(&format!("SHOW COLUMNS FROM {}", table.join(".")))?;
+            }
+            "\\c" | "\\u" if !argument.is_empty() => {
+                self.run(&format!("USE {}", bare(argument)))?
+            }
+            "\\timing" => self.timing(argument),
+            "\\x" => self.expand(argument),
+            "\\pager" => self.page(argument),
+            "\\limit" => match argument.parse::<usize>() {
+                Ok(rows) => self.printing.rows_max = Some(rows).filter(|rows| *rows > 0),
+                Err(_) => outln!("\\limit takes a number of rows; 0 shows all"),
+            },
+            "\\format" => match Form::from_str(argument, true) {
+                Ok(form) => self.printing.form = form,
+                Err(_) => outln!("\\format takes table, csv, tsv, json or ndjson"),
+            },
+            "\\i" => match std::fs::read_to_string(unquoted(argument)) {
+                Err(error) => outln!("cannot read {argument}: {error}"),
+                Ok(text) => {
+                    for statement in script::split(&text) {
+                        if !self.run_statement(statement.text)? {
+                            break;
+                        }
+                    }
+                }
+            },
+            "\\e" if self.last.is_empty() => {
+                outln!("there is no statement yet that could be edited")
+            }
+            "\\e" => match edit::edit(&self.last) {
+                Ok(text) => return Ok(Next::Edit(text)),
+                Err(error) => outln!("{}", terminal::chain(&error)),
+            },
+            "\\o" => self.redirect(argument),
+            "\\plot" => self.plot(argument)?,
+            "\\copy" => {
+                interrupt::clear();
+                let copied = copy::run(argument, &mut self.client.borrow_mut());
+                match copied {
+                    Ok(said) => outln!("{said}"),
+                    Err(error) => {
+                        eprintln!("{} {}", terminal::error_label(), terminal::chain(&error))
                     }
                 }
             }
-        },
-        _ => outln!("{command} is unknown here; \\? lists what there is"),
+            _ => outln!("{command} is unknown here; \\? lists what there is"),
+        }
+        Ok(Next::Stay)
     }
-    Ok(Next::Stay)
+
+    fn run(&mut self, statement: &str) -> Result<()> {
+        self.run_statement(statement).map(|_| ())
+    }
+
+    fn timing(&mut self, argument: &str) {
+        self.printing.timing = match argument {
+            "on" => true,
+            "off" => false,
+            _ => !self.printing.timing,
+        };
+        let state = if self.printing.timing { "on" } else { "off" };
+        outln!("timing is {state}");
+    }
+
+    fn expand(&mut self, argument: &str) {
+        self.printing.expanded = match (argument, self.printing.expanded) {
+            ("on", _) | ("", Expanded::Off) => Expanded::On,
+            ("off" | "", _) => Expanded::Off,
+            ("auto", _) => Expanded::Auto,
+            _ => return outln!("\\x takes on, off or auto"),
+        };
+        outln!(
+            "{}",
+            match self.printing.expanded {
+                Expanded::On => "rows stand one under the other",
+                Expanded::Off => "rows stand in a table",
+                Expanded::Auto => "rows stand in a table where it fits the terminal",
+            }
+        );
+    }
+
+    fn page(&mut self, argument: &str) {
+        let is_on = match argument {
+            "on" => true,
+            "off" => false,
+            "" => self.pager.is_none(),
+            _ => return outln!("\\pager takes on or off"),
+        };
+        self.pager = output::pager().filter(|_| is_on);
+        match &self.pager {
+            Some(pager) => outln!("long answers go through {pager}"),
+            None if is_on => outln!("PAGER is empty: there is none"),
+            None => outln!("answers are shown as they are"),
+        }
+    }
+
+    fn redirect(&mut self, argument: &str) {
+        if argument.is_empty() {
+            self.file = None;
+            return;
+        }
+        match File::create(unquoted(argument)) {
+            Ok(file) => self.file = Some(file),
+            Err(error) => outln!("cannot write {argument}: {error}"),
+        }
+    }
+
+    /// Draws the rows of a query: of this one, or of the last one.
+    fn plot(&mut self, argument: &str) -> Result<()> {
+        let query = match (argument, &self.last_query) {
+            ("", None) => {
+                outln!("there was no query yet: \\plot SELECT time, … draws one");
+                return Ok(());
+            }
+            ("", Some(query)) => query.clone(),
+            (query, _) => query.to_owned(),
+        };
+        interrupt::clear();
+        let reply = self.client.borrow_mut().execute(&query);
+        let drawn = match reply {
+            Ok(Reply::Rows(rows)) => rows.batches.collect::<Result<Vec<_>, Failure>>(),
+            Ok(Reply::Done(tag)) => Err(Failure::new(format!("{tag}: no rows to draw"))),
+            Err(failure) => Err(failure),
+        };
+        let drawn = drawn.and_then(|batches| {
+            self.last_query = Some(query.clone());
+            plot::render(&batches).map_err(Failure::new)
+        });
+        let done = match drawn {
+            Ok(text) => self.show(|_, out| Ok(writeln!(out, "{text}")?)),
+            Err(failure) => Err(failure.into()),
+        };
+        told(done, &query).map(|_| ())
+    }
 }
 
 /// A name as the user typed it, quoted where it must be.
@@ -86,6 +196,10 @@ fn bare(name: &str) -> String {
     }
 }
 
-fn show(client: &mut Client, statement: &str, printing: Printing) -> Result<()> {
-    run_statement(client, statement, printing).map(|_| ())
+/// The name of a file, which may stand in quotes.
+fn unquoted(name: &str) -> &str {
+    let inner = name
+        .strip_prefix('\'')
+        .and_then(|name| name.strip_suffix('\''));
+    inner.unwrap_or(name)
 }

@@ -9,6 +9,7 @@ mod directories;
 mod messy;
 mod replacing;
 mod said;
+mod values;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

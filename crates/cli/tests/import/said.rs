@@ -117,7 +117,7 @@ fn a_column_that_turns_text_names_its_cells() {
         place
             .import(&["--null", "kaputt", &file])
             .out
-            .contains("1 refused")
+            .contains("1 without a value skipped")
     );
     assert_eq!(place.columns("m"), "time TIMESTAMP time; v DOUBLE field");
 }

@@ -141,7 +141,6 @@ impl Listener for Connections {
 /// Who is connected.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    #[expect(dead_code, reason = "axum shows it in its traces")]
     address: SocketAddr,
     local: IpAddr,
     activity: Arc<Activity>,
@@ -182,6 +181,11 @@ impl Peer {
             Some(place) => place.lock().await.become_regular(wait_max).await,
             None => true,
         }
+    }
+
+    /// The address that the connection came from.
+    pub fn remote(&self) -> SocketAddr {
+        self.address
     }
 
     /// The address of this machine that the connection came to.

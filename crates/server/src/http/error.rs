@@ -111,7 +111,7 @@ impl HttpError {
     /// An answer with this body, and the header that says when to try again.
     pub fn answer(&self, body: &Value) -> Response {
         let mut response = json_answer(self.status, body);
-        if self.status.is_server_error() {
+        if self.status.is_server_error() || self.status.is_client_error() {
             response.extensions_mut().insert(Failure {
                 code: self.code,
                 error: self.message.clone(),

@@ -16,6 +16,7 @@ use crate::config::ServerConfig;
 use crate::failures::Failure;
 use crate::gate::Gate;
 use crate::services::Services;
+use crate::slow::PEER;
 use crate::telemetry::Telemetry;
 use axum::Router;
 use axum::body::{Body, HttpBody};
@@ -130,13 +131,12 @@ async fn measure(
             Ok(admitted) => {
                 let mut response = match admitted.preflight() {
                     Some(answer) => answer,
-                    None => next.run(request).await,
+                    None => PEER.scope(peer.remote(), next.run(request)).await,
                 };
                 admitted.mark(&mut response);
                 response
             }
             Err(refused) => {
-                tracing::debug!(reason = refused.message, "a request was refused");
                 let mut response = refused.into_response();
                 browser::mark_refused(response.headers_mut());
                 response
@@ -158,9 +158,20 @@ async fn measure(
     let status = response.status().as_u16();
     shared.telemetry.request(route, status, begin);
     if let Some(failure) = response.extensions_mut().remove::<Failure>() {
-        shared.telemetry.failures.note(route, status, &failure);
+        let failures = &shared.telemetry.failures;
+        if response.status().is_server_error() {
+            failures.note(route, status, &failure);
+        } else if is_told(route, status) {
+            failures.note_refused(route, status, &failure, peer.remote());
+        }
     }
     busy_until_sent(response, busy)
+}
+
+/// Whether an operator wants to know that a request was refused: not of wrong SQL, which is between
+/// the client and its user.
+fn is_told(route: &str, status: u16) -> bool {
+    route != "/api/v1/sql" || !matches!(status, 400 | 404 | 409)
 }
 
 /// The same answer; where it streams, its connection is busy until the stream ends.

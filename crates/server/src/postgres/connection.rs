@@ -10,6 +10,7 @@ use crate::postgres::messages::{Frontend, Opening, put_text};
 use crate::postgres::portal::{Kind, Life, Portal, Progress, Statement, classify};
 use crate::postgres::{SERVER_VERSION, Shared};
 use crate::script::locate;
+use crate::slow::PEER;
 use bytes::BufMut;
 use marigram_service::{ServiceError, Session};
 use std::collections::HashMap;
@@ -75,6 +76,15 @@ impl<'a> Connection<'a> {
             Ok(Ok(None)) | Err(_) => return Ok(()),
             Ok(Err(Halt::Gone(gone))) => return Self::part(io, gone, &shared.stop).await,
             Ok(Err(Halt::Error(error))) => {
+                if let Ok(peer) = PEER.try_with(|peer| *peer) {
+                    let failure = Failure {
+                        code: error.sqlstate,
+                        error: error.message.clone(),
+                        statement: None,
+                    };
+                    let failures = &shared.telemetry.failures;
+                    failures.note_refused("postgres connect", 400, &failure, peer);
+                }
                 PgError {
                     fatal: true,
                     ..error

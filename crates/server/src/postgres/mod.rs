@@ -24,6 +24,7 @@ mod types;
 use crate::config::ServerConfig;
 use crate::gate::Gate;
 use crate::services::Services;
+use crate::slow::PEER;
 use crate::telemetry::Telemetry;
 use cancel::Registry;
 use connection::Connection;
@@ -79,11 +80,11 @@ pub async fn serve(
     };
     let mut connections = JoinSet::new();
     loop {
-        let socket = tokio::select! {
+        let (socket, peer) = tokio::select! {
             () = shared.stop.cancelled() => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => continue,
             accepted = listener.accept() => match accepted {
-                Ok((socket, _)) => socket,
+                Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(%error, "a PostgreSQL connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -98,7 +99,8 @@ pub async fn serve(
         let shared = shared.clone();
         connections.spawn(async move {
             shared.telemetry.postgres_connections.inc();
-            if let Err(error) = Connection::run(socket, &shared, place.is_some()).await {
+            let run = PEER.scope(peer, Connection::run(socket, &shared, place.is_some()));
+            if let Err(error) = run.await {
                 tracing::debug!(%error, "a PostgreSQL connection ended");
             }
             shared.telemetry.postgres_connections.dec();

@@ -1,0 +1,175 @@
+//! Where the shell's answers go: to the terminal, there through a pager where they do not fit, or to
+//! a file.
+//!
+//! Invariant: what is held back before a pager starts is no more than a screen.
+
+use std::io::{self, Write};
+use std::process::{Child, Command, Stdio};
+
+/// What `less` is told where nobody has told it anything: colours, no clearing of the screen, long
+/// lines to scroll sideways.
+const LESS: &str = "FRSX";
+
+/// The pager that the user wants: `$PAGER`, by default `less`; none where it is empty.
+pub fn pager() -> Option<String> {
+    match std::env::var("PAGER") {
+        Ok(pager) if pager.trim().is_empty() => None,
+        Ok(pager) => Some(pager),
+        Err(_) => Some("less".to_owned()),
+    }
+}
+
+/// Columns and rows of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Screen {
+    /// Characters of a line.
+    pub columns: usize,
+    /// Lines.
+    pub rows: usize,
+}
+
+/// The terminal, through a pager as soon as an answer does not fit.
+pub struct Paged<'a> {
+    pager: Option<&'a str>,
+    screen: Screen,
+    held: Vec<u8>,
+    lines: usize,
+    child: Option<Child>,
+    /// Whether the reader left the pager: nobody wants more.
+    is_left: bool,
+}
+
+impl<'a> Paged<'a> {
+    /// A terminal of this size.
+    pub fn new(pager: Option<&'a str>, screen: Screen) -> Self {
+        Self {
+            pager,
+            screen,
+            held: Vec::new(),
+            lines: 0,
+            child: None,
+            is_left: false,
+        }
+    }
+
+    /// Shows what is held, and waits until the reader has left the pager. Whether the reader left
+    /// before the end.
+    pub fn finish(mut self) -> io::Result<bool> {
+        if let Some(mut child) = self.child.take() {
+            drop(child.stdin.take());
+            child.wait()?;
+            return Ok(self.is_left);
+        }
+        let mut out = io::stdout().lock();
+        out.write_all(&self.held)?;
+        out.flush()?;
+        Ok(false)
+    }
+
+    /// Whether what is held does not fit the screen; the prompt needs two lines of it.
+    fn is_full(&self) -> bool {
+        let is_wide = |line: &[u8]| {
+            let is_start = |byte: &&u8| **byte & 0xc0 != 0x80;
+            line.len() > self.screen.columns
+                && line.iter().filter(is_start).count() > self.screen.columns
+        };
+        self.lines + 2 > self.screen.rows || self.held.split(|b| *b == b'\n').any(is_wide)
+    }
+
+    fn start_pager(&mut self, pager: &str) -> io::Result<()> {
+        let mut command = Command::new("sh");
+        command.args(["-c", pager]).stdin(Stdio::piped());
+        if std::env::var_os("LESS").is_none() {
+            command.env("LESS", LESS);
+        }
+        match command.spawn() {
+            Ok(child) => self.child = Some(child),
+            Err(error) => {
+                eprintln!("the pager '{pager}' does not start: {error}");
+                self.pager = None;
+                return self.put_out();
+            }
+        }
+        let held = std::mem::take(&mut self.held);
+        self.write_all(&held)
+    }
+
+    fn put_out(&mut self) -> io::Result<()> {
+        io::stdout().lock().write_all(&self.held)?;
+        self.held.clear();
+        Ok(())
+    }
+}
+
+impl Write for Paged<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(child) = &mut self.child {
+            let Some(stdin) = &mut child.stdin else {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            };
+            let written = stdin.write(bytes);
+            if let Err(error) = &written
+                && error.kind() == io::ErrorKind::BrokenPipe
+            {
+                self.is_left = true;
+            }
+            return written;
+        }
+        self.lines += bytes.iter().filter(|byte| **byte == b'\n').count();
+        self.held.extend_from_slice(bytes);
+        match self.pager {
+            Some(pager) if self.is_full() => self.start_pager(pager)?,
+            None if self.held.len() > 1 << 16 => self.put_out()?,
+            _ => {}
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.child {
+            Some(child) => child.stdin.as_mut().map_or(Ok(()), Write::flush),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCREEN: Screen = Screen {
+        columns: 10,
+        rows: 5,
+    };
+
+    #[test]
+    fn only_what_does_not_fit_goes_through_the_pager() {
+        let dir = tempfile::tempdir().unwrap();
+        let paged = |text: &str| {
+            let file = dir.path().join("paged");
+            let _ = std::fs::remove_file(&file);
+            let pager = format!("cat > {}", file.display());
+            let mut out = Paged::new(Some(&pager), SCREEN);
+            for part in text.as_bytes().chunks(3) {
+                out.write_all(part).unwrap();
+            }
+            assert!(!out.finish().unwrap());
+            std::fs::read_to_string(&file).ok()
+        };
+        assert_eq!(paged("1\n2\n3\n"), None);
+        assert_eq!(paged("äöüäöüäöüä\n"), None);
+        let tall = "1\n2\n3\n4\n5\n6\n";
+        assert_eq!(paged(tall).as_deref(), Some(tall));
+        let wide = "12345678901\n";
+        assert_eq!(paged(wide).as_deref(), Some(wide));
+    }
+
+    #[test]
+    fn a_reader_who_leaves_the_pager_wants_no_more() {
+        let mut out = Paged::new(Some("true"), SCREEN);
+        let line = [b'x'; 1 << 12];
+        let written = (0..1000).try_for_each(|_| out.write_all(&line));
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert!(out.finish().unwrap());
+    }
+}

@@ -1,0 +1,266 @@
+//! The commands of README and of the guide to HTTP, run from top to bottom as they are written, and
+//! the answers that the guide shows.
+//!
+//! A block that is not run says so in a comment before it: `<!-- not run: REASON -->`. Only ports
+//! differ from what the pages say, so that tests do not meet servers that run here.
+
+use super::{MARIGRAM, pages, root};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+/// A fenced block of a page.
+struct Block {
+    language: String,
+    text: String,
+    line: usize,
+    /// Why it is not run.
+    not_run: Option<String>,
+}
+
+fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let (mut is_open, mut not_run) = (false, None);
+    for (at, line) in text.lines().enumerate() {
+        if let Some(language) = line.strip_prefix("```") {
+            is_open = !is_open;
+            if is_open {
+                blocks.push(Block {
+                    language: language.to_owned(),
+                    text: String::new(),
+                    line: at + 1,
+                    not_run: not_run.take(),
+                });
+            }
+        } else if is_open {
+            let block = blocks.last_mut().expect("one is open");
+            block.text.push_str(line);
+            block.text.push('\n');
+        } else {
+            let reason = line.strip_prefix("<!-- not run: ");
+            not_run = reason.map(|reason| reason.trim_end_matches("-->").trim().to_owned());
+        }
+    }
+    assert!(!is_open, "a block is not closed");
+    blocks
+}
+
+/// A server that is killed when dropped.
+struct Server {
+    child: Child,
+    http: String,
+    postgres: String,
+}
+
+impl Server {
+    /// Runs the command of a page, on ports that are free.
+    fn start(dir: &Path, command: &str) -> Self {
+        let command = command.trim().trim_start_matches("marigram");
+        let mut child = Command::new("bash")
+            .args(["-c", &format!("exec '{MARIGRAM}'{command} --log error")])
+            .env("MARIGRAM_HTTP", "127.0.0.1:0")
+            .env("MARIGRAM_POSTGRES", "127.0.0.1:0")
+            .current_dir(dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let out = child.stdout.take().expect("it has an output");
+        let (mut http, mut postgres) = (String::new(), String::new());
+        for line in BufReader::new(out).lines() {
+            let line = line.expect("it says something");
+            if line.starts_with("  HTTP ") {
+                http = line
+                    .trim_start_matches("  HTTP")
+                    .trim()
+                    .replace("http://", "");
+            }
+            if line.starts_with("  PostgreSQL ") {
+                let address = line.trim_start_matches("  PostgreSQL").trim();
+                let port = address.trim_end_matches("/main").rsplit(':').next();
+                postgres = port.unwrap_or_default().to_owned();
+            }
+            if line.starts_with("Ctrl-C") {
+                break;
+            }
+        }
+        Self {
+            child,
+            http,
+            postgres,
+        }
+    }
+
+    /// Runs commands of a page against this server.
+    fn run(&self, dir: &Path, text: &str) -> Output {
+        let text = text
+            .replace("127.0.0.1:8086", &self.http)
+            .replace("-p 5432", &format!("-p {}", self.postgres));
+        let bin = dir.join("bin");
+        let path = std::env::var("PATH").unwrap_or_default();
+        Command::new("bash")
+            .args(["-euo", "pipefail", "-c", &text])
+            .env("PATH", format!("{}:{path}", bin.display()))
+            .env_remove("MARIGRAM_DATA")
+            .env_remove("MARIGRAM_URL")
+            .current_dir(dir)
+            .stdin(Stdio::null())
+            .output()
+            .expect("bash runs")
+    }
+
+    /// What curl gets, as JSON.
+    fn json(&self, dir: &Path, arguments: &str) -> Value {
+        let output = self.run(dir, &format!("curl -sS {arguments}"));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A directory with what a checkout has besides.
+fn place() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    std::fs::create_dir(dir.path().join("bin")).expect("it is made");
+    let link = |from: &Path, to: &str| {
+        std::os::unix::fs::symlink(from, dir.path().join(to)).expect("it is linked");
+    };
+    link(Path::new(MARIGRAM), "bin/marigram");
+    link(&root().join("data"), "data");
+    dir
+}
+
+fn page(name: &str) -> Vec<Block> {
+    let pages = pages();
+    let (_, text) = pages
+        .iter()
+        .find(|(page, _)| page == name)
+        .expect("it is there");
+    blocks(text)
+}
+
+#[test]
+fn readme_runs_from_top_to_bottom() {
+    let dir = place();
+    let mut server = None;
+    let (mut run, mut not_run) = (0, 0);
+    for block in page("README.md")
+        .iter()
+        .filter(|block| block.language == "sh")
+    {
+        if block.not_run.is_some() {
+            not_run += 1;
+            continue;
+        }
+        run += 1;
+        if block.text.contains("marigram serve") {
+            server = Some(Server::start(dir.path(), &block.text));
+            continue;
+        }
+        let server = server.as_ref().expect("the page starts one first");
+        let output = server.run(dir.path(), &block.text);
+        let (out, err) = (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        );
+        assert!(output.status.success(), "line {}: {out}{err}", block.line);
+        if block.text.contains("/write?") {
+            assert!(out.contains("204"), "line {}: {out}", block.line);
+        }
+    }
+    // Who adds a block decides whether it runs.
+    assert_eq!((run, not_run), (4, 3));
+}
+
+#[test]
+fn the_guide_to_http_says_what_is_answered() {
+    let dir = place();
+    let server = Server::start(
+        dir.path(),
+        "marigram serve --data ./db --backup-dir ./backups",
+    );
+    let blocks = page("docs/guides/http.md");
+    let mut run = 0;
+    for block in blocks.iter().filter(|block| block.language == "sh") {
+        if block.not_run.is_none() {
+            run += 1;
+            let output = server.run(dir.path(), &block.text);
+            let out = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.status.success(), "line {}: {out}", block.line);
+            assert!(!out.contains("\"error\""), "line {}: {out}", block.line);
+        }
+    }
+    assert_eq!(run, 3);
+    let base = format!("'http://{}", server.http);
+    let answers = [
+        server.json(
+            dir.path(),
+            &format!(
+                "{base}/write?db=plant' --data-binary $'m a=1\\nm a=2 5\\nm a=x 6\\n'"
+            ),
+        ),
+        server.json(dir.path(), &format!("{base}/api/v1/sql?db=plant' -d 'SELEC 1'")),
+        server.json(
+            dir.path(),
+            &format!(
+                "{base}/api/v1/sql?db=plant' -d 'SELECT station, max(temperature) AS max FROM weather \
+                 GROUP BY station ORDER BY station'"
+            ),
+        ),
+        server.json(
+            dir.path(),
+            &format!("-X POST {base}/api/v1/backup?dir=nightly&keep=30'"),
+        ),
+    ];
+    let samples: Vec<&Block> = blocks
+        .iter()
+        .filter(|block| block.language == "json")
+        .collect();
+    assert_eq!(samples.len(), answers.len());
+    for (sample, answer) in samples.iter().zip(&answers) {
+        let told: Value = serde_json::from_str(&sample.text)
+            .unwrap_or_else(|error| panic!("line {}: {error}", sample.line));
+        alike(&told, answer, &format!("line {}", sample.line));
+    }
+    assert_eq!(answers[0]["stored"], 2);
+    assert_eq!(answers[0]["rejected"], 1);
+    let rows = serde_json::json!([["north", 21.5], ["south", 24.1]]);
+    assert_eq!(answers[2]["rows"], rows);
+}
+
+/// Whether a sample has the keys of the answer and no others, and values of the same kinds.
+fn alike(told: &Value, answer: &Value, at: &str) {
+    match (told, answer) {
+        (Value::Object(told), Value::Object(answer)) => {
+            let names = |object: &serde_json::Map<String, Value>| {
+                let mut names: Vec<String> = object.keys().cloned().collect();
+                names.sort();
+                names
+            };
+            assert_eq!(names(told), names(answer), "{at}");
+            for (name, value) in told {
+                alike(value, &answer[name], &format!("{at}: {name}"));
+            }
+        }
+        (Value::Array(told), Value::Array(answer)) => {
+            if let (Some(told), Some(answer)) = (told.first(), answer.first()) {
+                alike(told, answer, at);
+            }
+        }
+        // A position is a number or null.
+        (Value::Null, Value::Number(_)) | (Value::Number(_), Value::Null) => {}
+        (told, answer) => assert_eq!(
+            std::mem::discriminant(told),
+            std::mem::discriminant(answer),
+            "{at}: {told} and {answer}"
+        ),
+    }
+}

@@ -1,0 +1,39 @@
+//! README and the guides against the program: what they name exists, what exists they name, and their
+//! examples run.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests stand outside the database and use the machine as a reader would"
+)]
+
+mod examples;
+mod options;
+
+use std::path::PathBuf;
+
+/// The binary under test.
+pub(crate) const MARIGRAM: &str = env!("CARGO_BIN_EXE_marigram");
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// README and the guides: their names and texts.
+pub(crate) fn pages() -> Vec<(String, String)> {
+    let mut pages = vec!["README.md".to_owned()];
+    let guides = std::fs::read_dir(root().join("docs/guides")).expect("there are guides");
+    for entry in guides {
+        let name = entry.expect("it can be listed").file_name();
+        let name = name.to_string_lossy().into_owned();
+        if name.ends_with(".md") {
+            pages.push(format!("docs/guides/{name}"));
+        }
+    }
+    pages.sort();
+    let read = |name: String| {
+        let text = std::fs::read_to_string(root().join(&name)).expect("it can be read");
+        (name, text)
+    };
+    pages.into_iter().map(read).collect()
+}
