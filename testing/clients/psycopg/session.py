@@ -1,0 +1,77 @@
+"""What a Python program keeps in a session: statements, cursors and arrays, through psycopg 3."""
+
+import os
+
+import psycopg
+
+with psycopg.connect(
+    host="127.0.0.1", port=os.environ["MARIGRAM_PORT"], user="me", dbname="main", autocommit=True
+) as connection:
+
+    def fails(sql: str, sqlstate: str) -> None:
+        try:
+            connection.execute(sql)
+        except psycopg.Error as error:
+            assert error.sqlstate == sqlstate, (sql, error.sqlstate)
+        else:
+            raise AssertionError(f"{sql} must be an error")
+
+    def one(sql: str, *parameters) -> object:
+        return connection.execute(sql, parameters or None).fetchone()[0]
+
+    connection.execute("CREATE TABLE numbers (time TIMESTAMP, dev STRING TAG, n BIGINT FIELD)")
+    connection.execute(
+        "INSERT INTO numbers SELECT to_timestamp_nanos(i), 'd' || (i % 3), i FROM generate_series(1, 5000) AS g(i)"
+    )
+
+    # Statements that SQL prepares.
+    connection.execute("PREPARE above (bigint) AS SELECT count(*) FROM numbers WHERE n > $1")
+    assert one("EXECUTE above(4990)") == 10
+    assert one("EXECUTE above('4000' )") == 1000
+    fails("PREPARE above AS SELECT 1", "42P05")
+    fails("EXECUTE above", "42601")
+    fails("EXECUTE above('x')", "22P02")
+    connection.execute("DEALLOCATE above")
+    fails("EXECUTE above(1)", "26000")
+    connection.execute("PREPARE one AS SELECT 1")
+    connection.execute("DISCARD ALL")
+    fails("EXECUTE one", "26000")
+
+    # Cursors, of SQL and of the driver.
+    fails("DECLARE c CURSOR FOR SELECT 1", "25P01")
+    with connection.transaction():
+        connection.execute("DECLARE c CURSOR FOR SELECT n FROM numbers ORDER BY n")
+        assert connection.execute("FETCH 2 FROM c").fetchall() == [(1,), (2,)]
+        assert connection.execute("MOVE 2 FROM c").statusmessage == "MOVE 2"
+        assert connection.execute("FETCH c").fetchall() == [(5,)]
+        # What is written meanwhile is not in it.
+        connection.execute("INSERT INTO numbers VALUES (to_timestamp_nanos(9999), 'd9', 9999)")
+        assert len(connection.execute("FETCH ALL FROM c").fetchall()) == 4995
+        assert connection.execute("FETCH c").fetchall() == []
+        connection.execute("CLOSE c")
+    with connection.transaction():
+        connection.execute("DECLARE held CURSOR WITH HOLD FOR SELECT 1 AS a UNION ALL SELECT 2")
+        connection.execute("DECLARE gone CURSOR FOR SELECT 1")
+    assert len(connection.execute("FETCH ALL FROM held").fetchall()) == 2
+    fails("FETCH gone", "34000")
+    connection.execute("CLOSE ALL")
+    fails("FETCH held", "34000")
+    for binary in (False, True):
+        with connection.transaction(), connection.cursor("driver", binary=binary) as cursor:
+            cursor.itersize = 1000
+            cursor.execute("SELECT n, dev FROM numbers WHERE n <= %s ORDER BY n", (2500,))
+            assert cursor.fetchmany(2) == [(1, "d1"), (2, "d2")]
+            assert [row[0] for row in cursor] == list(range(3, 2501))
+            assert cursor.fetchall() == []
+
+    # Arrays.
+    for binary in (False, True):
+        with connection.cursor(binary=binary) as cursor:
+            for sql, expected in (
+                ("SELECT ARRAY['a', NULL, 'b c', '', 'null', 'q\"\\']", ["a", None, "b c", "", "null", 'q"\\']),
+                ("SELECT ARRAY[1, 2, NULL]", [1, 2, None]),
+                ("SELECT ARRAY[1.5::float8, -2.5]", [1.5, -2.5]),
+                ("SELECT ARRAY[true, NULL]", [True, None]),
+            ):
+                assert cursor.execute(sql).fetchone()[0] == expected, (sql, binary)
+    fails("SELECT ARRAY[[1, 2], [3, 4]]", "0A000")
