@@ -489,7 +489,9 @@ fn plan_error(message: String, sql: &str) -> ServiceError {
         let near = message
             .split("Did you mean '")
             .nth(1)
-            .and_then(|rest| rest.split('\'').next());
+            .and_then(|rest| rest.split('\'').next())
+            // What only DataFusion has is of no help.
+            .filter(|near| !near.starts_with("arrow_"));
         let hint = near
             .map(|near| format!("; did you mean '{near}'?"))
             .unwrap_or_default();
