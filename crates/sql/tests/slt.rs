@@ -31,6 +31,8 @@ mod service;
 mod short;
 #[path = "slt/views.rs"]
 mod views;
+#[path = "slt/zones.rs"]
+mod zones;
 
 use arrow::array::Array;
 use arrow::datatypes::DataType;

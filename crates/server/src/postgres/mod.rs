@@ -18,6 +18,7 @@ mod parameters;
 mod portal;
 mod prepared;
 mod types;
+mod zones;
 
 use crate::config::ServerConfig;
 use crate::gate::Gate;

@@ -1,10 +1,11 @@
 //! Values that a client binds to `$1…$n`, as one-row Arrow arrays.
 
-use crate::postgres::copy::rows::{parse_bool, parse_bytes, parse_time};
+use crate::postgres::copy::rows::{parse_bool, parse_bytes};
 use crate::postgres::error::PgError;
 use crate::postgres::messages::Bind;
 use crate::postgres::numeric;
 use crate::postgres::types::{PgType, is_binary, pg_type};
+use crate::postgres::zones;
 use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array, Int16Array,
     Int32Array, Int64Array, IntervalMonthDayNanoArray, StringArray, Time64MicrosecondArray,
@@ -19,11 +20,17 @@ const EPOCH_US: i64 = 946_684_800_000_000;
 const EPOCH_DAYS: i32 = 10_957;
 
 /// The arrays of a bind for a statement whose parameters have the OIDs `oids` for the client and
-/// the types `types` for the database.
+/// the types `types` for the database. Texts of times that name no zone are in `zone` where they become
+/// a `timestamptz`.
 ///
 /// # Errors
 /// The parameter that is no value of its type, or a wrong number of them.
-pub fn arrays(bind: &Bind, oids: &[u32], types: &[DataType]) -> Result<Vec<ArrayRef>, PgError> {
+pub fn arrays(
+    bind: &Bind,
+    oids: &[u32],
+    types: &[DataType],
+    zone: &str,
+) -> Result<Vec<ArrayRef>, PgError> {
     if bind.values.len() != types.len() {
         let message = format!(
             "{} parameters are bound where the statement has {}",
@@ -42,7 +49,7 @@ pub fn arrays(bind: &Bind, oids: &[u32], types: &[DataType]) -> Result<Vec<Array
             let array = if is_binary(&bind.formats, at) {
                 binary(bytes, oid, kind)
             } else {
-                text(bytes, kind)
+                text(bytes, kind, zone)
             };
             let array = array.and_then(|array| convert(&array, kind));
             array.map_err(|message| {
@@ -65,7 +72,7 @@ fn convert(array: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
 }
 
 /// A text for a parameter of type `kind`.
-fn text(bytes: &[u8], kind: &DataType) -> Result<ArrayRef, String> {
+fn text(bytes: &[u8], kind: &DataType, session_zone: &str) -> Result<ArrayRef, String> {
     let kind = match kind {
         DataType::Dictionary(_, values) => values.as_ref(),
         other => other,
@@ -87,7 +94,8 @@ fn text(bytes: &[u8], kind: &DataType) -> Result<ArrayRef, String> {
                 number if number.parse::<i64>().is_ok() => {
                     return Err(format!("\"{number}\" is not a time"));
                 }
-                time => parse_time(time)?,
+                time if zone.is_some() => zones::read(time, session_zone)?,
+                time => zones::read(time, "UTC")?,
             };
             let times = TimestampNanosecondArray::from(vec![ns]);
             Arc::new(times.with_timezone_opt(zone.clone()))
@@ -228,7 +236,7 @@ mod tests {
             values: vec![Some(Bytes::copy_from_slice(value))],
             results: vec![],
         };
-        arrays(&bind, &[oid], &[kind]).map(|mut arrays| arrays.remove(0))
+        arrays(&bind, &[oid], &[kind], "UTC").map(|mut arrays| arrays.remove(0))
     }
 
     #[test]
@@ -273,7 +281,7 @@ mod tests {
             values: vec![],
             results: vec![],
         };
-        assert!(arrays(&bind, &[], &[DataType::Int64]).is_err());
-        assert!(arrays(&bind, &[], &[]).unwrap().is_empty());
+        assert!(arrays(&bind, &[], &[DataType::Int64], "UTC").is_err());
+        assert!(arrays(&bind, &[], &[], "UTC").unwrap().is_empty());
     }
 }

@@ -83,7 +83,8 @@ impl Connection<'_> {
                 other => other.clone(),
             })
             .collect();
-        let parameters = parameters::arrays(&bind, &statement.oids, &types)?;
+        let parameters =
+            parameters::arrays(&bind, &statement.oids, &types, &self.session.time_zone)?;
         let portal = Portal {
             statement,
             parameters,
