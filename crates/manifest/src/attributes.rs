@@ -5,7 +5,9 @@
 
 use crate::bytes::{Malformed, Reader, malformed, put_count, put_text};
 use marigram_codec::{Compressor, Encoding};
-use marigram_model::{ColdCodec, ColumnCodec, Rollup, SeriesIdentity, TableId, TableOptions};
+use marigram_model::{
+    ColdCodec, ColumnCodec, ColumnId, Rollup, SeriesIdentity, TableId, TableOptions,
+};
 
 /// Keys of a table.
 const PAGE_BYTES: u16 = 1;
@@ -14,6 +16,7 @@ const TABLE_COMPRESSOR: u16 = 3;
 const COLD_CODEC: u16 = 4;
 const IDENTITY: u16 = 5;
 const ROLLUP: u16 = 6;
+const ZONED: u16 = 7;
 
 /// Keys of a field.
 const FIELD_ENCODING: u16 = 1;
@@ -60,6 +63,10 @@ pub(crate) fn put_table_attributes(
         }
         list.put(ROLLUP, &value);
     }
+    if !options.zoned.is_empty() {
+        let ids = options.zoned.iter().flat_map(|id| id.0.to_le_bytes());
+        list.put(ZONED, &ids.collect::<Vec<u8>>());
+    }
     list.write(out);
 }
 
@@ -92,6 +99,15 @@ pub(crate) fn read_table_attributes(
                     refresh_ns: value.i64()?,
                     lag_ns: value.i64()?,
                 });
+            }
+            ZONED => {
+                while !value.is_at_end() {
+                    let id = ColumnId(value.u32()?);
+                    if options.zoned.last().is_some_and(|last| *last >= id) {
+                        return malformed("the columns with a zone are out of order".to_owned());
+                    }
+                    options.zoned.push(id);
+                }
             }
             _ => return Ok(false),
         }
@@ -217,6 +233,7 @@ mod tests {
             compressor: Some(Compressor::Zstd),
             cold_codec: ColdCodec::Auto,
             identity: SeriesIdentity::Sha256,
+            zoned: vec![ColumnId::TIME, ColumnId(3)],
             ..TableOptions::default()
         };
         let rollup = Rollup {
@@ -244,6 +261,8 @@ mod tests {
         assert!(one(3, &[200]).contains("no compressor"));
         assert!(one(4, &[0]).contains("no cold codec"));
         assert!(one(5, &[7]).contains("no series identity"));
+        assert!(one(7, &[0; 3]).contains("ends early"));
+        assert!(one(7, &[1, 0, 0, 0, 1, 0, 0, 0]).contains("out of order"));
         assert!(one(1, &[0; 3]).contains("ends early"));
         assert!(one(1, &[0; 5]).contains("left over"));
         let twice = [2, 0, 2, 0, 1, 0, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0];

@@ -40,6 +40,11 @@ impl<'a> Reader<'a> {
         ))
     }
 
+    /// Whether nothing is left.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let Some((array, rest)) = self.rest.split_first_chunk::<N>() else {
             return malformed("the record ends early");

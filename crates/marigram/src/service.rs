@@ -13,7 +13,7 @@ use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use futures::StreamExt;
 use marigram_engine::{EngineError, Holder};
-use marigram_model::{TableSchema, WriteBatch};
+use marigram_model::{ColumnId, TableSchema, WriteBatch};
 use marigram_service::{
     Answer, Backup, BackupReport, Ingest, Metric, Prepared, Query, Rejected, Result, ServiceError,
     Session, Status, WriteReport,
@@ -150,16 +150,26 @@ fn arrow_schema(schema: &TableSchema) -> SchemaRef {
         let role = HashMap::from([("marigram.role".to_owned(), role.to_owned())]);
         Field::new(name, data_type, nullable).with_metadata(role)
     };
-    let time_type = DataType::Timestamp(TimeUnit::Nanosecond, None);
+    let zoned = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
+    let is_zoned = |id| schema.options.zoned.contains(&id);
+    let time_type = if is_zoned(ColumnId::TIME) {
+        zoned.clone()
+    } else {
+        DataType::Timestamp(TimeUnit::Nanosecond, None)
+    };
     let time = std::iter::once(column(&schema.time_name, time_type, "time", false));
     let tags = schema
         .tags
         .iter()
         .map(|tag| column(&tag.name, tag.kind.data_type(), "tag", true));
-    let fields = schema
-        .fields
-        .iter()
-        .map(|field| column(&field.name, field.kind.data_type(), "field", true));
+    let fields = schema.fields.iter().map(|field| {
+        let kind = if is_zoned(field.id) {
+            zoned.clone()
+        } else {
+            field.kind.data_type()
+        };
+        column(&field.name, kind, "field", true)
+    });
     Arc::new(Schema::new(
         time.chain(tags).chain(fields).collect::<Vec<_>>(),
     ))

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a setting decides how new pages are written and never how old ones are read.
 
+use crate::ids::ColumnId;
 use crate::time::DAY_NS;
 use crate::types::FieldType;
 use marigram_codec::{Choice, Compressor, Encoding, Goal};
@@ -103,6 +104,9 @@ pub struct TableOptions {
     pub cold_codec: ColdCodec,
     /// By what series are found; fixed when the table is created.
     pub identity: SeriesIdentity,
+    /// The columns of times that were declared `TIMESTAMPTZ`, ascending; the time column among them
+    /// is [`ColumnId::TIME`]. They are stored as all times are: ns since 1970 in UTC.
+    pub zoned: Vec<ColumnId>,
 }
 
 impl Default for TableOptions {
@@ -115,6 +119,7 @@ impl Default for TableOptions {
             compressor: None,
             cold_codec: ColdCodec::default(),
             identity: SeriesIdentity::default(),
+            zoned: Vec::new(),
         }
     }
 }

@@ -4,11 +4,16 @@
 //! Source of the rules: PostgreSQL 15's documentation (appendix B, sections 8.5, 9.7.2 and 9.8); the
 //! cases in `tests/` were answered by PostgreSQL 15.
 
+mod abbreviations;
 mod fields;
+mod integers;
 mod similar;
 mod times;
 mod to_char;
+mod zones;
 
+pub use integers::{IntegerTimeError, integer_time};
 pub use similar::{SimilarError, similar_to_regex};
 pub use times::{Clock, TimeText, TimeTextError, zone_of};
 pub use to_char::{TimePattern, time_to_char};
+pub use zones::{TimeUnit, ZoneClock, named_zone, session_zone, zone_of_seconds};

@@ -1,6 +1,7 @@
 //! Times in all the forms that PostgreSQL reads.
 
 use crate::fields::{Field, fields};
+use crate::zones::{abbreviation, database_zone};
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Disambiguation, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned};
@@ -112,40 +113,14 @@ fn ns_of(time: jiff::tz::AmbiguousZoned) -> Result<i64, TimeTextError> {
 /// If there is none.
 pub fn zone_of(name: &str) -> Result<TimeZone, TimeTextError> {
     let unknown = || TimeTextError::Zone(name.to_owned());
-    if let Some(seconds) = abbreviation(&name.to_ascii_lowercase()) {
-        let offset = Offset::from_seconds(seconds).map_err(|_| unknown())?;
-        return Ok(TimeZone::fixed(offset));
+    if let Some(zone) = abbreviation(name) {
+        return Ok(zone);
     }
     if name.starts_with(['+', '-']) {
         let offset = offset_of(name).ok_or_else(unknown)?;
         return Ok(TimeZone::fixed(offset));
     }
-    TimeZone::get(name).map_err(|_| unknown())
-}
-
-/// Seconds that usual letters add to UTC, of those that PostgreSQL's default set has and that mean
-/// one thing.
-fn abbreviation(letters: &str) -> Option<i32> {
-    const HOUR: i32 = 3600;
-    Some(match letters {
-        "utc" | "gmt" | "z" | "zulu" | "ut" | "uct" | "wet" => 0,
-        "cet" | "met" | "bst" | "west" => HOUR,
-        "cest" | "mest" | "eet" | "sast" => 2 * HOUR,
-        "eest" | "msk" => 3 * HOUR,
-        "jst" | "kst" => 9 * HOUR,
-        "aest" => 10 * HOUR,
-        "aedt" => 11 * HOUR,
-        "nzst" => 12 * HOUR,
-        "nzdt" => 13 * HOUR,
-        "edt" => -4 * HOUR,
-        "est" | "cdt" => -5 * HOUR,
-        "cst" | "mdt" => -6 * HOUR,
-        "mst" | "pdt" => -7 * HOUR,
-        "pst" | "akdt" => -8 * HOUR,
-        "akst" => -9 * HOUR,
-        "hst" => -10 * HOUR,
-        _ => return None,
-    })
+    database_zone(name).ok_or_else(unknown)
 }
 
 /// `+02`, `+0230`, `-02:30`, `+02:30:15`.

@@ -24,6 +24,8 @@ use crate::subqueries::SubqueryValues;
 use crate::tag_patterns::TagPatterns;
 use crate::time_texts::TimeTexts;
 use crate::yielding::YieldingOperators;
+use crate::zoned::UTC;
+use crate::zones::{self, DateComparison, SessionZone, ZonedTimes};
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
 use datafusion::execution::FunctionRegistry;
@@ -101,8 +103,12 @@ impl Prototype {
             .map_err(|error: Box<DataFusionError>| SqlError::DataFusion(*error))?;
         let mut state = context.state();
         functions::register(&mut state)?;
+        for udf in zones::functions() {
+            state.register_udf(Arc::new(udf))?;
+        }
         state.register_expr_planner(Arc::new(DurationComparison))?;
         state.register_expr_planner(Arc::new(IntervalArithmetic))?;
+        state.register_expr_planner(Arc::new(DateComparison))?;
         Ok(Self {
             state,
             tables: Arc::new(PgCatalogStaticTables::try_new()?),
@@ -148,6 +154,9 @@ impl Contexts {
         let mut state = self.shared(&session.database)?.state.clone();
         for udf in functions::session_functions(session) {
             state.register_udf(Arc::new(udf))?;
+        }
+        if let Some(zone) = SessionZone::of(session) {
+            state.config_mut().options_mut().extensions.insert(zone);
         }
         state.mark_start_execution();
         Ok(state)
@@ -225,6 +234,8 @@ impl Contexts {
             .options_mut()
             .execution
             .skip_physical_aggregate_schema_check = true;
+        // Of types: what a session's zone does, its rule does.
+        config.options_mut().execution.time_zone = Some(UTC.to_owned());
         let parser = &mut config.options_mut().sql_parser;
         parser.collect_spans = true;
         parser.map_string_types_to_utf8view = false;
@@ -238,6 +249,7 @@ impl Contexts {
             .with_runtime_env(Arc::clone(&self.runtime))
             .with_analyzer_rule(Arc::new(SubqueryValues))
             .with_analyzer_rule(Arc::new(TimeTexts))
+            .with_analyzer_rule(Arc::new(ZonedTimes))
             .with_analyzer_rule(Arc::new(TagPatterns))
             .with_analyzer_rule(bounds)
             .with_analyzer_rule(Arc::new(CheckedArithmetic))
@@ -256,8 +268,12 @@ impl Contexts {
         let mut state = builder.build();
         let known: Vec<_> = state.scalar_functions().values().cloned().collect();
         for function in known {
+            // Those that give times give them with the zone of the configuration.
+            let zoned = function.inner().with_updated_config(state.config_options());
+            let is_zoned = zoned.is_some();
+            let function = zoned.map_or(function, Arc::new);
             let bounded = functions::bounded(&function, pool);
-            if !Arc::ptr_eq(&bounded, &function) {
+            if is_zoned || !Arc::ptr_eq(&bounded, &function) {
                 state.register_udf(bounded)?;
             }
         }

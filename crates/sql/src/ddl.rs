@@ -5,7 +5,7 @@ pub mod views;
 use crate::error::{SqlError, SqlResult};
 use crate::settings::{codec_clause, settings};
 use crate::statement::{Change, CodecChange, ColumnKind, Command, OptionChanges};
-use crate::types::{field_type, tag_type};
+use crate::types::{field_type, is_zoned, tag_type};
 use crate::words::{name, target, word, words};
 use datafusion::sql::sqlparser::ast::DataType;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -142,13 +142,18 @@ impl Column {
     fn kind(&self) -> SqlResult<ColumnKind> {
         let name = &self.name;
         let kind = match self.role {
+            Some(Role::Time) if is_zoned(&self.data_type) => ColumnKind::ZonedTime,
             Some(Role::Time) => ColumnKind::Time,
             Some(Role::Tag) => ColumnKind::Tag(tag_type(name, &self.data_type)?),
             Some(Role::Field) | None => {
                 let kind = field_type(name, &self.data_type)?;
                 let codec = self.codec.apply(ColumnCodec::default());
                 suited(name, kind, codec)?;
-                return Ok(ColumnKind::Field(kind, codec));
+                return Ok(if is_zoned(&self.data_type) {
+                    ColumnKind::ZonedField(codec)
+                } else {
+                    ColumnKind::Field(kind, codec)
+                });
             }
         };
         if self.codec != CodecChange::default() {

@@ -4,7 +4,7 @@ use crate::ddl::suited;
 use crate::error::{SqlError, SqlResult};
 use crate::statement::{Change, CodecChange, ColumnKind, OptionChanges, Target};
 use marigram_engine::{Engine, TableChange, TableSpec};
-use marigram_model::{ColumnCodec, TableOptions, TableSchema};
+use marigram_model::{ColumnCodec, ColumnId, FieldType, TableOptions, TableSchema};
 
 /// `CREATE TABLE`
 ///
@@ -26,15 +26,28 @@ pub fn create_table(
     for (name, kind) in columns {
         match kind {
             ColumnKind::Time => spec.time_name = Some(name.clone()),
+            ColumnKind::ZonedTime => {
+                spec.time_name = Some(name.clone());
+                spec.options.zoned.push(ColumnId::TIME);
+            }
             ColumnKind::Tag(kind) => spec.tags.push((name.clone(), *kind)),
-            ColumnKind::Field(kind, codec) => {
-                spec.fields.push((name.clone(), *kind));
+            ColumnKind::Field(_, codec) | ColumnKind::ZonedField(codec) => {
+                let field = match kind {
+                    ColumnKind::Field(kind, _) => *kind,
+                    _ => FieldType::Timestamp,
+                };
+                spec.fields.push((name.clone(), field));
+                if matches!(kind, ColumnKind::ZonedField(_)) {
+                    // Fields are numbered from 1 in their order.
+                    spec.options.zoned.push(ColumnId(spec.fields.len() as u32));
+                }
                 if *codec != ColumnCodec::default() {
                     spec.codecs.insert(name.clone(), *codec);
                 }
             }
         }
     }
+    spec.options.zoned.sort_unstable();
     engine.create_table(database, &spec, if_not_exists)?;
     Ok(())
 }
@@ -70,7 +83,11 @@ pub fn alter_table(
                         TableChange::SetCodec(name.clone(), *codec)
                     }
                 }
-                ColumnKind::Time => {
+                ColumnKind::ZonedField(codec) => {
+                    add_zoned(engine, (database, table), name, *codec)?;
+                    continue;
+                }
+                ColumnKind::Time | ColumnKind::ZonedTime => {
                     let message = format!("a table has one time column; '{name}' would be another");
                     return Err(SqlError::named("42P16", name, message));
                 }
@@ -84,6 +101,27 @@ pub fn alter_table(
             Change::Set(changes) => TableChange::SetOptions(changes.apply(&schema.options)),
         };
         engine.alter_table(database, table, &change)?;
+    }
+    Ok(())
+}
+
+/// A field more that is shown as a `timestamptz`.
+fn add_zoned(
+    engine: &Engine,
+    (database, table): (&str, &str),
+    name: &str,
+    codec: ColumnCodec,
+) -> SqlResult<()> {
+    let add = TableChange::AddField(name.to_owned(), FieldType::Timestamp);
+    let schema = engine.alter_table(database, table, &add)?;
+    let mut options = schema.options.clone();
+    options
+        .zoned
+        .extend(schema.field(name).map(|field| field.id));
+    engine.alter_table(database, table, &TableChange::SetOptions(options))?;
+    if codec != ColumnCodec::default() {
+        let set = TableChange::SetCodec(name.to_owned(), codec);
+        engine.alter_table(database, table, &set)?;
     }
     Ok(())
 }

@@ -6,6 +6,8 @@
 mod type_names;
 mod words;
 
+pub use type_names::in_sql;
+
 use crate::stack::NESTED_MAX;
 use arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, SchemaError};

@@ -25,6 +25,7 @@ mod sum;
 mod text_forms;
 mod time_bucket;
 
+pub use arguments::TIME;
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
 pub use bucket::Buckets;
 pub use calls::buckets_of;

@@ -79,6 +79,8 @@ mod types;
 mod words;
 mod workers;
 mod yielding;
+mod zoned;
+mod zones;
 
 pub use error::{SqlError, disk_full, schema_sqlstate};
 pub use plan_cache::PlanCacheUse;

@@ -17,6 +17,7 @@ use crate::sample::syntax as sample;
 use crate::stack::{Deep, NESTED_MAX, StackNeed};
 use crate::statement::{Command, Show};
 use crate::words::{name, target, words};
+use crate::zones::{AtTimeZone, may_name_zone};
 use datafusion::sql::parser::{CopyToSource, DFParserBuilder, ParserInput, Statement};
 use datafusion::sql::sqlparser::ast::VisitMut;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -326,6 +327,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
         }
         if folded.contains("similar") {
             rewrite(statement, &mut SimilarPatterns)?;
+        }
+        if may_name_zone(&folded) {
+            rewrite(statement, &mut AtTimeZone)?;
         }
         if folded.contains("except") || folded.contains("intersect") {
             rewrite(statement, &mut NoCountedSets)?;

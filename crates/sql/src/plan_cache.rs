@@ -24,7 +24,7 @@ const STATEMENTS_MAX: usize = 256;
 /// See the head of this file.
 #[derive(Debug, Default)]
 pub struct PlanCache {
-    /// By database and text.
+    /// By what a session's plans are kept under, its database and zone, and by text.
     statements: Mutex<HashMap<String, HashMap<String, Kept>>>,
     /// Counts uses, to tell the statement that was not used for longest.
     uses: AtomicU64,
@@ -58,8 +58,8 @@ pub struct PlanCacheUse {
 
 impl PlanCache {
     /// The optimized plan of a statement.
-    pub fn get(&self, engine: &Engine, database: &str, sql: &str) -> Option<Arc<Known>> {
-        let plan = self.find(engine, database, sql, |kept| kept.plan.clone())?;
+    pub fn get(&self, engine: &Engine, scope: &str, sql: &str) -> Option<Arc<Known>> {
+        let plan = self.find(engine, scope, sql, |kept| kept.plan.clone())?;
         self.hit();
         Some(plan)
     }
@@ -68,21 +68,21 @@ impl PlanCache {
     pub fn prepared(
         &self,
         engine: &Engine,
-        database: &str,
+        scope: &str,
         sql: &str,
     ) -> Option<Arc<PreparedStatement>> {
-        self.find(engine, database, sql, |kept| kept.prepared.clone())
+        self.find(engine, scope, sql, |kept| kept.prepared.clone())
     }
 
     fn find<T>(
         &self,
         engine: &Engine,
-        database: &str,
+        scope: &str,
         sql: &str,
         what: impl FnOnce(&Kept) -> Option<T>,
     ) -> Option<T> {
         let mut statements = self.statements.lock();
-        let of_database = statements.get_mut(database)?;
+        let of_database = statements.get_mut(scope)?;
         let kept = of_database.get_mut(sql)?;
         if !are_current(&kept.tables, engine) {
             of_database.remove(sql);
@@ -114,7 +114,7 @@ impl PlanCache {
     /// DataFusion's, of plans that cannot be walked through.
     pub fn put(
         &self,
-        database: &str,
+        scope: &str,
         sql: &str,
         plan: &LogicalPlan,
         optimized: &Arc<LogicalPlan>,
@@ -124,7 +124,7 @@ impl PlanCache {
         let known = Known::new(Arc::clone(optimized), Arc::clone(&self.ready))?;
         let known = Arc::new(known);
         let own = Some(Arc::clone(&known));
-        self.keep(database, sql, tables, |kept| kept.plan = own);
+        self.keep(scope, sql, tables, |kept| kept.plan = own);
         Ok(known)
     }
 
@@ -143,21 +143,21 @@ impl PlanCache {
         if may_be_kept_prepared(sql, plan)? {
             let tables = tables_of(plan)?;
             let own = Some(Arc::clone(prepared));
-            self.keep(&prepared.database, sql, tables, |kept| kept.prepared = own);
+            self.keep(&prepared.scope, sql, tables, |kept| kept.prepared = own);
         }
         Ok(())
     }
 
     fn keep(
         &self,
-        database: &str,
+        scope: &str,
         sql: &str,
         tables: Vec<Arc<TableSchema>>,
         set: impl FnOnce(&mut Kept),
     ) {
         let mut statements = self.statements.lock();
         let known = statements
-            .get(database)
+            .get(scope)
             .is_some_and(|of_database| of_database.contains_key(sql));
         if !known && statements.values().map(HashMap::len).sum::<usize>() >= STATEMENTS_MAX {
             let all = statements.iter().flat_map(|(database, of_database)| {
@@ -171,7 +171,7 @@ impl PlanCache {
             }
             statements.retain(|_, of_database| !of_database.is_empty());
         }
-        let of_database = statements.entry(database.to_owned()).or_default();
+        let of_database = statements.entry(scope.to_owned()).or_default();
         let kept = of_database.entry(sql.to_owned()).or_default();
         let is_other = |known: &Arc<TableSchema>| {
             let same = |table: &&Arc<TableSchema>| {

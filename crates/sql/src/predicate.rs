@@ -535,7 +535,7 @@ fn bound_value(
                 _ => near,
             }))
         }
-        (ScalarValue::TimestampNanosecond(Some(v), None), FieldType::Timestamp) => {
+        (ScalarValue::TimestampNanosecond(Some(v), _), FieldType::Timestamp) => {
             Some(FieldValue::Timestamp(*v))
         }
         (

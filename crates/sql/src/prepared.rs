@@ -6,6 +6,7 @@ use crate::pattern::Pattern;
 use crate::stack::Deep;
 use crate::statement::Command;
 use crate::text_memory::TextMemory;
+use crate::zones::plan_scope;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
@@ -13,7 +14,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use marigram_engine::Engine;
 use marigram_model::TableSchema;
-use marigram_service::Prepared;
+use marigram_service::{Prepared, Session};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub struct PreparedStatement {
     sql: String,
     /// Database of the session that prepared it, in which its names were looked up.
     pub database: String,
+    /// Under what its plan is kept.
+    pub scope: String,
     /// Its parse.
     pub command: Command,
     /// Its plan, where DataFusion made one.
@@ -42,10 +45,16 @@ pub struct PreparedStatement {
 
 impl PreparedStatement {
     /// A statement without a plan, and the schema of its answer.
-    pub fn direct(sql: &str, database: &str, command: Command, schema: Option<SchemaRef>) -> Self {
+    pub fn direct(
+        sql: &str,
+        session: &Session,
+        command: Command,
+        schema: Option<SchemaRef>,
+    ) -> Self {
         Self {
             sql: sql.to_owned(),
-            database: database.to_owned(),
+            database: session.database.clone(),
+            scope: plan_scope(session).into_owned(),
             command,
             plan: None,
             pattern: None,
@@ -63,7 +72,7 @@ impl PreparedStatement {
     /// If its parameters cannot be told.
     pub fn planned(
         sql: &str,
-        database: &str,
+        session: &Session,
         command: Command,
         plan: Deep<LogicalPlan>,
         rows: bool,
@@ -85,7 +94,8 @@ impl PreparedStatement {
         };
         Ok(Self {
             sql: sql.to_owned(),
-            database: database.to_owned(),
+            database: session.database.clone(),
+            scope: plan_scope(session).into_owned(),
             command,
             pattern,
             parameters: parameters.collect(),

@@ -1,5 +1,6 @@
 //! Rows of a scan as Arrow batches: tags are looked up once per series and come as dictionaries.
 
+use crate::zoned;
 use arrow::array::{
     Array, ArrayRef, DictionaryArray, Int32Array, StringArray, TimestampNanosecondArray,
     UInt32Array,
@@ -51,6 +52,7 @@ pub fn to_batch(
             }
         });
     }
+    zoned::label(&mut columns, schema)?;
     let options = RecordBatchOptions::new().with_row_count(Some(len));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
 }

@@ -14,7 +14,7 @@ pub use newest::NewestRows;
 use crate::error::SqlError;
 use crate::rows::Source;
 use ahead::{Feed, Reader, read_ahead};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ColumnStatistics, DataFusionError, Result, ScalarValue, Statistics};
@@ -421,7 +421,12 @@ impl ExecutionPlan for SeriesScan {
         if let Some(place) = time
             && !self.range.is_empty()
         {
-            let scalar = |ns| Precision::Inexact(ScalarValue::TimestampNanosecond(Some(ns), None));
+            let zone = match self.schema.field(place).data_type() {
+                DataType::Timestamp(_, zone) => zone.clone(),
+                _ => None,
+            };
+            let scalar =
+                |ns| Precision::Inexact(ScalarValue::TimestampNanosecond(Some(ns), zone.clone()));
             statistics.column_statistics[place] = ColumnStatistics::new_unknown()
                 .with_null_count(Precision::Exact(0))
                 .with_min_value(scalar(self.range.min))

@@ -14,6 +14,7 @@ use crate::stack::{Deep, on_stack};
 use crate::statement::{Command, Show, Target};
 use crate::text_memory::TextMemory;
 use crate::workers::{Begin, Outlet, Workers};
+use crate::zones::plan_scope;
 use crate::{SqlOptions, definition, effect, parse, session, show, storage};
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
@@ -126,7 +127,7 @@ impl SqlService {
     /// Answers a statement whose plan is there; `None` for others.
     async fn known(&self, session: &Session, sql: &str) -> Result<Option<Answer>> {
         let engine = &self.inner.engine;
-        let Some(plan) = self.inner.plans.get(engine, &session.database, sql) else {
+        let Some(plan) = self.inner.plans.get(engine, &plan_scope(session), sql) else {
             return Ok(None);
         };
         self.carry_out_known(session, plan, sql).await.map(Some)
@@ -306,7 +307,7 @@ impl SqlService {
             let plan = inner.plan(&state, &session, statement.into_inner()).await?;
             let rows = matches!(inner.kind(&plan)?, Kind::Rows);
             let plan = Deep::new(plan, need);
-            PreparedStatement::planned(&sql, &session.database, command, plan, rows)
+            PreparedStatement::planned(&sql, &session, command, plan, rows)
         });
         self.inner.workers.run(timeout, planning).await
     }
@@ -477,7 +478,7 @@ impl Query for SqlService {
         let inner = &self.inner;
         let known = inner
             .plans
-            .prepared(&inner.engine, &session.database, statement);
+            .prepared(&inner.engine, &plan_scope(session), statement);
         if let Some(known) = known {
             return Ok(known);
         }
@@ -494,19 +495,19 @@ impl Query for SqlService {
             }
             Command::Show(Show::Pages { .. }) => {
                 let schema = Some(storage::pages_schema());
-                PreparedStatement::direct(statement, &session.database, command, schema)
+                PreparedStatement::direct(statement, session, command, schema)
             }
             Command::Show(what) => {
                 let shown = self.show(session, &what).await.map_err(wrong)?;
                 let schema = Some(shown.schema());
-                PreparedStatement::direct(statement, &session.database, command, schema)
+                PreparedStatement::direct(statement, session, command, schema)
             }
             Command::CompactTable(_) => {
                 let shown = show::compacted(&TableCompaction::default()).map_err(wrong)?;
                 let schema = Some(shown.schema());
-                PreparedStatement::direct(statement, &session.database, command, schema)
+                PreparedStatement::direct(statement, session, command, schema)
             }
-            _ => PreparedStatement::direct(statement, &session.database, command, None),
+            _ => PreparedStatement::direct(statement, session, command, None),
         };
         Ok(Arc::new(prepared))
     }
@@ -548,21 +549,22 @@ impl Query for SqlService {
             return Ok(answer);
         }
         let made_anew;
-        let current = if known.is_current(&self.inner.engine) {
-            known
-        } else {
-            let Command::Plan(parsed) = known.command.clone() else {
-                return Err(ServiceError::Internal(
-                    "a command was not carried out".into(),
-                ));
+        let current =
+            if known.scope == plan_scope(&settings) && known.is_current(&self.inner.engine) {
+                known
+            } else {
+                let Command::Plan(parsed) = known.command.clone() else {
+                    return Err(ServiceError::Internal(
+                        "a command was not carried out".into(),
+                    ));
+                };
+                let command = known.command.clone();
+                made_anew = self
+                    .plan_and_prepare(&settings, &sql, command, parsed)
+                    .await
+                    .map_err(wrong)?;
+                &made_anew
             };
-            let command = known.command.clone();
-            made_anew = self
-                .plan_and_prepare(&settings, &sql, command, parsed)
-                .await
-                .map_err(wrong)?;
-            &made_anew
-        };
         let Some(plan) = current.plan.clone() else {
             return Err(ServiceError::Internal(
                 "a planned statement has no plan".into(),
@@ -581,9 +583,10 @@ impl Query for SqlService {
         let text = (parameters.is_empty() && !need.is_deep()).then(|| sql.clone());
         let carry_out = move |out: Outlet| async move {
             let state = inner.contexts.state(&settings)?;
+            let scope = plan_scope(&settings);
             let (given, keep) = match (&pattern, &text) {
                 (Some(pattern), _) => (marked(&values), Keep::Pattern(pattern, &values)),
-                (None, Some(sql)) => (values.into(), Keep::Text(&settings.database, sql)),
+                (None, Some(sql)) => (values.into(), Keep::Text(&scope, sql)),
                 (None, None) => (values.into(), Keep::Nothing),
             };
             let plan = plan.into_inner().with_param_values(given)?;

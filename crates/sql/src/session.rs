@@ -1,8 +1,7 @@
 //! Session variables: `SET`, `RESET`, `SHOW`.
 //!
 //! Most of them exist because PostgreSQL's clients send them. Those that change what a statement
-//! does are `statement_timeout` and the database; the time zone is kept and told to clients, but
-//! times are UTC whatever it is.
+//! does are `statement_timeout`, the database and the time zone.
 
 use crate::duration::parse_interval;
 use crate::error::{SqlError, SqlResult};
@@ -10,6 +9,7 @@ use crate::statement::Command;
 use crate::words::{name, word, words};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
+use marigram_pgtext::{session_zone, zone_of_seconds};
 use marigram_service::Session;
 use std::str::FromStr;
 use std::time::Duration;
@@ -116,11 +116,16 @@ fn value(parser: &mut Parser<'_>) -> SqlResult<Option<String>> {
             Token::Word(word) => parts.push(word.value),
             Token::Comma => parts.push(",".into()),
             Token::Minus => parts.push("-".into()),
+            Token::Plus => parts.push("+".into()),
             _ => return Ok(parser.expected("a value", found)?),
         }
         parser.next_token();
     }
-    let joined = parts.join(" ").replace(" ,", ",").replace("- ", "-");
+    let joined = parts
+        .join(" ")
+        .replace(" ,", ",")
+        .replace("- ", "-")
+        .replace("+ ", "+");
     match joined.to_lowercase().as_str() {
         _ if parts.is_empty() => Err(SqlError::syntax("SET needs a value")),
         "default" | "local" => Ok(None),
@@ -202,17 +207,49 @@ pub fn find_zone(text: &str) -> Option<chrono_tz::Tz> {
 }
 
 fn time_zone(text: &str) -> SqlResult<String> {
-    if ["utc", "z", "gmt", "0", "+00:00", "etc/utc"].contains(&text.to_lowercase().as_str()) {
-        return Ok("UTC".into());
+    if let Some(interval) = text
+        .get(..9)
+        .filter(|head| head.eq_ignore_ascii_case("interval "))
+    {
+        let written = text[interval.len()..].trim();
+        let seconds = interval_seconds(written).ok_or_else(|| {
+            let message = format!("'{written}' is no interval that is a time zone");
+            SqlError::named("22023", "timezone", message)
+        })?;
+        let zone = zone_of_seconds(seconds);
+        return match zone {
+            Ok((name, _)) => Ok(name),
+            Err(error) => Err(SqlError::named("22023", "timezone", error.to_string())),
+        };
     }
-    if let Some(zone) = find_zone(text) {
-        return Ok(zone.name().to_owned());
-    }
-    if chrono::FixedOffset::from_str(text).is_ok() {
-        return Ok(text.to_owned());
+    if let Ok((name, _)) = session_zone(text) {
+        return Ok(name);
     }
     let zones = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
     Err(SqlError::unknown("22023", "time zone", text, zones))
+}
+
+/// Seconds of `+02:30`, with `HOUR TO MINUTE` behind it perhaps, and of `2 hours`.
+fn interval_seconds(text: &str) -> Option<i64> {
+    let lower = text.to_ascii_lowercase();
+    let words = [" hour to minute", " hour to second", " hour"];
+    let word = words.iter().find_map(|word| lower.strip_suffix(word));
+    let clock = word.unwrap_or(&lower).trim();
+    let (is_west, digits) = match clock.strip_prefix(['-', '+']) {
+        Some(rest) => (clock.starts_with('-'), rest.trim()),
+        None => (false, clock),
+    };
+    let parts: Vec<Option<i64>> = digits.split(':').map(|part| part.parse().ok()).collect();
+    let seconds = match parts[..] {
+        [Some(hours)] if word.is_some() => hours * 3600,
+        [Some(hours), Some(minutes)] => hours * 3600 + minutes * 60,
+        [Some(hours), Some(minutes), Some(seconds)] => hours * 3600 + minutes * 60 + seconds,
+        _ => {
+            let ns = parse_interval(&lower).ok()?.fixed_ns()?;
+            return Some(ns / 1_000_000_000);
+        }
+    };
+    Some(if is_west { -seconds } else { seconds })
 }
 
 /// PostgreSQL's form: a number of milliseconds, or an interval; 0 is none.

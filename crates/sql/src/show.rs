@@ -13,7 +13,8 @@ use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 use marigram_engine::{Engine, TableCompaction};
 use marigram_model::{
-    ColdCodec, ColumnCodec, Compressor, Encoding, SeriesIdentity, TableOptions, TableSchema,
+    ColdCodec, ColumnCodec, ColumnId, Compressor, Encoding, FieldColumn, SeriesIdentity,
+    TableOptions, TableSchema,
 };
 use marigram_service::{ServiceError, Session};
 use std::sync::Arc;
@@ -115,7 +116,12 @@ fn ttl(table: &TableSchema) -> String {
 }
 
 fn columns(schema: &TableSchema) -> SqlResult<RecordBatch> {
-    let mut rows = vec![(schema.time_name.clone(), "TIMESTAMP".to_owned(), "time")];
+    let time = (
+        schema.time_name.clone(),
+        time_type(schema).to_owned(),
+        "time",
+    );
+    let mut rows = vec![time];
     rows.extend(
         schema
             .tags
@@ -123,7 +129,7 @@ fn columns(schema: &TableSchema) -> SqlResult<RecordBatch> {
             .map(|tag| (tag.name.clone(), tag.kind.to_string(), "tag")),
     );
     let fields = schema.fields.iter();
-    rows.extend(fields.map(|field| (field.name.clone(), field.kind.to_string(), "field")));
+    rows.extend(fields.map(|field| (field.name.clone(), field_kind(schema, field), "field")));
     // What is stored as suits its values has no name here.
     let before = schema.tags.len() + 1;
     let codecs: Vec<ColumnCodec> = std::iter::repeat_n(ColumnCodec::default(), before)
@@ -156,15 +162,35 @@ fn columns(schema: &TableSchema) -> SqlResult<RecordBatch> {
         .map_err(|error| SqlError::DataFusion(error.into()))
 }
 
+/// The type of the time column as it is written.
+fn time_type(schema: &TableSchema) -> &'static str {
+    if schema.options.zoned.contains(&ColumnId::TIME) {
+        "TIMESTAMPTZ"
+    } else {
+        "TIMESTAMP"
+    }
+}
+
+/// The type of a field as it is written.
+fn field_kind(schema: &TableSchema, field: &FieldColumn) -> String {
+    if schema.options.zoned.contains(&field.id) {
+        "TIMESTAMPTZ".to_owned()
+    } else {
+        field.kind.to_string()
+    }
+}
+
 /// The statement that would create a table.
 fn create_table(schema: &TableSchema) -> String {
-    let mut lines = vec![format!("  {} TIMESTAMP", quoted(&schema.time_name))];
+    let time = time_type(schema);
+    let mut lines = vec![format!("  {} {time}", quoted(&schema.time_name))];
     let tags = schema.tags.iter();
     lines.extend(tags.map(|tag| format!("  {} {} TAG", quoted(&tag.name), tag.kind)));
     let fields = schema.fields.iter();
     lines.extend(fields.map(|field| {
         let codec = written(field.codec);
-        format!("  {} {} FIELD{codec}", quoted(&field.name), field.kind)
+        let kind = field_kind(schema, field);
+        format!("  {} {kind} FIELD{codec}", quoted(&field.name))
     }));
     format!(
         "CREATE TABLE {} (\n{}\n) WITH ({})",
@@ -195,6 +221,7 @@ pub fn settings(schema: &TableSchema) -> Vec<String> {
         compressor,
         cold_codec,
         identity,
+        zoned: _,
     } = schema.options;
     let mut settings = vec![
         format!("ttl = '{}'", ttl(schema)),

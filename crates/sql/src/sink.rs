@@ -4,10 +4,11 @@
 //! statement fails with the number of the refused rows and the reasons of the first ones.
 
 use crate::error::SqlError;
-use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use crate::zoned::relabelled;
+use arrow::array::{Array, AsArray, UInt32Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::{cast, take};
-use arrow::datatypes::{SchemaRef, TimestampNanosecondType};
+use arrow::datatypes::{DataType, SchemaRef, TimestampNanosecondType};
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use datafusion::common::{DataFusionError, Result};
@@ -161,7 +162,14 @@ pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<Write
     let fields = fields.filter(|(_, values)| values.null_count() < rows || rows == 0);
     let fields = fields.map(|(field, values)| BatchField {
         name: field.name.clone(),
-        values: ArrayRef::clone(values),
+        // Stored as what it is in UTC.
+        values: match values.data_type() {
+            DataType::Timestamp(unit, Some(_)) => {
+                relabelled(values, &DataType::Timestamp(*unit, None))
+                    .unwrap_or_else(|_| Arc::clone(values))
+            }
+            _ => Arc::clone(values),
+        },
     });
     Ok(WriteBatch {
         table: schema.name.clone(),
@@ -206,7 +214,7 @@ fn slots(tags: &[BatchTag], rows: usize) -> (Vec<u32>, Vec<u32>) {
 mod tests {
     use super::*;
     use crate::types::arrow_schema;
-    use arrow::array::{Float64Array, StringArray, TimestampNanosecondArray};
+    use arrow::array::{ArrayRef, Float64Array, StringArray, TimestampNanosecondArray};
     use marigram_model::{
         ColumnId, FieldColumn, FieldType, TableId, TableOptions, TagColumn, TagType,
     };

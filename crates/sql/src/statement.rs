@@ -48,10 +48,14 @@ pub struct CopyFrom {
 pub enum ColumnKind {
     /// The time of the row.
     Time,
+    /// The time of the row, shown as a `timestamptz`.
+    ZonedTime,
     /// Part of the series' identity.
     Tag(TagType),
     /// A measured value, and how it is stored.
     Field(FieldType, ColumnCodec),
+    /// A measured time that is shown as a `timestamptz`, and how it is stored.
+    ZonedField(ColumnCodec),
 }
 
 /// What is said of how values are stored; `None` where nothing is, `Some(None)` where the choice is
@@ -114,6 +118,7 @@ impl OptionChanges {
             compressor: codec.compressor,
             cold_codec: self.cold_codec.unwrap_or(options.cold_codec),
             identity: self.identity.unwrap_or(options.identity),
+            zoned: options.zoned.clone(),
         }
     }
 }

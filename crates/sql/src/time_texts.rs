@@ -1,12 +1,14 @@
 //! Text that is taken for a time: in all forms that PostgreSQL reads.
 //!
 //! DataFusion reads ISO 8601 with seconds alone. So each cast of text to a time is done by a function
-//! of ours. A text without a zone is in UTC.
+//! of ours. A text without a zone is in the session's one where it becomes a `timestamptz`, else in UTC.
 
 use crate::error::SqlError;
+use crate::zoned::{UTC, relabelled};
+use crate::zones::SessionZone;
 use arrow::array::{Array, ArrayRef, AsArray, TimestampNanosecondArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, FieldRef, TimeUnit};
+use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
@@ -18,8 +20,7 @@ use datafusion::logical_expr::{
     ScalarUDFImpl, Signature, TryCast, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
-use jiff::tz::TimeZone;
-use marigram_pgtext::{Clock, TimeText, TimeTextError};
+use marigram_pgtext::{Clock, TimeText, TimeTextError, session_zone};
 use std::sync::Arc;
 
 /// See the head of this file. It comes behind DataFusion's type coercion, which makes such casts.
@@ -27,7 +28,8 @@ use std::sync::Arc;
 pub struct TimeTexts;
 
 impl AnalyzerRule for TimeTexts {
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        let zone = SessionZone::name(config);
         let analyzed = plan.transform_up_with_subqueries(|plan| {
             let mut schema = merge_schema(&plan.inputs());
             if let LogicalPlan::TableScan(scan) = &plan {
@@ -40,7 +42,7 @@ impl AnalyzerRule for TimeTexts {
                     return Ok(Transformed::no(expr));
                 }
                 let name = names.save(&expr);
-                let read = expr.transform_up(|part| Ok(read(part, &schema)))?;
+                let read = expr.transform_up(|part| Ok(read(part, &schema, zone)))?;
                 Ok(read.update_data(|expr| name.restore(expr)))
             })
         })?;
@@ -67,7 +69,7 @@ fn reads_time(expr: &Expr, schema: &DFSchema) -> bool {
     matches!(kind, DataType::Timestamp(..)) && value.get_type(schema).is_ok_and(is_text)
 }
 
-fn read(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+fn read(expr: Expr, schema: &DFSchema, zone: &str) -> Transformed<Expr> {
     if !reads_time(&expr, schema) {
         return Transformed::no(expr);
     }
@@ -78,6 +80,10 @@ fn read(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     };
     let function = ReadTime {
         signature: Signature::any(1, Volatility::Immutable),
+        zone: match kind.data_type() {
+            DataType::Timestamp(_, Some(_)) => zone.to_owned(),
+            _ => UTC.to_owned(),
+        },
         kind,
         gives_null,
     };
@@ -90,6 +96,8 @@ fn read(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
 struct ReadTime {
     signature: Signature,
     kind: FieldRef,
+    /// Of texts that name none.
+    zone: String,
     /// A text that is no time is NULL.
     gives_null: bool,
 }
@@ -128,7 +136,9 @@ impl ScalarUDFImpl for ReadTime {
         };
         let clock = Clock {
             now: None,
-            zone: TimeZone::UTC,
+            zone: session_zone(&self.zone)
+                .map_err(|error| error_of(&error))?
+                .1,
         };
         let is_one = matches!(value, ColumnarValue::Scalar(_));
         let texts = cast(&value.into_array(1)?, &DataType::Utf8)?;
@@ -141,13 +151,13 @@ impl ScalarUDFImpl for ReadTime {
                 Some(Err(error)) => return Err(error_of(&error)),
             });
         }
-        let times: ArrayRef = Arc::new(TimestampNanosecondArray::from(times).with_timezone("UTC"));
+        let times: ArrayRef = Arc::new(TimestampNanosecondArray::from(times).with_timezone(UTC));
         // The same moment, in the unit and with the zone of the type.
         let kind = self.kind.data_type();
         let times = match kind {
-            DataType::Timestamp(unit, zone) => {
-                let in_unit = cast(&times, &DataType::Timestamp(*unit, Some("UTC".into())))?;
-                relabelled(&in_unit, *unit, zone.as_deref())?
+            DataType::Timestamp(unit, _) => {
+                let in_unit = cast(&times, &DataType::Timestamp(*unit, Some(UTC.into())))?;
+                relabelled(&in_unit, kind)?
             }
             other => return internal_err!("read_time gives times, not {other}"),
         };
@@ -157,11 +167,4 @@ impl ScalarUDFImpl for ReadTime {
             ColumnarValue::Array(times)
         })
     }
-}
-
-/// The same numbers with another zone.
-fn relabelled(times: &ArrayRef, unit: TimeUnit, zone: Option<&str>) -> Result<ArrayRef> {
-    let kind = DataType::Timestamp(unit, zone.map(Into::into));
-    let data = times.to_data().into_builder().data_type(kind).build()?;
-    Ok(arrow::array::make_array(data))
 }

@@ -1,9 +1,10 @@
 //! Column types by the names that PostgreSQL, DuckDB and IoTDB give them, and their Arrow schema.
 
 use crate::error::{SqlError, SqlResult, nearest};
+use crate::zoned::zoned_type;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::sql::sqlparser::ast;
-use marigram_model::{FieldType, TableSchema, TagType};
+use marigram_model::{ColumnId, FieldType, TableSchema, TagType};
 use std::sync::Arc;
 
 /// Key of a field's metadata that says whether a column is the time, a tag or a field.
@@ -166,6 +167,21 @@ pub fn time_data_type() -> DataType {
     DataType::Timestamp(TimeUnit::Nanosecond, None)
 }
 
+/// Arrow type of the time column or a field.
+fn column_type(schema: &TableSchema, id: ColumnId) -> DataType {
+    if schema.options.zoned.contains(&id) {
+        return zoned_type();
+    }
+    let field = schema.field_by_id(id);
+    field.map_or_else(time_data_type, |field| field.kind.data_type())
+}
+
+/// Whether a type is a time with a zone as it is written.
+pub fn is_zoned(written: &ast::DataType) -> bool {
+    use ast::TimezoneInfo::{Tz, WithTimeZone};
+    matches!(written, ast::DataType::Timestamp(_, Tz | WithTimeZone))
+}
+
 fn with_role(field: Field, role: &str) -> Field {
     field.with_metadata([(ROLE_KEY.to_owned(), role.to_owned())].into())
 }
@@ -173,14 +189,18 @@ fn with_role(field: Field, role: &str) -> Field {
 /// A table's schema in Arrow: time, tags, fields.
 pub fn arrow_schema(schema: &TableSchema) -> SchemaRef {
     let time = with_role(
-        Field::new(&schema.time_name, time_data_type(), false),
+        Field::new(
+            &schema.time_name,
+            column_type(schema, ColumnId::TIME),
+            false,
+        ),
         "time",
     );
     let mut columns = vec![time];
     columns.extend(tag_fields(schema));
     columns.extend(schema.fields.iter().map(|field| {
         with_role(
-            Field::new(&field.name, field.kind.data_type(), true),
+            Field::new(&field.name, column_type(schema, field.id), true),
             "field",
         )
     }));

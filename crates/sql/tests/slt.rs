@@ -33,6 +33,8 @@ mod short;
 mod views;
 #[path = "slt/wrong.rs"]
 mod wrong;
+#[path = "slt/zones.rs"]
+mod zones;
 
 use arrow::array::Array;
 use arrow::datatypes::DataType;

@@ -104,8 +104,17 @@ async fn run(
         Some(timeout_ms) => Some(Duration::from_millis(timeout_ms)),
     };
     if let Some(zone) = parameters.tz.filter(|zone| !zone.is_empty()) {
-        let set = format!("SET \"timezone\" = '{}'", zone.replace('\'', "''"));
+        let quoted = zone.replace('\'', "''");
+        // An offset is one of ISO 8601, to the east; SET takes those of POSIX, to the west.
+        let set = if zone.starts_with(['+', '-']) {
+            format!("SET TIME ZONE INTERVAL '{quoted}' HOUR TO MINUTE")
+        } else {
+            format!("SET \"timezone\" = '{quoted}'")
+        };
+        // The parameter is no statement of the client's: it is there for those that only read, too.
+        session.read_only = false;
         let done = query.execute(&mut session, &set).await;
+        session.read_only = read_only;
         done.map_err(|error| HttpError {
             // The client's SQL does not have it.
             position: None,

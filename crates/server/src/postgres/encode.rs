@@ -11,7 +11,7 @@ pub use rows::RowWriter;
 
 use crate::postgres::numeric;
 use crate::postgres::types::pg_type;
-use arrow::array::timezone::Tz;
+use crate::postgres::zones;
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::compute::cast;
@@ -24,10 +24,8 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use bytes::{BufMut, BytesMut};
-use chrono::{DateTime, NaiveDate, TimeZone};
-use text::{
-    print, write_bytes, write_clock, write_float, write_integer, write_no_time, write_time,
-};
+use chrono::NaiveDate;
+use text::{print, write_bytes, write_clock, write_float, write_integer, write_time};
 
 /// Microseconds from the Unix epoch to PostgreSQL's, 2000-01-01.
 const EPOCH_US: i64 = 946_684_800_000_000;
@@ -293,22 +291,37 @@ fn timestamps(
             out.put_i64(to_us(values[row]).saturating_sub(EPOCH_US));
         }));
     }
-    let zone: Option<Tz> = zone.map(str::parse).transpose()?;
+    let Some(zone) = zone else {
+        return Ok(Box::new(move |row, out| {
+            write_time(to_us(values[row]), out)
+        }));
+    };
+    // What clocks add at each time, s; neighbours mostly have the same.
+    let mut clock = zones::clock(zone)?;
+    let offset = |value: &i64| {
+        let ns = to_us(*value).saturating_mul(1000);
+        (clock.offset_ns(ns) / 1_000_000_000) as i32
+    };
+    let offsets: Vec<i32> = values.iter().map(offset).collect();
     Ok(Box::new(move |row, out| {
+        let offset = offsets[row];
         let us = to_us(values[row]);
-        let Some(zone) = zone else {
-            write_time(us, out);
-            return;
-        };
-        let Some(time) = DateTime::from_timestamp_micros(us) else {
-            write_no_time(us, out);
-            return;
-        };
-        let local = zone.from_utc_datetime(&time.naive_utc());
-        write_time(local.naive_local().and_utc().timestamp_micros(), out);
-        let offset = local.format("%:z").to_string();
-        out.put_slice(offset.strip_suffix(":00").unwrap_or(&offset).as_bytes());
+        write_time(us.saturating_add(i64::from(offset) * 1_000_000), out);
+        write_offset(offset, out);
     }))
+}
+
+/// What is added to UTC: `+02`, `-03:30`, `+00:53:28`.
+fn write_offset(seconds: i32, out: &mut BytesMut) {
+    let sign = if seconds < 0 { '-' } else { '+' };
+    let all = seconds.unsigned_abs();
+    print(out, format_args!("{sign}{:02}", all / 3600));
+    if all % 3600 != 0 {
+        print(out, format_args!(":{:02}", all / 60 % 60));
+    }
+    if all % 60 != 0 {
+        print(out, format_args!(":{:02}", all % 60));
+    }
 }
 
 fn write_interval(months: i32, days: i32, us: i64, binary: bool, out: &mut BytesMut) {

@@ -44,7 +44,7 @@ impl Connection<'_> {
         match answer {
             Answer::Done { tag, .. } => self.io.out.complete(&tag),
             Answer::Rows(rows) => {
-                let mut flow = Flow::new(rows, &[]);
+                let mut flow = Flow::new(rows, &[], &self.session.time_zone);
                 self.io.out.row_description(&flow.columns);
                 self.send(&mut flow, &watch, usize::MAX).await?;
             }
@@ -105,7 +105,8 @@ impl Connection<'_> {
         Ok(match answer {
             Answer::Done { tag, .. } => Progress::Answered(tag),
             Answer::Rows(rows) => {
-                Progress::Rows(Box::new((Flow::new(rows, &portal.formats), ticket)))
+                let zone = &self.session.time_zone;
+                Progress::Rows(Box::new((Flow::new(rows, &portal.formats, zone), ticket)))
             }
         })
     }
@@ -231,7 +232,8 @@ impl Connection<'_> {
             .guard(&watch, ingest.table_schema(database, table))
             .await?;
         let limit = self.shared.config.body_bytes_max;
-        let mut copy = CopyIn::new(ingest, (database, table), &schema, columns, options, limit)?;
+        let read = (&schema, self.session.time_zone.as_str());
+        let mut copy = CopyIn::new(ingest, (database, table), read, columns, options, limit)?;
         self.io.out.copy_response(b'G', copy.width, copy.binary);
         self.io.flush().await?;
         loop {
@@ -277,7 +279,7 @@ impl Connection<'_> {
             return Err(PgError::new("0A000", message).into());
         };
         let schema = rows.schema.clone();
-        let mut flow = Flow::new(rows, &[]);
+        let mut flow = Flow::new(rows, &[], &self.session.time_zone);
         // The first rows are fetched before the answer begins, so that most errors come alone.
         let mut next = flow.next(&mut self.io, &watch, ROWS_PART).await?;
         let binary = options.form == CopyForm::Binary;

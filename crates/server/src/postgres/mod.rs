@@ -20,6 +20,7 @@ mod prepared;
 mod session_statements;
 mod session_syntax;
 mod types;
+mod zones;
 
 use crate::config::ServerConfig;
 use crate::gate::Gate;

@@ -2,11 +2,12 @@
 
 mod arrays;
 
-use crate::postgres::copy::rows::{parse_bool, parse_bytes, parse_time};
+use crate::postgres::copy::rows::{parse_bool, parse_bytes};
 use crate::postgres::error::PgError;
 use crate::postgres::messages::Bind;
 use crate::postgres::numeric;
 use crate::postgres::types::{PgType, element, is_binary, pg_type, type_oid};
+use crate::postgres::zones;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array,
     Int16Array, Int32Array, Int64Array, IntervalMonthDayNanoArray, StringArray,
@@ -23,11 +24,17 @@ const EPOCH_DAYS: i32 = 10_957;
 const TIMESTAMPTZ_ARRAY: u32 = 1185;
 
 /// The arrays of a bind for a statement whose parameters have the OIDs `oids` for the client and
-/// the types `types` for the database.
+/// the types `types` for the database. Texts of times that name no zone are in `zone` where they become
+/// a `timestamptz`.
 ///
 /// # Errors
 /// The parameter that is no value of its type, or a wrong number of them.
-pub fn arrays(bind: &Bind, oids: &[u32], types: &[DataType]) -> Result<Vec<ArrayRef>, PgError> {
+pub fn arrays(
+    bind: &Bind,
+    oids: &[u32],
+    types: &[DataType],
+    zone: &str,
+) -> Result<Vec<ArrayRef>, PgError> {
     if bind.values.len() != types.len() {
         let message = format!(
             "{} parameters are bound where the statement has {}",
@@ -43,9 +50,10 @@ pub fn arrays(bind: &Bind, oids: &[u32], types: &[DataType]) -> Result<Vec<Array
                 return Ok(new_null_array(kind, 1));
             };
             let oid = oids.get(at).copied().unwrap_or(0);
+            let is_binary = is_binary(&bind.formats, at);
             let array = match element(kind) {
-                Some(inner) => array(bytes, is_binary(&bind.formats, at), inner.data_type()),
-                None => scalar(bytes, is_binary(&bind.formats, at), oid, kind),
+                Some(inner) => array(bytes, is_binary, inner.data_type(), zone),
+                None => scalar(bytes, is_binary, oid, kind, zone),
             };
             let array = array.and_then(|array| convert(&array, kind));
             array.map_err(|message| {
@@ -56,26 +64,32 @@ pub fn arrays(bind: &Bind, oids: &[u32], types: &[DataType]) -> Result<Vec<Array
 }
 
 /// A value that is no array.
-fn scalar(bytes: &[u8], is_binary: bool, oid: u32, kind: &DataType) -> Result<ArrayRef, String> {
+fn scalar(
+    bytes: &[u8],
+    is_binary: bool,
+    oid: u32,
+    kind: &DataType,
+    zone: &str,
+) -> Result<ArrayRef, String> {
     if is_binary && PgType::element_of(oid).is_some() {
         return Err("an array stands where a single value is expected".to_owned());
     }
     if is_binary {
         binary(bytes, oid, kind)
     } else {
-        text(bytes, kind)
+        text(bytes, kind, zone)
     }
 }
 
 /// A list with elements of type `kind`.
-fn array(bytes: &[u8], is_binary: bool, kind: &DataType) -> Result<ArrayRef, String> {
+fn array(bytes: &[u8], is_binary: bool, kind: &DataType, zone: &str) -> Result<ArrayRef, String> {
     if is_binary {
         arrays::from_binary(bytes, kind, |bytes, oid| {
             convert(&binary(bytes, oid, kind)?, kind)
         })
     } else {
         arrays::from_text(utf8(bytes)?, kind, |bytes| {
-            convert(&text(bytes, kind)?, kind)
+            convert(&text(bytes, kind, zone)?, kind)
         })
     }
 }
@@ -85,14 +99,14 @@ fn array(bytes: &[u8], is_binary: bool, kind: &DataType) -> Result<ArrayRef, Str
 ///
 /// # Errors
 /// That it is none.
-pub fn argument(value: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
+pub fn argument(value: &ArrayRef, kind: &DataType, zone: &str) -> Result<ArrayRef, String> {
     let is_text = matches!(value.data_type(), DataType::Utf8) && *kind != DataType::Utf8;
     match value.as_string_opt::<i32>().filter(|_| is_text) {
         Some(texts) if texts.len() == 1 && !texts.is_null(0) => {
             let bytes = texts.value(0).as_bytes();
             let read = match element(kind) {
-                Some(inner) => array(bytes, false, inner.data_type())?,
-                None => text(bytes, kind)?,
+                Some(inner) => array(bytes, false, inner.data_type(), zone)?,
+                None => text(bytes, kind, zone)?,
             };
             convert(&read, kind)
         }
@@ -113,7 +127,7 @@ fn convert(array: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
 }
 
 /// A text for a parameter of type `kind`.
-fn text(bytes: &[u8], kind: &DataType) -> Result<ArrayRef, String> {
+fn text(bytes: &[u8], kind: &DataType, session_zone: &str) -> Result<ArrayRef, String> {
     let kind = match kind {
         DataType::Dictionary(_, values) => values.as_ref(),
         other => other,
@@ -135,7 +149,8 @@ fn text(bytes: &[u8], kind: &DataType) -> Result<ArrayRef, String> {
                 number if number.parse::<i64>().is_ok() => {
                     return Err(format!("\"{number}\" is not a time"));
                 }
-                time => parse_time(time)?,
+                time if zone.is_some() => zones::read(time, session_zone)?,
+                time => zones::read(time, "UTC")?,
             };
             let times = TimestampNanosecondArray::from(vec![ns]);
             Arc::new(times.with_timezone_opt(zone.clone()))
@@ -279,7 +294,7 @@ mod tests {
             values: vec![Some(Bytes::copy_from_slice(value))],
             results: vec![],
         };
-        arrays(&bind, &[oid], &[kind]).map(|mut arrays| arrays.remove(0))
+        arrays(&bind, &[oid], &[kind], "UTC").map(|mut arrays| arrays.remove(0))
     }
 
     #[test]
@@ -392,7 +407,7 @@ mod tests {
             values: vec![],
             results: vec![],
         };
-        assert!(arrays(&bind, &[], &[DataType::Int64]).is_err());
-        assert!(arrays(&bind, &[], &[]).unwrap().is_empty());
+        assert!(arrays(&bind, &[], &[DataType::Int64], "UTC").is_err());
+        assert!(arrays(&bind, &[], &[], "UTC").unwrap().is_empty());
     }
 }

@@ -10,6 +10,7 @@ use crate::postgres::lexer::{Lexer, Token};
 use crate::postgres::messages::Column;
 use crate::postgres::session_syntax::{self, SessionStatement};
 use crate::postgres::types::{arrow_type, columns};
+use crate::postgres::zones;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
@@ -150,16 +151,19 @@ pub struct Flow {
     /// What was fetched and not sent yet.
     pub ahead: Option<RecordBatch>,
     pub sent: u64,
+    /// The zone in which times with one are shown, as types name it.
+    zone: String,
 }
 
 impl Flow {
-    pub fn new(rows: RowStream, formats: &[i16]) -> Self {
+    pub fn new(rows: RowStream, formats: &[i16], zone: &str) -> Self {
         let columns = columns(&rows.schema, formats).into();
         Self {
             rows,
             columns,
             ahead: None,
             sent: 0,
+            zone: zones::label(zone),
         }
     }
 
@@ -179,7 +183,9 @@ impl Flow {
                     .await?;
                 match next {
                     None => return Ok(None),
-                    Some(batch) if batch.num_rows() > 0 => break batch,
+                    Some(batch) if batch.num_rows() > 0 => {
+                        break zones::shown_in(batch, &self.zone).map_err(PgError::from)?;
+                    }
                     Some(_) => {}
                 }
             },

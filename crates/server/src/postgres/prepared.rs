@@ -97,7 +97,8 @@ impl Connection<'_> {
             return Err(PgError::new("53400", message).into());
         }
         let types = statement.parameter_types();
-        let parameters = parameters::arrays(&bind, &statement.oids, &types)?;
+        let zone = &self.session.time_zone;
+        let parameters = parameters::arrays(&bind, &statement.oids, &types, zone)?;
         let portal = Portal {
             statement,
             parameters,

@@ -191,7 +191,7 @@ impl Connection<'_> {
             .ok_or_else(|| PgError::new("42601", "the arguments of EXECUTE are one value each"))?;
         let pairs = batch.columns().iter().zip(&wanted).enumerate();
         let values = pairs.map(|(at, (value, kind))| {
-            parameters::argument(value, kind).map_err(|message| {
+            parameters::argument(value, kind, &self.session.time_zone).map_err(|message| {
                 PgError::new(
                     "22P02",
                     format!("argument {} of EXECUTE: {message}", at + 1),
@@ -252,7 +252,7 @@ impl Connection<'_> {
             (true, _) => Life::SessionOnceCommitted,
         };
         let cursor = Portal {
-            progress: Progress::Rows(Box::new((Flow::new(rows, &formats), ticket))),
+            progress: Progress::Rows(Box::new((Flow::new(rows, &formats, &self.session.time_zone), ticket))),
             statement: Arc::new(Statement {
                 kind: Kind::Query,
                 prepared: Some(prepared),

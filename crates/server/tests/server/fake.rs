@@ -321,6 +321,26 @@ impl Query for Fake {
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
         let words: Vec<_> = statement.split_whitespace().collect();
+        if session.read_only && words.first() == Some(&"SET") {
+            return Err(ServiceError::ChangesRefused("it sets something".to_owned()));
+        }
+        if let [
+            "SET",
+            "TIME",
+            "ZONE",
+            "INTERVAL",
+            zone,
+            "HOUR",
+            "TO",
+            "MINUTE",
+        ] = words.as_slice()
+        {
+            assert_eq!(*zone, "'+02:00'");
+            return Ok(Answer::Done {
+                tag: "SET".to_owned(),
+                rows: 0,
+            });
+        }
         if let ["SET", "\"timezone\"", "=", zone] = words.as_slice() {
             if zone.contains("Nowhere") {
                 return Err(ServiceError::Invalid {

@@ -12,9 +12,10 @@ use crate::statement::{CopyFrom, FileForm};
 use crate::tsfile::{DEVICE_TAG, TsFileRows};
 use crate::types::arrow_schema;
 use crate::words::{name, target, words};
+use crate::zones::times_of_integers;
 use arrow::array::{ArrayRef, RecordBatch, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
 use datafusion::datasource::sink::DataSink;
 use datafusion::execution::SendableRecordBatchStream;
@@ -262,6 +263,12 @@ fn fit(
         .iter()
         .map(|field| -> Result<ArrayRef, DataFusionError> {
             match rows.column_by_name(field.name()) {
+                Some(values)
+                    if values.data_type().is_integer()
+                        && matches!(field.data_type(), DataType::Timestamp(..)) =>
+                {
+                    times_of_integers(values, field.data_type())
+                }
                 Some(values) => cast_with_options(values, field.data_type(), &exact)
                     .map_err(|error| fail("22000", format!("column '{}': {error}", field.name()))),
                 None => Ok(new_null_array(field.data_type(), rows.num_rows())),

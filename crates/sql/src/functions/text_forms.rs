@@ -10,7 +10,7 @@ use datafusion::logical_expr::{
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use marigram_pgtext::{TimePattern, similar_to_regex, time_to_char, zone_of};
+use marigram_pgtext::{TimePattern, session_zone, similar_to_regex, time_to_char};
 use std::sync::Arc;
 
 /// The function that `SIMILAR TO` is rewritten to.
@@ -116,7 +116,11 @@ impl ScalarUDFImpl for ToChar {
         let times = times.as_primitive::<TimestampNanosecondType>();
         let has_zone = zone.is_some();
         let zone = match zone {
-            Some(name) => zone_of(&name).map_err(|error| refused("22023", error.to_string()))?,
+            Some(name) => {
+                session_zone(&name)
+                    .map_err(|error| refused("22023", error.to_string()))?
+                    .1
+            }
             None => TimeZone::UTC,
         };
         let mut out = StringBuilder::with_capacity(times.len(), 24 * times.len());

@@ -5,6 +5,7 @@ use super::recipe::Tags;
 use crate::functions::Buckets;
 use crate::interrupt;
 use crate::rows::tag_array;
+use crate::zoned;
 use arrow::array::{
     Array, ArrayBuilder, ArrayRef, AsArray, DictionaryArray, Int32Array, StringBuilder,
 };
@@ -318,7 +319,12 @@ impl Interning for Texts {
 }
 
 /// A batch of so many rows.
-pub fn batch_of(schema: &Arc<Schema>, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+pub fn batch_of(
+    schema: &Arc<Schema>,
+    mut columns: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch> {
+    zoned::label(&mut columns, schema)?;
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(
         Arc::clone(schema),

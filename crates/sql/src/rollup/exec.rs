@@ -168,9 +168,10 @@ impl ExecutionPlan for RollupScan {
             let batches = input.execute(within, context)?.and_then(move |batch| {
                 baseline.record_output(batch.num_rows());
                 let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-                let columns = batch.columns().to_vec();
-                let batch =
-                    RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options);
+                let mut columns = batch.columns().to_vec();
+                let batch = crate::zoned::label(&mut columns, &schema).and_then(|()| {
+                    RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
+                });
                 futures::future::ready(batch.map_err(Into::into))
             });
             let stream = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches);

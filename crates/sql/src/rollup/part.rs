@@ -225,7 +225,8 @@ impl Parts {
         let data_type = call.get_type(schema)?;
         let Some(kind) = field_type(&data_type) else {
             return Err(SqlError::unsupported(format!(
-                "a materialized view cannot keep {name}: no column has the type {data_type}"
+                "a materialized view cannot keep {name}: no column has the type {}",
+                crate::error::in_sql(&data_type.to_string())
             )));
         };
         self.list.push(Part {

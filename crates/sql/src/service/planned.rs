@@ -9,6 +9,7 @@ use crate::known::Known;
 use crate::pattern::Pattern;
 use crate::statement::{Command, CopyFrom};
 use crate::workers::Outlet;
+use crate::zones::plan_scope;
 use crate::{delete, growth, interrupt, parse, short, shorthand};
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
@@ -187,12 +188,12 @@ impl Inner {
                     return self.copy_to_tsfile(&session, &state, &copy, out).await;
                 }
                 self.plans.miss();
-                let need = statement.need();
+                let (need, scope) = (statement.need(), plan_scope(&session));
                 let plan = self.plan(&state, &session, statement.into_inner()).await?;
                 let keep = if need.is_deep() {
                     Keep::Nothing
                 } else {
-                    Keep::Text(&session.database, sql)
+                    Keep::Text(&scope, sql)
                 };
                 self.carry_out(state, plan, keep, out).await
             }

@@ -399,7 +399,11 @@ fn what_programs_generate_works() {
                 "10,000 rows of VALUES",
                 format!(
                     "insert into t (time, dev, a) values {}",
-                    list(10_000, &|at| format!("({at}, 'v', {at})"), ", ")
+                    list(
+                        10_000,
+                        &|at| format!("({}, 'v', {at})", 1_700_000_000 + at),
+                        ", "
+                    )
                 ),
                 10_000,
             ),

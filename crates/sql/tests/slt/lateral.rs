@@ -46,7 +46,7 @@ fn table(rng: &mut StdRng, name: &str, most: usize) -> (Vec<Row>, String) {
         let dev = or_null(row.dev.map(|dev| format!("'d{dev}'")));
         let w = or_null(row.w.map(|w| w.to_string()));
         let (time, unit, v) = (row.time, row.unit, row.v);
-        format!("({time}::TIMESTAMP, {dev}, {unit}, {v}, {w})")
+        format!("(to_timestamp_nanos({time}), {dev}, {unit}, {v}, {w})")
     });
     let values: Vec<String> = values.collect();
     let insert = format!("INSERT INTO {name} VALUES {}", values.join(", "));

@@ -208,7 +208,7 @@ fn what_is_written_and_what_becomes_of_the_table_is_seen() {
         for (dev, expected) in [("d0", "250"), ("d1", "250"), ("d2", "250")] {
             assert_eq!(ask(&mut db, &*prepared, &[Text(dev)]).await, [[expected]]);
         }
-        db.done("INSERT INTO t VALUES (5000, 'd2', 1, 1), (5001, 'new', 1, 1)")
+        db.done("INSERT INTO t VALUES (to_timestamp_nanos(5000), 'd2', 1, 1), (to_timestamp_nanos(5001), 'new', 1, 1)")
             .await;
         assert_eq!(ask(&mut db, &*prepared, &[Text("d2")]).await, [["251"]]);
         assert_eq!(ask(&mut db, &*prepared, &[Text("new")]).await, [["1"]]);
@@ -217,7 +217,8 @@ fn what_is_written_and_what_becomes_of_the_table_is_seen() {
         db.done("DROP TABLE t").await;
         db.done("CREATE TABLE t (time TIMESTAMP, dev STRING, x DOUBLE)")
             .await;
-        db.done("INSERT INTO t VALUES (1, 'd2', 1)").await;
+        db.done("INSERT INTO t VALUES (to_timestamp_nanos(1), 'd2', 1)")
+            .await;
         assert_eq!(ask(&mut db, &*prepared, &[Text("d2")]).await, [["1"]]);
         assert_eq!(ask(&mut db, &*prepared, &[Text("d1")]).await, [["0"]]);
     });

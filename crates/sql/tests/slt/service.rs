@@ -367,8 +367,10 @@ fn a_statement_is_planned_once_and_never_answers_from_the_past() {
             .await;
         let count = "SELECT count(*), sum(x) FROM t";
         for at in 1..=3 {
-            db.done(&format!("INSERT INTO t VALUES ({at}, 'a', {at})"))
-                .await;
+            db.done(&format!(
+                "INSERT INTO t VALUES (to_timestamp_nanos({at}), 'a', {at})"
+            ))
+            .await;
             let rows = db.rows(count).await;
             assert_eq!(rows[0][0], at.to_string(), "data are looked at anew");
         }
@@ -411,8 +413,10 @@ fn a_statement_that_is_prepared_again_is_of_the_tables_and_the_session_of_now() 
         let mut db = Database::open().await.unwrap();
         db.done("CREATE TABLE t (time TIMESTAMP, dev STRING TAG, x DOUBLE)")
             .await;
-        db.done("INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2)")
-            .await;
+        db.done(
+            "INSERT INTO t VALUES (to_timestamp_nanos(1), 'a', 1), (to_timestamp_nanos(2), 'b', 2)",
+        )
+        .await;
         let (sql, mut session) = (db.sql.clone(), db.session.clone());
         let whole = "SELECT * FROM t WHERE x > 1";
         let by_parameter = "SELECT x FROM t WHERE dev = $1";

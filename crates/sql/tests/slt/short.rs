@@ -65,14 +65,18 @@ fn operators_are_used_again_with_the_data_of_the_moment() {
         let newest = "SELECT x FROM t WHERE site = 's' ORDER BY time DESC LIMIT 2";
         // One series, whose rows come in order of time; then two, which must be sorted; then one.
         let steps: [(&str, &str, &[&str]); 4] = [
-            ("INSERT INTO t VALUES (2, 'a', 's', 2)", "a", &["2.0"]),
             (
-                "INSERT INTO t VALUES (3, 'b', 's', 3), (5, 'b', 's', 5)",
+                "INSERT INTO t VALUES (to_timestamp_nanos(2), 'a', 's', 2)",
+                "a",
+                &["2.0"],
+            ),
+            (
+                "INSERT INTO t VALUES (to_timestamp_nanos(3), 'b', 's', 3), (to_timestamp_nanos(5), 'b', 's', 5)",
                 "b",
                 &["2.0", "3.0", "5.0"],
             ),
             (
-                "INSERT INTO t VALUES (4, 'a', 's', 4), (1, 'b', 's', 1)",
+                "INSERT INTO t VALUES (to_timestamp_nanos(4), 'a', 's', 4), (to_timestamp_nanos(1), 'b', 's', 1)",
                 "b",
                 &["1.0", "2.0", "3.0", "4.0", "5.0"],
             ),

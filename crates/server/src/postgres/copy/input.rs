@@ -67,20 +67,22 @@ enum Places {
 }
 
 impl CopyIn {
-    /// Begins a COPY of `columns` (all if empty) into a table with `schema`.
+    /// Begins a COPY of `columns` (all if empty) into a table with `schema`. Texts of a `timestamptz` that
+    /// name no zone are in `zone`.
     ///
     /// # Errors
     /// If a column is not the table's, or is named twice.
     pub fn new(
         ingest: Arc<dyn Ingest>,
         (database, table): (&str, &str),
-        schema: &SchemaRef,
+        (schema, zone): (&SchemaRef, &str),
         columns: &[String],
         options: CopyOptions,
         row_bytes_max: usize,
     ) -> Result<Self, PgError> {
         let fields = choose(schema, columns, table)?;
         let rows = Rows::new(fields).map_err(|message| PgError::new("0A000", message))?;
+        let rows = rows.in_zone(zone);
         let binary = options.form == CopyForm::Binary;
         let width = rows.width();
         let decoder = if binary {

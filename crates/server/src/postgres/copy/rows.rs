@@ -1,15 +1,15 @@
 //! Rows of a COPY as they gather in Arrow columns.
 
 use crate::postgres::numeric;
+use crate::postgres::zones;
 use arrow::array::{
     ArrayBuilder, ArrayRef, BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder,
     Int32Builder, Int64Builder, StringBuilder, TimestampNanosecondBuilder, UInt64Builder,
 };
-use arrow::compute::kernels::cast_utils::string_to_datetime;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
-use chrono::Utc;
+use marigram_pgtext::integer_time;
 use std::sync::Arc;
 
 /// Rows after which a batch is stored.
@@ -38,6 +38,10 @@ pub struct Rows {
     columns: Vec<Column>,
     count: usize,
     bytes: usize,
+    /// The columns that are a `timestamptz`.
+    zoned: Vec<bool>,
+    /// The zone of their texts that name none.
+    zone: String,
 }
 
 impl Rows {
@@ -55,7 +59,7 @@ impl Rows {
             DataType::Float64 => Ok(Column::F64(Float64Builder::new())),
             DataType::Utf8 => Ok(Column::Text(StringBuilder::new())),
             DataType::Binary => Ok(Column::Bytes(BinaryBuilder::new())),
-            DataType::Timestamp(TimeUnit::Nanosecond, None) => {
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
                 Ok(Column::Time(TimestampNanosecondBuilder::new()))
             }
             other => Err(format!(
@@ -64,12 +68,31 @@ impl Rows {
             )),
         };
         let columns = fields.iter().map(column).collect::<Result<_, _>>()?;
+        let is_zoned = |field: &Field| matches!(field.data_type(), DataType::Timestamp(_, Some(_)));
+        let zoned: Vec<bool> = fields.iter().map(is_zoned).collect();
+        // Stored as what they are in UTC.
+        let stored = fields.into_iter().map(|field| match field.data_type() {
+            DataType::Timestamp(unit, Some(_)) => {
+                let kind = DataType::Timestamp(*unit, None);
+                field.with_data_type(kind)
+            }
+            _ => field,
+        });
         Ok(Self {
-            schema: Arc::new(Schema::new(fields)),
+            schema: Arc::new(Schema::new(stored.collect::<Vec<_>>())),
             columns,
             count: 0,
             bytes: 0,
+            zoned,
+            zone: "UTC".to_owned(),
         })
+    }
+
+    /// The same, with the zone of a session.
+    #[must_use]
+    pub fn in_zone(mut self, zone: &str) -> Self {
+        zone.clone_into(&mut self.zone);
+        self
     }
 
     /// Number of columns.
@@ -128,7 +151,8 @@ impl Rows {
     /// Why the text is no value of the column's type.
     pub fn text(&mut self, column: usize, text: &[u8]) -> Result<(), String> {
         self.bytes += text.len();
-        let column = &mut self.columns[column];
+        let place = column;
+        let column = &mut self.columns[place];
         if let Column::Bytes(values) = column {
             values.append_value(parse_bytes(text)?);
             return Ok(());
@@ -145,7 +169,10 @@ impl Rows {
             Column::F32(values) => values.append_value(parse(trimmed, "a number")?),
             Column::F64(values) => values.append_value(parse(trimmed, "a number")?),
             Column::Text(values) => values.append_value(text),
-            Column::Time(values) => values.append_value(parse_time(trimmed)?),
+            Column::Time(values) => {
+                let zone = if self.zoned[place] { &self.zone } else { "UTC" };
+                values.append_value(parse_time(trimmed, zone)?);
+            }
             Column::Bytes(_) => {}
         }
         Ok(())
@@ -278,14 +305,13 @@ pub fn parse_bytes(text: &[u8]) -> Result<Vec<u8>, String> {
         .ok_or_else(|| "\\x is not followed by pairs of hexadecimal digits".to_owned())
 }
 
-/// ns since the epoch of a time as ISO 8601 or PostgreSQL write it, in UTC where no offset is
-/// named; an integer stands for itself.
-pub fn parse_time(text: &str) -> Result<i64, String> {
-    if let Ok(ns) = text.parse() {
-        return Ok(ns);
+/// ns since the epoch of a time in any form that PostgreSQL reads, in `zone` where it names none; an
+/// integer is one if it is a plausible time in one unit.
+fn parse_time(text: &str, zone: &str) -> Result<i64, String> {
+    if let Ok(number) = text.parse() {
+        return integer_time(number).map_err(|error| error.to_string());
     }
-    let time = string_to_datetime(&Utc, text).map_err(|_| format!("\"{text}\" is not a time"))?;
-    time.timestamp_nanos_opt().ok_or_else(out_of_range)
+    zones::read(text, zone)
 }
 
 #[cfg(test)]
@@ -296,16 +322,22 @@ mod tests {
         Rows::new(vec![Field::new("c", kind, true)]).unwrap()
     }
 
+    fn time(text: &str) -> Result<i64, String> {
+        parse_time(text, "UTC")
+    }
+
     #[test]
     fn times() {
-        assert_eq!(parse_time("2000-01-01 00:00:00+00"), Ok(EPOCH_US * 1000));
+        assert_eq!(time("2000-01-01 00:00:00+00"), Ok(EPOCH_US * 1000));
         assert_eq!(
-            parse_time("2000-01-01T01:00:00.5+01:00"),
+            time("2000-01-01T01:00:00.5+01:00"),
             Ok(EPOCH_US * 1000 + 500_000_000)
         );
-        assert_eq!(parse_time("7"), Ok(7));
-        assert!(parse_time("yesterday").is_err());
-        assert!(parse_time("9999-01-01").is_err());
+        assert_eq!(time("946684800"), Ok(EPOCH_US * 1000));
+        assert_eq!(time("946684800000000000"), Ok(EPOCH_US * 1000));
+        assert!(time("7").is_err_and(|error| error.contains("in seconds")));
+        assert!(time("yesterday").is_err());
+        assert!(time("9999-01-01").is_err());
         let mut rows = rows(DataType::Timestamp(TimeUnit::Nanosecond, None));
         rows.binary(0, &1_i64.to_be_bytes()).unwrap();
         rows.end_row();

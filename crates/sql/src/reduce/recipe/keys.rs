@@ -3,6 +3,7 @@
 use super::{Expr, Key, Reading, Tags, replaced};
 use crate::functions::{Buckets, buckets_of};
 use crate::rows::Source;
+use crate::zoned::UTC;
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -100,7 +101,7 @@ impl Reading<'_> {
         let literal = |at: usize| Some(call.args().get(at)?.downcast_ref::<Literal>()?.value());
         let column = call.args().get(1)?.downcast_ref::<Column>()?;
         if self.source(column) != Source::Time
-            || !matches!(call.return_type(), DataType::Timestamp(_, None))
+            || !matches!(call.return_type(), DataType::Timestamp(_, zone) if zone.as_deref().is_none_or(|zone| zone == UTC))
         {
             return None;
         }

@@ -1,0 +1,42 @@
+//! The type of a time with a zone, and columns of it.
+//!
+//! The engine has times without a zone, in UTC. Where a column is a `timestamptz`, its numbers are the
+//! same and its type is another.
+
+use arrow::array::{ArrayRef, make_array};
+use arrow::datatypes::{DataType, Schema, TimeUnit};
+use arrow::error::ArrowError;
+
+/// The zone of all times with one in a plan.
+pub const UTC: &str = "UTC";
+
+/// `timestamptz`.
+pub fn zoned_type() -> DataType {
+    DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into()))
+}
+
+/// The same numbers as another type of times in the same unit.
+///
+/// # Errors
+/// If the type has other values.
+pub fn relabelled(times: &ArrayRef, kind: &DataType) -> Result<ArrayRef, ArrowError> {
+    let data = times.to_data().into_builder().data_type(kind.clone());
+    Ok(make_array(data.build()?))
+}
+
+/// Gives columns of times, which the engine has without a zone, the zones of a schema.
+///
+/// # Errors
+/// None that can occur.
+pub fn label(columns: &mut [ArrayRef], schema: &Schema) -> Result<(), ArrowError> {
+    for (column, field) in columns.iter_mut().zip(schema.fields()) {
+        let kinds = (column.data_type(), field.data_type());
+        if let (DataType::Timestamp(from, of), DataType::Timestamp(to, zone)) = kinds
+            && from == to
+            && of != zone
+        {
+            *column = relabelled(column, field.data_type())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! The zone of a session, as the rules of a plan are told it.
+
+use crate::zoned::UTC;
+use datafusion::common::Result;
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::common::config_err;
+use marigram_service::Session;
+use std::any::Any;
+use std::borrow::Cow;
+
+/// A session's zone that is not UTC.
+#[derive(Clone, Debug)]
+pub struct SessionZone(pub String);
+
+impl SessionZone {
+    /// Of a session.
+    pub fn of(session: &Session) -> Option<Self> {
+        (session.time_zone != UTC).then(|| Self(session.time_zone.clone()))
+    }
+
+    /// The name of the zone in which a statement is planned.
+    pub fn name(config: &ConfigOptions) -> &str {
+        match config.extensions.get::<Self>() {
+            Some(zone) => &zone.0,
+            None => UTC,
+        }
+    }
+}
+
+impl ConfigExtension for SessionZone {
+    const PREFIX: &'static str = "session_zone";
+}
+
+impl ExtensionOptions for SessionZone {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, _: &str, _: &str) -> Result<()> {
+        config_err!("the session's zone is set by SET TIME ZONE")
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}
+
+/// Under what plans of a session are kept: its database, and its zone where that is not UTC. Names of
+/// databases have no control characters.
+pub fn plan_scope(session: &Session) -> Cow<'_, str> {
+    if session.time_zone == UTC {
+        return Cow::Borrowed(&session.database);
+    }
+    Cow::Owned(format!("{}\u{1f}{}", session.database, session.time_zone))
+}
