@@ -4,7 +4,7 @@ pub use crate::directory::IfMissing;
 
 use crate::directory;
 use crate::remote::Remote;
-use crate::reply::{Failure, Reply, Rows};
+use crate::reply::{Failure, Reply, Rows, tell};
 use anyhow::{Context, Result, bail};
 use arrow::record_batch::RecordBatch;
 use clap::Args;
@@ -154,7 +154,10 @@ impl Client {
             } => {
                 let answer = runtime.block_on(db.execute(session, statement))?;
                 Ok(match answer {
-                    Answer::Done { tag, .. } => Reply::Done(tag),
+                    Answer::Done { tag, notices, .. } => {
+                        notices.iter().for_each(|notice| tell(notice));
+                        Reply::Done(tag)
+                    }
                     Answer::Rows(rows) => {
                         let (runtime, mut stream) = (Rc::clone(runtime), rows.batches);
                         let next = move || {

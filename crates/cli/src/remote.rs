@@ -1,7 +1,7 @@
 //! A server, asked over HTTP.
 
 use crate::line_text;
-use crate::reply::{Failure, Reply, Rows};
+use crate::reply::{Failure, Reply, Rows, tell};
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, AsArray};
 use arrow::ipc::reader::StreamReader;
@@ -89,6 +89,9 @@ impl Remote {
             .map_err(|error| self.unreachable(&error))?;
         if !response.status().is_success() {
             return Err(failure(response));
+        }
+        for notice in response.headers().get_all(NOTICE) {
+            tell(&String::from_utf8_lossy(notice.as_bytes()));
         }
         let body = response.into_body().into_reader();
         let broken = |error| Failure::new(format!("the server's answer ends early: {error}"));
@@ -217,6 +220,8 @@ impl Remote {
     }
 }
 
+/// Header with what the server tells beside an answer.
+const NOTICE: &str = "marigram-notice";
 /// The columns in which the server tells what a statement without rows did.
 const COMMAND_COLUMNS: [&str; 2] = ["tag", "rows_affected"];
 

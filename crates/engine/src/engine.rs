@@ -229,7 +229,7 @@ impl Engine {
     ) -> Result<()> {
         let inner = self.writable()?;
         let table = inner.schemas.table(database, table)?;
-        if table.rollup.is_some() {
+        if table.rollup.is_some() || table.view.is_some() {
             return Err(is_kept(&table));
         }
         delete_rows(inner, table.id, filter, range)

@@ -42,7 +42,10 @@ impl Connection<'_> {
             .await?;
         self.report_zone(&zone);
         match answer {
-            Answer::Done { tag, .. } => self.io.out.complete(&tag),
+            Answer::Done { tag, notices, .. } => {
+                self.notify(&notices);
+                self.io.out.complete(&tag);
+            }
             Answer::Rows(rows) => {
                 let mut flow = Flow::new(rows, &[]);
                 self.io.out.row_description(&flow.columns);
@@ -82,7 +85,8 @@ impl Connection<'_> {
                 let answer = self.io.guard(&watch, work).await?;
                 self.report_zone(&zone);
                 match answer {
-                    Answer::Done { tag, .. } => {
+                    Answer::Done { tag, notices, .. } => {
+                        self.notify(&notices);
                         self.io.out.complete(&tag);
                         return Ok(());
                     }
@@ -94,6 +98,13 @@ impl Connection<'_> {
             portal.progress = Progress::Rows(running);
         }
         Ok(())
+    }
+
+    /// Tells what the client should know beside its answer.
+    fn notify(&mut self, notices: &[String]) {
+        for notice in notices {
+            self.io.out.notice(notice);
+        }
     }
 
     /// Sends up to `rows_max` rows, and how it ended; says whether the client may ask for more.

@@ -181,6 +181,7 @@ impl Fake {
             "create table t" => Answer::Done {
                 tag: "CREATE TABLE".to_owned(),
                 rows: 0,
+                notices: Vec::new(),
             },
             other => {
                 let position = other.find("bad").map(|at| at + 1);
@@ -333,6 +334,7 @@ impl Query for Fake {
             return Ok(Answer::Done {
                 tag: "SET".to_owned(),
                 rows: 0,
+                notices: Vec::new(),
             });
         }
         if session.read_only && words.first() != Some(&"select") {
@@ -346,12 +348,14 @@ impl Query for Fake {
             return Ok(Answer::Done {
                 tag: "SET".to_owned(),
                 rows: 0,
+                notices: Vec::new(),
             });
         }
         if statement.starts_with("SET \"") {
             return Ok(Answer::Done {
                 tag: "SET".to_owned(),
                 rows: 0,
+                notices: Vec::new(),
             });
         }
         self.answer(statement)
