@@ -5,8 +5,8 @@ pub use crate::directory::IfMissing;
 use crate::directory;
 use crate::interrupt::or_cancelled;
 use crate::remote::Remote;
-use crate::reply::{Failure, Reply, Rows};
-use anyhow::{Result, bail};
+use crate::reply::{Failure, Reply, Rows, tell};
+use anyhow::{Context, Result, bail};
 use arrow::record_batch::RecordBatch;
 use clap::Args;
 use futures::{StreamExt, TryStreamExt};
@@ -155,7 +155,10 @@ impl Client {
             } => {
                 let answer = runtime.block_on(or_cancelled(db.execute(session, statement)))?;
                 Ok(match answer {
-                    Answer::Done { tag, .. } => Reply::Done(tag),
+                    Answer::Done { tag, notices, .. } => {
+                        notices.iter().for_each(|notice| tell(notice));
+                        Reply::Done(tag)
+                    }
                     Answer::Rows(rows) => {
                         let (runtime, mut stream) = (Rc::clone(runtime), rows.batches);
                         let next = move || {

@@ -3,7 +3,7 @@
 use crate::interrupt::{CANCELLED, Hook};
 use crate::known::quoted;
 use crate::line_text;
-use crate::reply::{Failure, Reply, Rows};
+use crate::reply::{Failure, Reply, Rows, tell};
 use crate::shell::texts;
 use crate::sql_rows;
 use anyhow::{Context, Result, bail};
@@ -179,6 +179,9 @@ impl Remote {
             .map_err(|error| shared.told(self.unreachable(&error)))?;
         if !response.status().is_success() {
             return Err(failure(response));
+        }
+        for notice in response.headers().get_all(NOTICE) {
+            tell(&String::from_utf8_lossy(notice.as_bytes()));
         }
         let body = response.into_body().into_reader();
         let broken = move |error| {
@@ -372,6 +375,8 @@ impl Remote {
     }
 }
 
+/// Header with what the server tells beside an answer.
+const NOTICE: &str = "marigram-notice";
 /// The columns in which the server tells what a statement without rows did.
 const COMMAND_COLUMNS: [&str; 2] = ["tag", "rows_affected"];
 

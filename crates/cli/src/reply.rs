@@ -29,6 +29,11 @@ pub struct Rows {
     pub batches: Box<dyn Iterator<Item = Result<RecordBatch, Failure>>>,
 }
 
+/// Tells what the database says beside its answer, as psql does.
+pub fn tell(notice: &str) {
+    eprintln!("NOTICE: {notice}");
+}
+
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
         Self {

@@ -12,7 +12,7 @@ use marigram_manifest::{
 };
 use marigram_model::{
     ColumnCodec, FieldColumn, FieldType, Limits, Rollup, RollupProgress, TableId, TableOptions,
-    TableSchema, TagColumn, TagType,
+    TableSchema, TagColumn, TagType, View,
 };
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -36,6 +36,8 @@ pub struct TableSpec {
     pub options: TableOptions,
     /// What it is kept from, if it is a rollup.
     pub rollup: Option<Rollup>,
+    /// Its query, if it is a view.
+    pub view: Option<View>,
 }
 
 /// A change of a table.
@@ -52,6 +54,14 @@ pub enum TableChange {
     SetOptions(TableOptions),
     /// How often a rollup is brought up to date, and how far it stays behind; both in ns.
     SetRefresh(i64, i64),
+    /// Another name. The rows stay where they are: they know their table by its number.
+    Rename(String),
+    /// Another name for a column: the first becomes the second.
+    RenameColumn(String, String),
+    /// A field less. Its values are not read any more, and go with the next compaction.
+    DropField(String),
+    /// Another query for a view.
+    SetView(View),
 }
 
 /// Columns that a write found missing.
@@ -75,6 +85,8 @@ pub(crate) struct Schemas {
 struct Visible {
     databases: BTreeMap<String, BTreeMap<String, Arc<TableSchema>>>,
     by_id: HashMap<TableId, Arc<TableSchema>>,
+    /// Those of `by_id` that are plain views.
+    views: BTreeMap<TableId, Arc<TableSchema>>,
 }
 
 impl Schemas {
@@ -149,6 +161,11 @@ impl Schemas {
         self.visible.read().by_id.clone()
     }
 
+    /// Every plain view, ascending by id.
+    pub fn views(&self) -> Vec<Arc<TableSchema>> {
+        self.visible.read().views.values().cloned().collect()
+    }
+
     /// A table by id, if it is there.
     pub fn by_id(&self, id: TableId) -> Option<Arc<TableSchema>> {
         self.visible.read().by_id.get(&id).cloned()
@@ -218,6 +235,8 @@ impl Schemas {
             fields: Vec::new(),
             options: spec.options.clone(),
             rollup: spec.rollup.clone().map(Arc::new),
+            view: spec.view.clone().map(Arc::new),
+            dropped_max: 0,
         };
         for (name, kind) in &spec.tags {
             schema.tags.push(TagColumn {
@@ -244,7 +263,15 @@ impl Schemas {
         let mut catalog = self.durable.lock();
         let mut schema = TableSchema::clone(&*self.table(database, name)?);
         match change {
-            TableChange::AddTag(..) | TableChange::AddField(..) if schema.rollup.is_some() => {
+            TableChange::AddTag(..)
+            | TableChange::AddField(..)
+            | TableChange::RenameColumn(..)
+            | TableChange::DropField(..)
+                if schema.rollup.is_some() || schema.view.is_some() =>
+            {
+                return Err(is_kept(&schema));
+            }
+            TableChange::SetCodec(..) | TableChange::SetOptions(..) if schema.view.is_some() => {
                 return Err(is_kept(&schema));
             }
             TableChange::AddTag(column, _) | TableChange::AddField(column, _)
@@ -285,6 +312,37 @@ impl Schemas {
                     ..Rollup::clone(rollup)
                 }));
             }
+            TableChange::Rename(to) => {
+                not_needed(&catalog, &schema, format!("table '{name}' by this name"))?;
+                if self.find(database, to)?.is_some() {
+                    return Err(EngineError::AlreadyExists {
+                        kind: "table",
+                        name: to.clone(),
+                    });
+                }
+                schema.name.clone_from(to);
+            }
+            TableChange::RenameColumn(from, to) => {
+                let what = format!("column '{from}' of table '{name}' by this name");
+                rename_column(&mut schema, from, to)?;
+                not_needed(&catalog, &schema, what)?;
+            }
+            TableChange::DropField(column) => {
+                let id = field_mut(&mut schema, column)?.id;
+                not_needed(
+                    &catalog,
+                    &schema,
+                    format!("column '{column}' of table '{name}'"),
+                )?;
+                schema.fields.retain(|field| field.id != id);
+                schema.dropped_max = schema.dropped_max.max(id.0);
+            }
+            TableChange::SetView(view) => {
+                if schema.view.is_none() {
+                    return Err(EngineError::Invalid(format!("'{name}' is no view")));
+                }
+                schema.view = Some(Arc::new(view.clone()));
+            }
         }
         self.put(&mut catalog, schema)
     }
@@ -310,6 +368,9 @@ impl Schemas {
                 push_field(&mut schema, column, *kind);
             }
         }
+        if schema.view.is_some() {
+            return Err(is_kept(&schema));
+        }
         match existing {
             Some(existing) if *existing == schema => Ok(existing),
             _ => self.put(&mut catalog, schema),
@@ -334,6 +395,12 @@ impl Schemas {
                 "materialized view '{}' is kept from table '{name}'; drop it first",
                 rollup.name
             )));
+        }
+        if let Some(view) = catalog.state().readers_of(id).next() {
+            return Err(EngineError::Needed {
+                what: format!("'{name}'"),
+                by: format!("view '{}'", view.name),
+            });
         }
         self.commit(&mut catalog, &CatalogEdit::DropTable(id))?;
         Ok(Some(id))
@@ -415,14 +482,22 @@ impl Visible {
             CatalogEdit::DropDatabase(name) => {
                 for table in self.databases.remove(name).unwrap_or_default().values() {
                     self.by_id.remove(&table.id);
+                    self.views.remove(&table.id);
                 }
             }
             CatalogEdit::PutTable(table) => {
-                self.by_id.insert(table.id, table.clone());
+                let before = self.by_id.insert(table.id, table.clone());
                 let tables = self.databases.entry(table.database.clone()).or_default();
+                if let Some(before) = before {
+                    tables.remove(&before.name);
+                }
+                if table.view.is_some() {
+                    self.views.insert(table.id, table.clone());
+                }
                 tables.insert(table.name.clone(), table.clone());
             }
             CatalogEdit::DropTable(id) => {
+                self.views.remove(id);
                 if let Some(table) = self.by_id.remove(id)
                     && let Some(tables) = self.databases.get_mut(&table.database)
                 {
@@ -453,8 +528,14 @@ impl Visible {
     }
 }
 
-/// The refusal to write to a rollup.
+/// The refusal to write to a rollup or a view.
 pub(crate) fn is_kept(table: &TableSchema) -> EngineError {
+    if table.view.is_some() {
+        return EngineError::Invalid(format!(
+            "'{}' is a view: its rows come from its query alone",
+            table.name
+        ));
+    }
     EngineError::Invalid(format!(
         "'{}' is a materialized view: its rows come from its source alone",
         table.name
@@ -472,6 +553,47 @@ pub(crate) fn blank(database: &str, name: &str, id: TableId) -> TableSchema {
         fields: Vec::new(),
         options: TableOptions::default(),
         rollup: None,
+        view: None,
+        dropped_max: 0,
+    }
+}
+
+/// Refuses to change `what` of a table whose form views depend on: their queries name it.
+fn not_needed(catalog: &Catalog, table: &TableSchema, what: String) -> Result<()> {
+    let state = catalog.state();
+    let by = match (
+        state.rollups_of(table.id).next(),
+        state.readers_of(table.id).next(),
+    ) {
+        (Some(rollup), _) => format!("materialized view '{}'", rollup.name),
+        (None, Some(view)) => format!("view '{}'", view.name),
+        (None, None) => return Ok(()),
+    };
+    Err(EngineError::Needed { what, by })
+}
+
+fn rename_column(schema: &mut TableSchema, from: &str, to: &str) -> Result<()> {
+    if schema.column_names().any(|name| name == to) {
+        return Err(EngineError::AlreadyExists {
+            kind: "column",
+            name: to.to_owned(),
+        });
+    }
+    let tags = schema.tags.iter_mut().map(|tag| &mut tag.name);
+    let fields = schema.fields.iter_mut().map(|field| &mut field.name);
+    let mut names = std::iter::once(&mut schema.time_name)
+        .chain(tags)
+        .chain(fields);
+    match names.find(|name| *name == from) {
+        Some(name) => {
+            to.clone_into(name);
+            Ok(())
+        }
+        None => Err(EngineError::NotFound {
+            kind: "column",
+            name: from.to_owned(),
+            nearest: nearest(from, schema.column_names()),
+        }),
     }
 }
 

@@ -239,7 +239,7 @@ impl Engine {
     ) -> Result<()> {
         let inner = self.lasting()?;
         let table = inner.schemas.table(database, table)?;
-        if table.rollup.is_some() {
+        if table.rollup.is_some() || table.view.is_some() {
             return Err(is_kept(&table));
         }
         let changes = self.freeing(|| deletes(inner, table.id, filter, range))?;

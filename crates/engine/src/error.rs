@@ -37,6 +37,14 @@ pub enum EngineError {
         /// The name.
         name: String,
     },
+    /// Something else would break: `by` needs it as it is.
+    #[error("{by} needs {what}; drop that first")]
+    Needed {
+        /// What was to change or to go, with its kind.
+        what: String,
+        /// The view that needs it, with its kind.
+        by: String,
+    },
     /// The request makes no sense as it stands.
     #[error("{0}")]
     Invalid(String),
@@ -155,6 +163,10 @@ impl EngineError {
             Self::AlreadyExists { kind, name } => Self::AlreadyExists {
                 kind,
                 name: name.clone(),
+            },
+            Self::Needed { what, by } => Self::Needed {
+                what: what.clone(),
+                by: by.clone(),
             },
             Self::Invalid(reason) => Self::Invalid(reason.clone()),
             Self::Schema(error) => Self::Schema(error.clone()),

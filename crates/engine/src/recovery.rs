@@ -297,7 +297,7 @@ fn check_columns(shard: &Shard, write: &WriteEntry, opening: &Opening<'_>) -> Re
         let (dir, max) = (opening.dir, opening.table_max);
         return Err(unknown_table(dir, shard.number, write.table, max));
     };
-    let is_unknown = |id: &ColumnId| schema.field_by_id(*id).is_none();
+    let is_unknown = |id: &ColumnId| schema.field_by_id(*id).is_none() && !schema.is_dropped(*id);
     match write
         .columns
         .iter()

@@ -6,7 +6,8 @@
 use crate::bytes::{Malformed, Reader, malformed, put_count, put_text};
 use marigram_codec::{Compressor, Encoding};
 use marigram_model::{
-    ColdCodec, ColumnCodec, ColumnId, Rollup, SeriesIdentity, TableId, TableOptions,
+    ColdCodec, ColumnCodec, ColumnId, Rollup, SeriesIdentity, TableId, TableOptions, TableSchema,
+    View, ViewColumn,
 };
 
 /// Keys of a table.
@@ -17,6 +18,8 @@ const COLD_CODEC: u16 = 4;
 const IDENTITY: u16 = 5;
 const ROLLUP: u16 = 6;
 const ZONED: u16 = 7;
+const DROPPED_MAX: u16 = 8;
+const VIEW: u16 = 9;
 
 /// Keys of a field.
 const FIELD_ENCODING: u16 = 1;
@@ -24,14 +27,26 @@ const FIELD_COMPRESSOR: u16 = 2;
 
 /// The value of [`COLD_CODEC`] for [`ColdCodec::Auto`].
 const COLD_AUTO: u8 = 1;
+/// Fewest bytes of a column of a view: two texts.
+const VIEW_COLUMN_BYTES_MIN: usize = 8;
 /// The value of [`IDENTITY`] for [`SeriesIdentity::Sha256`].
 const IDENTITY_SHA256: u8 = 1;
 
-pub(crate) fn put_table_attributes(
-    options: &TableOptions,
-    rollup: Option<&Rollup>,
-    out: &mut Vec<u8>,
-) {
+/// What the attributes of a table tell.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct TableAttributes {
+    /// The settings that are attributes, the others with their defaults.
+    pub(crate) options: TableOptions,
+    /// What it is kept from.
+    pub(crate) rollup: Option<Rollup>,
+    /// Its query, if it is a view.
+    pub(crate) view: Option<View>,
+    /// Highest id of a field that was dropped.
+    pub(crate) dropped_max: u32,
+}
+
+pub(crate) fn put_table_attributes(table: &TableSchema, out: &mut Vec<u8>) {
+    let (options, rollup) = (&table.options, table.rollup.as_deref());
     let mut list = List::default();
     if options.page_bytes != TableOptions::PAGE_BYTES {
         list.put(PAGE_BYTES, &options.page_bytes.to_le_bytes());
@@ -67,16 +82,60 @@ pub(crate) fn put_table_attributes(
         let ids = options.zoned.iter().flat_map(|id| id.0.to_le_bytes());
         list.put(ZONED, &ids.collect::<Vec<u8>>());
     }
+    if table.dropped_max > 0 {
+        list.put(DROPPED_MAX, &table.dropped_max.to_le_bytes());
+    }
+    if let Some(view) = table.view.as_deref() {
+        list.put(VIEW, &view_bytes(view));
+    }
     list.write(out);
 }
 
-/// The settings of a table that are attributes, the others with their defaults; and what it is
-/// kept from.
-pub(crate) fn read_table_attributes(
-    reader: &mut Reader<'_>,
-) -> Result<(TableOptions, Option<Rollup>), Malformed> {
-    let mut options = TableOptions::default();
-    let mut rollup = None;
+fn view_bytes(view: &View) -> Vec<u8> {
+    let mut value = Vec::new();
+    put_text(&view.query, &mut value);
+    put_count(view.columns.len(), &mut value);
+    for column in &view.columns {
+        put_text(&column.of_query, &mut value);
+        put_text(&column.name, &mut value);
+    }
+    put_count(view.reads.len(), &mut value);
+    for id in &view.reads {
+        value.extend_from_slice(&id.0.to_le_bytes());
+    }
+    value
+}
+
+fn view(value: &mut Reader<'_>) -> Result<View, Malformed> {
+    let query = value.text()?;
+    let (mut columns, mut reads) = (Vec::new(), Vec::new());
+    for _ in 0..value.count(VIEW_COLUMN_BYTES_MIN)? {
+        columns.push(ViewColumn {
+            of_query: value.text()?,
+            name: value.text()?,
+        });
+    }
+    for _ in 0..value.count(size_of::<u32>())? {
+        reads.push(TableId(value.u32()?));
+    }
+    if !reads.is_sorted_by(|a, b| a < b) {
+        return malformed("what a view reads is out of order");
+    }
+    Ok(View {
+        query,
+        columns,
+        reads,
+    })
+}
+
+pub(crate) fn read_table_attributes(reader: &mut Reader<'_>) -> Result<TableAttributes, Malformed> {
+    let mut table = TableAttributes::default();
+    let TableAttributes {
+        options,
+        rollup,
+        view: query,
+        dropped_max,
+    } = &mut table;
     read_list(reader, "table", |key, value| {
         match key {
             PAGE_BYTES => options.page_bytes = value.u32()?,
@@ -91,7 +150,7 @@ pub(crate) fn read_table_attributes(
                 other => return malformed(format!("no series identity has the number {other}")),
             },
             ROLLUP => {
-                rollup = Some(Rollup {
+                *rollup = Some(Rollup {
                     source: TableId(value.u32()?),
                     query: value.text()?,
                     cell_ns: value.i64()?,
@@ -109,11 +168,13 @@ pub(crate) fn read_table_attributes(
                     options.zoned.push(id);
                 }
             }
+            DROPPED_MAX => *dropped_max = value.u32()?,
+            VIEW => *query = Some(view(value)?),
             _ => return Ok(false),
         }
         Ok(true)
     })?;
-    Ok((options, rollup))
+    Ok(table)
 }
 
 pub(crate) fn put_field_attributes(codec: ColumnCodec, out: &mut Vec<u8>) {
@@ -214,8 +275,24 @@ fn read_list(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
-    fn table(bytes: &[u8]) -> Result<(TableOptions, Option<Rollup>), String> {
+    fn schema(attributes: TableAttributes) -> TableSchema {
+        TableSchema {
+            id: TableId(1),
+            database: "d".to_owned(),
+            name: "t".to_owned(),
+            time_name: "time".to_owned(),
+            tags: Vec::new(),
+            fields: Vec::new(),
+            options: attributes.options,
+            rollup: attributes.rollup.map(Arc::new),
+            view: attributes.view.map(Arc::new),
+            dropped_max: attributes.dropped_max,
+        }
+    }
+
+    fn table(bytes: &[u8]) -> Result<TableAttributes, String> {
         let mut reader = Reader::new(bytes);
         let table = read_table_attributes(&mut reader).map_err(|error| error.to_string())?;
         reader.finish().map_err(|error| error.to_string())?;
@@ -225,7 +302,7 @@ mod tests {
     #[test]
     fn settings_come_back_and_defaults_take_no_bytes() {
         let mut out = Vec::new();
-        put_table_attributes(&TableOptions::default(), None, &mut out);
+        put_table_attributes(&schema(TableAttributes::default()), &mut out);
         assert_eq!(out, [0, 0]);
         let all = TableOptions {
             page_bytes: 1024,
@@ -244,9 +321,23 @@ mod tests {
             refresh_ns: 10,
             lag_ns: 0,
         };
+        let view = View {
+            query: "SELECT x AS \"ü\" FROM t".to_owned(),
+            columns: vec![ViewColumn {
+                of_query: "ü".to_owned(),
+                name: "y".to_owned(),
+            }],
+            reads: vec![TableId(3), TableId(9)],
+        };
+        let all = || TableAttributes {
+            options: all.clone(),
+            rollup: Some(rollup.clone()),
+            view: Some(view.clone()),
+            dropped_max: 12,
+        };
         let mut out = Vec::new();
-        put_table_attributes(&all, Some(&rollup), &mut out);
-        assert_eq!(table(&out), Ok((all, Some(rollup))));
+        put_table_attributes(&schema(all()), &mut out);
+        assert_eq!(table(&out), Ok(all()));
     }
 
     #[test]

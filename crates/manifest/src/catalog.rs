@@ -5,8 +5,8 @@ use crate::log::{EditLog, LogOptions, io, read_file, read_proved};
 use crate::proof::LogProof;
 use crate::replay::{LogExtent, TornTail, replay};
 use marigram_env::FileSystem;
-use marigram_model::{FieldColumn, Limits, RollupProgress, TableId, TableSchema, TagColumn};
-use std::collections::BTreeMap;
+use marigram_model::{FieldColumn, Limits, RollupProgress, TableId, TableSchema, TagColumn, View};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,10 +23,11 @@ pub enum CatalogEdit {
     CreateDatabase(String),
     /// With all its tables.
     DropDatabase(String),
-    /// A new table, or a new form of a table with the same id (columns only ever added; names and
-    /// settings may change, but for the identity of series).
+    /// A new table or view, or a new form of the one with the same id (tags are only ever added,
+    /// the ids of fields never given twice; names and settings may change, but for the identity of
+    /// series).
     PutTable(Arc<TableSchema>),
-    /// A table, which is no rollup's source.
+    /// A table, which is no rollup's source, and which no view reads.
     DropTable(TableId),
     /// How far a rollup has come.
     PutProgress(TableId, RollupProgress),
@@ -195,7 +196,13 @@ impl CatalogState {
                     return Err(format!("there is no database '{name}'"));
                 }
             }
-            CatalogEdit::PutTable(table) => return self.check_table(table),
+            CatalogEdit::PutTable(table) => {
+                self.check_table(table)?;
+                self.check_reads(table)?;
+                if table.view.is_some() {
+                    return self.check_depth(Some(table));
+                }
+            }
             CatalogEdit::DropTable(id) => {
                 if !self.tables.contains_key(id) {
                     return Err(format!("there is no table with the id {id}"));
@@ -203,6 +210,9 @@ impl CatalogState {
                 if let Some(rollup) = self.rollups_of(*id).next() {
                     let name = &rollup.name;
                     return Err(format!("rollup '{name}' is kept from the table {id}"));
+                }
+                if let Some(view) = self.readers_of(*id).next() {
+                    return Err(format!("view '{}' reads the table {id}", view.name));
                 }
             }
             CatalogEdit::PutProgress(id, _) => {
@@ -227,7 +237,65 @@ impl CatalogState {
         self.tables.values().filter(of_source)
     }
 
-    fn check_table(&self, table: &TableSchema) -> Result<(), String> {
+    /// The views that read a table or view themselves.
+    pub fn readers_of(&self, id: TableId) -> impl Iterator<Item = &Arc<TableSchema>> {
+        let reads = move |table: &&Arc<TableSchema>| {
+            let view = table.view.as_ref();
+            view.is_some_and(|view| view.reads.contains(&id))
+        };
+        self.tables.values().filter(reads)
+    }
+
+    /// Whether what a view reads is there; nothing of a table.
+    pub(crate) fn check_reads(&self, table: &TableSchema) -> Result<(), String> {
+        let Some(view) = &table.view else {
+            return Ok(());
+        };
+        let name = &table.name;
+        for id in &view.reads {
+            let read = self.tables.get(id);
+            if read.is_none_or(|read| read.database != table.database) {
+                return Err(format!(
+                    "view '{name}' reads the table {id}, which is not there"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether views read themselves through one another, or too many of them; with `changed` in
+    /// the place of what is there under its id.
+    pub(crate) fn check_depth(&self, changed: Option<&TableSchema>) -> Result<(), String> {
+        let stored = self.tables.values().map(|table| &**table);
+        let views: BTreeMap<TableId, (&str, &View)> = stored
+            .chain(changed)
+            .filter_map(|table| {
+                let view = table.view.as_deref()?;
+                Some((table.id, (table.name.as_str(), view)))
+            })
+            .collect();
+        let mut depths: HashMap<TableId, usize> = views.keys().map(|id| (*id, 1)).collect();
+        loop {
+            let mut grows = false;
+            for (id, (name, view)) in &views {
+                let read = view.reads.iter().filter_map(|id| depths.get(id));
+                let depth = 1 + read.max().copied().unwrap_or(0);
+                if depth > View::DEPTH_MAX {
+                    return Err(format!(
+                        "view '{name}' would read itself, or more than {} views through one another",
+                        View::DEPTH_MAX
+                    ));
+                }
+                grows |= depths.insert(*id, depth) != Some(depth);
+            }
+            // Each round that grows one leads to its end or to one that is too deep.
+            if !grows {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn check_table(&self, table: &TableSchema) -> Result<(), String> {
         table.check().map_err(|error| error.to_string())?;
         let (id, name, database) = (table.id, &table.name, &table.database);
         let Some(neighbours) = self.databases.get(database) else {
@@ -256,7 +324,9 @@ impl CatalogState {
         let source = table.rollup.as_ref().map(|rollup| rollup.source);
         let source_is_there = |source: &TableId| {
             let source = self.tables.get(source);
-            source.is_some_and(|source| source.database == *database && source.rollup.is_none())
+            source.is_some_and(|source| {
+                source.database == *database && source.rollup.is_none() && source.view.is_none()
+            })
         };
         if source.is_some_and(|source| !source_is_there(&source)) {
             return Err(format!("the source of rollup '{name}' is not there"));
@@ -329,6 +399,9 @@ fn check_growth(old: &TableSchema, new: &TableSchema) -> Result<(), String> {
     if kept_from(new) != kept_from(old) {
         return Err(format!("table '{name}' would be kept from something else"));
     }
+    if new.view.is_some() != old.view.is_some() {
+        return Err(format!("'{name}' would be a view and a table in turn"));
+    }
     if new.options.identity != old.options.identity {
         return Err(format!("table '{name}' would change its series identity"));
     }
@@ -339,9 +412,9 @@ fn check_growth(old: &TableSchema, new: &TableSchema) -> Result<(), String> {
             "table '{name}' would lose a tag or change its type"
         ));
     }
-    let kept = |field: &FieldColumn| {
-        new.field_by_id(field.id)
-            .is_some_and(|new| new.kind == field.kind)
+    let kept = |field: &FieldColumn| match new.field_by_id(field.id) {
+        Some(new) => new.kind == field.kind,
+        None => new.is_dropped(field.id),
     };
     if let Some(lost) = old.fields.iter().find(|field| !kept(field)) {
         return Err(format!(
@@ -349,7 +422,12 @@ fn check_growth(old: &TableSchema, new: &TableSchema) -> Result<(), String> {
             lost.name
         ));
     }
-    let last = old.fields.last().map_or(0, |field| field.id.0);
+    if !(old.dropped_max..=old.field_max()).contains(&new.dropped_max) {
+        return Err(format!(
+            "table '{name}' would forget which fields were dropped"
+        ));
+    }
+    let last = old.field_max();
     if new
         .fields
         .iter()

@@ -38,7 +38,7 @@ const ROLLUPS_VERSION: u32 = 3;
 impl Logged for CatalogState {
     const FILE: &'static str = "CATALOG";
     const MAGIC: [u8; 8] = *b"MARICATA";
-    const VERSION: u32 = 4;
+    const VERSION: u32 = 5;
     const SEALS_TELL: u32 = 4;
     const COPY: Option<&'static str> = Some(Catalog::COPY);
     type Edit = CatalogEdit;
@@ -65,9 +65,18 @@ impl Logged for CatalogState {
         for _ in 0..reader.count(TEXT_BYTES_MIN)? {
             state.add(&CatalogEdit::CreateDatabase(reader.text()?))?;
         }
+        let mut views = Vec::new();
         for _ in 0..reader.count(TABLE_BYTES_MIN)? {
-            state.add(&CatalogEdit::PutTable(Arc::new(table(reader)?)))?;
+            let table = Arc::new(table(reader)?);
+            // A view that was made anew may read tables that are younger than it is.
+            state.check_table(&table).map_err(Malformed)?;
+            state.apply(&CatalogEdit::PutTable(Arc::clone(&table)));
+            views.extend(table.view.is_some().then_some(table));
         }
+        for view in views {
+            state.check_reads(&view).map_err(Malformed)?;
+        }
+        state.check_depth(None).map_err(Malformed)?;
         if state.table_max > table_max {
             return malformed(format!("table {} is above the highest id", state.table_max));
         }
@@ -160,7 +169,7 @@ fn put_table(table: &TableSchema, out: &mut Vec<u8>) {
         out.push(field.kind as u8);
         put_field_attributes(field.codec, out);
     }
-    put_table_attributes(&table.options, table.rollup.as_deref(), out);
+    put_table_attributes(table, out);
 }
 
 fn put_progress(id: TableId, progress: &RollupProgress, out: &mut Vec<u8>) {
@@ -229,11 +238,11 @@ fn table(reader: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
             codec,
         });
     }
-    let (attributes, rollup) = read_table_attributes(reader)?;
+    let attributes = read_table_attributes(reader)?;
     let options = TableOptions {
         partition_ns,
         ttl_ns,
-        ..attributes
+        ..attributes.options
     };
     Ok(TableSchema {
         id,
@@ -243,6 +252,8 @@ fn table(reader: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
         tags,
         fields,
         options,
-        rollup: rollup.map(Arc::new),
+        rollup: attributes.rollup.map(Arc::new),
+        view: attributes.view.map(Arc::new),
+        dropped_max: attributes.dropped_max,
     })
 }

@@ -16,6 +16,7 @@ mod tags;
 mod time;
 mod time_set;
 mod types;
+mod view;
 
 pub use ascending::cut_ascending;
 pub use batch::{BatchError, BatchField, BatchTag, WriteBatch};
@@ -30,5 +31,6 @@ pub use tags::{TagKey, TagKeyError, TagValue, TagValueRef, tag_key_entries};
 pub use time::{DAY_NS, TimeRange, partition_start};
 pub use time_set::TimeSet;
 pub use types::{FieldType, FieldValue, TagType};
+pub use view::{View, ViewColumn};
 
 pub use marigram_codec::{Compressor, Encoding};

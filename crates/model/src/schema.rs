@@ -4,6 +4,7 @@ use crate::ids::{ColumnId, TableId};
 use crate::options::{ColumnCodec, TableOptions};
 use crate::rollup::Rollup;
 use crate::types::{FieldType, TagType};
+use crate::view::View;
 use std::sync::Arc;
 
 /// Limits on names and values that come from outside.
@@ -162,13 +163,31 @@ pub struct TableSchema {
     pub options: TableOptions,
     /// What it is kept from, if it is a rollup: nobody else writes to it.
     pub rollup: Option<Arc<Rollup>>,
+    /// Its query, if it is a plain view: nobody writes to it, and it has neither tags nor fields.
+    pub view: Option<Arc<View>>,
+    /// Highest id that a field was ever given which is dropped; 0 where none is.
+    pub dropped_max: u32,
 }
 
 impl TableSchema {
     /// The id for the next field that the table gains.
     #[must_use]
     pub fn next_column(&self) -> ColumnId {
-        ColumnId(self.fields.last().map_or(1, |field| field.id.0 + 1))
+        ColumnId(self.field_max() + 1)
+    }
+
+    /// Highest id that a field was ever given, dropped ones included; 0 where there was none.
+    #[must_use]
+    pub fn field_max(&self) -> u32 {
+        let last = self.fields.last().map_or(0, |field| field.id.0);
+        last.max(self.dropped_max)
+    }
+
+    /// Whether a field of this id was dropped: what segments and logs still hold of it counts for
+    /// nothing.
+    #[must_use]
+    pub fn is_dropped(&self, id: ColumnId) -> bool {
+        id.0 <= self.dropped_max && id != ColumnId::TIME && self.field_by_id(id).is_none()
     }
 
     /// The tag of this name with its ordinal.
@@ -248,6 +267,11 @@ impl TableSchema {
                     "a rollup has another table for its source, and widths and intervals of time",
                 ));
             }
+        }
+        if self.view.is_some()
+            && (self.rollup.is_some() || !self.tags.is_empty() || !self.fields.is_empty())
+        {
+            return Err(bad("a view has a query, and no rows of its own"));
         }
         for field in &self.fields {
             if let Some(reason) = field.codec.objection(field.kind) {

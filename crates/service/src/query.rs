@@ -26,6 +26,8 @@ pub enum Answer {
         tag: String,
         /// Rows changed.
         rows: u64,
+        /// What the client should know beside, each a sentence.
+        notices: Vec<String>,
     },
 }
 

@@ -7,6 +7,7 @@
 
 use crate::error::SqlError;
 use crate::parse::SERIES_SCHEMA;
+use crate::plain_views::ViewPlans;
 use crate::rollup::Shapes;
 use crate::series::SeriesList;
 use crate::table::SeriesTable;
@@ -46,6 +47,8 @@ pub struct Databases {
     pub files: ExternalTables,
     /// Rollups, which are views.
     pub shapes: Shapes,
+    /// Plain views.
+    pub views: ViewPlans,
     /// PostgreSQL's catalog of the session's database.
     pub pg_catalog: Option<Arc<dyn SchemaProvider>>,
 }
@@ -157,6 +160,8 @@ impl SchemaProvider for Tables {
         match self.all.engine.table(&self.database, name) {
             Ok(schema) => Ok(Some(match self.kind {
                 Kind::Rows if schema.rollup.is_some() => self.all.shapes.view(&engine, schema)?,
+                Kind::Rows if schema.view.is_some() => self.all.views.provider(&schema)?,
+                Kind::Series if schema.view.is_some() => return Ok(None),
                 Kind::Rows => Arc::new(SeriesTable::new(engine, schema)),
                 Kind::Series => Arc::new(SeriesList::new(engine, schema)),
             })),
@@ -240,16 +245,17 @@ impl CatalogInfo for Databases {
     async fn table_schema(&self, catalog: &str, _: &str, table: &str) -> Result<Option<SchemaRef>> {
         let found: Option<Arc<TableSchema>> = self.engine.table(catalog, table).ok();
         found
-            .map(|schema| match schema.rollup {
-                Some(_) => Ok(self.shapes.view(&self.engine, schema)?.schema()),
-                None => Ok(crate::types::arrow_schema(&schema)),
+            .map(|schema| match (&schema.rollup, &schema.view) {
+                (Some(_), _) => Ok(self.shapes.view(&self.engine, schema)?.schema()),
+                (None, Some(_)) => Ok(self.views.provider(&schema)?.schema()),
+                (None, None) => Ok(crate::types::arrow_schema(&schema)),
             })
             .transpose()
     }
 
     async fn table_type(&self, catalog: &str, _: &str, table: &str) -> Result<Option<TableType>> {
         let found = self.engine.table(catalog, table);
-        let is_view = found.is_ok_and(|schema| schema.rollup.is_some());
+        let is_view = found.is_ok_and(|schema| schema.rollup.is_some() || schema.view.is_some());
         Ok(Some(if is_view {
             TableType::View
         } else {

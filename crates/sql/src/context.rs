@@ -15,6 +15,7 @@ use crate::guarded::Guarded;
 use crate::interval_arithmetic::IntervalArithmetic;
 use crate::lateral::LateralLimits;
 use crate::memory::AccountedPool;
+use crate::plain_views::ViewPlans;
 use crate::planner::Planner;
 use crate::reduce::{KeptGroups, SeriesReduction};
 use crate::repair::repaired;
@@ -61,6 +62,7 @@ pub struct Contexts {
     runtime: Arc<RuntimeEnv>,
     files: ExternalTables,
     shapes: Shapes,
+    views: ViewPlans,
     made: Mutex<Made>,
 }
 
@@ -142,6 +144,7 @@ impl Contexts {
             runtime,
             files,
             shapes: Shapes::default(),
+            views: ViewPlans::default(),
             made: Mutex::default(),
         })
     }
@@ -170,6 +173,11 @@ impl Contexts {
     /// The rollups whose queries were read.
     pub fn shapes(&self) -> &Shapes {
         &self.shapes
+    }
+
+    /// The plain views whose queries were planned.
+    pub fn views(&self) -> &ViewPlans {
+        &self.views
     }
 
     /// The session of an execution of a plan that is kept, which begins now.
@@ -324,6 +332,7 @@ impl Contexts {
             current: name.to_owned(),
             files: Arc::clone(&self.files),
             shapes: self.shapes.clone(),
+            views: self.views.clone(),
             pg_catalog: None,
         };
         let tables = Arc::clone(&Prototype::get()?.tables);

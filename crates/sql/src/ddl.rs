@@ -1,15 +1,16 @@
 //! Reads the statements that define databases and tables.
 
+pub mod query;
 pub mod views;
 
 use crate::error::{SqlError, SqlResult};
 use crate::settings::{codec_clause, settings};
-use crate::statement::{Change, CodecChange, ColumnKind, Command, OptionChanges};
+use crate::statement::{Change, CodecChange, ColumnKind, Command, OptionChanges, TableAs};
 use crate::types::{field_type, is_zoned, tag_type};
 use crate::words::{name, target, word, words};
 use datafusion::sql::sqlparser::ast::DataType;
 use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 use marigram_model::{ColumnCodec, FieldType};
 
 /// `CREATE DATABASE [IF NOT EXISTS] name`
@@ -44,15 +45,21 @@ pub fn drop_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
 }
 
 /// `CREATE TABLE [IF NOT EXISTS] name (column, …) [WITH (setting = value, …)]`, where a column is
-/// `name type [TAG | FIELD] [ENCODING e] [COMPRESSION c]`.
-pub fn create_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
+/// `name type [TAG | FIELD] [ENCODING e] [COMPRESSION c]`; or `CREATE TABLE … AS`. `text` gives what
+/// stands between two places of the statement.
+pub fn create_table(
+    parser: &mut Parser<'_>,
+    text: impl Fn(Location, Location) -> String,
+) -> SqlResult<Command> {
     words(parser, &["CREATE", "TABLE"]);
     let if_not_exists = words(parser, &["IF", "NOT", "EXISTS"]);
     let target = target(parser)?;
-    if words(parser, &["AS"]) {
-        return Err(SqlError::unsupported(
-            "CREATE TABLE … AS is not supported; create the table, then INSERT INTO it",
-        ));
+    if parser.peek_token().token != Token::LParen {
+        let table = query::create_table_as(parser, target, text)?;
+        return Ok(Command::CreateTableAs(TableAs {
+            if_not_exists,
+            ..table
+        }));
     }
     parser.expect_token(&Token::LParen)?;
     let mut written = Vec::new();
@@ -77,7 +84,8 @@ pub fn create_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     })
 }
 
-/// `ALTER TABLE name ADD [COLUMN] [IF NOT EXISTS] column | ALTER [COLUMN] name SET … | SET (…), …`
+/// `ALTER TABLE name ADD [COLUMN] [IF NOT EXISTS] column | ALTER [COLUMN] name SET … | SET (…) |
+/// RENAME TO name | RENAME [COLUMN] name TO name | DROP [COLUMN] [IF EXISTS] name, …`
 pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     words(parser, &["ALTER", "TABLE"]);
     let target = target(parser)?;
@@ -98,9 +106,26 @@ pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
             changes.push(alter_column(parser)?);
         } else if word(parser, "SET") {
             changes.push(Change::Set(settings(parser)?));
+        } else if words(parser, &["RENAME", "TO"]) {
+            changes.push(Change::Rename(name(parser)?));
+        } else if word(parser, "RENAME") {
+            words(parser, &["COLUMN"]);
+            let from = name(parser)?;
+            if !word(parser, "TO") {
+                let found = parser.peek_token();
+                return Ok(parser.expected("TO and the column's new name", found)?);
+            }
+            changes.push(Change::RenameColumn(from, name(parser)?));
+        } else if word(parser, "DROP") {
+            words(parser, &["COLUMN"]);
+            let if_exists = words(parser, &["IF", "EXISTS"]);
+            let name = name(parser)?;
+            words(parser, &["RESTRICT"]);
+            changes.push(Change::Drop { name, if_exists });
         } else {
             let found = parser.peek_token();
-            let expected = "ADD [COLUMN] name type [TAG | FIELD], ALTER [COLUMN] name SET ENCODING \
+            let expected = "ADD [COLUMN] name type [TAG | FIELD], DROP [COLUMN] name, RENAME TO \
+                            name, RENAME [COLUMN] name TO name, ALTER [COLUMN] name SET ENCODING \
                             e, or SET (setting = value)";
             return Ok(parser.expected(expected, found)?);
         }
@@ -312,7 +337,10 @@ mod tests {
             "create table t (time timestamp, x double tag field)",
             "create table t (time timestamp) with (tll = '3d')",
             "create table t (time timestamp) with (ttl = 'soon')",
-            "create table t as select 1",
+            "create table t as",
+            "create table t with (tags = 1 as select 1",
+            "alter table t rename column a b",
+            "alter table t drop",
             "create table t (time timestamp, x double encoding gorila)",
             "create table t (time timestamp, x double encoding)",
             "create table t (time timestamp, x string encoding alp)",

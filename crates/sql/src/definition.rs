@@ -5,6 +5,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::statement::{Change, CodecChange, ColumnKind, OptionChanges, Target};
 use marigram_engine::{Engine, TableChange, TableSpec};
 use marigram_model::{ColumnCodec, ColumnId, FieldType, TableOptions, TableSchema};
+use std::sync::Arc;
 
 /// `CREATE TABLE`
 ///
@@ -17,7 +18,7 @@ pub fn create_table(
     columns: &[(String, ColumnKind)],
     options: &OptionChanges,
     if_not_exists: bool,
-) -> SqlResult<()> {
+) -> SqlResult<Arc<TableSchema>> {
     let mut spec = TableSpec {
         name: target.table.clone(),
         options: options.apply(&TableOptions::default()),
@@ -48,8 +49,25 @@ pub fn create_table(
         }
     }
     spec.options.zoned.sort_unstable();
-    engine.create_table(database, &spec, if_not_exists)?;
-    Ok(())
+    Ok(engine.create_table(database, &spec, if_not_exists)?)
+}
+
+/// What is told of a table without tags; `None` of others.
+pub fn untagged(table: &TableSchema) -> Option<String> {
+    if !table.tags.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "table '{}' has no TAG column, so that it keeps one row for each time: a row replaces the \
+         one that has its time; give the role TAG to what tells rows of one time apart \
+         (name TEXT TAG)",
+        table.name
+    ))
+}
+
+/// What is told where nothing is done because there is a table already.
+pub fn exists_already(name: &str) -> Option<String> {
+    Some(format!("'{name}' exists already, and was left as it is"))
 }
 
 /// `ALTER TABLE`: its changes one by one, in their order.
@@ -62,9 +80,26 @@ pub fn alter_table(
     table: &str,
     changes: &[Change],
 ) -> SqlResult<()> {
+    let mut table = table.to_owned();
     for change in changes {
-        let schema = engine.table(database, table)?;
+        let schema = engine.table(database, &table)?;
         let change = match change {
+            Change::Rename(to) => {
+                engine.alter_table(database, &table, &TableChange::Rename(to.clone()))?;
+                table.clone_from(to);
+                continue;
+            }
+            Change::RenameColumn(from, to) => TableChange::RenameColumn(from.clone(), to.clone()),
+            Change::Drop {
+                name,
+                if_exists: true,
+            } if schema.column_names().all(|known| known != name) => {
+                continue;
+            }
+            Change::Drop { name, .. } => {
+                droppable(&schema, name)?;
+                TableChange::DropField(name.clone())
+            }
             Change::Add {
                 name,
                 if_not_exists: true,
@@ -79,7 +114,7 @@ pub fn alter_table(
                     if *codec == ColumnCodec::default() {
                         add
                     } else {
-                        engine.alter_table(database, table, &add)?;
+                        engine.alter_table(database, &table, &add)?;
                         TableChange::SetCodec(name.clone(), *codec)
                     }
                 }
@@ -100,7 +135,7 @@ pub fn alter_table(
             }
             Change::Set(changes) => TableChange::SetOptions(changes.apply(&schema.options)),
         };
-        engine.alter_table(database, table, &change)?;
+        engine.alter_table(database, &table, &change)?;
     }
     Ok(())
 }
@@ -124,6 +159,32 @@ fn add_zoned(
         engine.alter_table(database, table, &set)?;
     }
     Ok(())
+}
+
+/// Refuses to drop what rows are named by.
+fn droppable(schema: &TableSchema, name: &str) -> SqlResult<()> {
+    let reason = if schema.time_name == name {
+        format!(
+            "'{name}' is the time column of '{}': a table has one",
+            schema.name
+        )
+    } else if schema.tag(name).is_some() {
+        format!(
+            "'{name}' is a tag of '{}': series that differ in it alone would fall into one, and \
+             their rows replace each other; CREATE TABLE … AS SELECT the columns that stay",
+            schema.name
+        )
+    } else if schema.field(name).is_none() {
+        return Err(SqlError::unknown(
+            "42703",
+            "column",
+            name,
+            schema.column_names(),
+        ));
+    } else {
+        return Ok(());
+    };
+    Err(SqlError::named("0A000", name, reason))
 }
 
 /// Another codec for a field.

@@ -11,10 +11,11 @@ use datafusion::catalog::Session;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::datasource::DefaultTableSource;
 use datafusion::execution::session_state::SessionState;
+use datafusion::functions_aggregate::count::count_all;
 use datafusion::logical_expr::expr_rewriter::unnormalize_col;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::split_conjunction_owned;
-use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan};
+use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use marigram_engine::{Engine, TagFilter};
 use marigram_model::{SeriesId, TableSchema, TagType, TagValue, TimeRange};
@@ -69,6 +70,16 @@ pub fn plan(engine: &Engine, dml: &DmlStatement, state: &SessionState) -> SqlRes
     })
 }
 
+/// The rows that a planned DELETE would remove, as a query.
+///
+/// # Errors
+/// DataFusion's.
+pub fn count(dml: &DmlStatement) -> SqlResult<LogicalPlan> {
+    let rows = LogicalPlanBuilder::from(Arc::clone(&dml.input));
+    let counted = rows.aggregate(Vec::<Expr>::new(), vec![count_all()])?;
+    Ok(counted.build()?)
+}
+
 /// Deletes; blocks.
 ///
 /// # Errors
@@ -78,6 +89,13 @@ pub fn run(engine: &Engine, deletion: &Deletion) -> SqlResult<()> {
         return Ok(());
     }
     let schema = &deletion.schema;
+    if engine.table(&schema.database, &schema.name)?.id != schema.id {
+        let message = format!(
+            "table '{}' was replaced by another one meanwhile",
+            schema.name
+        );
+        return Err(SqlError::named("0A000", &schema.name, message));
+    }
     engine.delete(
         &schema.database,
         &schema.name,

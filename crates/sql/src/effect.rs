@@ -37,6 +37,11 @@ fn only_reads(command: &Command) -> bool {
         | Command::CreateTable { .. }
         | Command::AlterTable { .. }
         | Command::DropTable { .. }
+        | Command::CreateTableAs(_)
+        | Command::Truncate(_)
+        | Command::CreatePlainView(_)
+        | Command::DropPlainView { .. }
+        | Command::RenameView { .. }
         | Command::CreateView { .. }
         | Command::AlterView { .. }
         | Command::DropView { .. }
@@ -168,6 +173,12 @@ mod tests {
             "reset timezone",
             "use main",
             "truncate table t",
+            "create table t as select 1",
+            "create or replace view v as select 1",
+            "drop view v",
+            "alter view v rename to w",
+            "alter table t rename to u",
+            "alter table t drop column v",
             "prepare p as select 1",
             "execute p",
             "deallocate p; select 1",

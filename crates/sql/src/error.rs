@@ -238,6 +238,7 @@ fn engine(error: &EngineError, sql: &str) -> ServiceError {
             };
             invalid(sqlstate, message, position_of(sql, name))
         }
+        EngineError::Needed { .. } => invalid("2BP01", message, None),
         EngineError::Invalid(_) => invalid("22023", message, None),
         EngineError::Schema(error) => invalid(schema_sqlstate(error), message, None),
         EngineError::Busy {

@@ -7,7 +7,7 @@ use crate::asof::syntax;
 use crate::balance::balance;
 use crate::casts::{self, NamedCasts};
 use crate::copy;
-use crate::ddl::{self, views};
+use crate::ddl::{self, query, views};
 use crate::dialect::MarigramDialect;
 use crate::error::{SqlError, SqlResult};
 use crate::named;
@@ -164,6 +164,13 @@ pub fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
     }
 }
 
+/// What stands between two places of a statement.
+fn between(sql: &str, start: Location, end: Location) -> String {
+    let mut offsets = Offsets::new(sql);
+    let (start, end) = (offsets.byte(start), offsets.byte(end));
+    sql[start..end].to_owned()
+}
+
 fn own_statement(
     parser: &mut Parser<'_>,
     leading: &[&str],
@@ -171,15 +178,21 @@ fn own_statement(
 ) -> SqlResult<Option<Command>> {
     let command = match leading {
         ["CREATE", "DATABASE", ..] => ddl::create_database(parser)?,
-        ["CREATE", "TABLE", ..] => ddl::create_table(parser)?,
+        ["CREATE", "TABLE", ..] => {
+            ddl::create_table(parser, |start, end| between(sql, start, end))?
+        }
+        ["CREATE", "VIEW", ..] | ["CREATE", "OR", "REPLACE", "VIEW", ..] => {
+            query::create_view(parser, |start, end| between(sql, start, end))?
+        }
+        ["DROP", "VIEW", ..] => query::drop_view(parser)?,
+        ["ALTER", "VIEW", ..] => query::rename_view(parser)?,
+        ["TRUNCATE", ..] => query::truncate(parser)?,
         ["DROP", "DATABASE", ..] => ddl::drop_database(parser)?,
         ["DROP", "TABLE", ..] => ddl::drop_table(parser)?,
         ["ALTER", "TABLE", ..] => ddl::alter_table(parser)?,
-        ["CREATE", "MATERIALIZED", "VIEW", ..] => views::create(parser, |start, end| {
-            let mut offsets = Offsets::new(sql);
-            let (start, end) = (offsets.byte(start), offsets.byte(end));
-            sql[start..end].to_owned()
-        })?,
+        ["CREATE", "MATERIALIZED", "VIEW", ..] => {
+            views::create(parser, |start, end| between(sql, start, end))?
+        }
         ["ALTER", "MATERIALIZED", "VIEW", ..] => views::alter(parser)?,
         ["DROP", "MATERIALIZED", "VIEW", ..] => views::drop(parser)?,
         ["REFRESH", "MATERIALIZED", "VIEW", ..] => views::refresh(parser)?,

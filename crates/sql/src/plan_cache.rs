@@ -136,7 +136,7 @@ impl PlanCache {
         let (Some(plan), Some(_)) = (&prepared.plan, prepared.schema()) else {
             return Ok(());
         };
-        if plan.need().is_deep() {
+        if plan.need().is_deep() || prepared.reads_views {
             return Ok(());
         }
         let sql = prepared.sql();

@@ -39,6 +39,8 @@ pub struct PreparedStatement {
     planned: Vec<Option<DataType>>,
     schema: Option<SchemaRef>,
     tables: Vec<Arc<TableSchema>>,
+    /// Whether it reads plain views, whose plans are not kept.
+    pub reads_views: bool,
     /// What its text takes as long as it is kept.
     _memory: TextMemory,
 }
@@ -62,6 +64,7 @@ impl PreparedStatement {
             planned: Vec::new(),
             schema,
             tables: Vec::new(),
+            reads_views: false,
             _memory: TextMemory::default(),
         }
     }
@@ -102,9 +105,20 @@ impl PreparedStatement {
             planned,
             schema: rows.then(|| Arc::clone(plan.schema().inner())),
             tables: tables_of(&plan)?,
+            reads_views: false,
             plan: Some(plan),
             _memory: TextMemory::default(),
         })
+    }
+
+    /// The same, which reads these plain views: it is planned anew when one of them changes.
+    pub fn through(mut self, views: Vec<Arc<TableSchema>>) -> Self {
+        if !views.is_empty() {
+            self.reads_views = true;
+            self.pattern = None;
+            self.tables.extend(views);
+        }
+        self
     }
 
     /// The same with the memory that its text takes, for as long as it is kept.

@@ -1,5 +1,8 @@
 //! [`SqlService`]: statements from parse to answer.
 
+mod changes;
+mod create_as;
+mod plain_views;
 mod planned;
 mod views;
 
@@ -19,6 +22,7 @@ use crate::{SqlOptions, definition, effect, parse, session, show, storage};
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
+use changes::{Done, missing_already};
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use marigram_engine::{Engine, TableCompaction};
@@ -230,14 +234,26 @@ impl SqlService {
                 };
                 one_batch(inner.workers.block(compact).await?)
             }
+            Command::CreateTableAs(asked) => {
+                let (session, asked) = (session.clone(), asked.clone());
+                let timeout = session.statement_timeout;
+                let create = async move { inner.create_table_as(&session, asked).await };
+                self.inner.workers.run(timeout, create).await?.into()
+            }
+            Command::CreatePlainView(asked) => {
+                let (session, asked) = (session.clone(), asked.clone());
+                let timeout = session.statement_timeout;
+                let create = async move { inner.create_plain_view(&session, asked).await };
+                self.inner.workers.run(timeout, create).await?.into()
+            }
             change => {
                 let (session, change) = (session.clone(), change.clone());
                 let work = Arc::clone(&inner);
-                let tag = inner
+                let done = inner
                     .workers
                     .block(move || work.change(&session, &change))
                     .await?;
-                done(tag)
+                done.into()
             }
         };
         Ok(Some(answer))
@@ -304,10 +320,13 @@ impl SqlService {
         let timeout = session.statement_timeout;
         let planning = on_stack(need, async move {
             let state = inner.contexts.state(&session)?;
-            let plan = inner.plan(&state, &session, statement.into_inner()).await?;
+            let statement = statement.into_inner();
+            let views = inner.views_in(&state, &session, &statement)?;
+            let plan = inner.plan(&state, &session, statement).await?;
             let rows = matches!(inner.kind(&plan)?, Kind::Rows);
             let plan = Deep::new(plan, need);
-            PreparedStatement::planned(&sql, &session, command, plan, rows)
+            let planned = PreparedStatement::planned(&sql, &session, command, plan, rows)?;
+            Ok(planned.through(views))
         });
         self.inner.workers.run(timeout, planning).await
     }
@@ -320,10 +339,7 @@ fn one_batch(batch: RecordBatch) -> Answer {
 }
 
 fn done(tag: &str) -> Answer {
-    Answer::Done {
-        tag: tag.to_owned(),
-        rows: 0,
-    }
+    Done::new(tag).into()
 }
 
 /// The database of this name.
@@ -345,8 +361,8 @@ impl Inner {
         TextMemory::of_statement(sql, self.contexts.memory_pool())
     }
 
-    /// A change of databases, tables or storage; gives its tag. Blocks.
-    fn change(&self, session: &Session, command: &Command) -> SqlResult<&'static str> {
+    /// A change of databases, tables or storage. Blocks.
+    fn change(&self, session: &Session, command: &Command) -> SqlResult<Done> {
         let engine = &self.engine;
         let database =
             |target: &Target| target.database.clone().unwrap_or(session.database.clone());
@@ -356,7 +372,7 @@ impl Inner {
                 if_not_exists,
             } => {
                 engine.create_database(name, *if_not_exists)?;
-                Ok("CREATE DATABASE")
+                Ok(Done::new("CREATE DATABASE"))
             }
             Command::DropDatabase { name, if_exists } => {
                 if *name == session.database {
@@ -366,7 +382,7 @@ impl Inner {
                 }
                 engine.drop_database(name, *if_exists)?;
                 self.contexts.forget(name);
-                Ok("DROP DATABASE")
+                Ok(Done::new("DROP DATABASE"))
             }
             Command::CreateTable {
                 target,
@@ -375,7 +391,11 @@ impl Inner {
                 if_not_exists,
             } => {
                 let database = database(target);
-                definition::create_table(
+                let done = Done::new("CREATE TABLE");
+                if *if_not_exists && engine.table(&database, &target.table).is_ok() {
+                    return Ok(done.telling(definition::exists_already(&target.table)));
+                }
+                let table = definition::create_table(
                     engine,
                     &database,
                     target,
@@ -383,49 +403,71 @@ impl Inner {
                     options,
                     *if_not_exists,
                 )?;
-                Ok("CREATE TABLE")
+                Ok(done.telling(definition::untagged(&table)))
             }
             Command::AlterTable { target, changes } => {
                 definition::alter_table(engine, &database(target), &target.table, changes)?;
-                Ok("ALTER TABLE")
+                Ok(Done::new("ALTER TABLE"))
+            }
+            Command::RenameView { target, to } => {
+                self.rename_view(&database(target), &target.table, to)
+            }
+            Command::DropPlainView { targets, if_exists } => {
+                let named = targets
+                    .iter()
+                    .map(|target| (database(target), target.table.as_str()));
+                self.drop_plain_views(named, *if_exists)
+            }
+            Command::Truncate(targets) => {
+                let named = targets
+                    .iter()
+                    .map(|target| (database(target), target.table.as_str()));
+                self.truncate(named)
             }
             Command::DropTable { targets, if_exists } => {
+                let mut done = Done::new("DROP TABLE");
                 for target in targets {
                     let database = database(target);
-                    let is_view = self
-                        .engine
-                        .table(&database, &target.table)
-                        .is_ok_and(|table| table.rollup.is_some());
-                    if is_view {
+                    let table = engine.table(&database, &target.table);
+                    let kind = match &table {
+                        Ok(table) if table.rollup.is_some() => Some("materialized view"),
+                        Ok(table) if table.view.is_some() => Some("view"),
+                        _ => None,
+                    };
+                    if let Some(kind) = kind {
                         let name = &target.table;
-                        let message = format!(
-                            "'{name}' is a materialized view; DROP MATERIALIZED VIEW {name}"
-                        );
+                        let message =
+                            format!("'{name}' is a {kind}; DROP {} {name}", kind.to_uppercase());
                         return Err(SqlError::named("42809", name, message));
                     }
                     if !self.contexts.forget_file_table(&database, &target.table) {
                         engine.drop_table(&database, &target.table, *if_exists)?;
+                        done = done.telling(
+                            table
+                                .is_err()
+                                .then(|| missing_already("table", &target.table)),
+                        );
                     }
                 }
-                Ok("DROP TABLE")
+                Ok(done)
             }
             Command::AlterView { target, options } => {
                 self.alter_view(session, target, options)?;
-                Ok("ALTER MATERIALIZED VIEW")
+                Ok(Done::new("ALTER MATERIALIZED VIEW"))
             }
             Command::DropView { targets, if_exists } => {
                 for target in targets {
                     self.drop_view(session, target, *if_exists)?;
                 }
-                Ok("DROP MATERIALIZED VIEW")
+                Ok(Done::new("DROP MATERIALIZED VIEW"))
             }
             Command::Flush => {
                 engine.flush()?;
-                Ok("FLUSH")
+                Ok(Done::new("FLUSH"))
             }
             Command::Compact => {
                 engine.compact()?;
-                Ok("COMPACT")
+                Ok(Done::new("COMPACT"))
             }
             other => Err(ServiceError::Internal(format!("{other:?} changes nothing")).into()),
         }
@@ -580,7 +622,8 @@ impl Query for SqlService {
         }
         let inner = Arc::clone(&self.inner);
         let need = plan.need();
-        let text = (parameters.is_empty() && !need.is_deep()).then(|| sql.clone());
+        let is_kept = parameters.is_empty() && !need.is_deep() && !current.reads_views;
+        let text = is_kept.then(|| sql.clone());
         let carry_out = move |out: Outlet| async move {
             let state = inner.contexts.state(&settings)?;
             let scope = plan_scope(&settings);

@@ -4,8 +4,10 @@
 //! statement fails with the number of the refused rows and the reasons of the first ones.
 
 use crate::error::SqlError;
+use crate::notices::Notices;
+use crate::replaced::ReplacedRows;
 use crate::zoned::relabelled;
-use arrow::array::{Array, AsArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, SchemaRef, TimestampNanosecondType};
@@ -99,14 +101,16 @@ impl DataSink for TableSink {
     async fn write_all(
         &self,
         mut data: SendableRecordBatchStream,
-        _: &Arc<TaskContext>,
+        context: &Arc<TaskContext>,
     ) -> Result<u64> {
         let (mut stored, mut seen, mut refused) = (0_u64, 0_u64, Refused::default());
+        let mut replaced = ReplacedRows::default();
         while let Some(batch) = data.next().await {
             let batch = batch?;
             let first_row = seen;
             seen += batch.num_rows() as u64;
-            let rows = to_write_batch(&batch, &self.schema)?;
+            let rows = Arc::new(to_write_batch(&batch, &self.schema)?);
+            let noted = Arc::clone(&rows);
             let (engine, database) = (self.engine.clone(), self.schema.database.clone());
             let written = tokio::task::spawn_blocking(move || {
                 engine.write(&database, &rows, WriteOptions { grow: false })
@@ -117,6 +121,10 @@ impl DataSink for TableSink {
                 .map_err(|error| DataFusionError::External(Box::new(SqlError::Engine(error))))?;
             stored += report.stored as u64;
             refused.add(&report, first_row);
+            note(&mut replaced, &noted, &report);
+        }
+        if let Some(notice) = replaced.notice(&self.schema) {
+            Notices::tell(context.session_config(), notice);
         }
         if refused.count > 0 {
             return Err(DataFusionError::External(Box::new(
@@ -181,6 +189,36 @@ pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<Write
     })
 }
 
+/// Notes the rows of a batch that were stored.
+fn note(replaced: &mut ReplacedRows, rows: &WriteBatch, report: &WriteReport) {
+    let mut key = TagKey::default();
+    let keys: Vec<Vec<u8>> = (0..rows.slot_count)
+        .map(|slot| {
+            push_key(&mut key, &rows.tags, slot);
+            key.as_bytes().to_vec()
+        })
+        .collect();
+    let mut rejected = report.rejected.iter().peekable();
+    for (row, (slot, time)) in rows.slots.iter().zip(rows.times.iter()).enumerate() {
+        if rejected
+            .next_if(|refused| refused.row as usize == row)
+            .is_none()
+        {
+            replaced.note(&keys[*slot as usize], *time);
+        }
+    }
+}
+
+/// The key of the tags that stand at a place of their columns.
+fn push_key(key: &mut TagKey, tags: &[BatchTag], place: usize) {
+    key.clear();
+    for (ordinal, tag) in tags.iter().enumerate() {
+        if let Some(value) = tag.value(place) {
+            key.push(ordinal as u16, value);
+        }
+    }
+}
+
 /// The slot of each row, and the first row of each slot.
 fn slots(tags: &[BatchTag], rows: usize) -> (Vec<u32>, Vec<u32>) {
     if tags.is_empty() {
@@ -190,12 +228,7 @@ fn slots(tags: &[BatchTag], rows: usize) -> (Vec<u32>, Vec<u32>) {
     let mut known: HashMap<Vec<u8>, u32> = HashMap::new();
     let mut key = TagKey::default();
     for row in 0..rows {
-        key.clear();
-        for (ordinal, tag) in tags.iter().enumerate() {
-            if let Some(value) = tag.value(row) {
-                key.push(ordinal as u16, value);
-            }
-        }
+        push_key(&mut key, tags, row);
         let slot = match known.get(key.as_bytes()) {
             Some(slot) => *slot,
             None => {
@@ -242,6 +275,8 @@ mod tests {
                 .collect(),
             options: TableOptions::default(),
             rollup: None,
+            view: None,
+            dropped_max: 0,
         };
         let arrow = arrow_schema(&schema);
         let devices: ArrayRef = Arc::new(StringArray::from(vec![

@@ -157,6 +157,53 @@ pub enum Change {
     },
     /// New settings.
     Set(OptionChanges),
+    /// Another name for the table.
+    Rename(String),
+    /// Another name for a column: the first becomes the second.
+    RenameColumn(String, String),
+    /// A column less.
+    Drop {
+        /// Name.
+        name: String,
+        /// Whether it may be missing.
+        if_exists: bool,
+    },
+}
+
+/// `CREATE TABLE … AS`, as it is asked.
+#[derive(Clone, Debug, Default)]
+pub struct TableAs {
+    /// Database, where one is named; otherwise the session's.
+    pub database: Option<String>,
+    /// The new table.
+    pub table: String,
+    /// Whether it may exist.
+    pub if_not_exists: bool,
+    /// Its tags, where they are named.
+    pub tags: Option<Vec<String>>,
+    /// Its time column, where it is named.
+    pub time: Option<String>,
+    /// Settings.
+    pub options: OptionChanges,
+    /// The query, as it is written.
+    pub query: String,
+    /// Whether it gets the query's rows.
+    pub with_data: bool,
+}
+
+/// `CREATE VIEW`, as it is asked.
+#[derive(Clone, Debug)]
+pub struct PlainView {
+    /// The view.
+    pub target: Target,
+    /// Whether it takes the place of a view of this name.
+    pub or_replace: bool,
+    /// Whether it may exist.
+    pub if_not_exists: bool,
+    /// Names of its columns, where they are named.
+    pub columns: Vec<String>,
+    /// The query, as it is written.
+    pub query: String,
 }
 
 /// What `SHOW` shows.
@@ -232,6 +279,26 @@ pub enum Command {
         targets: Vec<Target>,
         /// Whether they may be missing.
         if_exists: bool,
+    },
+    /// `CREATE TABLE … AS`
+    CreateTableAs(TableAs),
+    /// `TRUNCATE`
+    Truncate(Vec<Target>),
+    /// `CREATE VIEW`
+    CreatePlainView(PlainView),
+    /// `DROP VIEW`
+    DropPlainView {
+        /// The views.
+        targets: Vec<Target>,
+        /// Whether they may be missing.
+        if_exists: bool,
+    },
+    /// `ALTER [MATERIALIZED] VIEW … RENAME TO`
+    RenameView {
+        /// The view.
+        target: Target,
+        /// Its new name.
+        to: String,
     },
     /// `CREATE MATERIALIZED VIEW`
     CreateView {

@@ -284,7 +284,7 @@ impl Workers {
                 };
                 Ok(Answer::Rows(RowStream { schema, batches }))
             }
-            Some(Message::Done { tag, rows }) => Ok(Answer::Done { tag, rows }),
+            Some(Message::Done { tag, rows, notices }) => Ok(Answer::Done { tag, rows, notices }),
             Some(Message::Failed(error)) => Err(error),
             Some(Message::Batch(_) | Message::End) | None => Err(broken()),
         }

@@ -29,6 +29,8 @@ mod random;
 mod service;
 #[path = "slt/short.rs"]
 mod short;
+#[path = "slt/told.rs"]
+mod told;
 #[path = "slt/views.rs"]
 mod views;
 #[path = "slt/wrong.rs"]

@@ -392,6 +392,8 @@ mod tests {
                 fields: vec![field],
                 options: TableOptions::default(),
                 rollup: None,
+                view: None,
+                dropped_max: 0,
             };
             let shard = |tags: &Tags| usize::from(tags["device"] != TagValue::String("a".into()));
             let shards = table

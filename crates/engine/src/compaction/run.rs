@@ -144,7 +144,10 @@ fn write_all(
 /// Writes the rows of one table; `false` where it was stopped.
 fn write_table(table: TableId, sources: Vec<Source>, output: &mut Output<'_>) -> Result<bool> {
     let context = output.context;
-    let columns = columns_of(&sources);
+    let mut columns = columns_of(&sources);
+    if let Some(schema) = context.schemas.get(&table) {
+        columns.retain(|column| !schema.is_dropped(column.id));
+    }
     let metrics = Arc::new(ScanMetrics::default());
     let options = MergeOptions {
         memory: Some((context.memory.clone(), Holder::Compaction)),

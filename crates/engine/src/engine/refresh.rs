@@ -19,6 +19,16 @@ impl Engine {
         tables.collect()
     }
 
+    /// The plain views of all databases, ascending by id.
+    pub fn views(&self) -> Vec<Arc<TableSchema>> {
+        self.inner().schemas.views()
+    }
+
+    /// A table or view by its number, if it is there.
+    pub fn table_by_id(&self, id: TableId) -> Option<Arc<TableSchema>> {
+        self.inner().schemas.by_id(id)
+    }
+
     /// How far a rollup has come.
     ///
     /// # Errors

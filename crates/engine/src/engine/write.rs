@@ -55,7 +55,7 @@ pub(super) fn write(
 ) -> Result<WriteReport> {
     batch.check()?;
     if let Some(table) = inner.schemas.find(database, &batch.table)?
-        && table.rollup.is_some() != (writer == Writer::Refresh)
+        && (table.rollup.is_some() != (writer == Writer::Refresh) || table.view.is_some())
     {
         return Err(is_kept(&table));
     }
@@ -123,7 +123,7 @@ fn fit(
         schema = Some(inner.schemas.table(database, &batch.table)?);
     }
     // Each round adds what the one before found missing. Others may grow the table meanwhile, but
-    // a column that is there stays, so the rounds come to an end.
+    // each round that finds something missing is followed by one only if somebody dropped it.
     loop {
         let outcome = if let Some(schema) = &schema {
             resolve(schema, batch, options.grow, false, now_ns)?

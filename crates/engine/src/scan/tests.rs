@@ -80,6 +80,8 @@ fn schema() -> Arc<TableSchema> {
         ],
         options: TableOptions::default(),
         rollup: None,
+        view: None,
+        dropped_max: 0,
     })
 }
 

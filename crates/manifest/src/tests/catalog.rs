@@ -6,6 +6,7 @@ use marigram_codec::{Compressor, Encoding};
 use marigram_model::{
     ColdCodec, ColumnCodec, ColumnId, FieldColumn, FieldType, Rollup, RollupProgress,
     SeriesIdentity, TableId, TableOptions, TableSchema, TagColumn, TagType, TimeRange, TimeSet,
+    View, ViewColumn,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -40,6 +41,8 @@ pub(super) fn table(id: u32, name: &str) -> TableSchema {
             ..TableOptions::default()
         },
         rollup: None,
+        view: None,
+        dropped_max: 0,
     }
 }
 
@@ -113,6 +116,50 @@ pub(super) fn edits_with_rollups() -> Vec<CatalogEdit> {
     edits
 }
 
+/// A view that reads these.
+fn view(id: u32, name: &str, reads: &[u32]) -> TableSchema {
+    let column = |name: &str| ViewColumn {
+        of_query: format!("{name} of the query"),
+        name: name.to_owned(),
+    };
+    TableSchema {
+        tags: Vec::new(),
+        fields: Vec::new(),
+        options: TableOptions::default(),
+        view: Some(Arc::new(View {
+            query: "SELECT * FROM \"ventil-größe\"".to_owned(),
+            columns: vec![column("ts"), column("größe")],
+            reads: reads.iter().copied().map(TableId).collect(),
+        })),
+        ..table(id, name)
+    }
+}
+
+/// The table 3 without the fields that are dropped one after the other; the id of the last one.
+fn without(dropped: u32) -> TableSchema {
+    let mut table = table(9, "shrinking");
+    table
+        .fields
+        .retain(|field| field.id.0 < 8 && field.id.0 != dropped);
+    table.dropped_max = dropped.max(9);
+    table
+}
+
+/// [`edits_with_rollups`], views, and a table that has lost fields.
+pub(super) fn edits_with_views() -> Vec<CatalogEdit> {
+    let mut edits = edits_with_rollups();
+    edits.extend([
+        put(view(7, "plain", &[3])),
+        put(view(8, "of both", &[3, 7])),
+        put(table(9, "shrinking")),
+        put(without(9)),
+        put(without(5)),
+        // Made anew over a younger table.
+        put(view(7, "plain", &[3, 9])),
+    ]);
+    edits
+}
+
 /// A history without settings: what version 1 could hold.
 pub(super) fn edits() -> Vec<CatalogEdit> {
     let mut grown = table(1, "pump");
@@ -155,7 +202,7 @@ fn databases_and_tables_are_found_again() {
         let options = LogOptions { rewrite_bytes_min };
         let mut catalog = Catalog::open_with(Arc::clone(&fs), &dir, options).unwrap();
         assert_eq!(catalog.next_table(), TableId(1));
-        for edit in edits_with_rollups() {
+        for edit in edits_with_views() {
             catalog.commit(&edit).unwrap();
             let state = catalog.state().clone();
             sim.crash();
@@ -165,13 +212,22 @@ fn databases_and_tables_are_found_again() {
         }
         assert_eq!(catalog.databases().collect::<Vec<_>>(), ["plant"]);
         let names: Vec<_> = catalog.tables().map(|table| table.name.as_str()).collect();
-        assert_eq!(names, ["pump 2", "ventil-größe", "tuned", "by minute"]);
+        let expected = [
+            "pump 2",
+            "ventil-größe",
+            "tuned",
+            "by minute",
+            "plain",
+            "of both",
+            "shrinking",
+        ];
+        assert_eq!(names, expected);
         assert_eq!(
             catalog.state().table("plant", "pump 2").unwrap().id,
             TableId(1)
         );
         assert_eq!(catalog.state().table("plant", "pump"), None);
-        assert_eq!(catalog.next_table(), TableId(7));
+        assert_eq!(catalog.next_table(), TableId(10));
         fs.remove(&dir.join("CATALOG")).unwrap();
     }
 }
@@ -306,15 +362,92 @@ fn a_rollup_stays_what_it_is_and_its_source_stays_with_it() {
     catalog.commit(&CatalogEdit::DropTable(TableId(1))).unwrap();
 }
 
+#[test]
+fn what_a_view_reads_stays_and_no_view_reads_itself() {
+    let (_, fs, dir) = disk(1);
+    let mut catalog = Catalog::open(Arc::clone(&fs), &dir).unwrap();
+    for edit in &edits_with_views() {
+        catalog.commit(edit).unwrap();
+    }
+    let bad = [
+        CatalogEdit::DropTable(TableId(3)),
+        CatalogEdit::DropTable(TableId(7)),
+        put(view(7, "plain", &[7])),
+        put(view(7, "plain", &[8])),
+        put(view(10, "of nothing", &[10])),
+        put(view(10, "of nothing", &[11])),
+        put(table(7, "plain")),
+        put(TableSchema {
+            view: None,
+            ..view(7, "plain", &[3])
+        }),
+        put(TableSchema {
+            fields: table(1, "").fields,
+            ..view(10, "with rows", &[3])
+        }),
+        put(TableSchema {
+            view: view(1, "", &[3]).view,
+            ..table(9, "shrinking")
+        }),
+    ];
+    for edit in bad {
+        let error = catalog.commit(&edit).unwrap_err();
+        let is_refused = matches!(error, ManifestError::Refused { .. });
+        assert!(is_refused, "{edit:?}: {error}");
+    }
+    // As many views through one another as may be.
+    let deepest = 9 + View::DEPTH_MAX as u32;
+    for id in 10..=deepest {
+        let read = if id == 10 { 7 } else { id - 1 };
+        let edit = put(view(id, &format!("view {id}"), &[read]));
+        let committed = catalog.commit(&edit);
+        assert_eq!(committed.is_ok(), id < deepest, "{id}: {committed:?}");
+    }
+    catalog.commit(&CatalogEdit::DropTable(TableId(8))).unwrap();
+}
+
+#[test]
+fn the_number_of_a_dropped_field_is_never_given_again() {
+    let (_, fs, dir) = disk(1);
+    let mut catalog = Catalog::open(Arc::clone(&fs), &dir).unwrap();
+    for edit in &edits_with_views() {
+        catalog.commit(edit).unwrap();
+    }
+    let now = TableSchema::clone(&catalog.state().tables[&TableId(9)]);
+    assert_eq!((now.next_column(), now.dropped_max), (ColumnId(10), 9));
+    for (id, is_dropped) in [(0, false), (1, false), (5, true), (9, true), (10, false)] {
+        assert_eq!(now.is_dropped(ColumnId(id)), is_dropped, "{id}");
+    }
+    let changed = |change: &dyn Fn(&mut TableSchema)| {
+        let mut table = now.clone();
+        change(&mut table);
+        put(table)
+    };
+    let bad = [
+        // Fields that were dropped come back.
+        put(table(9, "shrinking")),
+        changed(&|new| new.fields.extend(table(9, "").fields.pop())),
+        // What was dropped is forgotten, or more than there ever was.
+        changed(&|new| new.dropped_max = 8),
+        changed(&|new| new.dropped_max = 99),
+        changed(&|new| drop(new.fields.pop())).clone(),
+    ];
+    for (nth, edit) in bad.iter().enumerate() {
+        let committed = catalog.commit(edit);
+        // The last one drops a field whose number is below the highest: as it should be.
+        assert_eq!(committed.is_ok(), nth == 4, "{edit:?}: {committed:?}");
+    }
+}
+
 proptest! {
     /// Records whose checksum is right and whose contents are not.
     #[test]
     fn any_contents_of_records_are_a_state_or_an_error(
-        (record, at, byte, cut) in (0..21_usize, any::<usize>(), any::<u8>(), 0..10_usize)
+        (record, at, byte, cut) in (0..27_usize, any::<usize>(), any::<u8>(), 0..10_usize)
     ) {
         let (_, fs, dir) = disk(1);
         let mut catalog = Catalog::open(Arc::clone(&fs), &dir).unwrap();
-        for edit in &edits_with_rollups() {
+        for edit in &edits_with_views() {
  catalog.commit(edit).unwrap();
  }
         let good = crate::log::read_file(&*fs.open(&dir.join("CATALOG")).unwrap()).unwrap();

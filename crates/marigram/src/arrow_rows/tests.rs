@@ -40,6 +40,8 @@ fn pumps() -> TableSchema {
         }],
         options: TableOptions::default(),
         rollup: None,
+        view: None,
+        dropped_max: 0,
     }
 }
 

@@ -148,7 +148,7 @@ async fn run(
             let answer = answer::stream(rows, form, begin, stop, share).await;
             answer.map_err(|error| error.of_statement(&last))
         }
-        Answer::Done { tag, rows } => done(&tag, rows, form, begin),
+        Answer::Done { tag, rows, notices } => done(&tag, rows, &notices, form, begin),
     }
 }
 
@@ -167,13 +167,22 @@ fn shift(mut error: HttpError, characters: usize) -> HttpError {
     error
 }
 
+/// Header with what the client should know beside an answer that is not JSON; one for each notice.
+const NOTICE: &str = "marigram-notice";
+
 /// The answer to a statement without rows.
-fn done(tag: &str, rows: u64, form: Form, begin: Instant) -> Result<Response, HttpError> {
+fn done(
+    tag: &str,
+    rows: u64,
+    notices: &[String],
+    form: Form,
+    begin: Instant,
+) -> Result<Response, HttpError> {
     if form == Form::Json {
         let elapsed_ms = begin.elapsed().as_secs_f64() * 1000.0;
         let body = json!({
             "columns": [], "rows": [], "row_count": 0,
-            "tag": tag, "rows_affected": rows, "elapsed_ms": elapsed_ms,
+            "tag": tag, "rows_affected": rows, "notices": notices, "elapsed_ms": elapsed_ms,
         });
         return Ok(json_answer(StatusCode::OK, &body));
     }
@@ -193,5 +202,15 @@ fn done(tag: &str, rows: u64, form: Form, begin: Instant) -> Result<Response, Ht
     let mut response = Response::new(Body::from(bytes));
     let kind = HeaderValue::from_static(form.content_type());
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    for notice in notices {
+        // A header is one line; names of tables and columns are UTF-8.
+        let line: String = notice
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        if let Ok(value) = HeaderValue::from_bytes(line.as_bytes()) {
+            response.headers_mut().append(NOTICE, value);
+        }
+    }
     Ok(response)
 }

@@ -42,7 +42,10 @@ impl Connection<'_> {
             .await?;
         self.report_zone(&zone);
         match answer {
-            Answer::Done { tag, .. } => self.io.out.complete(&tag),
+            Answer::Done { tag, notices, .. } => {
+                self.notify(&notices);
+                self.io.out.complete(&tag);
+            }
             Answer::Rows(rows) => {
                 let mut flow = Flow::new(rows, &[], &self.session.time_zone);
                 self.io.out.row_description(&flow.columns);
@@ -103,12 +106,22 @@ impl Connection<'_> {
         let answer = self.io.guard(watch, work).await?;
         self.report_zone(&zone);
         Ok(match answer {
-            Answer::Done { tag, .. } => Progress::Answered(tag),
+            Answer::Done { tag, notices, .. } => {
+                self.notify(&notices);
+                Progress::Answered(tag)
+            }
             Answer::Rows(rows) => {
                 let zone = &self.session.time_zone;
                 Progress::Rows(Box::new((Flow::new(rows, &portal.formats, zone), ticket)))
             }
         })
+    }
+
+    /// Tells what the client should know beside its answer.
+    fn notify(&mut self, notices: &[String]) {
+        for notice in notices {
+            self.io.out.notice(notice);
+        }
     }
 
     /// Sends up to `rows_max` rows, and how it ended; says whether the client may ask for more.

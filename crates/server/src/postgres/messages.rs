@@ -358,9 +358,26 @@ impl Backend {
         });
     }
 
+    /// Something to know beside an answer.
+    pub fn notice(&mut self, text: &str) {
+        self.fields(
+            b'N',
+            &[
+                (b'S', "NOTICE"),
+                (b'V', "NOTICE"),
+                (b'C', "00000"),
+                (b'M', text),
+            ],
+        );
+    }
+
     /// An error: fields by their letter.
     pub fn error(&mut self, fields: &[(u8, &str)]) {
-        self.message(b'E', |body| {
+        self.fields(b'E', fields);
+    }
+
+    fn fields(&mut self, kind: u8, fields: &[(u8, &str)]) {
+        self.message(kind, |body| {
             for (letter, text) in fields {
                 body.put_u8(*letter);
                 put_text(body, text);

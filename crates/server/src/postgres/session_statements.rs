@@ -252,7 +252,10 @@ impl Connection<'_> {
             (true, _) => Life::SessionOnceCommitted,
         };
         let cursor = Portal {
-            progress: Progress::Rows(Box::new((Flow::new(rows, &formats, &self.session.time_zone), ticket))),
+            progress: Progress::Rows(Box::new((
+                Flow::new(rows, &formats, &self.session.time_zone),
+                ticket,
+            ))),
             statement: Arc::new(Statement {
                 kind: Kind::Query,
                 prepared: Some(prepared),

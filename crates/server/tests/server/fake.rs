@@ -181,6 +181,7 @@ impl Fake {
             "create table t" => Answer::Done {
                 tag: "CREATE TABLE".to_owned(),
                 rows: 0,
+                notices: Vec::new(),
             },
             other => {
                 let position = other.find("bad").map(|at| at + 1);
@@ -353,6 +354,7 @@ impl Query for Fake {
             return Ok(Answer::Done {
                 tag: "SET".to_owned(),
                 rows: 0,
+                notices: Vec::new(),
             });
         }
         if session.read_only && words.first() != Some(&"select") {
@@ -366,12 +368,14 @@ impl Query for Fake {
             return Ok(Answer::Done {
                 tag: "SET".to_owned(),
                 rows: 0,
+                notices: Vec::new(),
             });
         }
         if statement.starts_with("SET \"") {
             return Ok(Answer::Done {
                 tag: "SET".to_owned(),
                 rows: 0,
+                notices: Vec::new(),
             });
         }
         self.answer(statement)

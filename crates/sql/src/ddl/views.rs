@@ -32,20 +32,7 @@ pub fn create(
         let found = parser.peek_token();
         return Ok(parser.expected("AS SELECT …", found)?);
     }
-    let start = parser.peek_token().span.start;
-    let (mut end, mut with_data) = (start, true);
-    loop {
-        if let Some(data) = data_clause(parser) {
-            with_data = data;
-            break;
-        }
-        let next = parser.peek_token();
-        if matches!(next.token, Token::EOF | Token::SemiColon) {
-            break;
-        }
-        parser.next_token();
-        end = next.span.end;
-    }
+    let (start, end, with_data) = query_span(parser);
     Ok(Command::CreateView {
         target,
         if_not_exists,
@@ -53,6 +40,24 @@ pub fn create(
         query: text(start, end),
         with_data,
     })
+}
+
+/// Where the query at the end of a statement begins and ends, and whether `WITH NO DATA` does not
+/// follow it.
+pub(super) fn query_span(parser: &mut Parser<'_>) -> (Location, Location, bool) {
+    let start = parser.peek_token().span.start;
+    let mut end = start;
+    loop {
+        if let Some(data) = data_clause(parser) {
+            return (start, end, data);
+        }
+        let next = parser.peek_token();
+        if matches!(next.token, Token::EOF | Token::SemiColon) {
+            return (start, end, true);
+        }
+        parser.next_token();
+        end = next.span.end;
+    }
 }
 
 /// `WITH DATA` or `WITH NO DATA` at the end of a statement.
@@ -69,14 +74,18 @@ fn data_clause(parser: &mut Parser<'_>) -> Option<bool> {
     (ends(parser, 3) && words(parser, &["WITH", "NO", "DATA"])).then_some(false)
 }
 
-/// `ALTER MATERIALIZED VIEW name SET (setting = value, …)`
+/// `ALTER MATERIALIZED VIEW name SET (setting = value, …) | RENAME TO name`
 pub fn alter(parser: &mut Parser<'_>) -> SqlResult<Command> {
     words(parser, &["ALTER", "MATERIALIZED", "VIEW"]);
     let target = target(parser)?;
     let mut options = ViewOptions::default();
+    if words(parser, &["RENAME", "TO"]) {
+        let to = name(parser)?;
+        return Ok(Command::RenameView { target, to });
+    }
     if !words(parser, &["SET"]) {
         let found = parser.peek_token();
-        return Ok(parser.expected("SET (setting = value)", found)?);
+        return Ok(parser.expected("SET (setting = value), or RENAME TO", found)?);
     }
     read(parser, &mut options)?;
     Ok(Command::AlterView { target, options })

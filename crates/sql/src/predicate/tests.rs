@@ -36,6 +36,8 @@ fn schema() -> TableSchema {
         ],
         options: TableOptions::default(),
         rollup: None,
+        view: None,
+        dropped_max: 0,
     }
 }
 

@@ -6,13 +6,15 @@ use crate::dependence::may_be_kept;
 use crate::error::{SqlError, SqlResult, nearest};
 use crate::grouping_sets::check_grouping_sets;
 use crate::known::Known;
+use crate::notices::Notices;
 use crate::pattern::Pattern;
+use crate::plain_views::one_snapshot;
 use crate::statement::{Command, CopyFrom};
 use crate::workers::Outlet;
 use crate::zones::plan_scope;
 use crate::{delete, growth, interrupt, parse, short, shorthand};
 use arrow::array::AsArray;
-use arrow::datatypes::UInt64Type;
+use arrow::datatypes::{Int64Type, UInt64Type};
 use datafusion::catalog::Session as Planning;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, ScalarValue};
@@ -62,12 +64,26 @@ impl Inner {
         }
         growth::check_copies(&statement)?;
         self.read_views().await?;
+        self.plan_statement(state, session, statement).await
+    }
+
+    /// The plan of a statement once the views are read.
+    pub(super) async fn plan_statement(
+        &self,
+        state: &SessionState,
+        session: &Session,
+        mut statement: Statement,
+    ) -> SqlResult<LogicalPlan> {
         shorthand::expand(&self.engine, session, state, &mut statement)?;
         interrupt::check()?;
-        let plan = state
+        let reads_views = !self.views_in(state, session, &statement)?.is_empty();
+        let mut plan = state
             .statement_to_plan(statement)
             .await
             .map_err(|error| self.plan_error(session, error))?;
+        if reads_views {
+            plan = one_snapshot(plan)?;
+        }
         interrupt::check()?;
         growth::check_inlining(&plan)?;
         check_grouping_sets(&plan)?;
@@ -189,8 +205,10 @@ impl Inner {
                 }
                 self.plans.miss();
                 let (need, scope) = (statement.need(), plan_scope(&session));
-                let plan = self.plan(&state, &session, statement.into_inner()).await?;
-                let keep = if need.is_deep() {
+                let statement = statement.into_inner();
+                let reads_views = !self.views_in(&state, &session, &statement)?.is_empty();
+                let plan = self.plan(&state, &session, statement).await?;
+                let keep = if need.is_deep() || reads_views {
                     Keep::Nothing
                 } else {
                     Keep::Text(&scope, sql)
@@ -259,7 +277,7 @@ impl Inner {
     /// that is nothing but this plan.
     pub(super) async fn carry_out(
         self: Arc<Self>,
-        state: SessionState,
+        mut state: SessionState,
         plan: LogicalPlan,
         keep: Keep<'_>,
         out: Outlet,
@@ -282,6 +300,7 @@ impl Inner {
                 }
             }
             kind @ (Kind::Insert | Kind::Copy) => {
+                let notices = Notices::of_statement(&mut state);
                 let physical = physical(&state, &plan).await?;
                 let mut counts = execute_stream(physical, state.task_ctx())?;
                 let mut rows = 0;
@@ -295,7 +314,7 @@ impl Inner {
                 } else {
                     "COPY"
                 };
-                out.done(format!("{verb} {rows}"), rows);
+                out.done_with(format!("{verb} {rows}"), rows, notices.take());
                 Ok(())
             }
             Kind::Delete => {
@@ -303,12 +322,13 @@ impl Inner {
                     return Err(ServiceError::Internal("a DELETE is no DML".into()).into());
                 };
                 let deletion = delete::plan(&self.engine, dml, &state)?;
+                let rows = count_of(&state, &delete::count(dml)?).await?;
                 let engine = self.engine.clone();
                 let deleted = tokio::task::spawn_blocking(move || delete::run(&engine, &deletion));
                 deleted
                     .await
                     .map_err(|error| ServiceError::Internal(format!("DELETE failed: {error}")))??;
-                out.done("DELETE 0".to_owned(), 0);
+                out.done(format!("DELETE {rows}"), rows);
                 Ok(())
             }
             Kind::ExternalTable => {
@@ -336,6 +356,18 @@ pub(super) enum Keep<'a> {
 fn is_view(dml: &DmlStatement) -> bool {
     let source = dml.target.downcast_ref::<DefaultTableSource>();
     source.is_some_and(|source| source.table_provider.is::<ViewTable>())
+}
+
+/// The one number that a plan answers.
+async fn count_of(state: &SessionState, plan: &LogicalPlan) -> SqlResult<u64> {
+    let mut batches = execute_stream(physical(state, plan).await?, state.task_ctx())?;
+    let mut rows = 0;
+    while let Some(batch) = batches.next().await {
+        let batch = batch?;
+        let counts = batch.column(0).as_primitive_opt::<Int64Type>();
+        rows += counts.map_or(0, |counts| counts.values().iter().sum::<i64>());
+    }
+    Ok(rows as u64)
 }
 
 /// Carries out an optimized plan and tells its rows.

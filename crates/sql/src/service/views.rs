@@ -1,9 +1,10 @@
 //! Materialized views: their statements, and what keeps them up to date.
 
-use super::{Inner, SqlService};
+use super::{Inner, SqlService, plain_views};
 use crate::error::{SqlError, SqlResult};
+use crate::parse;
 use crate::rollup::{self, RollupStatus};
-use crate::statement::{Show, Target, ViewOptions};
+use crate::statement::{Command, Show, Target, ViewOptions};
 use arrow::record_batch::RecordBatch;
 use marigram_engine::{EngineError, TableChange};
 use marigram_model::{Rollup, TableSchema};
@@ -39,9 +40,24 @@ impl SqlService {
         };
         let database = target.database.as_ref().unwrap_or(&session.database);
         let found = self.inner.engine.table(database, &target.table);
-        let Some(table) = found.ok().filter(|table| table.rollup.is_some()) else {
+        let Some(table) = found
+            .ok()
+            .filter(|table| table.rollup.is_some() || table.view.is_some())
+        else {
             return Ok(None);
         };
+        if let Some(view) = &table.view {
+            if matches!(what, Show::CreateTable(_)) {
+                return plain_views::statement(&table, view).map(Some);
+            }
+            let inner = Arc::clone(&self.inner);
+            let read = async move {
+                inner.read_views().await?;
+                let view = inner.contexts.views().provider(&table)?;
+                rollup::columns(&view.schema())
+            };
+            return self.inner.workers.run(None, read).await.map(Some);
+        }
         if matches!(what, Show::CreateTable(_)) {
             return rollup::statement(&table).map(Some);
         }
@@ -77,7 +93,7 @@ impl Inner {
             };
             shapes.put(table.id, shape);
         }
-        Ok(())
+        self.read_plain_views().await
     }
 
     /// `CREATE MATERIALIZED VIEW`
@@ -97,7 +113,18 @@ impl Inner {
             let kind = "table";
             return Err(EngineError::AlreadyExists { kind, name }.into());
         }
-        let state = self.contexts.state(&Session::new(&database, USER))?;
+        let session = Session::new(&database, USER);
+        let state = self.contexts.state(&session)?;
+        if let Command::Plan(statement) = parse::parse(&query)?
+            && let Some(view) = self.views_in(&state, &session, &statement)?.first()
+        {
+            let message = format!(
+                "materialized view '{name}' is kept from a table, and '{}' is a view; write its \
+                 query in its place",
+                view.name
+            );
+            return Err(SqlError::named("0A000", &view.name, message));
+        }
         let shape = rollup::read(&state, &query).await?;
         if shape.source.database != database {
             let message = format!(

@@ -36,6 +36,7 @@ pub(super) enum Message {
     Done {
         tag: String,
         rows: u64,
+        notices: Vec<String>,
     },
     End,
     Failed(ServiceError),
@@ -120,7 +121,12 @@ impl Outlet {
 
     /// The statement is done, and has no rows.
     pub fn done(&self, tag: String, rows: u64) {
-        *self.last.lock() = Some(Message::Done { tag, rows });
+        self.done_with(tag, rows, Vec::new());
+    }
+
+    /// The same, and something to tell beside it.
+    pub fn done_with(&self, tag: String, rows: u64, notices: Vec<String>) {
+        *self.last.lock() = Some(Message::Done { tag, rows, notices });
     }
 
     async fn send(&self, message: Message) -> SqlResult<()> {

@@ -65,7 +65,7 @@ fn parameters_are_typed_and_bound() {
                 .execute_prepared(&mut db.session, &*insert, values)
                 .await
                 .unwrap();
-            assert!(matches!(answer, Answer::Done { tag, rows: 1 } if tag == "INSERT 0 1"));
+            assert!(matches!(answer, Answer::Done { tag, rows: 1, .. } if tag == "INSERT 0 1"));
         }
         let select = "SELECT time, x FROM t WHERE dev = $1 AND x > $2 ORDER BY time LIMIT 2";
         let select = sql.prepare(&db.session, select).await.unwrap();

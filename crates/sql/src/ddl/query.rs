@@ -1,0 +1,148 @@
+//! Reads the statements that make something of a query, and `TRUNCATE`.
+
+use super::views::query_span;
+use crate::error::{SqlError, SqlResult};
+use crate::settings::{set, value};
+use crate::statement::{Command, PlainView, TableAs, Target};
+use crate::words::{name, target, word, words};
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token};
+
+/// `[WITH (tags = 'a,b', time = 't', setting = value, …)] AS query [WITH [NO] DATA]`: what follows
+/// the name of the table.
+pub fn create_table_as(
+    parser: &mut Parser<'_>,
+    target: Target,
+    text: impl Fn(Location, Location) -> String,
+) -> SqlResult<TableAs> {
+    let mut table = TableAs {
+        database: target.database,
+        table: target.table,
+        ..TableAs::default()
+    };
+    if words(parser, &["WITH"]) {
+        parser.expect_token(&Token::LParen)?;
+        loop {
+            let key = name(parser)?;
+            parser.expect_token(&Token::Eq)?;
+            let value = value(parser)?;
+            match key.as_str() {
+                "tags" => {
+                    let names = value.unwrap_or_default();
+                    table.tags = Some(names_of(&names));
+                }
+                "time" => table.time = value,
+                _ => set(&mut table.options, &key, value)?,
+            }
+            if !parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+        parser.expect_token(&Token::RParen)?;
+    }
+    if !words(parser, &["AS"]) {
+        let found = parser.peek_token();
+        return Ok(parser.expected("columns in parentheses, or AS SELECT …", found)?);
+    }
+    let (start, end, with_data) = query_span(parser);
+    table.query = text(start, end);
+    table.with_data = with_data;
+    Ok(table)
+}
+
+/// Names in a list: as they stand in the table, without quotes.
+fn names_of(list: &str) -> Vec<String> {
+    let names = list.split(',').map(|name| name.trim().trim_matches('"'));
+    names
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// `CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(column, …)] AS query`
+pub fn create_view(
+    parser: &mut Parser<'_>,
+    text: impl Fn(Location, Location) -> String,
+) -> SqlResult<Command> {
+    let or_replace = words(parser, &["CREATE", "OR", "REPLACE", "VIEW"]);
+    words(parser, &["CREATE", "VIEW"]);
+    let if_not_exists = words(parser, &["IF", "NOT", "EXISTS"]);
+    let target = target(parser)?;
+    let mut columns = Vec::new();
+    if parser.consume_token(&Token::LParen) {
+        loop {
+            columns.push(name(parser)?);
+            if !parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+        parser.expect_token(&Token::RParen)?;
+    }
+    if words(parser, &["WITH"]) {
+        return Err(SqlError::unsupported(
+            "a view has no settings; CREATE MATERIALIZED VIEW … WITH (continuous) keeps its rows",
+        ));
+    }
+    if !words(parser, &["AS"]) {
+        let found = parser.peek_token();
+        return Ok(parser.expected("AS SELECT …", found)?);
+    }
+    let start = parser.peek_token().span.start;
+    let mut end = start;
+    loop {
+        let next = parser.peek_token();
+        if matches!(next.token, Token::EOF | Token::SemiColon) {
+            break;
+        }
+        parser.next_token();
+        end = next.span.end;
+    }
+    Ok(Command::CreatePlainView(PlainView {
+        target,
+        or_replace,
+        if_not_exists,
+        columns,
+        query: text(start, end),
+    }))
+}
+
+/// `DROP VIEW [IF EXISTS] name, … [RESTRICT]`
+pub fn drop_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
+    words(parser, &["DROP", "VIEW"]);
+    let if_exists = words(parser, &["IF", "EXISTS"]);
+    let targets = targets(parser)?;
+    words(parser, &["RESTRICT"]);
+    Ok(Command::DropPlainView { targets, if_exists })
+}
+
+/// `ALTER VIEW name RENAME TO name`
+pub fn rename_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
+    words(parser, &["ALTER", "VIEW"]);
+    let target = target(parser)?;
+    if !words(parser, &["RENAME", "TO"]) {
+        let found = parser.peek_token();
+        return Ok(parser.expected("RENAME TO and the view's new name", found)?);
+    }
+    let to = name(parser)?;
+    Ok(Command::RenameView { target, to })
+}
+
+/// `TRUNCATE [TABLE] name, … [RESTART IDENTITY | CONTINUE IDENTITY] [CASCADE | RESTRICT]`. There are
+/// neither sequences nor references, so that what follows the names changes nothing.
+pub fn truncate(parser: &mut Parser<'_>) -> SqlResult<Command> {
+    parser.next_token();
+    words(parser, &["TABLE"]);
+    words(parser, &["ONLY"]);
+    let targets = targets(parser)?;
+    let _ = words(parser, &["RESTART", "IDENTITY"]) || words(parser, &["CONTINUE", "IDENTITY"]);
+    let _ = word(parser, "CASCADE") || word(parser, "RESTRICT");
+    Ok(Command::Truncate(targets))
+}
+
+fn targets(parser: &mut Parser<'_>) -> SqlResult<Vec<Target>> {
+    let mut targets = vec![target(parser)?];
+    while parser.consume_token(&Token::Comma) {
+        targets.push(target(parser)?);
+    }
+    Ok(targets)
+}

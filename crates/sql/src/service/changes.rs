@@ -1,0 +1,118 @@
+//! Changes that have no rows: what they answer, and those of tables and views that are short.
+
+use super::Inner;
+use crate::error::{SqlError, SqlResult};
+use marigram_engine::{EngineError, TableChange, TagFilter};
+use marigram_model::TimeRange;
+use marigram_service::Answer;
+
+/// What is answered to a statement without rows.
+#[derive(Debug)]
+pub(super) struct Done {
+    tag: String,
+    rows: u64,
+    notices: Vec<String>,
+}
+
+impl Done {
+    /// A command tag.
+    pub(super) fn new(tag: &str) -> Self {
+        Self::of_rows(tag.to_owned(), 0)
+    }
+
+    /// A command tag, and rows that were changed.
+    pub(super) fn of_rows(tag: String, rows: u64) -> Self {
+        Self {
+            tag,
+            rows,
+            notices: Vec::new(),
+        }
+    }
+
+    /// The same, and something to tell beside it.
+    pub(super) fn telling(mut self, notices: impl IntoIterator<Item = String>) -> Self {
+        self.notices.extend(notices);
+        self
+    }
+}
+
+impl From<Done> for Answer {
+    fn from(done: Done) -> Self {
+        Self::Done {
+            tag: done.tag,
+            rows: done.rows,
+            notices: done.notices,
+        }
+    }
+}
+
+/// What is told where nothing is done because there is nothing of this name.
+pub(super) fn missing_already(kind: &str, name: &str) -> String {
+    format!("{kind} '{name}' does not exist, and nothing was done")
+}
+
+impl Inner {
+    /// `TRUNCATE`: all rows of tables, by database and name. Blocks.
+    pub(super) fn truncate<'a>(
+        &self,
+        tables: impl Iterator<Item = (String, &'a str)> + Clone,
+    ) -> SqlResult<Done> {
+        // Nothing is emptied where one of them cannot be.
+        for (database, name) in tables.clone() {
+            let table = self.engine.table(&database, name)?;
+            if table.rollup.is_some() || table.view.is_some() {
+                let message = format!("'{name}' is a view: it has no rows of its own");
+                return Err(SqlError::named("42809", name, message));
+            }
+        }
+        for (database, name) in tables {
+            let all = TimeRange::ALL;
+            self.engine.delete(&database, name, &TagFilter::All, all)?;
+        }
+        Ok(Done::new("TRUNCATE TABLE"))
+    }
+
+    /// `DROP VIEW`, by database and name. Blocks.
+    pub(super) fn drop_plain_views<'a>(
+        &self,
+        views: impl Iterator<Item = (String, &'a str)>,
+        if_exists: bool,
+    ) -> SqlResult<Done> {
+        let mut done = Done::new("DROP VIEW");
+        for (database, name) in views {
+            let table = match self.engine.table(&database, name) {
+                Err(EngineError::NotFound { kind: "table", .. }) if if_exists => {
+                    done = done.telling([missing_already("view", name)]);
+                    continue;
+                }
+                table => table?,
+            };
+            if table.view.is_none() {
+                let kind = match table.rollup {
+                    Some(_) => "materialized view",
+                    None => "table",
+                };
+                let message = format!("'{name}' is a {kind}; DROP {} {name}", kind.to_uppercase());
+                return Err(SqlError::named("42809", name, message));
+            }
+            self.engine.drop_table(&database, name, if_exists)?;
+        }
+        Ok(done)
+    }
+
+    /// `ALTER [MATERIALIZED] VIEW … RENAME TO`. Blocks.
+    pub(super) fn rename_view(&self, database: &str, name: &str, to: &str) -> SqlResult<Done> {
+        let table = self.engine.table(database, name)?;
+        let tag = match (&table.rollup, &table.view) {
+            (Some(_), _) => "ALTER MATERIALIZED VIEW",
+            (None, Some(_)) => "ALTER VIEW",
+            (None, None) => {
+                let message = format!("'{name}' is a table; ALTER TABLE {name} RENAME TO {to}");
+                return Err(SqlError::named("42809", name, message));
+            }
+        };
+        let change = TableChange::Rename(to.to_owned());
+        self.engine.alter_table(database, name, &change)?;
+        Ok(Done::new(tag))
+    }
+}

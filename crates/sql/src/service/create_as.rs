@@ -1,0 +1,353 @@
+//! `CREATE TABLE … AS`: a table of the form of a query, with its rows.
+//!
+//! The query runs once. Which of its columns are tags is decided before the table is made, by what
+//! they are in the table that they come from, or, as `marigram import` does, by which of them tell
+//! rows of one time apart among the first rows.
+
+use super::Inner;
+use super::changes::Done;
+use super::planned::Kind;
+use crate::definition::{exists_already, untagged};
+use crate::error::{SqlError, SqlResult};
+use crate::notices::Notices;
+use crate::parse;
+use crate::sink::TableSink;
+use crate::stack::on_stack;
+use crate::statement::{Command, TableAs};
+use crate::types::{ROLE_KEY, arrow_schema};
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit, TimestampNanosecondType};
+use datafusion::common::DataFusionError;
+use datafusion::datasource::sink::DataSink;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::StreamExt;
+use marigram_engine::{EngineError, TableSpec};
+use marigram_model::{FieldType, TableOptions, TagType};
+use marigram_service::Session;
+use marigram_tabular::tags::{Candidate, SampleRow, infer};
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+/// Rows by which tags are inferred.
+const SAMPLE_ROWS: usize = 10_000;
+/// Distinct values of a column up to which they are counted.
+const DISTINCT_MAX: usize = 5_000;
+
+impl Inner {
+    /// `CREATE TABLE … AS`
+    pub(super) async fn create_table_as(
+        self: Arc<Self>,
+        session: &Session,
+        asked: TableAs,
+    ) -> SqlResult<Done> {
+        let Command::Plan(statement) = parse::parse(&asked.query)? else {
+            return Err(SqlError::syntax("CREATE TABLE … AS needs a query"));
+        };
+        let need = statement.need();
+        let work = async {
+            let mut state = self.contexts.state(session)?;
+            let notices = Notices::of_statement(&mut state);
+            let database = asked.database.as_ref().unwrap_or(&session.database);
+            match self.engine.table(database, &asked.table) {
+                Ok(_) if asked.if_not_exists => {
+                    return Ok(Done::new("CREATE TABLE AS").telling(exists_already(&asked.table)));
+                }
+                Ok(_) => {
+                    let (kind, name) = ("table", asked.table.clone());
+                    return Err(EngineError::AlreadyExists { kind, name }.into());
+                }
+                Err(EngineError::NotFound { kind: "table", .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let plan = self.plan(&state, session, statement.into_inner()).await?;
+            if !matches!(self.kind(&plan)?, Kind::Rows) {
+                return Err(SqlError::syntax("CREATE TABLE … AS needs a query"));
+            }
+            let physical = state.create_physical_plan(&plan).await?;
+            let fields = plan
+                .schema()
+                .fields()
+                .iter()
+                .map(|f| Field::clone(f))
+                .collect();
+            let mut rows = execute_stream(physical, state.task_ctx())?;
+            let mut columns = Columns::of(fields, &asked)?;
+            let mut first: Vec<RecordBatch> = Vec::new();
+            let mut told = Vec::new();
+            if columns.tags.is_none() {
+                let mut count = 0;
+                while count < SAMPLE_ROWS
+                    && let Some(batch) = rows.next().await.transpose()?
+                {
+                    count += batch.num_rows();
+                    first.push(batch);
+                }
+                told.extend(columns.infer_tags(&first, &asked.table)?);
+            }
+            let spec = columns.spec(&asked)?;
+            let (engine, of) = (self.engine.clone(), database.clone());
+            let create = move || Ok(engine.create_table(&of, &spec, false)?);
+            let table = self.workers.block(create).await?;
+            told.extend(untagged(&table));
+            if !asked.with_data {
+                return Ok(Done::new("CREATE TABLE AS").telling(told));
+            }
+            let wanted = arrow_schema(&table);
+            let places = columns.places(&wanted);
+            let all = futures::stream::iter(first.into_iter().map(Ok)).chain(rows);
+            let fitted = {
+                let wanted = Arc::clone(&wanted);
+                all.map(move |batch| fit(&batch?, &wanted, &places))
+            };
+            let stream = RecordBatchStreamAdapter::new(Arc::clone(&wanted), fitted.boxed());
+            let stream: SendableRecordBatchStream = Box::pin(stream);
+            let sink = TableSink::new(self.engine.clone(), Arc::clone(&table), wanted);
+            match sink.write_all(stream, &state.task_ctx()).await {
+                Ok(rows) => {
+                    told.extend(notices.take());
+                    Ok(Done::of_rows(format!("SELECT {rows}"), rows).telling(told))
+                }
+                Err(error) => {
+                    let (engine, of) = (self.engine.clone(), table.database.clone());
+                    let name = table.name.clone();
+                    let drop = move || Ok(engine.drop_table(&of, &name, true)?);
+                    self.workers.block(drop).await?;
+                    Err(error.into())
+                }
+            }
+        };
+        on_stack(need, work).await
+    }
+}
+
+/// The columns of a query, and what they become.
+struct Columns {
+    fields: Vec<Field>,
+    time: usize,
+    /// `None` until they are inferred.
+    tags: Option<Vec<usize>>,
+}
+
+fn role(field: &Field) -> Option<&str> {
+    field.metadata().get(ROLE_KEY).map(String::as_str)
+}
+
+impl Columns {
+    fn of(fields: Vec<Field>, asked: &TableAs) -> SqlResult<Self> {
+        let place = |name: &String| {
+            let known = || fields.iter().map(|field| field.name().as_str());
+            let found = known().position(|field| field == name);
+            found.ok_or_else(|| SqlError::unknown("42703", "column", name, known()))
+        };
+        let is_time = |field: &&Field| matches!(field.data_type(), DataType::Timestamp(..));
+        let time = match &asked.time {
+            Some(name) => {
+                let at = place(name)?;
+                if !is_time(&&fields[at]) {
+                    let message = format!("the time column '{name}' must be a TIMESTAMP");
+                    return Err(SqlError::named("42P16", name, message));
+                }
+                at
+            }
+            None => {
+                let of_role = fields.iter().position(|field| role(field) == Some("time"));
+                let named = || {
+                    fields
+                        .iter()
+                        .position(|field| is_time(&field) && field.name() == "time")
+                };
+                let first = || fields.iter().position(|field| is_time(&field));
+                of_role.or_else(named).or_else(first).ok_or_else(|| {
+                    let message = "a table needs a time column, and no column of the query is a \
+                                   TIMESTAMP";
+                    SqlError::invalid("42P16", message)
+                })?
+            }
+        };
+        let tags = match &asked.tags {
+            Some(names) => Some(names.iter().map(place).collect::<SqlResult<Vec<_>>>()?),
+            None => {
+                let roles: Vec<usize> = (0..fields.len())
+                    .filter(|at| role(&fields[*at]) == Some("tag"))
+                    .collect();
+                (!roles.is_empty()).then_some(roles)
+            }
+        };
+        Ok(Self { fields, time, tags })
+    }
+
+    /// Decides on tags by the first rows; gives what is to be told of it.
+    fn infer_tags(&mut self, first: &[RecordBatch], table: &str) -> SqlResult<Option<String>> {
+        let hasher = RandomState::new();
+        let could_be =
+            |at: &usize| *at != self.time && tag_type(self.fields[*at].data_type()).is_some();
+        let places: Vec<usize> = (0..self.fields.len()).filter(could_be).collect();
+        let mut rows: Vec<SampleRow> = Vec::new();
+        for batch in first {
+            let times = to_type(batch.column(self.time), &time_type())?;
+            let times = times.as_primitive::<TimestampNanosecondType>().clone();
+            let mut texts = Vec::with_capacity(places.len());
+            for at in &places {
+                texts.push(to_type(batch.column(*at), &DataType::Utf8)?);
+            }
+            rows.extend((0..batch.num_rows()).map(|row| {
+                let hashes = texts.iter().map(|text| {
+                    let text = text.as_string::<i32>();
+                    hasher.hash_one(text.is_valid(row).then(|| text.value(row)))
+                });
+                (times.value(row), hashes.collect())
+            }));
+        }
+        let candidates: Vec<Candidate> = places
+            .iter()
+            .enumerate()
+            .map(|(nth, at)| {
+                let values: HashSet<u64> = rows.iter().map(|(_, hashes)| hashes[nth]).collect();
+                Candidate {
+                    name: self.fields[*at].name().clone(),
+                    is_text: tag_type(self.fields[*at].data_type()) == Some(TagType::String),
+                    distinct: (values.len() <= DISTINCT_MAX).then_some(values.len()),
+                }
+            })
+            .collect();
+        let tags: Vec<usize> = infer(&candidates, &rows)
+            .iter()
+            .map(|nth| places[*nth])
+            .collect();
+        let names: Vec<&str> = tags
+            .iter()
+            .map(|at| self.fields[*at].name().as_str())
+            .collect();
+        let notice = (!names.is_empty()).then(|| {
+            format!(
+                "tags of '{table}', which tell its rows of one time apart: {}; CREATE TABLE … WITH \
+                 (tags = '…') AS names others",
+                names.join(", ")
+            )
+        });
+        self.tags = Some(tags);
+        Ok(notice)
+    }
+
+    /// The table to be made.
+    fn spec(&self, asked: &TableAs) -> SqlResult<TableSpec> {
+        let tags = self.tags.as_deref().unwrap_or_default();
+        let mut spec = TableSpec {
+            name: asked.table.clone(),
+            time_name: Some(self.fields[self.time].name().clone()),
+            options: asked.options.apply(&TableOptions::default()),
+            ..TableSpec::default()
+        };
+        for at in tags {
+            let field = &self.fields[*at];
+            let Some(kind) = tag_type(field.data_type()).filter(|_| *at != self.time) else {
+                let name = field.name();
+                let message = format!("column '{name}': a tag is STRING, BIGINT or BOOLEAN");
+                return Err(SqlError::named("42804", name, message));
+            };
+            spec.tags.push((field.name().clone(), kind));
+        }
+        for (at, field) in self.fields.iter().enumerate() {
+            if at != self.time && !tags.contains(&at) {
+                spec.fields.push((field.name().clone(), field_type(field)?));
+            }
+        }
+        Ok(spec)
+    }
+
+    /// Where the query has the columns of the table.
+    fn places(&self, table: &SchemaRef) -> Vec<usize> {
+        let place = |name: &String| self.fields.iter().position(|field| field.name() == name);
+        let columns = table.fields().iter();
+        columns.filter_map(|field| place(field.name())).collect()
+    }
+}
+
+fn time_type() -> DataType {
+    DataType::Timestamp(TimeUnit::Nanosecond, None)
+}
+
+/// The type of a tag that takes values of an Arrow type.
+fn tag_type(of: &DataType) -> Option<TagType> {
+    match of {
+        DataType::Dictionary(_, values) => tag_type(values),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(TagType::String),
+        DataType::Boolean => Some(TagType::Bool),
+        DataType::Int8
+        | DataType::Int16
+        | DataType::Int32
+        | DataType::Int64
+        | DataType::UInt8
+        | DataType::UInt16
+        | DataType::UInt32 => Some(TagType::I64),
+        _ => None,
+    }
+}
+
+/// The type of a field that takes values of an Arrow type as they are.
+fn field_type(field: &Field) -> SqlResult<FieldType> {
+    let of = match field.data_type() {
+        DataType::Dictionary(_, values) => values.as_ref(),
+        other => other,
+    };
+    Ok(match of {
+        DataType::Boolean => FieldType::Bool,
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::UInt8 | DataType::UInt16 => {
+            FieldType::I32
+        }
+        DataType::Int64 | DataType::UInt32 => FieldType::I64,
+        DataType::UInt64 => FieldType::U64,
+        DataType::Float16 | DataType::Float32 => FieldType::F32,
+        DataType::Float64 => FieldType::F64,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
+            FieldType::String
+        }
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => FieldType::Bytes,
+        DataType::Timestamp(..) => FieldType::Timestamp,
+        _ => {
+            let name = field.name();
+            let message = format!(
+                "column '{name}' of the query has a type that no table has; cast it to DOUBLE \
+                 PRECISION, TIMESTAMP or TEXT"
+            );
+            return Err(SqlError::named("42804", name, message));
+        }
+    })
+}
+
+fn to_type(
+    values: &arrow::array::ArrayRef,
+    to: &DataType,
+) -> Result<arrow::array::ArrayRef, DataFusionError> {
+    let options = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    Ok(cast_with_options(values, to, &options)?)
+}
+
+/// A batch of the query as one of the table.
+fn fit(
+    batch: &RecordBatch,
+    table: &SchemaRef,
+    places: &[usize],
+) -> Result<RecordBatch, DataFusionError> {
+    let columns = table.fields().iter().zip(places);
+    let columns = columns.map(|(field, at)| to_type(batch.column(*at), field.data_type()));
+    let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
+    // The sink says in our words that a row has no time.
+    if columns[0].null_count() > 0 {
+        let message = "a row has no time: the time column of the query is NULL";
+        return Err(DataFusionError::External(Box::new(SqlError::invalid(
+            "23502", message,
+        ))));
+    }
+    Ok(RecordBatch::try_new(Arc::clone(table), columns)?)
+}

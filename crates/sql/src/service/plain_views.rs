@@ -1,0 +1,323 @@
+//! Plain views: `CREATE VIEW`, and their plans in statements.
+
+use super::Inner;
+use super::changes::Done;
+use super::planned::Kind;
+use crate::batches::texts;
+use crate::definition::exists_already;
+use crate::error::{SqlError, SqlResult};
+use crate::parse;
+use crate::plain_views::through;
+use crate::show::quoted;
+use crate::statement::{Command, PlainView};
+use crate::words::target_of;
+use arrow::datatypes::DataType;
+use arrow::record_batch::RecordBatch;
+use datafusion::common::TableReference;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::sql::parser::Statement;
+use marigram_engine::{EngineError, TableChange, TableSpec};
+use marigram_model::{TableId, TableSchema, View, ViewColumn};
+use marigram_service::Session;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+/// As whom the queries of views are planned.
+const USER: &str = "marigram";
+
+impl Inner {
+    /// Plans the queries of plain views that are not planned yet.
+    pub(super) async fn read_plain_views(&self) -> SqlResult<()> {
+        let views = self.contexts.views();
+        for view in views.missing(&self.engine) {
+            let Some(query) = view.view.as_ref().map(|view| view.query.clone()) else {
+                continue;
+            };
+            let session = Session::new(&view.database, USER);
+            let planned = async {
+                let state = self.contexts.state(&session)?;
+                let statement = query_of(&query)?;
+                self.plan_statement(&state, &session, statement).await
+            };
+            // On the heap: the state of planning is large.
+            let planned = Box::pin(planned).await.map_err(|error| {
+                let reason = error.into_service(&query).to_string();
+                tracing::error!(view = %view.name, %reason, "its query cannot be read");
+                reason
+            });
+            views.put(&self.engine, &view, planned);
+        }
+        Ok(())
+    }
+
+    /// The plain views that a statement reads, with everything that they read.
+    pub(super) fn views_in(
+        &self,
+        state: &SessionState,
+        session: &Session,
+        statement: &Statement,
+    ) -> SqlResult<Vec<Arc<TableSchema>>> {
+        let mut found: Vec<Arc<TableSchema>> = Vec::new();
+        if self.engine.views().is_empty() {
+            return Ok(found);
+        }
+        for reference in state.resolve_table_references(statement)? {
+            let Some(table) = self.table_of(session, &reference) else {
+                continue;
+            };
+            if table.view.is_some() {
+                found.extend(through(&self.engine, &table));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The table or view of the engine that a name means.
+    fn table_of(&self, session: &Session, name: &TableReference) -> Option<Arc<TableSchema>> {
+        let target = target_of(&name.to_vec())?;
+        let database = target.database.as_ref().unwrap_or(&session.database);
+        self.engine.table(database, &target.table).ok()
+    }
+
+    /// `CREATE VIEW`
+    pub(super) async fn create_plain_view(
+        self: Arc<Self>,
+        session: &Session,
+        asked: PlainView,
+    ) -> SqlResult<Done> {
+        let name = asked.target.table.clone();
+        let database = asked.target.database.clone();
+        let database = database.unwrap_or_else(|| session.database.clone());
+        let done = Done::new("CREATE VIEW");
+        let existing = match self.engine.table(&database, &name) {
+            Ok(table) => Some(table),
+            Err(EngineError::NotFound { kind: "table", .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        match &existing {
+            Some(_) if asked.if_not_exists => return Ok(done.telling(exists_already(&name))),
+            Some(table) if asked.or_replace && table.view.is_none() => {
+                let message = format!("'{name}' is no view, and is not replaced by one");
+                return Err(SqlError::named("42809", &name, message));
+            }
+            Some(table) if !asked.or_replace => {
+                let kind = if table.view.is_some() {
+                    "view"
+                } else {
+                    "table"
+                };
+                let message = format!("{kind} '{name}' exists already");
+                return Err(SqlError::named("42P07", &name, message));
+            }
+            _ => {}
+        }
+        // The names in the query are those of the view's database, whoever asks.
+        let session = Session::new(&database, USER);
+        let state = self.contexts.state(&session)?;
+        let statement = query_of(&asked.query)?;
+        let reads = self.reads(&state, &session, &statement, &name)?;
+        if let Some(view) = &existing {
+            self.check_recursion(&name, view.id, &reads)?;
+        }
+        let plan = self.plan(&state, &session, statement).await?;
+        if !matches!(self.kind(&plan)?, Kind::Rows) || matches!(plan, LogicalPlan::Explain(_)) {
+            return Err(SqlError::syntax("a view is made of a SELECT"));
+        }
+        if let Some(parameter) = plan.get_parameter_names()?.into_iter().next() {
+            let message = format!("a view has no parameters, and its query has {parameter}");
+            return Err(SqlError::named("42P02", &parameter, message));
+        }
+        let view = View {
+            query: asked.query.trim().to_owned(),
+            columns: columns_of(&plan, &asked.columns, &name)?,
+            reads: reads.into_iter().collect(),
+        };
+        let time_name = time_of(&plan, &view);
+        let engine = self.engine.clone();
+        let store = move || match existing {
+            Some(old) => {
+                keeps_columns(&old, &view)?;
+                engine.alter_table(&old.database, &old.name, &TableChange::SetView(view))?;
+                Ok(())
+            }
+            None => {
+                let spec = TableSpec {
+                    name,
+                    time_name,
+                    view: Some(view),
+                    ..TableSpec::default()
+                };
+                engine.create_table(&database, &spec, false)?;
+                Ok(())
+            }
+        };
+        self.workers.block(store).await?;
+        Ok(done)
+    }
+
+    /// What a query reads: tables and views of the view's own database.
+    fn reads(
+        &self,
+        state: &SessionState,
+        session: &Session,
+        statement: &Statement,
+        view: &str,
+    ) -> SqlResult<BTreeSet<TableId>> {
+        let mut reads = BTreeSet::new();
+        for reference in state.resolve_table_references(statement)? {
+            let Some(table) = self.table_of(session, &reference) else {
+                let parts = reference.to_vec();
+                let known = ["pg_catalog", "information_schema", parse::SERIES_SCHEMA];
+                let is_ours = parts.iter().any(|part| known.contains(&part.as_str()));
+                if is_ours {
+                    let message = format!(
+                        "view '{view}' would read '{reference}', and a view reads tables and views alone"
+                    );
+                    return Err(SqlError::unsupported(message));
+                }
+                // Planning says what is not there.
+                continue;
+            };
+            if table.database != session.database {
+                let message = format!(
+                    "view '{view}' is in database '{}', and '{}' is not; a view reads what is in \
+                     its own",
+                    session.database, table.name
+                );
+                return Err(SqlError::named("0A000", &table.name, message));
+            }
+            reads.insert(table.id);
+        }
+        Ok(reads)
+    }
+
+    /// Refuses a view that would read itself.
+    fn check_recursion(
+        &self,
+        name: &str,
+        view: TableId,
+        reads: &BTreeSet<TableId>,
+    ) -> SqlResult<()> {
+        let tables = reads.iter().filter_map(|id| self.engine.table_by_id(*id));
+        for table in tables {
+            let reached = through(&self.engine, &table);
+            if reached.iter().any(|table| table.id == view) {
+                let message = match table.id == view {
+                    true => format!("view '{name}' would read itself"),
+                    false => format!("view '{name}' would read itself through '{}'", table.name),
+                };
+                return Err(SqlError::named("42P17", name, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The statement that would create a view.
+///
+/// # Errors
+/// None that can occur.
+pub(super) fn statement(table: &TableSchema, view: &View) -> SqlResult<RecordBatch> {
+    let renamed = view
+        .columns
+        .iter()
+        .any(|column| column.of_query != column.name);
+    let columns: Vec<String> = view
+        .columns
+        .iter()
+        .map(|column| quoted(&column.name))
+        .collect();
+    let columns = match renamed {
+        true => format!(" ({})", columns.join(", ")),
+        false => String::new(),
+    };
+    let statement = format!(
+        "CREATE VIEW {}{columns} AS\n{}",
+        quoted(&table.name),
+        view.query
+    );
+    texts(vec![
+        ("view_name", vec![table.name.clone()]),
+        ("statement", vec![statement]),
+    ])
+}
+
+/// A query that stands in a view.
+fn query_of(query: &str) -> SqlResult<Statement> {
+    let Command::Plan(statement) = parse::parse(query)? else {
+        return Err(SqlError::syntax("a view is made of a SELECT"));
+    };
+    if statement.need().is_deep() {
+        let message = "the query of a view is nested too deeply; statements that read the view \
+                       would be as deep";
+        return Err(SqlError::invalid("54001", message));
+    }
+    Ok(statement.into_inner())
+}
+
+/// The columns of a view: those of its query, by the names that are given.
+fn columns_of(plan: &LogicalPlan, names: &[String], view: &str) -> SqlResult<Vec<ViewColumn>> {
+    let fields = plan.schema().fields();
+    if names.len() > fields.len() {
+        let message = format!(
+            "view '{view}' names {} columns, and its query has {}",
+            names.len(),
+            fields.len()
+        );
+        return Err(SqlError::named("42601", view, message));
+    }
+    let mut columns: Vec<ViewColumn> = Vec::with_capacity(fields.len());
+    let (mut of_query, mut of_view) = (HashSet::new(), HashSet::new());
+    for (at, field) in fields.iter().enumerate() {
+        let name = names.get(at).unwrap_or(field.name());
+        if !of_query.insert(field.name().clone()) || !of_view.insert(name.clone()) {
+            let message = format!(
+                "column '{name}' stands twice in view '{view}'; give one another name with AS"
+            );
+            return Err(SqlError::named("42701", name, message));
+        }
+        columns.push(ViewColumn {
+            of_query: field.name().clone(),
+            name: name.clone(),
+        });
+    }
+    Ok(columns)
+}
+
+/// The column that forms of ours which name no time mean: the first one of times.
+fn time_of(plan: &LogicalPlan, view: &View) -> Option<String> {
+    let fields = plan.schema().fields().iter().zip(&view.columns);
+    let mut times =
+        fields.filter(|(field, _)| matches!(field.data_type(), DataType::Timestamp(..)));
+    times.next().map(|(_, column)| column.name.clone())
+}
+
+/// Refuses a new query that lacks columns which the view has: others may read them.
+fn keeps_columns(old: &TableSchema, new: &View) -> SqlResult<()> {
+    let Some(before) = &old.view else {
+        return Ok(());
+    };
+    let mut kept = new.columns.iter().map(|column| &column.name);
+    for column in &before.columns {
+        match kept.next() {
+            Some(name) if *name == column.name => {}
+            Some(name) => {
+                let message = format!(
+                    "column '{}' of view '{}' would become '{name}'; a view that is replaced keeps \
+                     its columns, and new ones come last",
+                    column.name, old.name
+                );
+                return Err(SqlError::named("42P16", name, message));
+            }
+            None => {
+                let message = format!(
+                    "view '{}' would lose column '{}'; a view that is replaced keeps its columns",
+                    old.name, column.name
+                );
+                return Err(SqlError::named("42P16", &column.name, message));
+            }
+        }
+    }
+    Ok(())
+}
