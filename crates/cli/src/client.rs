@@ -153,7 +153,8 @@ impl Client {
                 session,
                 runtime,
             } => {
-                let answer = runtime.block_on(or_cancelled(db.execute(session, statement)))?;
+                let run = db.execute_with_files(session, statement);
+                let answer = runtime.block_on(or_cancelled(run))?;
                 Ok(match answer {
                     Answer::Done { tag, notices, .. } => {
                         notices.iter().for_each(|notice| tell(notice));

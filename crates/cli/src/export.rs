@@ -8,8 +8,8 @@ use crate::csv_text;
 use crate::import::{Precision, layout_path};
 use crate::known::known_table;
 use crate::line_text;
+use crate::names::quoted;
 use crate::reply::{Reply, Rows};
-use crate::shell::quoted;
 use crate::terminal;
 use anyhow::{Context, Result, bail};
 use arrow::array::Array;
@@ -278,8 +278,8 @@ impl Export {
             Ok(columns) => columns,
             Err(failure) => bail!("{failure}"),
         };
-        let names = crate::shell::texts(&columns, &["column_name", "column", "name"]);
-        let kinds = crate::shell::texts(&columns, &["role", "kind", "category"]);
+        let names = crate::names::texts(&columns, &["column_name", "column", "name"]);
+        let kinds = crate::names::texts(&columns, &["role", "kind", "category"]);
         let of_kind = |kind: &'static str| {
             let pairs = names.iter().zip(&kinds);
             pairs

@@ -1,7 +1,7 @@
 //! What columns a table has, in this process or on a server.
 
 use crate::client::Client;
-use crate::shell::texts;
+use crate::names::{always_quoted, texts};
 use anyhow::{Result, bail};
 use marigram_tabular::layout::Layout;
 
@@ -25,7 +25,7 @@ pub fn known_table(client: &mut Client, table: &str) -> Result<Option<Layout>> {
     if !tables.iter().any(|name| name == table) {
         return Ok(None);
     }
-    let columns = match client.query(&format!("SHOW COLUMNS FROM {}", quoted(table))) {
+    let columns = match client.query(&format!("SHOW COLUMNS FROM {}", always_quoted(table))) {
         Ok(columns) => columns,
         Err(failure) => bail!("{failure}"),
     };
@@ -41,9 +41,4 @@ pub fn known_table(client: &mut Client, table: &str) -> Result<Option<Layout>> {
         }
     }
     Ok(Some(known))
-}
-
-/// A name as SQL takes it, whatever it is.
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

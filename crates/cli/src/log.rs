@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt;
+use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
@@ -92,12 +93,12 @@ fn line(now_ns: i64, level: &str, target: &str, fields: Map<String, Value>) -> S
     ];
     let mut line = String::from("{");
     for (name, value) in head {
-        line.push_str(&format!("\"{name}\":{},", Value::from(value)));
+        let _ = write!(line, "\"{name}\":{},", Value::from(value));
     }
     for (name, value) in fields {
         let taken = matches!(name.as_str(), "time" | "level" | "target");
         let name = if taken { format!("{name}_") } else { name };
-        line.push_str(&format!("{}:{value},", Value::from(name)));
+        let _ = write!(line, "{}:{value},", Value::from(name));
     }
     line.pop();
     line.push('}');

@@ -37,6 +37,7 @@ mod known;
 mod lab;
 mod line_text;
 mod log;
+mod names;
 mod output;
 mod plot;
 mod remote;

@@ -7,6 +7,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
 use arrow::util::display::array_value_to_string;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use textplots::{Chart, Plot, Shape};
 
 /// Series that are drawn; of further ones only the number is told.
@@ -87,16 +88,14 @@ pub fn render(rows: &[RecordBatch]) -> Result<String, String> {
     let mut text = String::new();
     for (name, points) in lines.iter().take(SERIES_MAX) {
         if !is_alone {
-            text.push_str(&format!("  {name}\n"));
+            text.extend(["  ", name, "\n"]);
         }
         text.push_str(&chart(points, (first, last), (low, high), is_alone));
     }
-    text.push_str(&format!("  hours since {}", terminal::time(first)));
+    text.extend(["  hours since ", &terminal::time(first)]);
     if lines.len() > SERIES_MAX {
-        text.push_str(&format!(
-            "\n  the first {SERIES_MAX} of {} series are drawn",
-            terminal::count(lines.len() as u64)
-        ));
+        let all = terminal::count(lines.len() as u64);
+        let _ = write!(text, "\n  the first {SERIES_MAX} of {all} series are drawn");
     }
     Ok(text)
 }

@@ -1,10 +1,9 @@
 //! A server, asked over HTTP.
 
 use crate::interrupt::{CANCELLED, Hook};
-use crate::known::quoted;
 use crate::line_text;
+use crate::names::{always_quoted, texts};
 use crate::reply::{Failure, Reply, Rows, tell};
-use crate::shell::texts;
 use crate::sql_rows;
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, AsArray};
@@ -304,7 +303,7 @@ impl Remote {
         if rows.is_empty() {
             return refused;
         }
-        let show = format!("SHOW COLUMNS FROM {}", quoted(&batch.table));
+        let show = format!("SHOW COLUMNS FROM {}", always_quoted(&batch.table));
         let Some(time) = self.time_name(database, &show) else {
             // There is no such table: lines make one, statements do not.
             refused.extend(rows);

@@ -5,8 +5,8 @@
 //! has.
 
 use crate::client::{Client, IfMissing, Target};
+use crate::names::{quoted, texts};
 use crate::reply::{Reply, Rows};
-use crate::shell::{quoted, texts};
 use crate::terminal;
 use anyhow::{Context, Result, bail};
 use chrono::{DateTime, NaiveDate, NaiveTime};

@@ -6,7 +6,8 @@
 use crate::client::Client;
 use crate::export::Export;
 use crate::import::{ReadOptions, import_for_test};
-use crate::known::{known_table, quoted};
+use crate::known::known_table;
+use crate::names::always_quoted as quoted;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};

@@ -4,8 +4,8 @@
 //! once, which loses nothing that was acknowledged.
 
 use crate::descriptors::{self, Shared};
-use crate::directory::{self, IfMissing};
-use crate::log;
+use crate::directory;
+use crate::log::{self, LogFormat};
 use crate::settings::Settings;
 use crate::terminal::{self, Style, styled};
 use anyhow::{Context, Result, bail};
@@ -44,15 +44,19 @@ impl Serve {
             bail!("which directory? Give --data DIR (or MARIGRAM_DATA, or data in --config FILE)");
         };
         let mut config = settings.server_config()?;
-        log::start(
-            settings.log.as_deref().unwrap_or("info"),
-            settings.log_format.unwrap_or_default(),
-        )?;
+        let format = settings.log_format.unwrap_or_default();
+        log::start(settings.log.as_deref().unwrap_or("info"), format)?;
         let files = descriptors::share(&mut settings, &mut config);
         let options = settings.open_options().whole_process(true);
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         marigram::tune_allocator(options.limit_bytes(), cores);
-        directory::check(&dir, IfMissing::Create)?;
+        if !directory::holds_database(&dir) {
+            directory::check_room(&dir)?;
+            say(
+                format,
+                &format!("creating a new database in {}", dir.display()),
+            );
+        }
         let db = options
             .open(&dir)
             .with_context(|| format!("cannot open the data directory {}", dir.display()))?;
@@ -75,7 +79,10 @@ impl Serve {
             log_start(&dir, &db, &running);
             directory::tell_address(&dir, running.http_addr().map(reached));
             wait_for_signal().await?;
-            eprintln!("stopping: requests may finish, then everything is flushed");
+            say(
+                format,
+                "stopping: requests may finish, then everything is flushed",
+            );
             running.shutdown(GRACE).await;
             Ok::<(), anyhow::Error>(())
         });
@@ -84,8 +91,16 @@ impl Serve {
         db.close()
             .context("the last flush failed; the log holds what was acknowledged")?;
         served?;
-        eprintln!("stopped");
+        say(format, "stopped");
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Tells the operator, on stderr: a line of JSON where all lines there are.
+fn say(format: LogFormat, text: &str) {
+    match format {
+        LogFormat::Text => eprintln!("{text}"),
+        LogFormat::Json => tracing::info!("{text}"),
     }
 }
 

@@ -16,7 +16,6 @@ use crate::terminal::{Style, styled};
 use crate::{interrupt, script, terminal};
 use anyhow::Result;
 use complete::Completer;
-pub use complete::{quoted, texts};
 use meta::Next;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;

@@ -347,7 +347,7 @@ mod tests {
             bytes.extend_from_slice(value);
             table(&bytes).unwrap_err()
         };
-        assert!(one(9, &[1]).contains("attribute (9) that this Marigram does not know"));
+        assert!(one(10, &[1]).contains("attribute (10) that this Marigram does not know"));
         assert!(one(2, &[200]).contains("no encoding has the number 200"));
         assert!(one(3, &[200]).contains("no compressor"));
         assert!(one(4, &[0]).contains("no cold codec"));

@@ -18,6 +18,7 @@ use marigram_service::{Answer, DEFAULT_DATABASE, Query, RowStream, Session};
 use marigram_sql::{SqlOptions, SqlService};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// Where in the data directory queries put what they spill. Emptied when it is opened.
 const SPILL_DIR: &str = "spill";
@@ -38,6 +39,8 @@ pub struct Marigram {
     /// Of servers.
     pub(crate) statements: Arc<Statements>,
     pub(crate) watch: Option<Arc<Watch>>,
+    /// Statements so far that named files as tables.
+    pub(crate) file_tables: Arc<AtomicU64>,
 }
 
 impl Marigram {
@@ -110,6 +113,7 @@ impl Marigram {
             runtime,
             statements,
             watch,
+            file_tables: Arc::default(),
         })
     }
 
@@ -257,7 +261,7 @@ impl Marigram {
         wait(async {
             let mut last = Vec::new();
             for statement in self.sql.split(script)? {
-                last = match self.sql.execute(&mut session, &statement).await? {
+                last = match self.execute_with_files(&mut session, &statement).await? {
                     Answer::Rows(rows) => rows.batches.try_collect().await?,
                     Answer::Done { .. } => Vec::new(),
                 };
@@ -273,7 +277,7 @@ impl Marigram {
     /// If the statement is wrong, or is one that has no rows.
     pub async fn sql_stream(&self, statement: &str) -> Result<RowStream> {
         let mut session = Session::new(DEFAULT_DATABASE, USER);
-        match self.execute(&mut session, statement).await? {
+        match self.execute_with_files(&mut session, statement).await? {
             Answer::Rows(rows) => Ok(rows),
             Answer::Done { tag, .. } => Err(Error::Option(format!(
                 "{tag}: the statement has no rows to stream; use sql()"

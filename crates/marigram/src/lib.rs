@@ -22,6 +22,7 @@ mod code_pages;
 mod database;
 mod descriptors;
 mod error;
+mod file_tables;
 mod machine;
 mod metrics;
 mod options;

@@ -178,3 +178,46 @@ fn a_batch_that_is_wrong_as_a_whole_takes_no_other_with_it() {
     assert_eq!(reports[1].stored, 1);
     db.close().unwrap();
 }
+
+#[test]
+fn files_stand_in_place_of_tables_where_any_file_may_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pumps.csv");
+    let text = "unit;rpm;label\na;900;\"x;y\"\nb;1200;z\n";
+    #[expect(clippy::disallowed_methods, reason = "the user writes it")]
+    std::fs::write(&file, text).unwrap();
+    let path = file.display();
+    let query = format!("SELECT label FROM '{path}' WHERE pumps.rpm < 1000");
+
+    let db = open(&dir.path().join("data"));
+    let refused = db.sql(&query).unwrap_err().to_string();
+    assert!(refused.contains("any_file"), "{refused}");
+    db.close().unwrap();
+
+    let db = Marigram::options()
+        .any_file(true)
+        .memory_limit(256 << 20)
+        .open(dir.path().join("data"))
+        .unwrap();
+    let rows = db.sql(&query).unwrap();
+    let label = arrow::util::display::array_value_to_string(rows[0].column(0), 0).unwrap();
+    assert_eq!(label, "x;y");
+    // It is a table of the one statement.
+    db.sql("CREATE TABLE units (time TIMESTAMP, unit STRING TAG, rpm BIGINT FIELD)")
+        .unwrap();
+    let insert = format!("INSERT INTO units SELECT now(), p.unit, p.rpm FROM '{path}' AS p");
+    db.sql(&insert).unwrap();
+    assert_eq!(count(&db, "units"), 2);
+    let tables = db.sql("SHOW TABLES").unwrap();
+    assert_eq!(tables[0].num_rows(), 1);
+    let missing = db.sql("SELECT * FROM 'nowhere.csv'").unwrap_err();
+    assert!(
+        missing.to_string().contains("no file 'nowhere.csv'"),
+        "{missing}"
+    );
+    // Servers ask this way: they read no files for their clients.
+    let mut session = marigram::Session::new("main", "a client");
+    let asked = futures::executor::block_on(db.execute(&mut session, &query));
+    assert!(asked.is_err(), "a client of a server reads a file");
+    db.close().unwrap();
+}

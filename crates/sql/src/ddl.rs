@@ -337,7 +337,6 @@ mod tests {
             "create table t (time timestamp, x double tag field)",
             "create table t (time timestamp) with (tll = '3d')",
             "create table t (time timestamp) with (ttl = 'soon')",
-            "create table t as",
             "create table t with (tags = 1 as select 1",
             "alter table t rename column a b",
             "alter table t drop",

@@ -119,7 +119,7 @@ pub fn alter_table(
                     }
                 }
                 ColumnKind::ZonedField(codec) => {
-                    add_zoned(engine, (database, table), name, *codec)?;
+                    add_zoned(engine, (database, &table), name, *codec)?;
                     continue;
                 }
                 ColumnKind::Time | ColumnKind::ZonedTime => {

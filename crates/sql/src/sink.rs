@@ -7,7 +7,7 @@ use crate::error::SqlError;
 use crate::notices::Notices;
 use crate::replaced::ReplacedRows;
 use crate::zoned::relabelled;
-use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::array::{Array, AsArray, UInt32Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, SchemaRef, TimestampNanosecondType};

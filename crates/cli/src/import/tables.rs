@@ -2,7 +2,8 @@
 
 use super::prepared::Prepared;
 use crate::client::Client;
-use crate::known::{known_table, quoted};
+use crate::known::known_table;
+use crate::names::always_quoted as quoted;
 use anyhow::{Result, bail};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;

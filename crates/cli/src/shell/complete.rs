@@ -1,9 +1,9 @@
 //! Completion: SQL's words, Marigram's functions, and the names of tables and columns.
 
 use crate::client::Client;
+use crate::names::{quoted, texts};
 use crate::script;
-use arrow::array::{Array, RecordBatch};
-use arrow::util::display::array_value_to_string;
+use arrow::array::RecordBatch;
 use rustyline::completion::Candidate;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -321,33 +321,6 @@ fn word_start(text: &str) -> usize {
             at + text[at..].chars().next().map_or(1, char::len_utf8)
         });
     start - usize::from(text[..start].ends_with('"'))
-}
-
-/// A name as SQL takes it: quoted where it must be.
-pub fn quoted(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if plain {
-        name.to_owned()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
-}
-
-/// The texts of the first column that has one of `names`; of the first column, if none has.
-pub fn texts(batches: &[RecordBatch], names: &[&str]) -> Vec<String> {
-    let mut texts = Vec::new();
-    for batch in batches {
-        let named = names.iter().find_map(|name| batch.column_by_name(name));
-        let Some(column) = named.or_else(|| batch.columns().first()) else {
-            continue;
-        };
-        let shown = (0..column.len()).filter_map(|row| array_value_to_string(column, row).ok());
-        texts.extend(shown);
-    }
-    texts
 }
 
 impl Helper for Completer {}

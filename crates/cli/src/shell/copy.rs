@@ -1,11 +1,11 @@
 //! `\copy`: a table or the answer of a query to a file of this machine, and a file into a table, also
 //! where the database is a server's.
 
-use super::quoted;
 use crate::answer;
 use crate::client::Client;
 use crate::export::{self, Export};
 use crate::import::{self, DateOrder, Delimiter, ReadOptions};
+use crate::names::quoted;
 use crate::reply::Reply;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;

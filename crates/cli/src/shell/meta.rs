@@ -1,8 +1,8 @@
 //! The shell's own commands: what begins with a backslash.
 
-use super::complete::quoted;
 use super::{Shell, copy, edit, told};
 use crate::answer::{Expanded, Form};
+use crate::names::quoted;
 use crate::reply::{Failure, Reply};
 use crate::{interrupt, output, plot, script, terminal};
 use anyhow::Result;

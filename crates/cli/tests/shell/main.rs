@@ -7,6 +7,7 @@
 
 mod commands;
 mod interrupts;
+mod log;
 mod server;
 mod terminal;
 

@@ -137,3 +137,27 @@ fn a_backup_does_not_go_into_a_data_directory() {
         "{said}"
     );
 }
+
+#[test]
+fn files_are_tables_here_and_not_for_clients_of_a_server() {
+    let dir = weather();
+    let query = "SELECT count(*) AS n FROM 'weather.csv' WHERE station = 'north'";
+    let ask = |target: &[&str]| {
+        Command::new(MARIGRAM)
+            .args(["sql", "--format", "csv", "-c", query])
+            .args(target)
+            .current_dir(dir.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("the binary runs")
+    };
+    let output = ask(&["--data", "data"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "n\n2\n");
+    let server = Server::start(dir.path());
+    let output = ask(&["--url", &server.url]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("weather.csv"),
+        "{said}"
+    );
+}

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Against a hang; nothing here depends on how long anything takes.
-const WAIT_MAX: Duration = Duration::from_secs(120);
+const WAIT_MAX: Duration = Duration::from_mins(2);
 
 /// A terminal in which `marigram sql` runs; ended when dropped.
 pub(crate) struct Terminal {

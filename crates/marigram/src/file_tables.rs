@@ -1,0 +1,410 @@
+//! Files in place of tables: `SELECT * FROM 'machine.csv'`.
+//!
+//! A text after FROM or JOIN that ends like a file of rows is one. It is made a table over the file
+//! for the one statement, with the delimiter and the header that an import would find.
+//!
+//! Invariant: only the embedded API and the command line come here. Servers ask [`Query::execute`],
+//! which knows no files, so that no client reads those of the server's machine.
+
+use crate::database::Marigram;
+use marigram_service::{Answer, Query, Result, ServiceError, Session};
+use marigram_tabular::dialect::{self, Told};
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// Bytes by which the dialect of a CSV file is told.
+const SAMPLE_BYTES: u64 = 256 << 10;
+
+/// Functions in whose parentheses FROM is no clause.
+const WITH_FROM: [&str; 5] = ["EXTRACT", "SUBSTRING", "TRIM", "OVERLAY", "POSITION"];
+
+/// First words of statements in which files are looked for.
+const BEGINNINGS: [&str; 8] = [
+    "SELECT",
+    "WITH",
+    "EXPLAIN",
+    "INSERT",
+    "CREATE",
+    "COPY",
+    "FROM",
+    "SUMMARIZE",
+];
+
+/// Words after a table that are no name for it.
+const NOT_ALIASES: [&str; 22] = [
+    "WHERE",
+    "GROUP",
+    "ORDER",
+    "LIMIT",
+    "OFFSET",
+    "FETCH",
+    "HAVING",
+    "WINDOW",
+    "QUALIFY",
+    "UNION",
+    "EXCEPT",
+    "INTERSECT",
+    "JOIN",
+    "INNER",
+    "LEFT",
+    "RIGHT",
+    "FULL",
+    "CROSS",
+    "NATURAL",
+    "ASOF",
+    "ON",
+    "USING",
+];
+
+/// Form of a file, by its ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileForm {
+    Csv,
+    Parquet,
+    Json,
+}
+
+/// A file that a statement names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct NamedFile {
+    /// Where it stands in the statement, with its quotes.
+    place: Range<usize>,
+    path: String,
+    form: FileForm,
+    /// Whether the statement gives it no name of its own.
+    is_unnamed: bool,
+}
+
+impl Marigram {
+    /// Runs one statement as [`Query::execute`] does, and takes texts after FROM and JOIN that end in
+    /// `.csv`, `.tsv`, `.parquet`, `.json`, `.jsonl` or `.ndjson` for files of this machine.
+    ///
+    /// # Errors
+    /// As [`Query::execute`]; if a file is not there, or cannot be read as it stands, or
+    /// [`OpenOptions::any_file`](crate::OpenOptions::any_file) is not set.
+    pub async fn execute_with_files(
+        &self,
+        session: &mut Session,
+        statement: &str,
+    ) -> Result<Answer> {
+        let files = named_files(statement);
+        if files.is_empty() {
+            return self.execute(session, statement).await;
+        }
+        let number = self.file_tables.fetch_add(1, Ordering::Relaxed);
+        let mut names = Vec::new();
+        let (mut text, mut end) = (String::new(), 0);
+        let mut made = Ok(());
+        for (at, file) in files.iter().enumerate() {
+            let name = format!("__file_{number}_{at}");
+            made = self.make_file_table(session, &name, file).await;
+            if made.is_err() {
+                break;
+            }
+            text.push_str(&statement[end..file.place.start]);
+            text.extend(["\"", &name, "\""]);
+            if file.is_unnamed {
+                let stem = Path::new(&file.path).file_stem().unwrap_or_default();
+                let stem = stem.to_string_lossy().replace('"', "\"\"");
+                text.extend([" AS \"", &stem, "\""]);
+            }
+            end = file.place.end;
+            names.push(name);
+        }
+        text.push_str(&statement[end..]);
+        let answer = match made {
+            Ok(()) => self.execute(session, &text).await,
+            Err(error) => Err(error),
+        };
+        for name in names {
+            // The plan holds what it reads.
+            self.execute(session, &format!("DROP TABLE \"{name}\""))
+                .await?;
+        }
+        answer.map_err(without_position)
+    }
+
+    async fn make_file_table(
+        &self,
+        session: &mut Session,
+        name: &str,
+        file: &NamedFile,
+    ) -> Result<()> {
+        let path = std::path::absolute(&file.path).map_err(|error| unreadable(file, &error))?;
+        let location = path.to_string_lossy().replace('\'', "''");
+        let (form, options) = match file.form {
+            FileForm::Parquet => ("PARQUET", String::new()),
+            FileForm::Json => ("JSON", String::new()),
+            FileForm::Csv => ("CSV", csv_options(file, &path)?),
+        };
+        if !path.is_file() {
+            return Err(invalid(
+                "58P01",
+                format!("there is no file '{}'", file.path),
+            ));
+        }
+        let create = format!(
+            "CREATE EXTERNAL TABLE \"{name}\" STORED AS {form} LOCATION '{location}'{options}"
+        );
+        match self.execute(session, &create).await {
+            Ok(_) => Ok(()),
+            Err(ServiceError::Invalid {
+                sqlstate: "42501", ..
+            }) => Err(invalid(
+                "42501",
+                format!(
+                    "'{}' is a file, and this database was opened without OpenOptions::any_file, \
+                     which lets statements read files",
+                    file.path
+                ),
+            )),
+            Err(error) => Err(without_position(error)),
+        }
+    }
+}
+
+/// The options that say how a CSV file is written.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the file is the user's, not the database's"
+)]
+fn csv_options(file: &NamedFile, path: &Path) -> Result<String> {
+    let mut sample = Vec::new();
+    let opened = std::fs::File::open(path);
+    let read = opened.and_then(|opened| opened.take(SAMPLE_BYTES).read_to_end(&mut sample));
+    read.map_err(|error| unreadable(file, &error))?;
+    if sample.len() as u64 == SAMPLE_BYTES {
+        let end = sample.iter().rposition(|byte| *byte == b'\n');
+        sample.truncate(end.map_or(sample.len(), |end| end + 1));
+    }
+    let advice = "`marigram import` reads such files";
+    let Ok(sample) = String::from_utf8(sample) else {
+        let message = format!("'{}' is not UTF-8; {advice}", file.path);
+        return Err(invalid("22021", message));
+    };
+    let sniffed = dialect::sniff(&sample, &Told::default());
+    let dialect = sniffed.map_err(|error| unreadable(file, &error))?;
+    let Some(dialect) = dialect else {
+        return Err(invalid("22P04", format!("'{}' holds no rows", file.path)));
+    };
+    if dialect.skipped() > 0 || dialect.units.is_some() {
+        let message = format!(
+            "'{}' has lines that are neither its header nor its rows; {advice}",
+            file.path
+        );
+        return Err(invalid("22P04", message));
+    }
+    let delimiter = match dialect.delimiter {
+        b'\t' => "\t".to_owned(),
+        other => char::from(other).to_string(),
+    };
+    Ok(format!(
+        " OPTIONS ('format.has_header' '{}', 'format.delimiter' '{delimiter}')",
+        dialect.header_line.is_some()
+    ))
+}
+
+fn unreadable(file: &NamedFile, error: &std::io::Error) -> ServiceError {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return invalid("58P01", format!("there is no file '{}'", file.path));
+    }
+    invalid("58030", format!("'{}' cannot be read: {error}", file.path))
+}
+
+fn invalid(sqlstate: &'static str, message: String) -> ServiceError {
+    ServiceError::Invalid {
+        message,
+        position: None,
+        sqlstate,
+    }
+}
+
+/// The same error; its place is one of the statement that was run, not of the one that was given.
+fn without_position(error: ServiceError) -> ServiceError {
+    match error {
+        ServiceError::Invalid {
+            message, sqlstate, ..
+        } => invalid(sqlstate, message),
+        other => other,
+    }
+}
+
+fn form_of(path: &str) -> Option<FileForm> {
+    let (_, ending) = path.rsplit_once('.')?;
+    match ending.to_ascii_lowercase().as_str() {
+        "csv" | "tsv" => Some(FileForm::Csv),
+        "parquet" | "pq" => Some(FileForm::Parquet),
+        "json" | "jsonl" | "ndjson" => Some(FileForm::Json),
+        _ => None,
+    }
+}
+
+/// The files that a statement names in place of tables, in their order.
+fn named_files(statement: &str) -> Vec<NamedFile> {
+    let bytes = statement.as_bytes();
+    let mut files: Vec<NamedFile> = Vec::new();
+    // Whether each parenthesis that is open is one of a function with a FROM of its own.
+    let mut parentheses: Vec<bool> = Vec::new();
+    let mut first: Option<String> = None;
+    let mut last = String::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &statement[at..];
+        match bytes[at] {
+            b'-' if rest.starts_with("--") => {
+                at += rest.find('\n').unwrap_or(rest.len());
+                continue;
+            }
+            b'/' if rest.starts_with("/*") => {
+                at += rest.find("*/").map_or(rest.len(), |end| end + 2);
+                continue;
+            }
+            quote @ (b'\'' | b'"') => {
+                let end = quote_end(bytes, at + 1, quote);
+                let is_source = matches!(last.as_str(), "FROM" | "JOIN")
+                    && parentheses.last() != Some(&true)
+                    // COPY t FROM 'file' is COPY's own affair.
+                    && (first.as_deref() != Some("COPY") || !parentheses.is_empty());
+                let text = statement.get(at + 1..end.saturating_sub(1)).unwrap_or("");
+                last.clear();
+                if quote == b'\''
+                    && is_source
+                    && let Some(form) = form_of(text)
+                {
+                    files.push(NamedFile {
+                        place: at..end,
+                        path: text.replace("''", "'"),
+                        form,
+                        is_unnamed: is_unnamed(&statement[end..]),
+                    });
+                }
+                at = end;
+                continue;
+            }
+            b'$' => {
+                at += dollar_len(rest);
+                last.clear();
+                continue;
+            }
+            b'(' => parentheses.push(WITH_FROM.contains(&last.as_str())),
+            b')' => {
+                parentheses.pop();
+            }
+            byte if byte.is_ascii_alphabetic() || byte == b'_' => {
+                let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+                let len = rest.bytes().take_while(is_word).count();
+                last = rest[..len].to_ascii_uppercase();
+                if first.is_none() {
+                    if !BEGINNINGS.contains(&last.as_str()) {
+                        return Vec::new();
+                    }
+                    first = Some(last.clone());
+                }
+                at += len;
+                continue;
+            }
+            _ => {}
+        }
+        if !bytes[at].is_ascii_whitespace() {
+            last.clear();
+        }
+        at += 1;
+    }
+    files
+}
+
+/// After the closing quote; a doubled quote is part of the text.
+fn quote_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
+    while at < bytes.len() {
+        if bytes[at] == quote {
+            if bytes.get(at + 1) != Some(&quote) {
+                return at + 1;
+            }
+            at += 1;
+        }
+        at += 1;
+    }
+    bytes.len()
+}
+
+/// Bytes of a text in dollar quotes, or of the dollar where none begins.
+fn dollar_len(text: &str) -> usize {
+    let Some(len) = text[1..].find('$') else {
+        return 1;
+    };
+    let tag = &text[..len + 2];
+    if !tag[1..=len]
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    {
+        return 1;
+    }
+    match text[tag.len()..].find(tag) {
+        Some(end) => end + 2 * tag.len(),
+        None => text.len(),
+    }
+}
+
+/// Whether what follows a table gives it no name.
+fn is_unnamed(after: &str) -> bool {
+    let after = after.trim_start();
+    if after.starts_with('"') {
+        return false;
+    }
+    let word: String = after
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || *c == '_')
+        .collect();
+    word.is_empty() || NOT_ALIASES.contains(&word.to_ascii_uppercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(statement: &str) -> Vec<String> {
+        named_files(statement)
+            .into_iter()
+            .map(|file| file.path)
+            .collect()
+    }
+
+    #[test]
+    fn files_stand_after_from_and_join_alone() {
+        assert_eq!(paths("SELECT * FROM 'a.csv'"), ["a.csv"]);
+        assert_eq!(
+            paths(
+                "select 'x.csv' from -- 'c.csv'\n 'it''s.PARQUET' p JOIN t ON true join 'b.json' b"
+            ),
+            ["it's.PARQUET", "b.json"]
+        );
+        assert_eq!(paths("INSERT INTO t SELECT * FROM 'a.tsv'"), ["a.tsv"]);
+        assert_eq!(paths("COPY (SELECT * FROM 'a.csv') TO 'b.csv'"), ["a.csv"]);
+        for none in [
+            "COPY t FROM 'a.csv'",
+            "SELECT EXTRACT(year FROM 'a.csv')",
+            "SELECT trim(both 'x' from 'a.csv')",
+            "DELETE FROM 'a.csv'",
+            "SELECT $$ FROM 'a.csv' $$",
+            "SELECT \" FROM 'a.csv'\"",
+            "SELECT * FROM 'nothing'",
+            "SELECT * FROM t WHERE x = 'a.csv'",
+            "SELECT * FROM 'open.csv",
+        ] {
+            assert_eq!(paths(none), Vec::<String>::new(), "{none}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_its_own_is_kept() {
+        let unnamed = |statement: &str| named_files(statement)[0].is_unnamed;
+        assert!(unnamed("SELECT * FROM 'a.csv'"));
+        assert!(unnamed("SELECT * FROM 'a.csv' where x = 1"));
+        assert!(unnamed("SELECT * FROM (SELECT * FROM 'a.csv') AS s"));
+        assert!(!unnamed("SELECT * FROM 'a.csv' AS s"));
+        assert!(!unnamed("SELECT * FROM 'a.csv' s"));
+        assert!(!unnamed("SELECT * FROM 'a.csv' \"s\""));
+    }
+}
