@@ -8,6 +8,7 @@ use crate::times::TimeTextError;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{Disambiguation, Offset, TimeZone};
+use std::fmt::Write as _;
 
 const SECOND_NS: i64 = 1_000_000_000;
 const HOUR_S: i32 = 3600;
@@ -288,13 +289,13 @@ impl ZoneClock {
         let local = datetime(self.local_ns(utc_ns)?)?;
         let mut text = local_text(local);
         let (sign, all) = (if offset < 0 { '-' } else { '+' }, offset.abs());
-        text.push_str(&format!("{sign}{:02}", all / 3600));
+        let _ = write!(text, "{sign}{:02}", all / 3600);
         let (minutes, seconds) = (all / 60 % 60, all % 60);
         if minutes != 0 || seconds != 0 {
-            text.push_str(&format!(":{minutes:02}"));
+            let _ = write!(text, ":{minutes:02}");
         }
         if seconds != 0 {
-            text.push_str(&format!(":{seconds:02}"));
+            let _ = write!(text, ":{seconds:02}");
         }
         Some(text)
     }
