@@ -66,8 +66,8 @@ pub fn untagged(table: &TableSchema) -> Option<String> {
 }
 
 /// What is told where nothing is done because there is a table already.
-pub fn exists_already(name: &str) -> Option<String> {
-    Some(format!("'{name}' exists already, and was left as it is"))
+pub fn exists_already(name: &str) -> String {
+    format!("'{name}' exists already, and was left as it is")
 }
 
 /// `ALTER TABLE`: its changes one by one, in their order.

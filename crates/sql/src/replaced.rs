@@ -8,6 +8,7 @@
 
 use marigram_model::TableSchema;
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
 
 /// Rows whose keys are remembered: about 16 MiB.
@@ -110,11 +111,12 @@ impl ReplacedRows {
             if replaced > 0 {
                 notice.push_str("; ");
             }
-            notice.push_str(&format!(
+            let _ = write!(
+                notice,
                 "{} of {rows} rows came too late in it to be compared with all earlier ones, and \
                  may have replaced some",
                 self.not_compared
-            ));
+            );
         }
         Some(notice)
     }

@@ -393,7 +393,7 @@ impl Inner {
                 let database = database(target);
                 let done = Done::new("CREATE TABLE");
                 if *if_not_exists && engine.table(&database, &target.table).is_ok() {
-                    return Ok(done.telling(definition::exists_already(&target.table)));
+                    return Ok(done.telling(Some(definition::exists_already(&target.table))));
                 }
                 let table = definition::create_table(
                     engine,

@@ -293,7 +293,7 @@ fn timestamps(
     }
     let Some(zone) = zone else {
         return Ok(Box::new(move |row, out| {
-            write_time(to_us(values[row]), out)
+            write_time(to_us(values[row]), out);
         }));
     };
     // What clocks add at each time, s; neighbours mostly have the same.
@@ -316,10 +316,10 @@ fn write_offset(seconds: i32, out: &mut BytesMut) {
     let sign = if seconds < 0 { '-' } else { '+' };
     let all = seconds.unsigned_abs();
     print(out, format_args!("{sign}{:02}", all / 3600));
-    if all % 3600 != 0 {
+    if !all.is_multiple_of(3600) {
         print(out, format_args!(":{:02}", all / 60 % 60));
     }
-    if all % 60 != 0 {
+    if !all.is_multiple_of(60) {
         print(out, format_args!(":{:02}", all % 60));
     }
 }

@@ -15,6 +15,7 @@ struct Told {
     name: Option<String>,
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "each rule ends in it")]
 fn told(sqlstate: &'static str, message: impl Into<String>) -> Option<Told> {
     Some(Told {
         sqlstate,

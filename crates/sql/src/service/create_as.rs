@@ -54,7 +54,9 @@ impl Inner {
             let database = asked.database.as_ref().unwrap_or(&session.database);
             match self.engine.table(database, &asked.table) {
                 Ok(_) if asked.if_not_exists => {
-                    return Ok(Done::new("CREATE TABLE AS").telling(exists_already(&asked.table)));
+                    return Ok(
+                        Done::new("CREATE TABLE AS").telling(Some(exists_already(&asked.table)))
+                    );
                 }
                 Ok(_) => {
                     let (kind, name) = ("table", asked.table.clone());

@@ -96,7 +96,7 @@ impl Inner {
             Err(error) => return Err(error.into()),
         };
         match &existing {
-            Some(_) if asked.if_not_exists => return Ok(done.telling(exists_already(&name))),
+            Some(_) if asked.if_not_exists => return Ok(done.telling(Some(exists_already(&name)))),
             Some(table) if asked.or_replace && table.view.is_none() => {
                 let message = format!("'{name}' is no view, and is not replaced by one");
                 return Err(SqlError::named("42809", &name, message));
@@ -203,9 +203,10 @@ impl Inner {
         for table in tables {
             let reached = through(&self.engine, &table);
             if reached.iter().any(|table| table.id == view) {
-                let message = match table.id == view {
-                    true => format!("view '{name}' would read itself"),
-                    false => format!("view '{name}' would read itself through '{}'", table.name),
+                let message = if table.id == view {
+                    format!("view '{name}' would read itself")
+                } else {
+                    format!("view '{name}' would read itself through '{}'", table.name)
                 };
                 return Err(SqlError::named("42P17", name, message));
             }
@@ -228,9 +229,10 @@ pub(super) fn statement(table: &TableSchema, view: &View) -> SqlResult<RecordBat
         .iter()
         .map(|column| quoted(&column.name))
         .collect();
-    let columns = match renamed {
-        true => format!(" ({})", columns.join(", ")),
-        false => String::new(),
+    let columns = if renamed {
+        format!(" ({})", columns.join(", "))
+    } else {
+        String::new()
     };
     let statement = format!(
         "CREATE VIEW {}{columns} AS\n{}",

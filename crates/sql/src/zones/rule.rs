@@ -106,7 +106,7 @@ fn one_node(plan: LogicalPlan, zone: &str, is_inserted: bool) -> Result<Transfor
         if is_inserted && let Some(stored) = place.stored(&expr)? {
             return Ok(Transformed::yes(name.restore(stored)));
         }
-        let done = expr.transform_up(|part| place.rewrite(part))?;
+        let done = expr.transform_up(|part| Ok(place.rewrite(part)))?;
         Ok(done.update_data(|expr| name.restore(expr)))
     })
 }
@@ -175,11 +175,12 @@ impl Place<'_> {
         };
         let (to, from) = (field.data_type(), value.get_type(self.schema)?);
         let is_time = matches!(to, DataType::Timestamp(..)) && from.is_integer();
-        if !is_time && !(is_plain(to) && is_zoned(&from)) {
+        let loses_zone = is_plain(to) && is_zoned(&from);
+        if !is_time && !loses_zone {
             return Ok(None);
         }
         let value = value.as_ref().clone();
-        let value = value.transform_up(|part| self.rewrite(part))?.data;
+        let value = value.transform_up(|part| Ok(self.rewrite(part)))?.data;
         Ok(Some(if is_time {
             time_of_integer(value, to)
         } else {
@@ -187,38 +188,38 @@ impl Place<'_> {
         }))
     }
 
-    fn rewrite(&self, expr: Expr) -> Result<Transformed<Expr>> {
+    fn rewrite(&self, expr: Expr) -> Transformed<Expr> {
         match expr {
             Expr::Cast(Cast { expr, field }) => {
                 let kind = field.data_type().clone();
-                Ok(match self.cast(&expr, &kind) {
+                match self.cast(&expr, &kind) {
                     Some(made) => Transformed::yes(made),
                     None => Transformed::no(Expr::Cast(Cast { expr, field })),
-                })
+                }
             }
             Expr::TryCast(TryCast { expr, field }) => {
                 let kind = field.data_type().clone();
-                Ok(match self.cast(&expr, &kind) {
+                match self.cast(&expr, &kind) {
                     Some(made) => Transformed::yes(made),
                     None => Transformed::no(Expr::TryCast(TryCast { expr, field })),
-                })
+                }
             }
-            Expr::ScalarFunction(call) => Ok(self.call(call)),
-            Expr::BinaryExpr(binary) => Ok(self.binary(binary)),
-            Expr::Between(between) => Ok(self.between(between)),
+            Expr::ScalarFunction(call) => self.call(call),
+            Expr::BinaryExpr(binary) => self.binary(binary),
+            Expr::Between(between) => self.between(between),
             Expr::AggregateFunction(mut call) => {
                 let AggregateFunction { func, params } = &mut call;
                 let changed = exact_times(func.name(), &mut params.args);
                 let expr = Expr::AggregateFunction(call);
-                Ok(Transformed::new_transformed(expr, changed))
+                Transformed::new_transformed(expr, changed)
             }
             Expr::WindowFunction(mut call) => {
                 let WindowFunction { fun, params } = call.as_mut();
                 let changed = exact_times(fun.name(), &mut params.args);
                 let expr = Expr::WindowFunction(call);
-                Ok(Transformed::new_transformed(expr, changed))
+                Transformed::new_transformed(expr, changed)
             }
-            other => Ok(Transformed::no(other)),
+            other => Transformed::no(other),
         }
     }
 

@@ -34,7 +34,7 @@ impl VisitorMut for AtTimeZone {
                     && let Some(seconds) = clock_seconds(text)
                 {
                     let text = Value::SingleQuotedString(format!("{seconds} seconds"));
-                    interval.value = Box::new(Expr::value(text));
+                    *interval.value = Expr::value(text);
                 }
             }
             Expr::Function(function)

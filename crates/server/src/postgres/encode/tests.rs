@@ -282,7 +282,7 @@ proptest! {
     fn times_are_those_of_the_calendar(us in any::<i64>(), near in -70_000_000_000_000_000_i64..300_000_000_000_000_000) {
         for us in [us, near, near / 1_000_000 * 1_000_000] {
             let text = texts(TimestampMicrosecondArray::from(vec![us])).remove(0);
-            let Some(time) = DateTime::from_timestamp_micros(us) else {
+            let Some(time) = chrono::DateTime::from_timestamp_micros(us) else {
                 prop_assert!(text.ends_with("infinity"));
                 continue;
             };
