@@ -126,8 +126,8 @@ fn print_table(rows: Rows, printing: Printing, begin: Instant, out: &mut dyn Wri
     }
     if printing.summary {
         let all = terminal::counted(total as u64, "row");
-        let notes: String = notes.iter().map(|note| format!(" · {note}")).collect();
-        let summary = format!("({all}{time}{notes})");
+        let notes = std::iter::once(format!("{all}{time}")).chain(notes);
+        let summary = format!("({})", notes.collect::<Vec<_>>().join(" · "));
         if printing.is_plain {
             writeln!(out, "{summary}")?;
         } else {

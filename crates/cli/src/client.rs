@@ -6,7 +6,7 @@ use crate::directory;
 use crate::interrupt::or_cancelled;
 use crate::remote::Remote;
 use crate::reply::{Failure, Reply, Rows, tell};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use arrow::record_batch::RecordBatch;
 use clap::Args;
 use futures::{StreamExt, TryStreamExt};
@@ -157,7 +157,9 @@ impl Client {
                 let answer = runtime.block_on(or_cancelled(run))?;
                 Ok(match answer {
                     Answer::Done { tag, notices, .. } => {
-                        notices.iter().for_each(|notice| tell(notice));
+                        for notice in &notices {
+                            tell(notice);
+                        }
                         Reply::Done(tag)
                     }
                     Answer::Rows(rows) => {

@@ -138,7 +138,7 @@ fn log_start(dir: &Path, db: &Marigram, running: &Running) {
         memory_limit_bytes = db.engine().memory().limit() as u64,
         tables = status.tables as u64,
         series = status.series,
-        segments = status.segments as u64,
+        segments = status.segments,
         segment_bytes = status.segment_bytes,
         "the server is ready"
     );

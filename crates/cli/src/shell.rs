@@ -132,7 +132,7 @@ impl Shell {
             let next = if command.starts_with('\\') {
                 self.command(command)?
             } else {
-                self.last = command.to_owned();
+                command.clone_into(&mut self.last);
                 Next::Run(script)
             };
             match next {
@@ -159,7 +159,7 @@ impl Shell {
         }
         let script = std::mem::take(text);
         let _ = editor.add_history_entry(script.trim());
-        self.last = script.trim().to_owned();
+        script.trim().clone_into(&mut self.last);
         outln!("{}", script.trim());
         self.run_script(&script, editor)
     }

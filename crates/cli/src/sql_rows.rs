@@ -79,8 +79,12 @@ fn literal(value: &FieldValue) -> String {
             format!("arrow_cast({value}, 'Timestamp(Nanosecond, None)')")
         }
         FieldValue::Bytes(value) => {
-            let digits: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("X'{digits}'")
+            let mut literal = String::from("X'");
+            for byte in value {
+                let _ = write!(literal, "{byte:02x}");
+            }
+            literal.push('\'');
+            literal
         }
     }
 }

@@ -151,7 +151,9 @@ impl Cell {
         let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
         // What goes on in the next line must not look like another row.
         if let Some((_, before)) = lines.split_last_mut() {
-            before.iter_mut().for_each(|line| line.push('↵'));
+            for line in before {
+                line.push('↵');
+            }
         }
         let width = lines.iter().map(|line| width(line)).max().unwrap_or(0);
         Self { lines, width }

@@ -272,11 +272,12 @@ fn open_quote(before: &str) -> Option<usize> {
     while let Some((at, character)) = characters.next() {
         match open {
             None if matches!(character, '\'' | '"') => open = Some((character, at + 1)),
-            Some((quote, _)) if character == quote => {
-                // A doubled quote is part of the text.
-                if characters.next_if(|(_, next)| *next == quote).is_none() {
-                    open = None;
-                }
+            // A doubled quote is part of the text.
+            Some((quote, _))
+                if character == quote
+                    && characters.next_if(|(_, next)| *next == quote).is_none() =>
+            {
+                open = None;
             }
             _ => {}
         }

@@ -54,7 +54,7 @@ impl Shell {
                 self.run(&format!("SHOW COLUMNS FROM {}", table.join(".")))?;
             }
             "\\c" | "\\u" if !argument.is_empty() => {
-                self.run(&format!("USE {}", bare(argument)))?
+                self.run(&format!("USE {}", bare(argument)))?;
             }
             "\\timing" => self.timing(argument),
             "\\x" => self.expand(argument),
@@ -78,7 +78,7 @@ impl Shell {
                 }
             },
             "\\e" if self.last.is_empty() => {
-                outln!("there is no statement yet that could be edited")
+                outln!("there is no statement yet that could be edited");
             }
             "\\e" => match edit::edit(&self.last) {
                 Ok(text) => return Ok(Next::Edit(text)),
@@ -92,7 +92,7 @@ impl Shell {
                 match copied {
                     Ok(said) => outln!("{said}"),
                     Err(error) => {
-                        eprintln!("{} {}", terminal::error_label(), terminal::chain(&error))
+                        eprintln!("{} {}", terminal::error_label(), terminal::chain(&error));
                     }
                 }
             }

@@ -79,7 +79,7 @@ impl Server {
             if line.starts_with("  PostgreSQL ") {
                 let address = line.trim_start_matches("  PostgreSQL").trim();
                 let port = address.trim_end_matches("/main").rsplit(':').next();
-                postgres = port.unwrap_or_default().to_owned();
+                port.unwrap_or_default().clone_into(&mut postgres);
             }
             if line.starts_with("Ctrl-C") {
                 break;

@@ -9,7 +9,7 @@
 mod examples;
 mod options;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The binary under test.
 pub(crate) const MARIGRAM: &str = env!("CARGO_BIN_EXE_marigram");
@@ -26,7 +26,10 @@ pub(crate) fn pages() -> Vec<(String, String)> {
     for entry in guides {
         let name = entry.expect("it can be listed").file_name();
         let name = name.to_string_lossy().into_owned();
-        if name.ends_with(".md") {
+        if Path::new(&name)
+            .extension()
+            .is_some_and(|kind| kind == "md")
+        {
             pages.push(format!("docs/guides/{name}"));
         }
     }

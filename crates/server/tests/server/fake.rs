@@ -340,6 +340,7 @@ impl Query for Fake {
             return Ok(Answer::Done {
                 tag: "SET".to_owned(),
                 rows: 0,
+                notices: Vec::new(),
             });
         }
         if let ["SET", "\"timezone\"", "=", zone] = words.as_slice() {

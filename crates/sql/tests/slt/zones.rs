@@ -257,9 +257,8 @@ fn integers_are_times_where_one_unit_is_plausible() {
             "INSERT INTO t VALUES ('2014-07-01', 'a', 1, 12)",
         ] {
             let refused = db.sql.execute(&mut db.session, sql).await;
-            let error = match refused {
-                Ok(_) => panic!("{sql} is done"),
-                Err(error) => error,
+            let Err(error) = refused else {
+                panic!("{sql} is done")
             };
             assert_eq!(error.sqlstate(), "42804", "{sql}: {error}");
             let text = error.to_string();
