@@ -9,7 +9,7 @@ mod pieces;
 mod write;
 
 use crate::error::{EngineError, Result};
-use crate::shard::{Frozen, Shard};
+use crate::shard::{Flushing, Frozen, Shard};
 use marigram_manifest::{Edit, SegmentMeta, Tombstone};
 use marigram_model::{SeriesIdentity, TableId, TableSchema};
 use marigram_series_index::{Discard, LogPosition, SeriesLog};
@@ -21,13 +21,6 @@ use std::time::Duration;
 
 /// How long the background waits after a flush that failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-
-/// What those who flush a shard share; one at a time holds it.
-#[derive(Debug, Default)]
-pub(crate) struct Flushing {
-    /// When the background tries again after a failure, on the monotonic clock.
-    retry_at_ns: Option<u64>,
-}
 
 /// Tables that exist, by id.
 pub(crate) type LiveTables = HashMap<TableId, Arc<TableSchema>>;

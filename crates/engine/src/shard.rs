@@ -9,7 +9,6 @@ mod lead;
 use crate::commit::{Change, Queue, Ticket};
 use crate::compaction::History;
 use crate::error::{EngineError, Result};
-use crate::flush::Flushing;
 use crate::health::Health;
 use crate::last::LastValues;
 use crate::marks::Marks;
@@ -115,6 +114,13 @@ pub(crate) struct State {
 pub(crate) struct Durable {
     pub manifest: Manifest,
     pub series_log: Option<SeriesLog>,
+}
+
+/// What those who flush a shard share; one at a time holds it.
+#[derive(Debug, Default)]
+pub(crate) struct Flushing {
+    /// When the background tries again after a failure, on the monotonic clock.
+    pub retry_at_ns: Option<u64>,
 }
 
 /// A self-contained unit of storage.

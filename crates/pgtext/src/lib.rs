@@ -5,6 +5,7 @@
 //! cases in `tests/` were answered by PostgreSQL 15.
 
 mod abbreviations;
+mod error;
 mod fields;
 mod integers;
 mod similar;
@@ -12,8 +13,9 @@ mod times;
 mod to_char;
 mod zones;
 
+pub use error::TimeTextError;
 pub use integers::{IntegerTimeError, integer_time};
 pub use similar::{SimilarError, similar_to_regex};
-pub use times::{Clock, TimeText, TimeTextError, zone_of};
+pub use times::{Clock, TimeText, zone_of};
 pub use to_char::{TimePattern, time_to_char};
 pub use zones::{TimeUnit, ZoneClock, named_zone, session_zone, zone_of_seconds};

@@ -4,7 +4,7 @@
 //! well. In POSIX's forms, `+02` and `UTC+2` among them, an offset counts to the west.
 
 use crate::abbreviations::{Abbreviated, abbreviated};
-use crate::times::TimeTextError;
+use crate::error::TimeTextError;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{Disambiguation, Offset, TimeZone};
