@@ -105,14 +105,18 @@ pub fn run(engine: &Engine, deletion: &Deletion) -> SqlResult<()> {
     Ok(())
 }
 
-/// The conditions of a DELETE, simplified: constants are folded, types agree.
+/// The conditions of a DELETE, simplified: constants are folded, types agree. What is deleted is what
+/// a query with these conditions would find, so that they pass the rules of queries first: these read
+/// texts as times, on the clocks of the session's zone.
 fn conditions(
     input: &LogicalPlan,
     schema: &TableSchema,
     state: &SessionState,
 ) -> SqlResult<Vec<Expr>> {
+    let analyzer = state.analyzer();
+    let input = analyzer.execute_and_check(input.clone(), state.config_options(), |_, _| {})?;
     let mut found = Vec::new();
-    let mut plan = input;
+    let mut plan = &input;
     loop {
         plan = match plan {
             LogicalPlan::Filter(filter) => {
