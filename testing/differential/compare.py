@@ -21,7 +21,7 @@ INTENDED = [
 # have left out the row.
 REFUSED = re.compile(r"the result of (-?\d+) ([-+*]) (-?\d+) is out of the range of (\w+)")
 ABSOLUTE = re.compile(r"Int(\d+)Array overflow on abs\((-\d+)\)")
-CAST = re.compile(r"Can't cast value (-?\d+) to type Int(\d+)")
+CAST = re.compile(r"(?:^|\s)(-?\d+) is out of the range of (smallint|integer|bigint)\b")
 BITS = {"SMALLINT": 16, "INT": 32, "INTEGER": 32, "BIGINT": 64}
 
 
@@ -103,7 +103,7 @@ def is_intended(ours, theirs):
     if absolute and int(absolute[2]) == -(1 << (int(absolute[1]) - 1)):
         return "the result is out of the range"
     cast = CAST.search(ours[1]) if ours[0] == "error" else None
-    half = 1 << (int(cast[2]) - 1) if cast else 0
+    half = 1 << (BITS[cast[2].upper()] - 1) if cast else 0
     if cast and not -half <= int(cast[1]) < half:
         return "the value does not fit the type"
     return None
