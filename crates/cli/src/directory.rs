@@ -28,7 +28,7 @@ const LOCK: &str = "LOCK";
 /// Bytes of an address, at most.
 const ADDRESS_BYTES_MAX: u64 = 200;
 
-/// How long a server may take to say that it is there.
+/// How long to wait for a server's answer.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 /// What stands in a directory that is empty for our purposes.

@@ -44,8 +44,8 @@ fn statement_end(text: &str) -> (usize, bool) {
     (bytes.len(), false)
 }
 
-/// After the closing quote; a doubled quote is part of the text.
-fn quoted_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
+/// After the quote that closes the text that begins at `at`; a doubled quote is part of the text.
+pub fn quoted_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
     while at < bytes.len() {
         if bytes[at] == quote {
             if bytes.get(at + 1) != Some(&quote) {

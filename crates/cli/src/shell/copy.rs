@@ -7,6 +7,7 @@ use crate::export::{self, Export};
 use crate::import::{self, DateOrder, Delimiter, ReadOptions};
 use crate::names::quoted;
 use crate::reply::Reply;
+use crate::script::quoted_end;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use std::fs::File;
@@ -243,7 +244,7 @@ impl<'a> Words<'a> {
         let end = match first {
             ',' => 1,
             '(' => parentheses_end(text),
-            '\'' | '"' => quote_end(text, 0),
+            '\'' | '"' => quoted_end(text.as_bytes(), 1, text.as_bytes()[0]),
             _ => text
                 .find(|c: char| c.is_whitespace() || c == ',' || c == '(')
                 .unwrap_or(text.len()),
@@ -254,23 +255,6 @@ impl<'a> Words<'a> {
     }
 }
 
-/// After the quote that begins at `start`.
-fn quote_end(text: &str, start: usize) -> usize {
-    let bytes = text.as_bytes();
-    let quote = bytes[start];
-    let mut at = start + 1;
-    while at < bytes.len() {
-        if bytes[at] == quote {
-            if bytes.get(at + 1) != Some(&quote) {
-                return at + 1;
-            }
-            at += 1;
-        }
-        at += 1;
-    }
-    bytes.len()
-}
-
 /// After the parenthesis that closes the first one.
 fn parentheses_end(text: &str) -> usize {
     let bytes = text.as_bytes();
@@ -278,7 +262,7 @@ fn parentheses_end(text: &str) -> usize {
     while at < bytes.len() {
         match bytes[at] {
             b'\'' | b'"' => {
-                at = quote_end(text, at);
+                at = quoted_end(bytes, at + 1, bytes[at]);
                 continue;
             }
             b'(' => depth += 1,

@@ -176,7 +176,7 @@ impl Inner {
                     );
                     return Err(SqlError::unsupported(message));
                 }
-                // Planning says what is not there.
+                // The planner reports tables that do not exist.
                 continue;
             };
             if table.database != session.database {
