@@ -4,7 +4,7 @@ pub use crate::directory::IfMissing;
 
 use crate::directory;
 use crate::remote::Remote;
-use crate::reply::{Failure, Reply, Rows, tell};
+use crate::reply::{Failure, Reply, Rows, tell_notice};
 use anyhow::{Context, Result, bail};
 use arrow::record_batch::RecordBatch;
 use clap::Args;
@@ -155,7 +155,7 @@ impl Client {
                 let answer = runtime.block_on(db.execute(session, statement))?;
                 Ok(match answer {
                     Answer::Done { tag, notices, .. } => {
-                        notices.iter().for_each(|notice| tell(notice));
+                        notices.iter().for_each(|notice| tell_notice(notice));
                         Reply::Done(tag)
                     }
                     Answer::Rows(rows) => {

@@ -1,7 +1,7 @@
 //! A server, asked over HTTP.
 
 use crate::line_text;
-use crate::reply::{Failure, Reply, Rows, tell};
+use crate::reply::{Failure, Reply, Rows, tell_notice};
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, AsArray};
 use arrow::ipc::reader::StreamReader;
@@ -91,7 +91,7 @@ impl Remote {
             return Err(failure(response));
         }
         for notice in response.headers().get_all(NOTICE) {
-            tell(&String::from_utf8_lossy(notice.as_bytes()));
+            tell_notice(&String::from_utf8_lossy(notice.as_bytes()));
         }
         let body = response.into_body().into_reader();
         let broken = |error| Failure::new(format!("the server's answer ends early: {error}"));
