@@ -5,7 +5,7 @@ pub use crate::directory::IfMissing;
 use crate::directory;
 use crate::interrupt::or_cancelled;
 use crate::remote::Remote;
-use crate::reply::{Failure, Reply, Rows, tell};
+use crate::reply::{Failure, Reply, Rows, tell_notice};
 use anyhow::{Result, bail};
 use arrow::record_batch::RecordBatch;
 use clap::Args;
@@ -158,7 +158,7 @@ impl Client {
                 Ok(match answer {
                     Answer::Done { tag, notices, .. } => {
                         for notice in &notices {
-                            tell(notice);
+                            tell_notice(notice);
                         }
                         Reply::Done(tag)
                     }

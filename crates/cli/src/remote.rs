@@ -3,7 +3,7 @@
 use crate::interrupt::{CANCELLED, Hook};
 use crate::line_text;
 use crate::names::{always_quoted, texts};
-use crate::reply::{Failure, Reply, Rows, tell};
+use crate::reply::{Failure, Reply, Rows, tell_notice};
 use crate::sql_rows;
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, AsArray};
@@ -180,7 +180,7 @@ impl Remote {
             return Err(failure(response));
         }
         for notice in response.headers().get_all(NOTICE) {
-            tell(&String::from_utf8_lossy(notice.as_bytes()));
+            tell_notice(&String::from_utf8_lossy(notice.as_bytes()));
         }
         let body = response.into_body().into_reader();
         let broken = move |error| {

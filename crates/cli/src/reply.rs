@@ -30,7 +30,7 @@ pub struct Rows {
 }
 
 /// Tells what the database says beside its answer, as psql does.
-pub fn tell(notice: &str) {
+pub fn tell_notice(notice: &str) {
     eprintln!("NOTICE: {notice}");
 }
 

@@ -3,6 +3,7 @@
 //! The formats' errors come up unchanged in substance: I/O with its path, corruption with path and
 //! offset. [`EngineError`] is what upper layers map onto protocol answers.
 
+use crate::names::suggested;
 use marigram_env::{is_out_of_files, is_out_of_space};
 use marigram_manifest::ManifestError;
 use marigram_model::{BatchError, SchemaError};
@@ -20,7 +21,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 #[non_exhaustive]
 pub enum EngineError {
     /// No database, table or column has this name.
-    #[error("{kind} '{name}' does not exist{}", nearest.as_ref().map(|n| format!("; did you mean '{n}'?")).unwrap_or_default())]
+    #[error("{kind} '{name}' does not exist{}", nearest.as_ref().map(|n| format!("; did you mean {}?", suggested(n))).unwrap_or_default())]
     NotFound {
         /// "database", "table", "tag" or "field".
         kind: &'static str,

@@ -67,6 +67,7 @@ pub use filter::{SeriesSelection, TagFilter};
 pub use maintain::TableCompaction;
 pub use marigram_series_index::{PatternError, TableMemory, ValueTest};
 pub use memory::{Held, Holder, Measured, MemoryAccountant, Usage};
+pub use names::{nearest, suggested};
 pub use options::{CompactionPolicy, Durability, EngineOptions};
 pub use pages::{PageDetail, SegmentDetail};
 pub use rollups::RollupState;

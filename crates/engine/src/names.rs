@@ -1,18 +1,72 @@
 //! Names that were probably meant.
 
-/// The name most like `wanted`, if one is like it at all: in capitals or not, or by a few letters.
-pub(crate) fn nearest<'a>(
-    wanted: &str,
-    names: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
-    let lower = wanted.to_lowercase();
-    let distance = |name: &str| strsim::damerau_levenshtein(&lower, &name.to_lowercase());
-    let (distance, name) = names
+/// Shortest name that may be meant by its beginning, characters.
+const PREFIX_MIN: usize = 4;
+
+/// The name that `wanted` was probably meant to be: the same but for capitals and separators, or a
+/// slip of the hand away. `None` rather than one that only looks a little like it.
+pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let likely = names
         .into_iter()
-        .filter(|name| name.len().abs_diff(wanted.len()) <= 3)
-        .map(|name| (distance(name), name))
-        .min()?;
-    (distance <= 1 + wanted.chars().count() / 4).then(|| name.to_owned())
+        .filter_map(|name| Some((unlikeness(wanted, name)?, name)));
+    likely.min().map(|(_, name)| name.to_owned())
+}
+
+/// A name as it is suggested: in the double quotes without which it could not be written, or else in
+/// single ones.
+#[must_use]
+pub fn suggested(name: &str) -> String {
+    let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if is_plain {
+        format!("'{name}'")
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
+/// How unlike two names are, from 0; `None` where one is hardly meant by the other.
+fn unlikeness(wanted: &str, name: &str) -> Option<usize> {
+    let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
+    if wanted == name {
+        return Some(0);
+    }
+    let letters = |text: &str| -> String { text.chars().filter(|c| c.is_alphanumeric()).collect() };
+    let (a, b) = (letters(&wanted), letters(&name));
+    if !a.is_empty() && a == b {
+        return Some(1);
+    }
+    let once = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.dedup();
+        letters
+    };
+    if once(&wanted) == once(&name) {
+        return Some(2);
+    }
+    let (long, short) = (
+        wanted.chars().count().max(name.chars().count()),
+        wanted.chars().count().min(name.chars().count()),
+    );
+    let slips_max = match short {
+        // Any two letters are one slip apart.
+        0..=2 => 0,
+        3..=5 => 1,
+        6..=9 => 2,
+        _ => 3,
+    };
+    if long - short <= slips_max {
+        let slips = strsim::damerau_levenshtein(&wanted, &name);
+        let same_start = wanted.chars().next() == name.chars().next();
+        // Another first letter is a slip only where most of a longer name is the same.
+        if slips <= slips_max && (same_start || (slips == 1 && short >= PREFIX_MIN)) {
+            return Some(1 + 2 * slips);
+        }
+    }
+    let begins = short >= PREFIX_MIN && (wanted.starts_with(&name) || name.starts_with(&wanted));
+    begins.then(|| 10 + long - short)
 }
 
 #[cfg(test)]
@@ -21,9 +75,47 @@ mod tests {
 
     #[test]
     fn a_slip_is_found_and_a_stranger_is_not() {
-        let names = ["trucks", "pumps", "weather"];
-        assert_eq!(nearest("truck", names), Some("trucks".to_owned()));
-        assert_eq!(nearest("WEATHER", names), Some("weather".to_owned()));
-        assert_eq!(nearest("orders", names), None);
+        let names = [
+            "trucks",
+            "pumps",
+            "weather",
+            "Temp",
+            "site_id",
+            "x",
+            "dev",
+            "temperature",
+        ];
+        for (wanted, expected) in [
+            ("truck", Some("trucks")),
+            ("WEATHER", Some("weather")),
+            ("wheather", Some("weather")),
+            ("temp", Some("Temp")),
+            ("siteid", Some("site_id")),
+            ("SiteId", Some("site_id")),
+            ("dve", Some("dev")),
+            ("tempertaure", Some("temperature")),
+            ("temperatur", Some("temperature")),
+            ("tempera", Some("temperature")),
+            ("orders", None),
+            ("y", None),
+            ("xy", None),
+            ("abc", None),
+            ("rev", None),
+            ("jumps", Some("pumps")),
+            ("bumpy", None),
+            ("stem", None),
+            ("xx", Some("x")),
+            ("", None),
+        ] {
+            assert_eq!(nearest(wanted, names).as_deref(), expected, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_suggested_as_it_must_be_written() {
+        assert_eq!(suggested("temp_1"), "'temp_1'");
+        assert_eq!(suggested("Temp"), "\"Temp\"");
+        assert_eq!(suggested("a \"b\""), "\"a \"\"b\"\"\"");
+        assert_eq!(suggested("größe"), "\"größe\"");
     }
 }

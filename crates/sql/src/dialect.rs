@@ -1,4 +1,5 @@
-//! PostgreSQL's dialect, less what makes the parser read an argument twice.
+//! PostgreSQL's dialect, less what makes the parser read an argument twice, and with DuckDB's `FROM t` and
+//! `SELECT * EXCLUDE (a) REPLACE (b AS c)`.
 //!
 //! Where the name of an argument may be any expression (`json_object(a || b : 1)`), the parser reads
 //! each argument as a name first, and again when no `:` follows. Calls in one another then take twice
@@ -159,6 +160,22 @@ impl Dialect for MarigramDialect {
 
     fn supports_select_wildcard_with_alias(&self) -> bool {
         POSTGRES.supports_select_wildcard_with_alias()
+    }
+
+    fn supports_select_wildcard_exclude(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_except(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_replace(&self) -> bool {
+        true
+    }
+
+    fn supports_from_first_select(&self) -> bool {
+        true
     }
 
     fn supports_comma_separated_trim(&self) -> bool {

@@ -31,7 +31,7 @@ fn only_reads(command: &Command) -> bool {
     match command {
         // Of a transaction nothing is done but to say so.
         Command::Show(_) | Command::Nothing(_) => true,
-        Command::Plan(statement) => plan_only_reads(statement),
+        Command::Plan(statement) | Command::Summarize(statement) => plan_only_reads(statement),
         Command::CreateDatabase { .. }
         | Command::DropDatabase { .. }
         | Command::CreateTable { .. }
@@ -124,6 +124,10 @@ mod tests {
             "explain select 1",
             "explain analyze select 1",
             "explain verbose select 1",
+            "summarize t",
+            "summarize select * from t",
+            "from t",
+            "select * from t latest on time partition by dev",
             "show tables",
             "show series from t",
             "show pages from t",
@@ -146,6 +150,8 @@ mod tests {
             "select 1 union select * into t2 from t",
             "select (select 1 into u)",
             "delete from t",
+            "summarize with x as (delete from t returning *) select * from x",
+            "from (delete from t returning *)",
             "update t set v = 1",
             "create database d",
             "drop database d",

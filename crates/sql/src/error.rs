@@ -14,7 +14,8 @@ use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
 use datafusion::sql::sqlparser::{dialect::PostgreSqlDialect, tokenizer::TokenizerError};
-use marigram_engine::EngineError;
+pub use marigram_engine::nearest;
+use marigram_engine::{EngineError, suggested};
 use marigram_model::SchemaError as ModelError;
 use marigram_service::ServiceError;
 use std::time::Duration;
@@ -89,7 +90,11 @@ impl SqlError {
         name: &str,
         known: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        let hint = nearest(name, known).map(|near| format!("; did you mean '{near}'?"));
+        let is_name = ["column", "database", "table", "view"].contains(&kind);
+        let hint = nearest(name, known).map(|near| match is_name {
+            true => format!("; did you mean {}?", suggested(&near)),
+            false => format!("; did you mean '{near}'?"),
+        });
         let message = format!("{kind} '{name}' does not exist{}", hint.unwrap_or_default());
         Self::named(sqlstate, name, message)
     }
@@ -116,17 +121,6 @@ impl SqlError {
             Self::Service(error) => error,
         }
     }
-}
-
-/// The name most like `name`, if one is like it at all.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let lower = name.to_lowercase();
-    known
-        .into_iter()
-        .map(|known| (strsim::jaro_winkler(&lower, &known.to_lowercase()), known))
-        .filter(|(likeness, _)| *likeness >= 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, known)| known.to_owned())
 }
 
 /// The position of the first word or text in `sql` that is `name`.
@@ -431,7 +425,7 @@ fn schema_error(error: &SchemaError, sql: &str) -> ServiceError {
                 return invalid("42P01", message, position_of(sql, table.table()));
             }
             let hint = match nearest(field.name(), known.iter().copied()) {
-                Some(near) => format!("; did you mean '{near}'?"),
+                Some(near) => format!("; did you mean {}?", suggested(&near)),
                 None if known.is_empty() => String::new(),
                 None => {
                     let shown: Vec<&str> = known.iter().copied().take(12).collect();
@@ -496,6 +490,8 @@ fn plan_error(message: String, sql: &str) -> ServiceError {
             // What only DataFusion has is of no help.
             .filter(|near| !near.starts_with("arrow_"));
         let hint = near
+            // The planner names what is nearest, however far it is.
+            .filter(|near| nearest(&name, [*near]).is_some())
             .map(|near| format!("; did you mean '{near}'?"))
             .unwrap_or_default();
         return invalid(

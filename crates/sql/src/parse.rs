@@ -10,6 +10,9 @@ use crate::copy;
 use crate::ddl::{self, query, views};
 use crate::dialect::MarigramDialect;
 use crate::error::{SqlError, SqlResult};
+use crate::exact_numbers::{self, ExactNumbers};
+use crate::from_first::{self, FromFirst};
+use crate::latest_on;
 use crate::named;
 use crate::nesting::Nesting;
 use crate::rewriting::{NoCountedSets, NoSamples, SimilarPatterns, TellApart, rewrite};
@@ -171,6 +174,37 @@ fn between(sql: &str, start: Location, end: Location) -> String {
     sql[start..end].to_owned()
 }
 
+/// `SUMMARIZE table | query`
+fn summarized(parser: &mut Parser<'_>, sql: &str) -> SqlResult<Command> {
+    const QUERIES: [&str; 5] = ["SELECT", "WITH", "FROM", "VALUES", "SUMMARIZE"];
+    parser.next_token();
+    let first = parser.peek_token();
+    let is_query = match &first.token {
+        Token::LParen => true,
+        Token::Word(word) if word.quote_style.is_none() => {
+            QUERIES.contains(&word.value.to_uppercase().as_str())
+        }
+        _ => false,
+    };
+    if first.token == Token::EOF {
+        return Ok(parser.expected("a table or a query", first)?);
+    }
+    let mut end = first.span.start;
+    while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
+        end = parser.next_token().span.end;
+    }
+    let rest = between(sql, first.span.start, end);
+    let query = if is_query {
+        rest
+    } else {
+        format!("SELECT * FROM {rest}")
+    };
+    match parse(&query)? {
+        Command::Plan(statement) => Ok(Command::Summarize(statement)),
+        _ => Err(SqlError::syntax("SUMMARIZE takes a table or a query")),
+    }
+}
+
 fn own_statement(
     parser: &mut Parser<'_>,
     leading: &[&str],
@@ -187,6 +221,7 @@ fn own_statement(
         ["DROP", "VIEW", ..] => query::drop_view(parser)?,
         ["ALTER", "VIEW", ..] => query::rename_view(parser)?,
         ["TRUNCATE", ..] => query::truncate(parser)?,
+        ["SUMMARIZE", ..] => summarized(parser, sql)?,
         ["DROP", "DATABASE", ..] => ddl::drop_database(parser)?,
         ["DROP", "TABLE", ..] => ddl::drop_table(parser)?,
         ["ALTER", "TABLE", ..] => ddl::alter_table(parser)?,
@@ -328,6 +363,12 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
         if nesting.has_long_rows() {
             balance(statement)?;
         }
+        if from_first::may_begin_with_from(sql) {
+            rewrite(statement, &mut FromFirst)?;
+        }
+        if exact_numbers::may_be_long(sql) {
+            rewrite(statement, &mut ExactNumbers)?;
+        }
         if named::may_name(sql) {
             rewrite(statement, &mut named::NamedArguments)?;
         }
@@ -364,9 +405,7 @@ fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<
     if let ["SHOW", "SERIES", ..] = leading {
         return show_series(sql, need);
     }
-    if sample::may_sample(sql)
-        && let Some(tokens) = sample::marked(&tokenize(sql)?)?
-    {
+    if let Some(tokens) = latest_or_sampled(sql)? {
         return one_statement(tokens.into(), need);
     }
     if asks_postgres(sql) {
@@ -381,6 +420,22 @@ fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<
         }
     }
     one_statement(sql.into(), need)
+}
+
+/// The tokens of a statement with clauses of QuestDB's in other forms; `None` where it has none.
+fn latest_or_sampled(sql: &str) -> SqlResult<Option<Vec<TokenWithSpan>>> {
+    let mut tokens = None;
+    if latest_on::may_have_latest(sql) {
+        tokens = latest_on::expanded(&tokenize(sql)?)?;
+    }
+    if sample::may_sample(sql) {
+        let marked = match &tokens {
+            Some(tokens) => sample::marked(tokens)?,
+            None => sample::marked(&tokenize(sql)?)?,
+        };
+        tokens = marked.or(tokens);
+    }
+    Ok(tokens)
 }
 
 fn one_statement(input: ParserInput<'_>, need: StackNeed) -> SqlResult<Command> {

@@ -18,7 +18,7 @@ use crate::statement::{Command, Show, Target};
 use crate::text_memory::TextMemory;
 use crate::workers::{Begin, Outlet, Workers};
 use crate::zones::plan_scope;
-use crate::{SqlOptions, definition, effect, parse, session, show, storage};
+use crate::{SqlOptions, definition, effect, parse, session, show, storage, summarize};
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
@@ -233,6 +233,17 @@ impl SqlService {
                     show::compacted(&done)
                 };
                 one_batch(inner.workers.block(compact).await?)
+            }
+            Command::Summarize(statement) => {
+                let (session, statement) = (session.clone(), statement.clone());
+                let (timeout, need) = (session.statement_timeout, statement.need());
+                let work = async move { inner.summarize(&session, statement.into_inner()).await };
+                let rows = self
+                    .inner
+                    .workers
+                    .run(timeout, on_stack(need, work))
+                    .await?;
+                one_batch(rows)
             }
             Command::CreateTableAs(asked) => {
                 let (session, asked) = (session.clone(), asked.clone());
@@ -542,6 +553,10 @@ impl Query for SqlService {
             Command::Show(what) => {
                 let shown = self.show(session, &what).await.map_err(wrong)?;
                 let schema = Some(shown.schema());
+                PreparedStatement::direct(statement, session, command, schema)
+            }
+            Command::Summarize(_) => {
+                let schema = Some(summarize::schema());
                 PreparedStatement::direct(statement, session, command, schema)
             }
             Command::CompactTable(_) => {

@@ -282,6 +282,8 @@ pub enum Command {
     },
     /// `CREATE TABLE … AS`
     CreateTableAs(TableAs),
+    /// `SUMMARIZE`, with the query that is summarized.
+    Summarize(Deep<Statement>),
     /// `TRUNCATE`
     Truncate(Vec<Target>),
     /// `CREATE VIEW`
@@ -358,7 +360,7 @@ impl Command {
     /// What carrying it out takes.
     pub fn need(&self) -> StackNeed {
         match self {
-            Self::Plan(statement) => statement.need(),
+            Self::Plan(statement) | Self::Summarize(statement) => statement.need(),
             _ => StackNeed::of_depth(0),
         }
     }

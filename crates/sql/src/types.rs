@@ -116,6 +116,16 @@ pub fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType>
     {
         return Ok(FieldType::F64);
     }
+    if let Some(digits) = numeric_digits(written)
+        && digits.is_none_or(|digits| digits > DOUBLE_DIGITS)
+    {
+        let message = format!(
+            "column '{column}': a field holds no {written} exactly; DOUBLE PRECISION holds \
+             {DOUBLE_DIGITS} digits, as NUMERIC({DOUBLE_DIGITS}, …) does, BIGINT whole numbers up to \
+             9223372036854775807, and TEXT every number as it is written"
+        );
+        return Err(SqlError::named("0A000", column, message));
+    }
     let base = match (text.find('('), text.rfind(')')) {
         (Some(open), Some(close)) if open < close => {
             format!("{}{}", &text[..open], &text[close + 1..])
@@ -125,12 +135,35 @@ pub fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType>
     let found = NAMES.iter().find(|(_, names)| names.contains(&base.trim()));
     found.map(|(kind, _)| *kind).ok_or_else(|| {
         let names = NAMES.iter().flat_map(|(_, names)| names.iter().copied());
-        let hint = nearest(&base, names).unwrap_or_else(|| "DOUBLE".to_owned());
+        let hint = nearest(&base, names).map(|near| format!("; did you mean {near}?"));
+        let hint = hint.unwrap_or_else(|| ".".to_owned());
         let message = format!(
-            "column '{column}': there is no type {written}; did you mean {hint}? Fields are \
-             BOOLEAN, INT, BIGINT, BIGINT UNSIGNED, FLOAT, DOUBLE, STRING, BYTES or TIMESTAMP"
+            "column '{column}': there is no type {written}{hint} Fields are BOOLEAN, \
+              INT, BIGINT, BIGINT UNSIGNED, FLOAT, DOUBLE, STRING, BYTES or TIMESTAMP"
         );
         SqlError::named("42704", column, message)
+    })
+}
+
+/// Digits that a double holds whatever they are.
+const DOUBLE_DIGITS: u64 = 15;
+
+/// The digits of a NUMERIC, which may be any number; `None` of other types.
+#[expect(
+    clippy::option_option,
+    reason = "another type, any digits, and a number of digits are three things"
+)]
+fn numeric_digits(written: &ast::DataType) -> Option<Option<u64>> {
+    let (ast::DataType::Numeric(digits)
+    | ast::DataType::Decimal(digits)
+    | ast::DataType::Dec(digits)) = written
+    else {
+        return None;
+    };
+    Some(match digits {
+        ast::ExactNumberInfo::None => None,
+        ast::ExactNumberInfo::Precision(digits)
+        | ast::ExactNumberInfo::PrecisionAndScale(digits, _) => Some(*digits),
     })
 }
 
@@ -230,7 +263,11 @@ mod tests {
     fn every_name_is_read_by_the_parser() {
         for (kind, names) in NAMES {
             for name in *names {
-                assert_eq!(read(name).ok(), Some(*kind), "{name}");
+                let digits = match *name {
+                    "NUMERIC" | "DECIMAL" => "(15, 3)",
+                    _ => "",
+                };
+                assert_eq!(read(&format!("{name}{digits}")).ok(), Some(*kind), "{name}");
             }
         }
     }
@@ -246,5 +283,15 @@ mod tests {
         assert_eq!(read("float(53)").ok(), Some(FieldType::F64));
         assert!(read("point").is_err());
         assert!(read("int[]").is_err());
+        assert_eq!(read("decimal(15)").ok(), Some(FieldType::F64));
+        for inexact in [
+            "numeric",
+            "decimal",
+            "dec",
+            "numeric(16)",
+            "decimal(38, 10)",
+        ] {
+            assert!(read(inexact).is_err(), "{inexact}");
+        }
     }
 }

@@ -245,7 +245,8 @@ pub fn is_binary(formats: &[i16], at: usize) -> bool {
     }
 }
 
-/// The Arrow type in which a parameter of this OID is taken where the statement does not say.
+/// The Arrow type in which a parameter of this OID is taken where the statement does not say. A numeric
+/// has none: its text is exact, and a double would not be.
 pub fn arrow_type(oid: u32) -> Option<DataType> {
     if let Some(element) = PgType::element_of(oid) {
         let inner = arrow_type(element.oid()).unwrap_or(DataType::Utf8);
@@ -258,7 +259,7 @@ pub fn arrow_type(oid: u32) -> Option<DataType> {
         PgType::Int4 | PgType::Oid => DataType::Int32,
         PgType::Int8 => DataType::Int64,
         PgType::Float4 => DataType::Float32,
-        PgType::Float8 | PgType::Numeric => DataType::Float64,
+        PgType::Float8 => DataType::Float64,
         PgType::Bytea => DataType::Binary,
         PgType::Date => DataType::Date32,
         PgType::Timestamp | PgType::Timestamptz => DataType::Timestamp(TimeUnit::Nanosecond, None),

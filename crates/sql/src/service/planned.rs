@@ -12,9 +12,10 @@ use crate::plain_views::one_snapshot;
 use crate::statement::{Command, CopyFrom};
 use crate::workers::Outlet;
 use crate::zones::plan_scope;
-use crate::{delete, growth, interrupt, parse, short, shorthand};
+use crate::{delete, growth, interrupt, parse, short, shorthand, summarize};
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, UInt64Type};
+use arrow::record_batch::RecordBatch;
 use datafusion::catalog::Session as Planning;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, ScalarValue};
@@ -271,6 +272,25 @@ impl Inner {
             Kind::Rows => Ok(plan),
             _ => Err(SqlError::syntax("COPY needs a query or a table")),
         }
+    }
+
+    /// `SUMMARIZE`
+    pub(super) async fn summarize(
+        &self,
+        session: &Session,
+        statement: Statement,
+    ) -> SqlResult<RecordBatch> {
+        let state = self.contexts.state(session)?;
+        let rows = self.plan(&state, session, statement).await?;
+        if !matches!(self.kind(&rows)?, Kind::Rows) {
+            return Err(SqlError::syntax("SUMMARIZE takes a table or a query"));
+        }
+        let plan = summarize::plan(&rows)?;
+        let mut batches = execute_stream(physical(&state, &plan).await?, state.task_ctx())?;
+        let Some(row) = batches.next().await.transpose()? else {
+            return Err(ServiceError::Internal("an aggregate has no row".into()).into());
+        };
+        summarize::summary(&rows, &row)
     }
 
     /// Carries out a plan and tells its answer. `sql` is the database and the text of a statement
