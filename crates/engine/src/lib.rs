@@ -10,10 +10,11 @@
 //! scan merges its chunks and segments (`merge`, `scan`).
 //!
 //! Modules stand in an order, and none imports one that stands later:
-//! error, options, names, memory, text, layout, `shared_rows`, chunk, view, pages; merge, filter, scan, last,
-//! snapshot, compaction;
-//! catalog, rollups, resolve, marks, memtable, commit, route, health, stats, shard, flush, maintain,
-//! recovery, status, directory, backup, verify, background, admission, engine.
+//! options, names, error, memory, text, layout, `shared_rows`, chunk, `segment_files`, view, pages; merge,
+//! filter, scan, last, snapshot, compaction;
+//! health, catalog, rollups, resolve, marks, memtable, commit, route, stats, reserve, trash, shard, flush,
+//! maintain, directory, survey, damage, recovery, status, `side_by_side`, backup, verify, background,
+//! admission, engine.
 
 mod admission;
 mod background;

@@ -183,6 +183,18 @@ impl Shard {
             Err(_) => CompactionState::Failed,
         };
         let info = history.end(&progress, state, now());
+        tracing::debug!(
+            shard = info.shard,
+            kind = info.kind,
+            outcome = ?info.state,
+            segments_read = info.inputs.len(),
+            segments_written = done.as_ref().ok().copied().flatten().unwrap_or(0),
+            rows = info.rows,
+            bytes_read = info.bytes_read,
+            bytes_written = info.bytes_written,
+            took_ms = info.duration_ns / 1_000_000,
+            "a compaction ended"
+        );
         if matches!(done, Err(EngineError::Corrupt { .. })) {
             maintenance.unreadable.extend(&plan.inputs);
         }
@@ -231,7 +243,21 @@ impl Shard {
         let install = || self.install(edit.clone(), false);
         context.reserve.spend_on(&context.env, install)?;
         let sequence = self.state.read().sequence;
-        for meta in removed.iter().filter_map(|id| segments.get(id)) {
+        let dropped: Vec<&SegmentMeta> = removed.iter().filter_map(|id| segments.get(id)).collect();
+        let tables: BTreeSet<&str> = dropped
+            .iter()
+            .flat_map(|meta| &meta.tables)
+            .filter_map(|table| live.get(table).map(|schema| schema.name.as_str()))
+            .collect();
+        tracing::info!(
+            shard = self.number,
+            ?tables,
+            segments = dropped.len(),
+            rows = dropped.iter().map(|meta| meta.rows).sum::<u64>(),
+            bytes = dropped.iter().map(|meta| meta.bytes).sum::<u64>(),
+            "retention dropped segments whose rows are all older than the ttl"
+        );
+        for meta in dropped {
             for table in meta.tables.iter().filter(|table| live.contains_key(table)) {
                 self.last
                     .lock()

@@ -1,8 +1,9 @@
 //! Merging: rows of one table out of any number of sources, sorted by (series, time), each once.
 //!
 //! A source is a chunk of a memtable or a table's part of a segment. Rows of two sources with the
-//! same (series, time) become one: field by field, the newest value that is not null wins. Queries,
-//! flush and compaction all read through here, so that they cannot disagree about what is stored.
+//! same (series, time) become one: field by field, the newest value that is not null wins. Queries
+//! and compaction read through here, so that they cannot disagree about what is stored; a flush sorts
+//! (see `flush`).
 //!
 //! How it works: each source has a [`cursor`] with its smallest row not yet taken, or a lower bound
 //! of it while the page is not decoded. A heap keeps the cursors in order. The first one gives all

@@ -65,8 +65,14 @@ fn unlikeness(wanted: &str, name: &str) -> Option<usize> {
             return Some(1 + 2 * slips);
         }
     }
-    let begins = short >= PREFIX_MIN && (wanted.starts_with(&name) || name.starts_with(&wanted));
-    begins.then(|| 10 + long - short)
+    if short < PREFIX_MIN {
+        None
+    } else if name.starts_with(&wanted) {
+        Some(10 + long - short)
+    } else {
+        // What was written is more than the name: less likely than a name that was cut short.
+        wanted.starts_with(&name).then(|| 100 + long - short)
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,11 @@
-//! Settings of the servers.
-//!
-//! Every field has a default, so a configuration file names only what differs; an unknown key is
-//! an error, because a misspelt limit is no limit.
+//! Settings of the servers. The command line reads them from files, the environment and options.
 
-use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Settings of the servers, as they stand in a configuration file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+/// Settings of the servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerConfig {
     /// Where HTTP listens; not at all if absent. Port 0 takes a free one.
     pub http: Option<SocketAddr>,

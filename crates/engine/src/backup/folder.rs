@@ -202,9 +202,15 @@ impl Folder {
         write().map_err(|error| EngineError::io(&path, error))
     }
 
-    /// Makes all backups but the newest `keep` no longer exist; gives their numbers.
-    pub fn prune(&self, keep: usize) -> Result<Vec<u64>> {
+    /// Makes all backups of a lineage but the newest `keep` no longer exist; gives their numbers.
+    /// Backups of other databases stay, and those whose records cannot be read: nobody knows whose
+    /// they are.
+    pub fn prune(&self, keep: usize, lineage: u64) -> Result<Vec<u64>> {
         let mut numbers = self.numbers()?;
+        numbers.retain(|number| {
+            let record = self.record(*number);
+            record.is_ok_and(|record| record.lineage == lineage)
+        });
         numbers.truncate(numbers.len().saturating_sub(keep));
         for number in &numbers {
             let path = self.record_path(*number);

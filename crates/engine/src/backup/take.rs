@@ -22,7 +22,7 @@ const MARK_BYTES: u64 = 4096;
 /// How a backup is taken.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BackupOptions {
-    /// How many backups the folder keeps, the new one among them (`None`: all). At least 1.
+    /// How many backups of this database the folder keeps, the new one among them (`None`: all). At least 1.
     pub keep: Option<usize>,
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn take(
     };
     let mut pruned = Vec::new();
     if let Some(keep) = options.keep {
-        match folder.prune(keep) {
+        match folder.prune(keep, lineage) {
             Ok(numbers) => pruned = numbers,
             Err(error) => warnings.push(format!("older backups were not removed: {error}")),
         }

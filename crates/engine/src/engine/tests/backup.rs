@@ -140,6 +140,29 @@ fn old_backups_are_pruned_with_what_they_alone_name() {
 }
 
 #[test]
+fn backups_of_another_database_in_the_folder_are_not_pruned() {
+    let world = World::new(1);
+    let engine = world.open_db();
+    fill(&engine, 1, 0.5);
+    take(&engine);
+    take(&engine);
+    let mine = read(&engine, "t");
+    world.clock.advance(1);
+    let other = Engine::open(world.env(), Path::new("/other"), options()).unwrap();
+    for _ in 0..3 {
+        let report = other.backup(Path::new(BACKUPS), keep(1)).unwrap();
+        assert_eq!(report.warnings, [""; 0]);
+    }
+    assert_eq!(numbers(&world), [1, 2, 5]);
+    assert_eq!(restored(&world, Some(2)), mine);
+    let report = engine.backup(Path::new(BACKUPS), keep(2)).unwrap();
+    assert_eq!(report.pruned, [1]);
+    assert_eq!(numbers(&world), [2, 5, 6]);
+    assert_eq!(damage(&world), [""; 0]);
+    other.close().unwrap();
+}
+
+#[test]
 fn damage_in_a_backup_is_found_and_never_restored() {
     let world = World::new(1);
     let engine = world.open_db();
