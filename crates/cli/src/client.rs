@@ -6,6 +6,7 @@ use crate::directory;
 use crate::interrupt::or_cancelled;
 use crate::remote::Remote;
 use crate::reply::{Failure, Reply, Rows, tell_notice};
+use crate::terminal;
 use anyhow::{Result, bail};
 use arrow::record_batch::RecordBatch;
 use clap::Args;
@@ -103,6 +104,16 @@ impl Client {
             .any_file(true)
             .open(dir)
             .map_err(|error| directory::not_opened(dir, error, ""))?;
+        let damaged = db.engine().status().segments_damaged;
+        if damaged > 0 {
+            eprintln!(
+                "warning: {} in {} missing or truncated: a statement that needs one fails; \
+                 `marigram verify {}` names them",
+                terminal::counted(damaged, "segment"),
+                dir.display(),
+                dir.display()
+            );
+        }
         Self::over(db, database)
     }
 

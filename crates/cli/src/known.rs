@@ -3,7 +3,8 @@
 use crate::client::Client;
 use crate::names::{always_quoted, texts};
 use anyhow::{Result, bail};
-use marigram_tabular::layout::Layout;
+use marigram_model::ColumnId;
+use marigram_tabular::layout::{Layout, ZONED};
 
 /// The columns of a table; `None` where it does not exist.
 pub fn known_table(client: &mut Client, table: &str) -> Result<Option<Layout>> {
@@ -15,7 +16,18 @@ pub fn known_table(client: &mut Client, table: &str) -> Result<Option<Layout>> {
                 .fields
                 .iter()
                 .map(|field| (field.name.clone(), field.kind));
-            Layout::new(table, &schema.time_name, tags, fields)
+            let zoned = schema.options.zoned.iter().filter_map(|id| match *id {
+                ColumnId::TIME => Some(schema.time_name.as_str()),
+                id => Some(
+                    schema
+                        .fields
+                        .iter()
+                        .find(|field| field.id == id)?
+                        .name
+                        .as_str(),
+                ),
+            });
+            Layout::new(table, &schema.time_name, tags, fields).with_zones(zoned)
         }));
     }
     let tables = match client.query("SHOW TABLES") {
@@ -35,7 +47,10 @@ pub fn known_table(client: &mut Client, table: &str) -> Result<Option<Layout>> {
     let mut known = Layout::new(table, "", [], []);
     for ((name, kind), role) in names.into_iter().zip(kinds).zip(roles) {
         match role.as_str() {
-            "time" => known.time = name,
+            "time" => {
+                known.is_time_zoned = kind == ZONED;
+                known.time = name;
+            }
             "tag" => known.tags.push((name, kind)),
             _ => known.fields.push((name, kind)),
         }

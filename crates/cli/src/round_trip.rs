@@ -199,6 +199,22 @@ fn write_table(client: &Client, table: &str, random: &mut Random, form: Form) {
     }
 }
 
+/// Gives some times of a table a zone.
+fn zone_times(client: &mut Client, table: &str, random: &mut Random) {
+    let known = known_table(client, table).unwrap().unwrap();
+    let fields = known.field_types().unwrap();
+    let times = fields
+        .iter()
+        .filter(|(_, kind)| *kind == FieldType::Timestamp);
+    for name in times.map(|(name, _)| name).chain([&known.time]) {
+        if random.below(3) == 0 {
+            let name = quoted(name);
+            let alter = format!("ALTER TABLE {table} ALTER COLUMN {name} TYPE TIMESTAMPTZ");
+            client.query(&alter).unwrap();
+        }
+    }
+}
+
 /// All rows of a table as texts, sorted; floats as their bits.
 fn rows(client: &mut Client, table: &str) -> Vec<String> {
     let batches = client
@@ -257,6 +273,7 @@ struct Line {
 fn there_and_back(client: &mut Client, dir: &Path, seed: u64, form: Form) {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     write_table(client, "there", &mut random, form);
+    zone_times(client, "there", &mut random);
     let ending = match form {
         Form::Csv => "csv",
         Form::Lines => "lp",
@@ -293,7 +310,7 @@ fn there_and_back(client: &mut Client, dir: &Path, seed: u64, form: Form) {
         let known = known_table(client, table).unwrap().unwrap();
         let mut fields = known.fields;
         fields.sort();
-        (known.time, known.tags, fields)
+        (known.time, known.is_time_zoned, known.tags, fields)
     };
     assert_eq!(layout(client, "back"), layout(client, "there"), "{told}");
     assert_eq!(rows(client, "back"), rows(client, "there"), "{told}");

@@ -11,6 +11,9 @@ pub const COMMENT: &str = "#marigram ";
 /// What is added to the name of a file for the name of its layout.
 pub const ENDING: &str = "layout.json";
 
+/// The type of a time that is shown with a zone; its values are those of a TIMESTAMP.
+pub const ZONED: &str = "TIMESTAMPTZ";
+
 /// The version that is written.
 const VERSION: u32 = 1;
 
@@ -23,6 +26,9 @@ pub struct Layout {
     pub table: String,
     /// The time column.
     pub time: String,
+    /// Whether the time is a [`ZONED`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_time_zoned: bool,
     /// Tags and their types.
     pub tags: Vec<(String, String)>,
     /// Fields and their types.
@@ -60,6 +66,7 @@ impl Layout {
             version: VERSION,
             table: table.to_owned(),
             time: time.to_owned(),
+            is_time_zoned: false,
             tags: tags
                 .into_iter()
                 .map(|(name, kind)| (name, kind.to_string()))
@@ -69,6 +76,26 @@ impl Layout {
                 .map(|(name, kind)| (name, kind.to_string()))
                 .collect(),
         }
+    }
+
+    /// The same with [`ZONED`] as the type of these columns, which are times.
+    #[must_use]
+    pub fn with_zones<'a>(mut self, columns: impl IntoIterator<Item = &'a str>) -> Self {
+        for column in columns {
+            self.is_time_zoned |= column == self.time;
+            let mut fields = self.fields.iter_mut();
+            if let Some((_, kind)) = fields.find(|(name, _)| name == column) {
+                ZONED.clone_into(kind);
+            }
+        }
+        self
+    }
+
+    /// Whether a column is a [`ZONED`].
+    #[must_use]
+    pub fn is_zoned(&self, column: &str) -> bool {
+        let is_field = |(name, kind): &(String, String)| name == column && kind == ZONED;
+        (self.is_time_zoned && column == self.time) || self.fields.iter().any(is_field)
     }
 
     /// Reads a line of JSON.
@@ -109,9 +136,9 @@ impl Layout {
     /// If one has a type that no field has.
     pub fn field_types(&self) -> Result<Vec<(String, FieldType)>, LayoutError> {
         let find = |name: &str| {
-            FIELD_TYPES
-                .into_iter()
-                .find(|kind| kind.to_string() == name)
+            let mut types = FIELD_TYPES.into_iter();
+            let stored = types.find(|kind| kind.to_string() == name);
+            stored.or((name == ZONED).then_some(FieldType::Timestamp))
         };
         typed(&self.fields, find)
     }
@@ -155,6 +182,18 @@ mod tests {
         assert!(!line.contains('\n'));
         let back = Layout::parse(&line).unwrap();
         assert_eq!(back, layout);
+        assert_eq!(back.field_types().unwrap(), fields);
+    }
+
+    #[test]
+    fn times_with_a_zone_stay_such() {
+        let fields = ["seen", "sent"].map(|name| (name.to_owned(), FieldType::Timestamp));
+        let plain = Layout::new("t", "ts", [], fields.clone());
+        assert!(!plain.to_line().unwrap().contains("zoned"));
+        let zoned = plain.with_zones(["ts", "sent"]);
+        let back = Layout::parse(&zoned.to_line().unwrap()).unwrap();
+        let is_zoned = ["ts", "seen", "sent"].map(|name| back.is_zoned(name));
+        assert_eq!(is_zoned, [true, false, true]);
         assert_eq!(back.field_types().unwrap(), fields);
     }
 

@@ -42,6 +42,23 @@ pub fn time_name(source: Source, reading: &Reading) -> Option<String> {
     Some(roles.time)
 }
 
+/// The times with a zone of a file that an export made; those of other files are stored in UTC without
+/// one.
+pub fn zoned(source: Source) -> Vec<String> {
+    let builder = |file| ParquetRecordBatchReaderBuilder::try_new(file).ok();
+    let Some(builder) = source.into_file().ok().and_then(builder) else {
+        return Vec::new();
+    };
+    let schema = builder.schema();
+    if Roles::from_metadata(schema).is_none() {
+        return Vec::new();
+    }
+    let is_zoned =
+        |field: &&Arc<Field>| matches!(field.data_type(), DataType::Timestamp(_, Some(_)));
+    let fields = schema.fields().iter().filter(is_zoned);
+    fields.map(|field| field.name().clone()).collect()
+}
+
 /// Which columns are time and tags: as told, as the table has it, as the file's metadata says, and
 /// for the time the first timestamp column.
 fn roles(reading: &Reading, schema: &Schema) -> Result<Roles> {

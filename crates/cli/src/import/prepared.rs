@@ -109,6 +109,18 @@ impl Prepared {
             _ => None,
         }
     }
+
+    /// The times that are shown with a zone in a new table, where the file of an export says so.
+    pub fn zoned(&self) -> Vec<String> {
+        match self.form {
+            FileForm::Parquet => self
+                .input
+                .source()
+                .map(parquet_rows::zoned)
+                .unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// Gives the columns of files that go to one table the same roles and types.

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use marigram_model::{FieldType, TagType, WriteBatch};
+use marigram_tabular::layout::ZONED;
 use std::collections::BTreeMap;
 
 /// First and last time of each table, ns.
@@ -52,12 +53,16 @@ pub fn create(client: &mut Client, files: &mut [Prepared], columns: &Columns) ->
             let mut tags = layout.tag_types()?;
             let constant = file.reading.constant_tags.iter();
             tags.extend(constant.map(|(name, _)| (name.clone(), TagType::String)));
-            create_one(client, table, &layout.time, &tags, &layout.field_types()?)?;
+            let is_zoned = |name: &str| layout.is_zoned(name);
+            let fields = layout.field_types()?;
+            create_one(client, table, &layout.time, &tags, &fields, &is_zoned)?;
         } else if let Some(new) = columns.get(&file.reading.table)
             && let Some(time) = &new.time
             && file.reading.known.is_none()
         {
-            create_one(client, &file.reading.table, time, &new.tags, &new.fields)?;
+            let (table, zoned) = (&file.reading.table, file.zoned());
+            let is_zoned = |name: &str| zoned.iter().any(|zoned| zoned == name);
+            create_one(client, table, time, &new.tags, &new.fields, &is_zoned)?;
         }
     }
     let Some(db) = client.local() else {
@@ -80,15 +85,24 @@ fn create_one(
     time: &str,
     tags: &[(String, TagType)],
     fields: &[(String, FieldType)],
+    is_zoned: &dyn Fn(&str) -> bool,
 ) -> Result<()> {
-    let mut columns = vec![format!("{} TIMESTAMP", quoted(time))];
+    let kind = |name: &str, kind: FieldType| match is_zoned(name) {
+        true => ZONED.to_owned(),
+        false => kind.to_string(),
+    };
+    let mut columns = vec![format!(
+        "{} {}",
+        quoted(time),
+        kind(time, FieldType::Timestamp)
+    )];
     let tags = tags
         .iter()
         .map(|(name, kind)| format!("{} {kind} TAG", quoted(name)));
     columns.extend(tags);
     let fields = fields
         .iter()
-        .map(|(name, kind)| format!("{} {kind} FIELD", quoted(name)));
+        .map(|(name, stored)| format!("{} {} FIELD", quoted(name), kind(name, *stored)));
     columns.extend(fields);
     if client.database() != marigram::DEFAULT_DATABASE {
         let database = quoted(client.database());
