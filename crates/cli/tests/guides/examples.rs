@@ -11,12 +11,12 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 /// A fenced block of a page.
-struct Block {
-    language: String,
-    text: String,
-    line: usize,
+pub(crate) struct Block {
+    pub(crate) language: String,
+    pub(crate) text: String,
+    pub(crate) line: usize,
     /// Why it is not run.
-    not_run: Option<String>,
+    pub(crate) not_run: Option<String>,
 }
 
 fn blocks(text: &str) -> Vec<Block> {
@@ -47,7 +47,7 @@ fn blocks(text: &str) -> Vec<Block> {
 }
 
 /// A server that is killed when dropped.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     http: String,
     postgres: String,
@@ -55,7 +55,7 @@ struct Server {
 
 impl Server {
     /// Runs the command of a page, on ports that are free.
-    fn start(dir: &Path, command: &str) -> Self {
+    pub(crate) fn start(dir: &Path, command: &str) -> Self {
         let command = command.trim().trim_start_matches("marigram");
         let mut child = Command::new("bash")
             .args(["-c", &format!("exec '{MARIGRAM}'{command} --log error")])
@@ -93,15 +93,19 @@ impl Server {
     }
 
     /// Runs commands of a page against this server.
-    fn run(&self, dir: &Path, text: &str) -> Output {
+    pub(crate) fn run(&self, dir: &Path, text: &str) -> Output {
         let text = text
             .replace("127.0.0.1:8086", &self.http)
-            .replace("-p 5432", &format!("-p {}", self.postgres));
+            .replace("-p 5432", &format!("-p {}", self.postgres))
+            .replace("port=5432", &format!("port={}", self.postgres));
         let bin = dir.join("bin");
         let path = std::env::var("PATH").unwrap_or_default();
         Command::new("bash")
             .args(["-euo", "pipefail", "-c", &text])
             .env("PATH", format!("{}:{path}", bin.display()))
+            .env("PGHOST", "127.0.0.1")
+            .env("PGPORT", &self.postgres)
+            .env("PGDATABASE", "main")
             .env_remove("MARIGRAM_DATA")
             .env_remove("MARIGRAM_URL")
             .current_dir(dir)
@@ -138,7 +142,7 @@ fn place() -> tempfile::TempDir {
     dir
 }
 
-fn page(name: &str) -> Vec<Block> {
+pub(crate) fn page(name: &str) -> Vec<Block> {
     let pages = pages();
     let (_, text) = pages
         .iter()

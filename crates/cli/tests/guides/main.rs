@@ -6,8 +6,10 @@
     reason = "these tests stand outside the database and use the machine as a reader would"
 )]
 
+mod commands;
 mod examples;
 mod options;
+mod statements;
 
 use std::path::{Path, PathBuf};
 

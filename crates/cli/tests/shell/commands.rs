@@ -1,8 +1,9 @@
 //! The commands that begin with a backslash, completion, history, and what is said of what is cut.
 
 use super::terminal::Terminal;
-use super::{run, weather};
+use super::{MARIGRAM, run, weather};
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 #[test]
 fn what_is_cut_is_said_and_x_shows_it_whole() {
@@ -32,6 +33,33 @@ fn what_is_cut_is_said_and_x_shows_it_whole() {
     // What goes to a program is whole.
     let whole = run(dir.path(), &["sql", "--data", "data", "-c", query]);
     assert!(whole.contains("characters of a table"), "{whole}");
+}
+
+#[test]
+fn lost_segments_are_told_when_a_directory_is_opened() {
+    let dir = weather();
+    run(dir.path(), &["sql", "--data", "data", "-c", "FLUSH"]);
+    let ask = || {
+        let args = ["sql", "--data", "data", "-c", "SELECT 1"];
+        let output = Command::new(MARIGRAM)
+            .args(args)
+            .current_dir(dir.path())
+            .output()
+            .expect("the binary runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert_eq!(ask(), "");
+    let listed = |dir: std::path::PathBuf| {
+        let entries = std::fs::read_dir(dir).expect("it can be listed");
+        entries.map(|entry| entry.expect("an entry").path())
+    };
+    let mut segments =
+        listed(dir.path().join("data/shards")).flat_map(|shard| listed(shard.join("segments")));
+    std::fs::remove_file(segments.next().expect("a segment")).expect("it is removed");
+    let told = ask();
+    assert!(told.contains("warning: 1 segment in data"), "{told}");
+    assert!(told.contains("marigram verify data"), "{told}");
 }
 
 #[test]
