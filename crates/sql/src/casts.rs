@@ -6,12 +6,13 @@
 //! [`named_cast`](crate::functions::NAMED_CAST), which has a name of its own and is taken out again
 //! when the plan is simplified. Statements without such casts stay as they are.
 
+use crate::ast_walk::{walk, walk_mut};
 use crate::functions::NAMED_CAST;
 use crate::rewriting::{call, selects};
 use crate::words::fold;
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy, Query,
-    Select, SelectItem, SetExpr, Value, Visit, VisitMut, Visitor, VisitorMut,
+    Select, SelectItem, SetExpr, Value, Visitor, VisitorMut,
 };
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -46,23 +47,23 @@ fn name_casts(select: &mut Select, order_by: Option<&mut OrderBy>) {
     for key in keys(select) {
         compared.add(key);
     }
-    let _ = Visit::visit(&select.projection, &mut compared);
-    let _ = Visit::visit(&select.having, &mut compared);
-    let _ = Visit::visit(&select.qualify, &mut compared);
+    let _ = walk(&select.projection, &mut compared);
+    let _ = walk(&select.having, &mut compared);
+    let _ = walk(&select.qualify, &mut compared);
     if let Some(order_by) = &order_by {
-        let _ = Visit::visit(&**order_by, &mut compared);
+        let _ = walk(&**order_by, &mut compared);
     }
     let mut named = compared.named();
     if named.0.is_empty() {
         return;
     }
     name_columns(&mut select.projection);
-    let _ = VisitMut::visit(&mut select.projection, &mut named);
-    let _ = VisitMut::visit(&mut select.group_by, &mut named);
-    let _ = VisitMut::visit(&mut select.having, &mut named);
-    let _ = VisitMut::visit(&mut select.qualify, &mut named);
+    let _ = walk_mut(&mut select.projection, &mut named);
+    let _ = walk_mut(&mut select.group_by, &mut named);
+    let _ = walk_mut(&mut select.having, &mut named);
+    let _ = walk_mut(&mut select.qualify, &mut named);
     if let Some(order_by) = order_by {
-        let _ = VisitMut::visit(order_by, &mut named);
+        let _ = walk_mut(order_by, &mut named);
     }
 }
 
@@ -163,7 +164,7 @@ fn without_casts(expr: &Expr) -> String {
     }
 
     let mut erased = expr.clone();
-    let _ = VisitMut::visit(&mut erased, &mut Erase);
+    let _ = walk_mut(&mut erased, &mut Erase);
     let text = erased.to_string().to_lowercase();
     text.replace("count(*)", "count(1)")
 }
@@ -218,7 +219,7 @@ impl Compared {
         self.bytes += text.len();
         let (texts, operands) = self.by_text.entry(without_casts(expr)).or_default();
         if texts.insert(text) {
-            let _ = Visit::visit(expr, operands);
+            let _ = walk(expr, operands);
         }
     }
 

@@ -6,7 +6,7 @@ use crate::arithmetic::CheckedArithmetic;
 use crate::asof::AsOfJoining;
 use crate::catalog::{Databases, ExternalTables, PgCatalog};
 use crate::comparison::DurationComparison;
-use crate::error::{SqlError, SqlResult};
+use crate::error::{SqlError, SqlResult, know_functions};
 use crate::execution::{Execution, Shared};
 use crate::floats::FloatOrder;
 use crate::functions;
@@ -111,6 +111,10 @@ impl Prototype {
         state.register_expr_planner(Arc::new(DurationComparison))?;
         state.register_expr_planner(Arc::new(IntervalArithmetic))?;
         state.register_expr_planner(Arc::new(DateComparison))?;
+        let scalars = state.scalar_functions().keys();
+        let aggregates = state.aggregate_functions().keys();
+        let windows = state.window_functions().keys();
+        know_functions(scalars.chain(aggregates).chain(windows));
         Ok(Self {
             state,
             tables: Arc::new(PgCatalogStaticTables::try_new()?),

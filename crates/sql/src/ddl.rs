@@ -126,7 +126,7 @@ pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
             let found = parser.peek_token();
             let expected = "ADD [COLUMN] name type [TAG | FIELD], DROP [COLUMN] name, RENAME TO \
                             name, RENAME [COLUMN] name TO name, ALTER [COLUMN] name SET ENCODING \
-                            e, or SET (setting = value)";
+                            e, ALTER [COLUMN] name TYPE type, or SET (setting = value)";
             return Ok(parser.expected(expected, found)?);
         }
         if !parser.consume_token(&Token::Comma) {
@@ -136,13 +136,18 @@ pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     Ok(Command::AlterTable { target, changes })
 }
 
-/// `name SET [ENCODING e] [COMPRESSION c]`
+/// `name SET [ENCODING e] [COMPRESSION c] | name [SET DATA] TYPE type`
 fn alter_column(parser: &mut Parser<'_>) -> SqlResult<Change> {
     let name = name(parser)?;
+    if words(parser, &["TYPE"]) || words(parser, &["SET", "DATA", "TYPE"]) {
+        let written = parser.parse_data_type()?;
+        return Ok(Change::Type { name, written });
+    }
     let mut change = CodecChange::default();
     if !word(parser, "SET") || !codec_clause(parser, &mut change)? {
         let found = parser.peek_token();
-        return Ok(parser.expected("SET ENCODING e or SET COMPRESSION c", found)?);
+        let expected = "SET ENCODING e, SET COMPRESSION c or TYPE type";
+        return Ok(parser.expected(expected, found)?);
     }
     while codec_clause(parser, &mut change)? {}
     Ok(Change::Codec { name, change })

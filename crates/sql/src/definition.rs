@@ -3,6 +3,8 @@
 use crate::ddl::suited;
 use crate::error::{SqlError, SqlResult};
 use crate::statement::{Change, CodecChange, ColumnKind, OptionChanges, Target};
+use crate::types::{field_type, is_zoned, tag_type};
+use datafusion::sql::sqlparser::ast::DataType;
 use marigram_engine::{Engine, TableChange, TableSpec};
 use marigram_model::{ColumnCodec, ColumnId, FieldType, TableOptions, TableSchema};
 use std::sync::Arc;
@@ -128,6 +130,10 @@ pub fn alter_table(
                 }
             },
             Change::Codec { name, change } => set_codec(&schema, name, *change)?,
+            Change::Type { name, written } => match retyped(&schema, name, written)? {
+                Some(options) => TableChange::SetOptions(options),
+                None => continue,
+            },
             Change::Set(changes) if changes.identity.is_some() => {
                 let message = "series_identity is fixed when a table is created; create another \
                                table with it and INSERT INTO it";
@@ -185,6 +191,51 @@ fn droppable(schema: &TableSchema, name: &str) -> SqlResult<()> {
         return Ok(());
     };
     Err(SqlError::named("0A000", name, reason))
+}
+
+/// The settings with which a column has another type; `None` where it has that type already, by
+/// whatever name. A time is stored in UTC whether it is shown with a zone or not, so those two types
+/// follow each other freely; values of other types would have to be written anew.
+fn retyped(
+    schema: &TableSchema,
+    name: &str,
+    written: &DataType,
+) -> SqlResult<Option<TableOptions>> {
+    let time = (schema.time_name == name).then_some((ColumnId::TIME, FieldType::Timestamp));
+    let field = || schema.field(name).map(|field| (field.id, field.kind));
+    let Some((id, kind)) = time.or_else(field) else {
+        let Some((_, tag)) = schema.tag(name) else {
+            let names = schema.column_names();
+            return Err(SqlError::unknown("42703", "column", name, names));
+        };
+        if tag_type(name, written)? == tag.kind {
+            return Ok(None);
+        }
+        let message = format!(
+            "'{name}' is a tag of '{}': series are named by its values, so its type stays",
+            schema.name
+        );
+        return Err(SqlError::named("0A000", name, message));
+    };
+    if field_type(name, written)? != kind {
+        let (table, kind) = (&schema.name, kind.to_string());
+        let message = format!(
+            "column '{name}' of '{table}' stays {kind}, because its stored values are not written \
+             anew; CREATE TABLE … AS SELECT {name}::{written} AS {name} and the other columns, then \
+             rename both tables"
+        );
+        return Err(SqlError::named("0A000", name, message));
+    }
+    let (was, is) = (schema.options.zoned.contains(&id), is_zoned(written));
+    Ok((was != is).then(|| {
+        let mut options = schema.options.clone();
+        options.zoned.retain(|zoned| *zoned != id);
+        if is {
+            options.zoned.push(id);
+            options.zoned.sort_unstable();
+        }
+        options
+    }))
 }
 
 /// Another codec for a field.

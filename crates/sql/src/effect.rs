@@ -6,9 +6,10 @@
 //!
 //! Invariant: every way of a statement into the service asks [`check`] before anything is done.
 
+use crate::ast_walk::walk;
 use crate::statement::Command;
 use datafusion::sql::parser::Statement as Parsed;
-use datafusion::sql::sqlparser::ast::{Query, SetExpr, Statement, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Query, SetExpr, Statement, Visitor};
 use marigram_service::{ServiceError, Session};
 use std::ops::ControlFlow;
 
@@ -65,7 +66,7 @@ fn plan_only_reads(parsed: &Parsed) -> bool {
 
 fn statement_only_reads(statement: &Statement) -> bool {
     match statement {
-        Statement::Query(_) => statement.visit(&mut Changes).is_continue(),
+        Statement::Query(_) => walk(statement, &mut Changes).is_continue(),
         Statement::Explain { statement, .. } => statement_only_reads(statement),
         Statement::ExplainTable { .. }
         | Statement::ShowVariable { .. }

@@ -18,6 +18,7 @@ pub use marigram_engine::nearest;
 use marigram_engine::{EngineError, suggested};
 use marigram_model::SchemaError as ModelError;
 use marigram_service::ServiceError;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Result of the SQL layer.
@@ -472,6 +473,21 @@ pub const WINDOW_FUNCTIONS: &[&str] = &[
     "state_id",
 ];
 
+/// Names of functions that errors may suggest.
+static FUNCTIONS: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Tells the functions that there are, so that errors can suggest them; the first call counts.
+pub fn know_functions<'a>(names: impl Iterator<Item = &'a String>) {
+    // What only DataFusion has is of no help.
+    let of_sql = |name: &&String| !name.starts_with("arrow_") && !name.starts_with("_");
+    FUNCTIONS.get_or_init(|| {
+        let mut names: Vec<String> = names.filter(of_sql).cloned().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    });
+}
+
 fn plan_error(message: String, sql: &str) -> ServiceError {
     let quoted = |start: &str| {
         let rest = message.strip_prefix(start)?;
@@ -483,15 +499,9 @@ fn plan_error(message: String, sql: &str) -> ServiceError {
             let message = format!("'{name}' is a window function: write {name}(…) OVER (…)");
             return invalid("42809", message, position);
         }
-        let near = message
-            .split("Did you mean '")
-            .nth(1)
-            .and_then(|rest| rest.split('\'').next())
-            // What only DataFusion has is of no help.
-            .filter(|near| !near.starts_with("arrow_"));
-        let hint = near
-            // The planner names what is nearest, however far it is.
-            .filter(|near| nearest(&name, [*near]).is_some())
+        // The planner's own suggestion is any of those that are equally near, however far they are.
+        let known = FUNCTIONS.get().map(Vec::as_slice).unwrap_or_default();
+        let hint = nearest(&name, known.iter().map(String::as_str))
             .map(|near| format!("; did you mean '{near}'?"))
             .unwrap_or_default();
         return invalid(

@@ -65,6 +65,15 @@ impl VisitorMut for ExactNumbers {
                 data_type,
                 ..
             } if is_open(data_type) => {
+                if let Expr::Cast {
+                    data_type: exact @ DataType::Decimal(ExactNumberInfo::PrecisionAndScale(..)),
+                    ..
+                } = inner.as_ref()
+                {
+                    // A literal that has just become a decimal, or was written as one.
+                    *data_type = exact.clone();
+                    return ControlFlow::Continue(());
+                }
                 let Expr::Value(value) = inner.as_ref() else {
                     return ControlFlow::Continue(());
                 };

@@ -13,6 +13,7 @@
 
 mod arithmetic;
 mod asof;
+mod ast_walk;
 mod balance;
 mod batches;
 mod casts;

@@ -4,6 +4,7 @@
 //! look at PostgreSQL's catalogs also pass through the rewrite rules of `datafusion-pg-catalog`.
 
 use crate::asof::syntax;
+use crate::ast_walk::walk_mut;
 use crate::balance::balance;
 use crate::casts::{self, NamedCasts};
 use crate::copy;
@@ -22,7 +23,6 @@ use crate::statement::{Command, Show};
 use crate::words::{name, target, words};
 use crate::zones::{AtTimeZone, may_name_zone};
 use datafusion::sql::parser::{CopyToSource, DFParserBuilder, ParserInput, Statement};
-use datafusion::sql::sqlparser::ast::VisitMut;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
@@ -393,9 +393,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
         && let Statement::Statement(statement) = &mut **statement
     {
         // Nothing breaks off the visit.
-        let _ = statement.visit(&mut TellApart);
+        let _ = walk_mut(&mut **statement, &mut TellApart);
         if casts::may_cast(sql) {
-            let _ = statement.visit(&mut NamedCasts);
+            let _ = walk_mut(&mut **statement, &mut NamedCasts);
         }
     }
     Ok(command)
@@ -405,7 +405,7 @@ fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<
     if let ["SHOW", "SERIES", ..] = leading {
         return show_series(sql, need);
     }
-    if let Some(tokens) = latest_or_sampled(sql)? {
+    if let Some(tokens) = rewritten_tokens(sql)? {
         return one_statement(tokens.into(), need);
     }
     if asks_postgres(sql) {
@@ -422,11 +422,19 @@ fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<
     one_statement(sql.into(), need)
 }
 
-/// The tokens of a statement with clauses of QuestDB's in other forms; `None` where it has none.
-fn latest_or_sampled(sql: &str) -> SqlResult<Option<Vec<TokenWithSpan>>> {
+/// The tokens of a statement with clauses of DuckDB's and QuestDB's in other forms; `None` where it has
+/// none.
+fn rewritten_tokens(sql: &str) -> SqlResult<Option<Vec<TokenWithSpan>>> {
     let mut tokens = None;
+    if from_first::may_begin_with_from(sql) {
+        tokens = from_first::expanded(&tokenize(sql)?);
+    }
     if latest_on::may_have_latest(sql) {
-        tokens = latest_on::expanded(&tokenize(sql)?)?;
+        tokens = match &tokens {
+            Some(tokens) => latest_on::expanded(tokens)?,
+            None => latest_on::expanded(&tokenize(sql)?)?,
+        }
+        .or(tokens);
     }
     if sample::may_sample(sql) {
         let marked = match &tokens {

@@ -1,5 +1,6 @@
 //! Rewriting statements that were parsed.
 
+use crate::ast_walk::{walk, walk_mut};
 use crate::error::{SqlError, SqlResult};
 use crate::functions::SIMILAR_TO_REGEX;
 use crate::words::fold;
@@ -7,7 +8,7 @@ use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+    SetOperator, SetQuantifier, TableFactor, Value, Visitor, VisitorMut,
 };
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -21,10 +22,10 @@ pub fn rewrite(
     how: &mut impl VisitorMut<Break = SqlError>,
 ) -> SqlResult<()> {
     let broken = match statement {
-        Statement::Statement(statement) => statement.visit(how),
+        Statement::Statement(statement) => walk_mut(&mut **statement, how),
         Statement::Explain(explain) => return rewrite(&mut explain.statement, how),
         Statement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(how),
+            CopyToSource::Query(query) => walk_mut(&mut **query, how),
             CopyToSource::Relation(_) => return Ok(()),
         },
         _ => return Ok(()),
@@ -117,7 +118,7 @@ fn subquery_name(expr: &Expr) -> Option<&'static str> {
         }
     }
 
-    if expr.visit(&mut Subqueries).is_continue() {
+    if walk(expr, &mut Subqueries).is_continue() {
         return None;
     }
     let is_exists = matches!(uncast(expr), Expr::Exists { .. });

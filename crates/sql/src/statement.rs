@@ -2,6 +2,7 @@
 
 use crate::stack::{Deep, StackNeed};
 use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::DataType;
 use marigram_model::{
     ColdCodec, ColumnCodec, Compressor, Encoding, FieldType, SeriesIdentity, TableOptions, TagType,
 };
@@ -154,6 +155,13 @@ pub enum Change {
         name: String,
         /// What changes.
         change: CodecChange,
+    },
+    /// Another type for a column, where that changes no stored value.
+    Type {
+        /// Name.
+        name: String,
+        /// The type as it is written.
+        written: DataType,
     },
     /// New settings.
     Set(OptionChanges),

@@ -1,9 +1,10 @@
 //! How many copies of its parts the plan of a statement holds.
 
+use crate::ast_walk::walk;
 use crate::error::{SqlError, SqlResult};
 use crate::words::fold;
 use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Query, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Query, Visitor};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::ptr;
@@ -21,10 +22,10 @@ const EXPRESSIONS_COPIED_MAX: u64 = 50_000;
 pub fn check_copies(statement: &Statement) -> SqlResult<()> {
     let mut counting = Counting::default();
     let _ = match statement {
-        Statement::Statement(statement) => statement.visit(&mut counting),
+        Statement::Statement(statement) => walk(&**statement, &mut counting),
         Statement::Explain(explain) => return check_copies(&explain.statement),
         Statement::CopyTo(copy) => match &copy.source {
-            CopyToSource::Query(query) => query.visit(&mut counting),
+            CopyToSource::Query(query) => walk(&**query, &mut counting),
             CopyToSource::Relation(_) => return Ok(()),
         },
         _ => return Ok(()),

@@ -1,13 +1,14 @@
 //! A marked GROUP BY becomes buckets and keys.
 
 use super::{MARK, wrong};
+use crate::ast_walk::walk_mut;
 use crate::error::SqlError;
 use crate::functions::marks::{BUCKET, INTERPOLATE, LOCF, VALUE};
 use crate::rewriting::{FirstTable, TimeOf, call};
 use crate::words::fold;
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy,
-    OrderByExpr, OrderByKind, OrderByOptions, Query, Select, SelectItem, SetExpr, Value, VisitMut,
+    OrderByExpr, OrderByKind, OrderByOptions, Query, Select, SelectItem, SetExpr, Value,
     VisitorMut,
 };
 use std::ops::ControlFlow;
@@ -118,7 +119,7 @@ impl Bucket<'_> {
     fn put(&mut self, expr: &mut Expr) -> (bool, bool) {
         (self.aggregates, self.columns, self.put) = (0, 0, 0);
         // Nothing breaks off the visit.
-        let _ = expr.visit(self);
+        let _ = walk_mut(expr, self);
         (self.aggregates > 0, self.columns > 0)
     }
 }
