@@ -36,6 +36,7 @@ fn only_reads(command: &Command) -> bool {
         | Command::DropDatabase { .. }
         | Command::CreateTable { .. }
         | Command::AlterTable { .. }
+        | Command::CreateIndex { .. }
         | Command::DropTable { .. }
         | Command::CreateTableAs(_)
         | Command::Truncate(_)

@@ -18,7 +18,9 @@ use crate::from_first::{self, FromFirst};
 use crate::latest_on;
 use crate::named;
 use crate::nesting::Nesting;
-use crate::rewriting::{NoCountedSets, NoSamples, SimilarPatterns, TellApart, rewrite};
+use crate::rewriting::{
+    NoCountedSets, NoSamples, OtherEscapes, SimilarPatterns, TellApart, rewrite,
+};
 use crate::sample::syntax as sample;
 use crate::stack::{Deep, NESTED_MAX, StackNeed};
 use crate::statement::{Command, Show};
@@ -227,6 +229,7 @@ fn own_statement(
         }
         ["DROP", "VIEW", ..] => query::drop_view(parser)?,
         ["ALTER", "VIEW", ..] => query::rename_view(parser)?,
+        ["CREATE", "INDEX", ..] => query::create_index(parser)?,
         ["TRUNCATE", ..] => query::truncate(parser)?,
         ["SUMMARIZE", ..] => summarized(parser, sql)?,
         ["DROP", "DATABASE", ..] => ddl::drop_database(parser)?,
@@ -393,6 +396,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
         let folded = sql.to_ascii_lowercase();
         if folded.contains("tablesample") {
             rewrite(statement, &mut NoSamples)?;
+        }
+        if folded.contains("escape") {
+            rewrite(statement, &mut OtherEscapes)?;
         }
         if folded.contains("similar") {
             rewrite(statement, &mut SimilarPatterns)?;

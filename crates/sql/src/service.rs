@@ -428,6 +428,11 @@ impl Inner {
                 definition::alter_table(engine, &database(target), &target.table, changes)?;
                 Ok(Done::new("ALTER TABLE"))
             }
+            Command::CreateIndex { target, columns } => {
+                let table = engine.table(&database(target), &target.table)?;
+                definition::check_indexed(&table, columns)?;
+                Ok(Done::new("CREATE INDEX"))
+            }
             Command::RenameView { target, to } => {
                 self.rename_view(&database(target), &target.table, to)
             }

@@ -274,6 +274,13 @@ pub enum Command {
         /// Changes in their order.
         changes: Vec<Change>,
     },
+    /// `CREATE INDEX`
+    CreateIndex {
+        /// The table.
+        target: Target,
+        /// Its columns.
+        columns: Vec<String>,
+    },
     /// `DROP TABLE`
     DropTable {
         /// The tables.
