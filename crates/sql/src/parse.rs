@@ -19,7 +19,7 @@ use crate::latest_on;
 use crate::named;
 use crate::nesting::Nesting;
 use crate::rewriting::{
-    NoCountedSets, NoSamples, OtherEscapes, SimilarPatterns, TellApart, rewrite,
+    NoCountedSets, NoSamples, OtherEscapes, SimilarPatterns, Subscripts, TellApart, rewrite,
 };
 use crate::sample::syntax as sample;
 use crate::stack::{Deep, NESTED_MAX, StackNeed};
@@ -396,6 +396,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
         let folded = sql.to_ascii_lowercase();
         if folded.contains("tablesample") {
             rewrite(statement, &mut NoSamples)?;
+        }
+        if folded.contains("generate_subscripts") {
+            rewrite(statement, &mut Subscripts)?;
         }
         if folded.contains("escape") {
             rewrite(statement, &mut OtherEscapes)?;
