@@ -200,6 +200,15 @@ impl Query for Marigram {
         self.sql.prepare(session, statement).await
     }
 
+    async fn prepare_typed(
+        &self,
+        session: &Session,
+        statement: &str,
+        types: &[DataType],
+    ) -> Result<Arc<dyn Prepared>> {
+        self.sql.prepare_typed(session, statement, types).await
+    }
+
     async fn execute_prepared(
         &self,
         session: &mut Session,

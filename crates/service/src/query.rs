@@ -124,6 +124,21 @@ pub trait Query: Send + Sync {
     /// As [`Query::execute`].
     async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>>;
 
+    /// The same with the types that the client named for `$1…$n`, Null where it named none. One is
+    /// that of its parameter where the statement does not tell another.
+    ///
+    /// # Errors
+    /// As [`Query::prepare`].
+    async fn prepare_typed(
+        &self,
+        session: &Session,
+        statement: &str,
+        types: &[DataType],
+    ) -> Result<Arc<dyn Prepared>> {
+        let _ = types;
+        self.prepare(session, statement).await
+    }
+
     /// Runs a prepared statement. `parameters` are one-row arrays in order, of the types of
     /// [`Prepared::parameters`] (null for NULL).
     ///

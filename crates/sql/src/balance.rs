@@ -184,7 +184,7 @@ mod tests {
 
     /// The statement as it is printed, and its depth in parentheses of its debug form.
     fn printed(sql: &str) -> (String, usize) {
-        let Command::Plan(statement) = parse(sql).unwrap() else {
+        let Command::Plan(statement, _) = parse(sql).unwrap() else {
             panic!("a plan");
         };
         let (mut depth, mut deepest) = (0_usize, 0);

@@ -12,9 +12,10 @@ use crate::rollup::Shapes;
 use crate::series::SeriesList;
 use crate::table::SeriesTable;
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::{DataFusionError, Result};
+use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::logical_expr::{LogicalPlanBuilder, TableType, col, lit};
 use datafusion_pg_catalog::pg_catalog::catalog_info::CatalogInfo;
@@ -205,6 +206,10 @@ impl SchemaProvider for PgCatalog {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         let table = self.inner.table(name).await?;
+        if let (Some(table), Some(arrays)) = (&table, arrays_of(name)) {
+            let schema = with_arrays(&table.schema(), arrays);
+            return Ok(Some(Arc::new(EmptyTable::new(schema))));
+        }
         let (Some(table), "pg_database") = (&table, name) else {
             return Ok(table);
         };
@@ -218,6 +223,44 @@ impl SchemaProvider for PgCatalog {
     fn table_exist(&self, name: &str) -> bool {
         self.inner.table_exist(name)
     }
+}
+
+/// Columns that hold arrays, and of what, in the tables of indexes and constraints: the library has
+/// texts in their place, and rows of PostgreSQL's own catalog. Here nothing has either.
+fn arrays_of(table: &str) -> Option<&'static [(&'static str, DataType)]> {
+    match table {
+        "pg_constraint" => Some(&[
+            ("conkey", DataType::Int16),
+            ("confkey", DataType::Int16),
+            ("conpfeqop", DataType::Int32),
+            ("conppeqop", DataType::Int32),
+            ("conffeqop", DataType::Int32),
+            ("confdelsetcols", DataType::Int16),
+            ("conexclop", DataType::Int32),
+        ]),
+        "pg_index" => Some(&[
+            ("indkey", DataType::Int16),
+            ("indcollation", DataType::Int32),
+            ("indclass", DataType::Int32),
+            ("indoption", DataType::Int16),
+        ]),
+        _ => None,
+    }
+}
+
+fn with_arrays(schema: &SchemaRef, arrays: &[(&str, DataType)]) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        let found = arrays.iter().find(|(name, _)| name == field.name());
+        match found {
+            Some((name, of)) => Arc::new(Field::new(
+                *name,
+                DataType::new_list(of.clone(), true),
+                true,
+            )),
+            None => Arc::clone(field),
+        }
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 /// What PostgreSQL's catalog tells of: every database, and the tables of the current one.

@@ -67,6 +67,30 @@ pub fn untagged(table: &TableSchema) -> Option<String> {
     ))
 }
 
+/// `CREATE INDEX`: rows are found by their times and tags in any case, so that there is nothing to be
+/// done for these.
+///
+/// # Errors
+/// If a column is another one, or there is none of its name.
+pub fn check_indexed(table: &TableSchema, columns: &[String]) -> SqlResult<()> {
+    for column in columns {
+        if *column == table.time_name || table.tag(column).is_some() {
+            continue;
+        }
+        if table.field(column).is_none() {
+            let tags = table.tags.iter().map(|tag| tag.name.as_str());
+            let known = tags.chain([table.time_name.as_str()]);
+            return Err(SqlError::unknown("42703", "column", column, known));
+        }
+        let message = format!(
+            "rows are found by their times and tags, and '{column}' is a field, of which there is no \
+             index; leave it out (pandas: to_sql(…, index=False), or an index of times)"
+        );
+        return Err(SqlError::named("0A000", column, message));
+    }
+    Ok(())
+}
+
 /// What is told where nothing is done because there is a table already.
 pub fn exists_already(name: &str) -> String {
     format!("'{name}' exists already, and was left as it is")

@@ -6,9 +6,11 @@
 use crate::error::{SqlError, SqlResult};
 use crate::predicate::{Class, classify};
 use crate::table::{SeriesTable, select_by_tags};
-use arrow::array::Array;
+use arrow::array::{Array, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::Schema;
 use datafusion::catalog::Session;
-use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, DataFusionError, ScalarValue};
 use datafusion::datasource::DefaultTableSource;
 use datafusion::execution::session_state::SessionState;
 use datafusion::functions_aggregate::count::count_all;
@@ -51,6 +53,7 @@ pub fn plan(engine: &Engine, dml: &DmlStatement, state: &SessionState) -> SqlRes
             }
             Class::PerSeries => per_series.push(condition),
             Class::Inexact(_) | Class::Unknown => {
+                check_constants(&condition, state)?;
                 return Err(SqlError::unsupported(format!(
                     "DELETE selects by tags and one range of times; '{}' is neither",
                     condition.human_display()
@@ -68,6 +71,22 @@ pub fn plan(engine: &Engine, dml: &DmlStatement, state: &SessionState) -> SqlRes
         filter,
         range,
     })
+}
+
+/// Works out calls of constants, to tell which of them is wrong: a text that is no time, say.
+fn check_constants(condition: &Expr, state: &SessionState) -> SqlResult<()> {
+    let row = RecordBatchOptions::new().with_row_count(Some(1));
+    let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &row)
+        .map_err(DataFusionError::from)?;
+    condition.apply(|part| {
+        if !matches!(part, Expr::ScalarFunction(_)) || part.any_column_refs() {
+            return Ok(TreeNodeRecursion::Continue);
+        }
+        let call = state.create_physical_expr(part.clone(), &DFSchema::empty())?;
+        call.evaluate(&row)?;
+        Ok(TreeNodeRecursion::Jump)
+    })?;
+    Ok(())
 }
 
 /// The rows that a planned DELETE would remove, as a query.

@@ -32,11 +32,12 @@ fn only_reads(command: &Command) -> bool {
     match command {
         // Of a transaction nothing is done but to say so.
         Command::Show(_) | Command::Nothing(_) => true,
-        Command::Plan(statement) | Command::Summarize(statement) => plan_only_reads(statement),
+        Command::Plan(statement, _) | Command::Summarize(statement) => plan_only_reads(statement),
         Command::CreateDatabase { .. }
         | Command::DropDatabase { .. }
         | Command::CreateTable { .. }
         | Command::AlterTable { .. }
+        | Command::CreateIndex { .. }
         | Command::DropTable { .. }
         | Command::CreateTableAs(_)
         | Command::Truncate(_)

@@ -8,6 +8,7 @@ mod words;
 
 pub use type_names::in_sql;
 
+use crate::column_names::unmarked;
 use crate::stack::NESTED_MAX;
 use arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, SchemaError};
@@ -406,11 +407,22 @@ fn schema_error(error: &SchemaError, sql: &str) -> ServiceError {
             field,
             valid_fields,
         } => {
+            let is_marked = |valid: &datafusion::common::Column| {
+                unmarked(valid.name()).is_some_and(|name| name == field.name())
+            };
+            if valid_fields.iter().any(is_marked) {
+                let message = format!(
+                    "column '{}' is ambiguous: several columns have this name; give them others \
+                     with AS",
+                    field.flat_name()
+                );
+                return invalid("42702", message, position_of(sql, field.name()));
+            }
             // Two sides of a join, or a table and its source, name the same columns.
             let mut known: Vec<&str> = Vec::new();
             for name in valid_fields.iter().map(datafusion::common::Column::name) {
                 // An unnamed expression is nothing that a statement could name.
-                if !known.contains(&name) && !name.contains('(') {
+                if !known.contains(&name) && !name.contains('(') && unmarked(name).is_none() {
                     known.push(name);
                 }
             }

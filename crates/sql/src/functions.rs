@@ -5,6 +5,7 @@ mod arguments;
 mod bounded;
 mod bucket;
 mod calls;
+mod catalog_texts;
 mod edges;
 mod extent;
 mod extremes;
@@ -68,6 +69,9 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     // Another name of DataFusion's to_char, under which it would take the place of ours.
     state.deregister_udf("date_format")?;
     for udf in text_forms::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    for udf in catalog_texts::functions() {
         state.register_udf(Arc::new(udf))?;
     }
     for udf in postgres::functions() {

@@ -12,12 +12,15 @@
 //! `docs/decisions/0004-sql.md`.
 
 mod arithmetic;
+mod array_literals;
 mod asof;
 mod ast_walk;
 mod balance;
 mod batches;
 mod casts;
 mod catalog;
+mod client_statements;
+mod column_names;
 mod compactions;
 mod comparison;
 mod context;
@@ -49,6 +52,7 @@ mod memory;
 mod named;
 mod nesting;
 mod notices;
+mod parameter_types;
 mod parse;
 mod pattern;
 mod plain_views;

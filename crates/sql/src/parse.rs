@@ -3,10 +3,13 @@
 //! Everything that is not Marigram's own goes to sqlparser as PostgreSQL's dialect. Statements that
 //! look at PostgreSQL's catalogs also pass through the rewrite rules of `datafusion-pg-catalog`.
 
+use crate::array_literals::{self, ArrayLiterals};
 use crate::asof::syntax;
 use crate::ast_walk::walk_mut;
 use crate::balance::balance;
 use crate::casts::{self, NamedCasts};
+use crate::client_statements::stand_in;
+use crate::column_names::{Names, OutputNames, alias_outermost, name_columns};
 use crate::copy;
 use crate::ddl::{self, query, views};
 use crate::dialect::MarigramDialect;
@@ -16,17 +19,20 @@ use crate::from_first::{self, FromFirst};
 use crate::latest_on;
 use crate::named;
 use crate::nesting::Nesting;
-use crate::rewriting::{NoCountedSets, NoSamples, SimilarPatterns, TellApart, rewrite};
+use crate::rewriting::{
+    NoCountedSets, NoSamples, OtherEscapes, SimilarPatterns, TellApart, rewrite,
+};
 use crate::sample::syntax as sample;
 use crate::stack::{Deep, NESTED_MAX, StackNeed};
 use crate::statement::{Command, Show};
 use crate::words::{name, target, words};
 use crate::zones::{AtTimeZone, may_name_zone};
 use datafusion::sql::parser::{CopyToSource, DFParserBuilder, ParserInput, Statement};
+use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// Longest script that is accepted, bytes.
 const SCRIPT_BYTES_MAX: usize = 64 << 20;
@@ -113,6 +119,7 @@ fn tokenize(sql: &str) -> SqlResult<Vec<TokenWithSpan>> {
 /// # Errors
 /// Where it is none, or one that Marigram does not know, or one that is nested too deeply.
 pub fn parse(sql: &str) -> SqlResult<Command> {
+    let sql = stand_in(sql);
     let tokens = tokenize(sql)?;
     let nesting = Nesting::of_tokens(&tokens);
     nesting.check()?;
@@ -200,7 +207,10 @@ fn summarized(parser: &mut Parser<'_>, sql: &str) -> SqlResult<Command> {
         format!("SELECT * FROM {rest}")
     };
     match parse(&query)? {
-        Command::Plan(statement) => Ok(Command::Summarize(statement)),
+        Command::Plan(mut statement, _) => {
+            alias_outermost(&mut statement);
+            Ok(Command::Summarize(statement))
+        }
         _ => Err(SqlError::syntax("SUMMARIZE takes a table or a query")),
     }
 }
@@ -220,6 +230,7 @@ fn own_statement(
         }
         ["DROP", "VIEW", ..] => query::drop_view(parser)?,
         ["ALTER", "VIEW", ..] => query::rename_view(parser)?,
+        ["CREATE", "INDEX", ..] => query::create_index(parser)?,
         ["TRUNCATE", ..] => query::truncate(parser)?,
         ["SUMMARIZE", ..] => summarized(parser, sql)?,
         ["DROP", "DATABASE", ..] => ddl::drop_database(parser)?,
@@ -359,12 +370,20 @@ fn pages(parser: &mut Parser<'_>) -> SqlResult<Show> {
 fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult<Command> {
     let need = nesting.parse_need().max(nesting.plan_need());
     let mut command = planned_statement(sql, leading, need)?;
-    if let Command::Plan(statement) = &mut command {
+    if let Command::Plan(statement, names) = &mut command {
         if nesting.has_long_rows() {
             balance(statement)?;
         }
         if from_first::may_begin_with_from(sql) {
             rewrite(statement, &mut FromFirst)?;
+        }
+        // The passes below change what is selected.
+        *names = name_columns(statement);
+        if names.is_some() && asks_postgres(sql) {
+            *names = written_names(sql, need).or_else(|| names.take());
+        }
+        if array_literals::may_have_some(sql) {
+            rewrite(statement, &mut ArrayLiterals)?;
         }
         if exact_numbers::may_be_long(sql) {
             rewrite(statement, &mut ExactNumbers)?;
@@ -379,6 +398,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
         if folded.contains("tablesample") {
             rewrite(statement, &mut NoSamples)?;
         }
+        if folded.contains("escape") {
+            rewrite(statement, &mut OtherEscapes)?;
+        }
         if folded.contains("similar") {
             rewrite(statement, &mut SimilarPatterns)?;
         }
@@ -389,7 +411,7 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
             rewrite(statement, &mut NoCountedSets)?;
         }
     }
-    if let Command::Plan(statement) = &mut command
+    if let Command::Plan(statement, _) = &mut command
         && let Statement::Statement(statement) = &mut **statement
     {
         // Nothing breaks off the visit.
@@ -399,6 +421,21 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
         }
     }
     Ok(command)
+}
+
+/// The names of a statement's columns as it was written: the rules for questions about PostgreSQL's
+/// catalogs change what is selected.
+fn written_names(sql: &str, need: StackNeed) -> Names {
+    let Ok(Command::Plan(written, _)) = one_statement(sql.into(), need) else {
+        return None;
+    };
+    let Statement::Statement(statement) = &*written else {
+        return None;
+    };
+    match statement.as_ref() {
+        ast::Statement::Query(query) => Some(Arc::new(OutputNames::of(query))),
+        _ => None,
+    }
 }
 
 fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<Command> {
@@ -416,7 +453,7 @@ fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<
             && let Some(statement) = statements.pop()
         {
             let statement = Statement::Statement(Box::new(statement));
-            return Ok(Command::Plan(Deep::new(statement, need)));
+            return Ok(Command::Plan(Deep::new(statement, need), None));
         }
     }
     one_statement(sql.into(), need)
@@ -454,7 +491,7 @@ fn one_statement(input: ParserInput<'_>, need: StackNeed) -> SqlResult<Command> 
         .build()?
         .parse_statements()?;
     match (statements.pop_front(), statements.is_empty()) {
-        (Some(statement), true) => Ok(Command::Plan(Deep::new(statement, need))),
+        (Some(statement), true) => Ok(Command::Plan(Deep::new(statement, need), None)),
         (None, _) => Err(SqlError::syntax("the statement is empty")),
         (Some(_), false) => Err(SqlError::syntax(
             "there is more than one statement; send them one by one",
@@ -514,7 +551,7 @@ fn show_series(sql: &str, need: StackNeed) -> SqlResult<Command> {
     let statement = parser.parse_statement()?;
     end(&mut parser)?;
     let statement = Statement::Statement(Box::new(statement));
-    Ok(Command::Plan(Deep::new(statement, need)))
+    Ok(Command::Plan(Deep::new(statement, need), None))
 }
 
 /// Whether a statement reads or writes files of this machine.

@@ -5,6 +5,7 @@
 //! by each execution. What clients prepared is kept beside the plan, since many prepare each
 //! statement before each execution; it may have parameters.
 
+use crate::column_names::Names;
 use crate::dependence::{are_current, may_be_kept_prepared, tables_of};
 use crate::known::Known;
 use crate::prepared::PreparedStatement;
@@ -35,7 +36,7 @@ pub struct PlanCache {
 
 #[derive(Debug, Default)]
 struct Kept {
-    plan: Option<Arc<Known>>,
+    plan: Option<(Arc<Known>, Names)>,
     prepared: Option<Arc<PreparedStatement>>,
     tables: Vec<Arc<TableSchema>>,
     used: u64,
@@ -57,8 +58,8 @@ pub struct PlanCacheUse {
 }
 
 impl PlanCache {
-    /// The optimized plan of a statement.
-    pub fn get(&self, engine: &Engine, scope: &str, sql: &str) -> Option<Arc<Known>> {
+    /// The optimized plan of a statement, and the names of its answer's columns.
+    pub fn get(&self, engine: &Engine, scope: &str, sql: &str) -> Option<(Arc<Known>, Names)> {
         let plan = self.find(engine, scope, sql, |kept| kept.plan.clone())?;
         self.hit();
         Some(plan)
@@ -107,7 +108,7 @@ impl PlanCache {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Keeps the optimized plan of a statement. `plan` is what it was made of, with tables that
+    /// Keeps the optimized plan of a statement, and the names of its answer's columns. `plan` is what it was made of, with tables that
     /// the optimized one may do without; that may read rollups in their place.
     ///
     /// # Errors
@@ -116,6 +117,7 @@ impl PlanCache {
         &self,
         scope: &str,
         sql: &str,
+        names: &Names,
         plan: &LogicalPlan,
         optimized: &Arc<LogicalPlan>,
     ) -> Result<Arc<Known>> {
@@ -123,7 +125,7 @@ impl PlanCache {
         tables.extend(tables_of(optimized)?);
         let known = Known::new(Arc::clone(optimized), Arc::clone(&self.ready))?;
         let known = Arc::new(known);
-        let own = Some(Arc::clone(&known));
+        let own = Some((Arc::clone(&known), names.clone()));
         self.keep(scope, sql, tables, |kept| kept.plan = own);
         Ok(known)
     }

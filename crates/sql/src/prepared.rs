@@ -1,5 +1,6 @@
 //! A statement that was parsed and planned once.
 
+use crate::column_names::{Names, named_schema};
 use crate::dependence::{are_current, may_be_kept_prepared, tables_of};
 use crate::error::{SqlError, SqlResult};
 use crate::pattern::Pattern;
@@ -38,6 +39,8 @@ pub struct PreparedStatement {
     /// Types that the plan has; `None` where it leaves them open.
     planned: Vec<Option<DataType>>,
     schema: Option<SchemaRef>,
+    /// Types that the client named for its parameters.
+    pub named: Vec<DataType>,
     tables: Vec<Arc<TableSchema>>,
     /// Whether it reads plain views, whose plans are not kept.
     pub reads_views: bool,
@@ -63,6 +66,7 @@ impl PreparedStatement {
             parameters: Vec::new(),
             planned: Vec::new(),
             schema,
+            named: Vec::new(),
             tables: Vec::new(),
             reads_views: false,
             _memory: TextMemory::default(),
@@ -80,6 +84,8 @@ impl PreparedStatement {
         plan: Deep<LogicalPlan>,
         rows: bool,
     ) -> SqlResult<Self> {
+        let names = names_of(&command);
+        let schema = rows.then(|| named_schema(names, Arc::clone(plan.schema().inner())));
         let mut types = plan.get_parameter_types()?;
         for name in limits_of(&plan)? {
             types.insert(name, Some(DataType::Int64));
@@ -87,6 +93,10 @@ impl PreparedStatement {
         let planned = parameter_types(types)?;
         let parameters = planned.iter().map(|kind| match kind {
             Some(DataType::Dictionary(_, value)) => value.as_ref().clone(),
+            Some(kind @ DataType::List(inner)) => match inner.data_type() {
+                DataType::Dictionary(_, value) => DataType::new_list(value.as_ref().clone(), true),
+                _ => kind.clone(),
+            },
             None | Some(DataType::Null) => DataType::Utf8,
             Some(other) => other.clone(),
         });
@@ -103,12 +113,30 @@ impl PreparedStatement {
             pattern,
             parameters: parameters.collect(),
             planned,
-            schema: rows.then(|| Arc::clone(plan.schema().inner())),
+            schema,
+            named: Vec::new(),
             tables: tables_of(&plan)?,
             reads_views: false,
             plan: Some(plan),
             _memory: TextMemory::default(),
         })
+    }
+
+    /// The same with the types that the client named for its parameters.
+    pub fn naming(self, named: Vec<DataType>) -> Self {
+        Self { named, ..self }
+    }
+
+    /// Whether a type would be of use that a client names for a parameter: its plan leaves it open.
+    pub fn wants(&self, named: &[DataType]) -> bool {
+        let pairs = self.planned.iter().zip(named);
+        let mut open = pairs.filter(|(kind, _)| matches!(kind, None | Some(DataType::Null)));
+        open.any(|(_, named)| *named != DataType::Null)
+    }
+
+    /// The names of its answer's columns.
+    pub fn names(&self) -> &Names {
+        names_of(&self.command)
     }
 
     /// The same, which reads these plain views: it is planned anew when one of them changes.
@@ -160,6 +188,13 @@ impl PreparedStatement {
             });
         }
         Ok(values)
+    }
+}
+
+fn names_of(command: &Command) -> &Names {
+    match command {
+        Command::Plan(_, names) => names,
+        _ => &None,
     }
 }
 

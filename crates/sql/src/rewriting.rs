@@ -250,6 +250,55 @@ impl VisitorMut for SimilarPatterns {
     }
 }
 
+/// Has `LIKE … ESCAPE 'x'` matched with the backslash as what escapes, the only one that the planner
+/// takes.
+pub struct OtherEscapes;
+
+impl VisitorMut for OtherEscapes {
+    type Break = SqlError;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        let (Expr::Like {
+            pattern,
+            escape_char,
+            ..
+        }
+        | Expr::ILike {
+            pattern,
+            escape_char,
+            ..
+        }) = expr
+        else {
+            return ControlFlow::Continue(());
+        };
+        let escape = match escape_char.as_ref().map(|escape| &escape.value) {
+            Some(Value::SingleQuotedString(escape)) if escape != "\\" => escape.clone(),
+            _ => return ControlFlow::Continue(()),
+        };
+        if escape.chars().count() > 1 {
+            let message = "invalid escape string: one character escapes, or none";
+            return ControlFlow::Break(SqlError::named("22025", &escape, message));
+        }
+        *escape_char = None;
+        let nothing = Expr::value(Value::Null);
+        let mut changed = std::mem::replace(pattern.as_mut(), nothing);
+        let text = |text: &str| Expr::value(Value::SingleQuotedString(text.to_owned()));
+        let mut replace = |from: &str, to: &str| {
+            let pattern = std::mem::replace(&mut changed, Expr::value(Value::Null));
+            changed = call("replace", vec![pattern, text(from), text(to)]);
+        };
+        replace("\\", "\\\\");
+        if !escape.is_empty() {
+            // What escapes itself stands for itself.
+            replace(&escape.repeat(2), "\u{1f}");
+            replace(&escape, "\\");
+            replace("\u{1f}", &escape);
+        }
+        **pattern = changed;
+        ControlFlow::Continue(())
+    }
+}
+
 /// Refuses `EXCEPT ALL` and `INTERSECT ALL`, of which the planner would not count the rows that are
 /// equal.
 pub struct NoCountedSets;

@@ -6,9 +6,11 @@ mod plain_views;
 mod planned;
 mod views;
 
+use crate::column_names::Names;
 use crate::context::Contexts;
 use crate::error::{SqlError, SqlResult};
 use crate::known::Known;
+use crate::parameter_types::with_parameter_types;
 use crate::pattern::marked;
 use crate::plan_cache::{PlanCache, PlanCacheUse};
 use crate::prepared::PreparedStatement;
@@ -20,6 +22,7 @@ use crate::workers::{Begin, Outlet, Workers};
 use crate::zones::plan_scope;
 use crate::{SqlOptions, definition, effect, parse, session, show, storage, summarize};
 use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use changes::{Done, missing_already};
@@ -131,22 +134,25 @@ impl SqlService {
     /// Answers a statement whose plan is there; `None` for others.
     async fn known(&self, session: &Session, sql: &str) -> Result<Option<Answer>> {
         let engine = &self.inner.engine;
-        let Some(plan) = self.inner.plans.get(engine, &plan_scope(session), sql) else {
+        let known = self.inner.plans.get(engine, &plan_scope(session), sql);
+        let Some((plan, names)) = known else {
             return Ok(None);
         };
-        self.carry_out_known(session, plan, sql).await.map(Some)
+        let answer = self.carry_out_known(session, plan, names, sql).await?;
+        Ok(Some(answer))
     }
 
     async fn carry_out_known(
         &self,
         session: &Session,
         plan: Arc<Known>,
+        names: Names,
         sql: &str,
     ) -> Result<Answer> {
         let (inner, database) = (Arc::clone(&self.inner), session.database.clone());
         let work = move |out: Outlet| async move {
             let execution = inner.contexts.execution(&database)?;
-            known_rows(&execution, &plan, out).await
+            known_rows(&execution, &plan, names, out).await
         };
         let timeout = session.statement_timeout;
         self.inner
@@ -176,7 +182,7 @@ impl SqlService {
     async fn direct(&self, session: &mut Session, command: &Command) -> SqlResult<Option<Answer>> {
         let inner = Arc::clone(&self.inner);
         let answer = match command {
-            Command::Plan(_) | Command::CopyFrom(_) => return Ok(None),
+            Command::Plan(..) | Command::CopyFrom(_) => return Ok(None),
             Command::Nothing(tag) => done(tag),
             Command::Set { name, value } => {
                 session::set(session, name, value.as_deref())?;
@@ -325,6 +331,7 @@ impl SqlService {
         sql: &str,
         command: Command,
         statement: Deep<Statement>,
+        types: Vec<DataType>,
     ) -> SqlResult<PreparedStatement> {
         let (inner, session, sql) = (Arc::clone(&self.inner), session.clone(), sql.to_owned());
         let need = statement.need();
@@ -334,10 +341,11 @@ impl SqlService {
             let statement = statement.into_inner();
             let views = inner.views_in(&state, &session, &statement)?;
             let plan = inner.plan(&state, &session, statement).await?;
+            let plan = with_parameter_types(plan, &types)?;
             let rows = matches!(inner.kind(&plan)?, Kind::Rows);
             let plan = Deep::new(plan, need);
             let planned = PreparedStatement::planned(&sql, &session, command, plan, rows)?;
-            Ok(planned.through(views))
+            Ok(planned.through(views).naming(types))
         });
         self.inner.workers.run(timeout, planning).await
     }
@@ -419,6 +427,11 @@ impl Inner {
             Command::AlterTable { target, changes } => {
                 definition::alter_table(engine, &database(target), &target.table, changes)?;
                 Ok(Done::new("ALTER TABLE"))
+            }
+            Command::CreateIndex { target, columns } => {
+                let table = engine.table(&database(target), &target.table)?;
+                definition::check_indexed(&table, columns)?;
+                Ok(Done::new("CREATE INDEX"))
             }
             Command::RenameView { target, to } => {
                 self.rename_view(&database(target), &target.table, to)
@@ -528,22 +541,37 @@ impl Query for SqlService {
     }
 
     async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
+        self.prepare_typed(session, statement, &[]).await
+    }
+
+    async fn prepare_typed(
+        &self,
+        session: &Session,
+        statement: &str,
+        types: &[DataType],
+    ) -> Result<Arc<dyn Prepared>> {
         let inner = &self.inner;
         let known = inner
             .plans
             .prepared(&inner.engine, &plan_scope(session), statement);
-        if let Some(known) = known {
+        if let Some(known) = known
+            && !known.wants(types)
+        {
             return Ok(known);
         }
         let wrong = |error: SqlError| error.into_service(statement);
         let held = self.inner.text_memory(statement).map_err(wrong)?;
         let command = self.parse(session, statement).await.map_err(wrong)?;
         let prepared = match command.clone() {
-            Command::Plan(parsed) => {
-                let planned = self.plan_and_prepare(session, statement, command, parsed);
+            Command::Plan(parsed, _) => {
+                let types = types.to_vec();
+                let planned = self.plan_and_prepare(session, statement, command, parsed, types);
                 let prepared = Arc::new(planned.await.map_err(wrong)?.holding(held));
-                let kept = self.inner.plans.put_prepared(&prepared);
-                kept.map_err(|error| wrong(error.into()))?;
+                // What is kept serves those too who name no types.
+                if prepared.named.iter().all(|kind| *kind == DataType::Null) {
+                    let kept = self.inner.plans.put_prepared(&prepared);
+                    kept.map_err(|error| wrong(error.into()))?;
+                }
                 return Ok(prepared);
             }
             Command::Show(Show::Pages { .. }) => {
@@ -610,14 +638,14 @@ impl Query for SqlService {
             if known.scope == plan_scope(&settings) && known.is_current(&self.inner.engine) {
                 known
             } else {
-                let Command::Plan(parsed) = known.command.clone() else {
+                let Command::Plan(parsed, _) = known.command.clone() else {
                     return Err(ServiceError::Internal(
                         "a command was not carried out".into(),
                     ));
                 };
                 let command = known.command.clone();
                 made_anew = self
-                    .plan_and_prepare(&settings, &sql, command, parsed)
+                    .plan_and_prepare(&settings, &sql, command, parsed, known.named.clone())
                     .await
                     .map_err(wrong)?;
                 &made_anew
@@ -633,9 +661,11 @@ impl Query for SqlService {
             && let Some(known) = pattern.known(&values).map_err(|e| wrong(e.into()))?
         {
             self.inner.plans.hit();
-            return self.carry_out_known(&settings, known, &sql).await;
+            let names = current.names().clone();
+            return self.carry_out_known(&settings, known, names, &sql).await;
         }
         let inner = Arc::clone(&self.inner);
+        let names = current.names().clone();
         let need = plan.need();
         let is_kept = parameters.is_empty() && !need.is_deep() && !current.reads_views;
         let text = is_kept.then(|| sql.clone());
@@ -648,7 +678,7 @@ impl Query for SqlService {
                 (None, None) => (values.into(), Keep::Nothing),
             };
             let plan = plan.into_inner().with_param_values(given)?;
-            inner.carry_out(state, plan, keep, out).await
+            inner.carry_out(state, plan, names, keep, out).await
         };
         let work = move |out: Outlet| on_stack(need, carry_out(out));
         self.inner

@@ -1,5 +1,6 @@
 //! What a statement asks for, after parsing.
 
+use crate::column_names::Names;
 use crate::stack::{Deep, StackNeed};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::DataType;
@@ -281,6 +282,13 @@ pub enum Command {
         /// Changes in their order.
         changes: Vec<Change>,
     },
+    /// `CREATE INDEX`
+    CreateIndex {
+        /// The table.
+        target: Target,
+        /// Its columns.
+        columns: Vec<String>,
+    },
     /// `DROP TABLE`
     DropTable {
         /// The tables.
@@ -360,15 +368,15 @@ pub enum Command {
     CompactTable(Target),
     /// Accepted, and nothing is done; the command tag.
     Nothing(&'static str),
-    /// A statement for DataFusion.
-    Plan(Deep<Statement>),
+    /// A statement for DataFusion, and the names of its answer's columns.
+    Plan(Deep<Statement>, Names),
 }
 
 impl Command {
     /// What carrying it out takes.
     pub fn need(&self) -> StackNeed {
         match self {
-            Self::Plan(statement) | Self::Summarize(statement) => statement.need(),
+            Self::Plan(statement, _) | Self::Summarize(statement) => statement.need(),
             _ => StackNeed::of_depth(0),
         }
     }

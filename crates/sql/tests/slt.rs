@@ -11,6 +11,8 @@
 
 #[path = "slt/asof.rs"]
 mod asof;
+#[path = "slt/column_names.rs"]
+mod column_names;
 #[path = "slt/copy.rs"]
 mod copy;
 #[path = "slt/gaps.rs"]
@@ -21,6 +23,8 @@ mod guide;
 mod lateral;
 #[path = "slt/model.rs"]
 mod model;
+#[path = "slt/parameters.rs"]
+mod parameters;
 #[path = "slt/prepared.rs"]
 mod prepared;
 #[path = "slt/random.rs"]

@@ -74,4 +74,14 @@ with psycopg.connect(
                 ("SELECT ARRAY[true, NULL]", [True, None]),
             ):
                 assert cursor.execute(sql).fetchone()[0] == expected, (sql, binary)
+    count = "SELECT count(*) FROM numbers WHERE n <= 5000 AND "
+    assert one(count + "n = ANY(%s)", [1, 2, 2**40]) == 2
+    assert one(count + "dev = ANY(%s)", ["d1", "d2", "nothing"]) == 3334
+    assert one(count + "n = ANY(%s)", []) == 0
+    assert one("SELECT 'b' = ANY(%s)", ["a", "b"]) is True
     fails("SELECT ARRAY[[1, 2], [3, 4]]", "0A000")
+
+    # Columns have PostgreSQL's names.
+    cursor = connection.execute("SELECT count(*), max(n), n::text, 1, 2 AS x, 3 AS x FROM numbers GROUP BY n LIMIT 1")
+    names = [column.name for column in cursor.description]
+    assert names == ["count", "max", "n", "?column?", "x", "x"], names

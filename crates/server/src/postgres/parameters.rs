@@ -22,6 +22,8 @@ const EPOCH_US: i64 = 946_684_800_000_000;
 const EPOCH_DAYS: i32 = 10_957;
 /// OID of `timestamptz[]`.
 const TIMESTAMPTZ_ARRAY: u32 = 1185;
+/// OID of `oid[]`.
+const OID_ARRAY: u32 = 1028;
 
 /// The arrays of a bind for a statement whose parameters have the OIDs `oids` for the client and
 /// the types `types` for the database. Texts of times that name no zone are in `zone` where they become
@@ -275,6 +277,9 @@ pub fn oid(given: Option<u32>, kind: &DataType) -> u32 {
             DataType::List(inner) if matches!(inner.data_type(), DataType::Timestamp(..)) => {
                 TIMESTAMPTZ_ARRAY
             }
+            // No column has such numbers; OIDs are.
+            DataType::UInt32 => PgType::Oid.oid(),
+            DataType::List(inner) if *inner.data_type() == DataType::UInt32 => OID_ARRAY,
             other => type_oid(other),
         },
     }

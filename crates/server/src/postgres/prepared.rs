@@ -9,7 +9,8 @@ use crate::postgres::portal::{
     Kind, Life, PREPARED_BYTES_MAX, PREPARED_MAX, Portal, Progress, Statement, classify,
 };
 use crate::postgres::session_syntax::SessionStatement;
-use crate::postgres::types::columns;
+use crate::postgres::types::{PgType, arrow_type, columns};
+use arrow::datatypes::DataType;
 use std::sync::Arc;
 
 impl Connection<'_> {
@@ -54,10 +55,9 @@ impl Connection<'_> {
         let (prepared, oids) = if let Some(sql) = planned {
             let watch = self.watch();
             let query = &self.shared.services.query;
-            let prepared = self
-                .io
-                .guard(&watch, query.prepare(&self.session, sql))
-                .await?;
+            let named: Vec<_> = types.iter().map(|oid| named_type(*oid)).collect();
+            let work = query.prepare_typed(&self.session, sql, &named);
+            let prepared = self.io.guard(&watch, work).await?;
             let wanted = prepared.parameters().iter().enumerate();
             let oids = wanted
                 .map(|(at, kind)| parameters::oid(types.get(at).copied(), kind))
@@ -194,6 +194,14 @@ impl Connection<'_> {
             )
         })
     }
+}
+
+/// The type that a client named for a parameter; Null where it leaves it open, as with a text: what
+/// they have no type for, drivers send as one.
+fn named_type(oid: u32) -> DataType {
+    let is_text = oid == PgType::Text.oid() || oid == PgType::Varchar.oid();
+    let kind = arrow_type(oid).filter(|_| !is_text);
+    kind.unwrap_or(DataType::Null)
 }
 
 fn no_portal(name: &str) -> Halt {

@@ -139,6 +139,36 @@ pub fn truncate(parser: &mut Parser<'_>) -> SqlResult<Command> {
     Ok(Command::Truncate(targets))
 }
 
+/// `CREATE INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] ON table [USING method] (column, …)`
+pub fn create_index(parser: &mut Parser<'_>) -> SqlResult<Command> {
+    words(parser, &["CREATE", "INDEX"]);
+    words(parser, &["CONCURRENTLY"]);
+    words(parser, &["IF", "NOT", "EXISTS"]);
+    if !word(parser, "ON") {
+        name(parser)?;
+        if !word(parser, "ON") {
+            let found = parser.peek_token();
+            return Ok(parser.expected("ON and a table", found)?);
+        }
+    }
+    words(parser, &["ONLY"]);
+    let target = target(parser)?;
+    if word(parser, "USING") {
+        name(parser)?;
+    }
+    parser.expect_token(&Token::LParen)?;
+    let mut columns = Vec::new();
+    loop {
+        columns.push(name(parser)?);
+        let _ = word(parser, "ASC") || word(parser, "DESC");
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    parser.expect_token(&Token::RParen)?;
+    Ok(Command::CreateIndex { target, columns })
+}
+
 fn targets(parser: &mut Parser<'_>) -> SqlResult<Vec<Target>> {
     let mut targets = vec![target(parser)?];
     while parser.consume_token(&Token::Comma) {

@@ -67,6 +67,7 @@ pub fn in_our_words(error: ServiceError, sql: &str) -> ServiceError {
 fn known(message: &str) -> Option<Told> {
     let message = message.strip_prefix("Execution error: ").unwrap_or(message);
     operators(message)
+        .or_else(|| integers(message))
         .or_else(|| conversions(message))
         .or_else(|| booleans(message))
         .or_else(|| grouping(message))
@@ -79,6 +80,18 @@ fn known(message: &str) -> Option<Told> {
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(before)?;
     Some(rest.split_once(after)?.0)
+}
+
+/// Integers that a function cannot give: `Int64Array overflow on abs(…)`.
+fn integers(message: &str) -> Option<Told> {
+    let (array, _) = message.split_once("Array overflow on ")?;
+    let kind = match array.rsplit([' ', ':']).next()? {
+        "Int8" | "Int16" => "smallint",
+        "Int32" => "integer",
+        "Int64" => "bigint",
+        _ => return None,
+    };
+    told("22003", format!("{kind} out of range"))
 }
 
 /// Types for which an operator does not exist.

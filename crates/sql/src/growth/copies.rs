@@ -154,7 +154,7 @@ mod tests {
 
     fn check(sql: &str) -> SqlResult<()> {
         match parse(sql).unwrap() {
-            Command::Plan(statement) => check_copies(&statement),
+            Command::Plan(statement, _) => check_copies(&statement),
             other => panic!("{other:?}"),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::grouped::{Grouped, Key};
 use super::part::{Finish, Of, Part, Parts};
+use crate::column_names::unmarked;
 use crate::error::{SqlError, SqlResult};
 use crate::functions::Buckets;
 use crate::gapfill::Constants;
@@ -114,6 +115,13 @@ impl Shape {
         };
         shape.columns = shape.columns_of(projection, aggregate, &grouped)?;
         Ok(shape)
+    }
+
+    /// A name that several columns of the view have.
+    pub fn repeated_name(&self) -> Option<String> {
+        let names = self.columns.iter().map(|column| column.qualified_name().1);
+        let mut names = names.filter_map(|name| unmarked(&name).map(str::to_owned));
+        names.next()
     }
 
     /// The view's columns: those of its query, with parts in the place of aggregates.

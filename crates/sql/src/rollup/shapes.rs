@@ -2,6 +2,7 @@
 
 use super::partials::Partials;
 use super::shape::Shape;
+use crate::column_names::alias_outermost;
 use crate::error::{SqlError, SqlResult};
 use crate::gapfill::Constants;
 use crate::parse;
@@ -69,7 +70,7 @@ impl Shapes {
 /// # Errors
 /// If it cannot be planned, or is not of the form that can be kept.
 pub async fn read(state: &SessionState, query: &str) -> SqlResult<Shape> {
-    let Command::Plan(statement) = parse::parse(query)? else {
+    let Command::Plan(mut statement, _) = parse::parse(query)? else {
         return Err(SqlError::syntax("a materialized view needs a SELECT"));
     };
     if statement.need().is_deep() {
@@ -77,6 +78,7 @@ pub async fn read(state: &SessionState, query: &str) -> SqlResult<Shape> {
                        the view would be as deep";
         return Err(SqlError::invalid("54001", message));
     }
+    alias_outermost(&mut statement);
     let plan = state.statement_to_plan(statement.into_inner()).await?;
     let options = state.config_options();
     let analyzed = state

@@ -7,6 +7,7 @@
 use super::Inner;
 use super::changes::Done;
 use super::planned::Kind;
+use crate::column_names::named_schema;
 use crate::definition::{exists_already, untagged};
 use crate::error::{SqlError, SqlResult};
 use crate::notices::Notices;
@@ -44,7 +45,7 @@ impl Inner {
         session: &Session,
         asked: TableAs,
     ) -> SqlResult<Done> {
-        let Command::Plan(statement) = parse::parse(&asked.query)? else {
+        let Command::Plan(statement, names) = parse::parse(&asked.query)? else {
             return Err(SqlError::syntax("CREATE TABLE … AS needs a query"));
         };
         let need = statement.need();
@@ -70,12 +71,8 @@ impl Inner {
                 return Err(SqlError::syntax("CREATE TABLE … AS needs a query"));
             }
             let physical = state.create_physical_plan(&plan).await?;
-            let fields = plan
-                .schema()
-                .fields()
-                .iter()
-                .map(|f| Field::clone(f))
-                .collect();
+            let named = named_schema(&names, Arc::clone(plan.schema().inner()));
+            let fields = named.fields().iter().map(|f| Field::clone(f)).collect();
             let mut rows = execute_stream(physical, state.task_ctx())?;
             let mut columns = Columns::of(fields, &asked)?;
             let mut first: Vec<RecordBatch> = Vec::new();

@@ -4,6 +4,7 @@ use super::Inner;
 use super::changes::Done;
 use super::planned::Kind;
 use crate::batches::texts;
+use crate::column_names::{Names, named_schema};
 use crate::definition::exists_already;
 use crate::error::{SqlError, SqlResult};
 use crate::parse;
@@ -37,7 +38,7 @@ impl Inner {
             let session = Session::new(&view.database, USER);
             let planned = async {
                 let state = self.contexts.state(&session)?;
-                let statement = query_of(&query)?;
+                let (statement, _) = query_of(&query)?;
                 self.plan_statement(&state, &session, statement).await
             };
             // On the heap: the state of planning is large.
@@ -115,7 +116,7 @@ impl Inner {
         // The names in the query are those of the view's database, whoever asks.
         let session = Session::new(&database, USER);
         let state = self.contexts.state(&session)?;
-        let statement = query_of(&asked.query)?;
+        let (statement, names) = query_of(&asked.query)?;
         let reads = self.reads(&state, &session, &statement, &name)?;
         if let Some(view) = &existing {
             self.check_recursion(&name, view.id, &reads)?;
@@ -130,7 +131,7 @@ impl Inner {
         }
         let view = View {
             query: asked.query.trim().to_owned(),
-            columns: columns_of(&plan, &asked.columns, &name)?,
+            columns: columns_of(&plan, &names, &asked.columns, &name)?,
             reads: reads.into_iter().collect(),
         };
         let time_name = time_of(&plan, &view);
@@ -246,8 +247,8 @@ pub(super) fn statement(table: &TableSchema, view: &View) -> SqlResult<RecordBat
 }
 
 /// A query that stands in a view.
-fn query_of(query: &str) -> SqlResult<Statement> {
-    let Command::Plan(statement) = parse::parse(query)? else {
+fn query_of(query: &str) -> SqlResult<(Statement, Names)> {
+    let Command::Plan(statement, names) = parse::parse(query)? else {
         return Err(SqlError::syntax("a view is made of a SELECT"));
     };
     if statement.need().is_deep() {
@@ -255,12 +256,25 @@ fn query_of(query: &str) -> SqlResult<Statement> {
                        would be as deep";
         return Err(SqlError::invalid("54001", message));
     }
-    Ok(statement.into_inner())
+    Ok((statement.into_inner(), names))
 }
 
-/// The columns of a view: those of its query, by the names that are given.
-fn columns_of(plan: &LogicalPlan, names: &[String], view: &str) -> SqlResult<Vec<ViewColumn>> {
+/// A column that stands twice in a view.
+pub(super) fn repeated_column(name: &str, view: &str) -> SqlError {
+    let message =
+        format!("column '{name}' stands twice in view '{view}'; give one another name with AS");
+    SqlError::named("42701", name, message)
+}
+
+/// The columns of a view: those of its query, by the names that are given, or that answers have.
+fn columns_of(
+    plan: &LogicalPlan,
+    answer: &Names,
+    names: &[String],
+    view: &str,
+) -> SqlResult<Vec<ViewColumn>> {
     let fields = plan.schema().fields();
+    let answer = named_schema(answer, Arc::clone(plan.schema().inner()));
     if names.len() > fields.len() {
         let message = format!(
             "view '{view}' names {} columns, and its query has {}",
@@ -272,12 +286,9 @@ fn columns_of(plan: &LogicalPlan, names: &[String], view: &str) -> SqlResult<Vec
     let mut columns: Vec<ViewColumn> = Vec::with_capacity(fields.len());
     let (mut of_query, mut of_view) = (HashSet::new(), HashSet::new());
     for (at, field) in fields.iter().enumerate() {
-        let name = names.get(at).unwrap_or(field.name());
+        let name = names.get(at).unwrap_or(answer.field(at).name());
         if !of_query.insert(field.name().clone()) || !of_view.insert(name.clone()) {
-            let message = format!(
-                "column '{name}' stands twice in view '{view}'; give one another name with AS"
-            );
-            return Err(SqlError::named("42701", name, message));
+            return Err(repeated_column(name, view));
         }
         columns.push(ViewColumn {
             of_query: field.name().clone(),

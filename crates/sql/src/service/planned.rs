@@ -1,6 +1,7 @@
 //! From a parsed statement to a plan, and from a plan to its answer.
 
 use super::Inner;
+use crate::column_names::{Names, named_batch};
 use crate::copy::{self, CopyToTsFile, FileUse};
 use crate::dependence::may_be_kept;
 use crate::error::{SqlError, SqlResult, nearest};
@@ -20,6 +21,7 @@ use datafusion::catalog::Session as Planning;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::datasource::{DefaultTableSource, ViewTable};
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{DdlStatement, DmlStatement, LogicalPlan, WriteOp};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
@@ -200,7 +202,7 @@ impl Inner {
         let state = self.contexts.state(&session)?;
         match command {
             Command::CopyFrom(copy) => self.copy_from(&session, state, &copy, out).await,
-            Command::Plan(statement) => {
+            Command::Plan(statement, names) => {
                 if let Some(copy) = CopyToTsFile::of(&statement, &self.options)? {
                     return self.copy_to_tsfile(&session, &state, &copy, out).await;
                 }
@@ -214,7 +216,7 @@ impl Inner {
                 } else {
                     Keep::Text(&scope, sql)
                 };
-                self.carry_out(state, plan, keep, out).await
+                self.carry_out(state, plan, names, keep, out).await
             }
             other => {
                 let message = format!("{other:?} was not carried out");
@@ -264,7 +266,7 @@ impl Inner {
         state: &SessionState,
         query: &str,
     ) -> SqlResult<LogicalPlan> {
-        let Command::Plan(statement) = parse::parse(query)? else {
+        let Command::Plan(statement, _) = parse::parse(query)? else {
             return Err(SqlError::syntax("COPY needs a query or a table"));
         };
         let plan = self.plan(state, session, statement.into_inner()).await?;
@@ -299,6 +301,7 @@ impl Inner {
         self: Arc<Self>,
         mut state: SessionState,
         plan: LogicalPlan,
+        names: Names,
         keep: Keep<'_>,
         out: Outlet,
     ) -> SqlResult<()> {
@@ -307,7 +310,7 @@ impl Inner {
                 let optimized = Arc::new(state.optimize(&plan)?);
                 let known = match keep {
                     Keep::Text(database, sql) if may_be_kept(sql, &plan).unwrap_or(false) => {
-                        Some(self.plans.put(database, sql, &plan, &optimized)?)
+                        Some(self.plans.put(database, sql, &names, &plan, &optimized)?)
                     }
                     Keep::Pattern(pattern, values) => {
                         pattern.learn(values, &optimized, self.plans.ready_uses())?
@@ -315,8 +318,8 @@ impl Inner {
                     Keep::Nothing | Keep::Text(..) => None,
                 };
                 match known {
-                    Some(known) => known_rows(&state, &known, out).await,
-                    None => rows(&state, &optimized, out).await,
+                    Some(known) => known_rows(&state, &known, names, out).await,
+                    None => rows(&state, &optimized, names, out).await,
                 }
             }
             kind @ (Kind::Insert | Kind::Copy) => {
@@ -391,17 +394,23 @@ async fn count_of(state: &SessionState, plan: &LogicalPlan) -> SqlResult<u64> {
 }
 
 /// Carries out an optimized plan and tells its rows.
-async fn rows(session: &dyn Planning, optimized: &LogicalPlan, out: Outlet) -> SqlResult<()> {
+async fn rows(
+    session: &dyn Planning,
+    optimized: &LogicalPlan,
+    names: Names,
+    out: Outlet,
+) -> SqlResult<()> {
     let planner = session.query_planner();
     let physical = planner.create_physical_plan(optimized, session).await?;
     let rows = execute_stream(physical, session.task_ctx())?;
-    out.rows(rows.schema(), rows).await
+    tell(rows, names, out).await
 }
 
 /// The same of a plan that is known; it goes on elsewhere where it is not short.
 pub(super) async fn known_rows(
     session: &dyn Planning,
     known: &Known,
+    names: Names,
     out: Outlet,
 ) -> SqlResult<()> {
     let held = if known.is_light {
@@ -418,7 +427,18 @@ pub(super) async fn known_rows(
         out.move_on().await;
     }
     let rows = execute_stream(physical, session.task_ctx())?;
-    out.rows(rows.schema(), rows).await
+    tell(rows, names, out).await
+}
+
+/// Tells rows, with the names of their answer.
+async fn tell(rows: SendableRecordBatchStream, names: Names, out: Outlet) -> SqlResult<()> {
+    let own = rows.schema();
+    let Some(schema) = names.and_then(|names| names.renamed(&own)) else {
+        return out.rows(own, rows).await;
+    };
+    let named = Arc::clone(&schema);
+    let batches = rows.map(move |batch| Ok::<_, DataFusionError>(named_batch(&batch?, &named)?));
+    out.rows(schema, batches).await
 }
 
 async fn physical(state: &SessionState, plan: &LogicalPlan) -> SqlResult<Arc<dyn ExecutionPlan>> {

@@ -115,7 +115,7 @@ impl Inner {
         }
         let session = Session::new(&database, USER);
         let state = self.contexts.state(&session)?;
-        if let Command::Plan(statement) = parse::parse(&query)?
+        if let Command::Plan(statement, _) = parse::parse(&query)?
             && let Some(view) = self.views_in(&state, &session, &statement)?.first()
         {
             let message = format!(
@@ -133,6 +133,9 @@ impl Inner {
                 shape.source.database
             );
             return Err(SqlError::named("0A000", &name, message));
+        }
+        if let Some(column) = shape.repeated_name() {
+            return Err(plain_views::repeated_column(&column, &name));
         }
         let mut spec = shape.table(&name, &query);
         spec.options = options.table.apply(&spec.options);

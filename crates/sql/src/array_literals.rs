@@ -1,0 +1,137 @@
+//! Texts that are cast to arrays, as `'{1,2}'::int[]`: they become `ARRAY['1', '2']::int[]`, whose
+//! elements are cast one by one.
+
+use crate::error::SqlError;
+use datafusion::sql::sqlparser::ast::{Array, DataType, Expr, Value, VisitorMut};
+use std::ops::ControlFlow;
+
+/// Whether a statement may have such texts.
+pub fn may_have_some(sql: &str) -> bool {
+    sql.contains('{')
+}
+
+/// See the head of this file.
+pub struct ArrayLiterals;
+
+impl VisitorMut for ArrayLiterals {
+    type Break = SqlError;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        let Expr::Cast {
+            expr: cast,
+            data_type: DataType::Array(_),
+            ..
+        } = expr
+        else {
+            return ControlFlow::Continue(());
+        };
+        let Expr::Value(value) = cast.as_ref() else {
+            return ControlFlow::Continue(());
+        };
+        let Value::SingleQuotedString(text) = &value.value else {
+            return ControlFlow::Continue(());
+        };
+        let Some(elements) = elements(text) else {
+            return ControlFlow::Break(SqlError::named(
+                "22P02",
+                text,
+                "malformed array literal; write an array of one dimension in braces, with commas \
+                 between its elements",
+            ));
+        };
+        let element = |element: Option<String>| {
+            Expr::value(element.map_or(Value::Null, Value::SingleQuotedString))
+        };
+        **cast = Expr::Array(Array {
+            elem: elements.into_iter().map(element).collect(),
+            named: true,
+        });
+        ControlFlow::Continue(())
+    }
+}
+
+/// The elements of an array of one dimension, as PostgreSQL's `array_in` reads them; `None` of a text
+/// that is none.
+fn elements(text: &str) -> Option<Vec<Option<String>>> {
+    let inside = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let mut elements = Vec::new();
+    if inside.trim().is_empty() {
+        return Some(elements);
+    }
+    let mut rest = inside.chars().peekable();
+    loop {
+        while rest.next_if(|next| next.is_whitespace()).is_some() {}
+        let is_quoted = rest.next_if_eq(&'"').is_some();
+        let mut element = String::new();
+        // Blanks behind an element are none of it, unless a backslash stands before them.
+        let mut length = 0;
+        let is_last = loop {
+            match rest.next() {
+                None if is_quoted => return None,
+                None => break true,
+                Some('\\') => {
+                    element.push(rest.next()?);
+                    length = element.len();
+                }
+                Some('"') if is_quoted => {
+                    while rest.next_if(|next| next.is_whitespace()).is_some() {}
+                    match rest.next() {
+                        None => break true,
+                        Some(',') => break false,
+                        Some(_) => return None,
+                    }
+                }
+                Some('"' | '{' | '}') if !is_quoted => return None,
+                Some(',') if !is_quoted => break false,
+                Some(character) => {
+                    element.push(character);
+                    if !character.is_whitespace() {
+                        length = element.len();
+                    }
+                }
+            }
+        };
+        if !is_quoted {
+            element.truncate(length);
+            if element.is_empty() {
+                return None;
+            }
+        }
+        let is_null = !is_quoted && element.eq_ignore_ascii_case("null");
+        elements.push((!is_null).then_some(element));
+        if is_last {
+            return Some(elements);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_read_as_postgresql_reads_them() {
+        let read = |text: &str| {
+            let elements = elements(text)?;
+            let shown = elements.into_iter().map(|e| e.unwrap_or("<null>".into()));
+            Some(shown.collect::<Vec<_>>().join("|"))
+        };
+        for (text, expected) in [
+            ("{1,2}", Some("1|2")),
+            (" { 1 , NULL , x y } ", Some("1|<null>|x y")),
+            ("{}", Some("")),
+            ("{ }", Some("")),
+            (r#"{"a,b","NULL","","q\"\\"}"#, Some(r#"a,b|NULL||q"\"#)),
+            ("{a\\ ,b}", Some("a |b")),
+            ("{1,}", None),
+            ("{,}", None),
+            ("{1", None),
+            ("1,2", None),
+            ("{{1},{2}}", None),
+            ("{a\"b}", None),
+            ("{\"a\" b}", None),
+        ] {
+            assert_eq!(read(text).as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What clients' questions about types call beside PostgreSQL's catalog: `to_regtype`, and
+//! `json_build_object` for what they cannot use in columns.
+
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, StringBuilder};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, exec_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Names of types, as SQL and as PostgreSQL's catalog have them, and their OIDs.
+const TYPES: [(&str, i32); 37] = [
+    ("bool", 16),
+    ("boolean", 16),
+    ("bytea", 17),
+    ("\"char\"", 18),
+    ("name", 19),
+    ("int8", 20),
+    ("bigint", 20),
+    ("int2", 21),
+    ("smallint", 21),
+    ("int4", 23),
+    ("int", 23),
+    ("integer", 23),
+    ("regproc", 24),
+    ("text", 25),
+    ("oid", 26),
+    ("json", 114),
+    ("float4", 700),
+    ("real", 700),
+    ("float8", 701),
+    ("double precision", 701),
+    ("bpchar", 1042),
+    ("character", 1042),
+    ("varchar", 1043),
+    ("character varying", 1043),
+    ("date", 1082),
+    ("time", 1083),
+    ("time without time zone", 1083),
+    ("timestamp", 1114),
+    ("timestamp without time zone", 1114),
+    ("timestamptz", 1184),
+    ("timestamp with time zone", 1184),
+    ("interval", 1186),
+    ("numeric", 1700),
+    ("decimal", 1700),
+    ("regclass", 2205),
+    ("regtype", 2206),
+    ("uuid", 2950),
+];
+
+/// `to_regtype(name)`: the OID of a type; null where there is none of that name.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ToRegtype {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for ToRegtype {
+    fn name(&self) -> &'static str {
+        "to_regtype"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int32)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let names = args.args[0].to_array(args.number_rows)?;
+        let names = cast(&names, &DataType::Utf8)?;
+        let oids = names.as_string::<i32>().iter();
+        let oids: Int32Array = oids.map(|name| oid_of_type(name?)).collect();
+        Ok(ColumnarValue::Array(Arc::new(oids)))
+    }
+}
+
+fn oid_of_type(name: &str) -> Option<i32> {
+    let name = name.trim().to_lowercase();
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+    let found = TYPES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, oid)| *oid)
+}
+
+/// `json_build_object(name, value, …)`, as a text.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct JsonBuildObject {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for JsonBuildObject {
+    fn name(&self) -> &'static str {
+        "json_build_object"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if !args.args.len().is_multiple_of(2) {
+            return exec_err!("json_build_object takes names and values in turn");
+        }
+        let arrays = args.args.iter().map(|arg| {
+            let array = arg.to_array(args.number_rows)?;
+            Ok((is_bare(array.data_type()), cast(&array, &DataType::Utf8)?))
+        });
+        let arrays: Vec<(bool, ArrayRef)> = arrays.collect::<Result<_>>()?;
+        let mut objects = StringBuilder::new();
+        for row in 0..args.number_rows {
+            let mut object = String::from("{");
+            for (at, (bare, array)) in arrays.iter().enumerate() {
+                let is_name = at % 2 == 0;
+                let text = (!array.is_null(row)).then(|| array.as_string::<i32>().value(row));
+                match text {
+                    None if is_name => {
+                        return exec_err!("a name in json_build_object is null");
+                    }
+                    None => object.push_str("null"),
+                    Some(text)
+                        if *bare && !is_name && text.parse::<f64>().is_ok_and(f64::is_finite) =>
+                    {
+                        object.push_str(text);
+                    }
+                    Some(text @ ("true" | "false")) if *bare && !is_name => object.push_str(text),
+                    Some(text) => write_quoted(text, &mut object),
+                }
+                if is_name {
+                    object.push_str(" : ");
+                } else if at + 1 < arrays.len() {
+                    object.push_str(", ");
+                }
+            }
+            object.push('}');
+            objects.append_value(object);
+        }
+        Ok(ColumnarValue::Array(Arc::new(objects.finish())))
+    }
+}
+
+/// Whether values of a type stand in JSON without quotes.
+fn is_bare(kind: &DataType) -> bool {
+    kind.is_numeric() || matches!(kind, DataType::Boolean)
+}
+
+fn write_quoted(text: &str, out: &mut String) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => out.extend(['\\', character]),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            control if control < ' ' => {
+                // A String takes everything.
+                let _ = write!(out, "\\u{:04x}", u32::from(control));
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}
+
+/// The functions.
+pub fn functions() -> Vec<ScalarUDF> {
+    vec![
+        ScalarUDF::from(ToRegtype {
+            signature: Signature::string(1, Volatility::Stable),
+        }),
+        ScalarUDF::from(JsonBuildObject {
+            signature: Signature::variadic_any(Volatility::Stable),
+        }),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_have_several_names() {
+        assert_eq!(oid_of_type("int4"), Some(23));
+        assert_eq!(oid_of_type(" pg_catalog.INTEGER "), Some(23));
+        assert_eq!(oid_of_type("hstore"), None);
+    }
+
+    #[test]
+    fn texts_are_quoted_as_json() {
+        let mut out = String::new();
+        write_quoted("a\"b\\\n\u{1}é", &mut out);
+        assert_eq!(out, "\"a\\\"b\\\\\\n\\u0001é\"");
+    }
+}

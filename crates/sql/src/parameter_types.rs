@@ -1,0 +1,113 @@
+//! Types of parameters that DataFusion leaves open: those of casts and of `= ANY($1)`, and then those
+//! that the client named.
+
+use arrow::datatypes::{DataType, Field};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::{Cast, Placeholder, ScalarFunction, TryCast};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The plan with a type for each parameter of which one can be told. `named` are the types that the
+/// client named for `$1…$n`, Null where it did not.
+///
+/// # Errors
+/// DataFusion's, of plans that cannot be walked through.
+pub fn with_parameter_types(plan: LogicalPlan, named: &[DataType]) -> Result<LogicalPlan> {
+    let (mut known, mut open, mut types) = (HashSet::new(), HashSet::new(), HashMap::new());
+    plan.apply_with_subqueries(|node| {
+        // Which inputs there are does not matter where nothing is told by them.
+        let mut schema = None;
+        node.apply_expressions(|expr| {
+            expr.apply(|part| {
+                if let Expr::Placeholder(placeholder) = part {
+                    let set = match &placeholder.field {
+                        Some(_) => &mut known,
+                        None => &mut open,
+                    };
+                    set.insert(placeholder.id.clone());
+                }
+                let told = told_by(part, || {
+                    schema
+                        .get_or_insert_with(|| merge_schema(&node.inputs()))
+                        .clone()
+                });
+                if let Some((id, kind)) = told {
+                    types.entry(id).or_insert(kind);
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    for id in &open {
+        let number = id.strip_prefix('$').and_then(|digits| digits.parse().ok());
+        let kind = number.and_then(|number: usize| named.get(number.checked_sub(1)?));
+        if let Some(kind) = kind.filter(|kind| **kind != DataType::Null) {
+            types.entry(id.clone()).or_insert_with(|| kind.clone());
+        }
+    }
+    types.retain(|id, _| open.contains(id) && !known.contains(id));
+    if types.is_empty() {
+        return Ok(plan);
+    }
+    let typed = plan.transform_up_with_subqueries(|node| {
+        let set = node.map_expressions(|expr| {
+            expr.transform(|mut part| {
+                if let Expr::Placeholder(placeholder) = &mut part
+                    && let Some(kind) = types.get(&placeholder.id)
+                {
+                    let field = Field::new(&placeholder.id, kind.clone(), true);
+                    placeholder.field = Some(Arc::new(field));
+                    return Ok(Transformed::yes(part));
+                }
+                Ok(Transformed::no(part))
+            })
+        })?;
+        if set.transformed {
+            return Ok(Transformed::yes(set.data.recompute_schema()?));
+        }
+        Ok(set)
+    })?;
+    if typed.transformed {
+        // What stands above reads columns whose types were open.
+        let anew = |node: LogicalPlan| {
+            let anew = node.clone().recompute_schema();
+            Ok(Transformed::yes(anew.unwrap_or(node)))
+        };
+        return Ok(typed.data.transform_up(anew)?.data);
+    }
+    Ok(typed.data)
+}
+
+/// The parameter whose type an expression tells, and that type.
+fn told_by(expr: &Expr, schema: impl FnOnce() -> DFSchema) -> Option<(String, DataType)> {
+    let (parameter, kind) = match expr {
+        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
+            (open(expr)?, field.data_type().clone())
+        }
+        Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == "array_has" => {
+            let [array, element] = args.as_slice() else {
+                return None;
+            };
+            let parameter = open(array)?;
+            let kind = match element.get_type(&schema()).ok()? {
+                DataType::Dictionary(_, values) => *values,
+                DataType::Null => return None,
+                other => other,
+            };
+            (parameter, DataType::new_list(kind, true))
+        }
+        _ => return None,
+    };
+    Some((parameter.to_owned(), kind))
+}
+
+/// The parameter that an expression is, where its type is open.
+fn open(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Placeholder(Placeholder { id, field: None }) => Some(id),
+        _ => None,
+    }
+}

@@ -1,0 +1,170 @@
+//! Types of parameters: those that a statement tells, and those that a client names.
+
+use super::Database;
+use super::service::{block_on, rows};
+use arrow::array::{ArrayRef, Int64Array, ListArray, StringArray};
+use arrow::datatypes::{DataType, Int32Type, Int64Type};
+use marigram_service::Query;
+use std::sync::Arc;
+
+async fn ask(db: &mut Database, sql: &str, values: Vec<ArrayRef>) -> Vec<Vec<String>> {
+    let prepared = db.sql.prepare(&db.session, sql).await;
+    let prepared = prepared.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let service = db.sql.clone();
+    let answer = service.execute_prepared(&mut db.session, prepared.as_ref(), values);
+    let answer = answer
+        .await
+        .unwrap_or_else(|error| panic!("{sql}: {error}"));
+    rows(answer)
+        .await
+        .unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+fn longs(values: &[Option<i64>]) -> ArrayRef {
+    let list = Some(values.to_vec());
+    Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([list]))
+}
+
+#[test]
+fn types_are_those_that_the_statement_tells() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done("CREATE TABLE t (time TIMESTAMP, dev TEXT TAG, n BIGINT, v DOUBLE)")
+            .await;
+        db.done("INSERT INTO t VALUES ('2024-01-01', 'a', 1, 1.5), ('2024-01-02', 'b', 2, 2.5)")
+            .await;
+        let list = |of: DataType| DataType::new_list(of, true);
+        for (sql, expected) in [
+            ("SELECT $1::int", DataType::Int32),
+            ("SELECT $1::bigint + 1", DataType::Int64),
+            ("SELECT $1::int[]", list(DataType::Int32)),
+            ("SELECT $1::text[]", list(DataType::Utf8)),
+            (
+                "SELECT count(*) FROM t WHERE n = ANY($1)",
+                list(DataType::Int64),
+            ),
+            (
+                "SELECT count(*) FROM t WHERE dev = ANY($1)",
+                list(DataType::Utf8),
+            ),
+            (
+                "SELECT count(*) FROM t WHERE v = ANY($1::float8[])",
+                list(DataType::Float64),
+            ),
+            (
+                "SELECT count(*) FROM t WHERE n <> ALL($1)",
+                list(DataType::Int64),
+            ),
+            ("SELECT count(*) FROM t WHERE n = $1", DataType::Int64),
+            ("SELECT count(*) FROM t LIMIT $1", DataType::Int64),
+        ] {
+            let prepared = db.sql.prepare(&db.session, sql).await;
+            let prepared = prepared.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            let told = &prepared.parameters()[0];
+            let is_same = match (told, &expected) {
+                (DataType::List(told), DataType::List(expected)) => {
+                    told.data_type() == expected.data_type()
+                        || told.data_type().is_string() && expected.data_type().is_string()
+                }
+                (told, expected) => told == expected,
+            };
+            assert!(is_same, "{sql}: {told}");
+        }
+    });
+}
+
+#[test]
+fn arrays_are_parameters() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done("CREATE TABLE t (time TIMESTAMP, dev TEXT TAG, n BIGINT)")
+            .await;
+        db.done("INSERT INTO t VALUES ('2024-01-01', 'a', 1), ('2024-01-02', 'b', 2)")
+            .await;
+        let sql = "SELECT n FROM t WHERE n = ANY($1) ORDER BY n";
+        for _ in 0..3 {
+            assert_eq!(
+                ask(&mut db, sql, vec![longs(&[Some(1), Some(7)])]).await,
+                [["1"]]
+            );
+            assert_eq!(
+                ask(&mut db, sql, vec![longs(&[Some(2), Some(1)])]).await,
+                [["1"], ["2"]]
+            );
+            assert!(ask(&mut db, sql, vec![longs(&[])]).await.is_empty());
+        }
+        let devs: ArrayRef = Arc::new(ListArray::new(
+            Arc::new(arrow::datatypes::Field::new_list_field(
+                DataType::Utf8,
+                true,
+            )),
+            arrow::buffer::OffsetBuffer::from_lengths([1]),
+            Arc::new(StringArray::from(vec!["b"])),
+            None,
+        ));
+        let sql = "SELECT n FROM t WHERE dev = ANY($1)";
+        assert_eq!(ask(&mut db, sql, vec![devs]).await, [["2"]]);
+        let ints: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>([Some(
+            vec![Some(3), None, Some(4)],
+        )]));
+        let sql = "SELECT u FROM unnest($1::int[]) AS u";
+        assert_eq!(
+            ask(&mut db, sql, vec![ints]).await,
+            [["3"], ["NULL"], ["4"]]
+        );
+    });
+}
+
+#[test]
+fn types_that_a_client_names_hold_where_the_statement_tells_none() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        for (kind, expected) in [
+            (DataType::Int32, DataType::Int32),
+            (DataType::Boolean, DataType::Boolean),
+            (DataType::Null, DataType::Utf8),
+        ] {
+            let sql = "SELECT $1";
+            let prepared = db
+                .sql
+                .prepare_typed(&db.session, sql, &[kind])
+                .await
+                .unwrap();
+            assert_eq!(prepared.parameters(), [expected]);
+        }
+        // A statement that tells a type keeps it.
+        let sql = "SELECT $1::bigint";
+        let named = [DataType::Int32];
+        let prepared = db
+            .sql
+            .prepare_typed(&db.session, sql, &named)
+            .await
+            .unwrap();
+        assert_eq!(prepared.parameters(), [DataType::Int64]);
+        assert_eq!(
+            ask(&mut db, sql, vec![Arc::new(Int64Array::from(vec![7]))]).await,
+            [["7"]]
+        );
+    });
+}
+
+#[test]
+fn texts_become_arrays() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        for (sql, expected) in [
+            ("SELECT '{1,2}'::int[]", "[1, 2]"),
+            ("SELECT CAST('{1,NULL}' AS bigint[])", "[1, NULL]"),
+            ("SELECT '{}'::text[]", "[]"),
+            ("SELECT '{\"a,b\",c}'::text[]", "[a,b, c]"),
+            ("SELECT cardinality('{1.5,2.5,3}'::float8[])", "3"),
+            ("SELECT 2 = ANY('{1,2}'::int[])", "true"),
+        ] {
+            assert_eq!(db.rows(sql).await, [[expected]], "{sql}");
+        }
+        for sql in ["SELECT '1,2'::int[]", "SELECT '{{1},{2}}'::int[]"] {
+            let error = db.sql.execute(&mut db.session, sql).await.err().unwrap();
+            assert_eq!(error.sqlstate(), "22P02", "{sql}: {error}");
+        }
+    });
+}
