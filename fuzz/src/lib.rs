@@ -5,10 +5,10 @@
 //! ever get past a checksum.
 
 use marigram_codec::{
-    Compressor, Encoding, Header, Limits, OwnedValues, ValueType, frame, tsfile_forms,
+    BodyHeader, Compressor, DecodeLimits, Encoding, OwnedValues, ValueType, frame, tsfile_forms,
 };
-use marigram_env::{FileSystem, SimFs, Snapshot};
-use marigram_manifest::{CatalogState, State, Witness};
+use marigram_env::{DiskSnapshot, FileSystem, SimFs};
+use marigram_manifest::{CatalogState, ManifestState, WitnessFile};
 use marigram_model::{TagKey, tag_key_entries};
 use marigram_protocol::lines::{LineLimits, Precision, encode_batch, parse};
 use marigram_segment::Segment;
@@ -43,12 +43,12 @@ pub fn codec_page(data: &[u8]) {
     };
     let count = usize::from(u16::from_le_bytes([c0, c1]));
     let body_bytes = u32::from_le_bytes([b0, b1, b2, b3]);
-    let header = Header {
+    let header = BodyHeader {
         encoding,
         compressor,
         body_bytes,
     };
-    let limits = Limits {
+    let limits = DecodeLimits {
         values: 1 << 16,
         bytes: 1 << 20,
     };
@@ -99,7 +99,7 @@ pub fn tsfile_values(data: &[u8]) {
         return;
     };
     let count = usize::from(u16::from_le_bytes([*c0, *c1]));
-    let limits = Limits {
+    let limits = DecodeLimits {
         values: 1 << 16,
         bytes: 1 << 20,
     };
@@ -110,7 +110,7 @@ pub fn tsfile_values(data: &[u8]) {
 pub fn segment(data: &[u8]) {
     let sim = SimFs::new(0);
     let path = Path::new("/fuzz.seg");
-    let files = Snapshot::from([("fuzz.seg".into(), data.to_vec())]);
+    let files = DiskSnapshot::from([("fuzz.seg".into(), data.to_vec())]);
     sim.restore(Path::new("/"), &files)
         .expect("an empty disk takes a file");
     let fs: Arc<dyn FileSystem> = Arc::new(sim);
@@ -133,20 +133,20 @@ pub fn segment(data: &[u8]) {
 /// A manifest.
 pub fn manifest(data: &[u8]) {
     let path = Path::new("MANIFEST");
-    let _ = State::from_log(path, data);
-    let _ = State::from_log(path, &with_checksums(data));
+    let _ = ManifestState::from_log(path, data);
+    let _ = ManifestState::from_log(path, &with_checksums(data));
 }
 
 /// A witness.
 pub fn witness(data: &[u8]) {
     let path = Path::new("WITNESS");
-    let _ = Witness::decode(path, data);
+    let _ = WitnessFile::decode(path, data);
     let mut sealed = data.to_vec();
     for slot in sealed.chunks_exact_mut(36) {
         let checksum = marigram_codec::crc32c([&slot[..32]]);
         slot[32..].copy_from_slice(&checksum.to_le_bytes());
     }
-    let _ = Witness::decode(path, &sealed);
+    let _ = WitnessFile::decode(path, &sealed);
 }
 
 /// A catalog.

@@ -7,25 +7,25 @@
 //! losses of power in the middle, and compared with what the model was when they were taken.
 //! Everything follows from the run's seed.
 
+mod backup_checks;
 mod backups;
 mod changes;
 mod checks;
 mod machine;
-mod moments;
 mod trouble;
 mod workload;
 
 pub use checks::{check_files, check_random_read};
-pub use machine::{Machine, Summary};
-pub use trouble::Trouble;
-pub use workload::{Action, Workload, to_batch};
+pub use machine::{RunSummary, SimMachine};
+pub use trouble::CrashTrouble;
+pub use workload::{Workload, WorkloadAction, to_batch};
 
 /// Runs a seed to its end. `verbose`: with each step in full, if it fails.
 ///
 /// # Errors
 /// What was wrong, and the steps that led there.
-pub fn run(seed: u64, verbose: bool) -> Result<Summary, String> {
-    let machine = Machine::new(seed);
+pub fn run(seed: u64, verbose: bool) -> Result<RunSummary, String> {
+    let machine = SimMachine::new(seed);
     run_machine(if verbose { machine.verbose() } else { machine })
 }
 
@@ -33,7 +33,7 @@ pub fn run(seed: u64, verbose: bool) -> Result<Summary, String> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_machine(mut machine: Machine) -> Result<Summary, String> {
+pub fn run_machine(mut machine: SimMachine) -> Result<RunSummary, String> {
     let lives = machine.draw_lives();
     let result = (0..lives)
         .try_for_each(|_| machine.live())

@@ -10,25 +10,25 @@ mod history;
 mod observe;
 
 pub use compare::{Tolerance, compare};
-pub use filter::Filter;
-pub use history::{History, Strictness};
-pub use observe::{Observed, ObservedTable, ReadError, last_rows, observe, scan_rows};
+pub use filter::OracleFilter;
+pub use history::{OracleHistory, Strictness};
+pub use observe::{ObservedDatabase, ObservedTable, ReadError, last_rows, observe, scan_rows};
 
 use marigram_model::{FieldType, FieldValue, TableOptions, TagType, TagValue, TimeRange};
 use std::collections::BTreeMap;
 
 /// Tags of a series by name; a null tag is not in it.
-pub type Tags = BTreeMap<String, TagValue>;
+pub type OracleTags = BTreeMap<String, TagValue>;
 
 /// Fields of a row by name; a null field is not in it.
-pub type Row = BTreeMap<String, FieldValue>;
+pub type OracleRow = BTreeMap<String, FieldValue>;
 
 /// Rows by series and time.
-pub type Rows = BTreeMap<Tags, BTreeMap<i64, Row>>;
+pub type OracleRows = BTreeMap<OracleTags, BTreeMap<i64, OracleRow>>;
 
 /// A table of the model.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct OracleTable {
     /// Tag columns in the order of their ordinals.
     pub tags: Vec<(String, TagType)>,
     /// Field columns.
@@ -36,10 +36,10 @@ pub struct Table {
     /// Settings.
     pub options: TableOptions,
     /// Contents.
-    pub rows: Rows,
+    pub rows: OracleRows,
 }
 
-impl Table {
+impl OracleTable {
     fn add_tag(&mut self, name: &str, kind: TagType) {
         if !self.tags.iter().any(|(known, _)| known == name) {
             self.tags.push((name.to_owned(), kind));
@@ -48,7 +48,7 @@ impl Table {
 
     /// Rows of the series that match, in a range of times.
     #[must_use]
-    pub fn select(&self, filter: &Filter, range: TimeRange) -> Rows {
+    pub fn select(&self, filter: &OracleFilter, range: TimeRange) -> OracleRows {
         let series = self.rows.iter().filter(|(tags, _)| filter.matches(tags));
         let cut = series.map(|(tags, rows)| {
             let rows = rows.iter().filter(|(time, _)| range.contains(**time));
@@ -66,16 +66,16 @@ impl Table {
 #[derive(Clone, Debug)]
 pub struct WrittenRow {
     /// Whose row it is.
-    pub tags: Tags,
+    pub tags: OracleTags,
     /// Its time, ns.
     pub time: i64,
     /// The fields that it carries.
-    pub fields: Row,
+    pub fields: OracleRow,
 }
 
 /// A change of the database.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum OracleChange {
     /// Rows, which create the table and the columns that are missing.
     Write {
         /// Table.
@@ -88,7 +88,7 @@ pub enum Change {
         /// Table.
         table: String,
         /// Whose rows.
-        filter: Filter,
+        filter: OracleFilter,
         /// Which times.
         range: TimeRange,
     },
@@ -117,7 +117,7 @@ pub enum Change {
     DropDatabase,
 }
 
-impl Change {
+impl OracleChange {
     /// Whether the change is one of the catalog, which is made for all shards at once.
     #[must_use]
     pub fn is_of_catalog(&self) -> bool {
@@ -129,35 +129,35 @@ impl Change {
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     /// Tables by name.
-    pub tables: BTreeMap<String, Table>,
+    pub tables: BTreeMap<String, OracleTable>,
 }
 
 impl Oracle {
     /// Makes a change.
-    pub fn apply(&mut self, change: &Change) {
+    pub fn apply(&mut self, change: &OracleChange) {
         match change {
-            Change::Write { table, rows } => self.write(table, rows),
-            Change::Delete {
+            OracleChange::Write { table, rows } => self.write(table, rows),
+            OracleChange::Delete {
                 table,
                 filter,
                 range,
             } => self.delete(table, filter, *range),
-            Change::CreateTable { table, options } => {
-                let new = Table {
+            OracleChange::CreateTable { table, options } => {
+                let new = OracleTable {
                     options: options.clone(),
-                    ..Table::default()
+                    ..OracleTable::default()
                 };
                 self.tables.entry(table.clone()).or_insert(new);
             }
-            Change::AddField { table, field, kind } => {
+            OracleChange::AddField { table, field, kind } => {
                 if let Some(table) = self.tables.get_mut(table) {
                     table.fields.entry(field.clone()).or_insert(*kind);
                 }
             }
-            Change::DropTable { table } => {
+            OracleChange::DropTable { table } => {
                 self.tables.remove(table);
             }
-            Change::DropDatabase => self.tables.clear(),
+            OracleChange::DropDatabase => self.tables.clear(),
         }
     }
 
@@ -181,7 +181,7 @@ impl Oracle {
         }
     }
 
-    fn delete(&mut self, table: &str, filter: &Filter, range: TimeRange) {
+    fn delete(&mut self, table: &str, filter: &OracleFilter, range: TimeRange) {
         let Some(table) = self.tables.get_mut(table) else {
             return;
         };
@@ -198,7 +198,7 @@ impl Oracle {
     #[must_use]
     pub fn refusal(&self, table: &str, row: &WrittenRow, now_ns: i64) -> Option<String> {
         let table = self.tables.get(table)?;
-        if Tolerance::of(&table.options, now_ns).is_expired(row.time) {
+        if Tolerance::for_options(&table.options, now_ns).is_expired(row.time) {
             return Some("it has outlived the table's ttl".to_owned());
         }
         row.fields.iter().find_map(|(name, value)| {
@@ -218,14 +218,14 @@ mod tests {
             .iter()
             .map(|(n, v)| ((*n).to_owned(), FieldValue::I64(*v)))
             .collect();
-        let tags = Tags::from([("dev".to_owned(), TagValue::String(dev.to_owned()))]);
+        let tags = OracleTags::from([("dev".to_owned(), TagValue::String(dev.to_owned()))]);
         WrittenRow { tags, time, fields }
     }
 
     #[test]
     fn later_values_win_field_by_field_and_deletes_end_with_the_past() {
         let mut oracle = Oracle::default();
-        let write = |rows| Change::Write {
+        let write = |rows| OracleChange::Write {
             table: "t".into(),
             rows,
         };
@@ -234,15 +234,15 @@ mod tests {
             row("b", 1, &[("x", 5)]),
         ]));
         oracle.apply(&write(vec![row("a", 1, &[("x", 2)])]));
-        let all = |oracle: &Oracle| oracle.tables["t"].select(&Filter::All, TimeRange::ALL);
-        let a = Tags::from([("dev".to_owned(), TagValue::String("a".to_owned()))]);
+        let all = |oracle: &Oracle| oracle.tables["t"].select(&OracleFilter::All, TimeRange::ALL);
+        let a = OracleTags::from([("dev".to_owned(), TagValue::String("a".to_owned()))]);
         assert_eq!(
             all(&oracle)[&a][&1],
             row("a", 1, &[("x", 2), ("y", 1)]).fields
         );
 
-        let only_a = Filter::In("dev".into(), vec![TagValue::String("a".into())]);
-        oracle.apply(&Change::Delete {
+        let only_a = OracleFilter::In("dev".into(), vec![TagValue::String("a".into())]);
+        oracle.apply(&OracleChange::Delete {
             table: "t".into(),
             filter: only_a,
             range: TimeRange::ALL,
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(all(&oracle)[&a][&1], row("a", 1, &[("y", 7)]).fields);
 
         let wrong = WrittenRow {
-            fields: Row::from([("x".into(), FieldValue::F64(1.0))]),
+            fields: OracleRow::from([("x".into(), FieldValue::F64(1.0))]),
             ..row("a", 1, &[])
         };
         assert!(oracle.refusal("t", &wrong, 0).is_some());

@@ -5,13 +5,13 @@
 use marigram_engine::{
     Engine, EngineError, EngineOptions, ScanRequest, TableSnapshot, WriteOptions,
 };
-use marigram_env::{Env, FileSystem, SimClock, SimFs, Snapshot};
+use marigram_env::{DiskSnapshot, Env, FileSystem, SimClock, SimFs};
 use marigram_model::{FieldValue, TagValue, TimeRange};
 use marigram_segment::SegmentOptions;
 use marigram_testing::crash::to_batch;
 use marigram_testing::oracle::{
-    Change, Filter, Oracle, ReadError, Row, Rows, Tags, Tolerance, WrittenRow, compare, last_rows,
-    scan_rows,
+    Oracle, OracleChange, OracleFilter, OracleRow, OracleRows, OracleTags, ReadError, Tolerance,
+    WrittenRow, compare, last_rows, scan_rows,
 };
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -40,7 +40,7 @@ fn open(fs: &SimFs) -> Engine {
 
 fn rows(devices: std::ops::Range<u32>, times: std::ops::Range<i64>) -> Vec<WrittenRow> {
     let each = |device: u32, at: i64| {
-        let mut fields = Row::from([
+        let mut fields = OracleRow::from([
             (
                 "level".to_owned(),
                 FieldValue::I64(at * i64::from(device + 1) % 97),
@@ -52,7 +52,7 @@ fn rows(devices: std::ops::Range<u32>, times: std::ops::Range<i64>) -> Vec<Writt
             fields.insert("state".to_owned(), FieldValue::String(state.to_owned()));
         }
         let device = TagValue::String(format!("d{device}"));
-        let tags = Tags::from([("device".to_owned(), device)]);
+        let tags = OracleTags::from([("device".to_owned(), device)]);
         WrittenRow {
             tags,
             time: at * 1_000_000_000,
@@ -66,7 +66,7 @@ fn rows(devices: std::ops::Range<u32>, times: std::ops::Range<i64>) -> Vec<Writt
 
 /// A closed directory with four segments, and what is in it. Each flush has series of its own,
 /// but for the last one, which brings late rows.
-fn build() -> (Snapshot, Oracle) {
+fn build() -> (DiskSnapshot, Oracle) {
     let fs = SimFs::new(1);
     fs.create_dir_all(Path::new(DIR)).unwrap();
     let (engine, mut oracle) = (open(&fs), Oracle::default());
@@ -84,7 +84,7 @@ fn build() -> (Snapshot, Oracle) {
             WriteOptions { grow: true },
         );
         assert_eq!(report.unwrap().stored, rows.len());
-        oracle.apply(&Change::Write {
+        oracle.apply(&OracleChange::Write {
             table: table.to_owned(),
             rows,
         });
@@ -95,7 +95,7 @@ fn build() -> (Snapshot, Oracle) {
     (fs.snapshot(Path::new(DIR)).unwrap(), oracle)
 }
 
-fn scan(snapshot: &TableSnapshot, filter: &Filter) -> Result<Rows, ReadError> {
+fn scan(snapshot: &TableSnapshot, filter: &OracleFilter) -> Result<OracleRows, ReadError> {
     let request = ScanRequest {
         selection: snapshot.select(&filter.to_engine(snapshot.schema())),
         range: TimeRange::ALL,
@@ -115,8 +115,8 @@ fn scan(snapshot: &TableSnapshot, filter: &Filter) -> Result<Rows, ReadError> {
 
 /// Checks one answer: the right rows, or an error that names the damaged file.
 fn judge(
-    read: Result<Rows, ReadError>,
-    expected: &Rows,
+    read: Result<OracleRows, ReadError>,
+    expected: &OracleRows,
     damaged: &Path,
     may_fail: bool,
 ) -> Result<(), String> {
@@ -137,22 +137,22 @@ fn check_queries(
     engine: &Engine,
     oracle: &Oracle,
     damaged: &Path,
-    touched: &BTreeSet<(String, Tags)>,
+    touched: &BTreeSet<(String, OracleTags)>,
 ) -> Result<(), String> {
     for (name, table) in &oracle.tables {
         let snapshot = engine
             .snapshot(DATABASE, name)
             .map_err(|error| error.to_string())?;
         for (tags, rows) in &table.rows {
-            let filter = Filter::In("device".to_owned(), vec![tags["device"].clone()]);
+            let filter = OracleFilter::In("device".to_owned(), vec![tags["device"].clone()]);
             let may_fail = touched.contains(&(name.clone(), tags.clone()));
             let last: BTreeMap<_, _> = rows
                 .last_key_value()
                 .map(|(t, row)| (*t, row.clone()))
                 .into_iter()
                 .collect();
-            let whole = Rows::from([(tags.clone(), rows.clone())]);
-            let last = Rows::from([(tags.clone(), last)]);
+            let whole = OracleRows::from([(tags.clone(), rows.clone())]);
+            let last = OracleRows::from([(tags.clone(), last)]);
             judge(scan(&snapshot, &filter), &whole, damaged, may_fail)
                 .and_then(|()| judge(last_rows(&snapshot, &filter), &last, damaged, may_fail))
                 .map_err(|reason| format!("{name} {tags:?}: {reason}"))?;
@@ -163,9 +163,9 @@ fn check_queries(
 
 /// Series with rows in each segment, by the name of its file.
 fn series_of_segments(
-    files: &Snapshot,
+    files: &DiskSnapshot,
     oracle: &Oracle,
-) -> BTreeMap<PathBuf, BTreeSet<(String, Tags)>> {
+) -> BTreeMap<PathBuf, BTreeSet<(String, OracleTags)>> {
     let fs = SimFs::new(1);
     fs.restore(Path::new(DIR), files).unwrap();
     let engine = open(&fs);

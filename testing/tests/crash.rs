@@ -3,7 +3,7 @@
 //! `MARIGRAM_CRASH_SEEDS=100000` runs more of them, `MARIGRAM_CRASH_SEED=7` runs one.
 #![allow(clippy::disallowed_methods, reason = "tests print how long they took")]
 
-use marigram_testing::crash::{Machine, Summary, Trouble, run, run_machine};
+use marigram_testing::crash::{CrashTrouble, RunSummary, SimMachine, run, run_machine};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +25,7 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 /// Runs a case, also through a panic.
-fn guarded(case: impl FnOnce() -> Result<Summary, String>) -> Result<Summary, String> {
+fn guarded(case: impl FnOnce() -> Result<RunSummary, String>) -> Result<RunSummary, String> {
     catch_unwind(AssertUnwindSafe(case)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
@@ -40,11 +40,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Runs cases on several threads, to the end, so that one run shows everything that fails.
 fn run_all(
     cases: u64,
-    case: impl Fn(u64) -> Result<Summary, String> + Sync,
-) -> Result<Summary, Failures> {
+    case: impl Fn(u64) -> Result<RunSummary, String> + Sync,
+) -> Result<RunSummary, Failures> {
     let next = AtomicU64::new(0);
     let (total, failures) = (
-        Mutex::new(Summary::default()),
+        Mutex::new(RunSummary::default()),
         Mutex::new(Failures::default()),
     );
     let work = || {
@@ -116,17 +116,19 @@ fn random_work_survives_crashes_errors_and_full_disks() {
 fn a_life_survives_a_crash_at_each_of_its_operations() {
     // The same life each time, up to the operation at which the power fails. Gives its operations.
     let life = |seed: u64, crash_at: Option<u64>| {
-        let mut machine = Machine::new(seed);
+        let mut machine = SimMachine::new(seed);
         let mut ops = 0;
         let lived = machine
-            .live_with(Trouble::None, 40)
-            .and_then(|()| machine.live_with(crash_at.map_or(Trouble::None, Trouble::Power), 60))
+            .live_with(CrashTrouble::None, 40)
+            .and_then(|()| {
+                machine.live_with(crash_at.map_or(CrashTrouble::None, CrashTrouble::Power), 60)
+            })
             .and_then(|()| {
                 ops = machine.life_ops();
                 machine.finish()
             });
         match lived {
-            Ok(()) => Ok(Summary {
+            Ok(()) => Ok(RunSummary {
                 ops,
                 ..machine.summary()
             }),
@@ -156,7 +158,7 @@ fn a_seed_runs_the_same_way_each_time() {
 
 #[test]
 fn the_simulation_finds_rows_that_were_acknowledged_too_early() {
-    let found = (0..100).find_map(|seed| run_machine(Machine::new(seed).careless()).err());
+    let found = (0..100).find_map(|seed| run_machine(SimMachine::new(seed).careless()).err());
     let reason = found.expect("a database without fsync loses rows");
     assert!(
         reason.contains("missing") || reason.contains("instead of"),
@@ -166,7 +168,7 @@ fn the_simulation_finds_rows_that_were_acknowledged_too_early() {
 
 #[test]
 fn the_simulation_finds_backups_that_show_another_moment() {
-    let found = (0..100).find_map(|seed| run_machine(Machine::new(seed).misremembering()).err());
+    let found = (0..100).find_map(|seed| run_machine(SimMachine::new(seed).misremembering()).err());
     let reason = found.expect("backups are restored and compared");
     assert!(reason.contains("backup"), "{reason}");
 }

@@ -8,11 +8,12 @@
 
 use marigram_codec::frame;
 use marigram_engine::{Engine, EngineOptions, TableSpec, WriteOptions};
-use marigram_env::{Env, FileSystem, SimClock, SimFs, Snapshot};
+use marigram_env::{DiskSnapshot, Env, FileSystem, SimClock, SimFs};
 use marigram_model::{FieldType, FieldValue, Rollup, TagType, TagValue, TimeRange};
 use marigram_testing::crash::to_batch;
 use marigram_testing::oracle::{
-    Change, Filter, Oracle, ReadError, Row, Rows, Tags, Tolerance, WrittenRow, compare, observe,
+    Oracle, OracleChange, OracleFilter, OracleRow, OracleRows, OracleTags, ReadError, Tolerance,
+    WrittenRow, compare, observe,
 };
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -32,10 +33,10 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 /// A data directory, what is in it, and what it was earlier.
-struct Built {
-    files: Snapshot,
-    older: Vec<Snapshot>,
-    truth: BTreeMap<String, Rows>,
+struct BuiltDirectory {
+    files: DiskSnapshot,
+    older: Vec<DiskSnapshot>,
+    truth: BTreeMap<String, OracleRows>,
 }
 
 fn options() -> EngineOptions {
@@ -74,9 +75,9 @@ fn rows(
             let heat = FieldValue::F64(f64::from(rng.random_range(0..100)) / 4.0);
             let device = TagValue::String(format!("d{device}"));
             rows.push(WrittenRow {
-                tags: Tags::from([("device".to_owned(), device)]),
+                tags: OracleTags::from([("device".to_owned(), device)]),
                 time: START_NS + at * 60_000_000_000,
-                fields: Row::from([("level".to_owned(), level), ("heat".to_owned(), heat)]),
+                fields: OracleRow::from([("level".to_owned(), level), ("heat".to_owned(), heat)]),
             });
         }
     }
@@ -84,7 +85,7 @@ fn rows(
 }
 
 /// Writes rows of several tables, some late, deletes some, flushes most, and ends in order or not.
-fn build(seed: u64) -> Built {
+fn build(seed: u64) -> BuiltDirectory {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let fs = SimFs::new(seed);
     fs.create_dir_all(Path::new(DIR)).unwrap();
@@ -101,9 +102,9 @@ fn build(seed: u64) -> Built {
         let from = if rng.random_bool(0.3) { -30 } else { step * 50 };
         let change = if rng.random_bool(0.2) && oracle.tables.contains_key(table) {
             let min = START_NS + rng.random_range(-20..200) * 60_000_000_000;
-            Change::Delete {
+            OracleChange::Delete {
                 table: table.to_owned(),
-                filter: Filter::All,
+                filter: OracleFilter::All,
                 range: TimeRange {
                     min,
                     max: min + 600_000_000_000,
@@ -112,18 +113,18 @@ fn build(seed: u64) -> Built {
         } else {
             let last = from + rng.random_range(1..25);
             let rows = rows(&mut rng, devices, from..last);
-            Change::Write {
+            OracleChange::Write {
                 table: table.to_owned(),
                 rows,
             }
         };
         match &change {
-            Change::Write { table, rows } => {
+            OracleChange::Write { table, rows } => {
                 let batch = to_batch(table, rows);
                 let report = engine.write(DATABASE, &batch, WriteOptions { grow: true });
                 assert_eq!(report.unwrap().stored, rows.len());
             }
-            Change::Delete { table, range, .. } => {
+            OracleChange::Delete { table, range, .. } => {
                 let all = marigram_engine::TagFilter::All;
                 engine.delete(DATABASE, table, &all, *range).unwrap();
             }
@@ -166,14 +167,19 @@ fn build(seed: u64) -> Built {
     }
     drop(engine);
     fs.kill();
-    let mut truth: BTreeMap<String, Rows> = oracle
+    let mut truth: BTreeMap<String, OracleRows> = oracle
         .tables
         .iter()
-        .map(|(name, table)| (name.clone(), table.select(&Filter::All, TimeRange::ALL)))
+        .map(|(name, table)| {
+            (
+                name.clone(),
+                table.select(&OracleFilter::All, TimeRange::ALL),
+            )
+        })
         .collect();
-    truth.insert("view".to_owned(), Rows::new());
+    truth.insert("view".to_owned(), OracleRows::new());
     let files = fs.snapshot(Path::new(DIR)).unwrap();
-    Built {
+    BuiltDirectory {
         files,
         older,
         truth,
@@ -181,12 +187,12 @@ fn build(seed: u64) -> Built {
 }
 
 /// What is done to a directory: files that change (`None`: they are removed), and what it is.
-struct Damage {
+struct DirectoryDamage {
     what: String,
     changes: Vec<(PathBuf, Option<Vec<u8>>)>,
 }
 
-impl Damage {
+impl DirectoryDamage {
     fn one(path: &Path, what: &str, bytes: Option<Vec<u8>>) -> Self {
         let what = format!("{} {what}", path.display());
         let changes = vec![(path.to_owned(), bytes)];
@@ -211,7 +217,7 @@ fn boundaries(path: &Path, bytes: &[u8]) -> Vec<usize> {
     };
     let mut ends = vec![at];
     while let Some(rest) = bytes.get(at..)
-        && let frame::Read::Frame { len, .. } = frame::read(rest)
+        && let frame::FrameRead::Frame { len, .. } = frame::read(rest)
     {
         at += len;
         ends.push(at);
@@ -226,26 +232,30 @@ fn are_siblings(one: &Path, other: &Path) -> bool {
 }
 
 /// Every damage of every file, as far as they are counted out.
-fn damages(built: &Built, stranger: &Built, rng: &mut Xoshiro256PlusPlus) -> Vec<Damage> {
+fn damages(
+    built: &BuiltDirectory,
+    stranger: &BuiltDirectory,
+    rng: &mut Xoshiro256PlusPlus,
+) -> Vec<DirectoryDamage> {
     let mut all = Vec::new();
     for (path, bytes) in &built.files {
         if path.ends_with("LOCK") {
             continue;
         }
-        all.push(Damage::one(path, "is removed", None));
+        all.push(DirectoryDamage::one(path, "is removed", None));
         let mut ends: BTreeSet<usize> = boundaries(path, bytes).into_iter().collect();
         ends.extend([0, bytes.len().saturating_sub(1)]);
         ends.extend((0..2).map(|_| rng.random_range(0..=bytes.len())));
         for end in ends.into_iter().filter(|end| *end < bytes.len()) {
             let cut = bytes[..end].to_vec();
             let what = format!("is cut to {end} of {} bytes", bytes.len());
-            all.push(Damage::one(path, &what, Some(cut)));
+            all.push(DirectoryDamage::one(path, &what, Some(cut)));
         }
         for _ in 0..3.min(bytes.len()) {
             let mut flipped = bytes.clone();
             let bit = rng.random_range(0..bytes.len() * 8);
             flipped[bit / 8] ^= 1 << (bit % 8);
-            all.push(Damage::one(
+            all.push(DirectoryDamage::one(
                 path,
                 &format!("has bit {bit} flipped"),
                 Some(flipped),
@@ -253,7 +263,7 @@ fn damages(built: &Built, stranger: &Built, rng: &mut Xoshiro256PlusPlus) -> Vec
         }
         for (other, theirs) in built.files.range(path.clone()..).skip(1) {
             if are_siblings(path, other) && theirs != bytes {
-                all.push(Damage {
+                all.push(DirectoryDamage {
                     what: format!("{} is swapped with {}", path.display(), other.display()),
                     changes: vec![
                         (path.clone(), Some(theirs.clone())),
@@ -263,7 +273,7 @@ fn damages(built: &Built, stranger: &Built, rng: &mut Xoshiro256PlusPlus) -> Vec
             }
         }
         if let Some(theirs) = stranger.files.get(path).filter(|theirs| *theirs != bytes) {
-            all.push(Damage::one(
+            all.push(DirectoryDamage::one(
                 path,
                 "is that of another directory",
                 Some(theirs.clone()),
@@ -272,7 +282,7 @@ fn damages(built: &Built, stranger: &Built, rng: &mut Xoshiro256PlusPlus) -> Vec
         let mut ages: Vec<&Vec<u8>> = built.older.iter().filter_map(|age| age.get(path)).collect();
         ages.dedup();
         for (at, age) in ages.into_iter().filter(|age| *age != bytes).enumerate() {
-            all.push(Damage::one(
+            all.push(DirectoryDamage::one(
                 path,
                 &format!("is its own version {at}"),
                 Some(age.clone()),
@@ -282,14 +292,17 @@ fn damages(built: &Built, stranger: &Built, rng: &mut Xoshiro256PlusPlus) -> Vec
     all
 }
 
-fn restored(files: &Snapshot) -> SimFs {
+fn restored(files: &DiskSnapshot) -> SimFs {
     let fs = SimFs::new(1);
     fs.restore(Path::new(DIR), files).unwrap();
     fs
 }
 
 /// Whether everything is read and right; an error where something is wrong, rather than refused.
-fn judge(engine: &Engine, truth: &BTreeMap<String, Rows>) -> Result<Result<(), String>, String> {
+fn judge(
+    engine: &Engine,
+    truth: &BTreeMap<String, OracleRows>,
+) -> Result<Result<(), String>, String> {
     let observed = match observe(engine, DATABASE) {
         Ok(observed) => observed,
         Err(ReadError::Engine(error)) => return Ok(Err(error.to_string())),
@@ -311,13 +324,13 @@ fn judge(engine: &Engine, truth: &BTreeMap<String, Rows>) -> Result<Result<(), S
 
 /// How a damaged directory fared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
+enum DamageOutcome {
     Right,
     RefusedToOpen,
     RefusedToRead,
 }
 
-fn check(built: &Built, damage: &Damage) -> Result<Outcome, String> {
+fn check(built: &BuiltDirectory, damage: &DirectoryDamage) -> Result<DamageOutcome, String> {
     let mut files = built.files.clone();
     for (path, bytes) in &damage.changes {
         match bytes {
@@ -336,7 +349,7 @@ fn check(built: &Built, damage: &Damage) -> Result<Outcome, String> {
         damage.changes.iter().any(|(path, _)| named(path))
     };
     let (outcome, error) = match open(&fs) {
-        Err(error) => (Outcome::RefusedToOpen, error.to_string()),
+        Err(error) => (DamageOutcome::RefusedToOpen, error.to_string()),
         Ok(engine) => {
             let judged = judge(&engine, &built.truth)?;
             // Upkeep must not make the damage lasting.
@@ -348,9 +361,9 @@ fn check(built: &Built, damage: &Damage) -> Result<Outcome, String> {
             if let (Ok(()), Ok(())) = (&judged, &again) {
                 let engine = open(&fs).map_err(|error| format!("opened again: {error}"))?;
                 judge(&engine, &built.truth)?.map_err(|error| format!("opened again: {error}"))?;
-                return Ok(Outcome::Right);
+                return Ok(DamageOutcome::Right);
             }
-            (Outcome::RefusedToRead, judged.and(again).unwrap_err())
+            (DamageOutcome::RefusedToRead, judged.and(again).unwrap_err())
         }
     };
     if !names_file(&error) {
@@ -375,17 +388,17 @@ fn a_damaged_directory_opens_right_or_refuses_and_loses_nothing() {
     let start = Instant::now();
     let wanted = number("MARIGRAM_DAMAGED_DIRECTORIES").unwrap_or(DIRECTORIES);
     let only = number("MARIGRAM_DAMAGED_SEED");
-    let (mut outcomes, mut failures) = (BTreeMap::<Outcome, u64>::new(), Vec::new());
+    let (mut outcomes, mut failures) = (BTreeMap::<DamageOutcome, u64>::new(), Vec::new());
     let mut seed = only.unwrap_or(0);
     loop {
         let (built, stranger) = (build(seed), build(seed + 1_000_000));
-        let whole = Damage {
+        let whole = DirectoryDamage {
             what: String::new(),
             changes: Vec::new(),
         };
         assert_eq!(
             check(&built, &whole),
-            Ok(Outcome::Right),
+            Ok(DamageOutcome::Right),
             "seed {seed}, undamaged"
         );
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);

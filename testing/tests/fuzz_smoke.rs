@@ -5,7 +5,7 @@
 #[path = "../../fuzz/src/lib.rs"]
 mod targets;
 
-use marigram_codec::{Choice, Compressor, Encoding, Values, frame, tsfile_forms};
+use marigram_codec::{Compressor, Encoding, EncodingChoice, PageValues, frame, tsfile_forms};
 use marigram_model::{TagKey, TagValueRef};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -21,11 +21,11 @@ const PIECE_BYTES_MAX: usize = 16 << 20;
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
 /// The system's allocator, and a note of the largest piece.
-struct Noting;
+struct LargestAllocation;
 
 #[expect(unsafe_code, reason = "an allocator cannot be written without")]
 // SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Noting {
+unsafe impl GlobalAlloc for LargestAllocation {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's promise is passed on.
@@ -51,7 +51,7 @@ unsafe impl GlobalAlloc for Noting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Noting = Noting;
+static ALLOCATOR: LargestAllocation = LargestAllocation;
 
 fn iterations() -> u64 {
     let text = std::env::var("MARIGRAM_FUZZ_ITERATIONS");
@@ -100,7 +100,7 @@ fn run(name: &str, seeds: &[Vec<u8>], words: &[&[u8]], target: fn(&[u8])) {
 fn frames(seed: &[u8]) -> Vec<(usize, usize)> {
     (0..seed.len())
         .filter_map(|at| match frame::read(&seed[at..]) {
-            frame::Read::Frame { payload, len } if !payload.is_empty() => Some((at, len)),
+            frame::FrameRead::Frame { payload, len } if !payload.is_empty() => Some((at, len)),
             _ => None,
         })
         .collect()
@@ -180,7 +180,7 @@ fn wal_records() {
 }
 
 /// An input of the page target.
-fn page(values: Values<'_>, choice: Choice) -> Vec<u8> {
+fn page(values: PageValues<'_>, choice: EncodingChoice) -> Vec<u8> {
     let mut body = Vec::new();
     let header = marigram_codec::encode(values, choice, &mut body);
     let mut input = vec![
@@ -195,7 +195,7 @@ fn page(values: Values<'_>, choice: Choice) -> Vec<u8> {
 }
 
 /// Hands `use_them` pages of values of every type.
-fn with_pages(mut use_them: impl FnMut(Values<'_>)) {
+fn with_pages(mut use_them: impl FnMut(PageValues<'_>)) {
     let truths: Vec<_> = (0..300).map(|n| n % 7 < 3).collect();
     let small: Vec<_> = (0..1500).map(|n| 20 + n % 11).collect();
     let times: Vec<_> = (0..1500)
@@ -212,15 +212,15 @@ fn with_pages(mut use_them: impl FnMut(Values<'_>)) {
     for word in &words {
         offsets.push(offsets[offsets.len() - 1] + word.len() as i32);
     }
-    use_them(Values::Bool(&truths));
-    use_them(Values::I32(&small));
-    use_them(Values::I64(&times));
-    use_them(Values::U64(&counts));
-    use_them(Values::F32(&temperatures));
-    use_them(Values::F64(&positions));
-    use_them(Values::F64(&noise));
-    use_them(Values::F64(&runs));
-    use_them(Values::Bytes {
+    use_them(PageValues::Bool(&truths));
+    use_them(PageValues::I32(&small));
+    use_them(PageValues::I64(&times));
+    use_them(PageValues::U64(&counts));
+    use_them(PageValues::F32(&temperatures));
+    use_them(PageValues::F64(&positions));
+    use_them(PageValues::F64(&noise));
+    use_them(PageValues::F64(&runs));
+    use_them(PageValues::Bytes {
         offsets: &offsets,
         data: text.as_bytes(),
     });
@@ -230,22 +230,22 @@ fn with_pages(mut use_them: impl FnMut(Values<'_>)) {
 fn codec_pages() {
     let mut seeds = Vec::new();
     with_pages(|values| {
-        seeds.push(page(values, Choice::default()));
+        seeds.push(page(values, EncodingChoice::default()));
         for encoding in Encoding::ALL {
-            let choice = Choice {
+            let choice = EncodingChoice {
                 encoding: Some(encoding),
                 compressor: Some(Compressor::Uncompressed),
-                ..Choice::default()
+                ..EncodingChoice::default()
             };
             if encoding.suits(values.value_type()) {
                 seeds.push(page(values, choice));
             }
         }
         for compressor in Compressor::ALL {
-            let choice = Choice {
+            let choice = EncodingChoice {
                 encoding: Some(Encoding::Plain),
                 compressor: Some(compressor),
-                ..Choice::default()
+                ..EncodingChoice::default()
             };
             seeds.push(page(values, choice));
         }

@@ -1,6 +1,6 @@
 //! Prints what a statement gave back, in the form that was asked for.
 
-use crate::reply::{Failure, Reply, Rows};
+use crate::reply::{ReplyRows, StatementFailure, StatementReply};
 use crate::{interrupt, table, terminal};
 use anyhow::Result;
 use arrow::array::AsArray;
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// Form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub enum AnswerForm {
     /// Aligned columns for people
     Table,
     /// Comma-separated values with a header line
@@ -29,7 +29,7 @@ pub enum Form {
 
 /// Whether rows stand one under the other, a line for each value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expanded {
+pub enum ExpandedRows {
     /// No.
     Off,
     /// Yes.
@@ -40,9 +40,9 @@ pub enum Expanded {
 
 /// How to print.
 #[derive(Clone, Copy, Debug)]
-pub struct Printing {
+pub struct PrintOptions {
     /// The form.
-    pub form: Form,
+    pub form: AnswerForm,
     /// Rows of a table that are shown; the others are only counted. `None` shows all.
     pub rows_max: Option<usize>,
     /// Whether to say how long it took.
@@ -52,7 +52,7 @@ pub struct Printing {
     /// Characters of a value in a table; longer ones are cut and counted. `None` cuts nothing.
     pub width_max: Option<usize>,
     /// Whether rows of a table stand one under the other.
-    pub expanded: Expanded,
+    pub expanded: ExpandedRows,
     /// Characters of a line of the terminal.
     pub columns: usize,
     /// Whether what is printed goes to a file, which has no colours.
@@ -63,23 +63,28 @@ pub struct Printing {
 pub const WIDTH_MAX: usize = 60;
 
 /// Prints `reply`; `begin` is when its statement began.
-pub fn print(reply: Reply, printing: Printing, begin: Instant, out: &mut dyn Write) -> Result<()> {
+pub fn print(
+    reply: StatementReply,
+    printing: PrintOptions,
+    begin: Instant,
+    out: &mut dyn Write,
+) -> Result<()> {
     match reply {
-        Reply::Done(tag) => {
+        StatementReply::Done(tag) => {
             if printing.summary {
                 let time = timing(printing, begin);
                 writeln!(out, "{tag}{time}")?;
             }
         }
-        Reply::Rows(rows) if printing.form == Form::Table => {
+        StatementReply::Rows(rows) if printing.form == AnswerForm::Table => {
             print_table(rows, printing, begin, out)?;
         }
-        Reply::Rows(rows) => print_data(rows, printing.form, out)?,
+        StatementReply::Rows(rows) => print_data(rows, printing.form, out)?,
     }
     Ok(())
 }
 
-fn timing(printing: Printing, begin: Instant) -> String {
+fn timing(printing: PrintOptions, begin: Instant) -> String {
     if printing.timing {
         format!(" · {}", terminal::span(begin.elapsed()))
     } else {
@@ -88,7 +93,12 @@ fn timing(printing: Printing, begin: Instant) -> String {
 }
 
 /// The first rows as a table, then how many there are.
-fn print_table(rows: Rows, printing: Printing, begin: Instant, out: &mut dyn Write) -> Result<()> {
+fn print_table(
+    rows: ReplyRows,
+    printing: PrintOptions,
+    begin: Instant,
+    out: &mut dyn Write,
+) -> Result<()> {
     let (mut shown, mut shown_rows, mut total) = (Vec::new(), 0, 0);
     for batch in rows.batches {
         let batch = batch?;
@@ -131,7 +141,11 @@ fn print_table(rows: Rows, printing: Printing, begin: Instant, out: &mut dyn Wri
         if printing.is_plain {
             writeln!(out, "{summary}")?;
         } else {
-            writeln!(out, "{}", terminal::styled(terminal::Style::Dim, &summary))?;
+            writeln!(
+                out,
+                "{}",
+                terminal::styled(terminal::TextStyle::Dim, &summary)
+            )?;
         }
     }
     Ok(())
@@ -140,13 +154,13 @@ fn print_table(rows: Rows, printing: Printing, begin: Instant, out: &mut dyn Wri
 fn render(
     schema: &SchemaRef,
     shown: &[RecordBatch],
-    printing: Printing,
-) -> Result<table::Rendered> {
-    if printing.expanded == Expanded::On {
+    printing: PrintOptions,
+) -> Result<table::RenderedTable> {
+    if printing.expanded == ExpandedRows::On {
         return Ok(table::render_expanded(schema, shown, 1)?);
     }
     let rendered = table::render(schema, shown, printing.width_max)?;
-    if printing.expanded == Expanded::Auto && rendered.width > printing.columns {
+    if printing.expanded == ExpandedRows::Auto && rendered.width > printing.columns {
         return Ok(table::render_expanded(schema, shown, 1)?);
     }
     Ok(rendered)
@@ -156,7 +170,7 @@ fn render(
 fn put(text: &str, out: &mut dyn Write) -> Result<()> {
     for part in text.as_bytes().chunks(PART_BYTES) {
         if interrupt::is_raised() {
-            return Err(Failure::new(interrupt::CANCELLED).into());
+            return Err(StatementFailure::new(interrupt::CANCELLED).into());
         }
         out.write_all(part)?;
     }
@@ -207,10 +221,10 @@ fn print_plan(batches: &[RecordBatch], out: &mut dyn Write) -> Result<()> {
 }
 
 /// Rows for programs, written as they come.
-fn print_data(rows: Rows, form: Form, out: &mut dyn Write) -> Result<()> {
+fn print_data(rows: ReplyRows, form: AnswerForm, out: &mut dyn Write) -> Result<()> {
     match form {
-        Form::Csv | Form::Tsv => {
-            let delimiter = if form == Form::Tsv { b'\t' } else { b',' };
+        AnswerForm::Csv | AnswerForm::Tsv => {
+            let delimiter = if form == AnswerForm::Tsv { b'\t' } else { b',' };
             let mut writer = csv_builder().with_delimiter(delimiter).build(out);
             // A header even where there are no rows.
             writer.write(&RecordBatch::new_empty(rows.schema.clone()))?;
@@ -218,7 +232,7 @@ fn print_data(rows: Rows, form: Form, out: &mut dyn Write) -> Result<()> {
                 writer.write(&batch?)?;
             }
         }
-        Form::Json => {
+        AnswerForm::Json => {
             let mut writer = json_builder().build::<_, JsonArray>(&mut *out);
             for batch in rows.batches {
                 writer.write(&batch?)?;
@@ -226,7 +240,7 @@ fn print_data(rows: Rows, form: Form, out: &mut dyn Write) -> Result<()> {
             writer.finish()?;
             writeln!(out)?;
         }
-        Form::Table | Form::Ndjson => {
+        AnswerForm::Table | AnswerForm::Ndjson => {
             let mut writer = json_builder().build::<_, LineDelimited>(&mut *out);
             for batch in rows.batches {
                 writer.write(&batch?)?;
@@ -251,6 +265,6 @@ fn json_builder() -> arrow::json::WriterBuilder {
 }
 
 /// Prints a failure with its place in the statement, on stderr.
-pub fn print_failure(failure: &Failure, statement: &str) {
+pub fn print_failure(failure: &StatementFailure, statement: &str) {
     eprintln!("{} {}", terminal::error_label(), failure.explain(statement));
 }

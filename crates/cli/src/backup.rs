@@ -1,7 +1,7 @@
 //! `marigram backup`: takes a backup, lists those of a folder, checks them.
 
 use crate::directory;
-use crate::remote::Remote;
+use crate::remote::RemoteServer;
 use crate::terminal;
 use crate::verify;
 use anyhow::{Result, bail};
@@ -94,7 +94,7 @@ impl Backup {
         }
         let report = db.backup(folder, self.keep)?;
         db.close()?;
-        tell(&Taken {
+        tell(&TakenBackup {
             number: report.info.number,
             at_ns: report.info.taken_ns,
             folder: &folder.display().to_string(),
@@ -109,8 +109,8 @@ impl Backup {
 
     fn of_server(&self, url: &str, folder: Option<&Path>) -> Result<ExitCode> {
         let begin = Instant::now();
-        let report = Remote::new(url)?.backup(folder, self.keep)?;
-        tell(&Taken {
+        let report = RemoteServer::new(url)?.backup(folder, self.keep)?;
+        tell(&TakenBackup {
             number: report.number,
             at_ns: report.taken_ns,
             folder: &report.dir,
@@ -125,7 +125,7 @@ impl Backup {
 }
 
 /// A backup that was taken here or by a server.
-struct Taken<'a> {
+struct TakenBackup<'a> {
     number: u64,
     at_ns: i64,
     folder: &'a str,
@@ -136,7 +136,7 @@ struct Taken<'a> {
     begin: Instant,
 }
 
-fn tell(taken: &Taken<'_>) {
+fn tell(taken: &TakenBackup<'_>) {
     outln!(
         "backup {} in {}: {}, {} of them new, as of {} UTC, in {}",
         taken.number,

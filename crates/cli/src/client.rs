@@ -4,8 +4,8 @@ pub use crate::directory::IfMissing;
 
 use crate::directory;
 use crate::interrupt::or_cancelled;
-use crate::remote::Remote;
-use crate::reply::{Failure, Reply, Rows, tell_notice};
+use crate::remote::RemoteServer;
+use crate::reply::{ReplyRows, StatementFailure, StatementReply, tell_notice};
 use crate::terminal;
 use anyhow::{Result, bail};
 use arrow::record_batch::RecordBatch;
@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 
 /// Which data a command is about.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Target {
+pub struct ClientTarget {
     /// Data directory to open in this process (or MARIGRAM_DATA)
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     pub data: Option<PathBuf>,
@@ -37,21 +37,21 @@ pub struct Target {
 }
 
 /// A connection to data.
-pub struct Client {
-    place: Place,
+pub struct DataClient {
+    place: ClientBackend,
     database: String,
 }
 
-enum Place {
+enum ClientBackend {
     Local {
         db: Marigram,
         session: Session,
         runtime: Rc<Runtime>,
     },
-    Remote(Remote),
+    Remote(RemoteServer),
 }
 
-impl Target {
+impl ClientTarget {
     /// The directory or the server that is meant, from the options or the environment.
     fn place(&self) -> (Option<PathBuf>, Option<String>) {
         let from_env = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -78,12 +78,12 @@ impl Target {
     }
 
     /// Opens the directory or finds the server.
-    pub fn connect(&self, if_missing: IfMissing) -> Result<Client> {
+    pub fn connect(&self, if_missing: IfMissing) -> Result<DataClient> {
         match self.place() {
-            (Some(dir), _) => Client::open(&dir, &self.database, if_missing),
+            (Some(dir), _) => DataClient::open(&dir, &self.database, if_missing),
             (None, Some(url)) => {
-                let place = Place::Remote(Remote::new(&url)?);
-                Ok(Client {
+                let place = ClientBackend::Remote(RemoteServer::new(&url)?);
+                Ok(DataClient {
                     place,
                     database: self.database.clone(),
                 })
@@ -95,7 +95,7 @@ impl Target {
     }
 }
 
-impl Client {
+impl DataClient {
     /// Opens a data directory in this process.
     pub fn open(dir: &Path, database: &str, if_missing: IfMissing) -> Result<Self> {
         directory::check(dir, if_missing)?;
@@ -121,7 +121,7 @@ impl Client {
     pub fn over(db: Marigram, database: &str) -> Result<Self> {
         let runtime = Rc::new(tokio::runtime::Builder::new_current_thread().build()?);
         let session = Session::new(database, "marigram");
-        let place = Place::Local {
+        let place = ClientBackend::Local {
             db,
             session,
             runtime,
@@ -135,31 +135,31 @@ impl Client {
     /// The database in which tables are looked up now.
     pub fn database(&self) -> &str {
         match &self.place {
-            Place::Local { session, .. } => &session.database,
-            Place::Remote(_) => &self.database,
+            ClientBackend::Local { session, .. } => &session.database,
+            ClientBackend::Remote(_) => &self.database,
         }
     }
 
     /// The open database, where it is open in this process.
     pub fn local(&self) -> Option<&Marigram> {
         match &self.place {
-            Place::Local { db, .. } => Some(db),
-            Place::Remote(_) => None,
+            ClientBackend::Local { db, .. } => Some(db),
+            ClientBackend::Remote(_) => None,
         }
     }
 
     /// What the user is told about where this is.
     pub fn describe(&self) -> String {
         match &self.place {
-            Place::Local { .. } => "embedded".to_owned(),
-            Place::Remote(remote) => remote.url().to_owned(),
+            ClientBackend::Local { .. } => "embedded".to_owned(),
+            ClientBackend::Remote(remote) => remote.url().to_owned(),
         }
     }
 
     /// Runs one statement.
-    pub fn execute(&mut self, statement: &str) -> Result<Reply, Failure> {
+    pub fn execute(&mut self, statement: &str) -> Result<StatementReply, StatementFailure> {
         match &mut self.place {
-            Place::Local {
+            ClientBackend::Local {
                 db,
                 session,
                 runtime,
@@ -171,7 +171,7 @@ impl Client {
                         for notice in &notices {
                             tell_notice(notice);
                         }
-                        Reply::Done(tag)
+                        StatementReply::Done(tag)
                     }
                     Answer::Rows(rows) => {
                         let (runtime, mut stream) = (Rc::clone(runtime), rows.batches);
@@ -180,18 +180,18 @@ impl Client {
                             runtime.block_on(or_cancelled(next)).transpose()
                         };
                         let batches = Box::new(std::iter::from_fn(next));
-                        Reply::Rows(Rows {
+                        StatementReply::Rows(ReplyRows {
                             schema: rows.schema,
                             batches,
                         })
                     }
                 })
             }
-            Place::Remote(remote) => {
+            ClientBackend::Remote(remote) => {
                 if let Some(database) = used_database(statement) {
                     remote.execute(&database, "SELECT 1")?;
                     self.database = database;
-                    return Ok(Reply::Done("USE".to_owned()));
+                    return Ok(StatementReply::Done("USE".to_owned()));
                 }
                 remote.execute(&self.database, statement)
             }
@@ -199,17 +199,17 @@ impl Client {
     }
 
     /// All rows of a query.
-    pub fn query(&mut self, statement: &str) -> Result<Vec<RecordBatch>, Failure> {
+    pub fn query(&mut self, statement: &str) -> Result<Vec<RecordBatch>, StatementFailure> {
         match self.execute(statement)? {
-            Reply::Rows(rows) => rows.batches.collect(),
-            Reply::Done(_) => Ok(Vec::new()),
+            StatementReply::Rows(rows) => rows.batches.collect(),
+            StatementReply::Done(_) => Ok(Vec::new()),
         }
     }
 
     /// All rows of a query that is there within `time`; none of one that takes longer or fails.
     pub fn query_within(&mut self, statement: &str, time: Duration) -> Vec<RecordBatch> {
         let rows = match &mut self.place {
-            Place::Local {
+            ClientBackend::Local {
                 db,
                 session,
                 runtime,
@@ -224,7 +224,7 @@ impl Client {
                 session.statement_timeout = before;
                 rows
             }
-            Place::Remote(remote) => remote.query_within(&self.database, statement, time),
+            ClientBackend::Remote(remote) => remote.query_within(&self.database, statement, time),
         };
         rows.unwrap_or_default()
     }
@@ -233,8 +233,8 @@ impl Client {
     /// batch.
     pub fn write(&self, batches: Vec<WriteBatch>) -> Result<Vec<WriteReport>> {
         match &self.place {
-            Place::Remote(remote) => remote.write(&self.database, &batches),
-            Place::Local {
+            ClientBackend::Remote(remote) => remote.write(&self.database, &batches),
+            ClientBackend::Local {
                 db,
                 session,
                 runtime,
@@ -253,8 +253,8 @@ impl Client {
     /// Closes what was opened.
     pub fn close(self) -> Result<()> {
         match self.place {
-            Place::Local { db, .. } => Ok(db.close()?),
-            Place::Remote(_) => Ok(()),
+            ClientBackend::Local { db, .. } => Ok(db.close()?),
+            ClientBackend::Remote(_) => Ok(()),
         }
     }
 }

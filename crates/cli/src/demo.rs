@@ -8,8 +8,8 @@ mod nab;
 mod questions;
 mod trucks;
 
-use crate::client::Client;
-use crate::terminal::{self, Style, styled};
+use crate::client::DataClient;
+use crate::terminal::{self, TextStyle, styled};
 use anyhow::{Result, ensure};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -18,7 +18,7 @@ use marigram::{DEFAULT_DATABASE, Marigram};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
-use trucks::Fleet;
+use trucks::TruckFleet;
 
 /// See Marigram at work.
 #[derive(Args)]
@@ -63,10 +63,10 @@ impl Demo {
             }
         );
         let db = Marigram::open(&dir)?;
-        let mut client = Client::over(db.clone(), DEFAULT_DATABASE)?;
+        let mut client = DataClient::over(db.clone(), DEFAULT_DATABASE)?;
         heading("1. Import");
         nab::import(&client)?;
-        let fleet = Fleet {
+        let fleet = TruckFleet {
             trucks: self.trucks,
             days: self.days,
         };
@@ -83,11 +83,11 @@ impl Demo {
 }
 
 fn heading(text: &str) {
-    outln!("{}", styled(Style::Bold, text));
+    outln!("{}", styled(TextStyle::Bold, text));
 }
 
 /// Late and repeated rows are in the data on purpose: each must be there exactly once.
-fn check_fleet(client: &mut Client, sent: &trucks::Sent) -> Result<()> {
+fn check_fleet(client: &mut DataClient, sent: &trucks::SentRows) -> Result<()> {
     let counted = client.query("SELECT count(*) FROM readings")?;
     let counted = counted
         .first()
@@ -157,6 +157,6 @@ fn say_goodbye(dir: &Path, is_temporary: bool, begin: Instant) {
         .unwrap_or(0);
     for (command, what) in lines {
         let space = " ".repeat(width - command.chars().count());
-        outln!("  {}{space}  {what}", styled(Style::Code, &command));
+        outln!("  {}{space}  {what}", styled(TextStyle::Code, &command));
     }
 }

@@ -8,14 +8,14 @@ use marigram::Descriptors;
 use marigram_server::ServerConfig;
 
 /// What was found and decided, for the operator.
-pub struct Shared {
+pub struct DescriptorReport {
     /// What is to be said at the start.
     pub lines: Vec<String>,
 }
 
 /// Raises the soft limit to the hard limit, and fits settings that are not given, and connections, to
 /// it.
-pub fn share(settings: &mut Settings, config: &mut ServerConfig) -> Shared {
+pub fn share(settings: &mut Settings, config: &mut ServerConfig) -> DescriptorReport {
     let before = raise();
     let wanted = config.connections_max;
     let descriptors = Descriptors::of_process(settings.shards, wanted);
@@ -36,7 +36,7 @@ pub fn share(settings: &mut Settings, config: &mut ServerConfig) -> Shared {
              LimitNOFILE=)"
         ));
     }
-    Shared { lines }
+    DescriptorReport { lines }
 }
 
 /// Raises the soft limit to the hard one; gives what it was, if that is known.

@@ -1,6 +1,6 @@
 //! Whether a directory holds a database, may be made one, or is somebody else's.
 
-use crate::remote::Remote;
+use crate::remote::RemoteServer;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -108,7 +108,7 @@ pub fn server_of(dir: &Path) -> Option<String> {
     let mut lock = lock.take(ADDRESS_BYTES_MAX);
     lock.read_to_string(&mut text).ok()?;
     let url = text.trim().to_owned();
-    let remote = Remote::new(&url).ok()?;
+    let remote = RemoteServer::new(&url).ok()?;
     remote.answers(ANSWER_MAX).then_some(url)
 }
 

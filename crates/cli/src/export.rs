@@ -3,13 +3,13 @@
 //! A file is written beside its place and moved there when it is whole, so that a failed export
 //! leaves nothing that looks like one that succeeded.
 
-use crate::client::{Client, IfMissing, Target};
+use crate::client::{ClientTarget, DataClient, IfMissing};
 use crate::csv_text;
 use crate::import::{Precision, layout_path};
-use crate::known::known_table;
 use crate::line_text;
 use crate::names::quoted;
-use crate::reply::{Reply, Rows};
+use crate::reply::{ReplyRows, StatementReply};
+use crate::table_columns::known_table;
 use crate::terminal;
 use anyhow::{Context, Result, bail};
 use arrow::array::Array;
@@ -18,7 +18,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use marigram::Roles;
 use marigram_sql::tsfile::TsFileExport;
-use marigram_tabular::layout::{COMMENT, Layout};
+use marigram_tabular::layout::{COMMENT, ColumnLayout};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as ParquetCompression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -30,7 +30,7 @@ use std::time::Instant;
 
 /// Form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FileForm {
+pub enum ExportFormat {
     /// Comma-separated values with a header line
     Csv,
     /// Apache Parquet, compressed with zstd
@@ -43,7 +43,7 @@ pub enum FileForm {
 
 /// Where an export says roles and types of its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LayoutPlace {
+pub enum LayoutDestination {
     /// In a file beside it, FILE.layout.json
     Beside,
     /// In a comment before its first line (#marigram …)
@@ -60,7 +60,7 @@ pub struct Export {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
-    target: Target,
+    target: ClientTarget,
     /// Table to export; with --query the name that line protocol or TsFile gives the rows
     #[arg(long, value_name = "NAME", required_unless_present = "query")]
     table: Option<String>,
@@ -69,7 +69,7 @@ pub struct Export {
     query: Option<String>,
     /// Form of the file, where its ending does not tell
     #[arg(long, value_enum)]
-    format: Option<FileForm>,
+    format: Option<ExportFormat>,
     /// For line protocol or TsFile of a query: the time column
     #[arg(long, value_name = "COLUMN")]
     time_column: Option<String>,
@@ -84,7 +84,7 @@ pub struct Export {
     /// of the file; Parquet has them in any case [default: beside a CSV or TsFile, in a comment of
     /// line protocol; nowhere for a CSV to stdout]
     #[arg(long, value_enum, value_name = "PLACE")]
-    layout: Option<LayoutPlace>,
+    layout: Option<LayoutDestination>,
     /// Replace the file if it is there
     #[arg(long)]
     force: bool,
@@ -96,18 +96,18 @@ impl Export {
         file: &Path,
         table: Option<String>,
         query: Option<String>,
-        format: Option<FileForm>,
+        format: Option<ExportFormat>,
     ) -> Self {
         Self {
             file: file.to_owned(),
-            target: Target::default(),
+            target: ClientTarget::default(),
             table,
             query,
             format,
             time_column: None,
             tags: Vec::new(),
             precision: None,
-            layout: Some(LayoutPlace::None),
+            layout: Some(LayoutDestination::None),
             force: true,
         }
     }
@@ -126,7 +126,7 @@ impl Export {
     }
 
     /// Writes the file, and says so.
-    pub fn export(&self, client: &mut Client) -> Result<()> {
+    pub fn export(&self, client: &mut DataClient) -> Result<()> {
         let to_stdout = self.file.as_os_str() == "-";
         let begin = Instant::now();
         let count = self.export_rows(client)?;
@@ -152,7 +152,7 @@ impl Export {
     }
 
     /// Writes the file; the number of its rows.
-    pub fn export_rows(&self, client: &mut Client) -> Result<u64> {
+    pub fn export_rows(&self, client: &mut DataClient) -> Result<u64> {
         let (form, gzip) = self.form()?;
         let to_stdout = self.file.as_os_str() == "-";
         let sql = match (&self.query, &self.table) {
@@ -161,11 +161,11 @@ impl Export {
             (None, None) => bail!("what shall be exported? Give --table NAME or --query SQL"),
         };
         let roles = match form {
-            FileForm::Lines | FileForm::Tsfile => Some(self.roles(client)?),
-            FileForm::Csv | FileForm::Parquet => None,
+            ExportFormat::Lines | ExportFormat::Tsfile => Some(self.roles(client)?),
+            ExportFormat::Csv | ExportFormat::Parquet => None,
         };
         let sql = match &roles {
-            Some(roles) if form == FileForm::Tsfile => {
+            Some(roles) if form == ExportFormat::Tsfile => {
                 let order = TsFileExport::<File, File>::order_by(&roles.time, &roles.tags);
                 format!("SELECT * FROM ({sql}) {order}")
             }
@@ -176,10 +176,12 @@ impl Export {
             _ => None,
         };
         let place = self.place(form, to_stdout)?;
-        let comment = layout.as_ref().filter(|_| place == LayoutPlace::Comment);
+        let comment = layout
+            .as_ref()
+            .filter(|_| place == LayoutDestination::Comment);
         let rows = match client.execute(&sql) {
-            Ok(Reply::Rows(rows)) => rows,
-            Ok(Reply::Done(tag)) => bail!("{tag}: the statement has no rows to export"),
+            Ok(StatementReply::Rows(rows)) => rows,
+            Ok(StatementReply::Done(tag)) => bail!("{tag}: the statement has no rows to export"),
             Err(failure) => bail!("{}", failure.explain(&sql)),
         };
         let count = if to_stdout {
@@ -193,34 +195,38 @@ impl Export {
             allow_reading(file.as_file())?;
             file.persist(&self.file)
                 .with_context(|| format!("cannot make {}", self.file.display()))?;
-            self.put_layout(layout.as_ref().filter(|_| place == LayoutPlace::Beside))?;
+            self.put_layout(
+                layout
+                    .as_ref()
+                    .filter(|_| place == LayoutDestination::Beside),
+            )?;
             count
         };
         Ok(count)
     }
 
-    fn place(&self, form: FileForm, to_stdout: bool) -> Result<LayoutPlace> {
+    fn place(&self, form: ExportFormat, to_stdout: bool) -> Result<LayoutDestination> {
         let default = match form {
-            FileForm::Lines => LayoutPlace::Comment,
-            FileForm::Csv | FileForm::Tsfile if !to_stdout => LayoutPlace::Beside,
-            _ => LayoutPlace::None,
+            ExportFormat::Lines => LayoutDestination::Comment,
+            ExportFormat::Csv | ExportFormat::Tsfile if !to_stdout => LayoutDestination::Beside,
+            _ => LayoutDestination::None,
         };
         let place = self.layout.unwrap_or(default);
         match (place, form) {
-            (LayoutPlace::Comment, FileForm::Parquet | FileForm::Tsfile) => {
+            (LayoutDestination::Comment, ExportFormat::Parquet | ExportFormat::Tsfile) => {
                 bail!("--layout comment is for CSV and line protocol")
             }
-            (LayoutPlace::Beside, FileForm::Parquet) => Ok(LayoutPlace::None),
-            (LayoutPlace::Beside, _) if to_stdout => {
+            (LayoutDestination::Beside, ExportFormat::Parquet) => Ok(LayoutDestination::None),
+            (LayoutDestination::Beside, _) if to_stdout => {
                 bail!("there is no place beside stdout; give --layout comment")
             }
-            (LayoutPlace::Beside, FileForm::Lines) => Ok(LayoutPlace::Comment),
+            (LayoutDestination::Beside, ExportFormat::Lines) => Ok(LayoutDestination::Comment),
             (place, _) => Ok(place),
         }
     }
 
     /// Puts the layout beside the file, or takes an old one away: it would be believed.
-    fn put_layout(&self, layout: Option<&Layout>) -> Result<()> {
+    fn put_layout(&self, layout: Option<&ColumnLayout>) -> Result<()> {
         let path = layout_path(&self.file);
         let Some(layout) = layout else {
             return match std::fs::remove_file(&path) {
@@ -234,17 +240,17 @@ impl Export {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    fn form(&self) -> Result<(FileForm, bool)> {
+    fn form(&self) -> Result<(ExportFormat, bool)> {
         let name = self.file.to_string_lossy().to_ascii_lowercase();
         let (name, gzip) = match name.strip_suffix(".gz") {
             Some(name) => (name, true),
             None => (name.as_str(), false),
         };
         let told = match name.rsplit_once('.').map(|(_, ending)| ending) {
-            Some("csv") => Some(FileForm::Csv),
-            Some("parquet" | "pq") => Some(FileForm::Parquet),
-            Some("lp" | "line" | "lines" | "influx") => Some(FileForm::Lines),
-            Some("tsfile") => Some(FileForm::Tsfile),
+            Some("csv") => Some(ExportFormat::Csv),
+            Some("parquet" | "pq") => Some(ExportFormat::Parquet),
+            Some("lp" | "line" | "lines" | "influx") => Some(ExportFormat::Lines),
+            Some("tsfile") => Some(ExportFormat::Tsfile),
             _ => None,
         };
         let Some(form) = self.format.or(told) else {
@@ -253,14 +259,14 @@ impl Export {
                  tsfile"
             );
         };
-        if gzip && matches!(form, FileForm::Parquet | FileForm::Tsfile) {
+        if gzip && matches!(form, ExportFormat::Parquet | ExportFormat::Tsfile) {
             bail!("Parquet and TsFile are compressed already; leave .gz out");
         }
         Ok((form, gzip))
     }
 
     /// Which columns are time and tags: as told, otherwise as the table has it.
-    fn roles(&self, client: &mut Client) -> Result<Roles> {
+    fn roles(&self, client: &mut DataClient) -> Result<Roles> {
         let Some(table) = &self.table else {
             let Some(time) = &self.time_column else {
                 bail!(
@@ -294,11 +300,11 @@ impl Export {
 
     fn write(
         &self,
-        rows: Rows,
-        form: FileForm,
+        rows: ReplyRows,
+        form: ExportFormat,
         gzip: bool,
         roles: Option<&Roles>,
-        comment: Option<&Layout>,
+        comment: Option<&ColumnLayout>,
         out: impl Write + Send,
     ) -> Result<u64> {
         let out = BufWriter::with_capacity(1 << 18, out);
@@ -316,10 +322,10 @@ impl Export {
 
     fn write_rows(
         &self,
-        rows: Rows,
-        form: FileForm,
+        rows: ReplyRows,
+        form: ExportFormat,
         roles: Option<&Roles>,
-        comment: Option<&Layout>,
+        comment: Option<&ColumnLayout>,
         out: &mut (dyn Write + Send),
     ) -> Result<u64> {
         let mut count = 0;
@@ -327,7 +333,7 @@ impl Export {
             writeln!(out, "{COMMENT}{}", layout.to_line()?)?;
         }
         match form {
-            FileForm::Csv => {
+            ExportFormat::Csv => {
                 let mut text = String::new();
                 csv_text::put_header(&rows.schema, &mut text);
                 for batch in rows.batches {
@@ -339,7 +345,7 @@ impl Export {
                 }
                 out.write_all(text.as_bytes())?;
             }
-            FileForm::Parquet => {
+            ExportFormat::Parquet => {
                 let properties = WriterProperties::builder()
                     .set_compression(ParquetCompression::ZSTD(ZstdLevel::default()))
                     .build();
@@ -351,7 +357,7 @@ impl Export {
                 }
                 writer.close()?;
             }
-            FileForm::Tsfile => {
+            ExportFormat::Tsfile => {
                 let table = self.table.as_deref().unwrap_or("rows");
                 let roles = roles.context("a TsFile needs to know time and tags")?;
                 let roles = (roles.time.as_str(), roles.tags.as_slice());
@@ -364,7 +370,7 @@ impl Export {
                 }
                 count = file.finish()?.1;
             }
-            FileForm::Lines => {
+            ExportFormat::Lines => {
                 let table = self.table.as_deref().unwrap_or("rows");
                 let roles = roles.context("line protocol needs to know time and tags")?;
                 let mut text = String::new();
@@ -418,22 +424,22 @@ mod tests {
         export: Export,
     }
 
-    fn form(arguments: &[&str]) -> Option<(FileForm, bool)> {
+    fn form(arguments: &[&str]) -> Option<(ExportFormat, bool)> {
         let line = ["x", "--table", "t", "--data", "d"].iter().chain(arguments);
         Line::try_parse_from(line).unwrap().export.form().ok()
     }
 
     #[test]
     fn the_ending_tells_the_form() {
-        assert_eq!(form(&["a.csv"]), Some((FileForm::Csv, false)));
-        assert_eq!(form(&["a.lp.gz"]), Some((FileForm::Lines, true)));
-        assert_eq!(form(&["a.parquet"]), Some((FileForm::Parquet, false)));
+        assert_eq!(form(&["a.csv"]), Some((ExportFormat::Csv, false)));
+        assert_eq!(form(&["a.lp.gz"]), Some((ExportFormat::Lines, true)));
+        assert_eq!(form(&["a.parquet"]), Some((ExportFormat::Parquet, false)));
         assert_eq!(form(&["a.parquet.gz"]), None);
-        assert_eq!(form(&["a.tsfile"]), Some((FileForm::Tsfile, false)));
+        assert_eq!(form(&["a.tsfile"]), Some((ExportFormat::Tsfile, false)));
         assert_eq!(form(&["-"]), None);
         assert_eq!(
             form(&["-", "--format", "csv"]),
-            Some((FileForm::Csv, false))
+            Some((ExportFormat::Csv, false))
         );
     }
 }

@@ -5,10 +5,10 @@
 //! first one is written. Then a thread reads and parses while this one writes. Good rows are stored
 //! and bad ones are named with their line; nothing is dropped silently.
 
-mod apart;
-mod check;
 mod csv_plan;
 mod csv_rows;
+mod duplicate_advice;
+mod duplicate_check;
 mod line_rows;
 mod options;
 mod parquet_rows;
@@ -19,18 +19,18 @@ mod source;
 mod tables;
 mod tsfile_rows;
 
-use crate::client::{Client, IfMissing, Target};
+use crate::client::{ClientTarget, DataClient, IfMissing};
 use crate::{interrupt, terminal};
 use anyhow::{Context, Result, bail};
-use check::Check;
 use clap::{Args, ValueEnum};
+use duplicate_check::DuplicateCheck;
 use marigram_model::{FieldType, TableSchema, WriteBatch};
-pub use marigram_tabular::layout::Layout as Known;
+pub use marigram_tabular::layout::ColumnLayout as KnownColumns;
 pub use marigram_tabular::time::Precision;
-pub use options::{DateOrder, Delimiter, ReadOptions};
+pub use options::{CellDelimiter, DateOrder, ReadOptions};
 pub use prepared::layout_path;
-use prepared::{Prepared, unify};
-use refusals::Refusals;
+use prepared::{PreparedFile, unify};
+use refusals::RefusedLines;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ const BATCH_ROWS: usize = 20_000;
 
 /// Form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FileForm {
+pub enum ImportFormat {
     /// Comma-separated values with a header line
     Csv,
     /// InfluxDB line protocol
@@ -66,7 +66,7 @@ pub struct Import {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    target: Target,
+    target: ClientTarget,
     /// Show how the files would be read, and what would happen; write nothing
     #[arg(long)]
     dry_run: bool,
@@ -82,15 +82,15 @@ pub struct Import {
 
 /// Where rows of a CSV or Parquet file go, and how its columns are understood.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct ReadPlanOptions {
     /// The table.
     pub table: String,
     /// Its schema, if it exists and is open in this process.
     pub schema: Option<Arc<TableSchema>>,
     /// Its columns, if it exists.
-    pub known: Option<Known>,
+    pub known: Option<KnownColumns>,
     /// The columns of the table of which the file is an export.
-    pub layout: Option<Known>,
+    pub layout: Option<KnownColumns>,
     /// As told on the command line.
     pub options: ReadOptions,
     /// Tags with the same value in every row.
@@ -100,7 +100,7 @@ pub struct Reading {
 }
 
 /// Rows that were parsed together.
-pub struct Parsed {
+pub struct ParsedBatch {
     /// The rows.
     pub batches: Vec<WriteBatch>,
     /// For each batch the line (or row of the file, for Parquet) of each row, from 1.
@@ -121,7 +121,7 @@ impl Import {
         };
         let mut files = Vec::new();
         for path in &self.files {
-            let file = Prepared::new(path, &self.options, client.as_mut());
+            let file = PreparedFile::new(path, &self.options, client.as_mut());
             files.push(file.with_context(|| name_of(path))?);
         }
         unify(&mut files);
@@ -135,7 +135,7 @@ impl Import {
         let checked = check_all(&files)?;
         let found = checked.check.finish()?;
         if found.repeats > 0 && !self.replace {
-            bail!("{}", apart::reason(&found, &files)?);
+            bail!("{}", duplicate_advice::reason(&found, &files)?);
         }
         if self.dry_run {
             let (rows, bad) = (checked.rows, checked.bad);
@@ -159,7 +159,7 @@ impl Import {
         tables::create(&mut client, &mut files, &checked.columns)?;
         let before = tables::count(&mut client, &checked.spans);
         let begin = Instant::now();
-        let mut total = Done::default();
+        let mut total = ImportedFile::default();
         for file in &files {
             let done = write_file(&client, file).with_context(|| file.name.clone())?;
             if files.len() > 1 {
@@ -190,13 +190,13 @@ impl Import {
 /// If there is no such table, the file cannot be read, or its rows would replace each other and that
 /// is not wanted.
 pub fn copy_in(
-    client: &mut Client,
+    client: &mut DataClient,
     path: &Path,
     options: &ReadOptions,
     replace: bool,
 ) -> Result<String> {
-    let prepared = Prepared::new(path, options, Some(client)).with_context(|| name_of(path))?;
-    if prepared.form != FileForm::Lines && prepared.reading.known.is_none() {
+    let prepared = PreparedFile::new(path, options, Some(client)).with_context(|| name_of(path))?;
+    if prepared.form != ImportFormat::Lines && prepared.reading.known.is_none() {
         bail!(
             "there is no table '{}'; `marigram import` makes one of a file",
             prepared.reading.table
@@ -208,7 +208,7 @@ pub fn copy_in(
     if found.repeats > 0 && !replace {
         bail!(
             "{}",
-            apart::reason(&found, &files)?.replace("--replace", "(replace)")
+            duplicate_advice::reason(&found, &files)?.replace("--replace", "(replace)")
         );
     }
     tables::create(client, &mut files, &checked.columns)?;
@@ -248,7 +248,7 @@ fn skipped(empty: u64) -> String {
 }
 
 /// Says what became of a file, or of all.
-fn report(name: &str, done: &Done, replaced: Option<u64>) {
+fn report(name: &str, done: &ImportedFile, replaced: Option<u64>) {
     let replaced = match replaced {
         Some(replaced) => format!(", {} replaced", terminal::count(replaced)),
         None => String::new(),
@@ -267,8 +267,8 @@ fn report(name: &str, done: &Done, replaced: Option<u64>) {
 /// Reads CSV as a file of it is read.
 pub fn read_csv(
     csv: &'static [u8],
-    reading: &Reading,
-    send: &dyn Fn(Result<Parsed>) -> bool,
+    reading: &ReadPlanOptions,
+    send: &dyn Fn(Result<ParsedBatch>) -> bool,
 ) -> Result<()> {
     let open = || -> Result<Box<dyn Read>> { Ok(Box::new(csv)) };
     let plan = csv_plan::plan(&open, reading, false)?;
@@ -277,14 +277,14 @@ pub fn read_csv(
 
 /// What became of a file.
 #[derive(Clone, Copy, Debug, Default)]
-struct Done {
+struct ImportedFile {
     stored: u64,
     refused: u64,
     empty: u64,
     time: Duration,
 }
 
-impl Done {
+impl ImportedFile {
     fn add(&mut self, other: &Self) {
         self.stored += other.stored;
         self.refused += other.refused;
@@ -293,22 +293,22 @@ impl Done {
 }
 
 /// What the first reading of all files told.
-struct Checked {
-    check: Check,
-    spans: tables::Spans,
-    columns: tables::Columns,
+struct CheckedFiles {
+    check: DuplicateCheck,
+    spans: tables::TableTimeSpans,
+    columns: tables::NewTableColumns,
     rows: u64,
     bad: u64,
     empty: u64,
 }
 
-fn check_all(files: &[Prepared]) -> Result<Checked> {
-    let mut check = Check::new();
-    let mut columns = tables::Columns::new();
+fn check_all(files: &[PreparedFile]) -> Result<CheckedFiles> {
+    let mut check = DuplicateCheck::new();
+    let mut columns = tables::NewTableColumns::new();
     let mut empty = 0;
     for (number, file) in files.iter().enumerate() {
         check.begin_file(number);
-        let by_field = file.form == FileForm::Lines;
+        let by_field = file.form == ImportFormat::Lines;
         read_aside(file, "checking", |item, _| {
             check.add(&item, by_field)?;
             empty += item.empty;
@@ -319,7 +319,7 @@ fn check_all(files: &[Prepared]) -> Result<Checked> {
         })
         .with_context(|| file.name.clone())?;
     }
-    Ok(Checked {
+    Ok(CheckedFiles {
         spans: check.spans.clone(),
         rows: check.rows,
         bad: check.bad,
@@ -329,9 +329,9 @@ fn check_all(files: &[Prepared]) -> Result<Checked> {
     })
 }
 
-fn write_file(client: &Client, file: &Prepared) -> Result<Done> {
+fn write_file(client: &DataClient, file: &PreparedFile) -> Result<ImportedFile> {
     let begin = Instant::now();
-    let mut refusals = Refusals::new(file.reading.options.show_refused);
+    let mut refusals = RefusedLines::new(file.reading.options.show_refused);
     let mut stored = 0;
     let mut empty = 0;
     let written = read_aside(file, "", |item, bar| {
@@ -354,7 +354,7 @@ fn write_file(client: &Client, file: &Prepared) -> Result<Done> {
         Ok(())
     });
     refusals.print();
-    let done = Done {
+    let done = ImportedFile {
         stored,
         refused: refusals.count(),
         empty,
@@ -369,15 +369,15 @@ fn write_file(client: &Client, file: &Prepared) -> Result<Done> {
 
 /// Reads and parses a file on a thread of its own, and gives `take` what it reads.
 fn read_aside(
-    file: &Prepared,
+    file: &PreparedFile,
     what: &str,
-    mut take: impl FnMut(Parsed, &indicatif::ProgressBar) -> Result<()>,
+    mut take: impl FnMut(ParsedBatch, &indicatif::ProgressBar) -> Result<()>,
 ) -> Result<()> {
     let source = file.input.source()?;
     let bar = terminal::progress(source.bytes_total());
     bar.set_prefix(format!("{what} {}", file.name).trim_start().to_owned());
     let position = source.position();
-    let (sender, parsed): (_, Receiver<Result<Parsed>>) = sync_channel(BATCHES_AHEAD);
+    let (sender, parsed): (_, Receiver<Result<ParsedBatch>>) = sync_channel(BATCHES_AHEAD);
     let taken = thread::scope(|scope| {
         let reader = thread::Builder::new()
             .name("marigram-import".into())
@@ -423,15 +423,15 @@ fn ending(path: &Path) -> (Option<String>, String) {
     }
 }
 
-fn form_of(path: &Path, told: Option<FileForm>) -> Result<FileForm> {
+fn form_of(path: &Path, told: Option<ImportFormat>) -> Result<ImportFormat> {
     if let Some(form) = told {
         return Ok(form);
     }
     match ending(path).0.as_deref() {
-        Some("csv" | "tsv") => Ok(FileForm::Csv),
-        Some("lp" | "line" | "lines" | "influx" | "txt") => Ok(FileForm::Lines),
-        Some("parquet" | "pq") => Ok(FileForm::Parquet),
-        Some("tsfile") => Ok(FileForm::Tsfile),
+        Some("csv" | "tsv") => Ok(ImportFormat::Csv),
+        Some("lp" | "line" | "lines" | "influx" | "txt") => Ok(ImportFormat::Lines),
+        Some("parquet" | "pq") => Ok(ImportFormat::Parquet),
+        Some("tsfile") => Ok(ImportFormat::Tsfile),
         _ => bail!("its name does not tell its form; give --format csv, lines, parquet or tsfile"),
     }
 }
@@ -439,16 +439,16 @@ fn form_of(path: &Path, told: Option<FileForm>) -> Result<FileForm> {
 /// Imports a file as the command does, without a word; the reasons of what was refused.
 #[cfg(test)]
 pub fn import_for_test(
-    client: &mut Client,
+    client: &mut DataClient,
     path: &Path,
     options: &ReadOptions,
 ) -> Result<Vec<String>> {
-    let mut files = vec![Prepared::new(path, options, Some(client))?];
+    let mut files = vec![PreparedFile::new(path, options, Some(client))?];
     unify(&mut files);
     let checked = check_all(&files)?;
     let found = checked.check.finish()?;
     if found.repeats > 0 {
-        bail!("{}", apart::reason(&found, &files)?);
+        bail!("{}", duplicate_advice::reason(&found, &files)?);
     }
     tables::create(client, &mut files, &checked.columns)?;
     let mut refused = Vec::new();
@@ -473,15 +473,15 @@ mod tests {
     #[test]
     fn the_ending_tells_the_form() {
         let form = |name: &str| form_of(Path::new(name), None).ok();
-        assert_eq!(form("a/b.csv"), Some(FileForm::Csv));
-        assert_eq!(form("b.CSV.gz"), Some(FileForm::Csv));
-        assert_eq!(form("b.lp.gz"), Some(FileForm::Lines));
-        assert_eq!(form("b.parquet"), Some(FileForm::Parquet));
-        assert_eq!(form("b.tsfile"), Some(FileForm::Tsfile));
+        assert_eq!(form("a/b.csv"), Some(ImportFormat::Csv));
+        assert_eq!(form("b.CSV.gz"), Some(ImportFormat::Csv));
+        assert_eq!(form("b.lp.gz"), Some(ImportFormat::Lines));
+        assert_eq!(form("b.parquet"), Some(ImportFormat::Parquet));
+        assert_eq!(form("b.tsfile"), Some(ImportFormat::Tsfile));
         assert_eq!(form("b"), None);
         assert_eq!(
-            form_of(Path::new("-"), Some(FileForm::Lines)).ok(),
-            Some(FileForm::Lines)
+            form_of(Path::new("-"), Some(ImportFormat::Lines)).ok(),
+            Some(ImportFormat::Lines)
         );
         assert_eq!(ending(Path::new("x/machine.2026.csv.gz")).1, "machine.2026");
     }

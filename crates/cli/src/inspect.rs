@@ -32,7 +32,7 @@ impl Inspect {
     pub fn run(self) -> Result<ExitCode> {
         let fs = Env::real().fs;
         if self.path.is_file() {
-            let names = Names::near(fs.as_ref(), &self.path);
+            let names = CatalogNames::near(fs.as_ref(), &self.path);
             segment::show(&fs, &self.path, &names, self.pages)?;
         } else if self.path.join("CATALOG").exists() {
             directory::show(&fs, &self.path, self.segments)?;
@@ -47,9 +47,9 @@ impl Inspect {
 }
 
 /// Names of tables and columns; numbers where there is no catalog.
-pub struct Names(Option<CatalogState>);
+pub struct CatalogNames(Option<CatalogState>);
 
-impl Names {
+impl CatalogNames {
     /// The names of the data directory in which a segment lies.
     fn near(fs: &dyn FileSystem, segment: &Path) -> Self {
         let dir = segment.ancestors().nth(4).map(Path::to_path_buf);

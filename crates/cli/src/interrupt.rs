@@ -3,7 +3,7 @@
 //! Invariant: without [`watch`] nothing here changes what a signal does, so that commands and scripts
 //! end at Ctrl-C as any program does.
 
-use crate::reply::Failure;
+use crate::reply::StatementFailure;
 use anyhow::Result;
 use std::future::Future;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -16,7 +16,7 @@ pub const CANCELLED: &str = "cancelled; what the statement had begun to store ma
 /// Whether Ctrl-C came since the last [`clear`]; there from [`watch`] on.
 static RAISED: OnceLock<watch::Sender<bool>> = OnceLock::new();
 
-/// What else Ctrl-C does while a [`Hook`] is there.
+/// What else Ctrl-C does while a [`InterruptHook`] is there.
 static HOOK: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
 /// From here on Ctrl-C only sets a mark and calls the hook.
@@ -64,9 +64,11 @@ pub fn is_raised() -> bool {
 }
 
 /// The result of `work`, or that it was cancelled; `work` is dropped then, which stops it.
-pub async fn or_cancelled<T, E>(work: impl Future<Output = Result<T, E>>) -> Result<T, Failure>
+pub async fn or_cancelled<T, E>(
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, StatementFailure>
 where
-    Failure: From<E>,
+    StatementFailure: From<E>,
 {
     let raised = async {
         match RAISED.get() {
@@ -79,16 +81,16 @@ where
     };
     tokio::select! {
         biased;
-        () = raised => Err(Failure::new(CANCELLED)),
-        done = work => done.map_err(Failure::from),
+        () = raised => Err(StatementFailure::new(CANCELLED)),
+        done = work => done.map_err(StatementFailure::from),
     }
 }
 
 /// Something that Ctrl-C does until this is dropped.
 #[derive(Debug)]
-pub struct Hook(());
+pub struct InterruptHook(());
 
-impl Hook {
+impl InterruptHook {
     /// From here on Ctrl-C also calls `act`, on a thread of its own.
     pub fn new(act: impl Fn() + Send + 'static) -> Self {
         *HOOK.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
@@ -96,7 +98,7 @@ impl Hook {
     }
 }
 
-impl Drop for Hook {
+impl Drop for InterruptHook {
     fn drop(&mut self) {
         *HOOK.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

@@ -1,6 +1,6 @@
 //! Rows of a batch as lines of line protocol: for servers and for files.
 
-use crate::beyond_lines;
+use crate::line_comments;
 use marigram_model::{FieldValue, FieldValueRef, TagValueRef, WriteBatch};
 use marigram_protocol::lines;
 
@@ -17,7 +17,9 @@ pub fn put_row(batch: &WriteBatch, row: usize, out: &mut String) -> Result<(), S
     let values: Vec<(&str, FieldValue)> = batch
         .fields
         .iter()
-        .filter_map(|field| FieldValue::at(&field.values, row).map(|v| (field.name.as_str(), v)))
+        .filter_map(|field| {
+            FieldValue::from_array(&field.values, row).map(|v| (field.name.as_str(), v))
+        })
         .collect();
     let fields = values.iter().map(|(name, value)| (*name, borrowed(value)));
     lines::encode_row(&batch.table, tags, fields, batch.times[row], out)
@@ -30,12 +32,11 @@ pub fn put_row(batch: &WriteBatch, row: usize, out: &mut String) -> Result<(), S
 /// # Errors
 /// If the values cannot be written at all.
 pub fn put_whole_row(batch: &WriteBatch, row: usize, out: &mut String) -> anyhow::Result<usize> {
-    let values = batch
-        .fields
-        .iter()
-        .filter_map(|field| FieldValue::at(&field.values, row).map(|v| (field.name.as_str(), v)));
+    let values = batch.fields.iter().filter_map(|field| {
+        FieldValue::from_array(&field.values, row).map(|v| (field.name.as_str(), v))
+    });
     let (mut beyond, plain): (Vec<_>, Vec<_>) =
-        values.partition(|(_, value)| beyond_lines::is_beyond(value));
+        values.partition(|(_, value)| line_comments::is_beyond(value));
     if !plain.is_empty() {
         let slot = batch.slots[row] as usize;
         let tags = batch
@@ -55,7 +56,7 @@ pub fn put_whole_row(batch: &WriteBatch, row: usize, out: &mut String) -> anyhow
         }
     }
     if !beyond.is_empty() {
-        beyond_lines::put(batch, row, &beyond, out)?;
+        line_comments::put(batch, row, &beyond, out)?;
     }
     Ok(beyond.len())
 }

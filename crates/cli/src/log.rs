@@ -65,7 +65,7 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let mut fields = Fields(Map::new());
+        let mut fields = EventFields(Map::new());
         event.record(&mut fields);
         let metadata = event.metadata();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -106,15 +106,15 @@ fn line(now_ns: i64, level: &str, target: &str, fields: Map<String, Value>) -> S
 }
 
 /// The fields of an event, the message among them.
-struct Fields(Map<String, Value>);
+struct EventFields(Map<String, Value>);
 
-impl Fields {
+impl EventFields {
     fn put(&mut self, field: &Field, value: Value) {
         self.0.insert(field.name().to_owned(), value);
     }
 }
 
-impl Visit for Fields {
+impl Visit for EventFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.put(field, Value::from(format!("{value:?}")));
     }

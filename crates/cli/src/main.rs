@@ -23,7 +23,6 @@
 mod terminal;
 mod answer;
 mod backup;
-mod beyond_lines;
 mod client;
 mod csv_text;
 mod demo;
@@ -33,8 +32,8 @@ mod export;
 mod import;
 mod inspect;
 mod interrupt;
-mod known;
 mod lab;
+mod line_comments;
 mod line_text;
 mod log;
 mod names;
@@ -52,6 +51,7 @@ mod shell;
 mod sql;
 mod sql_rows;
 mod table;
+mod table_columns;
 mod verify;
 
 use clap::{Parser, Subcommand};

@@ -21,7 +21,7 @@ pub fn pager() -> Option<String> {
 
 /// Columns and rows of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Screen {
+pub struct ScreenSize {
     /// Characters of a line.
     pub columns: usize,
     /// Lines.
@@ -29,23 +29,23 @@ pub struct Screen {
 }
 
 /// The terminal, through a pager as soon as an answer does not fit.
-pub struct Paged<'a> {
+pub struct PagedOutput<'a> {
     pager: Option<&'a str>,
-    screen: Screen,
-    held: Vec<u8>,
+    screen: ScreenSize,
+    buffered: Vec<u8>,
     lines: usize,
     child: Option<Child>,
     /// Whether the reader left the pager: nobody wants more.
     is_left: bool,
 }
 
-impl<'a> Paged<'a> {
+impl<'a> PagedOutput<'a> {
     /// A terminal of this size.
-    pub fn new(pager: Option<&'a str>, screen: Screen) -> Self {
+    pub fn new(pager: Option<&'a str>, screen: ScreenSize) -> Self {
         Self {
             pager,
             screen,
-            held: Vec::new(),
+            buffered: Vec::new(),
             lines: 0,
             child: None,
             is_left: false,
@@ -61,7 +61,7 @@ impl<'a> Paged<'a> {
             return Ok(self.is_left);
         }
         let mut out = io::stdout().lock();
-        out.write_all(&self.held)?;
+        out.write_all(&self.buffered)?;
         out.flush()?;
         Ok(false)
     }
@@ -73,7 +73,7 @@ impl<'a> Paged<'a> {
             line.len() > self.screen.columns
                 && line.iter().filter(is_start).count() > self.screen.columns
         };
-        self.lines + 2 > self.screen.rows || self.held.split(|b| *b == b'\n').any(is_wide)
+        self.lines + 2 > self.screen.rows || self.buffered.split(|b| *b == b'\n').any(is_wide)
     }
 
     fn start_pager(&mut self, pager: &str) -> io::Result<()> {
@@ -90,18 +90,18 @@ impl<'a> Paged<'a> {
                 return self.put_out();
             }
         }
-        let held = std::mem::take(&mut self.held);
-        self.write_all(&held)
+        let buffered = std::mem::take(&mut self.buffered);
+        self.write_all(&buffered)
     }
 
     fn put_out(&mut self) -> io::Result<()> {
-        io::stdout().lock().write_all(&self.held)?;
-        self.held.clear();
+        io::stdout().lock().write_all(&self.buffered)?;
+        self.buffered.clear();
         Ok(())
     }
 }
 
-impl Write for Paged<'_> {
+impl Write for PagedOutput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Some(child) = &mut self.child {
             let Some(stdin) = &mut child.stdin else {
@@ -116,10 +116,10 @@ impl Write for Paged<'_> {
             return written;
         }
         self.lines += bytes.iter().filter(|byte| **byte == b'\n').count();
-        self.held.extend_from_slice(bytes);
+        self.buffered.extend_from_slice(bytes);
         match self.pager {
             Some(pager) if self.is_full() => self.start_pager(pager)?,
-            None if self.held.len() > 1 << 16 => self.put_out()?,
+            None if self.buffered.len() > 1 << 16 => self.put_out()?,
             _ => {}
         }
         Ok(bytes.len())
@@ -137,7 +137,7 @@ impl Write for Paged<'_> {
 mod tests {
     use super::*;
 
-    const SCREEN: Screen = Screen {
+    const SCREEN: ScreenSize = ScreenSize {
         columns: 10,
         rows: 5,
     };
@@ -149,7 +149,7 @@ mod tests {
             let file = dir.path().join("paged");
             let _ = std::fs::remove_file(&file);
             let pager = format!("cat > {}", file.display());
-            let mut out = Paged::new(Some(&pager), SCREEN);
+            let mut out = PagedOutput::new(Some(&pager), SCREEN);
             for part in text.as_bytes().chunks(3) {
                 out.write_all(part).unwrap();
             }
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_reader_who_leaves_the_pager_wants_no_more() {
-        let mut out = Paged::new(Some("true"), SCREEN);
+        let mut out = PagedOutput::new(Some("true"), SCREEN);
         let line = [b'x'; 1 << 12];
         let written = (0..1000).try_for_each(|_| out.write_all(&line));
         assert_eq!(written.unwrap_err().kind(), io::ErrorKind::BrokenPipe);

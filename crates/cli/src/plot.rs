@@ -20,17 +20,17 @@ const HEIGHT_DOTS: u32 = 40;
 const HEIGHT_DOTS_EACH: u32 = 20;
 
 /// Times (ns since the epoch) and values of one line.
-type Points = Vec<(i64, f64)>;
+type PlotPoints = Vec<(i64, f64)>;
 
 /// What the columns of an answer are to a plot.
-struct Columns {
+struct PlotColumns {
     time: usize,
     names: Vec<usize>,
     values: Vec<usize>,
 }
 
-impl Columns {
-    fn of(rows: &RecordBatch) -> Result<Self, String> {
+impl PlotColumns {
+    fn from_rows(rows: &RecordBatch) -> Result<Self, String> {
         let schema = rows.schema();
         let places = |wanted: &dyn Fn(&DataType) -> bool| -> Vec<usize> {
             let fields = schema.fields().iter().enumerate();
@@ -66,8 +66,8 @@ pub fn render(rows: &[RecordBatch]) -> Result<String, String> {
     let Some(first) = rows.first() else {
         return Err("there are no rows to draw".into());
     };
-    let columns = Columns::of(first)?;
-    let mut lines: BTreeMap<String, Points> = BTreeMap::new();
+    let columns = PlotColumns::from_rows(first)?;
+    let mut lines: BTreeMap<String, PlotPoints> = BTreeMap::new();
     for batch in rows {
         gather(batch, &columns, &mut lines).map_err(|error| error.to_string())?;
     }
@@ -103,8 +103,8 @@ pub fn render(rows: &[RecordBatch]) -> Result<String, String> {
 /// Adds the points of a batch to their lines.
 fn gather(
     batch: &RecordBatch,
-    columns: &Columns,
-    lines: &mut BTreeMap<String, Points>,
+    columns: &PlotColumns,
+    lines: &mut BTreeMap<String, PlotPoints>,
 ) -> Result<(), arrow::error::ArrowError> {
     let ns = DataType::Timestamp(TimeUnit::Nanosecond, None);
     let times = cast(&cast(batch.column(columns.time), &ns)?, &DataType::Int64)?;

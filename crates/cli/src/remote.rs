@@ -1,16 +1,16 @@
 //! A server, asked over HTTP.
 
-use crate::interrupt::{CANCELLED, Hook};
+use crate::interrupt::{CANCELLED, InterruptHook};
 use crate::line_text;
 use crate::names::{always_quoted, texts};
-use crate::reply::{Failure, Reply, Rows, tell_notice};
+use crate::reply::{ReplyRows, StatementFailure, StatementReply, tell_notice};
 use crate::sql_rows;
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, AsArray};
 use arrow::ipc::reader::StreamReader;
 use arrow::record_batch::RecordBatch;
 use marigram_model::WriteBatch;
-use marigram_service::{Rejected, WriteReport};
+use marigram_service::{RejectedRow, WriteReport};
 use serde::Deserialize;
 use std::io::Read;
 use std::path::Path;
@@ -21,7 +21,7 @@ use ureq::http::Response;
 use ureq::{Agent, Body};
 
 /// A server's HTTP address.
-pub struct Remote {
+pub struct RemoteServer {
     /// Made anew where Ctrl-C has shut it down.
     agent: Mutex<SharedAgent>,
     url: String,
@@ -48,18 +48,18 @@ impl SharedAgent {
 
     /// Until what comes back is dropped, Ctrl-C closes the connections: the server stops the
     /// statement of a client that goes away.
-    fn shut_by_interrupt(&self) -> Hook {
+    fn shut_by_interrupt(&self) -> InterruptHook {
         let shared = self.clone();
-        Hook::new(move || {
+        InterruptHook::new(move || {
             shared.is_shut.store(true, Ordering::Release);
             shared.agent.clone().shutdown();
         })
     }
 
     /// What a failed request of this client is told as.
-    fn told(&self, failure: Failure) -> Failure {
+    fn explained(&self, failure: StatementFailure) -> StatementFailure {
         if self.is_shut.load(Ordering::Acquire) {
-            return Failure::new(CANCELLED);
+            return StatementFailure::new(CANCELLED);
         }
         failure
     }
@@ -89,7 +89,7 @@ pub struct RemoteBackup {
 
 /// What `/write` answers when lines were refused.
 #[derive(Default, Deserialize)]
-struct Partial {
+struct PartialWrite {
     rejected: usize,
     lines: Vec<BadLine>,
 }
@@ -100,7 +100,7 @@ struct BadLine {
     message: String,
 }
 
-impl Remote {
+impl RemoteServer {
     /// A server at `url`; nothing is sent yet.
     pub fn new(url: &str) -> Result<Self> {
         if !url.starts_with("http://") {
@@ -164,7 +164,11 @@ impl Remote {
     }
 
     /// Runs one statement in `database`.
-    pub fn execute(&self, database: &str, statement: &str) -> Result<Reply, Failure> {
+    pub fn execute(
+        &self,
+        database: &str,
+        statement: &str,
+    ) -> Result<StatementReply, StatementFailure> {
         let shared = self.agent();
         let hook = shared.shut_by_interrupt();
         let request = shared
@@ -175,7 +179,7 @@ impl Remote {
             .content_type("application/sql");
         let response = request
             .send(statement)
-            .map_err(|error| shared.told(self.unreachable(&error)))?;
+            .map_err(|error| shared.explained(self.unreachable(&error)))?;
         if !response.status().is_success() {
             return Err(failure(response));
         }
@@ -184,8 +188,8 @@ impl Remote {
         }
         let body = response.into_body().into_reader();
         let broken = move |error| {
-            let failure = Failure::new(format!("the server's answer ends early: {error}"));
-            shared.told(failure)
+            let failure = StatementFailure::new(format!("the server's answer ends early: {error}"));
+            shared.explained(failure)
         };
         let reader = StreamReader::try_new(body, None).map_err(&broken)?;
         let schema = reader.schema();
@@ -204,16 +208,16 @@ impl Remote {
                 }
                 None => None,
             };
-            return Ok(Reply::Done(tag.unwrap_or_default()));
+            return Ok(StatementReply::Done(tag.unwrap_or_default()));
         }
-        Ok(Reply::Rows(Rows {
+        Ok(StatementReply::Rows(ReplyRows {
             schema,
             batches: Box::new(batches),
         }))
     }
 
-    fn unreachable(&self, error: &ureq::Error) -> Failure {
-        Failure::new(format!(
+    fn unreachable(&self, error: &ureq::Error) -> StatementFailure {
+        StatementFailure::new(format!(
             "cannot reach {}: {error}; is `marigram serve` running?",
             self.url
         ))
@@ -254,14 +258,14 @@ impl Remote {
             for row in 0..batch.len() {
                 match line_text::put_row(batch, row, &mut body) {
                     Ok(()) => lines.push((at, row)),
-                    Err(reason) => beyond.push(Rejected { row, reason }),
+                    Err(reason) => beyond.push(RejectedRow { row, reason }),
                 }
             }
             reports.push(WriteReport::default());
             unsent.push(beyond);
         }
         let refused = if lines.is_empty() {
-            Partial::default()
+            PartialWrite::default()
         } else {
             self.send(database, &body)?
         };
@@ -269,7 +273,7 @@ impl Remote {
         for bad in refused.lines {
             named += 1;
             if let Some((at, row)) = bad.line.checked_sub(1).and_then(|line| lines.get(line)) {
-                reports[*at].rejected.push(Rejected {
+                reports[*at].rejected.push(RejectedRow {
                     row: *row,
                     reason: bad.message,
                 });
@@ -285,7 +289,7 @@ impl Remote {
         if let Some(report) = reports.iter_mut().find(|report| report.stored >= unnamed) {
             report.stored -= unnamed;
             let reason = "refused by the server, which named only the first ones".to_owned();
-            let unnamed = (0..unnamed).map(|_| Rejected {
+            let unnamed = (0..unnamed).map(|_| RejectedRow {
                 row: usize::MAX,
                 reason: reason.clone(),
             });
@@ -295,7 +299,12 @@ impl Remote {
     }
 
     /// Stores rows by statements, which hold what lines cannot; those that stay refused.
-    fn insert(&self, database: &str, batch: &WriteBatch, rows: Vec<Rejected>) -> Vec<Rejected> {
+    fn insert(
+        &self,
+        database: &str,
+        batch: &WriteBatch,
+        rows: Vec<RejectedRow>,
+    ) -> Vec<RejectedRow> {
         let has_value = |row: usize| batch.fields.iter().any(|f| f.values.is_valid(row));
         let (rows, mut refused): (Vec<_>, Vec<_>) = rows
             .into_iter()
@@ -316,7 +325,7 @@ impl Remote {
             };
             if let [row] = places[..] {
                 let reason = failure.message;
-                refused.push(Rejected { row, reason });
+                refused.push(RejectedRow { row, reason });
                 continue;
             }
             // One of them may be the reason: each for itself.
@@ -324,7 +333,7 @@ impl Remote {
                 for (statement, _) in sql_rows::inserts(batch, &time, &[row]) {
                     if let Err(failure) = self.execute(database, &statement) {
                         let reason = failure.message;
-                        refused.push(Rejected { row, reason });
+                        refused.push(RejectedRow { row, reason });
                     }
                 }
             }
@@ -334,7 +343,7 @@ impl Remote {
 
     /// The name of a table's time column, by the statement that shows its columns.
     fn time_name(&self, database: &str, show: &str) -> Option<String> {
-        let Ok(Reply::Rows(rows)) = self.execute(database, show) else {
+        let Ok(StatementReply::Rows(rows)) = self.execute(database, show) else {
             return None;
         };
         let batches: Vec<RecordBatch> = rows.batches.collect::<Result<_, _>>().ok()?;
@@ -346,7 +355,7 @@ impl Remote {
     }
 
     /// Sends lines until the server took them; what it refused.
-    fn send(&self, database: &str, body: &str) -> Result<Partial> {
+    fn send(&self, database: &str, body: &str) -> Result<PartialWrite> {
         for _ in 0..TRIES_MAX {
             let request = self
                 .agent()
@@ -358,7 +367,7 @@ impl Remote {
                 .send(body)
                 .map_err(|error| self.unreachable(&error))?;
             match response.status().as_u16() {
-                204 => return Ok(Partial::default()),
+                204 => return Ok(PartialWrite::default()),
                 429 | 503 => std::thread::sleep(retry_after(&response)),
                 400 => {
                     let text = text(response);
@@ -402,24 +411,24 @@ fn text(response: Response<Body>) -> String {
     }
 }
 
-fn failure(response: Response<Body>) -> Failure {
+fn failure(response: Response<Body>) -> StatementFailure {
     let status = response.status();
     let text = text(response);
     if text.trim().is_empty() {
-        return Failure::new(format!("the server answered {status}"));
+        return StatementFailure::new(format!("the server answered {status}"));
     }
     parse_failure(&text)
 }
 
 /// `{"error": {"message", "position"}}`, as the server says it; other texts as they are.
-fn parse_failure(text: &str) -> Failure {
+fn parse_failure(text: &str) -> StatementFailure {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let error = &value["error"];
     let message = error["message"].as_str().or(error.as_str()).unwrap_or(text);
     let position = error["position"]
         .as_u64()
         .and_then(|position| usize::try_from(position).ok());
-    Failure {
+    StatementFailure {
         message: message.trim().to_owned(),
         position,
     }
@@ -441,9 +450,9 @@ mod tests {
 
     #[test]
     fn only_http_addresses_are_taken() {
-        assert!(Remote::new("ftp://example.org").is_err());
+        assert!(RemoteServer::new("ftp://example.org").is_err());
         assert_eq!(
-            Remote::new("http://localhost:8086/").unwrap().url(),
+            RemoteServer::new("http://localhost:8086/").unwrap().url(),
             "http://localhost:8086"
         );
     }

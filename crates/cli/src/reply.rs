@@ -6,7 +6,7 @@ use marigram::ServiceError;
 
 /// A statement that was not done.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct StatementFailure {
     /// Why.
     pub message: String,
     /// Where in the statement, in characters from 1.
@@ -14,19 +14,19 @@ pub struct Failure {
 }
 
 /// What a statement gave back.
-pub enum Reply {
+pub enum StatementReply {
     /// Rows on their way.
-    Rows(Rows),
+    Rows(ReplyRows),
     /// A command tag, and rows changed.
     Done(String),
 }
 
 /// Rows on their way.
-pub struct Rows {
+pub struct ReplyRows {
     /// Columns of every batch.
     pub schema: SchemaRef,
     /// The rows.
-    pub batches: Box<dyn Iterator<Item = Result<RecordBatch, Failure>>>,
+    pub batches: Box<dyn Iterator<Item = Result<RecordBatch, StatementFailure>>>,
 }
 
 /// Tells what the database says beside its answer, as psql does.
@@ -34,7 +34,7 @@ pub fn tell_notice(notice: &str) {
     eprintln!("NOTICE: {notice}");
 }
 
-impl From<ServiceError> for Failure {
+impl From<ServiceError> for StatementFailure {
     fn from(error: ServiceError) -> Self {
         Self {
             message: error.to_string(),
@@ -43,15 +43,15 @@ impl From<ServiceError> for Failure {
     }
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for StatementFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for StatementFailure {}
 
-impl Failure {
+impl StatementFailure {
     /// A failure without a position.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_caret_stands_under_the_error() {
-        let failure = Failure {
+        let failure = StatementFailure {
             message: "no".into(),
             position: Some(10),
         };
@@ -93,7 +93,7 @@ mod tests {
             failure.explain("SELECT x\nFROM t"),
             "no\nLINE 2: FROM t\n        ^"
         );
-        let failure = Failure {
+        let failure = StatementFailure {
             message: "no".into(),
             position: Some(8),
         };
@@ -101,7 +101,7 @@ mod tests {
             failure.explain("SELECT x"),
             "no\nLINE 1: SELECT x\n               ^"
         );
-        let beyond = Failure {
+        let beyond = StatementFailure {
             message: "no".into(),
             position: Some(99),
         };

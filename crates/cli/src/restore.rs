@@ -4,9 +4,9 @@
 //! alone, and go in as any rows do: a row that is there already takes the fields that the backup
 //! has.
 
-use crate::client::{Client, IfMissing, Target};
+use crate::client::{ClientTarget, DataClient, IfMissing};
 use crate::names::{quoted, texts};
-use crate::reply::{Reply, Rows};
+use crate::reply::{ReplyRows, StatementReply};
 use crate::terminal;
 use anyhow::{Context, Result, bail};
 use chrono::{DateTime, NaiveDate, NaiveTime};
@@ -79,14 +79,14 @@ fn parse_time(text: &str) -> Result<TimeRange, String> {
 }
 
 /// A table of the backup, and which of its times are wanted.
-struct Part {
+struct RestoredTable {
     schema: Arc<TableSchema>,
     ranges: Vec<TimeRange>,
 }
 
 /// What became of rows.
 #[derive(Default)]
-struct Counts {
+struct RestoreCounts {
     stored: u64,
     refused: u64,
 }
@@ -140,13 +140,13 @@ impl Restore {
             .memory_limit(READER_BYTES)
             .open(&dir)
             .context("cannot open what was restored")?;
-        let target = Target {
+        let target = ClientTarget {
             data: self.into.clone(),
             url: self.url.clone(),
             database: marigram::DEFAULT_DATABASE.to_owned(),
         };
         let opened = target.connect(IfMissing::Create)?;
-        let mut total = Counts::default();
+        let mut total = RestoreCounts::default();
         for part in &parts {
             let mut client = database(&target, &opened, &part.schema.database)?;
             let counts = copy(&source, &mut client, part)?;
@@ -175,7 +175,7 @@ impl Restore {
     }
 
     /// The tables that are meant, with the partitions that are.
-    fn parts(&self, schemas: Vec<Arc<TableSchema>>) -> Result<Vec<Part>> {
+    fn parts(&self, schemas: Vec<Arc<TableSchema>>) -> Result<Vec<RestoredTable>> {
         let named = |schema: &TableSchema| format!("{}.{}", schema.database, schema.name);
         let is_meant = |schema: &TableSchema| match &self.table {
             None => true,
@@ -183,8 +183,8 @@ impl Restore {
         };
         let known: Vec<String> = schemas.iter().map(|schema| named(schema)).collect();
         let meant = schemas.into_iter().filter(|schema| is_meant(schema));
-        let parts: Vec<Part> = meant
-            .map(|schema| Part {
+        let parts: Vec<RestoredTable> = meant
+            .map(|schema| RestoredTable {
                 ranges: self
                     .partition
                     .iter()
@@ -213,17 +213,17 @@ fn partitions_of(times: TimeRange, width_ns: i64) -> TimeRange {
 }
 
 /// A client of another database of what is open; the database is made where it is missing.
-fn database(target: &Target, opened: &Client, name: &str) -> Result<Client> {
+fn database(target: &ClientTarget, opened: &DataClient, name: &str) -> Result<DataClient> {
     let mut client = match opened.local() {
         Some(db) => {
             db.create_database(name)?;
-            return Client::over(db.clone(), name);
+            return DataClient::over(db.clone(), name);
         }
         None => target.connect(IfMissing::Fail)?,
     };
     let statement = format!("CREATE DATABASE IF NOT EXISTS {}", quoted(name));
     run(&mut client, &statement)?;
-    Target {
+    ClientTarget {
         database: name.to_owned(),
         ..target.clone()
     }
@@ -231,11 +231,11 @@ fn database(target: &Target, opened: &Client, name: &str) -> Result<Client> {
 }
 
 /// Writes the rows of a part, in the order in which they are read.
-fn copy(source: &Marigram, into: &mut Client, part: &Part) -> Result<Counts> {
+fn copy(source: &Marigram, into: &mut DataClient, part: &RestoredTable) -> Result<RestoreCounts> {
     let schema = &part.schema;
-    let mut from = Client::over(source.clone(), &schema.database)?;
+    let mut from = DataClient::over(source.clone(), &schema.database)?;
     make_table(&mut from, into, schema)?;
-    let mut counts = Counts::default();
+    let mut counts = RestoreCounts::default();
     for range in &part.ranges {
         let time = |ns: i64| {
             let time = DateTime::from_timestamp_nanos(ns);
@@ -249,15 +249,20 @@ fn copy(source: &Marigram, into: &mut Client, part: &Part) -> Result<Counts> {
             name = quoted(&schema.time_name),
         );
         match from.execute(&sql) {
-            Ok(Reply::Rows(rows)) => write(rows, into, schema, &mut counts)?,
-            Ok(Reply::Done(tag)) => bail!("{tag}: the partition cannot be read"),
+            Ok(StatementReply::Rows(rows)) => write(rows, into, schema, &mut counts)?,
+            Ok(StatementReply::Done(tag)) => bail!("{tag}: the partition cannot be read"),
             Err(failure) => bail!("{}", failure.explain(&sql)),
         }
     }
     Ok(counts)
 }
 
-fn write(rows: Rows, into: &Client, schema: &TableSchema, counts: &mut Counts) -> Result<()> {
+fn write(
+    rows: ReplyRows,
+    into: &DataClient,
+    schema: &TableSchema,
+    counts: &mut RestoreCounts,
+) -> Result<()> {
     let roles = Roles::of(schema);
     for batch in rows.batches {
         let converted = marigram::convert(&schema.name, &roles, Some(schema), &batch?)?;
@@ -278,7 +283,7 @@ fn write(rows: Rows, into: &Client, schema: &TableSchema, counts: &mut Counts) -
 }
 
 /// Makes the table, or the columns that it lacks, as the backup has them.
-fn make_table(from: &mut Client, into: &mut Client, schema: &TableSchema) -> Result<()> {
+fn make_table(from: &mut DataClient, into: &mut DataClient, schema: &TableSchema) -> Result<()> {
     let show = format!("SHOW CREATE TABLE {}", quoted(&schema.name));
     let shown = match from.query(&show) {
         Ok(shown) => shown,
@@ -304,10 +309,10 @@ fn make_table(from: &mut Client, into: &mut Client, schema: &TableSchema) -> Res
     Ok(())
 }
 
-fn run(client: &mut Client, statement: &str) -> Result<()> {
+fn run(client: &mut DataClient, statement: &str) -> Result<()> {
     match client.execute(statement) {
-        Ok(Reply::Done(_)) => Ok(()),
-        Ok(Reply::Rows(rows)) => {
+        Ok(StatementReply::Done(_)) => Ok(()),
+        Ok(StatementReply::Rows(rows)) => {
             for batch in rows.batches {
                 batch?;
             }

@@ -3,11 +3,11 @@
 //!
 //! The tables are made of a seed, so that a failure can be repeated: the message names it.
 
-use crate::client::Client;
+use crate::client::DataClient;
 use crate::export::Export;
 use crate::import::{ReadOptions, import_for_test};
-use crate::known::known_table;
 use crate::names::always_quoted as quoted;
+use crate::table_columns::known_table;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
@@ -21,9 +21,9 @@ use std::path::Path;
 const TABLES: u64 = 2_000;
 
 /// A small generator of numbers (xorshift), so that a seed is a table.
-struct Random(u64);
+struct XorShift(u64);
 
-impl Random {
+impl XorShift {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -111,19 +111,19 @@ const FLOATS: [f64; 12] = [
 /// Which form a table goes through; TsFile knows small names, small unsigned numbers and no odd
 /// texts in tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum RoundTripForm {
     Csv,
     Lines,
     Parquet,
     TsFile,
 }
 
-fn write_table(client: &Client, table: &str, random: &mut Random, form: Form) {
+fn write_table(client: &DataClient, table: &str, random: &mut XorShift, form: RoundTripForm) {
     let mut names: Vec<String> = Vec::new();
     let wanted = 2 + random.below(6);
     while names.len() < wanted {
         let mut name = (*random.pick(&NAMES)).to_owned();
-        if form == Form::TsFile {
+        if form == RoundTripForm::TsFile {
             name = format!("c{}", names.len());
         }
         if !names.contains(&name) {
@@ -183,7 +183,7 @@ fn write_table(client: &Client, table: &str, random: &mut Random, form: Form) {
                 FieldType::Bool => FieldValueRef::Bool(bits.is_multiple_of(2)),
                 FieldType::I32 => FieldValueRef::I32(bits as i32),
                 FieldType::I64 => FieldValueRef::I64(bits as i64),
-                FieldType::U64 if form == Form::TsFile => FieldValueRef::U64(bits >> 1),
+                FieldType::U64 if form == RoundTripForm::TsFile => FieldValueRef::U64(bits >> 1),
                 FieldType::U64 => FieldValueRef::U64(bits),
                 FieldType::F32 => FieldValueRef::F32(float as f32),
                 FieldType::F64 => FieldValueRef::F64(float),
@@ -200,7 +200,7 @@ fn write_table(client: &Client, table: &str, random: &mut Random, form: Form) {
 }
 
 /// Gives some times of a table a zone.
-fn zone_times(client: &mut Client, table: &str, random: &mut Random) {
+fn zone_times(client: &mut DataClient, table: &str, random: &mut XorShift) {
     let known = known_table(client, table).unwrap().unwrap();
     let fields = known.field_types().unwrap();
     let times = fields
@@ -216,7 +216,7 @@ fn zone_times(client: &mut Client, table: &str, random: &mut Random) {
 }
 
 /// All rows of a table as texts, sorted; floats as their bits.
-fn rows(client: &mut Client, table: &str) -> Vec<String> {
+fn rows(client: &mut DataClient, table: &str) -> Vec<String> {
     let batches = client
         .query(&format!("SELECT * FROM {}", quoted(table)))
         .unwrap();
@@ -265,20 +265,20 @@ fn bits(number: f64) -> String {
 }
 
 #[derive(Parser)]
-struct Line {
+struct RoundTripLine {
     #[command(flatten)]
     export: Export,
 }
 
-fn there_and_back(client: &mut Client, dir: &Path, seed: u64, form: Form) {
-    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+fn there_and_back(client: &mut DataClient, dir: &Path, seed: u64, form: RoundTripForm) {
+    let mut random = XorShift(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     write_table(client, "there", &mut random, form);
     zone_times(client, "there", &mut random);
     let ending = match form {
-        Form::Csv => "csv",
-        Form::Lines => "lp",
-        Form::Parquet => "parquet",
-        Form::TsFile => "tsfile",
+        RoundTripForm::Csv => "csv",
+        RoundTripForm::Lines => "lp",
+        RoundTripForm::Parquet => "parquet",
+        RoundTripForm::TsFile => "tsfile",
     };
     let file = dir.join(format!("x.{ending}"));
     let path = file.to_str().unwrap();
@@ -293,20 +293,20 @@ fn there_and_back(client: &mut Client, dir: &Path, seed: u64, form: Form) {
         "--force",
         path,
     ];
-    let export = Line::try_parse_from(line).unwrap().export;
+    let export = RoundTripLine::try_parse_from(line).unwrap().export;
     let told = format!("seed {seed}, {form:?}");
     export
         .export(client)
         .unwrap_or_else(|error| panic!("{told}: {error:#}"));
     let options = ReadOptions {
         table: Some("back".to_owned()),
-        precision: (form == Form::TsFile).then_some(crate::import::Precision::Ns),
+        precision: (form == RoundTripForm::TsFile).then_some(crate::import::Precision::Ns),
         ..ReadOptions::default()
     };
     let refused = import_for_test(client, &file, &options)
         .unwrap_or_else(|error| panic!("{told}: {error:#}"));
     assert_eq!(refused, Vec::<String>::new(), "{told}");
-    let layout = |client: &mut Client, table: &str| {
+    let layout = |client: &mut DataClient, table: &str| {
         let known = known_table(client, table).unwrap().unwrap();
         let mut fields = known.fields;
         fields.sort();
@@ -326,8 +326,13 @@ fn random_tables_come_back_as_they_were() {
         .durability(Durability::Os)
         .open(dir.path().join("data"))
         .unwrap();
-    let mut client = Client::over(db, marigram::DEFAULT_DATABASE).unwrap();
-    let forms = [Form::Csv, Form::Lines, Form::Parquet, Form::TsFile];
+    let mut client = DataClient::over(db, marigram::DEFAULT_DATABASE).unwrap();
+    let forms = [
+        RoundTripForm::Csv,
+        RoundTripForm::Lines,
+        RoundTripForm::Parquet,
+        RoundTripForm::TsFile,
+    ];
     for seed in 0..TABLES {
         there_and_back(
             &mut client,

@@ -3,7 +3,7 @@
 
 /// A piece of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Statement<'a> {
+pub struct ScriptPiece<'a> {
     /// Its text, trimmed, without the semicolon.
     pub text: &'a str,
     /// Whether a semicolon ended it.
@@ -11,14 +11,14 @@ pub struct Statement<'a> {
 }
 
 /// The statements of a script; empty ones are left out. Only the last can be incomplete.
-pub fn split(script: &str) -> Vec<Statement<'_>> {
+pub fn split(script: &str) -> Vec<ScriptPiece<'_>> {
     let mut statements = Vec::new();
     let mut rest = script;
     while !rest.is_empty() {
         let (len, complete) = statement_end(rest);
         let text = rest[..len].trim();
         if !text.is_empty() && !is_only_comments(text) {
-            statements.push(Statement { text, complete });
+            statements.push(ScriptPiece { text, complete });
         }
         rest = rest.get(len + 1..).unwrap_or("");
     }

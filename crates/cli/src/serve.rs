@@ -3,15 +3,15 @@
 //! Invariant: a signal to stop ends in a flush and a released directory; a second signal ends at
 //! once, which loses nothing that was acknowledged.
 
-use crate::descriptors::{self, Shared};
+use crate::descriptors::{self, DescriptorReport};
 use crate::directory;
 use crate::log::{self, LogFormat};
 use crate::settings::Settings;
-use crate::terminal::{self, Style, styled};
+use crate::terminal::{self, TextStyle, styled};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use marigram::Marigram;
-use marigram_server::{Running, Services};
+use marigram_server::{RunningServers, ServedDatabase};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -67,7 +67,7 @@ impl Serve {
             .build()?;
         let served = runtime.block_on(async {
             let shared = Arc::new(db.clone());
-            let services = Services {
+            let services = ServedDatabase {
                 ingest: shared.clone(),
                 query: shared.clone(),
                 status: shared.clone(),
@@ -124,7 +124,7 @@ async fn wait_for_signal() -> Result<()> {
 }
 
 /// The start for those who read the log: what runs where. What recovery found, the engine tells.
-fn log_start(dir: &Path, db: &Marigram, running: &Running) {
+fn log_start(dir: &Path, db: &Marigram, running: &RunningServers) {
     let status = db.engine().status();
     let address = |address: Option<SocketAddr>| match address {
         Some(address) => address.to_string(),
@@ -147,13 +147,13 @@ fn log_start(dir: &Path, db: &Marigram, running: &Running) {
 fn print_banner(
     dir: &Path,
     db: &Marigram,
-    running: &Running,
-    files: &Shared,
+    running: &RunningServers,
+    files: &DescriptorReport,
     allowed_hosts: &[String],
 ) {
     let status = db.engine().status();
     let name = styled(
-        Style::Bold,
+        TextStyle::Bold,
         &format!("Marigram {}", env!("CARGO_PKG_VERSION")),
     );
     let holds = format!(
@@ -177,9 +177,9 @@ fn print_banner(
     {
         outln!("{}", hosts_told(allowed_hosts));
     }
-    outln!("{}", styled(Style::Bold, "Try:"));
+    outln!("{}", styled(TextStyle::Bold, "Try:"));
     for line in suggestions(http.map(reached), postgres.map(reached)) {
-        outln!("  {}", styled(Style::Code, &line));
+        outln!("  {}", styled(TextStyle::Code, &line));
     }
     outln!("Ctrl-C stops it.");
 }

@@ -18,7 +18,7 @@ use std::str::FromStr;
 /// A list of names: `a,b` on the command line and in the environment, also `["a", "b"]` in a file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(from = "TextOrList")]
-pub struct Names(pub Vec<String>);
+pub struct NameList(pub Vec<String>);
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -27,7 +27,7 @@ enum TextOrList {
     List(Vec<String>),
 }
 
-impl From<TextOrList> for Names {
+impl From<TextOrList> for NameList {
     fn from(given: TextOrList) -> Self {
         let names = match given {
             TextOrList::Text(text) => text.split(',').map(str::to_owned).collect(),
@@ -38,7 +38,7 @@ impl From<TextOrList> for Names {
     }
 }
 
-impl FromStr for Names {
+impl FromStr for NameList {
     type Err = Infallible;
 
     fn from_str(text: &str) -> std::result::Result<Self, Infallible> {
@@ -75,9 +75,9 @@ settings! {
     "MARIGRAM_POSTGRES" "ADDRESS" postgres: String,
     /// Hosts by which HTTP may be asked, besides its own addresses: names, *.name for all below it,
     /// or * [default: localhost, loopback and the address that a connection comes to]
-    "MARIGRAM_ALLOWED_HOSTS" "HOSTS" allowed_hosts: Names,
+    "MARIGRAM_ALLOWED_HOSTS" "HOSTS" allowed_hosts: NameList,
     /// Origins of web pages that may use HTTP, such as https://grafana.example.com [default: none]
-    "MARIGRAM_ALLOWED_ORIGINS" "ORIGINS" allowed_origins: Names,
+    "MARIGRAM_ALLOWED_ORIGINS" "ORIGINS" allowed_origins: NameList,
     /// Folder in which HTTP may ask for backups [default: backups are not taken by request]
     "MARIGRAM_BACKUP_DIR" "DIR" backup_dir: PathBuf,
     /// What to log: error, warn, info, debug, trace, or a filter by module [default: info]
@@ -182,8 +182,8 @@ impl Settings {
         config.allowed_hosts = self.allowed_hosts.clone().unwrap_or_default().0;
         config.allowed_origins = self.allowed_origins.clone().unwrap_or_default().0;
         let size = |size: Option<ByteSize>, default| size.map_or(default, |size| size.0);
-        config.body_bytes_max = size(self.body_limit, config.body_bytes_max);
-        config.unpacked_bytes_max = size(self.unpacked_limit, config.unpacked_bytes_max);
+        config.body_limit = size(self.body_limit, config.body_limit);
+        config.unpacked_limit = size(self.unpacked_limit, config.unpacked_limit);
         config.buffered_bytes_max = size(self.buffered_limit, config.buffered_bytes_max);
         config.requests_max = self.requests_max.unwrap_or(config.requests_max);
         config.connections_max = self.connections_max.unwrap_or(config.connections_max);
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn lists_of_names_are_read_in_both_forms() {
         let names = |text: &str| toml::from_str::<Settings>(text).unwrap().allowed_hosts;
-        let both = Some(Names(vec!["a.example".into(), "*.b.example".into()]));
+        let both = Some(NameList(vec!["a.example".into(), "*.b.example".into()]));
         assert_eq!(names("allowed_hosts = 'a.example, *.b.example,'"), both);
         assert_eq!(names("allowed_hosts = ['a.example', '*.b.example']"), both);
         assert_eq!("a.example,*.b.example".parse().ok(), both);

@@ -8,15 +8,15 @@ mod copy;
 mod edit;
 mod meta;
 
-use crate::answer::{self, Printing};
-use crate::client::Client;
-use crate::output::{Paged, Screen};
-use crate::reply::Failure;
-use crate::terminal::{Style, styled};
+use crate::answer::{self, PrintOptions};
+use crate::client::DataClient;
+use crate::output::{PagedOutput, ScreenSize};
+use crate::reply::StatementFailure;
+use crate::terminal::{TextStyle, styled};
 use crate::{interrupt, script, terminal};
 use anyhow::Result;
 use complete::Completer;
-use meta::Next;
+use meta::AfterCommand;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config, Editor};
@@ -31,12 +31,12 @@ use std::time::Instant;
 const HISTORY_MAX: usize = 10_000;
 
 /// What the shell goes by.
-struct Shell {
-    client: Rc<RefCell<Client>>,
-    printing: Printing,
+struct ShellState {
+    client: Rc<RefCell<DataClient>>,
+    printing: PrintOptions,
     /// What shows answers that do not fit the terminal.
     pager: Option<String>,
-    screen: Screen,
+    screen: ScreenSize,
     /// The file that answers go to (`\o`).
     file: Option<File>,
     /// The last input that was no command, for `\e`.
@@ -46,7 +46,7 @@ struct Shell {
 }
 
 /// Runs the shell until the user leaves it, and closes what was opened.
-pub fn run(client: Client, printing: Printing, pager: Option<String>) -> Result<()> {
+pub fn run(client: DataClient, printing: PrintOptions, pager: Option<String>) -> Result<()> {
     interrupt::watch()?;
     let client = Rc::new(RefCell::new(client));
     let config = Config::builder()
@@ -67,18 +67,18 @@ pub fn run(client: Client, printing: Printing, pager: Option<String>) -> Result<
     outln!(
         "{} ({}). Statements end with ;  {} helps, {} leaves.",
         styled(
-            Style::Bold,
+            TextStyle::Bold,
             &format!("Marigram {}", env!("CARGO_PKG_VERSION"))
         ),
         client.borrow().describe(),
-        styled(Style::Code, "\\?"),
-        styled(Style::Code, "\\q"),
+        styled(TextStyle::Code, "\\?"),
+        styled(TextStyle::Code, "\\q"),
     );
-    let mut shell = Shell {
+    let mut shell = ShellState {
         client: Rc::clone(&client),
         printing,
         pager,
-        screen: Screen {
+        screen: ScreenSize {
             columns: 80,
             rows: 24,
         },
@@ -94,7 +94,7 @@ pub fn run(client: Client, printing: Printing, pager: Option<String>) -> Result<
     }
 }
 
-impl Shell {
+impl ShellState {
     fn converse(
         &mut self,
         editor: &mut Editor<Completer, FileHistory>,
@@ -120,7 +120,7 @@ impl Shell {
                 let _ = editor.append_history(history);
             }
             if let Some((columns, rows)) = editor.dimensions() {
-                self.screen = Screen {
+                self.screen = ScreenSize {
                     columns: usize::from(columns).max(20),
                     rows: usize::from(rows).max(5),
                 };
@@ -133,17 +133,17 @@ impl Shell {
                 self.command(command)?
             } else {
                 command.clone_into(&mut self.last);
-                Next::Run(script)
+                AfterCommand::Run(script)
             };
             match next {
-                Next::Leave => return Ok(()),
-                Next::Stay => {}
-                Next::Edit(text) => {
+                AfterCommand::Leave => return Ok(()),
+                AfterCommand::Stay => {}
+                AfterCommand::Edit(text) => {
                     begun = text;
                     // What is not whole stands at the next prompt.
                     self.edited(editor, &mut begun)?;
                 }
-                Next::Run(script) => self.run_script(&script, editor)?,
+                AfterCommand::Run(script) => self.run_script(&script, editor)?,
             }
         }
     }
@@ -188,20 +188,23 @@ impl Shell {
         let begin = Instant::now();
         let client = Rc::clone(&self.client);
         let reply = client.borrow_mut().execute(statement);
-        if matches!(reply, Ok(crate::reply::Reply::Rows(_))) {
+        if matches!(reply, Ok(crate::reply::StatementReply::Rows(_))) {
             self.last_query = Some(statement.to_owned());
         }
         let done = match reply {
             Ok(reply) => self.show(|printing, out| answer::print(reply, printing, begin, out)),
             Err(failure) => Err(failure.into()),
         };
-        told(done, statement)
+        report_failure(done, statement)
     }
 
     /// Prints with `print` to the file of `\o` or to the terminal.
-    fn show(&mut self, print: impl FnOnce(Printing, &mut dyn Write) -> Result<()>) -> Result<()> {
+    fn show(
+        &mut self,
+        print: impl FnOnce(PrintOptions, &mut dyn Write) -> Result<()>,
+    ) -> Result<()> {
         if let Some(file) = &mut self.file {
-            let whole = Printing {
+            let whole = PrintOptions {
                 width_max: None,
                 is_plain: true,
                 ..self.printing
@@ -210,7 +213,7 @@ impl Shell {
             print(whole, &mut out)?;
             return Ok(out.flush()?);
         }
-        let mut out = Paged::new(self.pager.as_deref(), self.screen);
+        let mut out = PagedOutput::new(self.pager.as_deref(), self.screen);
         let printed = print(self.printing, &mut out);
         let is_left = out.finish()?;
         match printed {
@@ -221,8 +224,8 @@ impl Shell {
 }
 
 /// Says why something was not done; whether it was. Other errors than failures end the shell.
-fn told(done: Result<()>, statement: &str) -> Result<bool> {
-    match done.map_err(anyhow::Error::downcast::<Failure>) {
+fn report_failure(done: Result<()>, statement: &str) -> Result<bool> {
+    match done.map_err(anyhow::Error::downcast::<StatementFailure>) {
         Ok(()) => Ok(true),
         Err(Ok(failure)) => {
             answer::print_failure(&failure, statement);

@@ -1,7 +1,7 @@
 //! `marigram sql`: a shell, one command, a file, or a script on stdin.
 
-use crate::answer::{self, Expanded, Form, Printing, WIDTH_MAX};
-use crate::client::{Client, IfMissing, Target};
+use crate::answer::{self, AnswerForm, ExpandedRows, PrintOptions, WIDTH_MAX};
+use crate::client::{ClientTarget, DataClient, IfMissing};
 use crate::{output, script, shell};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -14,7 +14,7 @@ use std::time::Instant;
 #[derive(Args)]
 pub struct Sql {
     #[command(flatten)]
-    target: Target,
+    target: ClientTarget,
     /// Run these statements and exit; may be given several times
     #[arg(long, short = 'c', value_name = "SQL")]
     command: Vec<String>,
@@ -23,7 +23,7 @@ pub struct Sql {
     file: Vec<PathBuf>,
     /// Form of answers
     #[arg(long, value_enum, default_value = "table")]
-    format: Form,
+    format: AnswerForm,
     /// Rows of a table to show; 0 for all [default: 100 in the shell, all otherwise]
     #[arg(long, value_name = "ROWS")]
     limit: Option<usize>,
@@ -57,17 +57,17 @@ impl Sql {
         }
         let mut client = self.target.connect(IfMissing::Fail)?;
         let default_limit = if interactive { 100 } else { 0 };
-        let printing = Printing {
+        let printing = PrintOptions {
             form: self.format,
             rows_max: Some(self.limit.unwrap_or(default_limit)).filter(|rows| *rows > 0),
             timing: true,
-            summary: interactive || self.format == Form::Table,
+            summary: interactive || self.format == AnswerForm::Table,
             // What goes to a program or a file is whole.
             width_max: interactive.then_some(WIDTH_MAX),
             expanded: if self.expanded {
-                Expanded::On
+                ExpandedRows::On
             } else {
-                Expanded::Off
+                ExpandedRows::Off
             },
             columns: usize::MAX,
             is_plain: false,
@@ -92,9 +92,9 @@ fn read_stdin() -> Result<String> {
 }
 
 fn run_scripts(
-    client: &mut Client,
+    client: &mut DataClient,
     scripts: &[String],
-    printing: Printing,
+    printing: PrintOptions,
     keep_going: bool,
 ) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
@@ -108,7 +108,7 @@ fn run_scripts(
             };
             out.flush()?;
             let Err(error) = done else { continue };
-            match error.downcast::<crate::reply::Failure>() {
+            match error.downcast::<crate::reply::StatementFailure>() {
                 Ok(failure) => answer::print_failure(&failure, statement.text),
                 Err(error) => return Err(error),
             }

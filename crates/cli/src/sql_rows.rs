@@ -56,7 +56,7 @@ fn row_of(batch: &WriteBatch, time: &str, row: usize) -> (Vec<String>, String) {
         };
     }
     for field in &batch.fields {
-        if let Some(value) = FieldValue::at(&field.values, row) {
+        if let Some(value) = FieldValue::from_array(&field.values, row) {
             columns.push(quoted(&field.name));
             values.push_str(", ");
             values.push_str(&literal(&value));

@@ -23,7 +23,7 @@ pub fn format_options() -> FormatOptions<'static> {
 
 /// Rows in text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedTable {
     /// The lines.
     pub text: String,
     /// Values that were cut.
@@ -41,19 +41,19 @@ pub fn render(
     schema: &SchemaRef,
     batches: &[RecordBatch],
     width_max: Option<usize>,
-) -> Result<Rendered, ArrowError> {
+) -> Result<RenderedTable, ArrowError> {
     let mut cut = 0;
-    let mut cells: Vec<Vec<Cell>> = Vec::new();
+    let mut cells: Vec<Vec<TableCell>> = Vec::new();
     for column in texts(schema, batches)? {
         let column = column.into_iter();
         cells.push(
             column
-                .map(|text| Cell::new(text, width_max, &mut cut))
+                .map(|text| TableCell::new(text, width_max, &mut cut))
                 .collect(),
         );
     }
-    let names: Vec<Cell> = names(schema)
-        .map(|name| Cell::new(name, None, &mut 0))
+    let names: Vec<TableCell> = names(schema)
+        .map(|name| TableCell::new(name, None, &mut 0))
         .collect();
     let right: Vec<bool> = schema
         .fields()
@@ -82,11 +82,11 @@ pub fn render(
     text.push('\n');
     let rows = cells.first().map_or(0, Vec::len);
     for row in 0..rows {
-        let row: Vec<&Cell> = cells.iter().map(|column| &column[row]).collect();
+        let row: Vec<&TableCell> = cells.iter().map(|column| &column[row]).collect();
         put_row(&mut text, &row, &widths, &right);
     }
     let width = widths.iter().map(|width| width + 3).sum::<usize>();
-    Ok(Rendered {
+    Ok(RenderedTable {
         text,
         cut,
         width: width.saturating_sub(1),
@@ -102,12 +102,12 @@ pub fn render_expanded(
     schema: &SchemaRef,
     batches: &[RecordBatch],
     first: usize,
-) -> Result<Rendered, ArrowError> {
+) -> Result<RenderedTable, ArrowError> {
     let columns = texts(schema, batches)?;
     let names: Vec<String> = names(schema).collect();
     let name_width = names.iter().map(|name| width(name)).max().unwrap_or(0);
     let rows = columns.first().map_or(0, Vec::len);
-    let mut rendered = Rendered::default();
+    let mut rendered = RenderedTable::default();
     for row in 0..rows {
         let head = format!("─[ row {} ]", terminal::count((first + row) as u64));
         let rule = "─".repeat((name_width + 12).saturating_sub(width(&head)));
@@ -132,12 +132,12 @@ fn names(schema: &SchemaRef) -> impl Iterator<Item = String> + '_ {
 }
 
 /// A value of the table: its lines.
-struct Cell {
+struct TableCell {
     lines: Vec<String>,
     width: usize,
 }
 
-impl Cell {
+impl TableCell {
     fn new(text: String, width_max: Option<usize>, cut: &mut usize) -> Self {
         let mut text = clean(&text);
         if let Some(width_max) = width_max {
@@ -161,7 +161,7 @@ impl Cell {
 }
 
 /// One row; values of several lines go on below.
-fn put_row(text: &mut String, cells: &[&Cell], widths: &[usize], right: &[bool]) {
+fn put_row(text: &mut String, cells: &[&TableCell], widths: &[usize], right: &[bool]) {
     let height = cells.iter().map(|cell| cell.lines.len()).max().unwrap_or(0);
     for at in 0..height.max(1) {
         let mut line = String::new();

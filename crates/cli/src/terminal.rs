@@ -41,7 +41,7 @@ pub fn chain(error: &anyhow::Error) -> String {
 
 /// A way to set off a word.
 #[derive(Clone, Copy, Debug)]
-pub enum Style {
+pub enum TextStyle {
     /// Headings and what matters.
     Bold,
     /// What may be skipped.
@@ -59,12 +59,12 @@ fn wants_colour(is_terminal: bool) -> bool {
     is_terminal && !set("NO_COLOR") && !dumb
 }
 
-fn paint(style: Style, text: &str, colour: bool) -> String {
+fn paint(style: TextStyle, text: &str, colour: bool) -> String {
     let code = match style {
-        Style::Bold => "1",
-        Style::Dim => "2",
-        Style::Code => "36",
-        Style::Bad => "1;31",
+        TextStyle::Bold => "1",
+        TextStyle::Dim => "2",
+        TextStyle::Code => "36",
+        TextStyle::Bad => "1;31",
     };
     if colour {
         format!("\x1b[{code}m{text}\x1b[0m")
@@ -74,13 +74,13 @@ fn paint(style: Style, text: &str, colour: bool) -> String {
 }
 
 /// `text` in a style, for stdout.
-pub fn styled(style: Style, text: &str) -> String {
+pub fn styled(style: TextStyle, text: &str) -> String {
     paint(style, text, wants_colour(io::stdout().is_terminal()))
 }
 
 /// The word before an error message, for stderr.
 pub fn error_label() -> String {
-    paint(Style::Bad, "error:", colours_errors())
+    paint(TextStyle::Bad, "error:", colours_errors())
 }
 
 /// Whether what goes to stderr is coloured.

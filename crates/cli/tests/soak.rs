@@ -2,7 +2,7 @@
 //! group where one can be made. `just soak` asks for more, and for longer
 //! (`docs/benchmarks/0.4-resident-memory`).
 
-use marigram_soak::{Plan, run};
+use marigram_soak::{SoakPlan, run};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const RESIDENT_MAX_PERCENT: usize = 110;
 #[test]
 fn nothing_is_killed_or_lost_the_limit_is_near_and_the_idle_server_answers() {
     let dir = tempfile::tempdir().unwrap();
-    let verdict = run(&Plan {
+    let verdict = run(&SoakPlan {
         binary: PathBuf::from(env!("CARGO_BIN_EXE_marigram")),
         data: dir.path().join("data"),
         out: None,

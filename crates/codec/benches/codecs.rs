@@ -8,14 +8,14 @@
     reason = "a benchmark reads the machine's clock"
 )]
 
-use marigram_codec::{Choice, Compressor, Goal, ValueType};
-use marigram_codec::{Encoding, Header, Limits, Values, decode, encode};
+use marigram_codec::{BodyHeader, DecodeLimits, Encoding, PageValues, decode, encode};
+use marigram_codec::{Compressor, EncodingChoice, EncodingGoal, ValueType};
 use std::hint::black_box;
 use std::time::Instant;
 
 const PAGE: usize = 8192;
 const PAGES: usize = 128;
-const LIMITS: Limits = Limits {
+const LIMITS: DecodeLimits = DecodeLimits {
     values: PAGE,
     bytes: 64 << 20,
 };
@@ -42,8 +42,8 @@ impl Random {
     }
 }
 
-fn report<T>(name: &str, kind: ValueType, pages: &[Vec<T>], view: impl Fn(&[T]) -> Values<'_>) {
-    report_as(name, kind, pages, Choice::default(), view);
+fn report<T>(name: &str, kind: ValueType, pages: &[Vec<T>], view: impl Fn(&[T]) -> PageValues<'_>) {
+    report_as(name, kind, pages, EncodingChoice::default(), view);
 }
 
 /// As [`report`], with one encoding and one compressor.
@@ -52,12 +52,12 @@ fn report_one<T>(
     kind: ValueType,
     pages: &[Vec<T>],
     (encoding, compressor): (Encoding, Compressor),
-    view: impl Fn(&[T]) -> Values<'_>,
+    view: impl Fn(&[T]) -> PageValues<'_>,
 ) {
-    let choice = Choice {
+    let choice = EncodingChoice {
         encoding: Some(encoding),
         compressor: Some(compressor),
-        goal: Goal::Fast,
+        goal: EncodingGoal::Fast,
     };
     report_as(name, kind, pages, choice, view);
 }
@@ -66,11 +66,11 @@ fn report_as<T>(
     name: &str,
     kind: ValueType,
     pages: &[Vec<T>],
-    choice: Choice,
-    view: impl Fn(&[T]) -> Values<'_>,
+    choice: EncodingChoice,
+    view: impl Fn(&[T]) -> PageValues<'_>,
 ) {
     let count: usize = pages.iter().map(Vec::len).sum();
-    let mut encoded: Vec<(Header, Vec<u8>)> = Vec::new();
+    let mut encoded: Vec<(BodyHeader, Vec<u8>)> = Vec::new();
     let mut encode_ns = u128::MAX;
     let mut decode_ns = u128::MAX;
     for _ in 0..5 {
@@ -111,11 +111,13 @@ fn main() {
     let t0 = 1_704_067_200_000_000_000i64;
     let second = 1_000_000_000i64;
     let regular = pages(|page, row| t0 + (page * PAGE + row) as i64 * second);
-    report("times, 1 s", ValueType::I64, &regular, |v| Values::I64(v));
+    report("times, 1 s", ValueType::I64, &regular, |v| {
+        PageValues::I64(v)
+    });
     gaps(&mut random);
     let short = pages(|_, row| t0 + (row % 30) as i64 * second);
     report("times, series of 30 rows", ValueType::I64, &short, |v| {
-        Values::I64(v)
+        PageValues::I64(v)
     });
     let apart = pages(|_, row| {
         t0 + (row % 30) as i64 * second + (row / 30 * 7919 % 1000) as i64 * 1_000_000
@@ -124,14 +126,14 @@ fn main() {
         "times, series of 30, own phases",
         ValueType::I64,
         &apart,
-        |v| Values::I64(v),
+        |v| PageValues::I64(v),
     );
     let jitter = pages(|_, row| t0 + row as i64 * second + (random.next() % 20) as i64 * 1_000_000);
     report(
         "times, 1 s with 20 ms jitter",
         ValueType::I64,
         &jitter,
-        |v| Values::I64(v),
+        |v| PageValues::I64(v),
     );
 
     let means: Vec<(f64, f64)> = (0..PAGES)
@@ -145,30 +147,34 @@ fn main() {
     let temperature =
         pages(|page, _| (means[page].0 + 5.0 * random.normal()).round_ties_even() as i32);
     report("temperature i32", ValueType::I32, &temperature, |v| {
-        Values::I32(v)
+        PageValues::I32(v)
     });
     let wide: Vec<Vec<i64>> = temperature
         .iter()
         .map(|page| page.iter().map(|v| i64::from(*v)).collect())
         .collect();
-    report("temperature i64", ValueType::I64, &wide, |v| Values::I64(v));
+    report("temperature i64", ValueType::I64, &wide, |v| {
+        PageValues::I64(v)
+    });
     let humidity =
         pages(|page, _| ((means[page].1 + 10.0 * random.normal()) * 1e4).round_ties_even() / 1e4);
     report("humidity f64", ValueType::F64, &humidity, |v| {
-        Values::F64(v)
+        PageValues::F64(v)
     });
     let single: Vec<Vec<f32>> = humidity
         .iter()
         .map(|page| page.iter().map(|v| *v as f32).collect())
         .collect();
-    report("humidity f32", ValueType::F32, &single, |v| Values::F32(v));
+    report("humidity f32", ValueType::F32, &single, |v| {
+        PageValues::F32(v)
+    });
     let mut tenths = 0.0;
     let walk = pages(|_, _| {
         tenths += (random.normal() * 2.0).round_ties_even();
         tenths / 10.0
     });
     report("drifting tenths f64", ValueType::F64, &walk, |v| {
-        Values::F64(v)
+        PageValues::F64(v)
     });
     let converted: Vec<Vec<f64>> = walk
         .iter()
@@ -178,14 +184,18 @@ fn main() {
         "drifting, uneven steps f64",
         ValueType::F64,
         &converted,
-        |v| Values::F64(v),
+        |v| PageValues::F64(v),
     );
     let noise = pages(|_, _| random.normal());
-    report("noise f64", ValueType::F64, &noise, |v| Values::F64(v));
+    report("noise f64", ValueType::F64, &noise, |v| PageValues::F64(v));
     let counter = pages(|page, row| (page * PAGE + row) as u64 * 1500 + random.next() % 64);
-    report("counter u64", ValueType::U64, &counter, |v| Values::U64(v));
+    report("counter u64", ValueType::U64, &counter, |v| {
+        PageValues::U64(v)
+    });
     let truths = pages(|_, _| random.next().is_multiple_of(3));
-    report("random bool", ValueType::Bool, &truths, |v| Values::Bool(v));
+    report("random bool", ValueType::Bool, &truths, |v| {
+        PageValues::Bool(v)
+    });
 
     let names = ["running", "idle", "stopped", "fault: over temperature"];
     let mut offsets = vec![0i32];
@@ -197,11 +207,11 @@ fn main() {
 
     let mut out = Vec::new();
     let header = encode(
-        Values::Bytes {
+        PageValues::Bytes {
             offsets: &offsets,
             data: &data,
         },
-        Choice::default(),
+        EncodingChoice::default(),
         &mut out,
     );
     println!(
@@ -215,7 +225,7 @@ fn main() {
     each_encoding(&temperature, &humidity, &single);
     let wave = pages(|_, row| ((row % 1000) as f64 / 159.1).sin());
     report("wave of 1,000 f64", ValueType::F64, &wave, |v| {
-        Values::F64(v)
+        PageValues::F64(v)
     });
 }
 
@@ -233,7 +243,7 @@ fn gaps(random: &mut Random) {
         for encoding in [Encoding::Delta, Encoding::Grid] {
             let name = format!("times, 1 s, {present} present");
             let codec = (encoding, Compressor::Uncompressed);
-            report_one(&name, ValueType::I64, &times, codec, |v| Values::I64(v));
+            report_one(&name, ValueType::I64, &times, codec, |v| PageValues::I64(v));
         }
     }
 }
@@ -242,36 +252,40 @@ fn gaps(random: &mut Random) {
 fn each_encoding(temperature: &[Vec<i32>], humidity: &[Vec<f64>], single: &[Vec<f32>]) {
     const PART: usize = PAGES / 8;
     let (temperature, humidity) = (&temperature[..PART], &humidity[..PART]);
-    let cold = Choice {
-        goal: Goal::Small,
-        ..Choice::default()
+    let cold = EncodingChoice {
+        goal: EncodingGoal::Small,
+        ..EncodingChoice::default()
     };
     println!("\none encoding each, {PART} pages:");
     for encoding in Encoding::ALL {
         let codec = (encoding, Compressor::Uncompressed);
         if encoding.suits(ValueType::I32) {
             let name = "temperature i32";
-            report_one(name, ValueType::I32, temperature, codec, |v| Values::I32(v));
+            report_one(name, ValueType::I32, temperature, codec, |v| {
+                PageValues::I32(v)
+            });
         }
         if encoding.suits(ValueType::F64) {
             let name = "humidity f64";
-            report_one(name, ValueType::F64, humidity, codec, |v| Values::F64(v));
+            report_one(name, ValueType::F64, humidity, codec, |v| {
+                PageValues::F64(v)
+            });
         }
     }
     for compressor in Compressor::ALL {
         let codec = (Encoding::Plain, compressor);
         report_one("humidity f64", ValueType::F64, humidity, codec, |v| {
-            Values::F64(v)
+            PageValues::F64(v)
         });
     }
     println!("\ncold:");
     report_as("temperature i32", ValueType::I32, temperature, cold, |v| {
-        Values::I32(v)
+        PageValues::I32(v)
     });
     report_as("humidity f64", ValueType::F64, humidity, cold, |v| {
-        Values::F64(v)
+        PageValues::F64(v)
     });
     report_as("humidity f32", ValueType::F32, &single[..PART], cold, |v| {
-        Values::F32(v)
+        PageValues::F32(v)
     });
 }

@@ -14,13 +14,13 @@
 //! The integers stand in frames of reference, or as differences of neighbours: what a sensor measures
 //! mostly changes little from one reading to the next.
 
-use crate::bitpack::{BLOCK, Lane, list_bytes, put_list, read_list, skip_list, span};
+use crate::bitpack::{BLOCK, PackedLane, list_bytes, put_list, read_list, skip_list, span};
 use crate::block::{block_bytes, places, put_block, read_block, skip_block};
-use crate::bytes::{Reader, put_signed, put_varint, signed_len};
+use crate::bytes::{ByteReader, put_signed, put_varint, signed_len};
 use crate::error::Result;
 use crate::integer::{block_lens, each_block};
-pub(crate) use float::Float;
-use power::{Join, Power};
+pub(crate) use float::AlpFloat;
+use power::{PowerOfTen, WithPower};
 use std::ops::Range;
 
 mod float;
@@ -35,7 +35,7 @@ const WIDE_BITS: usize = 28;
 
 /// How the integers of blocks are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub(crate) enum AlpPacking {
     /// In a frame of reference.
     Frame,
     /// The first, then differences of neighbours.
@@ -43,20 +43,20 @@ pub(crate) enum Packing {
 }
 
 /// Integers of a block, and the places of values that they do not give back.
-struct Scaled<F: Float> {
+struct ScaledBlock<F: AlpFloat> {
     integers: [F::Lane; BLOCK],
     exceptions: Vec<u16>,
 }
 
 /// Scales values, and notes which come back.
-struct Scale<'a, F: Float> {
+struct AlpScaler<'a, F: AlpFloat> {
     values: &'a [F],
     up: f64,
     integers: &'a mut [F::Lane],
     exact: &'a mut [bool],
 }
 
-impl<F: Float> Join<F, ()> for Scale<'_, F> {
+impl<F: AlpFloat> WithPower<F, ()> for AlpScaler<'_, F> {
     #[inline]
     fn run(self, back: impl Fn(F::Lane) -> F) {
         let slots = self.integers.iter_mut().zip(self.exact).zip(self.values);
@@ -67,13 +67,13 @@ impl<F: Float> Join<F, ()> for Scale<'_, F> {
     }
 }
 
-fn scale_block<F: Float>(values: &[F], power: Power) -> Scaled<F> {
-    let mut scaled = Scaled::<F> {
+fn scale_block<F: AlpFloat>(values: &[F], power: PowerOfTen) -> ScaledBlock<F> {
+    let mut scaled = ScaledBlock::<F> {
         integers: [F::Lane::ZERO; BLOCK],
         exceptions: Vec::new(),
     };
     let mut exact = [false; BLOCK];
-    power.with(Scale {
+    power.with(AlpScaler {
         values,
         up: power.up(),
         integers: &mut scaled.integers,
@@ -100,7 +100,7 @@ fn scale_block<F: Float>(values: &[F], power: Power) -> Scaled<F> {
 }
 
 /// The power under which the sample takes the fewest bits, and those bits.
-fn search<F: Float>(sample: &[F]) -> (Power, usize) {
+fn search<F: AlpFloat>(sample: &[F]) -> (PowerOfTen, usize) {
     let best = search_powers(sample, false);
     // Doubles only, and only if they take more than decimals of single precision would.
     let were_singles = F::BYTES == 8
@@ -115,11 +115,11 @@ fn search<F: Float>(sample: &[F]) -> (Power, usize) {
     best
 }
 
-fn search_powers<F: Float>(sample: &[F], single: bool) -> (Power, usize) {
-    let mut best = (Power::NONE, usize::MAX);
+fn search_powers<F: AlpFloat>(sample: &[F], single: bool) -> (PowerOfTen, usize) {
+    let mut best = (PowerOfTen::NONE, usize::MAX);
     for exponent in 0..=F::EXPONENT_MAX {
         for multiply in [F::MULTIPLY_FIRST, !F::MULTIPLY_FIRST] {
-            let power = Power {
+            let power = PowerOfTen {
                 exponent,
                 multiply,
                 single,
@@ -138,10 +138,10 @@ fn search_powers<F: Float>(sample: &[F], single: bool) -> (Power, usize) {
 }
 
 /// Exceptions of the sample under a power, and the width of the others.
-fn scale_sample<F: Float>(sample: &[F], power: Power) -> (usize, usize) {
+fn scale_sample<F: AlpFloat>(sample: &[F], power: PowerOfTen) -> (usize, usize) {
     let mut integers = [F::Lane::ZERO; SAMPLE];
     let mut exact = [false; SAMPLE];
-    power.with(Scale {
+    power.with(AlpScaler {
         values: sample,
         up: power.up(),
         integers: &mut integers,
@@ -157,7 +157,7 @@ fn scale_sample<F: Float>(sample: &[F], power: Power) -> (usize, usize) {
     (sample.len() - kept, usize::from(span(&integers[..kept]).1))
 }
 
-fn sample_of<F: Float>(values: &[F]) -> Vec<F> {
+fn sample_of<F: AlpFloat>(values: &[F]) -> Vec<F> {
     let count = values.len().min(SAMPLE);
     (0..count)
         .map(|at| values[at * values.len() / count])
@@ -165,17 +165,17 @@ fn sample_of<F: Float>(values: &[F]) -> Vec<F> {
 }
 
 /// Differences of neighbours in place of all integers but the first.
-fn to_steps<L: Lane>(integers: &mut [L]) {
+fn to_steps<L: PackedLane>(integers: &mut [L]) {
     for at in (1..integers.len()).rev() {
         integers[at] = integers[at].minus(integers[at - 1]);
     }
 }
 
-fn put_one<F: Float>(
+fn put_one<F: AlpFloat>(
     values: &[F],
-    power: Power,
-    packing: Packing,
-    scaled: &mut Scaled<F>,
+    power: PowerOfTen,
+    packing: AlpPacking,
+    scaled: &mut ScaledBlock<F>,
     out: &mut Vec<u8>,
 ) {
     let integers = &mut scaled.integers[..values.len()];
@@ -193,8 +193,8 @@ fn put_one<F: Float>(
         F::put(&raw, out);
     }
     match packing {
-        Packing::Frame => put_block(integers, out),
-        Packing::Steps => {
+        AlpPacking::Frame => put_block(integers, out),
+        AlpPacking::Steps => {
             to_steps(integers);
             put_signed(integers[0].signed(), out);
             put_block(&integers[1..], out);
@@ -213,7 +213,7 @@ pub(crate) fn gaps(places: &[u16]) -> Vec<u64> {
 }
 
 /// Appends `values`, with their integers packed as `packing` says.
-pub(crate) fn put_alp<F: Float>(values: &[F], packing: Packing, out: &mut Vec<u8>) {
+pub(crate) fn put_alp<F: AlpFloat>(values: &[F], packing: AlpPacking, out: &mut Vec<u8>) {
     let mut power = search(&sample_of(values)).0;
     for block in values.chunks(BLOCK) {
         let mut scaled = scale_block(block, power);
@@ -231,12 +231,12 @@ pub(crate) fn put_alp<F: Float>(values: &[F], packing: Packing, out: &mut Vec<u8
 }
 
 /// Appends the floats of integers.
-struct Extend<'a, F: Float> {
+struct AppendFloats<'a, F: AlpFloat> {
     integers: &'a [F::Lane],
     values: &'a mut Vec<F>,
 }
 
-impl<F: Float> Join<F, ()> for Extend<'_, F> {
+impl<F: AlpFloat> WithPower<F, ()> for AppendFloats<'_, F> {
     #[inline]
     fn run(self, back: impl Fn(F::Lane) -> F) {
         let floats = self.integers.iter().map(|integer| back(*integer));
@@ -245,12 +245,12 @@ impl<F: Float> Join<F, ()> for Extend<'_, F> {
 }
 
 /// Reads the integers of a block.
-fn read_integers<L: Lane>(
-    reader: &mut Reader<'_>,
-    packing: Packing,
+fn read_integers<L: PackedLane>(
+    reader: &mut ByteReader<'_>,
+    packing: AlpPacking,
     integers: &mut [L],
 ) -> Result<()> {
-    if packing == Packing::Frame {
+    if packing == AlpPacking::Frame {
         return read_block(reader, integers);
     }
     let Some((first, steps)) = integers.split_first_mut() else {
@@ -267,9 +267,9 @@ fn read_integers<L: Lane>(
 }
 
 /// Reads `count` values written by [`put_alp`] with the same packing.
-pub(crate) fn read_alp<F: Float>(
-    reader: &mut Reader<'_>,
-    packing: Packing,
+pub(crate) fn read_alp<F: AlpFloat>(
+    reader: &mut ByteReader<'_>,
+    packing: AlpPacking,
     count: usize,
 ) -> Result<Vec<F>> {
     let mut values = Vec::with_capacity(count);
@@ -287,9 +287,9 @@ pub(crate) fn read_alp<F: Float>(
 }
 
 /// Those of `count` values written by [`put_alp`] that `rows` names.
-pub(crate) fn read_alp_part<F: Float>(
-    reader: &mut Reader<'_>,
-    packing: Packing,
+pub(crate) fn read_alp_part<F: AlpFloat>(
+    reader: &mut ByteReader<'_>,
+    packing: AlpPacking,
     count: usize,
     rows: &Range<usize>,
 ) -> Result<Vec<F>> {
@@ -306,16 +306,16 @@ pub(crate) fn read_alp_part<F: Float>(
 
 /// Reads of a block those values that `wanted` names, and appends them to `values`; `integers` are as
 /// many as are in the block.
-fn read_one<F: Float>(
-    reader: &mut Reader<'_>,
-    packing: Packing,
+fn read_one<F: AlpFloat>(
+    reader: &mut ByteReader<'_>,
+    packing: AlpPacking,
     integers: &mut [F::Lane],
     wanted: &Range<usize>,
     values: &mut Vec<F>,
 ) -> Result<()> {
     let len = integers.len();
     let head = reader.byte()?;
-    let power = Power::from_number(head & !EXCEPTIONS)?;
+    let power = PowerOfTen::from_number(head & !EXCEPTIONS)?;
     let (mut gaps, mut raw) = (Vec::new(), Vec::new());
     if head & EXCEPTIONS != 0 {
         let count = reader.count(len)?;
@@ -326,7 +326,7 @@ fn read_one<F: Float>(
     read_integers(reader, packing, integers)?;
     let from = values.len();
     let integers = &integers[wanted.clone()];
-    power.with(Extend { integers, values });
+    power.with(AppendFloats { integers, values });
     let block = &mut values[from..];
     for (at, value) in places(&gaps, len)?.into_iter().zip(raw) {
         if wanted.contains(&at) {
@@ -337,13 +337,17 @@ fn read_one<F: Float>(
 }
 
 /// Passes over a block of `len` values.
-fn skip_one<F: Float>(reader: &mut Reader<'_>, packing: Packing, len: usize) -> Result<()> {
+fn skip_one<F: AlpFloat>(
+    reader: &mut ByteReader<'_>,
+    packing: AlpPacking,
+    len: usize,
+) -> Result<()> {
     if reader.byte()? & EXCEPTIONS != 0 {
         let count = reader.count(len)?;
         skip_list(reader, count)?;
         reader.take(count * F::BYTES)?;
     }
-    if packing == Packing::Frame {
+    if packing == AlpPacking::Frame {
         return skip_block::<F::Lane>(reader, len);
     }
     reader.signed()?;
@@ -351,7 +355,7 @@ fn skip_one<F: Float>(reader: &mut Reader<'_>, packing: Packing, len: usize) -> 
 }
 
 /// Estimated bytes of all of `values` by [`put_alp`] in frames and in steps, from up to two blocks.
-pub(crate) fn estimate<F: Float>(values: &[F]) -> (usize, usize) {
+pub(crate) fn estimate<F: AlpFloat>(values: &[F]) -> (usize, usize) {
     if values.is_empty() {
         return (0, 0);
     }

@@ -12,11 +12,11 @@
 //!   packed     right bits; lane of the float's width
 //! ```
 
-use crate::alp::{Float, gaps};
-use crate::bitpack::{BLOCK, Lane, bits_of, pack};
+use crate::alp::{AlpFloat, gaps};
+use crate::bitpack::{BLOCK, PackedLane, bits_of, pack};
 use crate::bitpack::{put_list, read_list, unpack};
 use crate::block::places;
-use crate::bytes::{Reader, put_varint};
+use crate::bytes::{ByteReader, put_varint};
 use crate::error::{CodecError, Result};
 use crate::integer::block_lens;
 
@@ -30,19 +30,19 @@ const SAMPLE: usize = 256;
 const EXCEPTION_BITS: usize = 28;
 
 /// Where floats are cut, and the left parts that have a number.
-struct Cut {
+struct AlpRdCut {
     right: u8,
     entries: Vec<u16>,
 }
 
-impl Cut {
+impl AlpRdCut {
     /// Bits of an entry's number.
     fn index_bits(&self) -> u8 {
         bits_of(self.entries.len().saturating_sub(1) as u64)
     }
 
     /// The cut under which the sample takes the fewest bits, and the bits of all `count` values.
-    fn search<F: Float>(sample: &[F], count: usize) -> (Self, usize) {
+    fn search<F: AlpFloat>(sample: &[F], count: usize) -> (Self, usize) {
         let bits = F::Lane::BITS;
         let mut best = (
             Self {
@@ -99,11 +99,11 @@ fn most_frequent(lefts: &mut [u16]) -> (Vec<u16>, usize) {
     (entries, covered)
 }
 
-fn left<F: Float>(value: F, right: u8) -> u16 {
+fn left<F: AlpFloat>(value: F, right: u8) -> u16 {
     (value.lane().wide() >> right) as u16
 }
 
-fn sample_of<F: Float>(values: &[F]) -> Vec<F> {
+fn sample_of<F: AlpFloat>(values: &[F]) -> Vec<F> {
     let count = values.len().min(SAMPLE);
     (0..count)
         .map(|at| values[at * values.len() / count])
@@ -111,8 +111,8 @@ fn sample_of<F: Float>(values: &[F]) -> Vec<F> {
 }
 
 /// Appends `values`.
-pub(crate) fn put_alp_rd<F: Float>(values: &[F], out: &mut Vec<u8>) {
-    let (cut, _) = Cut::search(&sample_of(values), values.len());
+pub(crate) fn put_alp_rd<F: AlpFloat>(values: &[F], out: &mut Vec<u8>) {
+    let (cut, _) = AlpRdCut::search(&sample_of(values), values.len());
     out.push(cut.right);
     out.push(cut.entries.len() as u8);
     out.extend(cut.entries.iter().flat_map(|entry| entry.to_le_bytes()));
@@ -148,7 +148,10 @@ pub(crate) fn put_alp_rd<F: Float>(values: &[F], out: &mut Vec<u8>) {
 }
 
 /// Reads `count` values written by [`put_alp_rd`].
-pub(crate) fn read_alp_rd<F: Float>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<F>> {
+pub(crate) fn read_alp_rd<F: AlpFloat>(
+    reader: &mut ByteReader<'_>,
+    count: usize,
+) -> Result<Vec<F>> {
     let cut = read_cut::<F>(reader)?;
     let mut table = [F::Lane::ZERO; ENTRIES_MAX];
     for (slot, entry) in table.iter_mut().zip(&cut.entries) {
@@ -180,7 +183,7 @@ pub(crate) fn read_alp_rd<F: Float>(reader: &mut Reader<'_>, count: usize) -> Re
     Ok(values)
 }
 
-fn read_cut<F: Float>(reader: &mut Reader<'_>) -> Result<Cut> {
+fn read_cut<F: AlpFloat>(reader: &mut ByteReader<'_>) -> Result<AlpRdCut> {
     let right = reader.byte()?;
     let entries = usize::from(reader.byte()?);
     let bits = F::Lane::BITS;
@@ -189,12 +192,12 @@ fn read_cut<F: Float>(reader: &mut Reader<'_>) -> Result<Cut> {
     }
     let (pairs, _) = reader.take(entries * 2)?.as_chunks::<2>();
     let entries = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
-    Ok(Cut { right, entries })
+    Ok(AlpRdCut { right, entries })
 }
 
 /// Estimated bytes of all of `values` by [`put_alp_rd`].
-pub(crate) fn estimate<F: Float>(values: &[F]) -> usize {
-    let (_, bits) = Cut::search(&sample_of(values), values.len());
+pub(crate) fn estimate<F: AlpFloat>(values: &[F]) -> usize {
+    let (_, bits) = AlpRdCut::search(&sample_of(values), values.len());
     let blocks = values.len().div_ceil(BLOCK);
     bits.div_ceil(8).saturating_add(18 + blocks)
 }
@@ -204,10 +207,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check<F: Float + std::fmt::Debug>(values: &[F]) -> usize {
+    fn check<F: AlpFloat + std::fmt::Debug>(values: &[F]) -> usize {
         let mut out = Vec::new();
         put_alp_rd(values, &mut out);
-        let mut reader = Reader::new(&out);
+        let mut reader = ByteReader::new(&out);
         let back = read_alp_rd::<F>(&mut reader, values.len()).unwrap();
         reader.end().unwrap();
         assert_eq!(back.len(), values.len());
@@ -256,8 +259,8 @@ mod tests {
             count in 0usize..3000,
         ) {
             let bytes = [&[right, 2][..], &bytes].concat();
-            let _ = read_alp_rd::<f64>(&mut Reader::new(&bytes), count);
-            let _ = read_alp_rd::<f32>(&mut Reader::new(&bytes), count);
+            let _ = read_alp_rd::<f64>(&mut ByteReader::new(&bytes), count);
+            let _ = read_alp_rd::<f32>(&mut ByteReader::new(&bytes), count);
         }
     }
 }

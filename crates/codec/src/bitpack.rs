@@ -5,7 +5,7 @@
 //! would waste space in that order, so they stand one after the other, lowest bit first, padded to
 //! a whole byte.
 
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
 use fastlanes::FoR;
 use std::mem::MaybeUninit;
@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 pub(crate) const BLOCK: usize = 1024;
 
 /// An unsigned integer that blocks are made of.
-pub(crate) trait Lane: FoR + std::fmt::Debug + Send + Sync + 'static {
+pub(crate) trait PackedLane: FoR + std::fmt::Debug + Send + Sync + 'static {
     const BITS: u8;
     const ZERO: Self;
     /// As a signed number of this width, widened.
@@ -36,7 +36,7 @@ pub(crate) trait Lane: FoR + std::fmt::Debug + Send + Sync + 'static {
 
 macro_rules! lane {
     ($unsigned:ty, $signed:ty) => {
-        impl Lane for $unsigned {
+        impl PackedLane for $unsigned {
             const BITS: u8 = <$unsigned>::BITS as u8;
             const ZERO: Self = 0;
             #[inline]
@@ -105,7 +105,7 @@ pub(crate) fn packed_bytes(count: usize, width: u8) -> usize {
 const WIDTH: CodecError = CodecError::Damaged("a bit width is larger than the values");
 
 /// Packs `values - reference`, whose bits above `width` are dropped.
-pub(crate) fn pack<U: Lane>(values: &[U], reference: U, width: u8, out: &mut Vec<u8>) {
+pub(crate) fn pack<U: PackedLane>(values: &[U], reference: U, width: u8, out: &mut Vec<u8>) {
     debug_assert!(width <= U::BITS, "a width is at most that of the lane");
     if width == 0 {
         return;
@@ -142,8 +142,8 @@ pub(crate) fn pack<U: Lane>(values: &[U], reference: U, width: u8, out: &mut Vec
 }
 
 /// Unpacks `values.len()` values and adds `reference`.
-pub(crate) fn unpack<U: Lane>(
-    reader: &mut Reader<'_>,
+pub(crate) fn unpack<U: PackedLane>(
+    reader: &mut ByteReader<'_>,
     reference: U,
     width: u8,
     values: &mut [U],
@@ -173,7 +173,7 @@ pub(crate) fn unpack<U: Lane>(
 }
 
 /// Unpacks values in row order, which have at least one bit each.
-fn unpack_rows<U: Lane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
+fn unpack_rows<U: PackedLane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[expect(unsafe_code, reason = "without it no shift takes several distances")]
@@ -189,7 +189,7 @@ fn unpack_rows<U: Lane>(packed: &[u8], reference: U, width: u8, values: &mut [U]
 /// The same, compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn unpack_rows_by_avx2<U: Lane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
+fn unpack_rows_by_avx2<U: PackedLane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
     unpack_rows_by_any(packed, reference, width, values);
 }
 
@@ -198,7 +198,7 @@ fn unpack_rows_by_avx2<U: Lane>(packed: &[u8], reference: U, width: u8, values: 
     reason = "it is compiled for what its caller is compiled for"
 )]
 #[inline(always)]
-fn unpack_rows_by_any<U: Lane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
+fn unpack_rows_by_any<U: PackedLane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
     let bits = usize::from(width);
     if bits > WORD_BITS_MAX {
         unpack_wide(packed, reference, bits, values);
@@ -220,7 +220,12 @@ const WORD_BITS_MAX: usize = 57;
 /// there are eight bytes from their first byte on, and adds the frame's reference; says how many.
 #[expect(clippy::inline_always, reason = "as `unpack_rows_by_any`")]
 #[inline(always)]
-fn unpack_words<U: Lane>(packed: &[u8], frame: (U, usize), bit: usize, values: &mut [U]) -> usize {
+fn unpack_words<U: PackedLane>(
+    packed: &[u8],
+    frame: (U, usize),
+    bit: usize,
+    values: &mut [U],
+) -> usize {
     let (reference, bits) = frame;
     let by_eights = if bits <= 8 && bit == 0 {
         unpack_eights(packed, reference, bits, values)
@@ -257,7 +262,12 @@ static EIGHT_SHIFTS: [[u64; 8]; 9] = {
 /// they have bits each.
 #[expect(clippy::inline_always, reason = "as `unpack_rows_by_any`")]
 #[inline(always)]
-fn unpack_eights<U: Lane>(packed: &[u8], reference: U, bits: usize, values: &mut [U]) -> usize {
+fn unpack_eights<U: PackedLane>(
+    packed: &[u8],
+    reference: U,
+    bits: usize,
+    values: &mut [U],
+) -> usize {
     let mask = (1 << bits) - 1;
     let shifts = &EIGHT_SHIFTS[bits];
     let (eights, _) = values.as_chunks_mut::<8>();
@@ -277,7 +287,7 @@ fn unpack_eights<U: Lane>(packed: &[u8], reference: U, bits: usize, values: &mut
 }
 
 /// Unpacks values of more than [`WORD_BITS_MAX`] bits.
-fn unpack_wide<U: Lane>(packed: &[u8], reference: U, bits: usize, values: &mut [U]) {
+fn unpack_wide<U: PackedLane>(packed: &[u8], reference: U, bits: usize, values: &mut [U]) {
     let mask = u64::MAX >> (64 - bits);
     for (at, value) in values.iter_mut().enumerate() {
         let bit = at * bits;
@@ -299,21 +309,25 @@ pub(crate) fn put_list(values: &[u64], out: &mut Vec<u8>) {
 }
 
 /// Reads a list of `values.len()` numbers written by [`put_list`].
-pub(crate) fn read_list(reader: &mut Reader<'_>, values: &mut [u64]) -> Result<()> {
+pub(crate) fn read_list(reader: &mut ByteReader<'_>, values: &mut [u64]) -> Result<()> {
     let min = reader.signed()?;
     let width = reader.byte()?;
     unpack(reader, min as u64, width, values)
 }
 
 /// Passes over what [`read_list`] reads.
-pub(crate) fn skip_list(reader: &mut Reader<'_>, count: usize) -> Result<()> {
+pub(crate) fn skip_list(reader: &mut ByteReader<'_>, count: usize) -> Result<()> {
     reader.signed()?;
     let width = reader.byte()?;
     skip_packed::<u64>(reader, width, count)
 }
 
 /// Passes over what [`unpack`] reads.
-pub(crate) fn skip_packed<U: Lane>(reader: &mut Reader<'_>, width: u8, count: usize) -> Result<()> {
+pub(crate) fn skip_packed<U: PackedLane>(
+    reader: &mut ByteReader<'_>,
+    width: u8,
+    count: usize,
+) -> Result<()> {
     if width > U::BITS {
         return Err(WIDTH);
     }
@@ -328,7 +342,7 @@ pub(crate) fn list_bytes(values: &[u64]) -> usize {
 
 /// Smallest value in signed order, and the bits of the largest distance from it.
 #[inline]
-pub(crate) fn span<U: Lane>(values: &[U]) -> (i64, u8) {
+pub(crate) fn span<U: PackedLane>(values: &[U]) -> (i64, u8) {
     let (min, max) = U::extremes(values);
     if min > max {
         return (0, 0);
@@ -345,7 +359,7 @@ pub(crate) fn bits_of(value: u64) -> u8 {
 mod tests {
     use super::*;
 
-    fn round_trip<U: Lane>(seed: u64) {
+    fn round_trip<U: PackedLane>(seed: u64) {
         for count in [0usize, 1, 2, 7, 9, 63, 64, 65, 1000, 1023, 1024] {
             for width in 0..=U::BITS {
                 let mask = if width == 0 {
@@ -366,11 +380,11 @@ mod tests {
                 pack(&values, U::narrow(77), width, &mut out);
                 assert_eq!(out.len(), packed_bytes(count, width));
                 let mut back = vec![U::ZERO; count];
-                unpack(&mut Reader::new(&out), U::narrow(77), width, &mut back).unwrap();
+                unpack(&mut ByteReader::new(&out), U::narrow(77), width, &mut back).unwrap();
                 assert_eq!(values, back, "{count} values of {width} bits");
                 if !out.is_empty() {
                     let cut = &out[..out.len() - 1];
-                    assert!(unpack(&mut Reader::new(cut), U::ZERO, width, &mut back).is_err());
+                    assert!(unpack(&mut ByteReader::new(cut), U::ZERO, width, &mut back).is_err());
                 }
             }
         }
@@ -385,8 +399,8 @@ mod tests {
     #[test]
     fn widths_beyond_the_lane_are_errors() {
         let mut values = [0u32; 3];
-        assert!(unpack(&mut Reader::new(&[0; 99]), 0, 33, &mut values).is_err());
+        assert!(unpack(&mut ByteReader::new(&[0; 99]), 0, 33, &mut values).is_err());
         let mut values = [0u64; 1024];
-        assert!(unpack(&mut Reader::new(&[0; 99]), 0, 255, &mut values).is_err());
+        assert!(unpack(&mut ByteReader::new(&[0; 99]), 0, 255, &mut values).is_err());
     }
 }

@@ -4,9 +4,9 @@
 //! (PFOR; Zukowski, Héman, Nes, Boncz 2006). Reference and width are found from a small sample and
 //! confirmed by counting. Arithmetic wraps, so that any choice decodes exactly.
 
-use crate::bitpack::{BLOCK, Lane, bits_of, list_bytes, pack, packed_bytes};
+use crate::bitpack::{BLOCK, PackedLane, bits_of, list_bytes, pack, packed_bytes};
 use crate::bitpack::{put_list, read_list, skip_list, skip_packed, span, unpack};
-use crate::bytes::{Reader, put_signed, put_varint, signed_len};
+use crate::bytes::{ByteReader, put_signed, put_varint, signed_len};
 use crate::error::{CodecError, Result};
 use smallvec::SmallVec;
 
@@ -19,14 +19,14 @@ const PATCH_PENALTY_BITS: usize = 12;
 
 /// How a block will be packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Plan {
+struct BlockPlan {
     reference: i64,
     width: u8,
     patches: usize,
 }
 
 /// Appends `values`, at most [`BLOCK`], as blocks do.
-pub(crate) fn put_block<U: Lane>(values: &[U], out: &mut Vec<u8>) {
+pub(crate) fn put_block<U: PackedLane>(values: &[U], out: &mut Vec<u8>) {
     debug_assert!(values.len() <= BLOCK, "a block has at most 1,024 values");
     let plan = plan(values);
     let reference = U::narrow(plan.reference as u64);
@@ -57,12 +57,12 @@ pub(crate) fn put_block<U: Lane>(values: &[U], out: &mut Vec<u8>) {
 }
 
 /// Bytes that [`put_block`] would append.
-pub(crate) fn block_bytes<U: Lane>(values: &[U]) -> usize {
+pub(crate) fn block_bytes<U: PackedLane>(values: &[U]) -> usize {
     let plan = plan(values);
     plan_bytes(values, plan)
 }
 
-fn plan_bytes<U: Lane>(values: &[U], plan: Plan) -> usize {
+fn plan_bytes<U: PackedLane>(values: &[U], plan: BlockPlan) -> usize {
     let packed = 1 + signed_len(plan.reference) + packed_bytes(values.len(), plan.width);
     if plan.patches == 0 {
         return packed;
@@ -72,13 +72,16 @@ fn plan_bytes<U: Lane>(values: &[U], plan: Plan) -> usize {
 }
 
 /// Reads a block into `values`, whose length is the block's.
-pub(crate) fn read_block<U: Lane>(reader: &mut Reader<'_>, values: &mut [U]) -> Result<()> {
+pub(crate) fn read_block<U: PackedLane>(
+    reader: &mut ByteReader<'_>,
+    values: &mut [U],
+) -> Result<()> {
     let head = reader.byte()?;
     let reference = U::narrow(reader.signed()? as u64);
     if head & PATCHED == 0 {
         return unpack(reader, reference, head, values);
     }
-    let mut patches = Patches::default();
+    let mut patches = BlockPatches::default();
     patches.read(reader, values.len())?;
     unpack(reader, reference, head & !PATCHED, values)?;
     for (at, patch) in patches.all() {
@@ -88,7 +91,7 @@ pub(crate) fn read_block<U: Lane>(reader: &mut Reader<'_>, values: &mut [U]) -> 
 }
 
 /// Passes over a block of `len` values.
-pub(crate) fn skip_block<U: Lane>(reader: &mut Reader<'_>, len: usize) -> Result<()> {
+pub(crate) fn skip_block<U: PackedLane>(reader: &mut ByteReader<'_>, len: usize) -> Result<()> {
     let head = reader.byte()?;
     reader.signed()?;
     if head & PATCHED != 0 {
@@ -102,14 +105,14 @@ pub(crate) fn skip_block<U: Lane>(reader: &mut Reader<'_>, len: usize) -> Result
 
 /// The patches of a block. Few mostly, which need no memory of their own.
 #[derive(Default)]
-struct Patches {
+struct BlockPatches {
     gaps: SmallVec<[u64; 32]>,
     patched: SmallVec<[u64; 32]>,
 }
 
-impl Patches {
+impl BlockPatches {
     /// Reads the patches of a block of `len` values; into itself, which would be long to move.
-    fn read(&mut self, reader: &mut Reader<'_>, len: usize) -> Result<()> {
+    fn read(&mut self, reader: &mut ByteReader<'_>, len: usize) -> Result<()> {
         let count = reader.count(len)?;
         if count == 0 {
             return Err(CodecError::Damaged("a patched block has no patches"));
@@ -155,13 +158,13 @@ fn each_place(gaps: &[u64], len: usize, mut see: impl FnMut(usize)) -> Result<()
 
 /// A block of which every value but the patches is the same.
 #[derive(Debug)]
-pub(crate) struct Constant {
+pub(crate) struct ConstantBlock {
     pub(crate) value: i64,
     /// Ascending places, and what stands there.
     pub(crate) patches: Vec<(usize, u64)>,
 }
 
-impl Constant {
+impl ConstantBlock {
     /// Values of a block of `len`, each with how often it comes one after the other.
     pub(crate) fn stretches(&self, len: usize) -> impl Iterator<Item = (i64, usize)> {
         let mut next = 0;
@@ -178,7 +181,10 @@ impl Constant {
 }
 
 /// Reads a block of `len` values if all of them but patches are the same; else reads nothing.
-pub(crate) fn read_constant(reader: &mut Reader<'_>, len: usize) -> Result<Option<Constant>> {
+pub(crate) fn read_constant(
+    reader: &mut ByteReader<'_>,
+    len: usize,
+) -> Result<Option<ConstantBlock>> {
     let mut ahead = *reader;
     let head = ahead.byte()?;
     if head & !PATCHED != 0 {
@@ -188,17 +194,17 @@ pub(crate) fn read_constant(reader: &mut Reader<'_>, len: usize) -> Result<Optio
     let patches = match head {
         0 => Vec::new(),
         _ => {
-            let mut patches = Patches::default();
+            let mut patches = BlockPatches::default();
             patches.read(&mut ahead, len)?;
             patches.all().collect()
         }
     };
     *reader = ahead;
-    Ok(Some(Constant { value, patches }))
+    Ok(Some(ConstantBlock { value, patches }))
 }
 
 /// Distances between patched places, and the patched values sign-extended.
-fn patches<U: Lane>(values: &[U], plan: Plan) -> (Vec<u64>, Vec<u64>) {
+fn patches<U: PackedLane>(values: &[U], plan: BlockPlan) -> (Vec<u64>, Vec<u64>) {
     let mut gaps = Vec::with_capacity(plan.patches);
     let mut patched = Vec::with_capacity(plan.patches);
     let reference = U::narrow(plan.reference as u64);
@@ -219,7 +225,7 @@ fn is_outside(distance: u64, width: u8) -> bool {
 }
 
 /// Finds reference and width. Without patches unless they save more than they cost.
-fn plan<U: Lane>(values: &[U]) -> Plan {
+fn plan<U: PackedLane>(values: &[U]) -> BlockPlan {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[expect(unsafe_code, reason = "half of the time goes into comparing")]
@@ -232,7 +238,7 @@ fn plan<U: Lane>(values: &[U]) -> Plan {
 /// The same, compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn plan_by_avx2<U: Lane>(values: &[U]) -> Plan {
+fn plan_by_avx2<U: PackedLane>(values: &[U]) -> BlockPlan {
     plan_by_any(values)
 }
 
@@ -241,9 +247,9 @@ fn plan_by_avx2<U: Lane>(values: &[U]) -> Plan {
     reason = "it is compiled for what its caller is compiled for"
 )]
 #[inline(always)]
-fn plan_by_any<U: Lane>(values: &[U]) -> Plan {
+fn plan_by_any<U: PackedLane>(values: &[U]) -> BlockPlan {
     let (min, full) = span(values);
-    let whole = Plan {
+    let whole = BlockPlan {
         reference: min,
         width: full,
         patches: 0,
@@ -285,7 +291,7 @@ fn plan_by_any<U: Lane>(values: &[U]) -> Plan {
             if cost < best.0 {
                 best = (
                     cost,
-                    Plan {
+                    BlockPlan {
                         reference,
                         width: wider,
                         patches,
@@ -324,7 +330,7 @@ fn spread(low: i64, width: u8, sample: &[i64], keep: usize, min: i64) -> i64 {
 
 #[expect(clippy::inline_always, reason = "as `plan_by_any`")]
 #[inline(always)]
-fn count_outside<U: Lane>(values: &[U], reference: i64, width: u8) -> usize {
+fn count_outside<U: PackedLane>(values: &[U], reference: i64, width: u8) -> usize {
     let reference = U::narrow(reference as u64);
     if width >= U::BITS {
         return 0;
@@ -341,12 +347,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check<U: Lane>(values: &[U]) -> usize {
+    fn check<U: PackedLane>(values: &[U]) -> usize {
         let mut out = Vec::new();
         put_block(values, &mut out);
         assert!(out.len().abs_diff(block_bytes(values)) <= 2);
         let mut back = vec![U::ZERO; values.len()];
-        let mut reader = Reader::new(&out);
+        let mut reader = ByteReader::new(&out);
         read_block(&mut reader, &mut back).unwrap();
         reader.end().unwrap();
         assert_eq!(values, back);
@@ -405,8 +411,8 @@ mod tests {
         #[test]
         fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let mut values = [0u64; 1024];
-            let _ = read_block(&mut Reader::new(&bytes), &mut values);
-            let _ = read_block(&mut Reader::new(&bytes), &mut values[..77]);
+            let _ = read_block(&mut ByteReader::new(&bytes), &mut values);
+            let _ = read_block(&mut ByteReader::new(&bytes), &mut values[..77]);
         }
     }
 }

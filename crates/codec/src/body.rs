@@ -1,17 +1,17 @@
 //! Values to bytes and back: one place that knows which encoding does what for which type.
 //!
 //! Invariant: [`decode`] gives back exactly the values that [`encode`] was given, or an error; it
-//! never panics, whatever the bytes, and allocates at most in proportion to its [`Limits`].
+//! never panics, whatever the bytes, and allocates at most in proportion to its [`DecodeLimits`].
 
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::choose::{choose, may_repeat};
 use crate::compress::{choose_compressor, compress, decompress};
 use crate::error::Result;
-use crate::grid::{Grids, put_grid, read_grid_within, read_grids};
-use crate::kinds::{Choice, Compressor, Encoding, Goal, ValueType};
+use crate::grid::{NumberGrids, put_grid, read_grid_within, read_grids};
+use crate::kinds::{Compressor, Encoding, EncodingChoice, EncodingGoal, ValueType};
 use crate::progressions::{Progression, read_progressions};
 use crate::smallest::smallest;
-use crate::values::{Limits, OwnedValues, Values};
+use crate::values::{DecodeLimits, OwnedValues, PageValues};
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ const REGULAR_LEN: usize = 16;
 
 /// What must be known beside the bytes to decode them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct BodyHeader {
     /// How the values are encoded.
     pub encoding: Encoding,
     /// How the encoded bytes are compressed.
@@ -40,12 +40,12 @@ pub struct Header {
 ///
 /// # Panics
 /// If the encoded values take 4 GiB or more: callers bound their pages far below that.
-pub fn encode(values: Values<'_>, choice: Choice, out: &mut Vec<u8>) -> Header {
-    if choice.encoding.is_none() && choice.goal == Goal::Small {
+pub fn encode(values: PageValues<'_>, choice: EncodingChoice, out: &mut Vec<u8>) -> BodyHeader {
+    if choice.encoding.is_none() && choice.goal == EncodingGoal::Small {
         let put = |encoding, out: &mut Vec<u8>| write::put(values, encoding, out).is_ok();
         let form = smallest(values, choice.compressor, put);
         out.extend_from_slice(&form.bytes);
-        return Header {
+        return BodyHeader {
             encoding: form.encoding,
             compressor: form.compressor,
             body_bytes: page_bytes(form.body_bytes),
@@ -72,7 +72,7 @@ pub fn encode(values: Values<'_>, choice: Choice, out: &mut Vec<u8>) -> Header {
         _ => choose_compressor(&out[start..]),
     });
     let compressor = compress_in_place(compressor, choice, start, out);
-    let header = Header {
+    let header = BodyHeader {
         encoding,
         compressor,
         body_bytes,
@@ -91,15 +91,15 @@ pub fn encode(values: Values<'_>, choice: Choice, out: &mut Vec<u8>) -> Header {
 ///
 /// # Panics
 /// As [`encode`].
-pub fn encode_times(times: &[i64], choice: Choice, out: &mut Vec<u8>) -> Header {
+pub fn encode_times(times: &[i64], choice: EncodingChoice, out: &mut Vec<u8>) -> BodyHeader {
     let start = out.len();
-    let header = encode(Values::I64(times), choice, out);
-    if choice != Choice::default() || header.encoding != Encoding::Delta {
+    let header = encode(PageValues::I64(times), choice, out);
+    if choice != EncodingChoice::default() || header.encoding != Encoding::Delta {
         return header;
     }
     let most = times.len().div_ceil(REGULAR_LEN);
     if !matches!(
-        read_progressions(&mut Reader::new(&out[start..]), times.len(), most),
+        read_progressions(&mut ByteReader::new(&out[start..]), times.len(), most),
         Ok(None)
     ) {
         return header;
@@ -111,7 +111,7 @@ pub fn encode_times(times: &[i64], choice: Choice, out: &mut Vec<u8>) -> Header 
     }
     out.truncate(start);
     out.extend_from_slice(&body);
-    Header {
+    BodyHeader {
         encoding: Encoding::Grid,
         compressor: Compressor::Uncompressed,
         body_bytes: page_bytes(body.len()),
@@ -120,15 +120,20 @@ pub fn encode_times(times: &[i64], choice: Choice, out: &mut Vec<u8>) -> Header 
 
 /// Puts floats that repeat as ENTRIES, if that is smaller by an eighth than what `out` holds
 /// from `start` on: how near entries are to each other, and so how small, is not worth a guess.
-fn as_entries(values: Values<'_>, header: Header, start: usize, out: &mut Vec<u8>) -> Header {
+fn as_entries(
+    values: PageValues<'_>,
+    header: BodyHeader,
+    start: usize,
+    out: &mut Vec<u8>,
+) -> BodyHeader {
     let known = out.len() - start;
     if !may_repeat(values) {
         return header;
     }
-    let choice = Choice {
+    let choice = EncodingChoice {
         encoding: Some(Encoding::Entries),
         compressor: None,
-        goal: Goal::Fast,
+        goal: EncodingGoal::Fast,
     };
     let mut other = Vec::new();
     let entries = encode(values, choice, &mut other);
@@ -142,20 +147,25 @@ fn as_entries(values: Values<'_>, header: Header, start: usize, out: &mut Vec<u8
 
 /// Puts ENTRIES, which `out` holds from `start` on, in planes under Zstandard, which are read more
 /// slowly: by an eighth it must be less.
-fn in_planes(values: Values<'_>, header: Header, start: usize, out: &mut Vec<u8>) -> Header {
+fn in_planes(
+    values: PageValues<'_>,
+    header: BodyHeader,
+    start: usize,
+    out: &mut Vec<u8>,
+) -> BodyHeader {
     let known = out.len() - start;
     let mut body = Vec::new();
     if known < PLANES_BYTES_MIN || !write::put_in_planes(values, &mut body) {
         return header;
     }
     let mut packed = Vec::new();
-    let done = compress(Compressor::Zstd, Goal::Fast, &body, &mut packed);
+    let done = compress(Compressor::Zstd, EncodingGoal::Fast, &body, &mut packed);
     if done.is_err() || packed.len() >= known - known / 8 {
         return header;
     }
     out.truncate(start);
     out.extend_from_slice(&packed);
-    Header {
+    BodyHeader {
         compressor: Compressor::Zstd,
         body_bytes: page_bytes(body.len()),
         ..header
@@ -170,7 +180,7 @@ fn page_bytes(bytes: usize) -> u32 {
 /// caller leaves the compressor open. Gives the compressor that was used.
 fn compress_in_place(
     compressor: Compressor,
-    choice: Choice,
+    choice: EncodingChoice,
     start: usize,
     out: &mut Vec<u8>,
 ) -> Compressor {
@@ -196,16 +206,16 @@ fn compress_in_place(
 /// # Panics
 /// If the encoded values take 4 GiB or more.
 pub fn encode_as(
-    values: Values<'_>,
+    values: PageValues<'_>,
     encoding: Encoding,
     compressor: Compressor,
     out: &mut Vec<u8>,
-) -> Result<Header> {
+) -> Result<BodyHeader> {
     let mut body = Vec::new();
     write::put(values, encoding, &mut body)?;
     let body_bytes = page_bytes(body.len());
-    compress(compressor, Goal::Fast, &body, out)?;
-    Ok(Header {
+    compress(compressor, EncodingGoal::Fast, &body, out)?;
+    Ok(BodyHeader {
         encoding,
         compressor,
         body_bytes,
@@ -219,10 +229,10 @@ pub fn encode_as(
 /// version does not know.
 pub fn decode(
     kind: ValueType,
-    header: Header,
+    header: BodyHeader,
     count: usize,
     bytes: &[u8],
-    limits: Limits,
+    limits: DecodeLimits,
 ) -> Result<OwnedValues> {
     limits.check_values(count)?;
     if header.compressor == Compressor::Uncompressed {
@@ -235,14 +245,14 @@ pub fn decode(
 
 /// Integers that are told without making each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Regular {
+pub enum RegularIntegers {
     /// Mostly at equal distances.
     Progressions(Vec<Progression>),
     /// On grids.
-    Grids(Grids),
+    Grids(NumberGrids),
 }
 
-impl Regular {
+impl RegularIntegers {
     /// How many they are.
     pub fn len(&self) -> u64 {
         match self {
@@ -283,22 +293,22 @@ impl Regular {
 /// # Errors
 /// If the bytes are damaged, or hold more than `limits` allow.
 pub fn decode_regular(
-    header: Header,
+    header: BodyHeader,
     count: usize,
     bytes: &[u8],
-    limits: Limits,
-) -> Result<Option<Regular>> {
+    limits: DecodeLimits,
+) -> Result<Option<RegularIntegers>> {
     limits.check_values(count)?;
     if header.compressor != Compressor::Uncompressed {
         return Ok(None);
     }
-    let mut reader = Reader::new(bytes);
+    let mut reader = ByteReader::new(bytes);
     let found = match header.encoding {
         Encoding::Delta => {
             let most = count.div_ceil(REGULAR_LEN);
-            read_progressions(&mut reader, count, most)?.map(Regular::Progressions)
+            read_progressions(&mut reader, count, most)?.map(RegularIntegers::Progressions)
         }
-        Encoding::Grid => Some(Regular::Grids(read_grids(&mut reader, count)?)),
+        Encoding::Grid => Some(RegularIntegers::Grids(read_grids(&mut reader, count)?)),
         _ => None,
     };
     if found.is_some() {
@@ -314,10 +324,10 @@ pub fn decode_regular(
 /// # Errors
 /// If the bytes that are decoded are damaged, or hold more than `limits` allow.
 pub fn decode_within(
-    header: Header,
+    header: BodyHeader,
     count: usize,
     bytes: &[u8],
-    limits: Limits,
+    limits: DecodeLimits,
     rows: &Range<usize>,
     (min, max): (i64, i64),
 ) -> Result<Option<(Range<usize>, Vec<i64>)>> {
@@ -325,7 +335,7 @@ pub fn decode_within(
     if (header.encoding, header.compressor) != (Encoding::Grid, Compressor::Uncompressed) {
         return Ok(None);
     }
-    read_grid_within(&mut Reader::new(bytes), count, rows, (min, max)).map(Some)
+    read_grid_within(&mut ByteReader::new(bytes), count, rows, (min, max)).map(Some)
 }
 
 /// Those of the `count` values that `rows` names, without decoding all others; `None` for an encoding or
@@ -338,10 +348,10 @@ pub fn decode_within(
 /// If `rows` are not within `count`.
 pub fn decode_part(
     kind: ValueType,
-    header: Header,
+    header: BodyHeader,
     count: usize,
     bytes: &[u8],
-    limits: Limits,
+    limits: DecodeLimits,
     rows: &Range<usize>,
 ) -> Result<Option<OwnedValues>> {
     assert!(
@@ -352,7 +362,13 @@ pub fn decode_part(
     if header.compressor != Compressor::Uncompressed {
         return Ok(None);
     }
-    read::read_part(kind, header.encoding, count, &mut Reader::new(bytes), rows)
+    read::read_part(
+        kind,
+        header.encoding,
+        count,
+        &mut ByteReader::new(bytes),
+        rows,
+    )
 }
 
 fn read(
@@ -360,9 +376,9 @@ fn read(
     encoding: Encoding,
     count: usize,
     body: &[u8],
-    limits: Limits,
+    limits: DecodeLimits,
 ) -> Result<OwnedValues> {
-    let mut reader = Reader::new(body);
+    let mut reader = ByteReader::new(body);
     let values = read::read(kind, encoding, count, &mut reader, limits)?;
     reader.end()?;
     Ok(values)

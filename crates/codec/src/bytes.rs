@@ -8,9 +8,9 @@ const SHORT: CodecError = CodecError::Damaged("it ends early");
 
 /// Bytes not yet read.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a>(&'a [u8]);
+pub struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     /// A reader of all of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends what [`Reader::varint`] reads.
+/// Appends what [`ByteReader::varint`] reads.
 pub fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -85,7 +85,7 @@ pub fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Appends what [`Reader::signed`] reads.
+/// Appends what [`ByteReader::signed`] reads.
 pub fn put_signed(value: i64, out: &mut Vec<u8>) {
     put_varint(((value << 1) ^ (value >> 63)) as u64, out);
 }
@@ -106,14 +106,14 @@ mod tests {
             let mut out = Vec::new();
             put_signed(value, &mut out);
             assert_eq!(out.len(), signed_len(value), "{value}");
-            let mut reader = Reader::new(&out);
+            let mut reader = ByteReader::new(&out);
             assert_eq!(reader.signed(), Ok(value));
             assert_eq!(reader.end(), Ok(()));
         }
-        assert!(Reader::new(&[0xff; 9]).varint().is_err());
-        assert!(Reader::new(&[0xff; 12]).varint().is_err());
+        assert!(ByteReader::new(&[0xff; 9]).varint().is_err());
+        assert!(ByteReader::new(&[0xff; 12]).varint().is_err());
         assert!(
-            Reader::new(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 2])
+            ByteReader::new(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 2])
                 .varint()
                 .is_err()
         );

@@ -14,17 +14,17 @@ pub fn crc32c<const PARTS: usize>(parts: [&[u8]; PARTS]) -> u32 {
 /// The first bytes of a file: how many, and their checksum. What is written after them makes it
 /// [`grow`](Self::grow), so that a file's checksum is known without reading it again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extent {
+pub struct ChecksummedPrefix {
     /// How many bytes.
     pub bytes: u64,
     /// Their CRC-32C.
     pub checksum: u32,
 }
 
-impl Extent {
+impl ChecksummedPrefix {
     /// The extent of these bytes.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn new(bytes: &[u8]) -> Self {
         let mut extent = Self::default();
         extent.grow(bytes);
         extent
@@ -42,7 +42,7 @@ impl Extent {
 
 #[cfg(test)]
 mod tests {
-    use super::{Extent, crc32c};
+    use super::{ChecksummedPrefix, crc32c};
     use proptest::prelude::*;
 
     #[test]
@@ -75,10 +75,10 @@ mod tests {
             let (first, second) = bytes.split_at(cut.index(bytes.len() + 1));
             prop_assert_eq!(crc32c([first, second]), slowly(&bytes));
             prop_assert_eq!(crc32c([&bytes]), slowly(&bytes));
-            let mut grown = Extent::of(first);
+            let mut grown = ChecksummedPrefix::new(first);
             grown.grow(second);
-            prop_assert_eq!(grown, Extent::of(&bytes));
-            let whole = Extent { bytes: bytes.len() as u64, checksum: slowly(&bytes) };
+            prop_assert_eq!(grown, ChecksummedPrefix::new(&bytes));
+            let whole = ChecksummedPrefix { bytes: bytes.len() as u64, checksum: slowly(&bytes) };
             prop_assert_eq!(grown, whole);
         }
     }

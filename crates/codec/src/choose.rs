@@ -3,16 +3,16 @@
 //! Pure: the same values always give the same choice. Where two come out about the same, the one
 //! that decodes faster wins. What suits values that are cold is found by trying: [`crate::smallest`].
 
-use crate::alp::{self, Float};
+use crate::alp::{self, AlpFloat};
 use crate::alp_rd;
-use crate::bitpack::{Lane, bits_of};
+use crate::bitpack::{PackedLane, bits_of};
 use crate::compress::sampled;
 use crate::entries::strings::distinct_share;
 use crate::fsst;
-use crate::integer::{self, Integer};
+use crate::integer::{self, PageInteger};
 use crate::kinds::Encoding;
 use crate::repeats::{cycle, distinct};
-use crate::values::Values;
+use crate::values::PageValues;
 
 /// Bits a value below which a dictionary is not worth a search through the whole page.
 const WIDE_BITS: usize = 6;
@@ -22,15 +22,15 @@ const SHORT_CYCLE: usize = 1024;
 const TEXT_BYTES_MIN: usize = 2 << 10;
 
 /// The encoding for `values`, of those that are fast to write and to read.
-pub fn choose(values: Values<'_>) -> Encoding {
+pub fn choose(values: PageValues<'_>) -> Encoding {
     match values {
-        Values::Bool(values) => choose_truths(values),
-        Values::I32(values) => choose_integer(values),
-        Values::I64(values) => choose_integer(values),
-        Values::U64(values) => choose_integer(values),
-        Values::F32(values) => choose_float(values),
-        Values::F64(values) => choose_float(values),
-        Values::Bytes { offsets, data } => choose_strings(offsets, data),
+        PageValues::Bool(values) => choose_truths(values),
+        PageValues::I32(values) => choose_integer(values),
+        PageValues::I64(values) => choose_integer(values),
+        PageValues::U64(values) => choose_integer(values),
+        PageValues::F32(values) => choose_float(values),
+        PageValues::F64(values) => choose_float(values),
+        PageValues::Bytes { offsets, data } => choose_strings(offsets, data),
     }
 }
 
@@ -51,7 +51,7 @@ fn choose_truths(values: &[bool]) -> Encoding {
     }
 }
 
-fn choose_integer<T: Integer>(values: &[T]) -> Encoding {
+fn choose_integer<T: PageInteger>(values: &[T]) -> Encoding {
     let count = values.len();
     if count == 0 {
         return Encoding::Plain;
@@ -84,7 +84,7 @@ fn choose_integer<T: Integer>(values: &[T]) -> Encoding {
     }
 }
 
-fn choose_float<F: Float>(values: &[F]) -> Encoding {
+fn choose_float<F: AlpFloat>(values: &[F]) -> Encoding {
     let count = values.len();
     if count == 0 {
         return Encoding::Plain;
@@ -124,14 +124,14 @@ fn choose_float<F: Float>(values: &[F]) -> Encoding {
 }
 
 /// Whether, by a sample, at most three quarters of some floats are distinct.
-pub(crate) fn may_repeat(values: Values<'_>) -> bool {
-    fn repeat<F: Float>(values: &[F]) -> bool {
+pub(crate) fn may_repeat(values: PageValues<'_>) -> bool {
+    fn repeat<F: AlpFloat>(values: &[F]) -> bool {
         let distinct = distinct(values.len(), |at| values[at].lane().wide());
         distinct.is_some_and(|distinct| distinct <= values.len() / 4 * 3)
     }
     match values {
-        Values::F32(values) => repeat(values),
-        Values::F64(values) => repeat(values),
+        PageValues::F32(values) => repeat(values),
+        PageValues::F64(values) => repeat(values),
         _ => false,
     }
 }

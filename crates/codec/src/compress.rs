@@ -1,7 +1,7 @@
 //! Compressors of encoded bytes, and the decision whether one earns its cost.
 
 use crate::error::{CodecError, Result};
-use crate::kinds::{Compressor, Goal};
+use crate::kinds::{Compressor, EncodingGoal};
 use std::cell::RefCell;
 use std::io::{Read, Write};
 
@@ -11,10 +11,10 @@ const SAMPLE_BYTES: usize = 16 << 10;
 const BODY_BYTES_MIN: usize = 64;
 
 /// Level of Zstandard.
-fn zstd_level(goal: Goal) -> i32 {
+fn zstd_level(goal: EncodingGoal) -> i32 {
     match goal {
-        Goal::Fast => 1,
-        Goal::Small => 9,
+        EncodingGoal::Fast => 1,
+        EncodingGoal::Small => 9,
     }
 }
 
@@ -25,8 +25,8 @@ thread_local! {
 }
 
 /// `body`, compressed by Zstandard.
-fn zstd_pack(goal: Goal, body: &[u8]) -> std::io::Result<Vec<u8>> {
-    if goal == Goal::Small {
+fn zstd_pack(goal: EncodingGoal, body: &[u8]) -> std::io::Result<Vec<u8>> {
+    if goal == EncodingGoal::Small {
         // Such a context takes megabytes, and few pages are encoded so.
         return zstd::bulk::compress(body, zstd_level(goal));
     }
@@ -51,10 +51,10 @@ fn zstd_unpack(packed: &[u8], len: usize) -> std::io::Result<Vec<u8>> {
 }
 
 /// Level of Gzip.
-fn gzip_level(goal: Goal) -> flate2::Compression {
+fn gzip_level(goal: EncodingGoal) -> flate2::Compression {
     match goal {
-        Goal::Fast => flate2::Compression::new(6),
-        Goal::Small => flate2::Compression::new(9),
+        EncodingGoal::Fast => flate2::Compression::new(6),
+        EncodingGoal::Small => flate2::Compression::new(9),
     }
 }
 
@@ -64,7 +64,7 @@ fn gzip_level(goal: Goal) -> flate2::Compression {
 /// If the compressor takes no body of this size; `out` may then hold a part.
 pub(crate) fn compress(
     compressor: Compressor,
-    goal: Goal,
+    goal: EncodingGoal,
     body: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -133,12 +133,12 @@ fn gunzip(packed: &[u8], len: usize) -> std::io::Result<Vec<u8>> {
 
 /// Estimated bytes of a body under compressors.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sampled {
+pub(crate) struct CompressedSizes {
     pub(crate) lz4: usize,
     pub(crate) zstd: usize,
 }
 
-impl Sampled {
+impl CompressedSizes {
     /// The smaller one.
     pub(crate) fn best(self) -> usize {
         self.lz4.min(self.zstd)
@@ -146,13 +146,13 @@ impl Sampled {
 }
 
 /// Estimates from a stretch in the middle of `body`.
-pub(crate) fn sampled(body: &[u8]) -> Sampled {
+pub(crate) fn sampled(body: &[u8]) -> CompressedSizes {
     let sample = middle(body);
     let lz4 = lz4_flex::block::compress(sample).len();
-    let zstd = zstd_pack(Goal::Fast, sample);
+    let zstd = zstd_pack(EncodingGoal::Fast, sample);
     let zstd = zstd.map_or(sample.len(), |packed| packed.len());
     let whole = |bytes: usize| (bytes * body.len()).div_ceil(sample.len().max(1));
-    Sampled {
+    CompressedSizes {
         lz4: whole(lz4),
         zstd: whole(zstd),
     }
@@ -202,7 +202,7 @@ mod tests {
     fn compressed_bytes_come_back_and_damage_is_an_error() {
         let body: Vec<u8> = (0..5000u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
         for compressor in Compressor::ALL {
-            for goal in [Goal::Fast, Goal::Small] {
+            for goal in [EncodingGoal::Fast, EncodingGoal::Small] {
                 let mut packed = Vec::new();
                 compress(compressor, goal, &body, &mut packed).unwrap();
                 assert_eq!(decompress(compressor, &packed, body.len()).unwrap(), body);
@@ -215,7 +215,7 @@ mod tests {
                 assert!(more.is_err(), "{} with a byte more", compressor.name());
             }
             let mut packed = Vec::new();
-            compress(compressor, Goal::Fast, &[], &mut packed).unwrap();
+            compress(compressor, EncodingGoal::Fast, &[], &mut packed).unwrap();
             assert_eq!(decompress(compressor, &packed, 0).unwrap(), []);
         }
     }

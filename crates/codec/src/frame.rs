@@ -40,7 +40,7 @@ pub fn write_with(out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
 
 /// What stands at the start of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read<'a> {
+pub enum FrameRead<'a> {
     /// A whole frame: its payload and the bytes it takes in all.
     Frame {
         /// The payload.
@@ -55,23 +55,23 @@ pub enum Read<'a> {
 }
 
 /// Reads the frame that `bytes` begin with.
-pub fn read(bytes: &[u8]) -> Read<'_> {
+pub fn read(bytes: &[u8]) -> FrameRead<'_> {
     if bytes.is_empty() {
-        return Read::End;
+        return FrameRead::End;
     }
     let Some((len, rest)) = bytes.split_first_chunk::<4>() else {
-        return Read::Damaged("the record's header is cut off");
+        return FrameRead::Damaged("the record's header is cut off");
     };
     let Some((expected, rest)) = rest.split_first_chunk::<4>() else {
-        return Read::Damaged("the record's header is cut off");
+        return FrameRead::Damaged("the record's header is cut off");
     };
     let Some(payload) = rest.get(..u32::from_le_bytes(*len) as usize) else {
-        return Read::Damaged("the record is cut off, or its length is damaged");
+        return FrameRead::Damaged("the record is cut off, or its length is damaged");
     };
     if checksum(*len, payload) != u32::from_le_bytes(*expected) {
-        return Read::Damaged("the record's checksum is wrong");
+        return FrameRead::Damaged("the record's checksum is wrong");
     }
-    Read::Frame {
+    FrameRead::Frame {
         payload,
         len: HEADER_BYTES + payload.len(),
     }
@@ -90,21 +90,21 @@ mod tests {
         let mut log = Vec::new();
         write(b"first", &mut log);
         write(b"", &mut log);
-        let Read::Frame {
+        let FrameRead::Frame {
             payload: b"first",
             len,
         } = read(&log)
         else {
             panic!("first frame")
         };
-        let Read::Frame {
+        let FrameRead::Frame {
             payload: b"",
             len: second,
         } = read(&log[len..])
         else {
             panic!("second frame")
         };
-        assert_eq!(read(&log[len + second..]), Read::End);
+        assert_eq!(read(&log[len + second..]), FrameRead::End);
     }
 
     #[test]
@@ -113,17 +113,17 @@ mod tests {
         write(b"payload", &mut log);
         for len in 1..log.len() {
             assert!(
-                matches!(read(&log[..len]), Read::Damaged(_)),
+                matches!(read(&log[..len]), FrameRead::Damaged(_)),
                 "cut at {len}"
             );
         }
         for bit in 0..log.len() * 8 {
             log[bit / 8] ^= 1 << (bit % 8);
-            assert!(matches!(read(&log), Read::Damaged(_)), "bit {bit}");
+            assert!(matches!(read(&log), FrameRead::Damaged(_)), "bit {bit}");
             log[bit / 8] ^= 1 << (bit % 8);
         }
-        assert!(matches!(read(&log), Read::Frame { .. }));
+        assert!(matches!(read(&log), FrameRead::Frame { .. }));
         // All-zero bytes, as a preallocated or torn file may hold, are no frame.
-        assert!(matches!(read(&[0; 16]), Read::Damaged(_)));
+        assert!(matches!(read(&[0; 16]), FrameRead::Damaged(_)));
     }
 }

@@ -12,11 +12,11 @@
 //!
 //! All values are written as one string; their lengths say where one ends.
 
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
 use crate::integer::{put_for, read_for};
 use crate::plain::{lengths, offsets_of};
-use crate::values::Limits;
+use crate::values::DecodeLimits;
 
 /// The code before a byte that stands for itself.
 const ESCAPE: u8 = 255;
@@ -48,9 +48,9 @@ fn put_table(table: &fsst::Compressor, out: &mut Vec<u8>) {
 
 /// Reads `count` strings, whose codes are all that is left of `reader`.
 pub(crate) fn read_fsst(
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
     count: usize,
-    limits: Limits,
+    limits: DecodeLimits,
 ) -> Result<(Vec<i32>, Vec<u8>)> {
     let number = usize::from(reader.byte()?);
     let lengths = reader.take(number)?;
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LIMITS: Limits = Limits {
+    const LIMITS: DecodeLimits = DecodeLimits {
         values: 10_000,
         bytes: 1 << 20,
     };
@@ -129,7 +129,7 @@ mod tests {
         let data = texts.concat();
         let mut out = Vec::new();
         put_fsst(&offsets, &data, &mut out);
-        let mut reader = Reader::new(&out);
+        let mut reader = ByteReader::new(&out);
         let back = read_fsst(&mut reader, texts.len(), LIMITS).unwrap();
         reader.end().unwrap();
         assert_eq!(back, (offsets, data));
@@ -170,7 +170,7 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..300),
             count in 0usize..3000,
         ) {
-            let _ = read_fsst(&mut Reader::new(&bytes), count, LIMITS);
+            let _ = read_fsst(&mut ByteReader::new(&bytes), count, LIMITS);
         }
     }
 }

@@ -5,9 +5,9 @@
 //! few. In between, most numbers are one step or a few behind the one before, so that a bit a place
 //! takes less than a number a value; and how many numbers are below a bound is told by counting bits.
 
-use crate::bytes::{Reader, put_signed, put_varint};
+use crate::bytes::{ByteReader, put_signed, put_varint};
 use crate::error::{CodecError, Result};
-use crate::integer::{Divisor, gcd};
+use crate::integer::{ExactDivisor, gcd};
 use std::ops::Range;
 
 /// Behind so many missing places a new grid takes less than they do.
@@ -21,9 +21,9 @@ const DENSE: u32 = 20;
 
 /// Numbers that stand on grids of one step, one grid behind the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grids {
+pub struct NumberGrids {
     step: i64,
-    all: Vec<Grid>,
+    all: Vec<NumberGrid>,
     /// A bit for each place, set where there is a number; each grid begins with a word.
     words: Vec<u64>,
     /// How many numbers stand before each word, and in all.
@@ -32,7 +32,7 @@ pub struct Grids {
 
 /// One grid of some: its first and its last place are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Grid {
+struct NumberGrid {
     first: i64,
     /// Its first word.
     word: u32,
@@ -42,7 +42,7 @@ struct Grid {
     to: u32,
 }
 
-impl Grids {
+impl NumberGrids {
     /// From one place to the next; positive.
     pub fn step(&self) -> i64 {
         self.step
@@ -84,7 +84,7 @@ impl Grids {
 
     /// Whether a grid has as many numbers as it says, and one at its first and its last place, with
     /// none behind.
-    fn is_whole(&self, grid: &Grid) -> bool {
+    fn is_whole(&self, grid: &NumberGrid) -> bool {
         let last_place = grid.places.wrapping_sub(1);
         let (first, last) = (grid.word as usize, (grid.word + last_place / WORD) as usize);
         grid.places > 0
@@ -146,8 +146,8 @@ fn put_word(mut bits: u64, first: i64, step: i64, out: &mut Vec<i64>) {
 /// Consecutive numbers of one grid.
 #[derive(Clone, Copy, Debug)]
 pub struct GridPart<'a> {
-    grids: &'a Grids,
-    grid: Grid,
+    grids: &'a NumberGrids,
+    grid: NumberGrid,
     from: u32,
     to: u32,
 }
@@ -160,7 +160,7 @@ impl GridPart<'_> {
 
     /// Appends them; there must be one.
     fn put(&self, out: &mut Vec<i64>) {
-        let Grids {
+        let NumberGrids {
             step,
             words,
             before,
@@ -192,9 +192,9 @@ impl GridPart<'_> {
             return self.grid.first;
         }
         if row + 1 == self.grid.to {
-            return self.at(i64::from(self.grid.places) - 1);
+            return self.value_at(i64::from(self.grid.places) - 1);
         }
-        let Grids { words, before, .. } = self.grids;
+        let NumberGrids { words, before, .. } = self.grids;
         let from = self.grid.word as usize;
         let to = from + self.grid.places.div_ceil(WORD) as usize;
         let word = from + before[from + 1..to].partition_point(|before| *before <= row);
@@ -203,11 +203,11 @@ impl GridPart<'_> {
             bits &= bits.wrapping_sub(1);
         }
         let place = (word - from) as i64 * i64::from(WORD) + i64::from(bits.trailing_zeros());
-        self.at(place)
+        self.value_at(place)
     }
 
     /// The number at a place.
-    fn at(&self, place: i64) -> i64 {
+    fn value_at(&self, place: i64) -> i64 {
         let distance = self.grids.step.wrapping_mul(place);
         self.grid.first.wrapping_add(distance)
     }
@@ -264,7 +264,7 @@ impl GridPart<'_> {
     )]
     #[inline(always)]
     fn cut_by_any(&self, end: i64, width: i64, mut see: impl FnMut(u32, Range<u32>)) {
-        let Grids { step, .. } = self.grids;
+        let NumberGrids { step, .. } = self.grids;
         let places = i64::from(self.grid.places);
         // A grid begins before its cuts, so that this does not wrap.
         let ahead = end.wrapping_sub(self.grid.first).cast_unsigned();
@@ -354,22 +354,22 @@ fn ahead(last: i64, value: i64) -> Option<u64> {
 /// (Where the next series begins there is none, so that each may have times of its own.)
 fn step_of(values: &[i64]) -> u64 {
     let pairs = values.windows(2);
-    let divisor =
-        pairs
-            .filter_map(|pair| ahead(pair[0], pair[1]))
-            .fold(Divisor::new(0), |divisor, ahead| {
-                if divisor.divides(ahead) {
-                    divisor
-                } else {
-                    Divisor::new(gcd(divisor.factor, ahead))
-                }
-            });
+    let divisor = pairs.filter_map(|pair| ahead(pair[0], pair[1])).fold(
+        ExactDivisor::new(0),
+        |divisor, ahead| {
+            if divisor.divides(ahead) {
+                divisor
+            } else {
+                ExactDivisor::new(gcd(divisor.factor, ahead))
+            }
+        },
+    );
     divisor.factor.max(1)
 }
 
 /// What stands before the words of a grid.
 #[derive(Clone, Copy)]
-struct Head {
+struct GridHeader {
     first: i64,
     rows: u64,
     places: u64,
@@ -377,11 +377,11 @@ struct Head {
 
 /// Grids of `values`, at least one, of which distances are multiples of `step`; `None` where they take
 /// more than about `bytes_max`.
-fn laid_out(values: &[i64], step: u64, bytes_max: usize) -> Option<(Vec<Head>, Vec<u64>)> {
-    let divisor = Divisor::new(step);
+fn laid_out(values: &[i64], step: u64, bytes_max: usize) -> Option<(Vec<GridHeader>, Vec<u64>)> {
+    let divisor = ExactDivisor::new(step);
     let hole_max = step.saturating_mul(HOLE_MAX + 1);
-    let (mut heads, mut words): (Vec<Head>, Vec<u64>) = (Vec::new(), Vec::new());
-    let mut head = Head {
+    let (mut heads, mut words): (Vec<GridHeader>, Vec<u64>) = (Vec::new(), Vec::new());
+    let mut head = GridHeader {
         first: values[0],
         rows: 0,
         places: 1,
@@ -396,7 +396,7 @@ fn laid_out(values: &[i64], step: u64, bytes_max: usize) -> Option<(Vec<Head>, V
             _ => {
                 heads.push(head);
                 first_word = words.len();
-                head = Head {
+                head = GridHeader {
                     first: *value,
                     rows: 0,
                     places: 1,
@@ -420,15 +420,19 @@ fn laid_out(values: &[i64], step: u64, bytes_max: usize) -> Option<(Vec<Head>, V
 }
 
 /// Reads `count` numbers that were written by [`put_grid`].
-pub(crate) fn read_grids(reader: &mut Reader<'_>, count: usize) -> Result<Grids> {
+pub(crate) fn read_grids(reader: &mut ByteReader<'_>, count: usize) -> Result<NumberGrids> {
     read_around(reader, count, &(0..count))
 }
 
 /// Of `count` numbers that were written by [`put_grid`], reads the grids on which those of `rows` stand.
-fn read_around(reader: &mut Reader<'_>, count: usize, rows: &Range<usize>) -> Result<Grids> {
+fn read_around(
+    reader: &mut ByteReader<'_>,
+    count: usize,
+    rows: &Range<usize>,
+) -> Result<NumberGrids> {
     const DAMAGED: CodecError = CodecError::Damaged("a grid is not as it says");
     if count == 0 {
-        return Ok(Grids {
+        return Ok(NumberGrids {
             step: 1,
             all: Vec::new(),
             words: Vec::new(),
@@ -439,7 +443,7 @@ fn read_around(reader: &mut Reader<'_>, count: usize, rows: &Range<usize>) -> Re
     let step = step.filter(|step| *step > 0).ok_or(DAMAGED)?;
     let heads = reader.count(count)?;
     let mut first = reader.signed()?;
-    let mut all: Vec<Grid> = Vec::with_capacity(heads.min(rows.len()));
+    let mut all: Vec<NumberGrid> = Vec::with_capacity(heads.min(rows.len()));
     let (mut word, mut row) = (0u32, 0u32);
     for _ in 0..heads {
         first = first.wrapping_add(reader.signed()?);
@@ -456,7 +460,7 @@ fn read_around(reader: &mut Reader<'_>, count: usize, rows: &Range<usize>) -> Re
         last.ok_or(DAMAGED)?;
         let (from, to) = (row, row + rows_of);
         if rows.start < to as usize && (from as usize) < rows.end {
-            all.push(Grid {
+            all.push(NumberGrid {
                 first,
                 word,
                 places,
@@ -482,7 +486,7 @@ fn read_around(reader: &mut Reader<'_>, count: usize, rows: &Range<usize>) -> Re
     let words = &words[start as usize..end as usize];
     let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
     let before = ranks(&words, rank);
-    let grids = Grids {
+    let grids = NumberGrids {
         step,
         all,
         words,
@@ -497,7 +501,7 @@ fn read_around(reader: &mut Reader<'_>, count: usize, rows: &Range<usize>) -> Re
 
 /// Those of `count` numbers written by [`put_grid`] that `rows` names.
 pub(crate) fn read_grid_part(
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
     count: usize,
     rows: &Range<usize>,
 ) -> Result<Vec<i64>> {
@@ -508,7 +512,7 @@ pub(crate) fn read_grid_part(
 /// As [`read_grid_part`], of those of `rows`, which must ascend, that are from `min` to `max`; and which
 /// they are.
 pub(crate) fn read_grid_within(
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
     count: usize,
     rows: &Range<usize>,
     (min, max): (i64, i64),
@@ -520,7 +524,7 @@ pub(crate) fn read_grid_within(
 }
 
 /// Reads `count` numbers that were written by [`put_grid`], and makes each of them.
-pub(crate) fn read_grid(reader: &mut Reader<'_>, count: usize) -> Result<Vec<i64>> {
+pub(crate) fn read_grid(reader: &mut ByteReader<'_>, count: usize) -> Result<Vec<i64>> {
     let grids = read_grids(reader, count)?;
     Ok(grids.values(0..count as u32))
 }

@@ -4,15 +4,15 @@
 //! share a factor, which is divided out once a page. What is packed is `(value - base) / scale`, or
 //! the differences of neighbours of that. All arithmetic wraps at the width of the lane.
 
-use crate::bitpack::{BLOCK, Lane};
+use crate::bitpack::{BLOCK, PackedLane};
 use crate::block::{block_bytes, put_block, read_block, read_constant, skip_block};
-use crate::bytes::{Reader, put_signed, put_varint};
+use crate::bytes::{ByteReader, put_signed, put_varint};
 use crate::error::{CodecError, Result};
 use std::ops::Range;
 
 /// Integers as they stand in a page: what they are in memory, and the lane they are packed as.
-pub(crate) trait Integer: Copy + PartialEq + Send + Sync + 'static {
-    type Lane: Lane;
+pub(crate) trait PageInteger: Copy + PartialEq + Send + Sync + 'static {
+    type Lane: PackedLane;
     fn lane(self) -> Self::Lane;
     fn value(lane: Self::Lane) -> Self;
     /// Values, seen as lanes.
@@ -21,7 +21,7 @@ pub(crate) trait Integer: Copy + PartialEq + Send + Sync + 'static {
 
 macro_rules! integer {
     ($value:ty, $lane:ty) => {
-        impl Integer for $value {
+        impl PageInteger for $value {
             type Lane = $lane;
             #[inline]
             fn lane(self) -> $lane {
@@ -45,21 +45,21 @@ integer!(u64, u64);
 
 /// What is subtracted from every value of a page, and by what the rest is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Scale {
+struct IntegerScale {
     base: u64,
     factor: u64,
 }
 
-impl Scale {
+impl IntegerScale {
     const NONE: Self = Self { base: 0, factor: 1 };
 
     /// The largest factor that all distances from the first value share.
-    fn of<T: Integer>(values: &[T]) -> Self {
+    fn from_values<T: PageInteger>(values: &[T]) -> Self {
         let Some(first) = values.first() else {
             return Self::NONE;
         };
         let base = first.lane().signed();
-        let mut divisor = Divisor::new(0);
+        let mut divisor = ExactDivisor::new(0);
         let mut last = 0;
         for value in values {
             // Distances that do not fit i64 share no factor that wrapping would keep.
@@ -69,7 +69,7 @@ impl Scale {
             let step = distance.wrapping_sub(last).unsigned_abs();
             last = distance;
             if !divisor.divides(step) {
-                divisor = Divisor::new(gcd(divisor.factor, step));
+                divisor = ExactDivisor::new(gcd(divisor.factor, step));
                 if divisor.factor == 1 {
                     return Self::NONE;
                 }
@@ -91,7 +91,7 @@ impl Scale {
         }
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut ByteReader<'_>) -> Result<Self> {
         let factor = reader.varint()?;
         if factor == 0 || factor > i64::MAX as u64 {
             return Err(CodecError::Damaged("a scale is out of range"));
@@ -105,14 +105,14 @@ impl Scale {
     }
 
     /// Divides distances out of `values` into `scaled`.
-    fn divide<T: Integer>(self, values: &[T], scaled: &mut [T::Lane]) {
+    fn divide<T: PageInteger>(self, values: &[T], scaled: &mut [T::Lane]) {
         if self.factor == 1 {
             for (slot, value) in scaled.iter_mut().zip(values) {
                 *slot = value.lane();
             }
             return;
         }
-        let divisor = Divisor::new(self.factor);
+        let divisor = ExactDivisor::new(self.factor);
         for (slot, value) in scaled.iter_mut().zip(values) {
             let distance = value.lane().signed().wrapping_sub(self.base as i64);
             let scaled = divisor.divide(distance.unsigned_abs()) as i64;
@@ -128,14 +128,14 @@ impl Scale {
 
 /// Exact division by a constant: by its odd part's inverse modulo 2^64 (Granlund, Montgomery 1994).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Divisor {
+pub(crate) struct ExactDivisor {
     pub(crate) factor: u64,
     shift: u32,
     inverse: u64,
     quotient_max: u64,
 }
 
-impl Divisor {
+impl ExactDivisor {
     pub(crate) fn new(factor: u64) -> Self {
         if factor == 0 {
             return Self {
@@ -181,8 +181,8 @@ pub(crate) fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// Appends `values` in frames of reference.
-pub(crate) fn put_for<T: Integer>(values: &[T], out: &mut Vec<u8>) {
-    let scale = Scale::of(values);
+pub(crate) fn put_for<T: PageInteger>(values: &[T], out: &mut Vec<u8>) {
+    let scale = IntegerScale::from_values(values);
     scale.put(out);
     let mut scaled = [T::Lane::ZERO; BLOCK];
     for block in values.chunks(BLOCK) {
@@ -193,12 +193,12 @@ pub(crate) fn put_for<T: Integer>(values: &[T], out: &mut Vec<u8>) {
 }
 
 /// Those of `count` values written by [`put_for`] that `rows` names.
-pub(crate) fn read_for_part<T: Integer>(
-    reader: &mut Reader<'_>,
+pub(crate) fn read_for_part<T: PageInteger>(
+    reader: &mut ByteReader<'_>,
     count: usize,
     rows: &Range<usize>,
 ) -> Result<Vec<T>> {
-    let scale = Scale::read(reader)?;
+    let scale = IntegerScale::read(reader)?;
     let base = T::Lane::narrow(scale.base);
     let factor = T::Lane::narrow(scale.factor);
     let mut values = Vec::with_capacity(rows.len());
@@ -236,8 +236,11 @@ pub(crate) fn each_block(
 }
 
 /// Reads `count` values written by [`put_for`].
-pub(crate) fn read_for<T: Integer>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<T>> {
-    let scale = Scale::read(reader)?;
+pub(crate) fn read_for<T: PageInteger>(
+    reader: &mut ByteReader<'_>,
+    count: usize,
+) -> Result<Vec<T>> {
+    let scale = IntegerScale::read(reader)?;
     let base = T::Lane::narrow(scale.base);
     let factor = T::Lane::narrow(scale.factor);
     let mut values = vec![T::value(T::Lane::ZERO); count];
@@ -253,12 +256,12 @@ pub(crate) fn read_for<T: Integer>(reader: &mut Reader<'_>, count: usize) -> Res
 }
 
 /// Appends `values` as differences of neighbours.
-pub(crate) fn put_delta<T: Integer>(values: &[T], out: &mut Vec<u8>) {
+pub(crate) fn put_delta<T: PageInteger>(values: &[T], out: &mut Vec<u8>) {
     let Some(first) = values.first() else { return };
-    let scale = Scale::of(values);
+    let scale = IntegerScale::from_values(values);
     put_varint(scale.factor, out);
     put_signed(first.lane().signed(), out);
-    let scale = Scale {
+    let scale = IntegerScale {
         base: first.lane().signed() as u64,
         ..scale
     };
@@ -281,7 +284,7 @@ pub(crate) struct DeltaHead {
 }
 
 impl DeltaHead {
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self> {
+    pub(crate) fn read(reader: &mut ByteReader<'_>) -> Result<Self> {
         let factor = reader.varint()?;
         if factor == 0 || factor > i64::MAX as u64 {
             return Err(CodecError::Damaged("a scale is out of range"));
@@ -292,14 +295,17 @@ impl DeltaHead {
 }
 
 /// Reads `count` values written by [`put_delta`].
-pub(crate) fn read_delta<T: Integer>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<T>> {
+pub(crate) fn read_delta<T: PageInteger>(
+    reader: &mut ByteReader<'_>,
+    count: usize,
+) -> Result<Vec<T>> {
     read_delta_to(reader, count, count)
 }
 
 /// Those of `count` values written by [`put_delta`] that `rows` names: what stands before them is read,
 /// too.
-pub(crate) fn read_delta_part<T: Integer>(
-    reader: &mut Reader<'_>,
+pub(crate) fn read_delta_part<T: PageInteger>(
+    reader: &mut ByteReader<'_>,
     count: usize,
     rows: &Range<usize>,
 ) -> Result<Vec<T>> {
@@ -310,7 +316,11 @@ pub(crate) fn read_delta_part<T: Integer>(
 }
 
 /// Reads `count` values, at least up to number `end`.
-fn read_delta_to<T: Integer>(reader: &mut Reader<'_>, count: usize, end: usize) -> Result<Vec<T>> {
+fn read_delta_to<T: PageInteger>(
+    reader: &mut ByteReader<'_>,
+    count: usize,
+    end: usize,
+) -> Result<Vec<T>> {
     let mut values = Vec::with_capacity(count.min(end.saturating_add(BLOCK)));
     if count == 0 {
         return Ok(values);
@@ -352,7 +362,12 @@ fn read_delta_to<T: Integer>(reader: &mut Reader<'_>, count: usize, end: usize) 
 }
 
 /// Appends `len` values that follow `last` at equal distances; gives the last of them.
-fn put_steps<T: Integer>(last: T::Lane, step: T::Lane, len: usize, values: &mut Vec<T>) -> T::Lane {
+fn put_steps<T: PageInteger>(
+    last: T::Lane,
+    step: T::Lane,
+    len: usize,
+    values: &mut Vec<T>,
+) -> T::Lane {
     const LANES: usize = 8;
     let number = |at: usize| last.plus(step.times(T::Lane::narrow(at as u64)));
     let mut lanes: [T::Lane; LANES] = std::array::from_fn(|at| number(at + 1));
@@ -373,7 +388,7 @@ pub(crate) fn block_lens(count: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Estimated bytes of all of `values` by [`put_for`] and [`put_delta`], from up to three blocks.
-pub(crate) fn estimate<T: Integer>(values: &[T]) -> (usize, usize) {
+pub(crate) fn estimate<T: PageInteger>(values: &[T]) -> (usize, usize) {
     let blocks = values.len().div_ceil(BLOCK);
     let picks: &[usize] = match blocks {
         0 => return (0, 0),
@@ -387,7 +402,7 @@ pub(crate) fn estimate<T: Integer>(values: &[T]) -> (usize, usize) {
         let block = &values[pick * BLOCK..((pick + 1) * BLOCK).min(values.len())];
         let scaled = &mut scaled[..block.len()];
         // The scale is that of the block: close enough, and the same for both.
-        Scale::of(block).divide(block, scaled);
+        IntegerScale::from_values(block).divide(block, scaled);
         frame += block_bytes(scaled);
         for at in (1..scaled.len()).rev() {
             scaled[at] = scaled[at].minus(scaled[at - 1]);
@@ -404,15 +419,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check<T: Integer + std::fmt::Debug>(values: &[T]) -> (usize, usize) {
+    fn check<T: PageInteger + std::fmt::Debug>(values: &[T]) -> (usize, usize) {
         let mut frame = Vec::new();
         put_for(values, &mut frame);
-        let mut reader = Reader::new(&frame);
+        let mut reader = ByteReader::new(&frame);
         assert_eq!(read_for::<T>(&mut reader, values.len()).unwrap(), values);
         reader.end().unwrap();
         let mut delta = Vec::new();
         put_delta(values, &mut delta);
-        let mut reader = Reader::new(&delta);
+        let mut reader = ByteReader::new(&delta);
         assert_eq!(read_delta::<T>(&mut reader, values.len()).unwrap(), values);
         reader.end().unwrap();
         (frame.len(), delta.len())
@@ -465,7 +480,7 @@ mod tests {
             u64::MAX,
             3 << 61,
         ] {
-            let divisor = Divisor::new(factor);
+            let divisor = ExactDivisor::new(factor);
             for times in [0u64, 1, 2, 7, 1 << 20] {
                 let Some(product) = factor.checked_mul(times) else {
                     continue;
@@ -505,8 +520,8 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..300),
             count in 0usize..3000,
         ) {
-            let _ = read_for::<i64>(&mut Reader::new(&bytes), count);
-            let _ = read_delta::<i32>(&mut Reader::new(&bytes), count);
+            let _ = read_for::<i64>(&mut ByteReader::new(&bytes), count);
+            let _ = read_delta::<i32>(&mut ByteReader::new(&bytes), count);
         }
     }
 }

@@ -207,7 +207,7 @@ impl ValueType {
 
 /// What the automatic choice is to look for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Goal {
+pub enum EncodingGoal {
     /// Small and fast to write and to read: data that arrives and is asked for.
     #[default]
     Fast,
@@ -218,11 +218,11 @@ pub enum Goal {
 
 /// What is asked of [`encode`](crate::encode): an encoding and a compressor, or a choice by the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Choice {
+pub struct EncodingChoice {
     /// The encoding; `None`: what suits the values.
     pub encoding: Option<Encoding>,
     /// The compressor; `None`: what suits the encoded bytes.
     pub compressor: Option<Compressor>,
     /// What the automatic choice looks for.
-    pub goal: Goal,
+    pub goal: EncodingGoal,
 }

@@ -6,7 +6,7 @@
 //! The bytes are described in `docs/formats/encodings.md`.
 //!
 //! Nothing here does I/O. No encoding is lossy. Decoders never panic on any input and never
-//! allocate more than the caller's [`Limits`] allow.
+//! allocate more than the caller's [`DecodeLimits`] allow.
 
 mod alp;
 mod alp_rd;
@@ -34,13 +34,13 @@ pub mod tsfile_forms;
 mod values;
 
 pub use body::{
-    Header, Regular, decode, decode_part, decode_regular, decode_within, encode, encode_as,
-    encode_times,
+    BodyHeader, RegularIntegers, decode, decode_part, decode_regular, decode_within, encode,
+    encode_as, encode_times,
 };
-pub use checksum::{Extent, crc32c};
+pub use checksum::{ChecksummedPrefix, crc32c};
 pub use choose::choose;
 pub use error::{CodecError, Result};
-pub use grid::{GridPart, Grids};
-pub use kinds::{Choice, Compressor, Encoding, Goal, ValueType};
+pub use grid::{GridPart, NumberGrids};
+pub use kinds::{Compressor, Encoding, EncodingChoice, EncodingGoal, ValueType};
 pub use progressions::Progression;
-pub use values::{Limits, OwnedValues, Values};
+pub use values::{DecodeLimits, OwnedValues, PageValues};

@@ -17,8 +17,8 @@
 //! Invariant: nothing that a damaged page claims is allocated before it was compared with the number
 //! of values. The crate itself refuses most damage; two sizes that it would believe are checked here.
 
-use crate::bytes::{Reader, put_varint};
-use crate::entries::numbers::{Entry, ascending, number};
+use crate::bytes::{ByteReader, put_varint};
+use crate::entries::numbers::{NumberEntry, ascending, number};
 use crate::error::{CodecError, Result};
 use ::pco::data_types::Number;
 use ::pco::metadata::DeltaEncoding;
@@ -42,7 +42,7 @@ const REPEATED_MIN: usize = 4;
 const REFUSED: CodecError = CodecError::Unsupported("PCO", "these values");
 
 /// Numbers that Pcodec takes.
-pub(crate) trait Latent: Number + Entry {
+pub(crate) trait PcoNumber: Number + NumberEntry {
     /// The values as singles, if that is what all of them are in a wider type. Decimals that were
     /// singles once are decimals to Pcodec only then.
     fn narrowed(_: &[Self]) -> Option<Vec<f32>> {
@@ -54,12 +54,12 @@ pub(crate) trait Latent: Number + Entry {
     }
 }
 
-impl Latent for i32 {}
-impl Latent for i64 {}
-impl Latent for u64 {}
-impl Latent for f32 {}
+impl PcoNumber for i32 {}
+impl PcoNumber for i64 {}
+impl PcoNumber for u64 {}
+impl PcoNumber for f32 {}
 
-impl Latent for f64 {
+impl PcoNumber for f64 {
     fn narrowed(values: &[f64]) -> Option<Vec<f32>> {
         let narrow = |value: &f64| {
             let single = *value as f32;
@@ -76,7 +76,7 @@ impl Latent for f64 {
 ///
 /// # Errors
 /// If the crate refuses them, such as more than 2^24.
-pub(crate) fn put_pco<T: Latent>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn put_pco<T: PcoNumber>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
     if values.is_empty() {
         return Ok(());
     }
@@ -94,7 +94,7 @@ pub(crate) fn put_pco<T: Latent>(values: &[T], out: &mut Vec<u8>) -> Result<()> 
     Ok(())
 }
 
-fn put_values<T: Latent>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
+fn put_values<T: PcoNumber>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
     if let Some(singles) = T::narrowed(values) {
         out.push(SINGLES);
         return put_chunk(&singles, out);
@@ -103,7 +103,7 @@ fn put_values<T: Latent>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
     put_chunk(values, out)
 }
 
-fn put_places<T: Latent>(entries: &[T], indices: &[u32], out: &mut Vec<u8>) -> Result<()> {
+fn put_places<T: PcoNumber>(entries: &[T], indices: &[u32], out: &mut Vec<u8>) -> Result<()> {
     let (sorted, places) = ascending(entries, indices);
     let mut packed = Vec::new();
     put_values(&sorted, &mut packed)?;
@@ -129,9 +129,9 @@ fn put_chunk<T: Number>(values: &[T], out: &mut Vec<u8>) -> Result<()> {
 }
 
 /// Reads `count` values from all of `bytes`.
-pub(crate) fn read_pco<T: Latent>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
+pub(crate) fn read_pco<T: PcoNumber>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
     if count == 0 {
-        Reader::new(bytes).end()?;
+        ByteReader::new(bytes).end()?;
         return Ok(Vec::new());
     }
     match bytes.split_first() {
@@ -140,7 +140,7 @@ pub(crate) fn read_pco<T: Latent>(bytes: &[u8], count: usize) -> Result<Vec<T>> 
     }
 }
 
-fn read_values<T: Latent>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
+fn read_values<T: PcoNumber>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
     match bytes.split_first() {
         Some((&VALUES, chunk)) => read_chunk(chunk, count),
         Some((&SINGLES, chunk)) => {
@@ -151,9 +151,9 @@ fn read_values<T: Latent>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
     }
 }
 
-fn read_places<T: Latent>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
+fn read_places<T: PcoNumber>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
     const MISSING: CodecError = CodecError::Damaged("a value names an entry that is not there");
-    let mut reader = Reader::new(bytes);
+    let mut reader = ByteReader::new(bytes);
     let entries = reader.count(count)?;
     let len = reader.count(reader.remaining())?;
     if entries == 0 {

@@ -1,13 +1,13 @@
 //! Values one after the other: numbers as little-endian words, truth values as bits, strings as
 //! their lengths and then their bytes.
 
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
 use crate::integer::{put_for, read_for};
-use crate::values::Limits;
+use crate::values::DecodeLimits;
 
 /// A number as it stands in memory and on disk.
-pub(crate) trait Plain: Copy {
+pub(crate) trait PlainNumber: Copy {
     const BYTES: usize;
     fn put(values: &[Self], out: &mut Vec<u8>);
     fn read(bytes: &[u8]) -> Vec<Self>;
@@ -15,7 +15,7 @@ pub(crate) trait Plain: Copy {
 
 macro_rules! plain {
     ($($value:ty),*) => {$(
-        impl Plain for $value {
+        impl PlainNumber for $value {
             const BYTES: usize = size_of::<$value>();
             fn put(values: &[Self], out: &mut Vec<u8>) {
                 out.reserve(size_of_val(values));
@@ -31,7 +31,10 @@ macro_rules! plain {
 plain!(i32, i64, u64, f32, f64);
 
 /// Reads `count` numbers.
-pub(crate) fn read_numbers<T: Plain>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<T>> {
+pub(crate) fn read_numbers<T: PlainNumber>(
+    reader: &mut ByteReader<'_>,
+    count: usize,
+) -> Result<Vec<T>> {
     let len = count
         .checked_mul(T::BYTES)
         .ok_or(CodecError::Damaged("too many values"))?;
@@ -49,7 +52,7 @@ pub(crate) fn put_bits(values: &[bool], out: &mut Vec<u8>) {
 }
 
 /// Reads `count` truth values; bits past the last must be 0.
-pub(crate) fn read_bits(reader: &mut Reader<'_>, count: usize) -> Result<Vec<u8>> {
+pub(crate) fn read_bits(reader: &mut ByteReader<'_>, count: usize) -> Result<Vec<u8>> {
     let bits = reader.take(count.div_ceil(8))?.to_vec();
     let unused = bits
         .last()
@@ -67,7 +70,7 @@ pub(crate) fn lengths(offsets: &[i32]) -> Vec<u32> {
 }
 
 /// Offsets of strings of these lengths, and their bytes in all, if the caller allows so many.
-pub(crate) fn offsets_of(lengths: &[u32], limits: Limits) -> Result<(Vec<i32>, usize)> {
+pub(crate) fn offsets_of(lengths: &[u32], limits: DecodeLimits) -> Result<(Vec<i32>, usize)> {
     let mut offsets = Vec::with_capacity(lengths.len() + 1);
     offsets.push(0);
     let mut end = 0u64;
@@ -91,9 +94,9 @@ pub(crate) fn put_strings(offsets: &[i32], data: &[u8], out: &mut Vec<u8>) {
 
 /// Reads `count` strings.
 pub(crate) fn read_strings(
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
     count: usize,
-    limits: Limits,
+    limits: DecodeLimits,
 ) -> Result<(Vec<i32>, Vec<u8>)> {
     let lengths = read_for::<u32>(reader, count)?;
     let (offsets, total) = offsets_of(&lengths, limits)?;

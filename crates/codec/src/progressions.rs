@@ -2,7 +2,7 @@
 //! as, without making each of them.
 
 use crate::block::read_constant;
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::error::Result;
 use crate::integer::{DeltaHead, block_lens};
 
@@ -31,7 +31,7 @@ const OFTEN: usize = 64;
 /// Reads `count` integers that were written by [`put_delta`](crate::integer::put_delta) as progressions; `None` where they are more than
 /// `most`, which is then not known to be undamaged.
 pub(crate) fn read_progressions(
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
     count: usize,
     most: usize,
 ) -> Result<Option<Vec<Progression>>> {
@@ -82,7 +82,7 @@ mod tests {
     fn progressions(values: &[i64]) -> Option<Vec<Progression>> {
         let mut bytes = Vec::new();
         put_delta(values, &mut bytes);
-        let mut reader = Reader::new(&bytes);
+        let mut reader = ByteReader::new(&bytes);
         let found = read_progressions(&mut reader, values.len(), values.len()).unwrap();
         if let Some(found) = &found {
             reader.end().unwrap();
@@ -131,7 +131,7 @@ mod tests {
         let times: Vec<i64> = (0..8000).map(|row| row % 500).collect();
         let mut bytes = Vec::new();
         put_delta(&times, &mut bytes);
-        let read = |most| read_progressions(&mut Reader::new(&bytes), times.len(), most);
+        let read = |most| read_progressions(&mut ByteReader::new(&bytes), times.len(), most);
         assert_eq!(read(15).unwrap(), None);
         assert_eq!(read(16).unwrap().map(|found| found.len()), Some(16));
     }
@@ -153,7 +153,7 @@ mod tests {
             progressions(&values);
             let mut bytes = Vec::new();
             put_delta(&values, &mut bytes);
-            prop_assert_eq!(read_delta::<i64>(&mut Reader::new(&bytes), values.len()).unwrap(), values);
+            prop_assert_eq!(read_delta::<i64>(&mut ByteReader::new(&bytes), values.len()).unwrap(), values);
         }
 
         #[test]
@@ -161,8 +161,8 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..300),
             count in 0usize..3000,
         ) {
-            let each = read_delta::<i64>(&mut Reader::new(&bytes), count);
-            let found = read_progressions(&mut Reader::new(&bytes), count, count);
+            let each = read_delta::<i64>(&mut ByteReader::new(&bytes), count);
+            let found = read_progressions(&mut ByteReader::new(&bytes), count, count);
             if let Ok(Some(found)) = found {
                 let all = found.iter().flat_map(|found| (0..found.len).map(|at| found.get(at)));
                 prop_assert_eq!(each.unwrap(), all.collect::<Vec<_>>());

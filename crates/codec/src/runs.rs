@@ -7,7 +7,7 @@
 //!         FOR for integers
 //! ```
 
-use crate::bytes::{Reader, put_varint};
+use crate::bytes::{ByteReader, put_varint};
 use crate::error::{CodecError, Result};
 use crate::integer::{put_for, read_for};
 
@@ -32,7 +32,7 @@ pub(crate) fn put_lengths(lengths: &[u32], out: &mut Vec<u8>) {
 }
 
 /// Reads the lengths of runs that add up to `count`.
-pub(crate) fn read_lengths(reader: &mut Reader<'_>, count: usize) -> Result<Vec<u32>> {
+pub(crate) fn read_lengths(reader: &mut ByteReader<'_>, count: usize) -> Result<Vec<u32>> {
     let runs = reader.count(count)?;
     let lengths = read_for::<u32>(reader, runs)?;
     let sum: u64 = lengths.iter().map(|length| u64::from(*length)).sum();

@@ -4,11 +4,11 @@
 //! the one that is read slowest; a slower one must be smaller by a hundredth.
 
 use crate::compress::{compress, sampled};
-use crate::kinds::{Compressor, Encoding, Goal, ValueType};
-use crate::values::Values;
+use crate::kinds::{Compressor, Encoding, EncodingGoal, ValueType};
+use crate::values::PageValues;
 
 /// A candidate that was tried.
-pub(crate) struct Form {
+pub(crate) struct EncodedCandidate {
     pub(crate) encoding: Encoding,
     pub(crate) compressor: Compressor,
     /// Encoded bytes before compression.
@@ -35,10 +35,10 @@ const ORDER: [Encoding; 11] = [
 /// The smallest form of `values`: with the compressor that is asked for, or the one that suits.
 /// `put` appends values in an encoding, and says whether it can hold them.
 pub(crate) fn smallest(
-    values: Values<'_>,
+    values: PageValues<'_>,
     compressor: Option<Compressor>,
     put: impl Fn(Encoding, &mut Vec<u8>) -> bool,
-) -> Form {
+) -> EncodedCandidate {
     let mut bodies = Vec::new();
     for encoding in ORDER
         .into_iter()
@@ -49,7 +49,7 @@ pub(crate) fn smallest(
             bodies.push((encoding, body));
         }
     }
-    let mut best: Option<Form> = None;
+    let mut best: Option<EncodedCandidate> = None;
     for (encoding, body) in &bodies {
         keep(
             &mut best,
@@ -76,7 +76,7 @@ pub(crate) fn smallest(
         }
         for compressor in tried {
             let mut bytes = Vec::new();
-            if compress(*compressor, Goal::Small, body, &mut bytes).is_err() {
+            if compress(*compressor, EncodingGoal::Small, body, &mut bytes).is_err() {
                 break;
             }
             // What Zstandard leaves far larger than the best, Gzip does not make the best.
@@ -93,7 +93,7 @@ pub(crate) fn smallest(
 }
 
 fn keep(
-    best: &mut Option<Form>,
+    best: &mut Option<EncodedCandidate>,
     encoding: Encoding,
     compressor: Compressor,
     body: &[u8],
@@ -104,7 +104,7 @@ fn keep(
         .as_ref()
         .is_none_or(|best| size + size / 100 < best.bytes.len())
     {
-        *best = Some(Form {
+        *best = Some(EncodedCandidate {
             encoding,
             compressor,
             body_bytes: body.len(),
@@ -114,7 +114,7 @@ fn keep(
 }
 
 /// Whether an encoding is worth a try.
-fn may_be(encoding: Encoding, values: Values<'_>) -> bool {
+fn may_be(encoding: Encoding, values: PageValues<'_>) -> bool {
     let kind = values.value_type();
     match encoding {
         Encoding::Plain => true,

@@ -8,13 +8,13 @@
 //!
 //! The bytes are described in `docs/formats/encodings.md`.
 
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
 use crate::kinds::{Encoding, ValueType};
 use crate::plain::put_bits;
-use crate::values::{Limits, OwnedValues, Values};
-use floats::{Decimal, Decimals, put_decimals};
-use word::Word;
+use crate::values::{DecodeLimits, OwnedValues, PageValues};
+use floats::{DecimalFloat, DecimalHeader, put_decimals};
+use word::TsFileInteger;
 
 mod bits;
 mod dictionary;
@@ -31,7 +31,7 @@ mod word;
 ///
 /// # Errors
 /// If the encoding is none of `TsFile`, or cannot hold these values; `out` is then as it was.
-pub fn encode(values: Values<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
+pub fn encode(values: PageValues<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     let done = put(values, encoding, out);
     if done.is_err() {
@@ -40,45 +40,47 @@ pub fn encode(values: Values<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Resu
     done
 }
 
-fn put(values: Values<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
+fn put(values: PageValues<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     if values.is_empty() && encoding.suits(values.value_type()) {
         return Ok(());
     }
     match (encoding, values) {
-        (Encoding::Plain, Values::Bool(values)) => out.extend(values.iter().map(|v| u8::from(*v))),
-        (Encoding::Plain, Values::I32(values)) => plain::put_varints(values, out),
-        (Encoding::Plain, Values::I64(values)) => {
+        (Encoding::Plain, PageValues::Bool(values)) => {
+            out.extend(values.iter().map(|v| u8::from(*v)));
+        }
+        (Encoding::Plain, PageValues::I32(values)) => plain::put_varints(values, out),
+        (Encoding::Plain, PageValues::I64(values)) => {
             out.extend(values.iter().flat_map(|value| value.to_be_bytes()));
         }
-        (Encoding::Plain, Values::U64(values)) => {
+        (Encoding::Plain, PageValues::U64(values)) => {
             out.extend(values.iter().flat_map(|value| value.to_be_bytes()));
         }
-        (Encoding::Plain, Values::F32(values)) => {
+        (Encoding::Plain, PageValues::F32(values)) => {
             out.extend(values.iter().flat_map(|value| value.to_be_bytes()));
         }
-        (Encoding::Plain, Values::F64(values)) => {
+        (Encoding::Plain, PageValues::F64(values)) => {
             out.extend(values.iter().flat_map(|value| value.to_be_bytes()));
         }
-        (Encoding::Plain, Values::Bytes { offsets, data }) => {
+        (Encoding::Plain, PageValues::Bytes { offsets, data }) => {
             for pair in offsets.windows(2) {
                 plain::put_string(&data[pair[0] as usize..pair[1] as usize], out);
             }
         }
-        (Encoding::Dictionary, Values::Bytes { offsets, data }) => {
+        (Encoding::Dictionary, PageValues::Bytes { offsets, data }) => {
             dictionary::put_dictionary(offsets, data, out);
         }
-        (Encoding::Rle, Values::Bool(values)) => {
+        (Encoding::Rle, PageValues::Bool(values)) => {
             let numbers: Vec<i32> = values.iter().map(|value| i32::from(*value)).collect();
             rle::put_rle(&numbers, out);
         }
-        (_, Values::I32(values)) => put_words(values, i32::GORILLA_END, encoding, out)?,
-        (_, Values::I64(values)) => put_words(values, i64::GORILLA_END, encoding, out)?,
-        (_, Values::U64(values)) => {
+        (_, PageValues::I32(values)) => put_words(values, i32::GORILLA_END, encoding, out)?,
+        (_, PageValues::I64(values)) => put_words(values, i64::GORILLA_END, encoding, out)?,
+        (_, PageValues::U64(values)) => {
             let signed: Vec<i64> = values.iter().map(|value| *value as i64).collect();
             put_words(&signed, i64::GORILLA_END, encoding, out)?;
         }
-        (_, Values::F32(values)) => put_floats(values, encoding, out)?,
-        (_, Values::F64(values)) => put_floats(values, encoding, out)?,
+        (_, PageValues::F32(values)) => put_floats(values, encoding, out)?,
+        (_, PageValues::F64(values)) => put_floats(values, encoding, out)?,
         _ => return Err(unsupported(encoding, values.value_type())),
     }
     Ok(())
@@ -88,7 +90,12 @@ fn unsupported(encoding: Encoding, kind: ValueType) -> CodecError {
     CodecError::Unsupported(encoding.name(), kind.name())
 }
 
-fn put_words<W: Word>(values: &[W], end: W, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
+fn put_words<W: TsFileInteger>(
+    values: &[W],
+    end: W,
+    encoding: Encoding,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     match encoding {
         Encoding::Rle => rle::put_rle(values, out),
         Encoding::Ts2Diff => ts2diff::put_ts2diff(values, out),
@@ -98,7 +105,7 @@ fn put_words<W: Word>(values: &[W], end: W, encoding: Encoding, out: &mut Vec<u8
     Ok(())
 }
 
-fn put_floats<F: Decimal>(values: &[F], encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
+fn put_floats<F: DecimalFloat>(values: &[F], encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     let words = if encoding == Encoding::Gorilla {
         values.iter().map(|value| value.bits()).collect()
     } else {
@@ -116,10 +123,10 @@ pub fn decode(
     encoding: Encoding,
     count: usize,
     bytes: &[u8],
-    limits: Limits,
+    limits: DecodeLimits,
 ) -> Result<OwnedValues> {
     limits.check_values(count)?;
-    let mut reader = Reader::new(bytes);
+    let mut reader = ByteReader::new(bytes);
     let values = read(kind, encoding, count, &mut reader, limits)?;
     reader.end()?;
     Ok(values)
@@ -130,8 +137,8 @@ pub(crate) fn read(
     kind: ValueType,
     encoding: Encoding,
     count: usize,
-    reader: &mut Reader<'_>,
-    limits: Limits,
+    reader: &mut ByteReader<'_>,
+    limits: DecodeLimits,
 ) -> Result<OwnedValues> {
     let is_plain = encoding == Encoding::Plain;
     Ok(match kind {
@@ -190,8 +197,8 @@ fn truths(numbers: &[i32]) -> Result<Vec<bool>> {
     numbers.iter().map(truth).collect()
 }
 
-fn read_words<W: Word>(
-    reader: &mut Reader<'_>,
+fn read_words<W: TsFileInteger>(
+    reader: &mut ByteReader<'_>,
     end: W,
     encoding: Encoding,
     count: usize,
@@ -204,8 +211,8 @@ fn read_words<W: Word>(
     }
 }
 
-fn read_floats<F: Decimal>(
-    reader: &mut Reader<'_>,
+fn read_floats<F: DecimalFloat>(
+    reader: &mut ByteReader<'_>,
     encoding: Encoding,
     count: usize,
 ) -> Result<Vec<F>> {
@@ -216,12 +223,12 @@ fn read_floats<F: Decimal>(
         let words = read_words(reader, F::GORILLA_END, encoding, count)?;
         return Ok(words.into_iter().map(F::from_bits).collect());
     }
-    let decimals = Decimals::read(reader, count)?;
+    let decimals = DecimalHeader::read(reader, count)?;
     let words = read_words(reader, encoding_end::<F>(), encoding, count)?;
     Ok(decimals.join(words))
 }
 
 /// `RLE` and `TS_2DIFF` have no end mark; any word will do.
-fn encoding_end<F: Decimal>() -> F::Word {
+fn encoding_end<F: DecimalFloat>() -> F::Word {
     F::GORILLA_END
 }

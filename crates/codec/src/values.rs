@@ -5,7 +5,7 @@ use crate::kinds::ValueType;
 
 /// Values of one page without nulls, borrowed.
 #[derive(Clone, Copy, Debug)]
-pub enum Values<'a> {
+pub enum PageValues<'a> {
     /// Truth values.
     Bool(&'a [bool]),
     /// 32-bit integers.
@@ -27,7 +27,7 @@ pub enum Values<'a> {
     },
 }
 
-impl Values<'_> {
+impl PageValues<'_> {
     /// Number of values.
     pub fn len(&self) -> usize {
         match self {
@@ -110,14 +110,14 @@ pub enum OwnedValues {
 
 /// What a caller lets a page hold, so that damaged bytes cannot ask for memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct DecodeLimits {
     /// Values, at most.
     pub values: usize,
     /// Bytes of a body after decompression, and of strings after decoding, at most.
     pub bytes: usize,
 }
 
-impl Limits {
+impl DecodeLimits {
     pub(crate) fn check_values(self, claimed: usize) -> Result<()> {
         if claimed > self.values {
             let (claimed, limit) = (claimed as u64, self.values as u64);

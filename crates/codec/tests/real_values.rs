@@ -11,22 +11,23 @@
 )]
 
 use marigram_codec::{
-    Choice, Compressor, Encoding, Goal, Limits, OwnedValues, ValueType, Values, decode, encode,
+    Compressor, DecodeLimits, Encoding, EncodingChoice, EncodingGoal, OwnedValues, PageValues,
+    ValueType, decode, encode,
 };
 use std::path::Path;
 
 const PAGE: usize = 8192;
-const LIMITS: Limits = Limits {
+const LIMITS: DecodeLimits = DecodeLimits {
     values: PAGE,
     bytes: 1 << 20,
 };
-const HOT: Choice = Choice {
+const HOT: EncodingChoice = EncodingChoice {
     encoding: None,
     compressor: None,
-    goal: Goal::Fast,
+    goal: EncodingGoal::Fast,
 };
-const COLD: Choice = Choice {
-    goal: Goal::Small,
+const COLD: EncodingChoice = EncodingChoice {
+    goal: EncodingGoal::Small,
     ..HOT
 };
 
@@ -151,14 +152,14 @@ fn real_columns_come_back_and_do_not_grow() {
             let (mut bytes, mut bytes_32) = (0, 0);
             for page in values.chunks(PAGE) {
                 let mut out = Vec::new();
-                let header = encode(Values::F64(page), choice, &mut out);
+                let header = encode(PageValues::F64(page), choice, &mut out);
                 let back = decode(ValueType::F64, header, page.len(), &out, LIMITS).unwrap();
                 assert!(same_bits(page, &back), "{name}");
                 bytes += out.len();
 
                 let page: Vec<f32> = page.iter().map(|value| *value as f32).collect();
                 let mut out = Vec::new();
-                let header = encode(Values::F32(&page), choice, &mut out);
+                let header = encode(PageValues::F32(&page), choice, &mut out);
                 let back = decode(ValueType::F32, header, page.len(), &out, LIMITS).unwrap();
                 assert!(same_singles(&page, &back), "{name} as f32");
                 bytes_32 += out.len();
@@ -174,10 +175,10 @@ fn real_columns_come_back_and_do_not_grow() {
 }
 
 /// Bytes of a column in pages.
-fn size(values: &[f64], choice: Choice) -> usize {
+fn size(values: &[f64], choice: EncodingChoice) -> usize {
     let mut out = Vec::new();
     for page in values.chunks(PAGE) {
-        encode(Values::F64(page), choice, &mut out);
+        encode(PageValues::F64(page), choice, &mut out);
     }
     out.len()
 }
@@ -196,10 +197,10 @@ fn auto_is_about_as_small_as_the_best_single_codec() {
                 continue;
             }
             for compressor in Compressor::ALL {
-                let choice = Choice {
+                let choice = EncodingChoice {
                     encoding: Some(encoding),
                     compressor: Some(compressor),
-                    goal: Goal::Fast,
+                    goal: EncodingGoal::Fast,
                 };
                 let bytes = size(&values, choice);
                 if bytes < best.0 {

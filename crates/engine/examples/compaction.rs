@@ -27,7 +27,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 const START_NS: i64 = 1_704_067_200 * SECOND_NS;
 
 /// What is to be measured.
-struct Plan {
+struct MeasurementPlan {
     dir: PathBuf,
     devices: u32,
     rows: u32,
@@ -37,7 +37,7 @@ struct Plan {
     flush_bytes: usize,
 }
 
-impl Plan {
+impl MeasurementPlan {
     fn read() -> Result<Self, Box<dyn Error>> {
         let given: Vec<String> = std::env::args().skip(1).collect();
         let number = |at: usize, default: u32| given.get(at).map_or(Ok(default), |n| n.parse());
@@ -87,13 +87,13 @@ fn normal(seed: u64) -> f64 {
 }
 
 /// Rows on their way: device and second.
-struct Arrivals {
+struct RowArrivals {
     devices: ArrayRef,
     count: u32,
     rows: Vec<(u32, u32)>,
 }
 
-impl Arrivals {
+impl RowArrivals {
     fn batch(&self, rows: &[(u32, u32)]) -> WriteBatch {
         let value = |(device, second): &(u32, u32), what: u64| {
             let mean = (mix(u64::from(*device), what) % 1000) as f64 / 1000.0;
@@ -146,9 +146,9 @@ impl Arrivals {
     }
 }
 
-fn ingest(plan: &Plan, engine: &Engine) -> Result<(), Box<dyn Error>> {
+fn ingest(plan: &MeasurementPlan, engine: &Engine) -> Result<(), Box<dyn Error>> {
     let names = (0..plan.devices).map(|device| Some(format!("device_{device:06}")));
-    let mut arrivals = Arrivals {
+    let mut arrivals = RowArrivals {
         devices: Arc::new(names.collect::<StringArray>()),
         count: plan.devices,
         rows: Vec::new(),
@@ -227,7 +227,7 @@ fn report(what: &str, engine: &Engine, clock: &dyn Clock) -> Result<(), Box<dyn 
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let plan = Plan::read()?;
+    let plan = MeasurementPlan::read()?;
     let env = Env::real();
     let clock = env.clock.clone();
     let engine = Engine::open(env, &plan.dir, plan.options())?;

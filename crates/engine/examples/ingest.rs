@@ -20,14 +20,14 @@ const DEVICE_ROWS: usize = 10_000;
 const DRAWN: usize = 1 << 20;
 
 /// What one writer sends: some of the devices, and all their rows.
-struct Part {
+struct WriterShare {
     tags: Vec<BatchTag>,
     devices: usize,
     temperature: Vec<i32>,
     humidity: Vec<f32>,
 }
 
-impl Part {
+impl WriterShare {
     fn new(writer: usize, writers: usize) -> Self {
         let ids = (DEVICES * writer / writers)..(DEVICES * (writer + 1) / writers);
         let numbers = |number: fn(usize) -> usize| -> ArrayRef {
@@ -131,8 +131,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("os") => Durability::Os,
         _ => Durability::Fsync,
     };
-    let parts: Vec<Part> = (0..writers)
-        .map(|writer| Part::new(writer, writers))
+    let parts: Vec<WriterShare> = (0..writers)
+        .map(|writer| WriterShare::new(writer, writers))
         .collect();
     let env = Env::real();
     let clock = env.clock.clone();

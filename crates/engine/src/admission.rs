@@ -3,11 +3,11 @@
 //! At the ceiling, room is made first (caches emptied, memtables flushed), then writers wait a
 //! bounded time, then they are refused with an error that says when to try again.
 
-use crate::background::Bell;
+use crate::background::BackgroundSignal;
 use crate::error::{EngineError, Result};
 use crate::flush::LiveSource;
 use crate::memory::{Holder, MemoryAccountant};
-use crate::shard::{Context, Shard};
+use crate::shard::{Shard, ShardContext};
 use std::time::Duration;
 
 /// How long a writer waits for room at most, and how often it looks.
@@ -20,12 +20,12 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Memory taken for rows; given back unless it is kept by those who now hold the rows.
 #[derive(Debug)]
-pub(crate) struct Reservation<'a> {
+pub(crate) struct WriteReservation<'a> {
     memory: &'a MemoryAccountant,
     bytes: usize,
 }
 
-impl Reservation<'_> {
+impl WriteReservation<'_> {
     /// Takes as much as there is now known to be needed in place of the estimate.
     pub fn adjust(&mut self, bytes: usize) {
         if bytes >= self.bytes {
@@ -42,7 +42,7 @@ impl Reservation<'_> {
     }
 }
 
-impl Drop for Reservation<'_> {
+impl Drop for WriteReservation<'_> {
     fn drop(&mut self) {
         self.memory.shrink(Holder::Memtable, self.bytes);
     }
@@ -50,12 +50,12 @@ impl Drop for Reservation<'_> {
 
 /// Takes `bytes` for rows.
 pub(crate) fn admit<'a>(
-    context: &'a Context,
+    context: &'a ShardContext,
     shards: &[Shard],
     live: LiveSource<'_>,
-    bell: &Bell,
+    bell: &BackgroundSignal,
     bytes: usize,
-) -> Result<Reservation<'a>> {
+) -> Result<WriteReservation<'a>> {
     let memory = &*context.memory;
     if bytes > memory.share(Holder::Memtable) {
         return Err(EngineError::Invalid(format!(
@@ -68,7 +68,7 @@ pub(crate) fn admit<'a>(
     let looks_max = WAIT_MAX.as_millis() / LOOK_EVERY.as_millis();
     for look in 0..=looks_max {
         if memory.try_grow(Holder::Memtable, bytes) {
-            return Ok(Reservation { memory, bytes });
+            return Ok(WriteReservation { memory, bytes });
         }
         if look == 0 {
             memory.note_wait(Holder::Memtable);
@@ -99,7 +99,12 @@ pub(crate) fn admit<'a>(
 
 /// Has memtables flushed: by the background threads, or, where there are none, here; then caches
 /// are emptied at once, because nobody else makes room later.
-fn make_room(context: &Context, shards: &[Shard], live: LiveSource<'_>, bell: &Bell) -> Result<()> {
+fn make_room(
+    context: &ShardContext,
+    shards: &[Shard],
+    live: LiveSource<'_>,
+    bell: &BackgroundSignal,
+) -> Result<()> {
     let threads = context.options.background_threads > 0;
     let mut flushing = false;
     for shard in shards {

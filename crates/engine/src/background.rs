@@ -10,7 +10,7 @@ const IDLE: Duration = Duration::from_secs(1);
 
 /// Wakes and stops background threads, and tells writers when there may be room.
 #[derive(Debug, Default)]
-pub(crate) struct Bell {
+pub(crate) struct BackgroundSignal {
     stopping: AtomicBool,
     /// Memory was refused to somebody since this was last asked.
     pressed: AtomicBool,
@@ -19,7 +19,7 @@ pub(crate) struct Bell {
     room: Condvar,
 }
 
-impl Bell {
+impl BackgroundSignal {
     /// There is work.
     pub fn ring(&self) {
         *self.rung.lock() += 1;
@@ -80,17 +80,17 @@ impl Bell {
 
 /// Running threads.
 #[derive(Debug, Default)]
-pub(crate) struct Threads {
+pub(crate) struct BackgroundThreads {
     handles: Mutex<Vec<std::thread::JoinHandle<()>>>,
 }
 
-impl Threads {
+impl BackgroundThreads {
     /// Starts a thread that calls `round` until the bell stops it: again at once while it finds
     /// work, else when the bell rings or after `pause` (a second, where it is longer).
     pub fn start(
         &self,
         name: &str,
-        bell: &Arc<Bell>,
+        bell: &Arc<BackgroundSignal>,
         pause: Duration,
         mut round: impl FnMut() -> bool + Send + 'static,
     ) -> std::io::Result<()> {

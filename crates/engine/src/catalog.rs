@@ -4,11 +4,11 @@
 //! under the lock and adds only what is still missing. Readers take the current schema by name.
 
 use crate::error::{EngineError, Result};
-use crate::health::Health;
+use crate::health::EngineHealth;
 use crate::names::nearest;
 use marigram_env::FileSystem;
 use marigram_manifest::{
-    Catalog, CatalogEdit, LogProof, ManifestError, Witness, WitnessOf, Witnessed,
+    Catalog, CatalogEdit, LogProof, ManifestError, WitnessFile, WitnessOwner, Witnessed,
 };
 use marigram_model::{
     ColumnCodec, FieldColumn, FieldType, Limits, Rollup, RollupProgress, TableId, TableOptions,
@@ -66,37 +66,37 @@ pub enum TableChange {
 
 /// Columns that a write found missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Growth {
+pub(crate) struct SchemaGrowth {
     pub tags: Vec<(String, TagType)>,
     pub fields: Vec<(String, FieldType)>,
 }
 
 /// The catalog, durable and in memory.
 #[derive(Debug)]
-pub(crate) struct Schemas {
+pub(crate) struct LiveCatalog {
     durable: Mutex<Catalog>,
     /// Set when the directory has its identity.
-    witness: OnceLock<Mutex<Witness>>,
-    health: Arc<Health>,
-    visible: RwLock<Visible>,
+    witness: OnceLock<Mutex<WitnessFile>>,
+    health: Arc<EngineHealth>,
+    visible: RwLock<VisibleCatalog>,
 }
 
 #[derive(Debug, Default)]
-struct Visible {
+struct VisibleCatalog {
     databases: BTreeMap<String, BTreeMap<String, Arc<TableSchema>>>,
     by_id: HashMap<TableId, Arc<TableSchema>>,
     /// Those of `by_id` that are plain views.
     views: BTreeMap<TableId, Arc<TableSchema>>,
 }
 
-impl Schemas {
+impl LiveCatalog {
     /// Opens the catalog of a data directory, if it is what `proof` says; creates it only where it
     /// need not exist.
     pub fn open(
         fs: Arc<dyn FileSystem>,
         dir: &Path,
         proof: &LogProof,
-        health: Arc<Health>,
+        health: Arc<EngineHealth>,
     ) -> Result<Self> {
         let catalog = Catalog::open_proved(fs, dir, proof)?;
         if let Some(torn) = catalog.torn_tail() {
@@ -105,7 +105,7 @@ impl Schemas {
                 "the catalog ended in a change that was never acknowledged"
             );
         }
-        let visible = RwLock::new(Visible::of(&catalog));
+        let visible = RwLock::new(VisibleCatalog::from_catalog(&catalog));
         Ok(Self {
             durable: Mutex::new(catalog),
             witness: OnceLock::new(),
@@ -121,11 +121,11 @@ impl Schemas {
             log: Some(catalog.extent()),
             ..Witnessed::default()
         };
-        let of = WitnessOf {
+        let of = WitnessOwner {
             lineage,
             shard: None,
         };
-        let witness = Witness::open(fs, dir, of, known)?;
+        let witness = WitnessFile::open(fs, dir, of, known)?;
         self.witness.get_or_init(|| Mutex::new(witness));
         Ok(())
     }
@@ -348,7 +348,12 @@ impl Schemas {
     }
 
     /// Adds what is still missing of `growth` to a table, which is made where it does not exist.
-    pub fn grow(&self, database: &str, name: &str, growth: &Growth) -> Result<Arc<TableSchema>> {
+    pub fn grow(
+        &self,
+        database: &str,
+        name: &str,
+        growth: &SchemaGrowth,
+    ) -> Result<Arc<TableSchema>> {
         let mut catalog = self.durable.lock();
         let existing = self.find(database, name)?;
         let mut schema = match &existing {
@@ -460,8 +465,8 @@ impl Schemas {
     }
 }
 
-impl Visible {
-    fn of(catalog: &Catalog) -> Self {
+impl VisibleCatalog {
+    fn from_catalog(catalog: &Catalog) -> Self {
         let mut visible = Self::default();
         for database in catalog.databases() {
             visible

@@ -1,14 +1,14 @@
 //! Chunks: some rows of one table and one space as they were written, immutable.
 //!
-//! A chunk keeps the written arrays as they came ([`Part`]s) and sorts them by (series, time) once,
+//! A chunk keeps the written arrays as they came ([`ChunkPart`]s) and sorts them by (series, time) once,
 //! when somebody first reads it; from then on it keeps the sorted form alone. Writers never wait
 //! for a sort, and rows that are flushed before anybody reads them are sorted once, by the flush.
 
 pub(crate) mod part;
 pub(crate) mod sort;
 
-use crate::chunk::part::Part;
-use crate::chunk::sort::Order;
+use crate::chunk::part::ChunkPart;
+use crate::chunk::sort::ChunkOrder;
 use crate::shared_rows::SharedRows;
 use marigram_model::{FieldType, SortedRows, TableId, TimeRange};
 use marigram_segment::SegmentColumn;
@@ -30,21 +30,26 @@ pub struct Chunk {
     range: TimeRange,
     columns: Vec<SegmentColumn>,
     /// As written, in the order of arrival; `None` once `sorted` is there.
-    parts: Mutex<Option<Arc<[Part]>>>,
+    parts: Mutex<Option<Arc<[ChunkPart]>>>,
     sorted: OnceLock<SortedRows>,
     pub(crate) shared: SharedRows,
 }
 
 impl Chunk {
     /// A chunk of `parts` in the order of their arrival, at least one of them, none empty.
-    pub(crate) fn new(table: TableId, late: bool, sequence_max: u64, parts: Vec<Part>) -> Self {
-        let range = parts.iter().map(Part::range).reduce(TimeRange::union);
+    pub(crate) fn new(
+        table: TableId,
+        late: bool,
+        sequence_max: u64,
+        parts: Vec<ChunkPart>,
+    ) -> Self {
+        let range = parts.iter().map(ChunkPart::range).reduce(TimeRange::union);
         Self {
             table,
             late,
             sequence_max,
-            rows: parts.iter().map(Part::len).sum(),
-            text_bytes: parts.iter().map(Part::text_bytes).sum(),
+            rows: parts.iter().map(ChunkPart::len).sum(),
+            text_bytes: parts.iter().map(ChunkPart::text_bytes).sum(),
             range: range.expect("a chunk has rows"),
             columns: part::columns_of(&parts),
             parts: Mutex::new(Some(parts.into())),
@@ -56,7 +61,7 @@ impl Chunk {
     /// The rows of two chunks of one table and space; `self` is the older one.
     pub(crate) fn join(&self, newer: &Self) -> Self {
         debug_assert!(self.table == newer.table && self.late == newer.late);
-        let mut parts: Vec<Part> = self.parts().iter().cloned().collect();
+        let mut parts: Vec<ChunkPart> = self.parts().iter().cloned().collect();
         for part in newer.parts().iter() {
             part::push(&mut parts, part.clone(), part::SMALL_TEXT_BYTES);
         }
@@ -95,7 +100,7 @@ impl Chunk {
                 .lock()
                 .clone()
                 .expect("parts stay until they are sorted");
-            let order = Order::of(&parts);
+            let order = ChunkOrder::from_parts(&parts);
             let sorted_rows = order.times.len();
             let columns = order.gather(
                 &parts,
@@ -113,12 +118,12 @@ impl Chunk {
     }
 
     /// The rows as parts, in the order of arrival as far as it still matters.
-    pub(crate) fn parts(&self) -> Arc<[Part]> {
+    pub(crate) fn parts(&self) -> Arc<[ChunkPart]> {
         if let Some(parts) = &*self.parts.lock() {
             return parts.clone();
         }
         let rows = self.sorted.get().expect("parts stay until they are sorted");
-        Part::of_sorted(rows, &self.columns).into()
+        ChunkPart::from_sorted(rows, &self.columns).into()
     }
 
     /// How many rows were written to it (duplicates counted each).
@@ -149,7 +154,7 @@ impl Chunk {
 
 /// The type of a column of a checked batch.
 pub(crate) fn kind_of(array: &dyn arrow_array::Array) -> FieldType {
-    FieldType::of(array.data_type()).expect("columns of checked batches have field types")
+    FieldType::from_arrow(array.data_type()).expect("columns of checked batches have field types")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::error::{EngineError, Result};
 use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
 use marigram_model::{ColumnId, TableId, TagKey, TimeRange};
-use marigram_series_index::Pin;
+use marigram_series_index::RetiredSeriesPin;
 use marigram_wal::{DeleteEntry, RoomPromise};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(crate) struct PendingWrite {
     pub room: Option<RoomPromise>,
     /// Keeps series that are retired before the commit readable by their ids.
     #[expect(dead_code, reason = "it is held for as long as the write waits")]
-    pub pin: Option<Pin>,
+    pub pin: Option<RetiredSeriesPin>,
 }
 
 /// Bytes of a record besides what it has for each row, column and series, at most.
@@ -62,7 +62,7 @@ impl PendingWrite {
 
 /// What is to be committed.
 #[derive(Debug)]
-pub(crate) enum Change {
+pub(crate) enum CommitChange {
     Write(PendingWrite),
     Delete(DeleteEntry, Option<RoomPromise>),
     DropTable(TableId),
@@ -70,22 +70,22 @@ pub(crate) enum Change {
 
 /// A change that waits, and later its outcome.
 #[derive(Debug)]
-pub(crate) struct Ticket {
-    change: Mutex<Option<Change>>,
+pub(crate) struct CommitTicket {
+    change: Mutex<Option<CommitChange>>,
     decided: Mutex<bool>,
     outcome: Mutex<Option<Result<()>>>,
 }
 
-impl Ticket {
+impl CommitTicket {
     /// The change; the leader takes it once.
-    pub fn take(&self) -> Option<Change> {
+    pub fn take(&self) -> Option<CommitChange> {
         self.change.lock().take()
     }
 
     /// Whether it waits to delete all rows of series, which ends the series.
     pub fn ends_series(&self) -> bool {
         let change = self.change.lock();
-        matches!(&*change, Some(Change::Delete(delete, _)) if delete.range == TimeRange::ALL)
+        matches!(&*change, Some(CommitChange::Delete(delete, _)) if delete.range == TimeRange::ALL)
     }
 
     /// Decides it; the first decision stays.
@@ -99,21 +99,21 @@ impl Ticket {
 
 /// Changes that wait for a shard's next group.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
+pub(crate) struct CommitQueue {
+    waiting: Mutex<WaitingCommits>,
     decided: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    tickets: Vec<Arc<Ticket>>,
+struct WaitingCommits {
+    tickets: Vec<Arc<CommitTicket>>,
     leading: bool,
 }
 
-impl Queue {
+impl CommitQueue {
     /// Queues a change. Somebody must [`drive`](Self::drive) its ticket.
-    pub fn submit(&self, change: Change) -> Arc<Ticket> {
-        let ticket = Arc::new(Ticket {
+    pub fn submit(&self, change: CommitChange) -> Arc<CommitTicket> {
+        let ticket = Arc::new(CommitTicket {
             change: Mutex::new(Some(change)),
             decided: Mutex::new(false),
             outcome: Mutex::new(None),
@@ -124,7 +124,7 @@ impl Queue {
 
     /// Waits until the ticket is decided, leading a group with `lead` where nobody else does.
     /// `lead` must decide every ticket it is given.
-    pub fn drive(&self, ticket: &Ticket, lead: impl Fn(&[Arc<Ticket>])) -> Result<()> {
+    pub fn drive(&self, ticket: &CommitTicket, lead: impl Fn(&[Arc<CommitTicket>])) -> Result<()> {
         let mut waiting = self.waiting.lock();
         loop {
             if let Some(outcome) = ticket.outcome.lock().take() {
@@ -141,16 +141,20 @@ impl Queue {
 
     /// Leads a group with `lead` if the ticket waits for somebody who does. Whoever has tickets in
     /// several queues does this with all of them before it waits for any.
-    pub fn lead_if_free(&self, ticket: &Ticket, lead: impl Fn(&[Arc<Ticket>])) {
+    pub fn lead_if_free(&self, ticket: &CommitTicket, lead: impl Fn(&[Arc<CommitTicket>])) {
         let waiting = self.waiting.lock();
         if !waiting.leading && ticket.outcome.lock().is_none() {
             self.lead(waiting, &lead);
         }
     }
 
-    fn lead(&self, mut waiting: MutexGuard<'_, Waiting>, lead: &impl Fn(&[Arc<Ticket>])) {
+    fn lead(
+        &self,
+        mut waiting: MutexGuard<'_, WaitingCommits>,
+        lead: &impl Fn(&[Arc<CommitTicket>]),
+    ) {
         waiting.leading = true;
-        let group = Group {
+        let group = CommitGroup {
             queue: self,
             tickets: std::mem::take(&mut waiting.tickets),
         };
@@ -160,12 +164,12 @@ impl Queue {
 }
 
 /// A group under commit. Dropping it ends the lead, also when the leader panics.
-struct Group<'a> {
-    queue: &'a Queue,
-    tickets: Vec<Arc<Ticket>>,
+struct CommitGroup<'a> {
+    queue: &'a CommitQueue,
+    tickets: Vec<Arc<CommitTicket>>,
 }
 
-impl Drop for Group<'_> {
+impl Drop for CommitGroup<'_> {
     fn drop(&mut self) {
         for ticket in &self.tickets {
             let undecided = "the commit ended without a decision; this is a bug";
@@ -178,12 +182,12 @@ impl Drop for Group<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Change, Queue, Ticket};
+    use super::{CommitChange, CommitQueue, CommitTicket};
     use marigram_model::TableId;
     use std::cell::Cell;
     use std::sync::Arc;
 
-    fn decide_all(group: &[Arc<Ticket>]) {
+    fn decide_all(group: &[Arc<CommitTicket>]) {
         for ticket in group {
             ticket.decide(Ok(()));
         }
@@ -191,11 +195,11 @@ mod tests {
 
     #[test]
     fn whoever_finds_a_leader_at_one_queue_leads_at_another() {
-        let (busy, free) = (Queue::default(), Queue::default());
-        let change = || Change::DropTable(TableId(1));
+        let (busy, free) = (CommitQueue::default(), CommitQueue::default());
+        let change = || CommitChange::DropTable(TableId(1));
         let others = busy.submit(change());
         let led = Cell::new(0);
-        let count = |group: &[Arc<Ticket>]| {
+        let count = |group: &[Arc<CommitTicket>]| {
             led.set(led.get() + group.len());
             decide_all(group);
         };

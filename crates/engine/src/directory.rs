@@ -63,7 +63,7 @@ pub(crate) fn sync_names_of(env: &Env, dir: &Path) -> Result<()> {
 
 /// What `MARIGRAM` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct DirectoryIdentity {
     pub shards: usize,
     /// 0 for a directory that is older than lineages.
     pub lineage: u64,
@@ -79,7 +79,7 @@ pub(crate) fn check_shards(shards: usize) -> Result<()> {
 }
 
 /// What the directory's `MARIGRAM` says; `None` where it has none.
-pub(crate) fn identity(env: &Env, dir: &Path) -> Result<Option<Identity>> {
+pub(crate) fn identity(env: &Env, dir: &Path) -> Result<Option<DirectoryIdentity>> {
     refuse_unfinished(env, dir)?;
     read(env, dir)
 }
@@ -106,7 +106,7 @@ fn refuse_unfinished(env: &Env, dir: &Path) -> Result<()> {
 }
 
 /// What `MARIGRAM` says; `None` where it is missing.
-fn read(env: &Env, dir: &Path) -> Result<Option<Identity>> {
+fn read(env: &Env, dir: &Path) -> Result<Option<DirectoryIdentity>> {
     let path = dir.join("MARIGRAM");
     let io = |error| EngineError::io(&path, error);
     if !env.fs.exists(&path).map_err(io)? {
@@ -163,12 +163,12 @@ fn read(env: &Env, dir: &Path) -> Result<Option<Identity>> {
             return Err(corrupt("its checksum is wrong".to_owned()));
         }
     }
-    Ok(Some(Identity { shards, lineage }))
+    Ok(Some(DirectoryIdentity { shards, lineage }))
 }
 
 /// The text of `MARIGRAM`.
-pub(crate) fn text_of(identity: Identity) -> String {
-    let Identity { shards, lineage } = identity;
+pub(crate) fn text_of(identity: DirectoryIdentity) -> String {
+    let DirectoryIdentity { shards, lineage } = identity;
     let text =
         format!("{TITLE}\nformat {FORMAT_VERSION}\nshards {shards}\nlineage {lineage:016x}\n");
     let checksum = crc32c([text.as_bytes()]);
@@ -176,9 +176,9 @@ pub(crate) fn text_of(identity: Identity) -> String {
 }
 
 /// Writes `MARIGRAM`, by which the directory becomes one of Marigram, of a new lineage.
-pub(crate) fn write_shards(env: &Env, dir: &Path, shards: usize) -> Result<Identity> {
+pub(crate) fn write_shards(env: &Env, dir: &Path, shards: usize) -> Result<DirectoryIdentity> {
     let (path, new) = (dir.join("MARIGRAM"), dir.join("MARIGRAM.new"));
-    let identity = Identity {
+    let identity = DirectoryIdentity {
         shards,
         lineage: env.clock.now_ns() as u64,
     };

@@ -1,15 +1,15 @@
 //! The engine: shards, catalog and background threads put together behind one handle.
 
-mod complaints;
 mod inner;
 mod refresh;
 mod upkeep;
+mod warning_throttle;
 mod write;
 
-use crate::background::Threads;
+use crate::background::BackgroundThreads;
 use crate::backup::{self, BackupOptions, BackupReport};
 use crate::catalog::{TableChange, TableSpec, is_kept};
-use crate::commit::Change;
+use crate::commit::CommitChange;
 use crate::compaction::CompactionInfo;
 use crate::error::{EngineError, Result};
 use crate::filter::TagFilter;
@@ -19,13 +19,13 @@ use crate::options::EngineOptions;
 use crate::shard::Shard;
 use crate::snapshot::TableSnapshot;
 use crate::status::{EngineStatus, SegmentInfo};
-use inner::Inner;
+use inner::EngineInner;
 use marigram_env::Env;
 use marigram_model::{SeriesId, TableId, TableSchema, TimeRange, WriteBatch};
 use marigram_wal::{DeleteEntry, RoomPromise};
 use std::path::Path;
 use std::sync::Arc;
-use write::Writer;
+use write::WriteOrigin;
 pub use write::{RejectedRow, WriteOptions, WriteReport};
 
 /// An open data directory. Cheap to clone (one `Arc`); all methods may be called from any thread
@@ -33,18 +33,18 @@ pub use write::{RejectedRow, WriteOptions, WriteReport};
 /// then as far as [`Durability`](crate::Durability) promises.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    handle: Arc<Handle>,
+    handle: Arc<EngineHandle>,
 }
 
 /// What the clones of an engine share. Threads hold `inner` alone, so that dropping the last
 /// clone ends them.
 #[derive(Debug)]
-struct Handle {
-    inner: Arc<Inner>,
-    threads: Threads,
+struct EngineHandle {
+    inner: Arc<EngineInner>,
+    threads: BackgroundThreads,
 }
 
-impl Drop for Handle {
+impl Drop for EngineHandle {
     fn drop(&mut self) {
         self.inner.bell.stop();
         self.threads.join();
@@ -74,10 +74,10 @@ impl Engine {
         dir: &Path,
         options: EngineOptions,
     ) -> Result<Self> {
-        let inner = Arc::new(Inner::open(memory, env, dir, options)?);
-        let handle = Handle {
+        let inner = Arc::new(EngineInner::open(memory, env, dir, options)?);
+        let handle = EngineHandle {
             inner,
-            threads: Threads::default(),
+            threads: BackgroundThreads::default(),
         };
         upkeep::start(&handle.inner, &handle.threads)
             .map_err(|error| EngineError::io(dir, error))?;
@@ -170,7 +170,7 @@ impl Engine {
         table: &str,
         change: &TableChange,
     ) -> Result<Arc<TableSchema>> {
-        let alter = |inner: &Inner| inner.schemas.alter_table(database, table, change);
+        let alter = |inner: &EngineInner| inner.schemas.alter_table(database, table, change);
         // A shorter time to live frees room.
         if matches!(change, TableChange::SetOptions(_)) {
             let inner = self.lasting()?;
@@ -222,7 +222,13 @@ impl Engine {
         batch: &WriteBatch,
         options: WriteOptions,
     ) -> Result<WriteReport> {
-        write::write(self.writable()?, database, batch, options, Writer::User)
+        write::write(
+            self.writable()?,
+            database,
+            batch,
+            options,
+            WriteOrigin::User,
+        )
     }
 
     /// Deletes the rows of the series that match, in a range of time. With [`TimeRange::ALL`] the
@@ -340,7 +346,7 @@ impl Engine {
     /// Earlier backups are untouched then.
     pub fn backup(&self, folder: &Path, options: BackupOptions) -> Result<BackupReport> {
         let inner = self.opened()?;
-        let origin = backup::Origin {
+        let origin = backup::BackupOrigin {
             env: &inner.context.env,
             dir: &inner.dir,
             schemas: &inner.schemas,
@@ -378,7 +384,7 @@ impl Engine {
     /// Tells every shard that a table is gone.
     fn forget(&self, table: TableId) -> Result<()> {
         self.inner().context.rollups.forget(table);
-        let submit = |shard| (shard, Shard::submit(shard, Change::DropTable(table)));
+        let submit = |shard| (shard, Shard::submit(shard, CommitChange::DropTable(table)));
         let tickets: Vec<_> = self.inner().shards.iter().map(submit).collect();
         let outcomes = tickets
             .into_iter()
@@ -386,16 +392,16 @@ impl Engine {
         outcomes.collect::<Vec<_>>().into_iter().collect()
     }
 
-    fn inner(&self) -> &Inner {
+    fn inner(&self) -> &EngineInner {
         &self.handle.inner
     }
 
-    fn opened(&self) -> Result<&Inner> {
+    fn opened(&self) -> Result<&EngineInner> {
         self.inner().check_open()?;
         Ok(self.inner())
     }
 
-    fn writable(&self) -> Result<&Inner> {
+    fn writable(&self) -> Result<&EngineInner> {
         let inner = self.opened()?;
         inner.context.health.check()?;
         inner.context.reserve.restore(&inner.context.env)?;
@@ -403,7 +409,7 @@ impl Engine {
     }
 
     /// For changes that free room on the disk: they are made while it is full, too.
-    fn lasting(&self) -> Result<&Inner> {
+    fn lasting(&self) -> Result<&EngineInner> {
         let inner = self.opened()?;
         inner.context.health.check_lasting()?;
         Ok(inner)
@@ -419,11 +425,11 @@ impl Engine {
 /// Bytes of the record of a delete besides its series, at most.
 const DELETE_HEAD_BYTES: usize = 64;
 
-type ShardChange<'a> = (&'a Shard, Change);
+type ShardChange<'a> = (&'a Shard, CommitChange);
 
 /// What deletes rows of a table: one change for each shard, with room for it in the log.
 fn deletes<'a>(
-    inner: &'a Inner,
+    inner: &'a EngineInner,
     table: TableId,
     filter: &TagFilter,
     range: TimeRange,
@@ -452,13 +458,18 @@ fn deletes<'a>(
         // In every log before anything stands in one: a full disk refuses all of a delete.
         let series = delete.series.as_ref().map_or(0, Vec::len);
         let room = shard.promise_room((DELETE_HEAD_BYTES + series * size_of::<u32>()) as u64)?;
-        changes.push((shard, Change::Delete(delete, Some(room))));
+        changes.push((shard, CommitChange::Delete(delete, Some(room))));
     }
     Ok(changes)
 }
 
 /// Deletes rows of a table.
-fn delete_rows(inner: &Inner, table: TableId, filter: &TagFilter, range: TimeRange) -> Result<()> {
+fn delete_rows(
+    inner: &EngineInner,
+    table: TableId,
+    filter: &TagFilter,
+    range: TimeRange,
+) -> Result<()> {
     commit_deletes(deletes(inner, table, filter, range)?)
 }
 

@@ -97,11 +97,11 @@ pub type Result<T, E = EngineError> = std::result::Result<T, E>;
 impl EngineError {
     /// An I/O error at `path`.
     pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
-        Self::of_io(path.to_owned(), source)
+        Self::from_io(path.to_owned(), source)
     }
 
     /// `Busy` where descriptors are short, which passes; else an I/O error.
-    fn of_io(path: PathBuf, source: std::io::Error) -> Self {
+    fn from_io(path: PathBuf, source: std::io::Error) -> Self {
         if is_out_of_files(&source) {
             let reason = format!(
                 "{}: {source}: this process may open no more files; raise its limit (ulimit -n, \
@@ -135,9 +135,9 @@ impl EngineError {
     }
 
     /// `Busy` where the disk is full, which passes; else an I/O error.
-    pub(crate) fn of_full(path: PathBuf, source: std::io::Error) -> Self {
+    pub(crate) fn from_disk_full(path: PathBuf, source: std::io::Error) -> Self {
         if !is_out_of_space(&source) {
-            return Self::of_io(path, source);
+            return Self::from_io(path, source);
         }
         Self::Busy {
             reason: format!(
@@ -210,7 +210,7 @@ macro_rules! from_format_error {
         impl From<$error> for EngineError {
             fn from(error: $error) -> Self {
                 match error {
-                    $error::Io { path, source } => Self::of_io(path, source),
+                    $error::Io { path, source } => Self::from_io(path, source),
                     $error::Corrupt {
                         path,
                         offset,
@@ -233,8 +233,8 @@ from_format_error!(SeriesError);
 impl From<WalError> for EngineError {
     fn from(error: WalError) -> Self {
         match error {
-            WalError::Io { path, source } => Self::of_io(path, source),
-            WalError::Full { path, source } => Self::of_full(path, source),
+            WalError::Io { path, source } => Self::from_io(path, source),
+            WalError::Full { path, source } => Self::from_disk_full(path, source),
             WalError::Uncertain { .. } => Self::Uncertain(error.to_string()),
             WalError::Corrupt {
                 path,
@@ -253,8 +253,8 @@ impl From<WalError> for EngineError {
 impl From<ManifestError> for EngineError {
     fn from(error: ManifestError) -> Self {
         match error {
-            ManifestError::Io { path, source } => Self::of_io(path, source),
-            ManifestError::Full { path, source } => Self::of_full(path, source),
+            ManifestError::Io { path, source } => Self::from_io(path, source),
+            ManifestError::Full { path, source } => Self::from_disk_full(path, source),
             ManifestError::Corrupt {
                 path,
                 offset,

@@ -9,10 +9,10 @@ mod pieces;
 mod write;
 
 use crate::error::{EngineError, Result};
-use crate::shard::{Flushing, Frozen, Shard};
-use marigram_manifest::{Edit, SegmentMeta, Tombstone};
+use crate::shard::{FlushState, FrozenMemtable, Shard};
+use marigram_manifest::{ManifestEdit, SegmentMeta, Tombstone};
 use marigram_model::{SeriesIdentity, TableId, TableSchema};
-use marigram_series_index::{Discard, LogPosition, SeriesLog};
+use marigram_series_index::{DiscardFile, LogPosition, SeriesLog};
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -64,7 +64,7 @@ impl Shard {
         self.flush_next(&mut alone, live)
     }
 
-    fn flush_next(&self, alone: &mut Flushing, live: LiveSource<'_>) -> Result<bool> {
+    fn flush_next(&self, alone: &mut FlushState, live: LiveSource<'_>) -> Result<bool> {
         let Some(frozen) = self.state.read().frozen.front().cloned() else {
             self.context.health.flush_succeeded(self.number);
             return Ok(false);
@@ -101,7 +101,7 @@ impl Shard {
         Ok(true)
     }
 
-    fn flush(&self, frozen: &Frozen, live: &LiveTables) -> Result<()> {
+    fn flush(&self, frozen: &FrozenMemtable, live: &LiveTables) -> Result<()> {
         let tombstones = self.state.read().tombstones.clone();
         let added = write::write_segments(self, &frozen.memtable, &tombstones, live)?;
         let (series_log_bytes, series_log_checksum) = match self.log_series(frozen, live) {
@@ -117,14 +117,14 @@ impl Shard {
             .iter()
             .filter(|t| live.contains_key(&t.table));
         let bytes: u64 = added.iter().map(|meta| meta.bytes).sum();
-        let edit = Edit {
+        let edit = ManifestEdit {
             added,
             tombstones_added: kept.map(|tombstone| Tombstone::clone(tombstone)).collect(),
             wal_floor: frozen.wal_floor,
             flushed_sequence: Some(frozen.memtable.sequence_max),
             series_log_bytes: Some(series_log_bytes),
             series_log_checksum: Some(series_log_checksum),
-            ..Edit::default()
+            ..ManifestEdit::default()
         };
         // Before the log is released that would tell it again.
         if let Err(error) = self.context.rollups.persist() {
@@ -138,7 +138,7 @@ impl Shard {
 
     /// Logs the series that the memtable's rows may name, and which have gone; gives the log's
     /// position, and the checksum of what is valid.
-    fn log_series(&self, frozen: &Frozen, live: &LiveTables) -> Result<(u64, u32)> {
+    fn log_series(&self, frozen: &FrozenMemtable, live: &LiveTables) -> Result<(u64, u32)> {
         if !self.index.read().retired().is_empty() {
             self.index.write().sweep();
         }
@@ -158,7 +158,7 @@ impl Shard {
                 state.series_log_checksum,
             );
             let discard = |path: &Path| self.discard(path);
-            let discard: Option<Discard<'_>> = self.is_certain.then_some(&discard);
+            let discard: Option<DiscardFile<'_>> = self.is_certain.then_some(&discard);
             let fs = self.context.env.fs.clone();
             SeriesLog::open_proved(fs, &self.dir, valid, pin, discard, &identity)?.0
         };

@@ -11,19 +11,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why writes are refused, if they are.
 #[derive(Debug, Default)]
-pub(crate) struct Health {
+pub(crate) struct EngineHealth {
     refusing: AtomicBool,
-    reasons: Mutex<Reasons>,
+    reasons: Mutex<HealthReasons>,
 }
 
 #[derive(Debug, Default)]
-struct Reasons {
+struct HealthReasons {
     last: Option<String>,
     /// By shard.
     flush: BTreeMap<usize, String>,
 }
 
-impl Health {
+impl EngineHealth {
     /// `ReadOnly` while writes are refused.
     pub fn check(&self) -> Result<()> {
         match self.reason() {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_failed_flush_is_forgiven_and_a_failed_log_is_not() {
-        let health = Health::default();
+        let health = EngineHealth::default();
         assert!(health.check().is_ok());
         health.flush_failed(1, "disk full");
         assert_eq!(health.reason().as_deref(), Some("disk full"));

@@ -1,7 +1,7 @@
 //! How a table's rows are laid out in new segments: from its settings, those of its fields, and
 //! whether the rows have gone cold.
 
-use marigram_codec::Choice;
+use marigram_codec::EncodingChoice;
 use marigram_model::{ColumnCodec, TableSchema};
 use marigram_segment::{SegmentColumn, TableLayout};
 
@@ -20,9 +20,9 @@ pub(crate) fn layout_of(
     };
     TableLayout {
         page_bytes: options.page_bytes,
-        time: Choice {
+        time: EncodingChoice {
             goal: options.goal(cold),
-            ..Choice::default()
+            ..EncodingChoice::default()
         },
         columns: columns.iter().map(choice).collect(),
     }

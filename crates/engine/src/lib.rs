@@ -30,16 +30,17 @@ mod error;
 mod filter;
 mod flush;
 mod health;
-mod last;
+mod high_water_marks;
+mod last_values;
 mod layout;
 mod maintain;
-mod marks;
 mod memory;
 mod memtable;
 mod merge;
 mod names;
 mod options;
 mod pages;
+mod parallel;
 mod recovery;
 mod reserve;
 mod resolve;
@@ -49,7 +50,6 @@ mod scan;
 mod segment_files;
 mod shard;
 mod shared_rows;
-mod side_by_side;
 mod snapshot;
 mod stats;
 mod status;
@@ -67,18 +67,20 @@ pub use error::{EngineError, Result};
 pub use filter::{SeriesSelection, TagFilter};
 pub use maintain::TableCompaction;
 pub use marigram_series_index::{PatternError, TableMemory, ValueTest};
-pub use memory::{Held, Holder, Measured, MemoryAccountant, Usage};
+pub use memory::{Holder, MemoryAccountant, MemoryReservation, MemoryUsage, ProcessMemory};
 pub use names::{nearest, suggested};
 pub use options::{CompactionPolicy, Durability, EngineOptions};
 pub use pages::{PageDetail, SegmentDetail};
 pub use rollups::RollupState;
 pub use scan::{
-    ColumnBounds, Need, Outline, PageRows, ReducePartition, Reducer, RowSpan, ScanMetrics,
-    ScanPartition, ScanRequest, Totals,
+    ColumnBounds, PageNeed, PageOutline, PageReducer, PageRows, PageTotals, ReducePartition,
+    RowSpan, ScanMetrics, ScanPartition, ScanRequest,
 };
 pub use segment_files::SegmentFiles;
 pub use snapshot::TableSnapshot;
 pub use status::{EngineStatus, SegmentInfo};
 pub use view::{OpenSegment, ShardView};
 
-pub use marigram_segment::{GridPart, Grids, PageInfo, PageStats, Progression, Regular};
+pub use marigram_segment::{
+    GridPart, NumberGrids, PageInfo, PageStats, Progression, RegularIntegers,
+};

@@ -4,14 +4,14 @@
 //! [`outlived`]); this module does it: runs, commits, and makes it visible.
 
 use crate::compaction::{
-    CompactionState, PickInput, PickOptions, Plan, RunContext, pick, pick_table, run,
+    CompactionPlan, CompactionState, PickInput, PickOptions, RunContext, pick, pick_table, run,
 };
 use crate::error::{EngineError, Result};
 use crate::flush::{LiveSource, LiveTables};
-use crate::shard::{Maintenance, Shard};
+use crate::shard::{MaintenanceState, Shard};
 use crate::stats::add;
 use crate::view::OpenSegment;
-use marigram_manifest::{Edit, Partition, SegmentId, SegmentMeta, State};
+use marigram_manifest::{ManifestEdit, ManifestState, Partition, SegmentId, SegmentMeta};
 use marigram_model::{ColumnCodec, FieldColumn, TableId, TableOptions, TableSchema, TimeRange};
 use parking_lot::MutexGuard;
 use std::cell::Cell;
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How compactions are picked and done.
-pub(crate) struct Manner<'a> {
+pub(crate) struct CompactionSettings<'a> {
     /// When they are due.
     pub options: PickOptions,
     /// Called between batches with the bytes read and written since the last call; may pause.
@@ -62,11 +62,15 @@ impl std::ops::AddAssign for TableCompaction {
 }
 
 /// Options of the tables that are there.
-type Tables = BTreeMap<TableId, TableOptions>;
+type LiveTableOptions = BTreeMap<TableId, TableOptions>;
 
 impl Shard {
     /// Does one compaction, if one is due; says whether it did.
-    pub fn compact_once(&self, live: LiveSource<'_>, manner: &Manner<'_>) -> Result<bool> {
+    pub fn compact_once(
+        &self,
+        live: LiveSource<'_>,
+        manner: &CompactionSettings<'_>,
+    ) -> Result<bool> {
         let Some(mut maintenance) = self.maintain(manner.wait) else {
             return Ok(false);
         };
@@ -87,7 +91,7 @@ impl Shard {
         &self,
         table: TableId,
         live: LiveSource<'_>,
-        manner: &Manner<'_>,
+        manner: &CompactionSettings<'_>,
     ) -> Result<TableCompaction> {
         let partitions: BTreeSet<Partition> = {
             let durable = self.durable.lock();
@@ -120,7 +124,7 @@ impl Shard {
 
     /// The right to change what segments there are; `None` where somebody has it and `wait` is
     /// not given.
-    fn maintain(&self, wait: bool) -> Option<MutexGuard<'_, Maintenance>> {
+    fn maintain(&self, wait: bool) -> Option<MutexGuard<'_, MaintenanceState>> {
         if wait {
             Some(self.maintenance.lock())
         } else {
@@ -131,11 +135,11 @@ impl Shard {
     /// Does what was planned; `None` where it was stopped.
     fn compact(
         &self,
-        plan: &Plan,
-        maintenance: &mut Maintenance,
+        plan: &CompactionPlan,
+        maintenance: &mut MaintenanceState,
         live: &LiveTables,
-        tables: &Tables,
-        manner: &Manner<'_>,
+        tables: &LiveTableOptions,
+        manner: &CompactionSettings<'_>,
     ) -> Result<Option<TableCompaction>> {
         if (manner.stop)(0) {
             return Ok(None);
@@ -235,9 +239,9 @@ impl Shard {
         if removed.is_empty() {
             return Ok(false);
         }
-        let edit = Edit {
+        let edit = ManifestEdit {
             removed: removed.clone(),
-            ..Edit::default()
+            ..ManifestEdit::default()
         };
         let context = &self.context;
         let install = || self.install(edit.clone(), false);
@@ -268,7 +272,7 @@ impl Shard {
     }
 }
 
-fn options_of(live: &LiveTables) -> Tables {
+fn options_of(live: &LiveTables) -> LiveTableOptions {
     live.iter()
         .map(|(table, schema)| (*table, schema.options.clone()))
         .collect()
@@ -288,9 +292,9 @@ fn asks_for_a_form(schema: &TableSchema) -> bool {
 
 /// A version, as the picker sees it.
 fn input<'a>(
-    manifest: &'a State,
-    tables: &'a Tables,
-    maintenance: &'a Maintenance,
+    manifest: &'a ManifestState,
+    tables: &'a LiveTableOptions,
+    maintenance: &'a MaintenanceState,
 ) -> PickInput<'a> {
     PickInput {
         segments: &manifest.segments,

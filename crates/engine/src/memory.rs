@@ -8,15 +8,15 @@
 //! Where the process is measured, what no holder has taken of it lowers the ceiling for all:
 //! reserves and shares are parts of what is left.
 
-mod held;
-mod measured;
+mod process_memory;
+mod reservation;
 #[cfg(test)]
 mod tests;
 
-pub use held::Held;
-pub use measured::Measured;
+pub use process_memory::ProcessMemory;
+pub use reservation::MemoryReservation;
 
-use measured::Unaccounted;
+use process_memory::UnaccountedMemory;
 
 use parking_lot::{Condvar, Mutex};
 use std::fmt;
@@ -109,7 +109,7 @@ impl Holder {
 
 /// What a holder has, and has had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct MemoryUsage {
     /// In use, bytes.
     pub bytes: usize,
     /// The most that ever was in use, bytes.
@@ -123,7 +123,7 @@ pub struct Usage {
 /// One ceiling over everything; every holder draws on it.
 pub struct MemoryAccountant {
     limit: usize,
-    state: Mutex<State>,
+    state: Mutex<AccountantState>,
     /// Something was given back.
     room: Condvar,
     on_refusal: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -132,13 +132,13 @@ pub struct MemoryAccountant {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    usage: [Usage; Holder::ALL.len()],
+struct AccountantState {
+    usage: [MemoryUsage; Holder::ALL.len()],
     used: usize,
     peak: usize,
     waiting: usize,
     /// What [`Holder::Process`] has, over time.
-    unaccounted: Unaccounted,
+    unaccounted: UnaccountedMemory,
     /// Refusals and waits, of all holders, since the process was last measured.
     refused: bool,
 }
@@ -191,7 +191,7 @@ impl MemoryAccountant {
 
     /// What a holder has, and has had.
     #[must_use]
-    pub fn usage(&self, holder: Holder) -> Usage {
+    pub fn usage(&self, holder: Holder) -> MemoryUsage {
         self.state.lock().usage[holder as usize]
     }
 
@@ -308,7 +308,7 @@ impl MemoryAccountant {
 
     /// The process is resident with so many bytes in all: what no holder has taken of them counts
     /// as [`Holder::Process`] from here on.
-    pub fn measured(&self, resident_bytes: usize) -> Measured {
+    pub fn measured(&self, resident_bytes: usize) -> ProcessMemory {
         let mut state = self.state.lock();
         let before = state.usage[Holder::Process as usize].bytes;
         state.used -= before;
@@ -320,7 +320,7 @@ impl MemoryAccountant {
         if state.waiting > 0 && beyond < before {
             self.room.notify_all();
         }
-        let measured = Measured {
+        let measured = ProcessMemory {
             resident_bytes,
             retained_bytes: state.unaccounted.retained_bytes(),
             refused,
@@ -371,7 +371,7 @@ impl MemoryAccountant {
         room.max(self.limit / 16)
     }
 
-    fn available_in(&self, state: &State, holder: Holder) -> usize {
+    fn available_in(&self, state: &AccountantState, holder: Holder) -> usize {
         let room = self.room_beside(state.usage[Holder::Process as usize].bytes);
         let others = Holder::ALL
             .into_iter()
@@ -385,7 +385,7 @@ impl MemoryAccountant {
         clamped(room, room.saturating_sub(taken), holder)
     }
 
-    fn take(&self, state: &mut State, holder: Holder, bytes: usize) -> bool {
+    fn take(&self, state: &mut AccountantState, holder: Holder, bytes: usize) -> bool {
         // Who needs nothing is not refused because others have too much: an operator that is told
         // to spill batches without columns writes what cannot be read again.
         if bytes == 0 {
@@ -414,7 +414,7 @@ fn part(bytes: usize, parts: usize) -> usize {
     bytes / PARTS * parts
 }
 
-impl State {
+impl AccountantState {
     fn add(&mut self, holder: Holder, bytes: usize) {
         let usage = &mut self.usage[holder as usize];
         usage.bytes += bytes;

@@ -5,10 +5,10 @@
 //! however small the writes are, and each row is put together with others a logarithmic number of
 //! times.
 
-use crate::chunk::part::Part;
+use crate::chunk::part::ChunkPart;
 use crate::chunk::{CHUNK_ROWS, Chunk};
-use crate::marks::Marks;
-use crate::memory::Held;
+use crate::high_water_marks::HighWaterMarks;
+use crate::memory::MemoryReservation;
 use crate::text::CHUNK_TEXT_BYTES;
 use arrow_array::UInt32Array;
 use arrow_select::take::take;
@@ -29,7 +29,7 @@ pub(crate) struct Memtable {
     /// Number of the rows, repeated ones among them.
     pub rows: usize,
     /// Set when it is frozen; gives `bytes` back when neither the shard nor a view holds it.
-    pub kept: Arc<OnceLock<Held>>,
+    pub reservation: Arc<OnceLock<MemoryReservation>>,
     /// Highest WAL sequence in it; 0 where there is none.
     pub sequence_max: u64,
     /// When the first entry came, on the monotonic clock.
@@ -104,13 +104,13 @@ impl Memtable {
         }
         let mut columns = entry.columns.clone();
         columns.sort_unstable_by_key(|(id, _)| *id);
-        let part = Part {
+        let part = ChunkPart {
             series: entry.series.clone(),
             times: entry.times.clone(),
             columns,
         };
         let table = self.tables.entry(entry.table).or_default();
-        let mut add = |part: Part, late: bool| {
+        let mut add = |part: ChunkPart, late: bool| {
             let stack = if late {
                 &mut table.late
             } else {
@@ -161,7 +161,7 @@ impl Memtable {
     }
 
     /// Raises the marks to the times of its rows: rows not after them are late from here on.
-    pub fn raise(&self, marks: &mut Marks) {
+    pub fn raise(&self, marks: &mut HighWaterMarks) {
         let sequence = self
             .tables
             .values()
@@ -175,7 +175,7 @@ impl Memtable {
 }
 
 /// The rows of a part in order and the late ones, as `late` says of each; there are rows of both.
-fn split(part: &Part, late: &[bool]) -> (Part, Part) {
+fn split(part: &ChunkPart, late: &[bool]) -> (ChunkPart, ChunkPart) {
     // Numbers of rows in order from the start on, those of late rows from the end back. Each row is
     // noted at both ends and stays at one: a branch on what is as good as random would be foretold
     // wrong.
@@ -196,7 +196,7 @@ fn split(part: &Part, late: &[bool]) -> (Part, Part) {
         let moved = take(values, &rows, None);
         (*id, moved.expect("the rows are rows of the part"))
     });
-    let parted = Part {
+    let parted = ChunkPart {
         series,
         times,
         columns: columns.collect(),

@@ -14,7 +14,6 @@
 //! given; at most one page a column and source is decoded, besides what the batch in the making
 //! holds on to; pages are decoded only when the merge reaches them.
 
-mod apart;
 mod assemble;
 mod block;
 mod bounds;
@@ -22,6 +21,7 @@ mod coincide;
 mod copy;
 mod cursor;
 mod cut;
+mod disjoint_sources;
 mod gather;
 mod heap;
 mod interleave;
@@ -33,33 +33,33 @@ mod page_plan;
 mod page_read;
 mod scope;
 mod source;
+mod source_totals;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
-mod totals;
 
-pub(crate) use apart::Apart;
-pub use apart::{Need, Outline, PageRows, Reducer, RowSpan, Totals};
 pub use bounds::ColumnBounds;
 pub(crate) use coincide::{are_known_apart, series_that_share_rows};
-pub(crate) use copy::{CopyRule, Piece, WholePage};
+pub(crate) use copy::{CopyRule, MergedPiece, WholePage};
+pub(crate) use disjoint_sources::DisjointSources;
+pub use disjoint_sources::{PageNeed, PageOutline, PageReducer, PageRows, PageTotals, RowSpan};
 pub use metrics::ScanMetrics;
 pub(crate) use page_plan::selected_runs;
-pub(crate) use source::{Source, columns_of};
+pub(crate) use source::{MergeSource, columns_of};
 
 use crate::error::Result;
 use crate::memory::{Holder, MemoryAccountant};
 use crate::text::BATCH_TEXT_BYTES;
-use assemble::Assembler;
-use bounds::Extents;
-use cursor::Cursor;
-use heap::Heap;
-use key::Key;
+use assemble::BatchAssembler;
+use bounds::SourceExtents;
+use cursor::SourceCursor;
+use heap::CursorHeap;
+use key::RowKey;
 use marigram_model::{SeriesRun, SortedRows, TimeRange};
 use marigram_segment::SegmentColumn;
 use roaring::RoaringBitmap;
-use scope::Scope;
+use scope::MergeScope;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -106,36 +106,36 @@ impl MergeOptions {
 
 /// The rows of several sources as one sorted stream.
 #[derive(Debug)]
-pub(crate) struct Merge {
-    scope: Scope,
-    cursors: Vec<Cursor>,
-    heap: Heap,
-    assembler: Assembler,
+pub(crate) struct MergeStream {
+    scope: MergeScope,
+    cursors: Vec<SourceCursor>,
+    heap: CursorHeap,
+    assembler: BatchAssembler,
     runs: Vec<SeriesRun>,
 }
 
-impl Merge {
+impl MergeStream {
     /// A merge of `sources`, which must all be of one table.
-    pub(crate) fn new(sources: Vec<Source>, options: MergeOptions) -> Self {
+    pub(crate) fn new(sources: Vec<MergeSource>, options: MergeOptions) -> Self {
         let extents = if options.bounds.is_empty() {
-            Extents::default()
+            SourceExtents::default()
         } else {
-            Extents::of(&sources)
+            SourceExtents::from_sources(&sources)
         };
         let (batch_rows, batch_text_bytes) = (options.batch_rows, options.batch_text_bytes);
-        let scope = Scope::new(options, extents);
-        let assembler = Assembler::new(
+        let scope = MergeScope::new(options, extents);
+        let assembler = BatchAssembler::new(
             scope.columns.clone(),
             batch_rows,
             batch_text_bytes,
             scope.memory.clone(),
         );
-        let cursors: Vec<Cursor> = sources
+        let cursors: Vec<SourceCursor> = sources
             .into_iter()
             .enumerate()
-            .map(|(at, source)| Cursor::new(at as u32, source, &scope))
+            .map(|(at, source)| SourceCursor::new(at as u32, source, &scope))
             .collect();
-        let heap = Heap::new(cursors.iter().enumerate().filter_map(|(at, cursor)| {
+        let heap = CursorHeap::new(cursors.iter().enumerate().filter_map(|(at, cursor)| {
             let head = cursor.head()?;
             Some((head, at as u32))
         }));
@@ -150,7 +150,7 @@ impl Merge {
 
     /// Lets go of pages that are decoded, while nobody takes rows. The next rows decode them again.
     pub(crate) fn release_pages(&mut self) {
-        self.cursors.iter_mut().for_each(Cursor::release);
+        self.cursors.iter_mut().for_each(SourceCursor::release);
     }
 
     /// The next rows, sorted and unique; `None` at the end.
@@ -191,7 +191,7 @@ impl Merge {
             self.heap.replace_first(cursor.head());
             return Ok(true);
         }
-        let bound = self.heap.second_key().unwrap_or(Key::END);
+        let bound = self.heap.second_key().unwrap_or(RowKey::END);
         if bound == head.key {
             self.merge_equal(head.key)?;
             return Ok(true);
@@ -208,7 +208,7 @@ impl Merge {
     }
 
     /// Takes the row `key` out of all sources that have it.
-    fn merge_equal(&mut self, key: Key) -> Result<()> {
+    fn merge_equal(&mut self, key: RowKey) -> Result<()> {
         let mut holders = Vec::new();
         while let Some((head, at)) = self.heap.first() {
             if head.key != key {
@@ -217,7 +217,7 @@ impl Merge {
             self.heap.replace_first(None);
             holders.push(at);
         }
-        let bound = self.heap.first().map_or(Key::END, |(head, _)| head.key);
+        let bound = self.heap.first().map_or(RowKey::END, |(head, _)| head.key);
         holders.sort_by_key(|at| std::cmp::Reverse(self.cursors[*at as usize].rank()));
         let taken = overlay::take_equal(
             &mut self.cursors,

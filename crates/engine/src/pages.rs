@@ -91,7 +91,7 @@ impl OpenSegment {
 }
 
 /// Pages on their way out.
-type Pages = Box<dyn Iterator<Item = Result<PageDetail>> + Send>;
+type PageDetails = Box<dyn Iterator<Item = Result<PageDetail>> + Send>;
 
 impl ShardView {
     /// The pages of `table`, each read when it is asked for: by segment, row group, column and row.
@@ -110,7 +110,7 @@ impl ShardView {
     }
 }
 
-fn pages_of_segment(open: &OpenSegment, table: TableId, shard: usize) -> Pages {
+fn pages_of_segment(open: &OpenSegment, table: TableId, shard: usize) -> PageDetails {
     let id = open.meta.id.0;
     let segment = match open.segment() {
         Ok(segment) => segment,
@@ -120,20 +120,20 @@ fn pages_of_segment(open: &OpenSegment, table: TableId, shard: usize) -> Pages {
     Box::new(groups.flat_map(move |row_group| {
         // Forgotten with the row group.
         let segment = Arc::new(segment.uncached());
-        match Group::open(segment, row_group, shard, id) {
+        match PageGroup::open(segment, row_group, shard, id) {
             Ok(group) => group.pages(),
             Err(error) => failed(error),
         }
     }))
 }
 
-fn failed(error: EngineError) -> Pages {
+fn failed(error: EngineError) -> PageDetails {
     Box::new(std::iter::once(Err(error)))
 }
 
 /// A row group whose pages are looked at.
 #[derive(Clone)]
-struct Group {
+struct PageGroup {
     segment: Arc<Segment>,
     number: usize,
     shard: usize,
@@ -143,7 +143,7 @@ struct Group {
     ends: Arc<[u32]>,
 }
 
-impl Group {
+impl PageGroup {
     fn open(segment: Arc<Segment>, row_group: usize, shard: usize, id: u64) -> Result<Self> {
         let runs = segment.directory(row_group)?;
         let mut row = 0;
@@ -162,9 +162,9 @@ impl Group {
         })
     }
 
-    fn pages(self) -> Pages {
+    fn pages(self) -> PageDetails {
         let columns = columns_of(&self.segment, self.number);
-        Box::new(columns.into_iter().flat_map(move |column| -> Pages {
+        Box::new(columns.into_iter().flat_map(move |column| -> PageDetails {
             let group = self.clone();
             match group.segment.pages(group.number, column) {
                 Ok(pages) => {

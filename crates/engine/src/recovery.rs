@@ -9,22 +9,22 @@
 use crate::damage::damaged;
 use crate::error::{EngineError, Result};
 use crate::flush::{LiveTables, identity_of};
-use crate::last::LastValues;
-use crate::marks::Marks;
-use crate::memory::{Held, Holder};
+use crate::high_water_marks::HighWaterMarks;
+use crate::last_values::LastValues;
+use crate::memory::{Holder, MemoryReservation};
 use crate::memtable::Memtable;
 use crate::route::values_bytes;
 use crate::shard::{
-    Context, Counted, Durable, Log, Maintenance, PRESSED_PART, Shard, State, open_segment,
-    segment_path,
+    DurableShard, MaintenanceState, MeasuredUsage, PRESSED_PART, Shard, ShardContext, ShardLog,
+    ShardState, open_segment, segment_path,
 };
-use crate::survey::{Known, unknown_table};
+use crate::survey::{KnownLogs, unknown_table};
 use crate::view::OpenSegment;
-use marigram_manifest::{Manifest, SegmentId, Witness, WitnessOf, Witnessed};
+use marigram_manifest::{Manifest, SegmentId, WitnessFile, WitnessOwner, Witnessed};
 use marigram_model::{ColumnId, FieldValue, TableId};
 use marigram_segment::SegmentError;
-use marigram_series_index::{Discard, LogPosition, SeriesIndex, SeriesLog};
-use marigram_wal::{Entry, Wal, WalError, WalProof, WriteEntry};
+use marigram_series_index::{DiscardFile, LogPosition, SeriesIndex, SeriesLog};
+use marigram_wal::{Wal, WalEntry, WalError, WalProof, WriteEntry};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ const EXACT_SEGMENTS_MAX: usize = 64;
 
 /// What all shards of a directory are opened with.
 #[derive(Debug)]
-pub(crate) struct Opening<'a> {
+pub(crate) struct ShardOpening<'a> {
     /// The data directory.
     pub dir: &'a Path,
     pub lineage: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Opening<'a> {
 
 /// What was replayed of logs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Recovered {
+pub(crate) struct RecoveredLogs {
     /// Files with records.
     pub wal_files: usize,
     pub wal_bytes: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Recovered {
     pub rows: u64,
 }
 
-impl Recovered {
+impl RecoveredLogs {
     /// Adds what another shard replayed.
     pub fn add(&mut self, other: &Self) {
         self.wal_files += other.wal_files;
@@ -69,12 +69,12 @@ impl Recovered {
 
 /// Opens or creates a shard, if it is what is known of it; gives it with what was replayed.
 pub(crate) fn open_shard(
-    context: &Arc<Context>,
+    context: &Arc<ShardContext>,
     dir: PathBuf,
     number: usize,
-    opening: &Opening<'_>,
-    known: Known,
-) -> Result<(Shard, Recovered)> {
+    opening: &ShardOpening<'_>,
+    known: KnownLogs,
+) -> Result<(Shard, RecoveredLogs)> {
     let (fs, live) = (&context.env.fs, opening.live);
     let (segment_dir, wal_dir) = (dir.join("segments"), dir.join("wal"));
     for made in [&segment_dir, &wal_dir] {
@@ -95,7 +95,7 @@ pub(crate) fn open_shard(
     let position = LogPosition(durable.series_log_bytes);
     let is_certain = known.is_certain();
     let discard = |path: &Path| context.trash.take(&context.env, number, path);
-    let discard: Option<Discard<'_>> = is_certain.then_some(&discard);
+    let discard: Option<DiscardFile<'_>> = is_certain.then_some(&discard);
     let pin = durable.series_log_checksum;
     let (series_log, mut index) =
         SeriesLog::open_proved(fs.clone(), &dir, position, pin, discard, &identity)?;
@@ -109,7 +109,7 @@ pub(crate) fn open_shard(
     };
     let damaged = damaged(&segment_dir, durable.segments.values(), &files, live);
     let next_segment = durable.next_segment().0;
-    let of = WitnessOf {
+    let of = WitnessOwner {
         lineage: opening.lineage,
         shard: Some(number as u32),
     };
@@ -117,7 +117,7 @@ pub(crate) fn open_shard(
         log: Some(manifest.extent()),
         wal: known.witnessed.wal.clone(),
     };
-    let witness = Witness::open(fs.clone(), &dir, of, witnessed)?;
+    let witness = WitnessFile::open(fs.clone(), &dir, of, witnessed)?;
     let open = |meta: &marigram_manifest::SegmentMeta| {
         Arc::new(open_segment(&context.files, &segment_dir, meta.clone()))
     };
@@ -128,7 +128,7 @@ pub(crate) fn open_shard(
         context.memory.share(Holder::LastValues) / opening.shards,
         index.next_id(),
     );
-    let state = State {
+    let state = ShardState {
         active: Memtable::default(),
         frozen: VecDeque::new(),
         segments,
@@ -140,10 +140,10 @@ pub(crate) fn open_shard(
         number,
         dir,
         context: context.clone(),
-        queue: crate::commit::Queue::default(),
+        queue: crate::commit::CommitQueue::default(),
         log: OnceLock::new(),
         room: OnceLock::new(),
-        durable: Mutex::new(Durable {
+        durable: Mutex::new(DurableShard {
             manifest,
             series_log: Some(series_log),
         }),
@@ -151,7 +151,7 @@ pub(crate) fn open_shard(
         index: Arc::new(RwLock::new(index)),
         last: Arc::new(Mutex::new(last)),
         flushing: Mutex::default(),
-        maintenance: Mutex::new(Maintenance::default()),
+        maintenance: Mutex::new(MaintenanceState::default()),
         // What stands under a name may be of use to somebody.
         next_segment: AtomicU64::new(highest_there.map_or(next_segment, |highest| {
             next_segment.max(highest.saturating_add(1))
@@ -159,7 +159,7 @@ pub(crate) fn open_shard(
         witness: Mutex::new(witness),
         is_certain,
         damaged,
-        counted: Counted::default(),
+        counted: MeasuredUsage::default(),
     };
     shard.measure();
     let proof = WalProof {
@@ -176,15 +176,15 @@ pub(crate) fn open_shard(
 fn replay(
     shard: &Shard,
     dir: &Path,
-    durable: &marigram_manifest::State,
+    durable: &marigram_manifest::ManifestState,
     proof: &WalProof,
-    opening: &Opening<'_>,
-) -> Result<Recovered> {
+    opening: &ShardOpening<'_>,
+) -> Result<RecoveredLogs> {
     let mut failure = None;
     let mut rows = 0;
-    let mut apply = |sequence: u64, entry: Entry| {
+    let mut apply = |sequence: u64, entry: WalEntry| {
         let flushed_sequence = durable.flushed_sequence;
-        if let Entry::Write(write) = &entry
+        if let WalEntry::Write(write) = &entry
             && sequence > flushed_sequence
         {
             rows += write.times.len() as u64;
@@ -214,7 +214,7 @@ fn replay(
             witness.note_wal(*number, *extent);
         }
     }
-    let log = Log {
+    let log = ShardLog {
         wal,
         next_sequence: shard.state.read().sequence + 1,
         unsynced: false,
@@ -225,7 +225,7 @@ fn replay(
         shard.log.set(Mutex::new(log)).is_ok(),
         "a shard is recovered once"
     );
-    Ok(Recovered {
+    Ok(RecoveredLogs {
         wal_files: report.files.len(),
         wal_bytes: report.bytes,
         rows,
@@ -235,12 +235,12 @@ fn replay(
 fn replay_entry(
     shard: &Shard,
     sequence: u64,
-    entry: &Entry,
+    entry: &WalEntry,
     flushed_sequence: u64,
-    opening: &Opening<'_>,
+    opening: &ShardOpening<'_>,
 ) -> Result<()> {
     let live = opening.live;
-    if let Entry::Write(write) = entry {
+    if let WalEntry::Write(write) = entry {
         check_columns(shard, write, opening)?;
         let mut index = shard.index.write();
         for (id, key) in &write.new_series {
@@ -256,20 +256,20 @@ fn replay_entry(
     let mut state = shard.state.write();
     state.active.note(sequence, now_ns);
     match entry {
-        Entry::Write(write) if live.contains_key(&write.table) => {
+        WalEntry::Write(write) if live.contains_key(&write.table) => {
             let columns = write
                 .columns
                 .iter()
                 .map(|(_, values)| values_bytes(values.as_ref()));
             let bytes = columns.sum::<usize>() + write.times.len() * 12;
             // The record stands in the log's window until it is applied.
-            let _record = Held::counted(memory, Holder::Recovery, bytes);
+            let _record = MemoryReservation::counted(memory, Holder::Recovery, bytes);
             memory.grow(Holder::Memtable, bytes);
             shard.write(&mut state, sequence, write, bytes);
         }
-        Entry::Write(_) => {}
-        Entry::Delete(delete) => shard.delete(&mut state, sequence, delete),
-        Entry::DropTable(table) => shard.drop_table(&mut state, *table),
+        WalEntry::Write(_) => {}
+        WalEntry::Delete(delete) => shard.delete(&mut state, sequence, delete),
+        WalEntry::DropTable(table) => shard.drop_table(&mut state, *table),
     }
     state.sequence = sequence;
     let pressed = memory.used_by(Holder::Memtable) > memory.available(Holder::Memtable) / 2;
@@ -289,7 +289,7 @@ fn replay_entry(
 
 /// Whether a record names only tables and columns of which the catalog has heard: they were in it,
 /// durably, before any row that used them.
-fn check_columns(shard: &Shard, write: &WriteEntry, opening: &Opening<'_>) -> Result<()> {
+fn check_columns(shard: &Shard, write: &WriteEntry, opening: &ShardOpening<'_>) -> Result<()> {
     let Some(schema) = opening.live.get(&write.table) else {
         if write.table.0 <= opening.table_max {
             return Ok(());
@@ -367,8 +367,8 @@ fn forget_dropped(shard: &Shard, live: &LiveTables) {
 fn discard_unnamed(
     files: &[(u64, u64)],
     dir: &Path,
-    manifest: &marigram_manifest::State,
-    discard: Discard<'_>,
+    manifest: &marigram_manifest::ManifestState,
+    discard: DiscardFile<'_>,
 ) -> Option<u64> {
     let mut highest = None;
     for (id, _) in files.iter().copied() {
@@ -386,7 +386,7 @@ fn discard_unnamed(
 }
 
 /// Numbers of the segments that there are files of, ascending, and the files' lengths.
-fn segments_there(context: &Context, dir: &Path) -> Result<Vec<(u64, u64)>> {
+fn segments_there(context: &ShardContext, dir: &Path) -> Result<Vec<(u64, u64)>> {
     let files = context.env.fs.list_lengths(dir);
     let files = files.map_err(|error| EngineError::io(dir, error))?;
     let number = |name: &str| name.strip_suffix(".seg")?.parse().ok();
@@ -399,11 +399,11 @@ fn segments_there(context: &Context, dir: &Path) -> Result<Vec<(u64, u64)>> {
 }
 
 /// Late marks from the segments: exact for the newest ones, an upper bound for the others.
-fn marks_of(segments: &[Arc<OpenSegment>], index: &SeriesIndex) -> Marks {
+fn marks_of(segments: &[Arc<OpenSegment>], index: &SeriesIndex) -> HighWaterMarks {
     let mut newest_first: Vec<&OpenSegment> = segments.iter().map(AsRef::as_ref).collect();
     newest_first
         .sort_by_key(|segment| std::cmp::Reverse((segment.meta.range.max, segment.meta.id)));
-    let mut marks = Marks::default();
+    let mut marks = HighWaterMarks::default();
     let mut floors: HashMap<TableId, i64> = HashMap::new();
     for (at, segment) in newest_first.into_iter().enumerate() {
         if at < EXACT_SEGMENTS_MAX && raise_exactly(&mut marks, segment).is_ok() {
@@ -423,7 +423,7 @@ fn marks_of(segments: &[Arc<OpenSegment>], index: &SeriesIndex) -> Marks {
 }
 
 /// Raises the marks of a segment's series to the largest time of the page with their last row.
-fn raise_exactly(marks: &mut Marks, segment: &OpenSegment) -> Result<()> {
+fn raise_exactly(marks: &mut HighWaterMarks, segment: &OpenSegment) -> Result<()> {
     let segment = segment.segment()?;
     for (at, row_group) in segment.row_groups().iter().enumerate() {
         let directory = segment.directory(at)?;

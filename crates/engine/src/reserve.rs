@@ -23,7 +23,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// The reserve of a data directory.
 #[derive(Debug)]
-pub(crate) struct Reserve {
+pub(crate) struct DiskReserve {
     path: PathBuf,
     bytes: u64,
     /// Whether the file holds the room; changes happen under this lock.
@@ -32,7 +32,7 @@ pub(crate) struct Reserve {
     is_spent: AtomicBool,
 }
 
-impl Reserve {
+impl DiskReserve {
     /// The file's name.
     pub const FILE: &'static str = "RESERVE";
 

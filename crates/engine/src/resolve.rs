@@ -2,39 +2,39 @@
 //! cannot be stored and why.
 //!
 //! Work is done column by column; what is done for single rows is done for bad rows only. Nothing
-//! here changes anything: missing columns are handed to the catalog as a [`Growth`], and the batch
+//! here changes anything: missing columns are handed to the catalog as a [`SchemaGrowth`], and the batch
 //! is resolved again against the schema that comes of it.
 
 mod coerce;
 mod rejects;
 
-use crate::catalog::Growth;
+use crate::catalog::SchemaGrowth;
 use crate::error::{EngineError, Result};
 use crate::names::nearest;
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_buffer::NullBuffer;
 use arrow_select::zip::zip;
 use marigram_model::{BatchField, BatchTag, ColumnId, Limits, TableSchema, WriteBatch};
-pub(crate) use rejects::Rejects;
+pub(crate) use rejects::RowRejections;
 
 /// A batch in the columns of its table.
 #[derive(Debug)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedBatch {
     /// Tag columns by ordinal, ascending; one value a slot.
     pub tags: Vec<(u16, BatchTag)>,
     /// Field columns, ascending by id; one value a row.
     pub columns: Vec<(ColumnId, ArrayRef)>,
     /// Rows that cannot be stored.
-    pub rejects: Rejects,
+    pub rejects: RowRejections,
 }
 
 /// What came of a batch.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum ResolveOutcome {
     /// It fits.
-    Done(Resolved),
+    Done(ResolvedBatch),
     /// Columns must be added first.
-    Grow(Growth),
+    Grow(SchemaGrowth),
 }
 
 /// Resolves a checked batch. With `grow`, missing columns are asked for where a row that can be
@@ -46,12 +46,12 @@ pub(crate) fn resolve(
     grow: bool,
     new_table: bool,
     now_ns: i64,
-) -> Result<Outcome> {
-    let mut pass = Pass {
+) -> Result<ResolveOutcome> {
+    let mut pass = ResolvePass {
         schema,
         batch,
         grow,
-        rejects: Rejects::new(batch.len()),
+        rejects: RowRejections::new(batch.len()),
         tags: Vec::new(),
         columns: Vec::new(),
         new_tags: Vec::new(),
@@ -66,38 +66,38 @@ pub(crate) fn resolve(
     }
     pass.reject_rows_without_fields();
     let growth = pass.growth(new_table);
-    if growth != Growth::default() {
-        return Ok(Outcome::Grow(growth));
+    if growth != SchemaGrowth::default() {
+        return Ok(ResolveOutcome::Grow(growth));
     }
     pass.tags.sort_by_key(|(ordinal, _)| *ordinal);
     pass.columns.sort_by_key(|(id, _)| *id);
     pass.columns
         .retain(|(_, values)| values.null_count() < values.len());
-    let Pass {
+    let ResolvePass {
         tags,
         columns,
         rejects,
         ..
     } = pass;
-    Ok(Outcome::Done(Resolved {
+    Ok(ResolveOutcome::Done(ResolvedBatch {
         tags,
         columns,
         rejects,
     }))
 }
 
-struct Pass<'a> {
+struct ResolvePass<'a> {
     schema: &'a TableSchema,
     batch: &'a WriteBatch,
     grow: bool,
-    rejects: Rejects,
+    rejects: RowRejections,
     tags: Vec<(u16, BatchTag)>,
     columns: Vec<(ColumnId, ArrayRef)>,
     new_tags: Vec<&'a BatchTag>,
     new_fields: Vec<&'a BatchField>,
 }
 
-impl<'a> Pass<'a> {
+impl<'a> ResolvePass<'a> {
     fn reject_old_rows(&mut self, now_ns: i64) {
         let Some(ttl_ns) = self.schema.options.ttl_ns else {
             return;
@@ -318,9 +318,9 @@ impl<'a> Pass<'a> {
     }
 
     /// What is missing and carried by a row that can be stored.
-    fn growth(&self, new_table: bool) -> Growth {
+    fn growth(&self, new_table: bool) -> SchemaGrowth {
         let good = |row: usize| !self.rejects.contains(row);
-        let mut growth = Growth::default();
+        let mut growth = SchemaGrowth::default();
         let any_row = (0..self.batch.len()).any(good);
         if !any_row {
             return growth;

@@ -10,7 +10,7 @@
 //! of a rollup are durable before its progress is. A crash can only leave more times touched, or
 //! an older watermark, than need be.
 
-use crate::catalog::Schemas;
+use crate::catalog::LiveCatalog;
 use crate::error::{EngineError, Result};
 use marigram_model::{RollupProgress, TableId, TableSchema, TimeRange, TimeSet};
 use parking_lot::{Mutex, RwLock};
@@ -19,15 +19,15 @@ use std::sync::Arc;
 
 /// What one rollup was told, and what was not.
 #[derive(Debug)]
-struct Tracked {
+struct TrackedRollup {
     rollup: TableId,
     cell_ns: i64,
     cell_origin_ns: i64,
-    kept: Mutex<Kept>,
+    tracker_state: Mutex<RollupTrackerState>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct RollupTrackerState {
     /// What is durable.
     durable: RollupProgress,
     /// Watermark that readers go by.
@@ -53,14 +53,14 @@ pub struct RollupState {
 
 /// The rollups of an engine, by their sources.
 #[derive(Debug)]
-pub(crate) struct Rollups {
-    schemas: Arc<Schemas>,
-    by_source: RwLock<HashMap<TableId, Vec<Arc<Tracked>>>>,
+pub(crate) struct RollupTracker {
+    schemas: Arc<LiveCatalog>,
+    by_source: RwLock<HashMap<TableId, Vec<Arc<TrackedRollup>>>>,
 }
 
-impl Rollups {
+impl RollupTracker {
     /// The rollups of a catalog that was just opened.
-    pub fn new(schemas: Arc<Schemas>) -> Self {
+    pub fn new(schemas: Arc<LiveCatalog>) -> Self {
         let rollups = Self {
             by_source: RwLock::default(),
             schemas,
@@ -82,16 +82,16 @@ impl Rollups {
     pub fn register(&self, table: &TableSchema) {
         let Some(rollup) = &table.rollup else { return };
         let durable = self.schemas.progress(table.id);
-        let tracked = Tracked {
+        let tracked = TrackedRollup {
             rollup: table.id,
             cell_ns: rollup.cell_ns,
             cell_origin_ns: rollup.cell_origin_ns,
-            kept: Mutex::new(Kept {
+            tracker_state: Mutex::new(RollupTrackerState {
                 through_ns: durable.through_ns,
                 noted_ns: durable.through_ns,
                 touched: durable.touched.clone(),
                 durable,
-                ..Kept::default()
+                ..RollupTrackerState::default()
             }),
         };
         let mut by_source = self.by_source.write();
@@ -121,17 +121,17 @@ impl Rollups {
             return;
         };
         for tracked in of_source {
-            let mut kept = tracked.kept.lock();
-            if *first >= kept.noted_ns {
+            let mut tracker_state = tracked.tracker_state.lock();
+            if *first >= tracker_state.noted_ns {
                 continue;
             }
-            let noted_ns = kept.noted_ns;
+            let noted_ns = tracker_state.noted_ns;
             let late = times.iter().filter(|time| **time < noted_ns);
             let mut cells: Vec<TimeRange> = late.map(|time| tracked.cell(*time)).collect();
             cells.sort_unstable_by_key(|cell| cell.min);
             cells.dedup();
             let cells = TimeSet::from_ranges(cells);
-            kept.touch(&cells);
+            tracker_state.touch(&cells);
         }
     }
 
@@ -139,16 +139,16 @@ impl Rollups {
     pub fn touch_range(&self, table: TableId, range: TimeRange) {
         let by_source = self.by_source.read();
         for tracked in by_source.get(&table).into_iter().flatten() {
-            let mut kept = tracked.kept.lock();
-            let max = range.max.min(kept.noted_ns.saturating_sub(1));
-            if range.min > max || kept.noted_ns == i64::MIN {
+            let mut tracker_state = tracked.tracker_state.lock();
+            let max = range.max.min(tracker_state.noted_ns.saturating_sub(1));
+            if range.min > max || tracker_state.noted_ns == i64::MIN {
                 continue;
             }
             let cells = TimeRange {
                 min: tracked.cell(range.min).min,
                 max: tracked.cell(max).max,
             };
-            kept.touch(&TimeSet::of(cells));
+            tracker_state.touch(&TimeSet::from_range(cells));
         }
     }
 
@@ -158,10 +158,10 @@ impl Rollups {
     /// If it is none.
     pub fn state(&self, rollup: TableId) -> Result<RollupState> {
         let tracked = self.tracked(rollup)?;
-        let kept = tracked.kept.lock();
+        let tracker_state = tracked.tracker_state.lock();
         Ok(RollupState {
-            progress: kept.published(),
-            epoch: kept.epoch,
+            progress: tracker_state.published(),
+            epoch: tracker_state.epoch,
         })
     }
 
@@ -172,21 +172,21 @@ impl Rollups {
     /// If it is no rollup.
     pub fn begin(&self, rollup: TableId, taken: &TimeSet, through_ns: i64) -> Result<()> {
         let tracked = self.tracked(rollup)?;
-        let mut kept = tracked.kept.lock();
-        kept.give_back();
-        kept.taken = kept.touched.intersect(taken);
-        kept.touched = kept.touched.minus(taken);
-        kept.noted_ns = kept.through_ns.max(through_ns);
-        kept.epoch += 1;
+        let mut tracker_state = tracked.tracker_state.lock();
+        tracker_state.give_back();
+        tracker_state.taken = tracker_state.touched.intersect(taken);
+        tracker_state.touched = tracker_state.touched.minus(taken);
+        tracker_state.noted_ns = tracker_state.through_ns.max(through_ns);
+        tracker_state.epoch += 1;
         Ok(())
     }
 
     /// The refresh failed: what it took is touched as before.
     pub fn abort(&self, rollup: TableId) {
         if let Ok(tracked) = self.tracked(rollup) {
-            let mut kept = tracked.kept.lock();
-            kept.give_back();
-            kept.epoch += 1;
+            let mut tracker_state = tracked.tracker_state.lock();
+            tracker_state.give_back();
+            tracker_state.epoch += 1;
         }
     }
 
@@ -197,15 +197,18 @@ impl Rollups {
     pub fn finish(&self, rollup: TableId) -> Result<()> {
         let tracked = self.tracked(rollup)?;
         let told = || {
-            let kept = tracked.kept.lock();
-            Some(published(kept.noted_ns, kept.touched.clone()))
+            let tracker_state = tracked.tracker_state.lock();
+            Some(published(
+                tracker_state.noted_ns,
+                tracker_state.touched.clone(),
+            ))
         };
         let done = |durable: RollupProgress| {
-            let mut kept = tracked.kept.lock();
-            kept.through_ns = durable.through_ns;
-            kept.durable = durable;
-            kept.taken = TimeSet::default();
-            kept.epoch += 1;
+            let mut tracker_state = tracked.tracker_state.lock();
+            tracker_state.through_ns = durable.through_ns;
+            tracker_state.durable = durable;
+            tracker_state.taken = TimeSet::default();
+            tracker_state.epoch += 1;
         };
         let put = self.schemas.put_progress(rollup, told, done);
         put.inspect_err(|_| self.abort(rollup))
@@ -216,14 +219,15 @@ impl Rollups {
     /// # Errors
     /// If the disk refuses.
     pub fn persist(&self) -> Result<()> {
-        let all: Vec<Arc<Tracked>> = self.by_source.read().values().flatten().cloned().collect();
+        let all: Vec<Arc<TrackedRollup>> =
+            self.by_source.read().values().flatten().cloned().collect();
         for tracked in all {
             let changed = || {
-                let kept = tracked.kept.lock();
-                let published = kept.published();
-                (published != kept.durable).then_some(published)
+                let tracker_state = tracked.tracker_state.lock();
+                let published = tracker_state.published();
+                (published != tracker_state.durable).then_some(published)
             };
-            let done = |durable| tracked.kept.lock().durable = durable;
+            let done = |durable| tracked.tracker_state.lock().durable = durable;
             match self.schemas.put_progress(tracked.rollup, changed, done) {
                 // It was dropped meanwhile.
                 Err(_) if self.schemas.by_id(tracked.rollup).is_none() => {}
@@ -233,7 +237,7 @@ impl Rollups {
         Ok(())
     }
 
-    fn tracked(&self, rollup: TableId) -> Result<Arc<Tracked>> {
+    fn tracked(&self, rollup: TableId) -> Result<Arc<TrackedRollup>> {
         let by_source = self.by_source.read();
         let mut all = by_source.values().flatten();
         all.find(|tracked| tracked.rollup == rollup)
@@ -246,7 +250,7 @@ impl Rollups {
     }
 }
 
-impl Tracked {
+impl TrackedRollup {
     /// The cell that holds a time.
     fn cell(&self, time: i64) -> TimeRange {
         let into = (i128::from(time) - i128::from(self.cell_origin_ns))
@@ -262,7 +266,7 @@ impl Tracked {
     }
 }
 
-impl Kept {
+impl RollupTrackerState {
     fn touch(&mut self, cells: &TimeSet) {
         self.touched = self.touched.union(cells);
         self.touched.coarsen(RollupProgress::RANGES_MAX);
@@ -289,7 +293,7 @@ fn published(through_ns: i64, touched: TimeSet) -> RollupProgress {
     RollupProgress {
         through_ns,
         touched: before.map_or_else(TimeSet::default, |before| {
-            touched.intersect(&TimeSet::of(before))
+            touched.intersect(&TimeSet::from_range(before))
         }),
     }
 }

@@ -4,12 +4,12 @@
 //! shard knows it. Rows follow by table look-up, and columns are gathered per shard.
 
 use crate::commit::{NewSlot, PendingWrite};
-use crate::resolve::Resolved;
+use crate::resolve::ResolvedBatch;
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_buffer::ScalarBuffer;
 use arrow_select::take::take;
 use marigram_model::{ColumnId, TableId, TagKey, WriteBatch};
-use marigram_series_index::{Pin, SeriesIndex};
+use marigram_series_index::{RetiredSeriesPin, SeriesIndex};
 use parking_lot::RwLock;
 use std::sync::Arc;
 
@@ -24,25 +24,25 @@ pub(crate) fn shard_of(hash: u64, shards: usize) -> usize {
 }
 
 /// Identity of the slots of a batch.
-struct Slots {
+struct SlotRoutes {
     keys: Vec<u8>,
     ends: Vec<usize>,
     hashes: Vec<u64>,
     shards: Vec<u32>,
     series: Vec<u32>,
     /// By shard; taken before its series were looked up.
-    pins: Vec<Pin>,
+    pins: Vec<RetiredSeriesPin>,
 }
 
-impl Slots {
+impl SlotRoutes {
     fn key(&self, slot: usize) -> &[u8] {
         let start = slot.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.keys[start..self.ends[slot]]
     }
 
-    fn of(
+    fn from_batch(
         table: TableId,
-        resolved: &Resolved,
+        resolved: &ResolvedBatch,
         count: usize,
         indexes: &[Arc<RwLock<SeriesIndex>>],
     ) -> Self {
@@ -85,21 +85,21 @@ impl Slots {
 pub(crate) fn route(
     table: TableId,
     batch: &WriteBatch,
-    resolved: &Resolved,
+    resolved: &ResolvedBatch,
     indexes: &[Arc<RwLock<SeriesIndex>>],
 ) -> Vec<(usize, PendingWrite)> {
-    let slots = Slots::of(table, resolved, batch.slot_count, indexes);
+    let slots = SlotRoutes::from_batch(table, resolved, batch.slot_count, indexes);
     let rows_by_shard = split(batch, resolved, &slots, indexes.len());
     let mut writes = Vec::new();
     for (shard, rows) in rows_by_shard.into_iter().enumerate() {
         let (row_slots, times, columns) = match rows {
-            Rows::None => continue,
-            Rows::All => (
+            RoutedRows::None => continue,
+            RoutedRows::All => (
                 batch.slots.clone(),
                 batch.times.clone(),
                 own(&resolved.columns),
             ),
-            Rows::Some(rows) => gather(batch, resolved, rows),
+            RoutedRows::Some(rows) => gather(batch, resolved, rows),
         };
         let pin = slots.pins.get(shard).cloned();
         let write = pending(table, &slots, row_slots, times, columns);
@@ -112,24 +112,29 @@ pub(crate) fn route(
 pub(crate) fn shard_of_rows(
     table: TableId,
     batch: &WriteBatch,
-    resolved: &Resolved,
+    resolved: &ResolvedBatch,
     shards: usize,
 ) -> Vec<(u32, usize)> {
     let unasked: Vec<Arc<RwLock<SeriesIndex>>> = (0..shards).map(|_| Arc::default()).collect();
-    let slots = Slots::of(table, resolved, batch.slot_count, &unasked);
+    let slots = SlotRoutes::from_batch(table, resolved, batch.slot_count, &unasked);
     let rows = batch.slots.iter().enumerate();
     rows.filter(|(row, _)| !resolved.rejects.contains(*row))
         .map(|(row, slot)| (row as u32, slots.shards[*slot as usize] as usize))
         .collect()
 }
 
-enum Rows {
+enum RoutedRows {
     None,
     All,
     Some(Vec<u32>),
 }
 
-fn split(batch: &WriteBatch, resolved: &Resolved, slots: &Slots, shards: usize) -> Vec<Rows> {
+fn split(
+    batch: &WriteBatch,
+    resolved: &ResolvedBatch,
+    slots: &SlotRoutes,
+    shards: usize,
+) -> Vec<RoutedRows> {
     if resolved.rejects.is_empty() {
         let first = batch.slots.first().map(|slot| slots.shards[*slot as usize]);
         let one_shard = shards == 1
@@ -140,9 +145,9 @@ fn split(batch: &WriteBatch, resolved: &Resolved, slots: &Slots, shards: usize) 
         if one_shard {
             let all = |shard| {
                 if Some(shard as u32) == first {
-                    Rows::All
+                    RoutedRows::All
                 } else {
-                    Rows::None
+                    RoutedRows::None
                 }
             };
             return (0..shards).map(all).collect();
@@ -158,19 +163,19 @@ fn split(batch: &WriteBatch, resolved: &Resolved, slots: &Slots, shards: usize) 
     }
     let some = |rows: Vec<u32>| {
         if rows.is_empty() {
-            Rows::None
+            RoutedRows::None
         } else {
-            Rows::Some(rows)
+            RoutedRows::Some(rows)
         }
     };
     rows.into_iter().map(some).collect()
 }
 
-type Columns = Vec<(ColumnId, ArrayRef)>;
+type RoutedColumns = Vec<(ColumnId, ArrayRef)>;
 
 /// The columns as they are, except where they are small slices of large buffers: those are copied,
 /// so that what is kept is what is counted.
-fn own(columns: &Columns) -> Columns {
+fn own(columns: &RoutedColumns) -> RoutedColumns {
     let own = |values: &ArrayRef| {
         if values.get_buffer_memory_size() <= 2 * values_bytes(values.as_ref()) + 4096 {
             return values.clone();
@@ -195,9 +200,9 @@ pub(crate) fn estimate_bytes(batch: &WriteBatch) -> usize {
 
 fn gather(
     batch: &WriteBatch,
-    resolved: &Resolved,
+    resolved: &ResolvedBatch,
     rows: Vec<u32>,
-) -> (Vec<u32>, ScalarBuffer<i64>, Columns) {
+) -> (Vec<u32>, ScalarBuffer<i64>, RoutedColumns) {
     let row_slots = rows.iter().map(|row| batch.slots[*row as usize]).collect();
     let times = rows.iter().map(|row| batch.times[*row as usize]).collect();
     let rows = UInt32Array::from(rows);
@@ -216,10 +221,10 @@ fn gather(
 
 fn pending(
     table: TableId,
-    slots: &Slots,
+    slots: &SlotRoutes,
     row_slots: Vec<u32>,
     times: ScalarBuffer<i64>,
-    columns: Columns,
+    columns: RoutedColumns,
 ) -> PendingWrite {
     let mut series = row_slots;
     let known = series

@@ -32,11 +32,11 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 pub struct SegmentFiles {
     pool: Arc<FilePool>,
     memory: Arc<MemoryAccountant>,
-    ring: Mutex<Ring>,
+    ring: Mutex<LoadedRing>,
 }
 
 #[derive(Debug, Default)]
-struct Ring {
+struct LoadedRing {
     loaded: Vec<Weak<LoadedSegment>>,
     hand: usize,
     /// Bytes of all of them, as counted last.
@@ -66,11 +66,11 @@ impl SegmentFiles {
         open_files_max: usize,
         memory: Arc<MemoryAccountant>,
     ) -> Arc<Self> {
-        Self::of(FilePool::new(fs, open_files_max), memory)
+        Self::with_pool(FilePool::new(fs, open_files_max), memory)
     }
 
     /// Files of a pool.
-    pub(crate) fn of(pool: Arc<FilePool>, memory: Arc<MemoryAccountant>) -> Arc<Self> {
+    pub(crate) fn with_pool(pool: Arc<FilePool>, memory: Arc<MemoryAccountant>) -> Arc<Self> {
         let ring = Mutex::default();
         Arc::new(Self { pool, memory, ring })
     }
@@ -216,7 +216,7 @@ impl LoadedSegment {
         }
         let file: Arc<dyn File> = self.file.clone();
         let (bytes, pin) = self.named;
-        let read = Segment::of_file(file, self.file.path())
+        let read = Segment::from_file(file, self.file.path())
             .and_then(|segment| segment.check_pin(bytes, pin).map(|()| segment));
         let segment = read.map_err(EngineError::from).inspect_err(|error| {
             if matches!(error, EngineError::Corrupt { .. }) {

@@ -4,26 +4,26 @@
 //! the catalog, `log` (commit, freeze), `manifest`, `state`, `index`, `last`, `witness`. `state` is held for moments only:
 //! readers copy what they need out of it, and no lock is held while they stream.
 
-mod lead;
+mod group_leader;
 
-use crate::commit::{Change, Queue, Ticket};
-use crate::compaction::History;
+use crate::commit::{CommitChange, CommitQueue, CommitTicket};
+use crate::compaction::CompactionHistory;
 use crate::error::{EngineError, Result};
-use crate::health::Health;
-use crate::last::LastValues;
-use crate::marks::Marks;
-use crate::memory::{Held, Holder, MemoryAccountant};
+use crate::health::EngineHealth;
+use crate::high_water_marks::HighWaterMarks;
+use crate::last_values::LastValues;
+use crate::memory::{Holder, MemoryAccountant, MemoryReservation};
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
-use crate::reserve::Reserve;
-use crate::rollups::Rollups;
+use crate::reserve::DiskReserve;
+use crate::rollups::RollupTracker;
 use crate::segment_files::SegmentFiles;
-use crate::stats::Stats;
-use crate::trash::Trash;
+use crate::stats::EngineCounters;
+use crate::trash::TrashFolder;
 use crate::view::{OpenSegment, ShardView};
 use marigram_env::Env;
 use marigram_manifest::{
-    Edit, Manifest, ManifestError, SegmentId, SegmentMeta, Tombstone, Witness,
+    Manifest, ManifestEdit, ManifestError, SegmentId, SegmentMeta, Tombstone, WitnessFile,
 };
 use marigram_model::{SeriesId, TableId};
 use marigram_series_index::{SeriesIndex, SeriesLog};
@@ -36,17 +36,17 @@ use std::sync::{Arc, OnceLock};
 
 /// What all shards of an engine share.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct ShardContext {
     pub env: Env,
     pub options: EngineOptions,
     pub memory: Arc<MemoryAccountant>,
     pub files: Arc<SegmentFiles>,
-    pub health: Arc<Health>,
-    pub stats: Stats,
-    pub compactions: History,
-    pub rollups: Rollups,
-    pub trash: Trash,
-    pub reserve: Reserve,
+    pub health: Arc<EngineHealth>,
+    pub stats: EngineCounters,
+    pub compactions: CompactionHistory,
+    pub rollups: RollupTracker,
+    pub trash: TrashFolder,
+    pub reserve: DiskReserve,
 }
 
 /// A memtable is flushed when it holds this part of the memory ceiling, whatever the settings say:
@@ -62,7 +62,7 @@ pub(crate) const PRESSED_PART: usize = 8;
 const EARLY_RUN_ROWS: usize = 512;
 const EARLY_PART: usize = 4;
 
-impl Context {
+impl ShardContext {
     /// The size at which a shard's memtable is flushed, bytes.
     pub fn flush_bytes_max(&self) -> usize {
         self.options
@@ -73,7 +73,7 @@ impl Context {
 
 /// The log under append, and what orders changes.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct ShardLog {
     pub wal: Wal,
     /// Sequence of the next change.
     pub next_sequence: u64,
@@ -87,7 +87,7 @@ pub(crate) struct Log {
 
 /// A memtable that takes no more rows and waits to be flushed.
 #[derive(Debug)]
-pub(crate) struct Frozen {
+pub(crate) struct FrozenMemtable {
     pub memtable: Memtable,
     /// The first log file that holds none of its entries; `None` while the log is replayed.
     pub wal_floor: Option<u64>,
@@ -97,28 +97,28 @@ pub(crate) struct Frozen {
 
 /// What readers see, and where rows go.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct ShardState {
     pub active: Memtable,
     /// Oldest first.
-    pub frozen: VecDeque<Arc<Frozen>>,
+    pub frozen: VecDeque<Arc<FrozenMemtable>>,
     pub segments: Vec<Arc<OpenSegment>>,
     /// All that may still apply to something, ascending by sequence.
     pub tombstones: Vec<Arc<Tombstone>>,
     /// Highest sequence that is visible.
     pub sequence: u64,
-    pub marks: Marks,
+    pub marks: HighWaterMarks,
 }
 
 /// The manifest, and the log of series, which is opened anew after it failed.
 #[derive(Debug)]
-pub(crate) struct Durable {
+pub(crate) struct DurableShard {
     pub manifest: Manifest,
     pub series_log: Option<SeriesLog>,
 }
 
 /// What those who flush a shard share; one at a time holds it.
 #[derive(Debug, Default)]
-pub(crate) struct Flushing {
+pub(crate) struct FlushState {
     /// When the background tries again after a failure, on the monotonic clock.
     pub retry_at_ns: Option<u64>,
 }
@@ -128,31 +128,31 @@ pub(crate) struct Flushing {
 pub(crate) struct Shard {
     pub number: usize,
     pub dir: PathBuf,
-    pub context: Arc<Context>,
-    pub queue: Queue,
+    pub context: Arc<ShardContext>,
+    pub queue: CommitQueue,
     /// Set by recovery before the shard is shared.
-    pub log: OnceLock<Mutex<Log>>,
+    pub log: OnceLock<Mutex<ShardLog>>,
     /// Room in the log, which is promised without waiting for the log.
     pub room: OnceLock<Arc<LogRoom>>,
-    pub durable: Mutex<Durable>,
-    pub state: RwLock<State>,
+    pub durable: Mutex<DurableShard>,
+    pub state: RwLock<ShardState>,
     pub index: Arc<RwLock<SeriesIndex>>,
     pub last: Arc<Mutex<LastValues>>,
-    pub flushing: Mutex<Flushing>,
-    pub maintenance: Mutex<Maintenance>,
+    pub flushing: Mutex<FlushState>,
+    pub maintenance: Mutex<MaintenanceState>,
     pub next_segment: AtomicU64,
     /// What was made durable, written down a second time.
-    pub witness: Mutex<Witness>,
+    pub witness: Mutex<WitnessFile>,
     /// Whether what the manifest does not name is garbage for certain.
     pub is_certain: bool,
     /// Segments whose files were missing or of another length when the shard was opened.
     pub damaged: BTreeSet<SegmentId>,
-    pub counted: Counted,
+    pub counted: MeasuredUsage,
 }
 
 /// What compaction remembers.
 #[derive(Debug, Default)]
-pub(crate) struct Maintenance {
+pub(crate) struct MaintenanceState {
     /// Compactions done.
     pub turn: u64,
     /// Inputs of compactions that met damage: they are left alone until the engine is opened again.
@@ -161,7 +161,7 @@ pub(crate) struct Maintenance {
 
 /// Memory of structures that are measured, not counted, as the accountant knows it.
 #[derive(Debug, Default)]
-pub(crate) struct Counted {
+pub(crate) struct MeasuredUsage {
     segments: AtomicUsize,
     series: AtomicUsize,
 }
@@ -177,22 +177,22 @@ impl Shard {
     }
 
     /// Queues a change.
-    pub fn submit(&self, change: Change) -> Arc<Ticket> {
+    pub fn submit(&self, change: CommitChange) -> Arc<CommitTicket> {
         self.queue.submit(change)
     }
 
     /// Waits until a change is durable and visible, or refused.
-    pub fn drive(&self, ticket: &Ticket) -> Result<()> {
+    pub fn drive(&self, ticket: &CommitTicket) -> Result<()> {
         self.queue.drive(ticket, |group| self.lead(group))
     }
 
     /// Commits a group that holds a change, if nobody does so just now.
-    pub fn lead_if_free(&self, ticket: &Ticket) {
+    pub fn lead_if_free(&self, ticket: &CommitTicket) {
         self.queue.lead_if_free(ticket, |group| self.lead(group));
     }
 
     /// The log, under its lock.
-    pub fn log(&self) -> MutexGuard<'_, Log> {
+    pub fn log(&self) -> MutexGuard<'_, ShardLog> {
         self.log
             .get()
             .expect("recovery opens the log before the shard is shared")
@@ -232,13 +232,13 @@ impl Shard {
             segments: state.segments.iter().filter(holds).cloned().collect(),
             chunks: frozen.chain(state.active.chunks(table)).cloned().collect(),
             tombstones: state.tombstones.iter().filter(applies).cloned().collect(),
-            kept: state
+            reservations: state
                 .frozen
                 .iter()
                 .map(|frozen| &frozen.memtable)
                 .chain([&state.active])
                 .filter(|memtable| memtable.chunks(table).next().is_some())
-                .map(|memtable| Arc::clone(&memtable.kept))
+                .map(|memtable| Arc::clone(&memtable.reservation))
                 .collect(),
         }
     }
@@ -306,7 +306,7 @@ impl Shard {
     /// Commits a change of the set of segments, together with the end of tombstones that nothing
     /// needs any more, and makes it visible. `flushed`: the oldest frozen memtable is now in
     /// segments.
-    pub fn install(&self, mut edit: Edit, flushed: bool) -> Result<()> {
+    pub fn install(&self, mut edit: ManifestEdit, flushed: bool) -> Result<()> {
         let mut durable = self.durable.lock();
         let mut after = durable.manifest.state().clone();
         after.apply(&edit);
@@ -364,7 +364,7 @@ impl Shard {
     }
 
     /// Removes the files of an edit that the manifest surely does not have.
-    fn remove_new(&self, edit: &Edit) {
+    fn remove_new(&self, edit: &ManifestEdit) {
         for meta in &edit.added {
             if edit.removed.contains(&meta.id) {
                 continue;
@@ -414,7 +414,7 @@ impl Shard {
     }
 }
 
-impl State {
+impl ShardState {
     /// Moves the active memtable to the frozen ones and raises the late marks. From here on its
     /// memory, taken from `memory`, is given back when nobody holds it any more.
     pub fn freeze(
@@ -426,10 +426,10 @@ impl State {
         let memtable = std::mem::take(&mut self.active);
         let (holder, bytes) = (Holder::Memtable, memtable.bytes);
         memtable
-            .kept
-            .get_or_init(|| Held::adopted(memory, holder, bytes));
+            .reservation
+            .get_or_init(|| MemoryReservation::adopted(memory, holder, bytes));
         memtable.raise(&mut self.marks);
-        self.frozen.push_back(Arc::new(Frozen {
+        self.frozen.push_back(Arc::new(FrozenMemtable {
             memtable,
             wal_floor,
             series_end,

@@ -8,29 +8,29 @@ use std::any::Any;
 use std::sync::{Arc, Weak};
 
 /// A chunk or segment, whichever.
-pub(crate) type Thing = Arc<dyn Any + Send + Sync>;
+pub(crate) type SharedSource = Arc<dyn Any + Send + Sync>;
 
 /// What is known of the rows that one source shares with others.
 #[derive(Debug, Default)]
-pub(crate) struct SharedRows(Mutex<Vec<Entry>>);
+pub(crate) struct SharedRows(Mutex<Vec<SharedRowsEntry>>);
 
 #[derive(Debug)]
-struct Entry {
+struct SharedRowsEntry {
     other: Weak<dyn Any + Send + Sync>,
     table: TableId,
-    found: Arc<Mutex<Found>>,
+    found: Arc<Mutex<SharedSeries>>,
 }
 
 /// What was found out about two sources.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct SharedSeries {
     /// Series that were looked at.
     pub(crate) known: RoaringBitmap,
     /// Of `known`, those with a time that both sources have.
     pub(crate) shared: RoaringBitmap,
 }
 
-impl Found {
+impl SharedSeries {
     /// Whether it is known of all of `series` that the sources share none of their rows.
     pub(crate) fn is_apart(&self, series: &RoaringBitmap) -> bool {
         let ends = series.min().zip(series.max());
@@ -44,9 +44,9 @@ impl Found {
 
 impl SharedRows {
     /// What is known of `table`'s rows in this source and in `other`.
-    pub(crate) fn with(&self, other: &Thing, table: TableId) -> Arc<Mutex<Found>> {
+    pub(crate) fn with(&self, other: &SharedSource, table: TableId) -> Arc<Mutex<SharedSeries>> {
         let mut entries = self.0.lock();
-        let same = |entry: &&Entry| {
+        let same = |entry: &&SharedRowsEntry| {
             entry.table == table && std::ptr::addr_eq(entry.other.as_ptr(), Arc::as_ptr(other))
         };
         if let Some(entry) = entries.iter().find(same) {
@@ -54,7 +54,7 @@ impl SharedRows {
         }
         entries.retain(|entry| entry.other.strong_count() > 0);
         let found = Arc::default();
-        entries.push(Entry {
+        entries.push(SharedRowsEntry {
             other: Arc::downgrade(other),
             table,
             found: Arc::clone(&found),
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn sources_are_apart_where_all_is_known_and_nothing_shared() {
-        let found = |known: &[u32], shared: &[u32]| Found {
+        let found = |known: &[u32], shared: &[u32]| SharedSeries {
             known: known.iter().collect(),
             shared: shared.iter().collect(),
         };
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn what_is_known_lasts_as_long_as_the_other_source() {
         let shared = SharedRows::default();
-        let (a, b): (Thing, Thing) = (Arc::new(1), Arc::new(2));
+        let (a, b): (SharedSource, SharedSource) = (Arc::new(1), Arc::new(2));
         shared.with(&a, TableId(1)).lock().known.insert(7);
         shared.with(&a, TableId(2)).lock().known.insert(8);
         assert!(shared.with(&a, TableId(1)).lock().known.contains(7));

@@ -5,7 +5,7 @@
 
 use crate::error::Result;
 use crate::filter::{SeriesSelection, TagFilter};
-use crate::last::LastValues;
+use crate::last_values::LastValues;
 use crate::memory::MemoryAccountant;
 use crate::scan::{self, ReducePartition, ScanMetrics, ScanPartition, ScanRequest, ShardScan};
 use crate::text::BATCH_TEXT_BYTES;
@@ -13,7 +13,7 @@ use crate::view::ShardView;
 use arrow_array::{ArrayRef, new_empty_array};
 use marigram_model::{ColumnId, SeriesId, SortedRows, TableSchema, TimeRange};
 use marigram_segment::SegmentColumn;
-use marigram_series_index::{Pin, SeriesIndex};
+use marigram_series_index::{RetiredSeriesPin, SeriesIndex};
 use parking_lot::{Mutex, RwLock};
 use roaring::RoaringBitmap;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use std::sync::Arc;
 /// A table as one query sees it: one version of every shard. Cheap to clone; holds files, not
 /// locks.
 #[derive(Clone, Debug)]
-pub struct TableSnapshot(Arc<Shards>);
+pub struct TableSnapshot(Arc<ShardSelection>);
 
 #[derive(Debug)]
-struct Shards {
+struct ShardSelection {
     schema: Arc<TableSchema>,
     views: Vec<ShardView>,
     series: Vec<Arc<RwLock<SeriesIndex>>>,
     last: Vec<Arc<Mutex<LastValues>>>,
     memory: Arc<MemoryAccountant>,
     /// Series that are retired from here on stay readable.
-    _pins: Vec<Pin>,
+    _pins: Vec<RetiredSeriesPin>,
 }
 
 impl TableSnapshot {
@@ -44,7 +44,7 @@ impl TableSnapshot {
         memory: Arc<MemoryAccountant>,
     ) -> Self {
         let pins = series.iter().map(|index| index.read().pin()).collect();
-        Self(Arc::new(Shards {
+        Self(Arc::new(ShardSelection {
             _pins: pins,
             schema,
             views,
@@ -228,7 +228,9 @@ impl TableSnapshot {
         let Some(last) = self.0.last.get(view.shard) else {
             return scan::newest_rows(view, table, series, columns, memory);
         };
-        let known = last.lock().known(table, view.sequence, series, columns);
+        let known = last
+            .lock()
+            .cached_rows(table, view.sequence, series, columns);
         if known.unknown.is_empty() {
             return Ok(known.rows);
         }

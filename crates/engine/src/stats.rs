@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters, added to by whoever does the work.
 #[derive(Debug, Default)]
-pub(crate) struct Stats {
+pub(crate) struct EngineCounters {
     pub rows_written: AtomicU64,
     pub rows_late: AtomicU64,
     pub rows_rejected: AtomicU64,

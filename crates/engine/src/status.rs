@@ -1,7 +1,7 @@
 //! What an engine says about itself.
 
-use crate::memory::{Holder, Usage};
-use crate::shard::{Context, Shard, segment_path};
+use crate::memory::{Holder, MemoryUsage};
+use crate::shard::{Shard, ShardContext, segment_path};
 use crate::stats::read;
 use crate::view::OpenSegment;
 use marigram_manifest::SegmentMeta;
@@ -61,7 +61,7 @@ pub struct EngineStatus {
     /// first flush.
     pub write_amplification: f64,
     /// What each holder has of the memory, and has had.
-    pub memory: Vec<(&'static str, Usage)>,
+    pub memory: Vec<(&'static str, MemoryUsage)>,
     /// The most memory that ever was in use, bytes.
     pub memory_peak_bytes: u64,
     /// Why writes are refused, if they are.
@@ -88,7 +88,7 @@ pub struct SegmentInfo {
 }
 
 /// The figures that shards and their context know.
-pub(crate) fn status(context: &Context, shards: &[Shard]) -> EngineStatus {
+pub(crate) fn status(context: &ShardContext, shards: &[Shard]) -> EngineStatus {
     let stats = &context.stats;
     let (written, late) = (read(&stats.rows_written), read(&stats.rows_late));
     let (flushed, compacted) = (read(&stats.flushed_bytes), read(&stats.compacted_bytes));

@@ -7,18 +7,19 @@
 //! whole; what cannot be known (a directory from before witnesses, or one whose witness is lost) is
 //! no reason to refuse, but one to leave everything where it is.
 
-use crate::directory::{Identity, shard_dir, text_of};
+use crate::directory::{DirectoryIdentity, shard_dir, text_of};
 use crate::error::{EngineError, Result};
 use marigram_env::Env;
 use marigram_manifest::{
-    Catalog, CatalogState, LogProof, Manifest, ManifestError, State, Witness, WitnessOf, Witnessed,
+    Catalog, CatalogState, LogProof, Manifest, ManifestError, ManifestState, WitnessFile,
+    WitnessOwner, Witnessed,
 };
 use marigram_model::TableId;
 use std::path::Path;
 
 /// What is known of some logs before they are opened.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownLogs {
     pub witnessed: Witnessed,
     /// Whether a log must be there.
     pub must_exist: bool,
@@ -27,7 +28,7 @@ pub(crate) struct Known {
     pub doubt: Option<String>,
 }
 
-impl Known {
+impl KnownLogs {
     /// What the manifest or the catalog is compared with.
     pub fn proof(&self) -> LogProof {
         LogProof {
@@ -43,15 +44,20 @@ impl Known {
 }
 
 /// What the witness in `dir` says.
-pub(crate) fn known(env: &Env, dir: &Path, of: WitnessOf, must_exist: bool) -> Result<Known> {
-    let path = dir.join(Witness::FILE);
-    let doubted = |reason: String| Known {
+pub(crate) fn known_logs(
+    env: &Env,
+    dir: &Path,
+    of: WitnessOwner,
+    must_exist: bool,
+) -> Result<KnownLogs> {
+    let path = dir.join(WitnessFile::FILE);
+    let doubted = |reason: String| KnownLogs {
         witnessed: Witnessed::default(),
         must_exist,
         doubt: Some(reason),
     };
-    Ok(match Witness::read(env.fs.as_ref(), dir) {
-        Ok(Some((found, witnessed))) if found == of => Known {
+    Ok(match WitnessFile::read(env.fs.as_ref(), dir) {
+        Ok(Some((found, witnessed))) if found == of => KnownLogs {
             witnessed,
             must_exist,
             doubt: None,
@@ -60,9 +66,9 @@ pub(crate) fn known(env: &Env, dir: &Path, of: WitnessOf, must_exist: bool) -> R
             "{} is the witness of another directory or shard",
             path.display()
         )),
-        Ok(None) => Known {
+        Ok(None) => KnownLogs {
             must_exist,
-            ..Known::default()
+            ..KnownLogs::default()
         },
         Err(error @ ManifestError::Io { .. }) => return Err(error.into()),
         Err(error) => doubted(error.to_string()),
@@ -71,17 +77,21 @@ pub(crate) fn known(env: &Env, dir: &Path, of: WitnessOf, must_exist: bool) -> R
 
 /// A data directory that was looked at and found whole.
 #[derive(Debug)]
-pub(crate) struct Survey {
-    pub catalog: Known,
+pub(crate) struct DirectorySurvey {
+    pub catalog: KnownLogs,
     /// By shard.
-    pub shards: Vec<Known>,
+    pub shards: Vec<KnownLogs>,
 }
 
 /// Looks at a directory with a `MARIGRAM`. Nothing is changed.
 ///
 /// # Errors
 /// What is missing or not what it was, and what to do.
-pub(crate) fn survey(env: &Env, dir: &Path, identity: Identity) -> Result<Survey> {
+pub(crate) fn survey(
+    env: &Env,
+    dir: &Path,
+    identity: DirectoryIdentity,
+) -> Result<DirectorySurvey> {
     let look = || {
         refuse_more_shards(env, dir, identity.shards)?;
         let (catalog, state, changes) = look_at_catalog(env, dir, identity.lineage)?;
@@ -93,7 +103,7 @@ pub(crate) fn survey(env: &Env, dir: &Path, identity: Identity) -> Result<Survey
             Ok(known)
         });
         let shards = shards.collect::<Result<Vec<_>>>()?;
-        Ok(Survey { catalog, shards })
+        Ok(DirectorySurvey { catalog, shards })
     };
     look().map_err(|error| advised(error, dir))
 }
@@ -103,12 +113,12 @@ pub(crate) fn look_at_catalog(
     env: &Env,
     dir: &Path,
     lineage: u64,
-) -> Result<(Known, CatalogState, u64)> {
-    let of = WitnessOf {
+) -> Result<(KnownLogs, CatalogState, u64)> {
+    let of = WitnessOwner {
         lineage,
         shard: None,
     };
-    let known = known(env, dir, of, true)?;
+    let known = known_logs(env, dir, of, true)?;
     let read = Catalog::read_proved(env.fs.as_ref(), dir, &known.proof())?;
     let (state, changes) = read.unwrap_or_default();
     Ok((known, state, changes))
@@ -122,7 +132,7 @@ pub(crate) fn look_at_shard(
     lineage: u64,
     shard: usize,
     must_exist: bool,
-) -> Result<(Known, Option<State>)> {
+) -> Result<(KnownLogs, Option<ManifestState>)> {
     let path = shard_dir(dir, shard);
     let exists = env.fs.exists(&path);
     if !exists.map_err(|error| EngineError::io(&path, error))? {
@@ -133,13 +143,13 @@ pub(crate) fn look_at_shard(
                 reason: "the directory of the shard is missing".to_owned(),
             });
         }
-        return Ok((Known::default(), None));
+        return Ok((KnownLogs::default(), None));
     }
-    let of = WitnessOf {
+    let of = WitnessOwner {
         lineage,
         shard: Some(shard as u32),
     };
-    let known = known(env, &path, of, must_exist)?;
+    let known = known_logs(env, &path, of, must_exist)?;
     let state = Manifest::read_proved(env.fs.as_ref(), &path, &known.proof())?;
     Ok((known, state))
 }
@@ -149,7 +159,7 @@ pub(crate) fn look_at_shard(
 pub(crate) fn check_tables(
     dir: &Path,
     shard: usize,
-    manifest: &State,
+    manifest: &ManifestState,
     catalog: &CatalogState,
 ) -> Result<()> {
     let in_segments = manifest.segments.values().flat_map(|meta| &meta.tables);
@@ -210,8 +220,8 @@ pub(crate) fn refuse_remains(env: &Env, dir: &Path) -> Result<()> {
     let shards = shards_there(env, dir)?;
     let remains = if let Some(last) = shards.last() {
         Some(format!("shards/{last:04}"))
-    } else if exists(Witness::FILE)? {
-        Some(Witness::FILE.to_owned())
+    } else if exists(WitnessFile::FILE)? {
+        Some(WitnessFile::FILE.to_owned())
     } else if exists("CATALOG")? {
         // An interrupted beginning leaves an empty one.
         let read = Catalog::read_proved(env.fs.as_ref(), dir, &LogProof::default());
@@ -227,11 +237,11 @@ pub(crate) fn refuse_remains(env: &Env, dir: &Path) -> Result<()> {
     let Some(remains) = remains else {
         return Ok(());
     };
-    let lineage = match Witness::read(env.fs.as_ref(), dir) {
+    let lineage = match WitnessFile::read(env.fs.as_ref(), dir) {
         Ok(Some((of, _))) => of.lineage,
         _ => 0,
     };
-    let text = text_of(Identity {
+    let text = text_of(DirectoryIdentity {
         shards: shards.last().map_or(1, |last| last + 1),
         lineage,
     });

@@ -22,7 +22,7 @@ const PURGE_EVERY: Duration = Duration::from_mins(5);
 
 /// The trash of a data directory.
 #[derive(Debug)]
-pub(crate) struct Trash {
+pub(crate) struct TrashFolder {
     dir: PathBuf,
     retention: Duration,
     /// Held while the folder is looked through.
@@ -32,13 +32,13 @@ pub(crate) struct Trash {
 }
 
 /// A file in the trash.
-struct Entry {
+struct TrashEntry {
     path: PathBuf,
     moved_ns: i64,
     bytes: u64,
 }
 
-impl Trash {
+impl TrashFolder {
     /// The trash of the data directory `dir`.
     pub fn new(dir: &Path, retention: Duration) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl Trash {
 
     /// Removes files, oldest first, of which `wanted` says so; it is given the bytes of this one and
     /// all newer ones.
-    fn remove_where(&self, env: &Env, wanted: impl Fn(&Entry, u64) -> bool) -> usize {
+    fn remove_where(&self, env: &Env, wanted: impl Fn(&TrashEntry, u64) -> bool) -> usize {
         let _alone = self.alone.lock();
         let entries = match self.entries(env) {
             Ok(entries) => entries,
@@ -116,7 +116,7 @@ impl Trash {
     }
 
     /// The files in it, oldest first; those that somebody else has put there are not among them.
-    fn entries(&self, env: &Env) -> io::Result<Vec<Entry>> {
+    fn entries(&self, env: &Env) -> io::Result<Vec<TrashEntry>> {
         if !env.fs.exists(&self.dir)? {
             return Ok(Vec::new());
         }
@@ -129,7 +129,7 @@ impl Trash {
             };
             let path = self.dir.join(name);
             let bytes = env.fs.open(&path)?.len()?;
-            entries.push(Entry {
+            entries.push(TrashEntry {
                 path,
                 moved_ns,
                 bytes,

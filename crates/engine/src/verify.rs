@@ -10,10 +10,10 @@ use crate::directory::{self, shard_dir};
 use crate::error::{EngineError, Result};
 use crate::shard::segment_path;
 use crate::survey::{
-    Known, check_tables, look_at_catalog, look_at_shard, refuse_more_shards, refuse_remains,
+    KnownLogs, check_tables, look_at_catalog, look_at_shard, refuse_more_shards, refuse_remains,
 };
 use marigram_env::Env;
-use marigram_manifest::{Catalog, Manifest, State};
+use marigram_manifest::{Catalog, Manifest, ManifestState};
 use marigram_segment::Segment;
 use marigram_series_index::{LogPosition, SeriesLog};
 use marigram_wal::{Wal, WalProof};
@@ -87,7 +87,7 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
 
 /// Tells a witness that is no witness. One that is missing is not told: a restored directory, or one
 /// from before witnesses, has none until it is opened.
-fn doubt(known: &Known, damage: &mut dyn FnMut(String)) {
+fn doubt(known: &KnownLogs, damage: &mut dyn FnMut(String)) {
     if let Some(doubt) = &known.doubt {
         damage(format!(
             "{doubt}: whether the logs beside it are whole to their ends is not certain; it is \
@@ -108,8 +108,8 @@ fn verify_copy(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) {
 fn verify_shard(
     env: &Env,
     dir: &Path,
-    state: &State,
-    known: &Known,
+    state: &ManifestState,
+    known: &KnownLogs,
     damage: &mut dyn FnMut(String),
 ) {
     let position = LogPosition(state.series_log_bytes);
@@ -137,7 +137,13 @@ fn verify_shard(
 
 /// Replays the log to nowhere. A torn tail is told too, though opening would only cut it off: what
 /// is damaged there could also be the disk's fault.
-fn verify_wal(env: &Env, dir: &Path, floor: u64, known: &Known, damage: &mut dyn FnMut(String)) {
+fn verify_wal(
+    env: &Env,
+    dir: &Path,
+    floor: u64,
+    known: &KnownLogs,
+    damage: &mut dyn FnMut(String),
+) {
     let fs = Arc::new(ReadOnlyFs(env.fs.clone()));
     let proof = WalProof {
         durable: known.witnessed.wal.clone(),

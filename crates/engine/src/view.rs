@@ -5,7 +5,7 @@
 
 use crate::chunk::Chunk;
 use crate::error::{EngineError, Result};
-use crate::memory::Held;
+use crate::memory::MemoryReservation;
 use crate::segment_files::{LoadedSegment, SegmentFiles};
 use crate::shared_rows::SharedRows;
 use marigram_env::{File, PooledFile};
@@ -100,5 +100,5 @@ pub struct ShardView {
     pub tombstones: Vec<Arc<Tombstone>>,
     /// Keeps the memory of the chunks' memtables counted while the view holds the chunks.
     #[expect(dead_code, reason = "held for its drop")]
-    pub(crate) kept: Vec<Arc<OnceLock<Held>>>,
+    pub(crate) reservations: Vec<Arc<OnceLock<MemoryReservation>>>,
 }

@@ -11,19 +11,19 @@
     reason = "this crate is where the machine's disk and clock are reached"
 )]
 
-mod ahead;
+mod file_pool;
 mod os;
-mod pool;
+mod read_ahead;
 mod relief;
 mod shortage;
 mod sim;
 mod traits;
 
+pub use file_pool::{FilePool, PooledFile};
 pub use os::{OsFs, SystemClock};
-pub use pool::{FilePool, PooledFile};
 pub use relief::ReliefFs;
 pub use shortage::{is_out_of_files, is_out_of_space};
-pub use sim::{Fault, OpKind, Repeat, SimClock, SimCrash, SimFs, Snapshot};
+pub use sim::{DiskSnapshot, FaultRepeat, OpKind, PlannedFault, SimClock, SimCrash, SimFs};
 pub use traits::{Clock, File, FileSystem, Lock};
 
 use std::sync::Arc;

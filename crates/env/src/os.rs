@@ -1,6 +1,6 @@
 //! The machine's own disk and clock.
 
-use crate::ahead::ReadAhead;
+use crate::read_ahead::ReadAhead;
 use crate::traits::{Clock, File, FileSystem, Lock};
 use std::fs;
 use std::io::{self, Write as _};
@@ -54,7 +54,7 @@ impl File for OsFile {
         self.file.sync_data()
     }
 
-    fn is_read_here_and_there(&self) {
+    fn advise_random_access(&self) {
         self.ahead
             .get_or_init(|| Box::new(ReadAhead::begin(&self.file)));
     }

@@ -1,6 +1,6 @@
 //! What to do where the system refuses descriptors.
 
-use crate::pool::FilePool;
+use crate::file_pool::FilePool;
 use crate::shortage::is_out_of_files;
 use crate::traits::{File, FileSystem, Lock};
 use std::io;

@@ -32,7 +32,7 @@ pub trait File: Debug + Send + Sync {
     /// Says that from here on the file is mostly read in small parts, here and there, so that little
     /// besides should be read from the disk; what is read in order may be read ahead all the same.
     /// Nothing that is read depends on it.
-    fn is_read_here_and_there(&self) {}
+    fn advise_random_access(&self) {}
 
     /// Cuts the file to `len` bytes.
     fn truncate(&self, len: u64) -> io::Result<()>;

@@ -3,7 +3,7 @@
 //! A setting that has its default is not written. A reader refuses keys that it does not know,
 //! since it would lose them on the next rewrite. The keys stand in `docs/formats/catalog.md`.
 
-use crate::bytes::{Malformed, Reader, malformed, put_count, put_text};
+use crate::bytes::{MalformedRecord, RecordReader, malformed, put_count, put_text};
 use marigram_codec::{Compressor, Encoding};
 use marigram_model::{
     ColdCodec, ColumnCodec, ColumnId, Rollup, SeriesIdentity, TableId, TableOptions, TableSchema,
@@ -47,7 +47,7 @@ pub(crate) struct TableAttributes {
 
 pub(crate) fn put_table_attributes(table: &TableSchema, out: &mut Vec<u8>) {
     let (options, rollup) = (&table.options, table.rollup.as_deref());
-    let mut list = List::default();
+    let mut list = AttributeList::default();
     if options.page_bytes != TableOptions::PAGE_BYTES {
         list.put(PAGE_BYTES, &options.page_bytes.to_le_bytes());
     }
@@ -106,7 +106,7 @@ fn view_bytes(view: &View) -> Vec<u8> {
     value
 }
 
-fn view(value: &mut Reader<'_>) -> Result<View, Malformed> {
+fn view(value: &mut RecordReader<'_>) -> Result<View, MalformedRecord> {
     let query = value.text()?;
     let (mut columns, mut reads) = (Vec::new(), Vec::new());
     for _ in 0..value.count(VIEW_COLUMN_BYTES_MIN)? {
@@ -128,7 +128,9 @@ fn view(value: &mut Reader<'_>) -> Result<View, Malformed> {
     })
 }
 
-pub(crate) fn read_table_attributes(reader: &mut Reader<'_>) -> Result<TableAttributes, Malformed> {
+pub(crate) fn read_table_attributes(
+    reader: &mut RecordReader<'_>,
+) -> Result<TableAttributes, MalformedRecord> {
     let mut table = TableAttributes::default();
     let TableAttributes {
         options,
@@ -178,7 +180,7 @@ pub(crate) fn read_table_attributes(reader: &mut Reader<'_>) -> Result<TableAttr
 }
 
 pub(crate) fn put_field_attributes(codec: ColumnCodec, out: &mut Vec<u8>) {
-    let mut list = List::default();
+    let mut list = AttributeList::default();
     if let Some(encoding) = codec.encoding {
         list.put(FIELD_ENCODING, &[encoding as u8]);
     }
@@ -188,7 +190,9 @@ pub(crate) fn put_field_attributes(codec: ColumnCodec, out: &mut Vec<u8>) {
     list.write(out);
 }
 
-pub(crate) fn read_field_attributes(reader: &mut Reader<'_>) -> Result<ColumnCodec, Malformed> {
+pub(crate) fn read_field_attributes(
+    reader: &mut RecordReader<'_>,
+) -> Result<ColumnCodec, MalformedRecord> {
     let mut codec = ColumnCodec::default();
     read_list(reader, "field", |key, value| {
         match key {
@@ -202,15 +206,15 @@ pub(crate) fn read_field_attributes(reader: &mut Reader<'_>) -> Result<ColumnCod
 }
 
 pub(crate) fn put_no_attributes(out: &mut Vec<u8>) {
-    List::default().write(out);
+    AttributeList::default().write(out);
 }
 
 /// Reads the attributes of what has none, a tag.
-pub(crate) fn no_attributes(reader: &mut Reader<'_>) -> Result<(), Malformed> {
+pub(crate) fn no_attributes(reader: &mut RecordReader<'_>) -> Result<(), MalformedRecord> {
     read_list(reader, "tag", |_, _| Ok(false))
 }
 
-fn encoding(value: &mut Reader<'_>) -> Result<Encoding, Malformed> {
+fn encoding(value: &mut RecordReader<'_>) -> Result<Encoding, MalformedRecord> {
     let number = value.u8()?;
     match Encoding::from_number(number) {
         Some(encoding) => Ok(encoding),
@@ -218,7 +222,7 @@ fn encoding(value: &mut Reader<'_>) -> Result<Encoding, Malformed> {
     }
 }
 
-fn compressor(value: &mut Reader<'_>) -> Result<Compressor, Malformed> {
+fn compressor(value: &mut RecordReader<'_>) -> Result<Compressor, MalformedRecord> {
     let number = value.u8()?;
     match Compressor::from_number(number) {
         Some(compressor) => Ok(compressor),
@@ -228,12 +232,12 @@ fn compressor(value: &mut Reader<'_>) -> Result<Compressor, Malformed> {
 
 /// Attributes on their way out.
 #[derive(Default)]
-struct List {
+struct AttributeList {
     count: u16,
     bytes: Vec<u8>,
 }
 
-impl List {
+impl AttributeList {
     /// Appends an attribute; keys ascending.
     fn put(&mut self, key: u16, value: &[u8]) {
         self.count += 1;
@@ -250,10 +254,10 @@ impl List {
 
 /// Reads attributes of a `what`; `take` reads a value whole and says whether it knows the key.
 fn read_list(
-    reader: &mut Reader<'_>,
+    reader: &mut RecordReader<'_>,
     what: &str,
-    mut take: impl FnMut(u16, &mut Reader<'_>) -> Result<bool, Malformed>,
-) -> Result<(), Malformed> {
+    mut take: impl FnMut(u16, &mut RecordReader<'_>) -> Result<bool, MalformedRecord>,
+) -> Result<(), MalformedRecord> {
     let mut last = None;
     for _ in 0..reader.u16()? {
         let key = reader.u16()?;
@@ -293,7 +297,7 @@ mod tests {
     }
 
     fn table(bytes: &[u8]) -> Result<TableAttributes, String> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = RecordReader::new(bytes);
         let table = read_table_attributes(&mut reader).map_err(|error| error.to_string())?;
         reader.finish().map_err(|error| error.to_string())?;
         Ok(table)

@@ -7,9 +7,9 @@ use crate::attributes::{
     no_attributes, put_field_attributes, put_no_attributes, put_table_attributes,
     read_field_attributes, read_table_attributes,
 };
-use crate::bytes::{Malformed, Reader, malformed, put_count, put_text};
+use crate::bytes::{MalformedRecord, RecordReader, malformed, put_count, put_text};
 use crate::catalog::{Catalog, CatalogEdit, CatalogState};
-use crate::record::Logged;
+use crate::record::LoggedState;
 use marigram_model::{
     ColumnId, FieldColumn, FieldType, RollupProgress, TableId, TableOptions, TableSchema,
     TagColumn, TagType, TimeRange, TimeSet,
@@ -35,7 +35,7 @@ const PROGRESS_BYTES_MIN: usize = 4 + 8 + 4;
 /// The first version that knows rollups.
 const ROLLUPS_VERSION: u32 = 3;
 
-impl Logged for CatalogState {
+impl LoggedState for CatalogState {
     const FILE: &'static str = "CATALOG";
     const MAGIC: [u8; 8] = *b"MARICATA";
     const VERSION: u32 = 5;
@@ -55,7 +55,7 @@ impl Logged for CatalogState {
         }
     }
 
-    fn decode(reader: &mut Reader<'_>, version: u32) -> Result<Self, Malformed> {
+    fn decode(reader: &mut RecordReader<'_>, version: u32) -> Result<Self, MalformedRecord> {
         let mut state = Self {
             table_max: reader.u32()?,
             ..Self::default()
@@ -69,14 +69,14 @@ impl Logged for CatalogState {
         for _ in 0..reader.count(TABLE_BYTES_MIN)? {
             let table = Arc::new(table(reader)?);
             // A view that was made anew may read tables that are younger than it is.
-            state.check_table(&table).map_err(Malformed)?;
+            state.check_table(&table).map_err(MalformedRecord)?;
             state.apply(&CatalogEdit::PutTable(Arc::clone(&table)));
             views.extend(table.view.is_some().then_some(table));
         }
         for view in views {
-            state.check_reads(&view).map_err(Malformed)?;
+            state.check_reads(&view).map_err(MalformedRecord)?;
         }
-        state.check_depth(None).map_err(Malformed)?;
+        state.check_depth(None).map_err(MalformedRecord)?;
         if state.table_max > table_max {
             return malformed(format!("table {} is above the highest id", state.table_max));
         }
@@ -115,7 +115,10 @@ impl Logged for CatalogState {
         }
     }
 
-    fn decode_edit(reader: &mut Reader<'_>, _version: u32) -> Result<CatalogEdit, Malformed> {
+    fn decode_edit(
+        reader: &mut RecordReader<'_>,
+        _version: u32,
+    ) -> Result<CatalogEdit, MalformedRecord> {
         Ok(match reader.u8()? {
             CREATE_DATABASE => CatalogEdit::CreateDatabase(reader.text()?),
             DROP_DATABASE => CatalogEdit::DropDatabase(reader.text()?),
@@ -139,8 +142,8 @@ impl Logged for CatalogState {
 }
 
 impl CatalogState {
-    fn add(&mut self, edit: &CatalogEdit) -> Result<(), Malformed> {
-        self.check(edit).map_err(Malformed)?;
+    fn add(&mut self, edit: &CatalogEdit) -> Result<(), MalformedRecord> {
+        self.check(edit).map_err(MalformedRecord)?;
         self.apply(edit);
         Ok(())
     }
@@ -182,7 +185,7 @@ fn put_progress(id: TableId, progress: &RollupProgress, out: &mut Vec<u8>) {
     }
 }
 
-fn progress(reader: &mut Reader<'_>) -> Result<(TableId, RollupProgress), Malformed> {
+fn progress(reader: &mut RecordReader<'_>) -> Result<(TableId, RollupProgress), MalformedRecord> {
     let id = TableId(reader.u32()?);
     let through_ns = reader.i64()?;
     let mut ranges = Vec::new();
@@ -203,7 +206,7 @@ fn progress(reader: &mut Reader<'_>) -> Result<(TableId, RollupProgress), Malfor
     ))
 }
 
-fn table(reader: &mut Reader<'_>) -> Result<TableSchema, Malformed> {
+fn table(reader: &mut RecordReader<'_>) -> Result<TableSchema, MalformedRecord> {
     let id = TableId(reader.u32()?);
     let (database, name, time_name) = (reader.text()?, reader.text()?, reader.text()?);
     let partition_ns = reader.i64()?;

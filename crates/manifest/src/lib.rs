@@ -30,5 +30,7 @@ pub use log::LogOptions;
 pub use manifest::Manifest;
 pub use proof::LogProof;
 pub use replay::{LogExtent, TornTail};
-pub use state::{Edit, Partition, SegmentId, SegmentMeta, Space, State, Tombstone};
-pub use witness::{Witness, WitnessOf, Witnessed};
+pub use state::{
+    ManifestEdit, ManifestState, Partition, SegmentId, SegmentMeta, SegmentSpace, Tombstone,
+};
+pub use witness::{WitnessFile, WitnessOwner, Witnessed};

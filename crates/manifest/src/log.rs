@@ -25,9 +25,9 @@
 
 use crate::error::ManifestError;
 use crate::proof::{LogProof, prove};
-use crate::record::{EDIT, Logged, new_log, put_record, put_seal};
-use crate::replay::{LogExtent, Replayed, TornTail, replay};
-use marigram_codec::Extent;
+use crate::record::{EDIT, LoggedState, new_log, put_record, put_seal};
+use crate::replay::{LogExtent, ReplayedLog, TornTail, replay};
+use marigram_codec::ChecksummedPrefix;
 use marigram_env::{File, FileSystem, is_out_of_space};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,15 +61,15 @@ pub(crate) struct EditLog<S> {
     /// What is durable.
     extent: LogExtent,
     /// Header and snapshot.
-    snapshot: Extent,
+    snapshot: ChecksummedPrefix,
     /// The whole file, seals too.
-    whole: Extent,
+    whole: ChecksummedPrefix,
     options: LogOptions,
     torn: Option<TornTail>,
     poisoned: Option<String>,
 }
 
-impl<S: Logged> EditLog<S> {
+impl<S: LoggedState> EditLog<S> {
     /// Opens the log in `dir`, or creates it with the default state where it need not exist.
     /// Nothing is changed before it is known to be what `proof` says.
     pub(crate) fn open(
@@ -128,7 +128,7 @@ impl<S: Logged> EditLog<S> {
         dir: &Path,
         state: S,
         number: u64,
-        written: Written,
+        written: SnapshotLog,
         options: LogOptions,
         torn: Option<TornTail>,
     ) -> Self {
@@ -267,33 +267,33 @@ impl<S> EditLog<S> {
 }
 
 /// A log that was written with nothing but a snapshot.
-struct Written {
+struct SnapshotLog {
     file: Arc<dyn File>,
     copy: Option<Arc<dyn File>>,
-    snapshot: Extent,
-    whole: Extent,
+    snapshot: ChecksummedPrefix,
+    whole: ChecksummedPrefix,
 }
 
 /// Writes a log with nothing but a snapshot, durably, in the stead of the one in `dir`.
-fn write_new<S: Logged>(
+fn write_new<S: LoggedState>(
     fs: &dyn FileSystem,
     dir: &Path,
     state: &S,
     number: u64,
-) -> Result<Written, ManifestError> {
+) -> Result<SnapshotLog, ManifestError> {
     let path = dir.join(S::FILE);
     let mut bytes = new_log(state, number);
     let file = replace(fs, dir, &path, &bytes)?;
-    let snapshot = Extent::of(&bytes);
+    let snapshot = ChecksummedPrefix::new(&bytes);
     let log_bytes = bytes.len();
     put_seal(number, snapshot, &mut bytes);
     file.append(&bytes[log_bytes..]).map_err(io(&path))?;
     let copy = S::COPY.and_then(|name| new_copy(fs, dir, name, &bytes).ok());
-    Ok(Written {
+    Ok(SnapshotLog {
         file,
         copy,
         snapshot,
-        whole: Extent::of(&bytes),
+        whole: ChecksummedPrefix::new(&bytes),
     })
 }
 
@@ -323,11 +323,11 @@ fn replace(
 }
 
 /// A log as bytes and as what they say.
-pub(crate) type ReadLog<S> = (Vec<u8>, Replayed<S>);
+pub(crate) type ReadLog<S> = (Vec<u8>, ReplayedLog<S>);
 
 /// Reads the log in `dir` and compares it with what must be there; changes nothing. `None` where
 /// there is none and need be none.
-pub(crate) fn read_proved<S: Logged>(
+pub(crate) fn read_proved<S: LoggedState>(
     fs: &dyn FileSystem,
     dir: &Path,
     proof: &LogProof,
@@ -392,11 +392,11 @@ pub(crate) fn read_proved<S: Logged>(
 }
 
 /// The copy beside a log, if there is one that can be read.
-fn read_copy<S: Logged>(
+fn read_copy<S: LoggedState>(
     fs: &dyn FileSystem,
     dir: &Path,
     name: &str,
-) -> Option<(Vec<u8>, Replayed<S>)> {
+) -> Option<(Vec<u8>, ReplayedLog<S>)> {
     let path = dir.join(name);
     if !fs.exists(&path).ok()? {
         return None;

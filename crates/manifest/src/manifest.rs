@@ -4,7 +4,7 @@ use crate::error::ManifestError;
 use crate::log::{EditLog, LogOptions, io, read_proved};
 use crate::proof::LogProof;
 use crate::replay::{LogExtent, TornTail, replay};
-use crate::state::{Edit, State};
+use crate::state::{ManifestEdit, ManifestState};
 use marigram_env::FileSystem;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const SEGMENTS: &str = "segments";
 /// rewritten (to a temporary name, synced, renamed) when it has grown to several times its state.
 #[derive(Debug)]
 pub struct Manifest {
-    log: EditLog<State>,
+    log: EditLog<ManifestState>,
 }
 
 impl Manifest {
@@ -25,7 +25,10 @@ impl Manifest {
     ///
     /// # Errors
     /// `Corrupt` for damage elsewhere, and for a manifest that is missing beside segments.
-    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<(Self, State), ManifestError> {
+    pub fn open(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+    ) -> Result<(Self, ManifestState), ManifestError> {
         Self::open_with(fs, dir, LogOptions::default())
     }
 
@@ -37,7 +40,7 @@ impl Manifest {
         fs: Arc<dyn FileSystem>,
         dir: &Path,
         options: LogOptions,
-    ) -> Result<(Self, State), ManifestError> {
+    ) -> Result<(Self, ManifestState), ManifestError> {
         Self::open_as(fs, dir, options, &LogProof::default())
     }
 
@@ -50,7 +53,7 @@ impl Manifest {
         fs: Arc<dyn FileSystem>,
         dir: &Path,
         proof: &LogProof,
-    ) -> Result<(Self, State), ManifestError> {
+    ) -> Result<(Self, ManifestState), ManifestError> {
         Self::open_as(fs, dir, LogOptions::default(), proof)
     }
 
@@ -59,9 +62,9 @@ impl Manifest {
         dir: &Path,
         options: LogOptions,
         proof: &LogProof,
-    ) -> Result<(Self, State), ManifestError> {
+    ) -> Result<(Self, ManifestState), ManifestError> {
         refuse_missing(&*fs, dir)?;
-        let log: EditLog<State> = EditLog::open(fs, dir, options, proof)?;
+        let log: EditLog<ManifestState> = EditLog::open(fs, dir, options, proof)?;
         let state = log.state().clone();
         Ok((Self { log }, state))
     }
@@ -70,7 +73,7 @@ impl Manifest {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<State, ManifestError> {
+    pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<ManifestState, ManifestError> {
         let (exists, durable) = (true, None);
         Self::read_proved(fs, dir, &LogProof { exists, durable }).map(Option::unwrap_or_default)
     }
@@ -84,9 +87,9 @@ impl Manifest {
         fs: &dyn FileSystem,
         dir: &Path,
         proof: &LogProof,
-    ) -> Result<Option<State>, ManifestError> {
+    ) -> Result<Option<ManifestState>, ManifestError> {
         refuse_missing(fs, dir)?;
-        let read = read_proved::<State>(fs, dir, proof)?;
+        let read = read_proved::<ManifestState>(fs, dir, proof)?;
         Ok(read.map(|(_, replayed)| replayed.state))
     }
 
@@ -102,13 +105,13 @@ impl Manifest {
     /// `Refused` if the edit contradicts the state: nothing has changed. After any other error it
     /// is unknown whether the edit is on disk: files that it names must stay until the manifest
     /// is opened again, and nothing more can be committed (`Poisoned`).
-    pub fn commit(&mut self, edit: &Edit) -> Result<(), ManifestError> {
+    pub fn commit(&mut self, edit: &ManifestEdit) -> Result<(), ManifestError> {
         self.log.commit(edit)
     }
 
     /// The state after the last commit.
     #[must_use]
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &ManifestState {
         self.log.state()
     }
 
@@ -119,7 +122,7 @@ impl Manifest {
     }
 }
 
-impl State {
+impl ManifestState {
     /// The state that the bytes of a manifest hold, without its torn tail; `path` is for messages.
     ///
     /// # Errors

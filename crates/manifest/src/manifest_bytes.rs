@@ -1,8 +1,10 @@
 //! State and edits of a shard as bytes: `docs/formats/manifest.md`.
 
-use crate::bytes::{Malformed, Reader, malformed, put_count};
-use crate::record::Logged;
-use crate::state::{Edit, Partition, SegmentId, SegmentMeta, Space, State, Tombstone};
+use crate::bytes::{MalformedRecord, RecordReader, malformed, put_count};
+use crate::record::LoggedState;
+use crate::state::{
+    ManifestEdit, ManifestState, Partition, SegmentId, SegmentMeta, SegmentSpace, Tombstone,
+};
 use marigram_model::{SeriesId, TableId, TimeRange};
 use std::sync::Arc;
 
@@ -13,13 +15,13 @@ const PINS_VERSION: u32 = 2;
 /// Fewest bytes of a tombstone.
 const TOMBSTONE_BYTES_MIN: usize = 8 + 4 + 16 + 1;
 
-impl Logged for State {
+impl LoggedState for ManifestState {
     const FILE: &'static str = "MANIFEST";
     const MAGIC: [u8; 8] = *b"MARIMANI";
     const VERSION: u32 = 2;
     const SEALS_TELL: u32 = 2;
     const COPY: Option<&'static str> = None;
-    type Edit = Edit;
+    type Edit = ManifestEdit;
 
     fn encode(&self, out: &mut Vec<u8>) {
         for number in [
@@ -41,7 +43,7 @@ impl Logged for State {
             .for_each(|tombstone| put_tombstone(tombstone, out));
     }
 
-    fn decode(reader: &mut Reader<'_>, version: u32) -> Result<Self, Malformed> {
+    fn decode(reader: &mut RecordReader<'_>, version: u32) -> Result<Self, MalformedRecord> {
         let mut state = Self {
             wal_floor: reader.u64()?,
             flushed_sequence: reader.u64()?,
@@ -72,7 +74,7 @@ impl Logged for State {
         Ok(state)
     }
 
-    fn encode_edit(edit: &Edit, out: &mut Vec<u8>) {
+    fn encode_edit(edit: &ManifestEdit, out: &mut Vec<u8>) {
         put_count(edit.removed.len(), out);
         edit.removed
             .iter()
@@ -98,8 +100,11 @@ impl Logged for State {
         put_pin(edit.series_log_checksum, out);
     }
 
-    fn decode_edit(reader: &mut Reader<'_>, version: u32) -> Result<Edit, Malformed> {
-        Ok(Edit {
+    fn decode_edit(
+        reader: &mut RecordReader<'_>,
+        version: u32,
+    ) -> Result<ManifestEdit, MalformedRecord> {
+        Ok(ManifestEdit {
             removed: list(reader, 8, |reader| reader.u64().map(SegmentId))?,
             added: list(reader, SEGMENT_BYTES_MIN, |reader| segment(reader, version))?,
             tombstones_added: list(reader, TOMBSTONE_BYTES_MIN, tombstone)?,
@@ -111,30 +116,30 @@ impl Logged for State {
         })
     }
 
-    fn check(&self, edit: &Edit) -> Result<(), String> {
+    fn check(&self, edit: &ManifestEdit) -> Result<(), String> {
         Self::check(self, edit)
     }
 
-    fn apply_checked(&mut self, edit: &Edit) {
+    fn apply_checked(&mut self, edit: &ManifestEdit) {
         self.apply(edit);
     }
 }
 
 fn list<T>(
-    reader: &mut Reader<'_>,
+    reader: &mut RecordReader<'_>,
     item_bytes: usize,
-    mut item: impl FnMut(&mut Reader<'_>) -> Result<T, Malformed>,
-) -> Result<Vec<T>, Malformed> {
+    mut item: impl FnMut(&mut RecordReader<'_>) -> Result<T, MalformedRecord>,
+) -> Result<Vec<T>, MalformedRecord> {
     (0..reader.count(item_bytes)?)
         .map(|_| item(reader))
         .collect()
 }
 
-fn sequence(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
+fn sequence(reader: &mut RecordReader<'_>) -> Result<u64, MalformedRecord> {
     reader.u64()
 }
 
-fn mark(reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
+fn mark(reader: &mut RecordReader<'_>) -> Result<Option<u64>, MalformedRecord> {
     if reader.flag()? {
         reader.u64().map(Some)
     } else {
@@ -175,19 +180,19 @@ fn put_pin(pin: Option<u32>, out: &mut Vec<u8>) {
     }
 }
 
-fn pin(reader: &mut Reader<'_>, version: u32) -> Result<Option<u32>, Malformed> {
+fn pin(reader: &mut RecordReader<'_>, version: u32) -> Result<Option<u32>, MalformedRecord> {
     if version < PINS_VERSION || !reader.flag()? {
         return Ok(None);
     }
     reader.u32().map(Some)
 }
 
-fn segment(reader: &mut Reader<'_>, version: u32) -> Result<SegmentMeta, Malformed> {
+fn segment(reader: &mut RecordReader<'_>, version: u32) -> Result<SegmentMeta, MalformedRecord> {
     let meta = SegmentMeta {
         id: SegmentId(reader.u64()?),
         space: match reader.u8()? {
-            1 => Space::Sequence,
-            2 => Space::Unsequence,
+            1 => SegmentSpace::Sequence,
+            2 => SegmentSpace::Unsequence,
             other => return malformed(format!("no space has the number {other}")),
         },
         partition: Partition {
@@ -229,7 +234,7 @@ fn put_tombstone(tombstone: &Tombstone, out: &mut Vec<u8>) {
     }
 }
 
-fn tombstone(reader: &mut Reader<'_>) -> Result<Tombstone, Malformed> {
+fn tombstone(reader: &mut RecordReader<'_>) -> Result<Tombstone, MalformedRecord> {
     let sequence = reader.u64()?;
     let table = TableId(reader.u32()?);
     let range = TimeRange {

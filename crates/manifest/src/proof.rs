@@ -7,7 +7,7 @@
 
 use crate::error::ManifestError;
 use crate::replay::LogExtent;
-use marigram_codec::Extent;
+use marigram_codec::ChecksummedPrefix;
 use std::path::Path;
 
 /// What must be there when a log is opened.
@@ -51,7 +51,7 @@ pub(crate) fn prove(
         usize::try_from(durable.extent.bytes)
             .ok()
             .and_then(|end| bytes.get(..end))
-            .is_some_and(|bytes| Extent::of(bytes) == durable.extent)
+            .is_some_and(|bytes| ChecksummedPrefix::new(bytes) == durable.extent)
     } else {
         // It was written anew since, after everything that was known then.
         found.base >= durable.number

@@ -1,11 +1,11 @@
 //! The records of a log, and what a state must do to be kept in one.
 
-use crate::bytes::{Malformed, Reader};
-use marigram_codec::{Extent, frame};
+use crate::bytes::{MalformedRecord, RecordReader};
+use marigram_codec::{ChecksummedPrefix, frame};
 use std::fmt::Debug;
 
 /// A state that a log keeps.
-pub(crate) trait Logged: Clone + Debug + Default {
+pub(crate) trait LoggedState: Clone + Debug + Default {
     /// The file's name.
     const FILE: &'static str;
     /// The file's first bytes.
@@ -22,10 +22,13 @@ pub(crate) trait Logged: Clone + Debug + Default {
 
     fn encode(&self, out: &mut Vec<u8>);
     /// Reads the state from a file of this version.
-    fn decode(reader: &mut Reader<'_>, version: u32) -> Result<Self, Malformed>;
+    fn decode(reader: &mut RecordReader<'_>, version: u32) -> Result<Self, MalformedRecord>;
     fn encode_edit(edit: &Self::Edit, out: &mut Vec<u8>);
     /// Reads a change from a file of this version.
-    fn decode_edit(reader: &mut Reader<'_>, version: u32) -> Result<Self::Edit, Malformed>;
+    fn decode_edit(
+        reader: &mut RecordReader<'_>,
+        version: u32,
+    ) -> Result<Self::Edit, MalformedRecord>;
     /// Why the edit contradicts the state, if it does.
     fn check(&self, edit: &Self::Edit) -> Result<(), String>;
     /// Applies an edit that was checked.
@@ -39,7 +42,7 @@ pub(crate) const SEAL: u8 = 3;
 pub(crate) const PREFIX_BYTES: usize = 9;
 
 /// The bytes of a log with nothing but a snapshot.
-pub(crate) fn new_log<S: Logged>(state: &S, number: u64) -> Vec<u8> {
+pub(crate) fn new_log<S: LoggedState>(state: &S, number: u64) -> Vec<u8> {
     let mut header = S::MAGIC.to_vec();
     header.extend_from_slice(&S::VERSION.to_le_bytes());
     let mut bytes = Vec::new();
@@ -49,7 +52,7 @@ pub(crate) fn new_log<S: Logged>(state: &S, number: u64) -> Vec<u8> {
 }
 
 /// Appends a seal to a log whose bytes so far are `before`.
-pub(crate) fn put_seal(number: u64, before: Extent, out: &mut Vec<u8>) {
+pub(crate) fn put_seal(number: u64, before: ChecksummedPrefix, out: &mut Vec<u8>) {
     let body = |out: &mut Vec<u8>| {
         out.extend_from_slice(&before.bytes.to_le_bytes());
         out.extend_from_slice(&before.checksum.to_le_bytes());

@@ -1,9 +1,9 @@
 //! Reading a log: what counts, what was torn, what is damaged.
 
-use crate::bytes::{Malformed, Reader};
+use crate::bytes::{MalformedRecord, RecordReader};
 use crate::error::ManifestError;
-use crate::record::{EDIT, Logged, PREFIX_BYTES, SEAL, SNAPSHOT};
-use marigram_codec::{Extent, frame};
+use crate::record::{EDIT, LoggedState, PREFIX_BYTES, SEAL, SNAPSHOT};
+use marigram_codec::{ChecksummedPrefix, frame};
 use std::path::Path;
 
 /// The end of a log that was left out on opening: an edit whose commit never returned.
@@ -23,28 +23,31 @@ pub struct LogExtent {
     /// Number of its last edit; that of the snapshot where there is none.
     pub number: u64,
     /// The file up to the end of that edit.
-    pub extent: Extent,
+    pub extent: ChecksummedPrefix,
 }
 
 /// What a log holds.
 #[derive(Debug)]
-pub(crate) struct Replayed<S> {
+pub(crate) struct ReplayedLog<S> {
     pub(crate) state: S,
     /// Version of the format that the file has.
     pub(crate) version: u32,
     /// What there is of the log: up to its last edit, or its snapshot where there is none.
     pub(crate) extent: LogExtent,
     /// Header and snapshot.
-    pub(crate) snapshot: Extent,
+    pub(crate) snapshot: ChecksummedPrefix,
     /// All that counts, seals too.
-    pub(crate) whole: Extent,
+    pub(crate) whole: ChecksummedPrefix,
     /// Whether the last record is a seal.
     pub(crate) is_sealed: bool,
     pub(crate) torn: Option<TornTail>,
 }
 
 /// Reads a log that stands at `path` (for messages).
-pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>, ManifestError> {
+pub(crate) fn replay<S: LoggedState>(
+    path: &Path,
+    bytes: &[u8],
+) -> Result<ReplayedLog<S>, ManifestError> {
     let corrupt = |offset: usize, reason: String| ManifestError::Corrupt {
         path: path.to_owned(),
         offset: offset as u64,
@@ -79,7 +82,7 @@ pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>
     let mut state = state.map_err(|malformed| corrupt(start, malformed.to_string()))?;
     let (base, mut at) = (number, snapshot.end);
     let (mut torn, mut is_sealed) = (None, false);
-    let snapshot = Extent::of(&bytes[..at]);
+    let snapshot = ChecksummedPrefix::new(&bytes[..at]);
     let (mut whole_log, mut edits) = (snapshot, snapshot);
     while at < bytes.len() {
         let record = match whole(bytes, at) {
@@ -106,7 +109,7 @@ pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>
         }
         at = record.end;
     }
-    Ok(Replayed {
+    Ok(ReplayedLog {
         state,
         version,
         extent: LogExtent {
@@ -123,21 +126,21 @@ pub(crate) fn replay<S: Logged>(path: &Path, bytes: &[u8]) -> Result<Replayed<S>
 
 /// Applies an edit or seal to the state after edit `number`; returns whether it was a seal.
 /// `before`: what a seal must say of the bytes before it, if seals of the version say anything.
-fn apply<S: Logged>(
+fn apply<S: LoggedState>(
     state: &mut S,
     number: &mut u64,
-    before: Option<Extent>,
+    before: Option<ChecksummedPrefix>,
     version: u32,
     payload: &[u8],
-) -> Result<bool, Malformed> {
+) -> Result<bool, MalformedRecord> {
     let (found, kind, mut reader) = prefix(payload)?;
     match kind {
         SEAL if found == *number => {
             if let Some(before) = before {
                 let (bytes, checksum) = (reader.u64()?, reader.u32()?);
-                if (Extent { bytes, checksum }) != before {
+                if (ChecksummedPrefix { bytes, checksum }) != before {
                     let reason = "length and checksum are not those of the file up to here";
-                    return Err(Malformed(reason.to_owned()));
+                    return Err(MalformedRecord(reason.to_owned()));
                 }
             }
             reader.finish().map(|()| true)
@@ -145,35 +148,35 @@ fn apply<S: Logged>(
         EDIT if Some(found) == number.checked_add(1) => {
             let edit = S::decode_edit(&mut reader, version)?;
             reader.finish()?;
-            state.check(&edit).map_err(Malformed)?;
+            state.check(&edit).map_err(MalformedRecord)?;
             state.apply_checked(&edit);
             *number = found;
             Ok(false)
         }
-        _ => Err(Malformed(format!(
+        _ => Err(MalformedRecord(format!(
             "a record of kind {kind} and number {found} cannot follow edit {number}"
         ))),
     }
 }
 
-struct Whole<'a> {
+struct WholeRecords<'a> {
     payload: &'a [u8],
     end: usize,
 }
 
-fn whole(bytes: &[u8], at: usize) -> Result<Whole<'_>, &'static str> {
+fn whole(bytes: &[u8], at: usize) -> Result<WholeRecords<'_>, &'static str> {
     match frame::read(&bytes[at..]) {
-        frame::Read::Frame { payload, len } => Ok(Whole {
+        frame::FrameRead::Frame { payload, len } => Ok(WholeRecords {
             payload,
             end: at + len,
         }),
-        frame::Read::End => Err("the file ends early"),
-        frame::Read::Damaged(reason) => Err(reason),
+        frame::FrameRead::End => Err("the file ends early"),
+        frame::FrameRead::Damaged(reason) => Err(reason),
     }
 }
 
-fn prefix(payload: &[u8]) -> Result<(u64, u8, Reader<'_>), Malformed> {
-    let mut reader = Reader::new(payload);
+fn prefix(payload: &[u8]) -> Result<(u64, u8, RecordReader<'_>), MalformedRecord> {
+    let mut reader = RecordReader::new(payload);
     Ok((reader.u64()?, reader.u8()?, reader))
 }
 
@@ -189,6 +192,6 @@ fn later_record(bytes: &[u8], from: usize, number: u64) -> Option<usize> {
         let soon = number.saturating_add((bytes.len() / head_bytes) as u64);
         (number..=soon).contains(&found)
             && (kind == EDIT || kind == SEAL)
-            && matches!(frame::read(&bytes[*at..]), frame::Read::Frame { .. })
+            && matches!(frame::read(&bytes[*at..]), frame::FrameRead::Frame { .. })
     })
 }

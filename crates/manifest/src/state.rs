@@ -18,7 +18,7 @@ impl fmt::Display for SegmentId {
 /// Whether a segment's rows arrived in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Space {
+pub enum SegmentSpace {
     /// In order: a series' rows never overlap between segments.
     Sequence = 1,
     /// Late.
@@ -40,7 +40,7 @@ pub struct SegmentMeta {
     /// Number, which is also the file's name.
     pub id: SegmentId,
     /// Space.
-    pub space: Space,
+    pub space: SegmentSpace,
     /// Partition.
     pub partition: Partition,
     /// First and last time in it, ns.
@@ -80,7 +80,7 @@ pub struct Tombstone {
 
 /// One atomic change. Applied in the order of the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Edit {
+pub struct ManifestEdit {
     /// Segments that are no longer part of the shard.
     pub removed: Vec<SegmentId>,
     /// New segments; their files are durable.
@@ -101,7 +101,7 @@ pub struct Edit {
 
 /// What a shard holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct ManifestState {
     /// Segments.
     pub segments: BTreeMap<SegmentId, SegmentMeta>,
     /// Tombstones, ascending by sequence.
@@ -118,13 +118,13 @@ pub struct State {
     pub segment_max: u64,
 }
 
-impl State {
+impl ManifestState {
     /// Why the edit contradicts the state, if it does: it removes a segment that is not there,
     /// or adds one that is.
     ///
     /// # Errors
     /// The contradiction.
-    pub fn check(&self, edit: &Edit) -> Result<(), String> {
+    pub fn check(&self, edit: &ManifestEdit) -> Result<(), String> {
         let mut removed: Vec<_> = edit.removed.clone();
         removed.sort_unstable();
         if let Some(id) = first_twice(&removed) {
@@ -153,7 +153,7 @@ impl State {
     }
 
     /// Applies an edit.
-    pub fn apply(&mut self, edit: &Edit) {
+    pub fn apply(&mut self, edit: &ManifestEdit) {
         for id in &edit.removed {
             self.segments.remove(id);
         }

@@ -6,7 +6,10 @@ mod golden;
 mod power;
 mod proof;
 
-use crate::{Edit, Manifest, Partition, SegmentId, SegmentMeta, Space, State, Tombstone};
+use crate::{
+    Manifest, ManifestEdit, ManifestState, Partition, SegmentId, SegmentMeta, SegmentSpace,
+    Tombstone,
+};
 use marigram_env::{FileSystem, SimFs};
 use marigram_model::{DAY_NS, SeriesId, TableId, TimeRange};
 use std::path::{Path, PathBuf};
@@ -24,9 +27,9 @@ pub(crate) fn segment(id: u64) -> SegmentMeta {
     SegmentMeta {
         id: SegmentId(id),
         space: if id.is_multiple_of(2) {
-            Space::Sequence
+            SegmentSpace::Sequence
         } else {
-            Space::Unsequence
+            SegmentSpace::Unsequence
         },
         partition: Partition {
             start_ns: -DAY_NS,
@@ -60,10 +63,10 @@ pub(crate) fn tombstone(sequence: u64, series: Option<&[u32]>) -> Tombstone {
 }
 
 /// The nth edit of a history in which segments come and go.
-pub(crate) fn edit(nth: u64) -> Edit {
-    let mut edit = Edit {
+pub(crate) fn edit(nth: u64) -> ManifestEdit {
+    let mut edit = ManifestEdit {
         added: vec![segment(nth)],
-        ..Edit::default()
+        ..ManifestEdit::default()
     };
     if nth > 3 {
         edit.removed = vec![SegmentId(nth - 3)];
@@ -81,7 +84,7 @@ pub(crate) fn edit(nth: u64) -> Edit {
 }
 
 /// [`edit`] with the checksums of the files that it names.
-pub(crate) fn pinned_edit(nth: u64) -> Edit {
+pub(crate) fn pinned_edit(nth: u64) -> ManifestEdit {
     let mut edit = edit(nth);
     edit.added
         .iter_mut()
@@ -94,9 +97,9 @@ pub(crate) fn pinned_edit(nth: u64) -> Edit {
 fn edits_are_applied_and_found_again() {
     let (_, fs, dir) = disk(1);
     let (mut manifest, state) = Manifest::open(Arc::clone(&fs), &dir).unwrap();
-    assert_eq!(state, State::default());
+    assert_eq!(state, ManifestState::default());
     assert_eq!(state.next_segment(), SegmentId(1));
-    let mut expected = State::default();
+    let mut expected = ManifestState::default();
     for nth in 1..=9 {
         expected.apply(&edit(nth));
         manifest.commit(&edit(nth)).unwrap();
@@ -122,19 +125,19 @@ fn the_ids_of_removed_segments_are_not_given_again() {
     };
     let (mut manifest, _) = Manifest::open_with(Arc::clone(&fs), &dir, options).unwrap();
     manifest
-        .commit(&Edit {
+        .commit(&ManifestEdit {
             added: vec![segment(41)],
-            ..Edit::default()
+            ..ManifestEdit::default()
         })
         .unwrap();
     manifest
-        .commit(&Edit {
+        .commit(&ManifestEdit {
             removed: vec![SegmentId(41)],
-            ..Edit::default()
+            ..ManifestEdit::default()
         })
         .unwrap();
     for _ in 0..20 {
-        manifest.commit(&Edit::default()).unwrap();
+        manifest.commit(&ManifestEdit::default()).unwrap();
     }
     let (_, state) = Manifest::open(fs, &dir).unwrap();
     assert_eq!(state.next_segment(), SegmentId(42));
@@ -142,16 +145,16 @@ fn the_ids_of_removed_segments_are_not_given_again() {
 
 #[test]
 fn marks_never_fall() {
-    let mut state = State::default();
-    state.apply(&Edit {
+    let mut state = ManifestState::default();
+    state.apply(&ManifestEdit {
         wal_floor: Some(5),
         flushed_sequence: Some(9),
-        ..Edit::default()
+        ..ManifestEdit::default()
     });
-    state.apply(&Edit {
+    state.apply(&ManifestEdit {
         wal_floor: Some(4),
         flushed_sequence: Some(8),
-        ..Edit::default()
+        ..ManifestEdit::default()
     });
     assert_eq!((state.wal_floor, state.flushed_sequence), (5, 9));
 }
@@ -162,25 +165,25 @@ fn an_edit_that_contradicts_the_state_is_refused_and_harms_nothing() {
     let (mut manifest, _) = Manifest::open(Arc::clone(&fs), &dir).unwrap();
     manifest.commit(&edit(1)).unwrap();
     let bad = [
-        Edit {
+        ManifestEdit {
             added: vec![segment(1)],
-            ..Edit::default()
+            ..ManifestEdit::default()
         },
-        Edit {
+        ManifestEdit {
             added: vec![segment(5), segment(5)],
-            ..Edit::default()
+            ..ManifestEdit::default()
         },
-        Edit {
+        ManifestEdit {
             added: vec![segment(0)],
-            ..Edit::default()
+            ..ManifestEdit::default()
         },
-        Edit {
+        ManifestEdit {
             removed: vec![SegmentId(2)],
-            ..Edit::default()
+            ..ManifestEdit::default()
         },
-        Edit {
+        ManifestEdit {
             removed: vec![SegmentId(1), SegmentId(1)],
-            ..Edit::default()
+            ..ManifestEdit::default()
         },
     ];
     for edit in bad {
@@ -192,13 +195,13 @@ fn an_edit_that_contradicts_the_state_is_refused_and_harms_nothing() {
     }
     // Into another space, with the same file.
     let moved = SegmentMeta {
-        space: Space::Sequence,
+        space: SegmentSpace::Sequence,
         ..segment(1)
     };
-    let edit = Edit {
+    let edit = ManifestEdit {
         removed: vec![SegmentId(1)],
         added: vec![moved],
-        ..Edit::default()
+        ..ManifestEdit::default()
     };
     manifest.commit(&edit).unwrap();
     assert_eq!(&Manifest::open(fs, &dir).unwrap().1, manifest.state());
@@ -214,7 +217,7 @@ fn a_long_log_is_rewritten() {
     for nth in 1..=500 {
         // No tombstone is left behind, so that the state stays small.
         manifest
-            .commit(&Edit {
+            .commit(&ManifestEdit {
                 tombstones_added: Vec::new(),
                 ..edit(nth)
             })

@@ -12,7 +12,7 @@
 use crate::error::ManifestError;
 use crate::log::{io, read_file};
 use crate::replay::LogExtent;
-use marigram_codec::{Extent, crc32c};
+use marigram_codec::{ChecksummedPrefix, crc32c};
 use marigram_env::{File, FileSystem};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ const NO_SHARD: u32 = u32::MAX;
 
 /// Whose witness it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WitnessOf {
+pub struct WitnessOwner {
     /// Lineage of the data directory.
     pub lineage: u64,
     /// Number of the shard; `None`: the catalog's.
@@ -47,22 +47,22 @@ pub struct Witnessed {
     /// Of the manifest, or of the catalog.
     pub log: Option<LogExtent>,
     /// Of the files of the write-ahead log, by number.
-    pub wal: BTreeMap<u64, Extent>,
+    pub wal: BTreeMap<u64, ChecksummedPrefix>,
 }
 
 /// The witness under append.
 #[derive(Debug)]
-pub struct Witness {
+pub struct WitnessFile {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
-    of: WitnessOf,
+    of: WitnessOwner,
     known: Witnessed,
     /// `None` where an entry could not be written: the next one writes the file anew.
     file: Option<Arc<dyn File>>,
     bytes: u64,
 }
 
-impl Witness {
+impl WitnessFile {
     /// The file's name.
     pub const FILE: &'static str = "WITNESS";
 
@@ -73,7 +73,7 @@ impl Witness {
     pub fn read(
         fs: &dyn FileSystem,
         dir: &Path,
-    ) -> Result<Option<(WitnessOf, Witnessed)>, ManifestError> {
+    ) -> Result<Option<(WitnessOwner, Witnessed)>, ManifestError> {
         let path = dir.join(Self::FILE);
         if !fs.exists(&path).map_err(io(&path))? {
             return Ok(None);
@@ -87,7 +87,7 @@ impl Witness {
     /// # Errors
     /// `Corrupt` if the header is damaged, `Version` for a newer format. Entries that are not whole
     /// are left out.
-    pub fn decode(path: &Path, bytes: &[u8]) -> Result<(WitnessOf, Witnessed), ManifestError> {
+    pub fn decode(path: &Path, bytes: &[u8]) -> Result<(WitnessOwner, Witnessed), ManifestError> {
         let mut slots = bytes.chunks_exact(SLOT_BYTES);
         let header = slots
             .next()
@@ -110,13 +110,13 @@ impl Witness {
             });
         }
         let shard = u32_at(header, 20);
-        let of = WitnessOf {
+        let of = WitnessOwner {
             lineage: u64_at(header, 12),
             shard: (shard != NO_SHARD).then_some(shard),
         };
         let mut known = Witnessed::default();
         for slot in slots.filter(|slot| is_whole(slot)) {
-            let extent = Extent {
+            let extent = ChecksummedPrefix {
                 bytes: u64_at(slot, 20),
                 checksum: u32_at(slot, 28),
             };
@@ -143,7 +143,7 @@ impl Witness {
     pub fn open(
         fs: Arc<dyn FileSystem>,
         dir: &Path,
-        of: WitnessOf,
+        of: WitnessOwner,
         known: Witnessed,
     ) -> Result<Self, ManifestError> {
         let mut witness = Self {
@@ -201,7 +201,7 @@ impl Witness {
     }
 
     /// Says how far a file of the write-ahead log is durable.
-    pub fn note_wal(&mut self, number: u64, extent: Extent) {
+    pub fn note_wal(&mut self, number: u64, extent: ChecksummedPrefix) {
         if self.known.wal.get(&number) == Some(&extent) {
             return;
         }
@@ -265,7 +265,7 @@ impl Witnessed {
         }
     }
 
-    fn take_wal(&mut self, number: u64, extent: Extent) {
+    fn take_wal(&mut self, number: u64, extent: ChecksummedPrefix) {
         let known = self.wal.entry(number).or_insert(extent);
         if known.bytes < extent.bytes {
             *known = extent;
@@ -273,7 +273,7 @@ impl Witnessed {
     }
 }
 
-fn header(of: WitnessOf) -> [u8; SLOT_BYTES] {
+fn header(of: WitnessOwner) -> [u8; SLOT_BYTES] {
     let mut slot = [0; SLOT_BYTES];
     slot[..8].copy_from_slice(&MAGIC);
     slot[8..12].copy_from_slice(&VERSION.to_le_bytes());
@@ -286,11 +286,11 @@ fn log_slot(log: LogExtent) -> [u8; SLOT_BYTES] {
     entry(LOG, log.base, log.number, log.extent)
 }
 
-fn wal_slot(number: u64, extent: Extent) -> [u8; SLOT_BYTES] {
+fn wal_slot(number: u64, extent: ChecksummedPrefix) -> [u8; SLOT_BYTES] {
     entry(WAL, number, 0, extent)
 }
 
-fn entry(kind: u32, first: u64, second: u64, extent: Extent) -> [u8; SLOT_BYTES] {
+fn entry(kind: u32, first: u64, second: u64, extent: ChecksummedPrefix) -> [u8; SLOT_BYTES] {
     let mut slot = [0; SLOT_BYTES];
     slot[..4].copy_from_slice(&kind.to_le_bytes());
     slot[4..12].copy_from_slice(&first.to_le_bytes());

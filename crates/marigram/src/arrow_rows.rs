@@ -86,7 +86,7 @@ pub fn convert(
     schema: Option<&TableSchema>,
     rows: &RecordBatch,
 ) -> Result<Converted> {
-    let mut refused = Refused::default();
+    let mut refused = RefusedRows::default();
     let names: Vec<&str> = rows
         .schema_ref()
         .fields()
@@ -184,14 +184,14 @@ pub fn convert(
 }
 
 /// Names and types of tags, and of fields.
-type Columns = (Vec<(String, TagType)>, Vec<(String, FieldType)>);
+type TagAndFieldTypes = (Vec<(String, TagType)>, Vec<(String, FieldType)>);
 
 /// The types that a table gets if it is made for these rows: tags in the order of `roles`, fields
 /// in the order of the columns.
 ///
 /// # Errors
 /// If a column has a type that no tag or field can have.
-pub(crate) fn table_columns(roles: &Roles, rows: &RecordBatch) -> Result<Columns> {
+pub(crate) fn table_columns(roles: &Roles, rows: &RecordBatch) -> Result<TagAndFieldTypes> {
     let mut tags = Vec::new();
     for name in &roles.tags {
         let Some(values) = rows.column_by_name(name) else {
@@ -214,9 +214,9 @@ pub(crate) fn table_columns(roles: &Roles, rows: &RecordBatch) -> Result<Columns
 
 /// Rows that cannot be written, with the first reason for each.
 #[derive(Debug, Default)]
-struct Refused(BTreeMap<u32, String>);
+struct RefusedRows(BTreeMap<u32, String>);
 
-impl Refused {
+impl RefusedRows {
     fn add(&mut self, row: usize, reason: impl FnOnce() -> String) {
         self.0
             .entry(u32::try_from(row).unwrap_or(u32::MAX))
@@ -244,7 +244,7 @@ impl Refused {
 }
 
 /// Times as ns. A number without a unit is ns already; text is read as a timestamp.
-fn times(name: &str, values: &ArrayRef, refused: &mut Refused) -> Result<Int64Array> {
+fn times(name: &str, values: &ArrayRef, refused: &mut RefusedRows) -> Result<Int64Array> {
     let nanoseconds = DataType::Timestamp(TimeUnit::Nanosecond, None);
     let whole = match values.data_type() {
         DataType::Int64 => values.clone(),

@@ -2,10 +2,10 @@
 
 use crate::arrow_rows::{self, Roles};
 use crate::error::{Error, Result};
+use crate::memory_watch::MemoryWatch;
 use crate::options::OpenOptions;
-use crate::resident::Watch;
 use crate::runtime::{BlockingRuntime, wait};
-use crate::statements::Statements;
+use crate::statements::StatementRegistry;
 use arrow::record_batch::RecordBatch;
 use futures::TryStreamExt;
 use marigram_engine::backup::{self, BackupOptions, BackupReport, RestoreReport};
@@ -37,8 +37,8 @@ pub struct Marigram {
     pub(crate) sql: SqlService,
     pub(crate) runtime: Arc<BlockingRuntime>,
     /// Of servers.
-    pub(crate) statements: Arc<Statements>,
-    pub(crate) watch: Option<Arc<Watch>>,
+    pub(crate) statements: Arc<StatementRegistry>,
+    pub(crate) watch: Option<Arc<MemoryWatch>>,
     /// Statements so far that named files as tables.
     pub(crate) file_tables: Arc<AtomicU64>,
 }
@@ -76,10 +76,10 @@ impl Marigram {
         let query_threads = options.threads_for_queries()?;
         let engine_options = options.engine()?;
         let memory = Arc::new(MemoryAccountant::new(engine_options.memory_limit_bytes));
-        let statements = Arc::<Statements>::default();
+        let statements = Arc::<StatementRegistry>::default();
         // Before recovery, which has to keep the limit as well.
         let watch = if options.whole_process == Some(true) {
-            Some(Arc::new(Watch::start(&memory, &statements)?))
+            Some(Arc::new(MemoryWatch::start(&memory, &statements)?))
         } else {
             None
         };

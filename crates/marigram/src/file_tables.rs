@@ -8,7 +8,7 @@
 
 use crate::database::Marigram;
 use marigram_service::{Answer, Query, Result, ServiceError, Session};
-use marigram_tabular::dialect::{self, Told};
+use marigram_tabular::dialect::{self, DialectOptions};
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
@@ -60,7 +60,7 @@ const NOT_ALIASES: [&str; 22] = [
 
 /// Form of a file, by its ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FileForm {
+enum QueriedFileFormat {
     Csv,
     Parquet,
     Json,
@@ -72,7 +72,7 @@ struct NamedFile {
     /// Where it stands in the statement, with its quotes.
     place: Range<usize>,
     path: String,
-    form: FileForm,
+    form: QueriedFileFormat,
     /// Whether the statement gives it no name of its own.
     is_unnamed: bool,
 }
@@ -135,9 +135,9 @@ impl Marigram {
         let path = std::path::absolute(&file.path).map_err(|error| unreadable(file, &error))?;
         let location = path.to_string_lossy().replace('\'', "''");
         let (form, options) = match file.form {
-            FileForm::Parquet => ("PARQUET", String::new()),
-            FileForm::Json => ("JSON", String::new()),
-            FileForm::Csv => ("CSV", csv_options(file, &path)?),
+            QueriedFileFormat::Parquet => ("PARQUET", String::new()),
+            QueriedFileFormat::Json => ("JSON", String::new()),
+            QueriedFileFormat::Csv => ("CSV", csv_options(file, &path)?),
         };
         if !path.is_file() {
             return Err(invalid(
@@ -184,7 +184,7 @@ fn csv_options(file: &NamedFile, path: &Path) -> Result<String> {
         let message = format!("'{}' is not UTF-8; {advice}", file.path);
         return Err(invalid("22021", message));
     };
-    let sniffed = dialect::sniff(&sample, &Told::default());
+    let sniffed = dialect::sniff(&sample, &DialectOptions::default());
     let dialect = sniffed.map_err(|error| unreadable(file, &error))?;
     let Some(dialect) = dialect else {
         return Err(invalid("22P04", format!("'{}' holds no rows", file.path)));
@@ -231,12 +231,12 @@ fn without_position(error: ServiceError) -> ServiceError {
     }
 }
 
-fn form_of(path: &str) -> Option<FileForm> {
+fn form_of(path: &str) -> Option<QueriedFileFormat> {
     let (_, ending) = path.rsplit_once('.')?;
     match ending.to_ascii_lowercase().as_str() {
-        "csv" | "tsv" => Some(FileForm::Csv),
-        "parquet" | "pq" => Some(FileForm::Parquet),
-        "json" | "jsonl" | "ndjson" => Some(FileForm::Json),
+        "csv" | "tsv" => Some(QueriedFileFormat::Csv),
+        "parquet" | "pq" => Some(QueriedFileFormat::Parquet),
+        "json" | "jsonl" | "ndjson" => Some(QueriedFileFormat::Json),
         _ => None,
     }
 }

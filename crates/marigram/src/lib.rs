@@ -24,9 +24,9 @@ mod descriptors;
 mod error;
 mod file_tables;
 mod machine;
+mod memory_watch;
 mod metrics;
 mod options;
-mod resident;
 mod runtime;
 mod service;
 mod statements;
@@ -51,6 +51,6 @@ pub use marigram_model::{
 pub use marigram_service::{
     Answer, Backup, DEFAULT_DATABASE, Ingest, Query, RowStream, ServiceError, Session, Status,
 };
+pub use memory_watch::resident_bytes;
 pub use options::{Compaction, Durability, OpenOptions};
-pub use resident::resident_bytes;
 pub use units::{ByteSize, Span, UnitError};

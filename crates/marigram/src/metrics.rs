@@ -1,13 +1,17 @@
 //! The engine's figures as metrics, in Prometheus' names.
 
-use crate::resident::Figures;
+use crate::memory_watch::MemoryWatchFigures;
 use marigram_engine::EngineStatus;
 use marigram_service::Metric;
-use marigram_sql::{PlanCacheUse, RollupStatus, touched_ns};
+use marigram_sql::{PlanCacheStats, RollupStatus, touched_ns};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every metric of an engine, `memory_limit` in bytes.
-pub(crate) fn of(status: &EngineStatus, memory_limit: usize, plans: PlanCacheUse) -> Vec<Metric> {
+pub(crate) fn engine_metrics(
+    status: &EngineStatus,
+    memory_limit: usize,
+    plans: PlanCacheStats,
+) -> Vec<Metric> {
     let counter = |name, help, value: u64| metric(name, help, true, value as f64);
     let gauge = |name, help, value: f64| metric(name, help, false, value);
     let mut metrics = vec![
@@ -70,12 +74,12 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize, plans: PlanCacheUse
         counter(
             "marigram_plan_cache_operators",
             "Statements since start whose operators were kept from before, too.",
-            plans.ready,
+            plans.template_hits,
         ),
         counter(
             "marigram_short_statements",
             "Statements since start that were carried out by the thread that asked.",
-            plans.short,
+            plans.inline_statements,
         ),
         gauge(
             "marigram_plan_cache_plans",
@@ -211,7 +215,7 @@ pub(crate) fn of(status: &EngineStatus, memory_limit: usize, plans: PlanCacheUse
 }
 
 /// What the watch over the process has seen and done.
-pub(crate) fn of_process(figures: &Figures) -> Vec<Metric> {
+pub(crate) fn process_metrics(figures: &MemoryWatchFigures) -> Vec<Metric> {
     let bytes = |of: &AtomicUsize| of.load(Ordering::Relaxed) as f64;
     vec![
         metric(
@@ -242,7 +246,7 @@ pub(crate) fn of_process(figures: &Figures) -> Vec<Metric> {
 }
 
 /// How far each materialized view is behind, and what its refreshes did.
-pub(crate) fn of_views(views: &[RollupStatus]) -> Vec<Metric> {
+pub(crate) fn view_metrics(views: &[RollupStatus]) -> Vec<Metric> {
     let seconds = |ns: i64| ns as f64 / 1e9;
     let of_view = |view: &RollupStatus| {
         let labels = vec![

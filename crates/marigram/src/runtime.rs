@@ -58,9 +58,9 @@ impl Drop for BlockingRuntime {
 }
 
 /// Wakes a thread.
-struct Unpark(Thread);
+struct ThreadWaker(Thread);
 
-impl Wake for Unpark {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
@@ -73,7 +73,7 @@ impl Wake for Unpark {
 /// Blocks this thread until `work` is done. It needs no runtime, and may be one of a runtime's own:
 /// the work is only waiting for threads of the database.
 pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut work = pin!(work);
     loop {

@@ -15,8 +15,8 @@ use futures::StreamExt;
 use marigram_engine::{EngineError, Holder};
 use marigram_model::{ColumnId, TableSchema, WriteBatch};
 use marigram_service::{
-    Answer, Backup, BackupReport, Ingest, Metric, Prepared, Query, Rejected, Result, ServiceError,
-    Session, Status, WriteReport,
+    Answer, Backup, BackupReport, Ingest, Metric, Prepared, Query, RejectedRow, Result,
+    ServiceError, Session, Status, WriteReport,
 };
 use std::collections::HashMap;
 use std::path::Path;
@@ -119,7 +119,7 @@ impl Marigram {
                 error @ (EngineError::Invalid(_) | EngineError::Schema(_)),
             )) => {
                 let reason = error.to_string();
-                let refuse = |row| Rejected {
+                let refuse = |row| RejectedRow {
                     row,
                     reason: reason.clone(),
                 };
@@ -134,7 +134,7 @@ impl Marigram {
 }
 
 fn to_report(report: marigram_engine::WriteReport) -> WriteReport {
-    let rejected = report.rejected.into_iter().map(|rejected| Rejected {
+    let rejected = report.rejected.into_iter().map(|rejected| RejectedRow {
         row: rejected.row as usize,
         reason: rejected.reason,
     });
@@ -243,11 +243,11 @@ impl Status for Marigram {
     fn metrics(&self) -> Vec<Metric> {
         let memory_limit = self.engine.memory().limit();
         let plans = self.sql.plan_cache();
-        let mut metrics = metrics::of(&self.engine.status(), memory_limit, plans);
+        let mut metrics = metrics::engine_metrics(&self.engine.status(), memory_limit, plans);
         if let Some(watch) = &self.watch {
-            metrics.extend(metrics::of_process(&watch.figures));
+            metrics.extend(metrics::process_metrics(&watch.figures));
         }
-        metrics.extend(metrics::of_views(&self.sql.views()));
+        metrics.extend(metrics::view_metrics(&self.sql.views()));
         metrics
     }
 

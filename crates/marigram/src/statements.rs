@@ -25,7 +25,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Statements that run.
 #[derive(Debug, Default)]
-pub(crate) struct Statements {
+pub(crate) struct StatementRegistry {
     running: Mutex<RunningStatements>,
 }
 
@@ -33,11 +33,11 @@ pub(crate) struct Statements {
 struct RunningStatements {
     next: u64,
     /// By number: the oldest first.
-    handles: BTreeMap<u64, Arc<Handle>>,
+    handles: BTreeMap<u64, Arc<StatementHandle>>,
 }
 
 #[derive(Debug)]
-struct Handle {
+struct StatementHandle {
     begun: Instant,
     /// Whether its reader waits for it.
     is_awaited: AtomicBool,
@@ -47,19 +47,19 @@ struct Handle {
 /// One statement; out of the list when it is dropped.
 #[derive(Debug)]
 pub(crate) struct RunningStatement {
-    statements: Arc<Statements>,
+    statements: Arc<StatementRegistry>,
     number: u64,
-    handle: Arc<Handle>,
+    handle: Arc<StatementHandle>,
 }
 
-impl Statements {
+impl StatementRegistry {
     /// A statement begins.
     #[expect(
         clippy::disallowed_methods,
         reason = "how long a statement runs is the machine's affair; no data depends on it"
     )]
     pub(crate) fn begin(self: &Arc<Self>) -> RunningStatement {
-        let handle = Arc::new(Handle {
+        let handle = Arc::new(StatementHandle {
             begun: Instant::now(),
             is_awaited: AtomicBool::new(true),
             stop: Notify::new(),
@@ -79,7 +79,7 @@ impl Statements {
     /// Stops the statement that has worked longest at `now`; says whether there was one.
     pub(crate) fn stop_longest(&self, now: Instant) -> bool {
         let mut running = self.running.lock();
-        let old = |handle: &Handle| now.saturating_duration_since(handle.begun) >= AGE_MIN;
+        let old = |handle: &StatementHandle| now.saturating_duration_since(handle.begun) >= AGE_MIN;
         let oldest = |is_awaited: bool| {
             let mut handles = running.handles.iter();
             let found = handles.find(|(_, handle)| {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_oldest_that_is_waited_for_is_stopped_first_and_young_ones_never() {
-        let statements = Arc::new(Statements::default());
+        let statements = Arc::new(StatementRegistry::default());
         let (dawdling, working) = (statements.begin(), statements.begin());
         let begun = working.handle.begun;
         assert!(!statements.stop_longest(begun + AGE_MIN / 2));
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_has_ended_may_be_asked_again() {
-        let statements = Arc::new(Statements::default());
+        let statements = Arc::new(StatementRegistry::default());
         let schema = Arc::new(Schema::empty());
         let batches = futures::stream::empty().boxed();
         let none = Answer::Rows(RowStream { schema, batches });
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn rows_end_in_an_error_when_their_statement_is_stopped() {
-        let statements = Arc::new(Statements::default());
+        let statements = Arc::new(StatementRegistry::default());
         let running = statements.begin();
         let begun = running.handle.begun;
         let Answer::Rows(rows) = running.watch(endless()) else {

@@ -139,7 +139,7 @@ impl WriteBatch {
         }
         for field in &self.fields {
             length(&field.name, field.values.len(), rows)?;
-            if FieldType::of(field.values.data_type()).is_none() {
+            if FieldType::from_arrow(field.values.data_type()).is_none() {
                 return Err(wrong_type(&field.name, "field", field.values.data_type()));
             }
         }
@@ -219,7 +219,7 @@ impl BatchField {
     /// If the batch was not checked.
     #[must_use]
     pub fn kind(&self) -> FieldType {
-        FieldType::of(self.values.data_type()).expect("the batch was checked")
+        FieldType::from_arrow(self.values.data_type()).expect("the batch was checked")
     }
 }
 

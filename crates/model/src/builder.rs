@@ -29,18 +29,18 @@ pub struct BatchBuilder {
 #[derive(Debug)]
 struct TagBuilder {
     name: String,
-    values: Values,
+    values: BuilderValues,
 }
 
 #[derive(Debug)]
 struct FieldBuilder {
     name: String,
-    values: Values,
+    values: BuilderValues,
 }
 
 /// A column under construction, by type.
 #[derive(Debug)]
-enum Values {
+enum BuilderValues {
     Bool(BooleanBuilder),
     I32(Int32Builder),
     I64(Int64Builder),
@@ -93,7 +93,7 @@ impl FieldValueRef<'_> {
     }
 }
 
-impl Values {
+impl BuilderValues {
     /// Reserves nothing: a batch may have many columns of few rows.
     fn new(kind: FieldType) -> Self {
         match kind {
@@ -231,7 +231,7 @@ impl BatchBuilder {
                 .unwrap_or_else(|| {
                     self.tags.push(TagBuilder {
                         name: name.to_owned(),
-                        values: Values::new(kind),
+                        values: BuilderValues::new(kind),
                     });
                     self.tags.len() - 1
                 });
@@ -252,7 +252,7 @@ impl BatchBuilder {
         if !self.tags.iter().any(|tag| tag.name == name) {
             self.tags.push(TagBuilder {
                 name: name.to_owned(),
-                values: Values::new(kind),
+                values: BuilderValues::new(kind),
             });
         }
     }
@@ -288,7 +288,7 @@ impl BatchBuilder {
         place.unwrap_or_else(|| {
             self.fields.push(FieldBuilder {
                 name: name.to_owned(),
-                values: Values::new(kind),
+                values: BuilderValues::new(kind),
             });
             self.field_places
                 .entry(name.to_owned())
@@ -377,12 +377,12 @@ mod tests {
         ];
         assert_eq!(names, expected);
         assert_eq!(
-            FieldValue::at(&batch.fields[0].values, 0),
+            FieldValue::from_array(&batch.fields[0].values, 0),
             Some(FieldValue::I64(900))
         );
-        assert_eq!(FieldValue::at(&batch.fields[0].values, 1), None);
+        assert_eq!(FieldValue::from_array(&batch.fields[0].values, 1), None);
         assert_eq!(
-            FieldValue::at(&batch.fields[2].values, 1),
+            FieldValue::from_array(&batch.fields[2].values, 1),
             Some(FieldValue::F64(1.0))
         );
     }

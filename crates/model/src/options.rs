@@ -5,7 +5,7 @@
 use crate::ids::ColumnId;
 use crate::time::DAY_NS;
 use crate::types::FieldType;
-use marigram_codec::{Choice, Compressor, Encoding, Goal};
+use marigram_codec::{Compressor, Encoding, EncodingChoice, EncodingGoal};
 
 /// How a field's values are to be stored; `None` leaves it to the table, and there to the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -143,19 +143,19 @@ impl TableOptions {
 
     /// What is wanted of encodings that are chosen by content.
     #[must_use]
-    pub fn goal(&self, cold: bool) -> Goal {
+    pub fn goal(&self, cold: bool) -> EncodingGoal {
         if cold && self.cold_codec == ColdCodec::Auto {
-            Goal::Small
+            EncodingGoal::Small
         } else {
-            Goal::Fast
+            EncodingGoal::Fast
         }
     }
 
     /// The choice for a field's pages; `cold` for data that is rewritten when it has gone cold.
     #[must_use]
-    pub fn choice_of(&self, kind: FieldType, own: ColumnCodec, cold: bool) -> Choice {
+    pub fn choice_of(&self, kind: FieldType, own: ColumnCodec, cold: bool) -> EncodingChoice {
         let codec = self.codec_of(kind, own);
-        Choice {
+        EncodingChoice {
             encoding: codec.encoding,
             compressor: codec.compressor,
             goal: self.goal(cold),
@@ -188,9 +188,9 @@ mod tests {
             compressor: Some(Compressor::Lz4),
         };
         assert_eq!(codec(FieldType::I64, own), own);
-        assert_eq!(options.goal(false), Goal::Fast);
-        assert_eq!(options.goal(true), Goal::Small);
-        assert_eq!(TableOptions::default().goal(true), Goal::Fast);
+        assert_eq!(options.goal(false), EncodingGoal::Fast);
+        assert_eq!(options.goal(true), EncodingGoal::Small);
+        assert_eq!(TableOptions::default().goal(true), EncodingGoal::Fast);
     }
 
     #[test]

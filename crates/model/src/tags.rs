@@ -147,9 +147,9 @@ pub fn tag_key_entries(
     })
 }
 
-type Split<'a> = ((u16, TagValueRef<'a>), &'a [u8]);
+type SplitTags<'a> = ((u16, TagValueRef<'a>), &'a [u8]);
 
-fn split_entry(bytes: &[u8]) -> Result<Split<'_>, TagKeyError> {
+fn split_entry(bytes: &[u8]) -> Result<SplitTags<'_>, TagKeyError> {
     const SHORT: TagKeyError = TagKeyError("it ends early");
     let (ordinal, rest) = bytes.split_first_chunk::<2>().ok_or(SHORT)?;
     let ordinal = u16::from_le_bytes(*ordinal);

@@ -12,7 +12,7 @@ pub struct TimeSet {
 impl TimeSet {
     /// The set of a range's times.
     #[must_use]
-    pub fn of(range: TimeRange) -> Self {
+    pub fn from_range(range: TimeRange) -> Self {
         Self {
             ranges: if range.is_empty() {
                 Vec::new()

@@ -127,7 +127,7 @@ impl FieldType {
 
     /// The field type whose arrays have this Arrow type.
     #[must_use]
-    pub fn of(data_type: &DataType) -> Option<Self> {
+    pub fn from_arrow(data_type: &DataType) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|kind| kind.data_type() == *data_type)
@@ -235,12 +235,12 @@ impl FieldValue {
     /// # Panics
     /// If `row` is not a row of `array`.
     #[must_use]
-    pub fn at(array: &dyn Array, row: usize) -> Option<Self> {
+    pub fn from_array(array: &dyn Array, row: usize) -> Option<Self> {
         if array.is_null(row) {
             return None;
         }
         let any = array.as_any();
-        Some(match FieldType::of(array.data_type())? {
+        Some(match FieldType::from_arrow(array.data_type())? {
             FieldType::Bool => Self::Bool(any.downcast_ref::<BooleanArray>()?.value(row)),
             FieldType::I32 => Self::I32(any.downcast_ref::<Int32Array>()?.value(row)),
             FieldType::I64 => Self::I64(any.downcast_ref::<Int64Array>()?.value(row)),

@@ -4,7 +4,7 @@
 
 /// What an abbreviation stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Abbreviated {
+pub enum ZoneAbbreviation {
     /// Seconds that are added to UTC.
     Seconds(i32),
     /// What clocks of a zone showed at the time.
@@ -12,16 +12,16 @@ pub enum Abbreviated {
 }
 
 /// What lower-case letters stand for.
-pub fn abbreviated(letters: &str) -> Option<Abbreviated> {
+pub fn abbreviated(letters: &str) -> Option<ZoneAbbreviation> {
     let found = ABBREVIATIONS.binary_search_by_key(&letters, |(known, _)| known);
     found.ok().map(|at| ABBREVIATIONS[at].1)
 }
 
-use Abbreviated::{Seconds, Zone};
+use ZoneAbbreviation::{Seconds, Zone};
 
 /// By their letters, ascending.
 #[rustfmt::skip]
-const ABBREVIATIONS: &[(&str, Abbreviated)] = &[
+const ABBREVIATIONS: &[(&str, ZoneAbbreviation)] = &[
     ("acdt", Seconds(37_800)),
     ("acsst", Seconds(37_800)),
     ("acst", Seconds(34_200)),

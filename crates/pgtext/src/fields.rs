@@ -2,7 +2,7 @@
 
 /// A part of the text of a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum TimeTextField {
     /// Digits, with the fraction behind a point.
     Number(String),
     /// Letters, in lower case.
@@ -16,7 +16,7 @@ pub enum Field {
 }
 
 /// The parts of a text; `None` where a character has no place in any.
-pub fn fields(text: &str) -> Option<Vec<Field>> {
+pub fn fields(text: &str) -> Option<Vec<TimeTextField>> {
     let mut rest = text.trim();
     let mut fields = Vec::new();
     while let Some(first) = rest.chars().next() {
@@ -29,7 +29,10 @@ pub fn fields(text: &str) -> Option<Vec<Field>> {
             '+' | '-' => offset(rest)?,
             '.' => {
                 let length = 1 + run(&rest[1..], |c| c.is_ascii_digit());
-                (Field::Number(format!("0{}", &rest[..length])), length)
+                (
+                    TimeTextField::Number(format!("0{}", &rest[..length])),
+                    length,
+                )
             }
             _ if first.is_ascii_alphabetic() => word(rest),
             _ => return None,
@@ -45,13 +48,13 @@ fn run(text: &str, is_of: impl Fn(char) -> bool) -> usize {
     text.find(|c| !is_of(c)).unwrap_or(text.len())
 }
 
-fn numeric(text: &str) -> (Field, usize) {
+fn numeric(text: &str) -> (TimeTextField, usize) {
     let digits = run(text, |c| c.is_ascii_digit());
     let mut after = text[digits..].chars();
     match (after.next(), after.next()) {
         (Some(':'), _) => {
             let length = run(text, |c| c.is_ascii_digit() || c == ':' || c == '.');
-            (Field::Time(text[..length].to_owned()), length)
+            (TimeTextField::Time(text[..length].to_owned()), length)
         }
         (Some(mark @ ('-' | '/' | '.')), Some(next)) if next.is_ascii_alphanumeric() => {
             let second = digits + 1;
@@ -66,12 +69,12 @@ fn numeric(text: &str) -> (Field, usize) {
             };
             let part = text[..length].to_ascii_lowercase();
             if is_number {
-                (Field::Number(part), length)
+                (TimeTextField::Number(part), length)
             } else {
-                (Field::Date(part), length)
+                (TimeTextField::Date(part), length)
             }
         }
-        _ => (Field::Number(text[..digits].to_owned()), digits),
+        _ => (TimeTextField::Number(text[..digits].to_owned()), digits),
     }
 }
 
@@ -94,14 +97,14 @@ fn date_length(text: &str, mark: char) -> usize {
     at
 }
 
-fn offset(text: &str) -> Option<(Field, usize)> {
+fn offset(text: &str) -> Option<(TimeTextField, usize)> {
     let space = 1 + run(&text[1..], char::is_whitespace);
     let length = run(&text[space..], |c| c.is_ascii_digit() || c == ':');
-    let field = Field::Offset(format!("{}{}", &text[..1], &text[space..space + length]));
+    let field = TimeTextField::Offset(format!("{}{}", &text[..1], &text[space..space + length]));
     (length > 0).then_some((field, space + length))
 }
 
-fn word(text: &str) -> (Field, usize) {
+fn word(text: &str) -> (TimeTextField, usize) {
     let letters = run(text, |c| c.is_ascii_alphabetic());
     let mark = text[letters..].chars().next();
     let is_zone = matches!(mark, Some('/' | '_'));
@@ -110,16 +113,22 @@ fn word(text: &str) -> (Field, usize) {
         && letters >= 3;
     if is_zone {
         let length = run(text, |c| c.is_ascii_alphanumeric() || "/_+-".contains(c));
-        return (Field::Date(text[..length].to_owned()), length);
+        return (TimeTextField::Date(text[..length].to_owned()), length);
     }
     if is_date {
         let length = run(text, |c| c.is_ascii_alphanumeric() || Some(c) == mark);
-        return (Field::Date(text[..length].to_ascii_lowercase()), length);
+        return (
+            TimeTextField::Date(text[..length].to_ascii_lowercase()),
+            length,
+        );
     }
     let mut length = letters;
     // "Jul." may end with a point.
     if mark == Some('.') {
         length += 1;
     }
-    (Field::Word(text[..letters].to_ascii_lowercase()), length)
+    (
+        TimeTextField::Word(text[..letters].to_ascii_lowercase()),
+        length,
+    )
 }

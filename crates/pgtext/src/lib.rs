@@ -16,6 +16,6 @@ mod zones;
 pub use error::TimeTextError;
 pub use integers::{IntegerTimeError, integer_time};
 pub use similar::{SimilarError, similar_to_regex};
-pub use times::{Clock, TimeText, zone_of};
+pub use times::{ReferenceClock, TimeText, zone_of};
 pub use to_char::{TimePattern, time_to_char};
 pub use zones::{TimeUnit, ZoneClock, named_zone, session_zone, zone_of_seconds};

@@ -1,7 +1,7 @@
 //! Times in all the forms that PostgreSQL reads.
 
 use crate::error::TimeTextError;
-use crate::fields::{Field, fields};
+use crate::fields::{TimeTextField, fields};
 use crate::zones::{abbreviation, database_zone};
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Disambiguation, Offset, TimeZone};
@@ -9,14 +9,14 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 
 /// What words such as `now` and times without a zone depend on.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub struct ReferenceClock {
     /// The time at which the statement began, where it is known.
     pub now: Option<Timestamp>,
     /// The session's zone.
     pub zone: TimeZone,
 }
 
-impl Clock {
+impl ReferenceClock {
     /// At a time, ns since 1970, with a zone by its name.
     ///
     /// # Errors
@@ -46,13 +46,13 @@ impl TimeText {
     ///
     /// # Errors
     /// If it is no time.
-    pub fn parse(text: &str, clock: &Clock) -> Result<Self, TimeTextError> {
+    pub fn parse(text: &str, clock: &ReferenceClock) -> Result<Self, TimeTextError> {
         let form = || TimeTextError::Form(text.to_owned());
-        let mut reading = Reading::default();
+        let mut reading = TimeTextReader::default();
         for field in fields(text).ok_or_else(form)? {
-            reading.take(field).map_err(|wrong| wrong.of(text))?;
+            reading.take(field).map_err(|wrong| wrong.in_text(text))?;
         }
-        reading.finish(clock).map_err(|wrong| wrong.of(text))
+        reading.finish(clock).map_err(|wrong| wrong.in_text(text))
     }
 
     /// Whether the text names a zone or what to add to UTC.
@@ -74,7 +74,7 @@ impl TimeText {
     ///
     /// # Errors
     /// If that is out of range: 1677 to 2262.
-    pub fn utc_ns(&self, clock: &Clock) -> Result<i64, TimeTextError> {
+    pub fn utc_ns(&self, clock: &ReferenceClock) -> Result<i64, TimeTextError> {
         let zone = self.zone.as_ref().unwrap_or(&clock.zone);
         ns_of(zone.to_ambiguous_zoned(self.local))
     }
@@ -135,15 +135,15 @@ fn offset_of(text: &str) -> Option<Offset> {
 
 /// What is wrong with a text, without the text.
 #[derive(Debug)]
-enum Wrong {
+enum TimeTextProblem {
     Form,
     Moment,
     Range(String),
     Zone(String),
 }
 
-impl Wrong {
-    fn of(self, text: &str) -> TimeTextError {
+impl TimeTextProblem {
+    fn in_text(self, text: &str) -> TimeTextError {
         match self {
             Self::Form => TimeTextError::Form(text.to_owned()),
             Self::Moment => TimeTextError::Moment(text.to_owned()),
@@ -155,7 +155,7 @@ impl Wrong {
 
 /// Words for a day or a moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Special {
+enum SpecialTime {
     Epoch,
     Now,
     /// Midnight, days from today.
@@ -164,7 +164,7 @@ enum Special {
 
 /// What was read so far.
 #[derive(Debug, Default)]
-struct Reading {
+struct TimeTextReader {
     year: Option<i32>,
     month: Option<i32>,
     day: Option<i32>,
@@ -175,7 +175,7 @@ struct Reading {
     time: Option<(i32, i32, i32, i32)>,
     is_afternoon: Option<bool>,
     is_bc: bool,
-    special: Option<Special>,
+    special: Option<SpecialTime>,
     zone: Option<TimeZone>,
     after_t: bool,
 }
@@ -213,37 +213,39 @@ fn named(names: &[&str], word: &str) -> Option<usize> {
     names.iter().position(is_it)
 }
 
-impl Reading {
-    fn take(&mut self, field: Field) -> Result<(), Wrong> {
+impl TimeTextReader {
+    fn take(&mut self, field: TimeTextField) -> Result<(), TimeTextProblem> {
         match field {
-            Field::Time(text) => self.clock_time(&text),
-            Field::Date(text) if text.contains('/') && text.starts_with(char::is_alphabetic) => {
+            TimeTextField::Time(text) => self.clock_time(&text),
+            TimeTextField::Date(text)
+                if text.contains('/') && text.starts_with(char::is_alphabetic) =>
+            {
                 self.named_zone(&text)
             }
-            Field::Date(text) => self.date(&text),
-            Field::Offset(text) => {
-                let offset = offset_of(&text).ok_or(Wrong::Zone(text))?;
+            TimeTextField::Date(text) => self.date(&text),
+            TimeTextField::Offset(text) => {
+                let offset = offset_of(&text).ok_or(TimeTextProblem::Zone(text))?;
                 self.set_zone(TimeZone::fixed(offset))
             }
-            Field::Number(text) => self.number(text),
-            Field::Word(word) => self.word(&word),
+            TimeTextField::Number(text) => self.number(text),
+            TimeTextField::Word(word) => self.word(&word),
         }
     }
 
-    fn set_zone(&mut self, zone: TimeZone) -> Result<(), Wrong> {
+    fn set_zone(&mut self, zone: TimeZone) -> Result<(), TimeTextProblem> {
         match self.zone.replace(zone) {
             // "UTC+2" is not "UTC" and "+2", which adds the other way round.
-            Some(_) => Err(Wrong::Form),
+            Some(_) => Err(TimeTextProblem::Form),
             None => Ok(()),
         }
     }
 
-    fn named_zone(&mut self, name: &str) -> Result<(), Wrong> {
-        let zone = zone_of(name).map_err(|_| Wrong::Zone(name.to_owned()))?;
+    fn named_zone(&mut self, name: &str) -> Result<(), TimeTextProblem> {
+        let zone = zone_of(name).map_err(|_| TimeTextProblem::Zone(name.to_owned()))?;
         self.set_zone(zone)
     }
 
-    fn word(&mut self, word: &str) -> Result<(), Wrong> {
+    fn word(&mut self, word: &str) -> Result<(), TimeTextProblem> {
         if word == "t" {
             self.after_t = true;
             return Ok(());
@@ -264,24 +266,24 @@ impl Reading {
                 self.set_zone(TimeZone::UTC)?;
                 return set(&mut self.time, (0, 0, 0, 0));
             }
-            "epoch" => Special::Epoch,
-            "now" => Special::Now,
-            "today" => Special::Day(0),
-            "tomorrow" => Special::Day(1),
-            "yesterday" => Special::Day(-1),
+            "epoch" => SpecialTime::Epoch,
+            "now" => SpecialTime::Now,
+            "today" => SpecialTime::Day(0),
+            "tomorrow" => SpecialTime::Day(1),
+            "yesterday" => SpecialTime::Day(-1),
             "ad" | "at" | "on" | "dst" => return Ok(()),
             // A word that is no zone is nothing, and not a zone that does not exist.
-            _ => return self.named_zone(word).map_err(|_| Wrong::Form),
+            _ => return self.named_zone(word).map_err(|_| TimeTextProblem::Form),
         };
         set(&mut self.special, special)
     }
 
-    fn clock_time(&mut self, text: &str) -> Result<(), Wrong> {
+    fn clock_time(&mut self, text: &str) -> Result<(), TimeTextProblem> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let parts: Vec<&str> = whole.split(':').collect();
         let mut numbers = [0; 3];
         if parts.len() < 2 || parts.len() > 3 || !fraction.is_empty() && parts.len() < 3 {
-            return Err(Wrong::Form);
+            return Err(TimeTextProblem::Form);
         }
         for (number, part) in numbers.iter_mut().zip(&parts) {
             *number = digits(part)?;
@@ -291,18 +293,18 @@ impl Reading {
     }
 
     /// Digits without a colon: 101530.5.
-    fn digits_of_time(&mut self, text: &str) -> Result<(), Wrong> {
+    fn digits_of_time(&mut self, text: &str) -> Result<(), TimeTextProblem> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let all = digits(whole)?;
         let time = match whole.len() {
             4 => (all / 100, all % 100, 0),
             6 => (all / 10_000, all / 100 % 100, all % 100),
-            _ => return Err(Wrong::Form),
+            _ => return Err(TimeTextProblem::Form),
         };
         set(&mut self.time, (time.0, time.1, time.2, nanos(fraction)?))
     }
 
-    fn number(&mut self, text: String) -> Result<(), Wrong> {
+    fn number(&mut self, text: String) -> Result<(), TimeTextProblem> {
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
         if self.after_t || self.has_whole_date() {
             return self.digits_of_time(&text);
@@ -322,7 +324,7 @@ impl Reading {
                 self.numbers.push(text);
                 Ok(())
             }
-            _ => Err(Wrong::Form),
+            _ => Err(TimeTextProblem::Form),
         }
     }
 
@@ -333,26 +335,26 @@ impl Reading {
     }
 
     /// Numbers, and a month perhaps, with marks between them.
-    fn date(&mut self, text: &str) -> Result<(), Wrong> {
+    fn date(&mut self, text: &str) -> Result<(), TimeTextProblem> {
         if let Some((time, offset)) = text.split_once('-')
             && (self.after_t || self.has_whole_date())
         {
             self.digits_of_time(time)?;
-            return self.take(Field::Offset(format!("-{offset}")));
+            return self.take(TimeTextField::Offset(format!("-{offset}")));
         }
         let parts: Vec<&str> = text.split(['-', '/', '.']).collect();
         let month_at = parts
             .iter()
             .position(|part| part.starts_with(|c: char| c.is_ascii_alphabetic()));
         if let Some(at) = month_at {
-            let month = named(&MONTHS, parts[at]).ok_or(Wrong::Form)?;
+            let month = named(&MONTHS, parts[at]).ok_or(TimeTextProblem::Form)?;
             set(&mut self.month, month as i32 + 1)?;
         }
         let numbers = parts.iter().enumerate();
         let numbers = numbers.filter(|(at, _)| Some(*at) != month_at);
         let numbers: Vec<String> = numbers.map(|(_, part)| (*part).to_owned()).collect();
         if parts.len() != 3 {
-            return Err(Wrong::Form);
+            return Err(TimeTextProblem::Form);
         }
         self.numbers.extend(numbers);
         Ok(())
@@ -360,7 +362,7 @@ impl Reading {
 
     /// Tells year, month and day among the numbers: the year is what has three digits or more, and
     /// comes last where nothing has; the month comes before the day.
-    fn place_numbers(&mut self) -> Result<(), Wrong> {
+    fn place_numbers(&mut self) -> Result<(), TimeTextProblem> {
         let numbers = std::mem::take(&mut self.numbers);
         let mut rest = Vec::new();
         for number in &numbers {
@@ -372,31 +374,31 @@ impl Reading {
         }
         let mut rest = rest.into_iter();
         if self.month.is_none() {
-            let month = rest.next().ok_or(Wrong::Form)?;
+            let month = rest.next().ok_or(TimeTextProblem::Form)?;
             self.month = Some(digits(month)?);
         }
         if self.day.is_none() {
-            let day = rest.next().ok_or(Wrong::Form)?;
+            let day = rest.next().ok_or(TimeTextProblem::Form)?;
             self.day = Some(digits(day)?);
         }
         if self.year.is_none() {
-            let year = digits(rest.next().ok_or(Wrong::Form)?)?;
+            let year = digits(rest.next().ok_or(TimeTextProblem::Form)?)?;
             // As PostgreSQL takes two digits.
             self.year = Some(if year < 70 { 2000 + year } else { 1900 + year });
         }
         match rest.next() {
-            Some(_) => Err(Wrong::Form),
+            Some(_) => Err(TimeTextProblem::Form),
             None => Ok(()),
         }
     }
 
-    fn finish(mut self, clock: &Clock) -> Result<TimeText, Wrong> {
+    fn finish(mut self, clock: &ReferenceClock) -> Result<TimeText, TimeTextProblem> {
         if let Some(special) = self.special {
             return self.moment(special, clock);
         }
         let has_date = self.year.is_some() || self.month.is_some() || !self.numbers.is_empty();
         if !has_date || self.after_t && self.time.is_none() {
-            return Err(Wrong::Form);
+            return Err(TimeTextProblem::Form);
         }
         let date = match self.day_of_year {
             Some(day) => self.date_of_year(day)?,
@@ -404,7 +406,7 @@ impl Reading {
                 if self.year.is_none() || self.month.is_none() || self.day.is_none() {
                     self.place_numbers()?;
                 } else if !self.numbers.is_empty() {
-                    return Err(Wrong::Form);
+                    return Err(TimeTextProblem::Form);
                 }
                 self.calendar_date()?
             }
@@ -415,32 +417,38 @@ impl Reading {
         })
     }
 
-    fn moment(self, special: Special, clock: &Clock) -> Result<TimeText, Wrong> {
+    fn moment(
+        self,
+        special: SpecialTime,
+        clock: &ReferenceClock,
+    ) -> Result<TimeText, TimeTextProblem> {
         let has_date = self.year.is_some() || self.month.is_some() || !self.numbers.is_empty();
         if has_date {
-            return Err(Wrong::Form);
+            return Err(TimeTextProblem::Form);
         }
         let zone = self.zone.clone().unwrap_or_else(|| clock.zone.clone());
         let local = match special {
-            Special::Epoch | Special::Now if self.time.is_some() => return Err(Wrong::Form),
-            Special::Epoch => {
+            SpecialTime::Epoch | SpecialTime::Now if self.time.is_some() => {
+                return Err(TimeTextProblem::Form);
+            }
+            SpecialTime::Epoch => {
                 return Ok(TimeText {
                     local: DateTime::constant(1970, 1, 1, 0, 0, 0, 0),
                     zone: Some(TimeZone::UTC),
                 });
             }
-            Special::Now => {
-                let now = Zoned::new(clock.now.ok_or(Wrong::Moment)?, zone.clone());
+            SpecialTime::Now => {
+                let now = Zoned::new(clock.now.ok_or(TimeTextProblem::Moment)?, zone.clone());
                 return Ok(TimeText {
                     local: now.datetime(),
                     zone: Some(TimeZone::fixed(now.offset())),
                 });
             }
-            Special::Day(days) => {
-                let now = clock.now.ok_or(Wrong::Moment)?;
+            SpecialTime::Day(days) => {
+                let now = clock.now.ok_or(TimeTextProblem::Moment)?;
                 let today = now.to_zoned(zone).date();
                 let day = today.checked_add(SignedDuration::from_hours(24 * days));
-                self.at_time(day.map_err(|error| Wrong::Range(error.to_string()))?)?
+                self.at_time(day.map_err(|error| TimeTextProblem::Range(error.to_string()))?)?
             }
         };
         Ok(TimeText {
@@ -449,28 +457,32 @@ impl Reading {
         })
     }
 
-    fn checked_year(&self) -> Result<i16, Wrong> {
-        let year = self.year.ok_or(Wrong::Form)?;
+    fn checked_year(&self) -> Result<i16, TimeTextProblem> {
+        let year = self.year.ok_or(TimeTextProblem::Form)?;
         let year = if self.is_bc { 1 - year } else { year };
-        i16::try_from(year).map_err(|_| Wrong::Range(format!("there is no year {year} here")))
+        i16::try_from(year)
+            .map_err(|_| TimeTextProblem::Range(format!("there is no year {year} here")))
     }
 
-    fn date_of_year(&self, day: i32) -> Result<Date, Wrong> {
+    fn date_of_year(&self, day: i32) -> Result<Date, TimeTextProblem> {
         let year = self.checked_year()?;
-        let first = Date::new(year, 1, 1).map_err(|error| Wrong::Range(error.to_string()))?;
+        let first =
+            Date::new(year, 1, 1).map_err(|error| TimeTextProblem::Range(error.to_string()))?;
         if day < 1 || day > i32::from(first.days_in_year()) {
-            return Err(Wrong::Range(format!("the year {year} has no day {day}")));
+            return Err(TimeTextProblem::Range(format!(
+                "the year {year} has no day {day}"
+            )));
         }
         let within = SignedDuration::from_hours(24 * i64::from(day - 1));
         first
             .checked_add(within)
-            .map_err(|error| Wrong::Range(error.to_string()))
+            .map_err(|error| TimeTextProblem::Range(error.to_string()))
     }
 
-    fn calendar_date(&self) -> Result<Date, Wrong> {
+    fn calendar_date(&self) -> Result<Date, TimeTextProblem> {
         let year = self.checked_year()?;
         let (month, day) = (self.month.unwrap_or(0), self.day.unwrap_or(0));
-        let none = |what: String| Wrong::Range(format!("there is no {what}"));
+        let none = |what: String| TimeTextProblem::Range(format!("there is no {what}"));
         let month = i8::try_from(month).map_err(|_| none(format!("month {month}")))?;
         if !(1..=12).contains(&month) {
             return Err(none(format!("month {month}")));
@@ -481,9 +493,9 @@ impl Reading {
     }
 
     /// The clock time on a date; 24:00 and the second 60 belong to what follows.
-    fn at_time(&self, date: Date) -> Result<DateTime, Wrong> {
+    fn at_time(&self, date: Date) -> Result<DateTime, TimeTextProblem> {
         let (hours, minutes, seconds, nanos) = self.time.unwrap_or((0, 0, 0, 0));
-        let none = |what: String| Wrong::Range(format!("there is no {what}"));
+        let none = |what: String| TimeTextProblem::Range(format!("there is no {what}"));
         let hours = match self.is_afternoon {
             None => hours,
             Some(_) if self.time.is_none() || hours > 12 => {
@@ -499,25 +511,25 @@ impl Reading {
         let midnight = date.to_datetime(Time::midnight());
         midnight
             .checked_add(SignedDuration::new(since, nanos))
-            .map_err(|error| Wrong::Range(error.to_string()))
+            .map_err(|error| TimeTextProblem::Range(error.to_string()))
     }
 }
 
-fn set<T>(place: &mut Option<T>, value: T) -> Result<(), Wrong> {
+fn set<T>(place: &mut Option<T>, value: T) -> Result<(), TimeTextProblem> {
     match place.replace(value) {
-        Some(_) => Err(Wrong::Form),
+        Some(_) => Err(TimeTextProblem::Form),
         None => Ok(()),
     }
 }
 
-fn digits(text: &str) -> Result<i32, Wrong> {
+fn digits(text: &str) -> Result<i32, TimeTextProblem> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = is_number.then(|| text.parse().ok()).flatten();
-    number.ok_or(Wrong::Form)
+    number.ok_or(TimeTextProblem::Form)
 }
 
 /// The digits behind the point of a second, as ns; PostgreSQL keeps six of them, we nine.
-fn nanos(fraction: &str) -> Result<i32, Wrong> {
+fn nanos(fraction: &str) -> Result<i32, TimeTextProblem> {
     if fraction.is_empty() {
         return Ok(0);
     }
@@ -527,7 +539,7 @@ fn nanos(fraction: &str) -> Result<i32, Wrong> {
         .take(9)
         .collect();
     if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Wrong::Form);
+        return Err(TimeTextProblem::Form);
     }
     digits(&nine)
 }

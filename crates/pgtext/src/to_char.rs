@@ -7,30 +7,30 @@ use std::fmt::Write as _;
 /// A pattern that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimePattern {
-    parts: Vec<Part>,
+    parts: Vec<PatternPart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     Text(String),
     Field {
-        field: Field,
+        field: PatternField,
         /// Without zeros and blanks before and behind (`FM`).
         is_short: bool,
         /// `TH` or `th`.
-        ordinal: Option<Letters>,
+        ordinal: Option<LetterCase>,
     },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Letters {
+enum LetterCase {
     Upper,
     Capital,
     Lower,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+enum PatternField {
     Hour12,
     Hour24,
     Minute,
@@ -39,8 +39,8 @@ enum Field {
     Fraction(usize),
     SecondOfDay,
     /// With points or without.
-    Meridiem(Letters, bool),
-    Era(Letters, bool),
+    Meridiem(LetterCase, bool),
+    Era(LetterCase, bool),
     /// The last digits of the year.
     Year(usize),
     YearComma,
@@ -48,107 +48,107 @@ enum Field {
     Century,
     Quarter,
     Month,
-    MonthName(Letters),
-    MonthShort(Letters),
-    MonthRoman(Letters),
+    MonthName(LetterCase),
+    MonthShort(LetterCase),
+    MonthRoman(LetterCase),
     WeekOfMonth,
     WeekOfYear,
     IsoWeek,
     DayOfYear,
     IsoDayOfYear,
     Day,
-    DayName(Letters),
-    DayShort(Letters),
+    DayName(LetterCase),
+    DayShort(LetterCase),
     WeekDay,
     IsoWeekDay,
     Julian,
-    Zone(Letters),
+    Zone(LetterCase),
     ZoneHours,
     ZoneMinutes,
     Offset,
 }
 
-use Letters::{Capital, Lower, Upper};
+use LetterCase::{Capital, Lower, Upper};
 
 /// Names of fields, the longer of those with one head first, as they are written; the second list also
 /// in lower case.
-const EXACT: &[(&str, Field)] = &[
-    ("A.M.", Field::Meridiem(Upper, true)),
-    ("P.M.", Field::Meridiem(Upper, true)),
-    ("a.m.", Field::Meridiem(Lower, true)),
-    ("p.m.", Field::Meridiem(Lower, true)),
-    ("AM", Field::Meridiem(Upper, false)),
-    ("PM", Field::Meridiem(Upper, false)),
-    ("am", Field::Meridiem(Lower, false)),
-    ("pm", Field::Meridiem(Lower, false)),
-    ("A.D.", Field::Era(Upper, true)),
-    ("B.C.", Field::Era(Upper, true)),
-    ("a.d.", Field::Era(Lower, true)),
-    ("b.c.", Field::Era(Lower, true)),
-    ("AD", Field::Era(Upper, false)),
-    ("BC", Field::Era(Upper, false)),
-    ("ad", Field::Era(Lower, false)),
-    ("bc", Field::Era(Lower, false)),
-    ("MONTH", Field::MonthName(Upper)),
-    ("Month", Field::MonthName(Capital)),
-    ("month", Field::MonthName(Lower)),
-    ("MON", Field::MonthShort(Upper)),
-    ("Mon", Field::MonthShort(Capital)),
-    ("mon", Field::MonthShort(Lower)),
-    ("DAY", Field::DayName(Upper)),
-    ("Day", Field::DayName(Capital)),
-    ("day", Field::DayName(Lower)),
-    ("DY", Field::DayShort(Upper)),
-    ("Dy", Field::DayShort(Capital)),
-    ("dy", Field::DayShort(Lower)),
-    ("RM", Field::MonthRoman(Upper)),
-    ("rm", Field::MonthRoman(Lower)),
-    ("TZH", Field::ZoneHours),
-    ("TZM", Field::ZoneMinutes),
-    ("tzh", Field::ZoneHours),
-    ("tzm", Field::ZoneMinutes),
-    ("TZ", Field::Zone(Upper)),
-    ("tz", Field::Zone(Lower)),
-    ("OF", Field::Offset),
-    ("of", Field::Offset),
+const EXACT: &[(&str, PatternField)] = &[
+    ("A.M.", PatternField::Meridiem(Upper, true)),
+    ("P.M.", PatternField::Meridiem(Upper, true)),
+    ("a.m.", PatternField::Meridiem(Lower, true)),
+    ("p.m.", PatternField::Meridiem(Lower, true)),
+    ("AM", PatternField::Meridiem(Upper, false)),
+    ("PM", PatternField::Meridiem(Upper, false)),
+    ("am", PatternField::Meridiem(Lower, false)),
+    ("pm", PatternField::Meridiem(Lower, false)),
+    ("A.D.", PatternField::Era(Upper, true)),
+    ("B.C.", PatternField::Era(Upper, true)),
+    ("a.d.", PatternField::Era(Lower, true)),
+    ("b.c.", PatternField::Era(Lower, true)),
+    ("AD", PatternField::Era(Upper, false)),
+    ("BC", PatternField::Era(Upper, false)),
+    ("ad", PatternField::Era(Lower, false)),
+    ("bc", PatternField::Era(Lower, false)),
+    ("MONTH", PatternField::MonthName(Upper)),
+    ("Month", PatternField::MonthName(Capital)),
+    ("month", PatternField::MonthName(Lower)),
+    ("MON", PatternField::MonthShort(Upper)),
+    ("Mon", PatternField::MonthShort(Capital)),
+    ("mon", PatternField::MonthShort(Lower)),
+    ("DAY", PatternField::DayName(Upper)),
+    ("Day", PatternField::DayName(Capital)),
+    ("day", PatternField::DayName(Lower)),
+    ("DY", PatternField::DayShort(Upper)),
+    ("Dy", PatternField::DayShort(Capital)),
+    ("dy", PatternField::DayShort(Lower)),
+    ("RM", PatternField::MonthRoman(Upper)),
+    ("rm", PatternField::MonthRoman(Lower)),
+    ("TZH", PatternField::ZoneHours),
+    ("TZM", PatternField::ZoneMinutes),
+    ("tzh", PatternField::ZoneHours),
+    ("tzm", PatternField::ZoneMinutes),
+    ("TZ", PatternField::Zone(Upper)),
+    ("tz", PatternField::Zone(Lower)),
+    ("OF", PatternField::Offset),
+    ("of", PatternField::Offset),
 ];
-const EITHER_CASE: &[(&str, Field)] = &[
-    ("HH24", Field::Hour24),
-    ("HH12", Field::Hour12),
-    ("HH", Field::Hour12),
-    ("MI", Field::Minute),
-    ("SSSSS", Field::SecondOfDay),
-    ("SSSS", Field::SecondOfDay),
-    ("SS", Field::Second),
-    ("MS", Field::Fraction(3)),
-    ("US", Field::Fraction(6)),
-    ("FF1", Field::Fraction(1)),
-    ("FF2", Field::Fraction(2)),
-    ("FF3", Field::Fraction(3)),
-    ("FF4", Field::Fraction(4)),
-    ("FF5", Field::Fraction(5)),
-    ("FF6", Field::Fraction(6)),
-    ("Y,YYY", Field::YearComma),
-    ("YYYY", Field::Year(4)),
-    ("YYY", Field::Year(3)),
-    ("YY", Field::Year(2)),
-    ("Y", Field::Year(1)),
-    ("IYYY", Field::IsoYear(4)),
-    ("IYY", Field::IsoYear(3)),
-    ("IY", Field::IsoYear(2)),
-    ("IDDD", Field::IsoDayOfYear),
-    ("ID", Field::IsoWeekDay),
-    ("IW", Field::IsoWeek),
-    ("I", Field::IsoYear(1)),
-    ("CC", Field::Century),
-    ("Q", Field::Quarter),
-    ("MM", Field::Month),
-    ("WW", Field::WeekOfYear),
-    ("W", Field::WeekOfMonth),
-    ("DDD", Field::DayOfYear),
-    ("DD", Field::Day),
-    ("D", Field::WeekDay),
-    ("J", Field::Julian),
+const EITHER_CASE: &[(&str, PatternField)] = &[
+    ("HH24", PatternField::Hour24),
+    ("HH12", PatternField::Hour12),
+    ("HH", PatternField::Hour12),
+    ("MI", PatternField::Minute),
+    ("SSSSS", PatternField::SecondOfDay),
+    ("SSSS", PatternField::SecondOfDay),
+    ("SS", PatternField::Second),
+    ("MS", PatternField::Fraction(3)),
+    ("US", PatternField::Fraction(6)),
+    ("FF1", PatternField::Fraction(1)),
+    ("FF2", PatternField::Fraction(2)),
+    ("FF3", PatternField::Fraction(3)),
+    ("FF4", PatternField::Fraction(4)),
+    ("FF5", PatternField::Fraction(5)),
+    ("FF6", PatternField::Fraction(6)),
+    ("Y,YYY", PatternField::YearComma),
+    ("YYYY", PatternField::Year(4)),
+    ("YYY", PatternField::Year(3)),
+    ("YY", PatternField::Year(2)),
+    ("Y", PatternField::Year(1)),
+    ("IYYY", PatternField::IsoYear(4)),
+    ("IYY", PatternField::IsoYear(3)),
+    ("IY", PatternField::IsoYear(2)),
+    ("IDDD", PatternField::IsoDayOfYear),
+    ("ID", PatternField::IsoWeekDay),
+    ("IW", PatternField::IsoWeek),
+    ("I", PatternField::IsoYear(1)),
+    ("CC", PatternField::Century),
+    ("Q", PatternField::Quarter),
+    ("MM", PatternField::Month),
+    ("WW", PatternField::WeekOfYear),
+    ("W", PatternField::WeekOfMonth),
+    ("DDD", PatternField::DayOfYear),
+    ("DD", PatternField::Day),
+    ("D", PatternField::WeekDay),
+    ("J", PatternField::Julian),
 ];
 
 const ROMAN: [&str; 12] = [
@@ -172,11 +172,11 @@ const MONTHS: [&str; 12] = [
 impl TimePattern {
     /// Reads a pattern. What is no field stands for itself.
     pub fn parse(pattern: &str) -> Self {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<PatternPart> = Vec::new();
         let mut rest = pattern;
-        let text = |parts: &mut Vec<Part>, c: char| match parts.last_mut() {
-            Some(Part::Text(text)) => text.push(c),
-            _ => parts.push(Part::Text(c.to_string())),
+        let text = |parts: &mut Vec<PatternPart>, c: char| match parts.last_mut() {
+            Some(PatternPart::Text(text)) => text.push(c),
+            _ => parts.push(PatternPart::Text(c.to_string())),
         };
         while let Some(first) = rest.chars().next() {
             if first == '"' {
@@ -231,7 +231,7 @@ impl TimePattern {
             if ordinal.is_some() {
                 rest = &rest[2..];
             }
-            parts.push(Part::Field {
+            parts.push(PatternPart::Field {
                 field,
                 is_short,
                 ordinal,
@@ -241,7 +241,7 @@ impl TimePattern {
     }
 }
 
-impl Field {
+impl PatternField {
     /// Whether it is a number, behind which the letters of an ordinal may stand.
     fn is_number(self) -> bool {
         !matches!(
@@ -262,7 +262,7 @@ impl Field {
 }
 
 /// The field at the head of a pattern, and the bytes of its name.
-fn field_at(pattern: &str) -> Option<(Field, usize)> {
+fn field_at(pattern: &str) -> Option<(PatternField, usize)> {
     let exact = EXACT.iter().find(|(name, _)| pattern.starts_with(name));
     let either = || {
         EITHER_CASE.iter().find(|(name, _)| {
@@ -280,8 +280,8 @@ pub fn time_to_char(time: &Zoned, pattern: &TimePattern, has_zone: bool) -> Stri
     let mut out = String::new();
     for part in &pattern.parts {
         match part {
-            Part::Text(text) => out.push_str(text),
-            Part::Field {
+            PatternPart::Text(text) => out.push_str(text),
+            PatternPart::Field {
                 field,
                 is_short,
                 ordinal,
@@ -297,7 +297,7 @@ pub fn time_to_char(time: &Zoned, pattern: &TimePattern, has_zone: bool) -> Stri
     out
 }
 
-fn written(time: &Zoned, field: Field, is_short: bool, has_zone: bool) -> String {
+fn written(time: &Zoned, field: PatternField, is_short: bool, has_zone: bool) -> String {
     let number = |value: i64, width: usize| {
         if is_short {
             value.to_string()
@@ -305,7 +305,7 @@ fn written(time: &Zoned, field: Field, is_short: bool, has_zone: bool) -> String
             format!("{value:0width$}")
         }
     };
-    let name = |name: &str, letters: Letters, width: usize| {
+    let name = |name: &str, letters: LetterCase, width: usize| {
         let name = lettered(name, letters);
         if is_short {
             name
@@ -327,18 +327,18 @@ fn written(time: &Zoned, field: Field, is_short: bool, has_zone: bool) -> String
         digits => number(year % 10_i64.pow(digits as u32), digits),
     };
     match field {
-        Field::Hour12 => number(if hour % 12 == 0 { 12 } else { hour % 12 }, 2),
-        Field::Hour24 => number(hour, 2),
-        Field::Minute => number(time.minute().into(), 2),
-        Field::Second => number(time.second().into(), 2),
-        Field::Fraction(digits) => {
+        PatternField::Hour12 => number(if hour % 12 == 0 { 12 } else { hour % 12 }, 2),
+        PatternField::Hour24 => number(hour, 2),
+        PatternField::Minute => number(time.minute().into(), 2),
+        PatternField::Second => number(time.second().into(), 2),
+        PatternField::Fraction(digits) => {
             let value = nanos / 10_i64.pow(9 - digits as u32);
             format!("{value:0digits$}")
         }
-        Field::SecondOfDay => {
+        PatternField::SecondOfDay => {
             (hour * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second())).to_string()
         }
-        Field::Meridiem(letters, points) => {
+        PatternField::Meridiem(letters, points) => {
             let text = match (hour >= 12, points) {
                 (false, false) => "AM",
                 (false, true) => "A.M.",
@@ -347,7 +347,7 @@ fn written(time: &Zoned, field: Field, is_short: bool, has_zone: bool) -> String
             };
             lettered(text, letters)
         }
-        Field::Era(letters, points) => {
+        PatternField::Era(letters, points) => {
             let text = match (year <= 0, points) {
                 (false, false) => "AD",
                 (false, true) => "A.D.",
@@ -356,10 +356,10 @@ fn written(time: &Zoned, field: Field, is_short: bool, has_zone: bool) -> String
             };
             lettered(text, letters)
         }
-        Field::Year(digits) => last_digits(shown_year, digits),
-        Field::YearComma => format!("{},{:03}", shown_year / 1000, shown_year % 1000),
-        Field::IsoYear(digits) => last_digits(iso.year().into(), digits),
-        Field::Century => {
+        PatternField::Year(digits) => last_digits(shown_year, digits),
+        PatternField::YearComma => format!("{},{:03}", shown_year / 1000, shown_year % 1000),
+        PatternField::IsoYear(digits) => last_digits(iso.year().into(), digits),
+        PatternField::Century => {
             let century = if year > 0 {
                 (year - 1) / 100 + 1
             } else {
@@ -367,28 +367,28 @@ fn written(time: &Zoned, field: Field, is_short: bool, has_zone: bool) -> String
             };
             number(century, if century < 0 { 3 } else { 2 })
         }
-        Field::Quarter => ((i64::from(time.month()) - 1) / 3 + 1).to_string(),
-        Field::Month => number(time.month().into(), 2),
-        Field::MonthName(letters) => name(MONTHS[month(time)], letters, 9),
-        Field::MonthShort(letters) => lettered(&MONTHS[month(time)][..3], letters),
-        Field::MonthRoman(letters) => name(ROMAN[month(time)], letters, 4),
-        Field::WeekOfMonth => ((i64::from(time.day()) - 1) / 7 + 1).to_string(),
-        Field::WeekOfYear => number((i64::from(date.day_of_year()) - 1) / 7 + 1, 2),
-        Field::IsoWeek => number(iso.week().into(), 2),
-        Field::DayOfYear => number(date.day_of_year().into(), 3),
-        Field::IsoDayOfYear => number((i64::from(iso.week()) - 1) * 7 + monday_one, 3),
-        Field::Day => number(time.day().into(), 2),
-        Field::DayName(letters) => name(day_name(time.weekday()), letters, 9),
-        Field::DayShort(letters) => lettered(&day_name(time.weekday())[..3], letters),
-        Field::WeekDay => sunday_one.to_string(),
-        Field::IsoWeekDay => monday_one.to_string(),
-        Field::Julian => {
+        PatternField::Quarter => ((i64::from(time.month()) - 1) / 3 + 1).to_string(),
+        PatternField::Month => number(time.month().into(), 2),
+        PatternField::MonthName(letters) => name(MONTHS[month(time)], letters, 9),
+        PatternField::MonthShort(letters) => lettered(&MONTHS[month(time)][..3], letters),
+        PatternField::MonthRoman(letters) => name(ROMAN[month(time)], letters, 4),
+        PatternField::WeekOfMonth => ((i64::from(time.day()) - 1) / 7 + 1).to_string(),
+        PatternField::WeekOfYear => number((i64::from(date.day_of_year()) - 1) / 7 + 1, 2),
+        PatternField::IsoWeek => number(iso.week().into(), 2),
+        PatternField::DayOfYear => number(date.day_of_year().into(), 3),
+        PatternField::IsoDayOfYear => number((i64::from(iso.week()) - 1) * 7 + monday_one, 3),
+        PatternField::Day => number(time.day().into(), 2),
+        PatternField::DayName(letters) => name(day_name(time.weekday()), letters, 9),
+        PatternField::DayShort(letters) => lettered(&day_name(time.weekday())[..3], letters),
+        PatternField::WeekDay => sunday_one.to_string(),
+        PatternField::IsoWeekDay => monday_one.to_string(),
+        PatternField::Julian => {
             let since_1970 = date.to_datetime(jiff::civil::Time::midnight());
             let epoch = jiff::civil::DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
             let days = since_1970.duration_since(epoch).as_hours() / 24;
             (days + 2_440_588).to_string()
         }
-        Field::Zone(letters) => {
+        PatternField::Zone(letters) => {
             let zone = time.time_zone().to_offset_info(time.timestamp());
             let letters_of_zone = zone.abbreviation();
             if has_zone {
@@ -397,12 +397,12 @@ fn written(time: &Zoned, field: Field, is_short: bool, has_zone: bool) -> String
                 String::new()
             }
         }
-        Field::ZoneHours => {
+        PatternField::ZoneHours => {
             let (sign, hours, _) = offset(time, has_zone);
             format!("{sign}{hours:02}")
         }
-        Field::ZoneMinutes => format!("{:02}", offset(time, has_zone).2),
-        Field::Offset => {
+        PatternField::ZoneMinutes => format!("{:02}", offset(time, has_zone).2),
+        PatternField::Offset => {
             let (sign, hours, minutes) = offset(time, has_zone);
             let width = if is_short { 1 } else { 2 };
             let mut text = format!("{sign}{hours:0width$}");
@@ -437,7 +437,7 @@ fn day_name(day: Weekday) -> &'static str {
     }
 }
 
-fn lettered(text: &str, letters: Letters) -> String {
+fn lettered(text: &str, letters: LetterCase) -> String {
     match letters {
         Upper => text.to_uppercase(),
         Capital => text.to_owned(),
@@ -446,7 +446,7 @@ fn lettered(text: &str, letters: Letters) -> String {
 }
 
 /// The letters behind an ordinal number.
-fn suffix(number: &str, letters: Letters) -> &'static str {
+fn suffix(number: &str, letters: LetterCase) -> &'static str {
     let mut last = number.bytes().rev();
     let (ones, tens) = (last.next(), last.next());
     let at = match (tens, ones) {

@@ -3,7 +3,7 @@
 //! `AT TIME ZONE` takes abbreviations, names and POSIX's forms, `SET TIME ZONE` numbers of hours as
 //! well. In POSIX's forms, `+02` and `UTC+2` among them, an offset counts to the west.
 
-use crate::abbreviations::{Abbreviated, abbreviated};
+use crate::abbreviations::{ZoneAbbreviation, abbreviated};
 use crate::error::TimeTextError;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -87,9 +87,9 @@ fn fixed_name(seconds: i32) -> String {
 /// The zone of an abbreviation.
 pub(crate) fn abbreviation(name: &str) -> Option<TimeZone> {
     match abbreviated(&name.to_ascii_lowercase())? {
-        Abbreviated::Seconds(0) => Some(TimeZone::UTC),
-        Abbreviated::Seconds(seconds) => fixed(seconds),
-        Abbreviated::Zone(zone) => TimeZone::get(zone).ok(),
+        ZoneAbbreviation::Seconds(0) => Some(TimeZone::UTC),
+        ZoneAbbreviation::Seconds(seconds) => fixed(seconds),
+        ZoneAbbreviation::Zone(zone) => TimeZone::get(zone).ok(),
     }
 }
 

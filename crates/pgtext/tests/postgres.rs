@@ -4,7 +4,7 @@
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use marigram_pgtext::{
-    Clock, TimePattern, TimeText, TimeTextError, similar_to_regex, time_to_char,
+    ReferenceClock, TimePattern, TimeText, TimeTextError, similar_to_regex, time_to_char,
 };
 
 /// Lines of a golden file, in columns.
@@ -14,7 +14,7 @@ fn lines(text: &str) -> impl Iterator<Item = Vec<&str>> {
         .map(|line| line.split('\t').collect())
 }
 
-fn told(result: Result<i64, TimeTextError>) -> String {
+fn outcome_text(result: Result<i64, TimeTextError>) -> String {
     match result {
         Ok(ns) => ns.div_euclid(1000).to_string(),
         Err(error) => error.to_string(),
@@ -57,7 +57,7 @@ fn differs_on_purpose(text: &str) -> bool {
 
 #[test]
 fn times_are_read_as_postgresql_reads_them() {
-    let clock = Clock::new(1_700_000_000_000_000_000, "Europe/Berlin").unwrap();
+    let clock = ReferenceClock::new(1_700_000_000_000_000_000, "Europe/Berlin").unwrap();
     let (mut differing, mut read) = (Vec::new(), 0);
     for line in lines(include_str!("golden/times.tsv")) {
         let [text, timestamp, timestamptz] = line[..] else {
@@ -65,7 +65,10 @@ fn times_are_read_as_postgresql_reads_them() {
         };
         let parsed = TimeText::parse(text, &clock);
         let (local, utc) = match &parsed {
-            Ok(time) => (told(time.local_ns()), told(time.utc_ns(&clock))),
+            Ok(time) => (
+                outcome_text(time.local_ns()),
+                outcome_text(time.utc_ns(&clock)),
+            ),
             Err(error) => (error.to_string(), error.to_string()),
         };
         for (ours, theirs) in [(local, timestamp), (utc, timestamptz)] {
@@ -152,8 +155,8 @@ fn texts_are_similar_to_patterns_as_in_postgresql() {
 
 #[test]
 fn words_for_moments_need_one() {
-    let mut clock = Clock::new(1_700_000_000_000_000_000, "Europe/Berlin").unwrap();
-    let read = |text: &str, clock: &Clock| TimeText::parse(text, clock)?.utc_ns(clock);
+    let mut clock = ReferenceClock::new(1_700_000_000_000_000_000, "Europe/Berlin").unwrap();
+    let read = |text: &str, clock: &ReferenceClock| TimeText::parse(text, clock)?.utc_ns(clock);
     assert_eq!(read("now", &clock), Ok(1_700_000_000_000_000_000));
     // Midnight in Berlin.
     assert_eq!(read("today", &clock), Ok(1_699_916_400_000_000_000));
@@ -174,7 +177,7 @@ proptest::proptest! {
     /// Texts from outside never panic.
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC{0,24}", dated in "[-0-9:./TZA-Za-z+ ]{0,32}") {
-        let clock = Clock::new(0, "UTC").unwrap();
+        let clock = ReferenceClock::new(0, "UTC").unwrap();
         for text in [&text, &dated] {
             if let Ok(time) = TimeText::parse(text, &clock) {
                 let _ = (time.local_ns(), time.utc_ns(&clock));

@@ -60,16 +60,16 @@ impl SegmentError {
 
 /// What is wrong with a block, before it is known which file it is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Damage(pub(crate) String);
+pub(crate) struct BlockDamage(pub(crate) String);
 
-impl From<&str> for Damage {
+impl From<&str> for BlockDamage {
     fn from(reason: &str) -> Self {
         Self(reason.to_owned())
     }
 }
 
-impl Damage {
-    pub(crate) fn at(self, path: &Path, offset: u64) -> SegmentError {
+impl BlockDamage {
+    pub(crate) fn in_file(self, path: &Path, offset: u64) -> SegmentError {
         SegmentError::corrupt(path, offset, self.0)
     }
 }

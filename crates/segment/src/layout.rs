@@ -2,8 +2,8 @@
 //!
 //! `docs/formats/segment.md` is the specification; this module is its only reader and writer.
 
-use crate::bytes::{Reader, put_signed, put_varint};
-use crate::error::Damage;
+use crate::bytes::{IndexReader, put_signed, put_varint};
+use crate::error::BlockDamage;
 use crate::stats::PageStats;
 use marigram_codec::crc32c;
 use marigram_model::{ColumnId, FieldType, SeriesId, SeriesRun, TableId, TimeRange};
@@ -83,16 +83,16 @@ pub struct PageMeta {
 
 /// Where a checksummed block stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct BlockLocation {
     pub(crate) offset: u64,
     pub(crate) bytes: u32,
 }
 
 /// A row group with the places of its blocks: directory, page index of time, then of each column.
 #[derive(Clone, Debug)]
-pub(crate) struct GroupPlaces {
-    pub(crate) directory: Place,
-    pub(crate) indexes: Vec<Place>,
+pub(crate) struct RowGroupLocations {
+    pub(crate) directory: BlockLocation,
+    pub(crate) indexes: Vec<BlockLocation>,
 }
 
 /// What row groups hold as a whole.
@@ -139,21 +139,21 @@ pub(crate) fn header() -> [u8; HEADER_BYTES as usize] {
     bytes
 }
 
-pub(crate) fn check_header(bytes: &[u8; HEADER_BYTES as usize]) -> Result<(), Damage> {
+pub(crate) fn check_header(bytes: &[u8; HEADER_BYTES as usize]) -> Result<(), BlockDamage> {
     if bytes[..8] != MAGIC {
-        return Err(Damage::from("it does not begin as a segment"));
+        return Err(BlockDamage::from("it does not begin as a segment"));
     }
     if crc32c([&bytes[..12]]).to_le_bytes() != bytes[12..] {
-        return Err(Damage::from("the header's checksum is wrong"));
+        return Err(BlockDamage::from("the header's checksum is wrong"));
     }
     check_version([bytes[8], bytes[9], bytes[10], bytes[11]])
 }
 
-fn check_version(bytes: [u8; 4]) -> Result<(), Damage> {
+fn check_version(bytes: [u8; 4]) -> Result<(), BlockDamage> {
     let version = u32::from_le_bytes(bytes);
     if version == 0 || version > FORMAT_VERSION {
         let reason = format!("format version {version}; this program reads up to {FORMAT_VERSION}");
-        return Err(Damage(reason));
+        return Err(BlockDamage(reason));
     }
     Ok(())
 }
@@ -174,9 +174,9 @@ fn trailer_checksum(trailer: &[u8; TRAILER_BYTES as usize], footer: &[u8]) -> u3
 }
 
 /// Length of the footer, from the trailer alone.
-pub(crate) fn footer_bytes(trailer: &[u8; TRAILER_BYTES as usize]) -> Result<u32, Damage> {
+pub(crate) fn footer_bytes(trailer: &[u8; TRAILER_BYTES as usize]) -> Result<u32, BlockDamage> {
     if trailer[12..] != MAGIC {
-        return Err(Damage::from(
+        return Err(BlockDamage::from(
             "it does not end as a segment: it was cut off or overwritten",
         ));
     }
@@ -190,10 +190,10 @@ pub(crate) fn footer_bytes(trailer: &[u8; TRAILER_BYTES as usize]) -> Result<u32
 pub(crate) fn check_footer(
     trailer: &[u8; TRAILER_BYTES as usize],
     footer: &[u8],
-) -> Result<u32, Damage> {
+) -> Result<u32, BlockDamage> {
     let checksum = trailer_checksum(trailer, footer);
     if checksum.to_le_bytes() != trailer[4..8] {
-        return Err(Damage::from("the footer's checksum is wrong"));
+        return Err(BlockDamage::from("the footer's checksum is wrong"));
     }
     Ok(checksum)
 }
@@ -209,7 +209,7 @@ pub(crate) fn version_of(trailer: &[u8; TRAILER_BYTES as usize]) -> u32 {
 }
 
 /// The footer of a file; `body` is the checksum of all that stands before it.
-pub(crate) fn write_footer(groups: &[(RowGroup, GroupPlaces)], body: u32) -> Vec<u8> {
+pub(crate) fn write_footer(groups: &[(RowGroup, RowGroupLocations)], body: u32) -> Vec<u8> {
     let mut out = Vec::new();
     put_varint(groups.len() as u64, &mut out);
     for (group, places) in groups {
@@ -232,14 +232,14 @@ pub(crate) fn write_footer(groups: &[(RowGroup, GroupPlaces)], body: u32) -> Vec
     out
 }
 
-fn put_place(place: Place, out: &mut Vec<u8>) {
+fn put_place(place: BlockLocation, out: &mut Vec<u8>) {
     put_varint(place.offset, out);
     put_varint(u64::from(place.bytes), out);
 }
 
 /// Reads a place, which must lie between the header and `end`.
-fn read_place(reader: &mut Reader<'_>, end: u64) -> Result<Place, Damage> {
-    let place = Place {
+fn read_place(reader: &mut IndexReader<'_>, end: u64) -> Result<BlockLocation, BlockDamage> {
+    let place = BlockLocation {
         offset: reader.varint()?,
         bytes: reader.u32()?,
     };
@@ -247,10 +247,10 @@ fn read_place(reader: &mut Reader<'_>, end: u64) -> Result<Place, Damage> {
     Ok(place)
 }
 
-fn check_extent(offset: u64, bytes: u32, end: u64) -> Result<(), Damage> {
+fn check_extent(offset: u64, bytes: u32, end: u64) -> Result<(), BlockDamage> {
     let stop = offset.checked_add(u64::from(bytes));
     if offset < HEADER_BYTES || stop.is_none_or(|stop| stop > end) {
-        return Err(Damage(format!(
+        return Err(BlockDamage(format!(
             "a block of {bytes} bytes at byte {offset} lies outside"
         )));
     }
@@ -261,14 +261,14 @@ fn check_extent(offset: u64, bytes: u32, end: u64) -> Result<(), Damage> {
 #[derive(Debug)]
 pub(crate) struct Footer {
     pub(crate) groups: Vec<RowGroup>,
-    pub(crate) places: Vec<GroupPlaces>,
+    pub(crate) places: Vec<RowGroupLocations>,
     /// Checksum of all that stands before the footer; a file of version 1 has none.
     pub(crate) body: Option<u32>,
 }
 
 /// Reads the footer of a file of a version whose blocks end at `end`.
-pub(crate) fn read_footer(footer: &[u8], end: u64, version: u32) -> Result<Footer, Damage> {
-    let mut reader = Reader::new(footer);
+pub(crate) fn read_footer(footer: &[u8], end: u64, version: u32) -> Result<Footer, BlockDamage> {
+    let mut reader = IndexReader::new(footer);
     let count = reader.count(10)?;
     let (mut groups, mut places) = (Vec::with_capacity(count), Vec::with_capacity(count));
     for _ in 0..count {
@@ -287,13 +287,13 @@ pub(crate) fn read_footer(footer: &[u8], end: u64, version: u32) -> Result<Foote
             let kind = reader.byte()?;
             let kind = FieldType::from_number(kind).ok_or("no field type has this number")?;
             if id <= columns.last().map_or(ColumnId::TIME, |last| last.id) {
-                return Err(Damage::from("columns are out of order"));
+                return Err(BlockDamage::from("columns are out of order"));
             }
             columns.push(SegmentColumn { id, kind });
             indexes.push(read_place(&mut reader, end)?);
         }
         if rows == 0 || series_min > series_max || range.is_empty() {
-            return Err(Damage::from("a row group holds nothing"));
+            return Err(BlockDamage::from("a row group holds nothing"));
         }
         let group = RowGroup {
             table,
@@ -307,10 +307,10 @@ pub(crate) fn read_footer(footer: &[u8], end: u64, version: u32) -> Result<Foote
             .last()
             .is_some_and(|last: &RowGroup| last.table > table)
         {
-            return Err(Damage::from("row groups are out of order"));
+            return Err(BlockDamage::from("row groups are out of order"));
         }
         groups.push(group);
-        places.push(GroupPlaces { directory, indexes });
+        places.push(RowGroupLocations { directory, indexes });
     }
     let body = if version < BODY_VERSION {
         None
@@ -338,8 +338,11 @@ pub(crate) fn write_directory(runs: &[SeriesRun]) -> Vec<u8> {
     out
 }
 
-pub(crate) fn read_directory(bytes: &[u8], group: &RowGroup) -> Result<Vec<SeriesRun>, Damage> {
-    let mut reader = Reader::new(bytes);
+pub(crate) fn read_directory(
+    bytes: &[u8],
+    group: &RowGroup,
+) -> Result<Vec<SeriesRun>, BlockDamage> {
+    let mut reader = IndexReader::new(bytes);
     let count = reader.count(2)?;
     let mut runs = Vec::with_capacity(count);
     let (mut next, mut rows_left) = (0u64, group.rows);
@@ -354,7 +357,7 @@ pub(crate) fn read_directory(bytes: &[u8], group: &RowGroup) -> Result<Vec<Serie
             .checked_sub(rows)
             .ok_or("the runs have more rows than the group")?;
         if rows == 0 {
-            return Err(Damage::from("a run is empty"));
+            return Err(BlockDamage::from("a run is empty"));
         }
         runs.push(SeriesRun {
             series: SeriesId(series),
@@ -368,7 +371,7 @@ pub(crate) fn read_directory(bytes: &[u8], group: &RowGroup) -> Result<Vec<Serie
         .map(|run| run.series)
         .zip(runs.last().map(|run| run.series));
     if rows_left != 0 || ends != Some((group.series_min, group.series_max)) {
-        return Err(Damage::from("the runs are not those of the row group"));
+        return Err(BlockDamage::from("the runs are not those of the row group"));
     }
     Ok(runs)
 }
@@ -391,8 +394,8 @@ pub(crate) fn read_index(
     kind: FieldType,
     rows: u32,
     end: u64,
-) -> Result<Vec<PageMeta>, Damage> {
-    let mut reader = Reader::new(bytes);
+) -> Result<Vec<PageMeta>, BlockDamage> {
+    let mut reader = IndexReader::new(bytes);
     let count = reader.count(5)?;
     let mut pages = Vec::with_capacity(count);
     let mut first_row = 0u32;
@@ -406,7 +409,7 @@ pub(crate) fn read_index(
             .filter(|next| *next <= rows);
         let next = next.ok_or("the pages have more rows than the row group")?;
         if page_rows == 0 || stats.nulls > page_rows {
-            return Err(Damage::from("a page counts its rows wrongly"));
+            return Err(BlockDamage::from("a page counts its rows wrongly"));
         }
         pages.push(PageMeta {
             first_row,
@@ -419,7 +422,9 @@ pub(crate) fn read_index(
     }
     reader.end()?;
     if first_row != rows {
-        return Err(Damage::from("the pages have fewer rows than the row group"));
+        return Err(BlockDamage::from(
+            "the pages have fewer rows than the row group",
+        ));
     }
     Ok(pages)
 }

@@ -9,25 +9,25 @@
 
 mod bytes;
 mod error;
-mod kept;
 mod layout;
 mod options;
 mod page;
+mod page_buffer;
 mod segment;
 mod stats;
-mod times;
+mod times_cache;
 mod verify;
-mod whole;
+mod whole_table;
 mod writer;
 
 pub use error::SegmentError;
 pub use layout::{FORMAT_VERSION, PageMeta, RowGroup, SegmentColumn, SegmentSummary};
-pub use marigram_codec::{GridPart, Grids, Progression, Regular};
+pub use marigram_codec::{GridPart, NumberGrids, Progression, RegularIntegers};
 pub use options::{SegmentOptions, TableLayout};
 pub use page::{PageInfo, PageTimes};
 pub use segment::Segment;
 pub use stats::PageStats;
-pub use whole::Whole;
+pub use whole_table::WholeTable;
 pub use writer::{PageSource, SegmentWriter};
 
 #[cfg(test)]

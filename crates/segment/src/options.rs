@@ -1,6 +1,6 @@
 //! Settings of segments, and the layout of a table in them.
 
-use marigram_codec::Choice;
+use marigram_codec::EncodingChoice;
 
 /// Settings of segments of all tables.
 #[derive(Clone, Debug)]
@@ -25,9 +25,9 @@ pub struct TableLayout {
     /// about four times as many bytes at most.
     pub page_bytes: u32,
     /// How times are stored.
-    pub time: Choice,
+    pub time: EncodingChoice,
     /// How the values of each column are stored, in the order of the columns.
-    pub columns: Vec<Choice>,
+    pub columns: Vec<EncodingChoice>,
 }
 
 impl TableLayout {
@@ -36,8 +36,8 @@ impl TableLayout {
     pub fn auto(page_bytes: u32, columns: usize) -> Self {
         Self {
             page_bytes,
-            time: Choice::default(),
-            columns: vec![Choice::default(); columns],
+            time: EncodingChoice::default(),
+            columns: vec![EncodingChoice::default(); columns],
         }
     }
 }
@@ -52,7 +52,7 @@ pub(crate) struct PageLimits {
 }
 
 impl PageLimits {
-    pub(crate) fn of(page_bytes: u32, options: &SegmentOptions) -> Self {
+    pub(crate) fn new(page_bytes: u32, options: &SegmentOptions) -> Self {
         let rows = page_bytes as usize / 8;
         Self {
             rows: rows.min(options.row_group_rows).max(1),

@@ -1,6 +1,6 @@
 //! One page: a self-describing header, a bitmap of nulls where there are any, encoded values.
 
-use crate::error::Damage;
+use crate::error::BlockDamage;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type,
@@ -11,7 +11,8 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use marigram_codec::{
-    Choice, Compressor, Encoding, Header, Limits, OwnedValues, Regular, Values, crc32c,
+    BodyHeader, Compressor, DecodeLimits, Encoding, EncodingChoice, OwnedValues, PageValues,
+    RegularIntegers, crc32c,
 };
 use marigram_model::{FieldType, TimeRange};
 use std::ops::Range;
@@ -51,31 +52,31 @@ impl PageInfo {
 }
 
 /// Values without nulls, in memory of their own where nulls had to be left out.
-enum Dense<'a> {
+enum DenseValues<'a> {
     Bool(Vec<bool>),
-    I32(Gathered<'a, i32>),
-    I64(Gathered<'a, i64>),
-    U64(Gathered<'a, u64>),
-    F32(Gathered<'a, f32>),
-    F64(Gathered<'a, f64>),
+    I32(GatheredValues<'a, i32>),
+    I64(GatheredValues<'a, i64>),
+    U64(GatheredValues<'a, u64>),
+    F32(GatheredValues<'a, f32>),
+    F64(GatheredValues<'a, f64>),
     Bytes {
-        offsets: Gathered<'a, i32>,
-        data: Gathered<'a, u8>,
+        offsets: GatheredValues<'a, i32>,
+        data: GatheredValues<'a, u8>,
     },
 }
 
-type Gathered<'a, T> = std::borrow::Cow<'a, [T]>;
+type GatheredValues<'a, T> = std::borrow::Cow<'a, [T]>;
 
-impl Dense<'_> {
-    fn values(&self) -> Values<'_> {
+impl DenseValues<'_> {
+    fn values(&self) -> PageValues<'_> {
         match self {
-            Self::Bool(values) => Values::Bool(values),
-            Self::I32(values) => Values::I32(values),
-            Self::I64(values) => Values::I64(values),
-            Self::U64(values) => Values::U64(values),
-            Self::F32(values) => Values::F32(values),
-            Self::F64(values) => Values::F64(values),
-            Self::Bytes { offsets, data } => Values::Bytes { offsets, data },
+            Self::Bool(values) => PageValues::Bool(values),
+            Self::I32(values) => PageValues::I32(values),
+            Self::I64(values) => PageValues::I64(values),
+            Self::U64(values) => PageValues::U64(values),
+            Self::F32(values) => PageValues::F32(values),
+            Self::F64(values) => PageValues::F64(values),
+            Self::Bytes { offsets, data } => PageValues::Bytes { offsets, data },
         }
     }
 }
@@ -83,11 +84,11 @@ impl Dense<'_> {
 /// Appends a page of times, stored as `choice` says.
 pub(crate) fn encode_times(
     times: &ArrayRef,
-    choice: Choice,
+    choice: EncodingChoice,
     out: &mut Vec<u8>,
-) -> Result<(), Damage> {
+) -> Result<(), BlockDamage> {
     encode_by(times, out, |values, out| match values {
-        Values::I64(times) => marigram_codec::encode_times(times, choice, out),
+        PageValues::I64(times) => marigram_codec::encode_times(times, choice, out),
         values => marigram_codec::encode(values, choice, out),
     })
 }
@@ -95,20 +96,20 @@ pub(crate) fn encode_times(
 /// Appends a page of `values`, stored as `choice` says.
 pub(crate) fn encode_page(
     values: &ArrayRef,
-    choice: Choice,
+    choice: EncodingChoice,
     out: &mut Vec<u8>,
-) -> Result<(), Damage> {
-    let encode = |values: Values<'_>, out: &mut _| marigram_codec::encode(values, choice, out);
+) -> Result<(), BlockDamage> {
+    let encode = |values: PageValues<'_>, out: &mut _| marigram_codec::encode(values, choice, out);
     encode_by(values, out, encode)
 }
 
 fn encode_by(
     values: &ArrayRef,
     out: &mut Vec<u8>,
-    encode: impl FnOnce(Values<'_>, &mut Vec<u8>) -> Header,
-) -> Result<(), Damage> {
-    let kind = FieldType::of(values.data_type()).ok_or_else(|| {
-        Damage(format!(
+    encode: impl FnOnce(PageValues<'_>, &mut Vec<u8>) -> BodyHeader,
+) -> Result<(), BlockDamage> {
+    let kind = FieldType::from_arrow(values.data_type()).ok_or_else(|| {
+        BlockDamage(format!(
             "values of type {} have no place in a segment",
             values.data_type()
         ))
@@ -142,13 +143,13 @@ fn checksum(page: &[u8]) -> u32 {
     crc32c([&page[..16], &page[HEADER_BYTES..]])
 }
 
-fn dense<'a>(kind: FieldType, values: &'a ArrayRef, nulls: Option<&NullBuffer>) -> Dense<'a> {
+fn dense<'a>(kind: FieldType, values: &'a ArrayRef, nulls: Option<&NullBuffer>) -> DenseValues<'a> {
     fn numbers<'a, T: ArrowPrimitiveType>(
         values: &'a PrimitiveArray<T>,
         nulls: Option<&NullBuffer>,
-    ) -> Gathered<'a, T::Native> {
+    ) -> GatheredValues<'a, T::Native> {
         match nulls {
-            None => Gathered::Borrowed(values.values()),
+            None => GatheredValues::Borrowed(values.values()),
             Some(nulls) => {
                 let mut dense = Vec::with_capacity(values.len() - nulls.null_count());
                 for (from, to) in nulls.valid_slices() {
@@ -161,17 +162,17 @@ fn dense<'a>(kind: FieldType, values: &'a ArrayRef, nulls: Option<&NullBuffer>) 
     match kind {
         FieldType::Bool => {
             let values = values.as_boolean().values();
-            Dense::Bool(match nulls {
+            DenseValues::Bool(match nulls {
                 None => values.iter().collect(),
                 Some(nulls) => nulls.valid_indices().map(|row| values.value(row)).collect(),
             })
         }
-        FieldType::I32 => Dense::I32(numbers(values.as_primitive::<Int32Type>(), nulls)),
-        FieldType::I64 => Dense::I64(numbers(values.as_primitive::<Int64Type>(), nulls)),
-        FieldType::U64 => Dense::U64(numbers(values.as_primitive::<UInt64Type>(), nulls)),
-        FieldType::F32 => Dense::F32(numbers(values.as_primitive::<Float32Type>(), nulls)),
-        FieldType::F64 => Dense::F64(numbers(values.as_primitive::<Float64Type>(), nulls)),
-        FieldType::Timestamp => Dense::I64(numbers(
+        FieldType::I32 => DenseValues::I32(numbers(values.as_primitive::<Int32Type>(), nulls)),
+        FieldType::I64 => DenseValues::I64(numbers(values.as_primitive::<Int64Type>(), nulls)),
+        FieldType::U64 => DenseValues::U64(numbers(values.as_primitive::<UInt64Type>(), nulls)),
+        FieldType::F32 => DenseValues::F32(numbers(values.as_primitive::<Float32Type>(), nulls)),
+        FieldType::F64 => DenseValues::F64(numbers(values.as_primitive::<Float64Type>(), nulls)),
+        FieldType::Timestamp => DenseValues::I64(numbers(
             values.as_primitive::<TimestampNanosecondType>(),
             nulls,
         )),
@@ -186,11 +187,11 @@ fn dense<'a>(kind: FieldType, values: &'a ArrayRef, nulls: Option<&NullBuffer>) 
     }
 }
 
-fn strings<'a>(offsets: &'a [i32], data: &'a [u8], nulls: Option<&NullBuffer>) -> Dense<'a> {
+fn strings<'a>(offsets: &'a [i32], data: &'a [u8], nulls: Option<&NullBuffer>) -> DenseValues<'a> {
     let Some(nulls) = nulls else {
-        return Dense::Bytes {
-            offsets: Gathered::Borrowed(offsets),
-            data: Gathered::Borrowed(data),
+        return DenseValues::Bytes {
+            offsets: GatheredValues::Borrowed(offsets),
+            data: GatheredValues::Borrowed(data),
         };
     };
     let (mut dense_offsets, mut dense) = (vec![0], Vec::new());
@@ -198,42 +199,46 @@ fn strings<'a>(offsets: &'a [i32], data: &'a [u8], nulls: Option<&NullBuffer>) -
         dense.extend_from_slice(&data[offsets[row] as usize..offsets[row + 1] as usize]);
         dense_offsets.push(dense.len() as i32);
     }
-    Dense::Bytes {
+    DenseValues::Bytes {
         offsets: dense_offsets.into(),
         data: dense.into(),
     }
 }
 
 /// A page whose header and checksum were checked.
-struct Page<'a> {
-    header: Header,
+struct CheckedPage<'a> {
+    header: BodyHeader,
     nulls: Option<NullBuffer>,
     body: &'a [u8],
 }
 
-fn open_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<Page<'_>, Damage> {
+fn open_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<CheckedPage<'_>, BlockDamage> {
     let (head, rest) = bytes
         .split_first_chunk::<HEADER_BYTES>()
         .ok_or("the page is shorter than its header")?;
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     if word(12) as usize != rest.len() {
-        return Err(Damage::from("the page's length is not what its index says"));
+        return Err(BlockDamage::from(
+            "the page's length is not what its index says",
+        ));
     }
     if checksum(bytes) != word(16) {
-        return Err(Damage::from("the page's checksum is wrong"));
+        return Err(BlockDamage::from("the page's checksum is wrong"));
     }
     let encoding = Encoding::from_number(head[0]).ok_or("no encoding has this number")?;
     let compressor = Compressor::from_number(head[1]).ok_or("no compressor has this number")?;
     if head[3] != kind as u8 || word(4) as usize != rows {
-        return Err(Damage::from(
+        return Err(BlockDamage::from(
             "the page's type or rows are not what its index says",
         ));
     }
     if !encoding.suits(kind.value_type()) {
         let name = encoding.name();
-        return Err(Damage(format!("values of type {kind} cannot be {name}")));
+        return Err(BlockDamage(format!(
+            "values of type {kind} cannot be {name}"
+        )));
     }
-    let header = Header {
+    let header = BodyHeader {
         encoding,
         compressor,
         body_bytes: word(8),
@@ -247,9 +252,9 @@ fn open_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<Page<'_>, Dam
             let bits = BooleanBuffer::new(Buffer::from(bits), 0, rows);
             (Some(NullBuffer::new(bits)), body)
         }
-        _ => return Err(Damage::from("the page has flags that are not known")),
+        _ => return Err(BlockDamage::from("the page has flags that are not known")),
     };
-    Ok(Page {
+    Ok(CheckedPage {
         header,
         nulls,
         body,
@@ -257,12 +262,16 @@ fn open_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<Page<'_>, Dam
 }
 
 /// Checks a page of `rows` rows as far as that goes without decoding it.
-pub(crate) fn check_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<(), Damage> {
+pub(crate) fn check_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<(), BlockDamage> {
     open_page(bytes, kind, rows).map(drop)
 }
 
 /// Decodes a page of `rows` rows.
-pub(crate) fn decode_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<ArrayRef, Damage> {
+pub(crate) fn decode_page(
+    bytes: &[u8],
+    kind: FieldType,
+    rows: usize,
+) -> Result<ArrayRef, BlockDamage> {
     decode_opened(open_page(bytes, kind, rows)?, kind, rows)
 }
 
@@ -272,7 +281,7 @@ pub(crate) fn decode_part(
     kind: FieldType,
     rows: usize,
     part: &Range<usize>,
-) -> Result<ArrayRef, Damage> {
+) -> Result<ArrayRef, BlockDamage> {
     decode_opened_part(open_page(bytes, kind, rows)?, kind, rows, part)
 }
 
@@ -283,13 +292,13 @@ pub(crate) fn decode_times_within(
     rows: usize,
     part: &Range<usize>,
     range: TimeRange,
-) -> Result<(Range<usize>, ScalarBuffer<i64>), Damage> {
+) -> Result<(Range<usize>, ScalarBuffer<i64>), BlockDamage> {
     let page = open_page(bytes, FieldType::I64, rows)?;
     if page.nulls.is_none() {
         let (header, limits) = (page.header, limits(rows));
         let bounds = (range.min, range.max);
         let found = marigram_codec::decode_within(header, rows, page.body, limits, part, bounds);
-        if let Some((within, times)) = found.map_err(|error| Damage(error.to_string()))? {
+        if let Some((within, times)) = found.map_err(|error| BlockDamage(error.to_string()))? {
             return Ok((within, times.into()));
         }
     }
@@ -303,17 +312,17 @@ pub(crate) fn decode_times_within(
 }
 
 fn decode_opened_part(
-    page: Page<'_>,
+    page: CheckedPage<'_>,
     kind: FieldType,
     rows: usize,
     part: &Range<usize>,
-) -> Result<ArrayRef, Damage> {
+) -> Result<ArrayRef, BlockDamage> {
     if page.nulls.is_none() {
         let (header, limits) = (page.header, limits(rows));
         let kind_of_values = kind.value_type();
         let found =
             marigram_codec::decode_part(kind_of_values, header, rows, page.body, limits, part);
-        if let Some(values) = found.map_err(|error| Damage(error.to_string()))? {
+        if let Some(values) = found.map_err(|error| BlockDamage(error.to_string()))? {
             return to_array(kind, values, None, part.len());
         }
     }
@@ -321,14 +330,18 @@ fn decode_opened_part(
     Ok(all.slice(part.start, part.len()))
 }
 
-fn limits(rows: usize) -> Limits {
-    Limits {
+fn limits(rows: usize) -> DecodeLimits {
+    DecodeLimits {
         values: rows,
         bytes: DECODED_BYTES_MAX,
     }
 }
 
-fn decode_opened(page: Page<'_>, kind: FieldType, rows: usize) -> Result<ArrayRef, Damage> {
+fn decode_opened(
+    page: CheckedPage<'_>,
+    kind: FieldType,
+    rows: usize,
+) -> Result<ArrayRef, BlockDamage> {
     let count = rows - page.nulls.as_ref().map_or(0, NullBuffer::null_count);
     if count == 0 {
         return Ok(new_null_array(&kind.data_type(), rows));
@@ -340,7 +353,7 @@ fn decode_opened(page: Page<'_>, kind: FieldType, rows: usize) -> Result<ArrayRe
         page.body,
         limits(rows),
     )
-    .map_err(|error| Damage(error.to_string()))?;
+    .map_err(|error| BlockDamage(error.to_string()))?;
     to_array(kind, values, page.nulls, rows)
 }
 
@@ -350,15 +363,15 @@ pub enum PageTimes {
     /// Each of them, ns.
     Each(ScalarBuffer<i64>),
     /// They come at equal distances, or on grids: none of them was made.
-    Regular(Regular),
+    Regular(RegularIntegers),
 }
 
 /// Decodes a page of `rows` times.
-pub(crate) fn decode_times(bytes: &[u8], rows: usize) -> Result<PageTimes, Damage> {
+pub(crate) fn decode_times(bytes: &[u8], rows: usize) -> Result<PageTimes, BlockDamage> {
     let page = open_page(bytes, FieldType::I64, rows)?;
     if page.nulls.is_none() {
         let found = marigram_codec::decode_regular(page.header, rows, page.body, limits(rows));
-        if let Some(times) = found.map_err(|error| Damage(error.to_string()))? {
+        if let Some(times) = found.map_err(|error| BlockDamage(error.to_string()))? {
             return Ok(PageTimes::Regular(times));
         }
     }
@@ -369,12 +382,20 @@ pub(crate) fn decode_times(bytes: &[u8], rows: usize) -> Result<PageTimes, Damag
 }
 
 /// How the values of a page are encoded and compressed.
-pub(crate) fn page_header(bytes: &[u8], kind: FieldType, rows: usize) -> Result<Header, Damage> {
+pub(crate) fn page_header(
+    bytes: &[u8],
+    kind: FieldType,
+    rows: usize,
+) -> Result<BodyHeader, BlockDamage> {
     Ok(open_page(bytes, kind, rows)?.header)
 }
 
 /// How a page stands in its file; only strings and bytes must be decoded for that.
-pub(crate) fn page_info(bytes: &[u8], kind: FieldType, rows: usize) -> Result<PageInfo, Damage> {
+pub(crate) fn page_info(
+    bytes: &[u8],
+    kind: FieldType,
+    rows: usize,
+) -> Result<PageInfo, BlockDamage> {
     let page = open_page(bytes, kind, rows)?;
     let raw_bytes = match kind {
         FieldType::Bool => rows.div_ceil(8),
@@ -399,7 +420,7 @@ fn to_array(
     values: OwnedValues,
     nulls: Option<NullBuffer>,
     rows: usize,
-) -> Result<ArrayRef, Damage> {
+) -> Result<ArrayRef, BlockDamage> {
     Ok(match (kind, values) {
         (FieldType::Bool, OwnedValues::Bool { bits, len }) => {
             let dense = BooleanBuffer::new(Buffer::from_vec(bits), 0, len);
@@ -426,14 +447,14 @@ fn to_array(
         (FieldType::String, OwnedValues::Bytes { offsets, data }) => {
             let offsets = spread_offsets(offsets, nulls.as_ref(), rows)?;
             let array = StringArray::try_new(offsets, Buffer::from_vec(data), nulls);
-            Arc::new(array.map_err(|error| Damage(error.to_string()))?)
+            Arc::new(array.map_err(|error| BlockDamage(error.to_string()))?)
         }
         (FieldType::Bytes, OwnedValues::Bytes { offsets, data }) => {
             let offsets = spread_offsets(offsets, nulls.as_ref(), rows)?;
             let array = BinaryArray::try_new(offsets, Buffer::from_vec(data), nulls);
-            Arc::new(array.map_err(|error| Damage(error.to_string()))?)
+            Arc::new(array.map_err(|error| BlockDamage(error.to_string()))?)
         }
-        _ => return Err(Damage::from("the page holds values of another type")),
+        _ => return Err(BlockDamage::from("the page holds values of another type")),
     })
 }
 
@@ -464,7 +485,7 @@ fn spread_offsets(
     dense: Vec<i32>,
     nulls: Option<&NullBuffer>,
     rows: usize,
-) -> Result<OffsetBuffer<i32>, Damage> {
+) -> Result<OffsetBuffer<i32>, BlockDamage> {
     let offsets = match nulls {
         None => dense,
         Some(nulls) => {
@@ -482,7 +503,7 @@ fn spread_offsets(
         }
     };
     if offsets.len() != rows + 1 || offsets[0] < 0 || offsets.windows(2).any(|p| p[0] > p[1]) {
-        return Err(Damage::from("offsets of strings are not ascending"));
+        return Err(BlockDamage::from("offsets of strings are not ascending"));
     }
     Ok(OffsetBuffer::new(ScalarBuffer::from(offsets)))
 }

@@ -1,22 +1,22 @@
 //! An open segment: footer in memory, the rest read and checked when first asked for.
 
-use crate::error::{Damage, SegmentError};
-use crate::kept;
+use crate::error::{BlockDamage, SegmentError};
 use crate::layout::{
-    Footer, GroupPlaces, HEADER_BYTES, PageMeta, Place, RowGroup, SegmentSummary, TRAILER_BYTES,
-    check_footer, check_header, footer_bytes, read_directory, read_footer, read_index, summary_of,
-    version_of,
+    BlockLocation, Footer, HEADER_BYTES, PageMeta, RowGroup, RowGroupLocations, SegmentSummary,
+    TRAILER_BYTES, check_footer, check_header, footer_bytes, read_directory, read_footer,
+    read_index, summary_of, version_of,
 };
 use crate::page::{
     PageInfo, PageTimes, check_page, decode_page, decode_part, decode_times_within, page_header,
     page_info,
 };
+use crate::page_buffer;
 use crate::stats::PageStats;
-use crate::times;
-use crate::whole::Whole;
+use crate::times_cache;
+use crate::whole_table::WholeTable;
 use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
-use marigram_codec::{Extent, Header, frame};
+use marigram_codec::{BodyHeader, ChecksummedPrefix, frame};
 use marigram_env::{File, FileSystem};
 use marigram_model::{ColumnId, FieldType, SeriesRun, TableId, TimeRange};
 use std::ops::Range;
@@ -41,21 +41,21 @@ pub struct Segment {
     summary: SegmentSummary,
     groups: Vec<RowGroup>,
     /// By table.
-    wholes: Vec<Whole>,
-    blocks: Vec<GroupBlocks>,
+    wholes: Vec<WholeTable>,
+    blocks: Vec<RowGroupBlocks>,
 }
 
 /// Blocks of a row group: where they stand, and those that were read.
 #[derive(Debug)]
-struct GroupBlocks {
-    places: GroupPlaces,
+struct RowGroupBlocks {
+    places: RowGroupLocations,
     directory: OnceLock<Arc<[SeriesRun]>>,
     indexes: Vec<OnceLock<Arc<[PageMeta]>>>,
     totals: Vec<OnceLock<Arc<PageStats>>>,
 }
 
-impl GroupBlocks {
-    fn unread(places: GroupPlaces) -> Self {
+impl RowGroupBlocks {
+    fn unread(places: RowGroupLocations) -> Self {
         Self {
             indexes: places.indexes.iter().map(|_| OnceLock::new()).collect(),
             totals: places.indexes.iter().map(|_| OnceLock::new()).collect(),
@@ -74,16 +74,16 @@ impl Segment {
         let file = fs
             .open(path)
             .map_err(|source| SegmentError::io(path, source))?;
-        Self::of_file(file, path)
+        Self::from_file(file, path)
     }
 
     /// The segment in a file that is open, or is opened when it is read; `path` is its path.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn of_file(file: Arc<dyn File>, path: &Path) -> Result<Self, SegmentError> {
+    pub fn from_file(file: Arc<dyn File>, path: &Path) -> Result<Self, SegmentError> {
         let io = |source| SegmentError::io(path, source);
-        file.is_read_here_and_there();
+        file.advise_random_access();
         let bytes = file.len().map_err(io)?;
         if bytes < HEADER_BYTES + TRAILER_BYTES {
             let reason = format!("a segment has more than {bytes} bytes: it was cut off");
@@ -91,35 +91,35 @@ impl Segment {
         }
         let mut header = [0; HEADER_BYTES as usize];
         file.read_exact_at(&mut header, 0).map_err(io)?;
-        check_header(&header).map_err(|damage| damage.at(path, 0))?;
+        check_header(&header).map_err(|damage| damage.in_file(path, 0))?;
         let mut trailer = [0; TRAILER_BYTES as usize];
         file.read_exact_at(&mut trailer, bytes - TRAILER_BYTES)
             .map_err(io)?;
-        let at_trailer = |damage: Damage| damage.at(path, bytes - TRAILER_BYTES);
+        let at_trailer = |damage: BlockDamage| damage.in_file(path, bytes - TRAILER_BYTES);
         let footer_len = footer_bytes(&trailer).map_err(at_trailer)?;
         let end = (bytes - TRAILER_BYTES)
             .checked_sub(u64::from(footer_len))
             .filter(|end| *end >= HEADER_BYTES)
-            .ok_or_else(|| at_trailer(Damage::from("the footer is longer than the file")))?;
+            .ok_or_else(|| at_trailer(BlockDamage::from("the footer is longer than the file")))?;
         let mut footer = vec![0; footer_len as usize];
         file.read_exact_at(&mut footer, end).map_err(io)?;
-        let at_footer = |damage: Damage| damage.at(path, end);
+        let at_footer = |damage: BlockDamage| damage.in_file(path, end);
         let pin = check_footer(&trailer, &footer).map_err(at_footer)?;
         let Footer {
             groups,
             places,
             body,
         } = read_footer(&footer, end, version_of(&trailer)).map_err(at_footer)?;
-        let blocks = places.into_iter().map(GroupBlocks::unread).collect();
+        let blocks = places.into_iter().map(RowGroupBlocks::unread).collect();
         let summary = summary_of(groups.iter(), bytes, pin);
         Ok(Self {
-            number: kept::next_number(),
+            number: page_buffer::next_number(),
             path: path.to_owned(),
             file,
             end,
             body,
             summary,
-            wholes: Whole::all(&groups),
+            wholes: WholeTable::all(&groups),
             groups,
             blocks,
         })
@@ -131,15 +131,15 @@ impl Segment {
     pub fn uncached(&self) -> Self {
         let places = self.blocks.iter().map(|blocks| blocks.places.clone());
         Self {
-            number: kept::next_number(),
+            number: page_buffer::next_number(),
             path: self.path.clone(),
             file: Arc::clone(&self.file),
             end: self.end,
             body: self.body,
             summary: self.summary.clone(),
-            wholes: Whole::all(&self.groups),
+            wholes: WholeTable::all(&self.groups),
             groups: self.groups.clone(),
-            blocks: places.map(GroupBlocks::unread).collect(),
+            blocks: places.map(RowGroupBlocks::unread).collect(),
         }
     }
 
@@ -171,9 +171,10 @@ impl Segment {
     }
 
     /// Checksum of everything before the footer, as the footer says; and where it begins.
-    pub(crate) fn body(&self) -> Option<Extent> {
+    pub(crate) fn body(&self) -> Option<ChecksummedPrefix> {
         let bytes = self.end;
-        self.body.map(|checksum| Extent { bytes, checksum })
+        self.body
+            .map(|checksum| ChecksummedPrefix { bytes, checksum })
     }
 
     /// What the segment holds as a whole.
@@ -207,16 +208,18 @@ impl Segment {
     /// Reads a block and hands its payload to `decode`.
     fn block<T>(
         &self,
-        place: Place,
-        decode: impl FnOnce(&[u8]) -> Result<T, Damage>,
+        place: BlockLocation,
+        decode: impl FnOnce(&[u8]) -> Result<T, BlockDamage>,
     ) -> Result<T, SegmentError> {
         let bytes = self.read(place.offset, place.bytes)?;
         let decoded = match frame::read(&bytes) {
-            frame::Read::Frame { payload, len } if len == bytes.len() => decode(payload),
-            frame::Read::Damaged(reason) => Err(Damage::from(reason)),
-            frame::Read::Frame { .. } | frame::Read::End => Err(Damage::from("a block is cut off")),
+            frame::FrameRead::Frame { payload, len } if len == bytes.len() => decode(payload),
+            frame::FrameRead::Damaged(reason) => Err(BlockDamage::from(reason)),
+            frame::FrameRead::Frame { .. } | frame::FrameRead::End => {
+                Err(BlockDamage::from("a block is cut off"))
+            }
         };
-        decoded.map_err(|damage| damage.at(&self.path, place.offset))
+        decoded.map_err(|damage| damage.in_file(&self.path, place.offset))
     }
 
     /// Series directory of a row group: runs in row order.
@@ -304,7 +307,7 @@ impl Segment {
 
     /// All of a table's row groups as one; `None` where there are none.
     #[must_use]
-    pub fn whole(&self, table: TableId) -> Option<&Whole> {
+    pub fn whole(&self, table: TableId) -> Option<&WholeTable> {
         let at = self
             .wholes
             .binary_search_by_key(&table, |whole| whole.table);
@@ -402,7 +405,7 @@ impl Segment {
     ) -> Result<(PageMeta, Vec<u8>), SegmentError> {
         let (meta, kind, bytes) = self.page_bytes(row_group, column, page)?;
         check_page(&bytes, kind, meta.rows as usize)
-            .map_err(|damage| damage.at(&self.path, meta.offset))?;
+            .map_err(|damage| damage.in_file(&self.path, meta.offset))?;
         Ok((meta, bytes))
     }
 
@@ -424,7 +427,7 @@ impl Segment {
         let meta = &pages[page];
         let decode = |bytes: &[u8]| decode_page(bytes, kind, meta.rows as usize);
         self.with_bytes(meta.offset, meta.bytes, decode)?
-            .map_err(|damage| damage.at(&self.path, meta.offset))
+            .map_err(|damage| damage.in_file(&self.path, meta.offset))
     }
 
     /// As [`read_page`](Self::read_page), of those of the page's rows that `rows` names: others are
@@ -446,7 +449,7 @@ impl Segment {
         let meta = &pages[page];
         let decode = |bytes: &[u8]| decode_part(bytes, kind, meta.rows as usize, rows);
         self.with_bytes(meta.offset, meta.bytes, decode)?
-            .map_err(|damage| damage.at(&self.path, meta.offset))
+            .map_err(|damage| damage.in_file(&self.path, meta.offset))
     }
 
     /// Reads and checks a page of times, and decodes those that are not regular.
@@ -459,9 +462,9 @@ impl Segment {
     pub fn read_times(&self, row_group: usize, page: usize) -> Result<PageTimes, SegmentError> {
         let (pages, _) = self.index(row_group, ColumnId::TIME)?;
         let meta = &pages[page];
-        let decode = |bytes: &[u8]| times::decode(bytes, meta.rows as usize);
+        let decode = |bytes: &[u8]| times_cache::decode(bytes, meta.rows as usize);
         self.with_bytes(meta.offset, meta.bytes, decode)?
-            .map_err(|damage| damage.at(&self.path, meta.offset))
+            .map_err(|damage| damage.in_file(&self.path, meta.offset))
     }
 
     /// Reads a page of times as far as `rows`, whose times must ascend, lie in `range`: which rows these
@@ -483,7 +486,7 @@ impl Segment {
         let meta = &pages[page];
         let decode = |bytes: &[u8]| decode_times_within(bytes, meta.rows as usize, rows, range);
         self.with_bytes(meta.offset, meta.bytes, decode)?
-            .map_err(|damage| damage.at(&self.path, meta.offset))
+            .map_err(|damage| damage.in_file(&self.path, meta.offset))
     }
 
     /// Reads bytes into memory that the thread keeps, and shows them to `see`: what is decoded at
@@ -495,10 +498,10 @@ impl Segment {
         see: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, SegmentError> {
         let extent = offset..offset + u64::from(bytes);
-        if u64::from(bytes) > kept::BYTES_MAX {
+        if u64::from(bytes) > page_buffer::BYTES_MAX {
             return Ok(see(&self.read(offset, bytes)?));
         }
-        kept::with(self.number, extent, |bytes| self.fill(bytes, offset), see)
+        page_buffer::with(self.number, extent, |bytes| self.fill(bytes, offset), see)
     }
 
     fn fill(&self, bytes: &mut [u8], offset: u64) -> Result<(), SegmentError> {
@@ -539,11 +542,11 @@ impl Segment {
             *known = known.start.min(start)..known.end.max(end);
         }
         let Some(extent) = extent else { return Ok(()) };
-        if extent.end - extent.start > kept::BYTES_MAX {
+        if extent.end - extent.start > page_buffer::BYTES_MAX {
             return Ok(());
         }
         let start = extent.start;
-        kept::put(self.number, extent, |bytes| self.fill(bytes, start))
+        page_buffer::put(self.number, extent, |bytes| self.fill(bytes, start))
     }
 
     /// A page's encoding, compressor and sizes.
@@ -561,7 +564,7 @@ impl Segment {
     ) -> Result<PageInfo, SegmentError> {
         let (meta, kind, bytes) = self.page_bytes(row_group, column, page)?;
         page_info(&bytes, kind, meta.rows as usize)
-            .map_err(|damage| damage.at(&self.path, meta.offset))
+            .map_err(|damage| damage.in_file(&self.path, meta.offset))
     }
 
     /// How a page's values are encoded and compressed; nothing is decoded for it.
@@ -576,17 +579,17 @@ impl Segment {
         row_group: usize,
         column: ColumnId,
         page: usize,
-    ) -> Result<Header, SegmentError> {
+    ) -> Result<BodyHeader, SegmentError> {
         let (meta, kind, bytes) = self.page_bytes(row_group, column, page)?;
         page_header(&bytes, kind, meta.rows as usize)
-            .map_err(|damage| damage.at(&self.path, meta.offset))
+            .map_err(|damage| damage.in_file(&self.path, meta.offset))
     }
 
     /// Memory held by the footer and by what was read of directories and page indexes, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let footer = self.groups.iter().map(|group| {
-            size_of::<RowGroup>() + size_of::<GroupBlocks>() + (group.columns.len() + 1) * 56
+            size_of::<RowGroup>() + size_of::<RowGroupBlocks>() + (group.columns.len() + 1) * 56
         });
         let read = self.blocks.iter().map(|blocks| {
             let directory = blocks
@@ -599,12 +602,12 @@ impl Segment {
                 + indexes.map(|pages| size_of_val(&**pages)).sum::<usize>()
                 + totals * size_of::<PageStats>()
         });
-        let wholes = self.wholes.iter().map(Whole::memory_bytes);
+        let wholes = self.wholes.iter().map(WholeTable::memory_bytes);
         size_of::<Self>() + footer.sum::<usize>() + read.sum::<usize>() + wholes.sum::<usize>()
     }
 
     /// Every extent of the file between header and footer, with what it is read by: the blocks.
-    pub(crate) fn block_places(&self) -> impl Iterator<Item = Place> + '_ {
+    pub(crate) fn block_places(&self) -> impl Iterator<Item = BlockLocation> + '_ {
         let places = self.blocks.iter().map(|blocks| &blocks.places);
         places
             .flat_map(|places| std::iter::once(&places.directory).chain(&places.indexes))

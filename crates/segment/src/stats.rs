@@ -1,7 +1,7 @@
 //! Statistics of a page: computed from its values, written into and read from the page index.
 
-use crate::bytes::{Reader, put_signed, put_varint};
-use crate::error::Damage;
+use crate::bytes::{IndexReader, put_signed, put_varint};
+use crate::error::BlockDamage;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type,
@@ -37,7 +37,7 @@ pub struct PageStats {
 
 impl PageStats {
     /// Statistics of `values`, whose rows have the times `times`.
-    pub(crate) fn of(values: &dyn Array, times: &[i64]) -> Self {
+    pub(crate) fn from_values(values: &dyn Array, times: &[i64]) -> Self {
         let nulls = values.null_count() as u32;
         let Some((first, last)) = first_and_last(values) else {
             return Self {
@@ -46,7 +46,7 @@ impl PageStats {
             };
         };
         let at = |row| {
-            FieldValue::at(values, row)
+            FieldValue::from_array(values, row)
                 .filter(fits)
                 .map(|value| (times[row], value))
         };
@@ -103,7 +103,7 @@ impl PageStats {
 
     /// Least, greatest and sum of values of which that of row `first` is not null.
     fn add_extremes(&mut self, values: &dyn Array, first: usize) {
-        match FieldType::of(values.data_type()) {
+        match FieldType::from_arrow(values.data_type()) {
             Some(FieldType::Bool) => self.add_bool(values.as_boolean()),
             Some(FieldType::I32) => {
                 let (min, max, sum) = integers(values.as_primitive::<Int32Type>(), first, |run| {
@@ -206,14 +206,14 @@ impl PageStats {
     }
 
     /// Reads the statistics of a page of `kind`.
-    pub(crate) fn read(kind: FieldType, reader: &mut Reader<'_>) -> Result<Self, Damage> {
+    pub(crate) fn read(kind: FieldType, reader: &mut IndexReader<'_>) -> Result<Self, BlockDamage> {
         let mut stats = Self {
             nulls: reader.u32()?,
             ..Self::default()
         };
         let flags = reader.byte()?;
         if flags > 0b1111 {
-            return Err(Damage::from("unknown statistics"));
+            return Err(BlockDamage::from("unknown statistics"));
         }
         if flags & 1 != 0 {
             stats.min = Some(read_value(kind, reader)?);
@@ -224,7 +224,7 @@ impl PageStats {
                 FieldType::I32 | FieldType::I64 => FieldType::I64,
                 FieldType::U64 => FieldType::U64,
                 FieldType::F32 | FieldType::F64 => FieldType::F64,
-                _ => return Err(Damage::from("a sum of values that have none")),
+                _ => return Err(BlockDamage::from("a sum of values that have none")),
             };
             stats.sum = Some(read_value(kind, reader)?);
         }
@@ -347,7 +347,7 @@ fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-fn read_value(kind: FieldType, reader: &mut Reader<'_>) -> Result<FieldValue, Damage> {
+fn read_value(kind: FieldType, reader: &mut IndexReader<'_>) -> Result<FieldValue, BlockDamage> {
     Ok(match kind {
         FieldType::Bool => FieldValue::Bool(reader.byte()? != 0),
         FieldType::I32 => FieldValue::I32(
@@ -386,13 +386,14 @@ mod tests {
             None,
             Some(-1.5),
         ];
-        let stats = PageStats::of(&Float64Array::from_iter(values), &[1, 2, 3, 4, 5, 6, 7]);
+        let stats =
+            PageStats::from_values(&Float64Array::from_iter(values), &[1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(stats.nulls, 2);
         assert_eq!(stats.min, Some(FieldValue::F64(-f64::NAN)));
         assert_eq!(stats.max, Some(FieldValue::F64(f64::NAN)));
         assert_eq!(stats.first, Some((2, FieldValue::F64(0.0))));
         assert_eq!(stats.last, Some((7, FieldValue::F64(-1.5))));
-        let stats = PageStats::of(&Float32Array::from(vec![0.0, -0.0, 2.5]), &[1, 2, 3]);
+        let stats = PageStats::from_values(&Float32Array::from(vec![0.0, -0.0, 2.5]), &[1, 2, 3]);
         assert_eq!(stats.min, Some(FieldValue::F32(-0.0)));
         assert_eq!(stats.max, Some(FieldValue::F32(2.5)));
         assert_eq!(stats.sum, Some(FieldValue::F64(2.5)));
@@ -400,11 +401,11 @@ mod tests {
 
     #[test]
     fn sums_that_do_not_fit_are_left_out() {
-        let stats = PageStats::of(&Int64Array::from(vec![i64::MAX, 1]), &[1, 2]);
+        let stats = PageStats::from_values(&Int64Array::from(vec![i64::MAX, 1]), &[1, 2]);
         assert_eq!(stats.sum, None);
-        let stats = PageStats::of(&Int64Array::from(vec![i64::MAX, 1, -1]), &[1, 2, 3]);
+        let stats = PageStats::from_values(&Int64Array::from(vec![i64::MAX, 1, -1]), &[1, 2, 3]);
         assert_eq!(stats.sum, Some(FieldValue::I64(i64::MAX)));
-        let stats = PageStats::of(&UInt64Array::from(vec![u64::MAX]), &[1]);
+        let stats = PageStats::from_values(&UInt64Array::from(vec![u64::MAX]), &[1]);
         assert_eq!(stats.sum, Some(FieldValue::U64(u64::MAX)));
     }
 }

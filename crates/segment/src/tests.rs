@@ -13,7 +13,7 @@ use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
     StringArray, TimestampNanosecondArray, UInt64Array,
 };
-use marigram_codec::{Choice, Compressor, Encoding, Goal, crc32c};
+use marigram_codec::{Compressor, Encoding, EncodingChoice, EncodingGoal, crc32c};
 use marigram_env::{Env, FileSystem};
 use marigram_model::{
     ColumnId, FieldType, FieldValue, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
@@ -185,12 +185,12 @@ fn read(segment: &Segment) -> Result<Vec<Row>, SegmentError> {
                 .map(|column| read_page(segment, group, column.id, page))
                 .collect::<Result<_, _>>()?;
             for row in 0..times.len() {
-                let Some(FieldValue::I64(time)) = FieldValue::at(&times, row) else {
+                let Some(FieldValue::I64(time)) = FieldValue::from_array(&times, row) else {
                     panic!()
                 };
                 let fields = values
                     .iter()
-                    .map(|values| FieldValue::at(values, row))
+                    .map(|values| FieldValue::from_array(values, row))
                     .collect();
                 all.push((series.next().unwrap(), time, fields));
             }
@@ -208,7 +208,7 @@ fn expected(part: &SortedRows) -> Vec<Row> {
         let fields = part
             .columns
             .iter()
-            .map(|values| FieldValue::at(values, row))
+            .map(|values| FieldValue::from_array(values, row))
             .collect();
         (series, part.times[row], fields)
     };
@@ -404,7 +404,7 @@ fn the_footer_says_the_checksum_of_all_before_it() {
     let body = segment.body().unwrap();
     let mut bytes = vec![0; body.bytes as usize];
     segment.file.read_exact_at(&mut bytes, 0).unwrap();
-    assert_eq!(body, marigram_codec::Extent::of(&bytes));
+    assert_eq!(body, marigram_codec::ChecksummedPrefix::new(&bytes));
 }
 
 proptest! {
@@ -458,11 +458,11 @@ proptest! {
 }
 
 /// Any encoding, whether it suits or not, and any compressor.
-fn any_choice() -> impl Strategy<Value = Choice> {
+fn any_choice() -> impl Strategy<Value = EncodingChoice> {
     let encoding = prop::option::of(prop::sample::select(&Encoding::ALL[..]));
     let compressor = prop::option::of(prop::sample::select(&Compressor::ALL[..]));
-    let goal = prop::sample::select(&[Goal::Fast, Goal::Small][..]);
-    (encoding, compressor, goal).prop_map(|(encoding, compressor, goal)| Choice {
+    let goal = prop::sample::select(&[EncodingGoal::Fast, EncodingGoal::Small][..]);
+    (encoding, compressor, goal).prop_map(|(encoding, compressor, goal)| EncodingChoice {
         encoding,
         compressor,
         goal,
@@ -508,10 +508,10 @@ fn pages_are_stored_as_the_layout_says() {
     let (_dir, fs, path) = disk();
     let part = rows(&[64], |_, row| Some(u64::from(row % 3)));
     let mut layout = layout();
-    layout.columns[2] = Choice {
+    layout.columns[2] = EncodingChoice {
         encoding: Some(Encoding::Plain),
         compressor: Some(Compressor::Zstd),
-        goal: Goal::Fast,
+        goal: EncodingGoal::Fast,
     };
     write_as(&fs, &path, std::slice::from_ref(&part), &layout);
     let segment = Segment::open(&fs, &path).unwrap();

@@ -7,7 +7,7 @@ use crate::stats::PageStats;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
-use marigram_codec::Extent;
+use marigram_codec::ChecksummedPrefix;
 use marigram_env::FileSystem;
 use marigram_model::ColumnId;
 use std::path::Path;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 const READ_BYTES: u64 = 1 << 20;
 
 /// Decoded times of a row group by page; a page that could not be read is missing.
-type Times = Vec<Option<ArrayRef>>;
+type RowGroupTimes = Vec<Option<ArrayRef>>;
 
 impl Segment {
     /// Reads every byte of the file at `path`, checks every checksum, the statistics of every page
@@ -55,7 +55,7 @@ impl Segment {
         let Some(body) = self.body() else {
             return Ok(());
         };
-        let (mut read, mut buffer) = (Extent::default(), Vec::new());
+        let (mut read, mut buffer) = (ChecksummedPrefix::default(), Vec::new());
         while read.bytes < body.bytes {
             buffer.resize((body.bytes - read.bytes).min(READ_BYTES) as usize, 0);
             self.file
@@ -94,7 +94,7 @@ impl Segment {
                 }
             }
         }
-        let mut times: Times = Vec::new();
+        let mut times: RowGroupTimes = Vec::new();
         for (id, pages) in &indexes {
             for (at, meta) in pages.iter().enumerate() {
                 extents.push((meta.offset, u64::from(meta.bytes)));
@@ -109,7 +109,7 @@ impl Segment {
                     if page_times.len() != values.len() {
                         let reason = "the pages of a row group do not share their boundaries";
                         damage(SegmentError::corrupt(self.path(), meta.offset, reason));
-                    } else if PageStats::of(values, page_times) != meta.stats {
+                    } else if PageStats::from_values(values, page_times) != meta.stats {
                         let reason = format!("column {id}: the statistics are not the page's");
                         damage(SegmentError::corrupt(self.path(), meta.offset, reason));
                     }
@@ -121,7 +121,12 @@ impl Segment {
     }
 
     /// Checks that the rows of each series stand in the order of time.
-    fn verify_order(&self, group: usize, times: &Times, damage: &mut dyn FnMut(SegmentError)) {
+    fn verify_order(
+        &self,
+        group: usize,
+        times: &RowGroupTimes,
+        damage: &mut dyn FnMut(SegmentError),
+    ) {
         let runs = match self.directory(group) {
             Ok(runs) => runs,
             Err(error) => return damage(error),

@@ -8,8 +8,8 @@ mod copy;
 
 use crate::error::SegmentError;
 use crate::layout::{
-    GroupPlaces, PageMeta, Place, RowGroup, SegmentColumn, SegmentSummary, TRAILER_BYTES, header,
-    pin_of, summary_of, trailer, write_directory, write_footer, write_index,
+    BlockLocation, PageMeta, RowGroup, RowGroupLocations, SegmentColumn, SegmentSummary,
+    TRAILER_BYTES, header, pin_of, summary_of, trailer, write_directory, write_footer, write_index,
 };
 use crate::options::{PageLimits, SegmentOptions, TableLayout};
 use crate::page::{encode_page, encode_times};
@@ -20,7 +20,7 @@ use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
 pub use copy::PageSource;
-use marigram_codec::{Choice, Extent, frame};
+use marigram_codec::{ChecksummedPrefix, EncodingChoice, frame};
 use marigram_env::{File, FileSystem};
 use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
 use std::path::{Path, PathBuf};
@@ -43,12 +43,12 @@ pub struct SegmentWriter {
     /// Bytes of the file, those in `buffer` included.
     bytes: u64,
     /// What stands in the file.
-    body: Extent,
-    groups: Vec<(RowGroup, GroupPlaces)>,
+    body: ChecksummedPrefix,
+    groups: Vec<(RowGroup, RowGroupLocations)>,
     table: Option<TableId>,
     columns: Vec<SegmentColumn>,
     /// How time, then each column is stored.
-    choices: Vec<Choice>,
+    choices: Vec<EncodingChoice>,
     limits: PageLimits,
     page: PendingPage,
     group: PendingGroup,
@@ -97,11 +97,11 @@ impl SegmentWriter {
         Ok(Self {
             path: path.to_owned(),
             file,
-            limits: PageLimits::of(0, &options),
+            limits: PageLimits::new(0, &options),
             options,
             choices: Vec::new(),
             bytes: buffer.len() as u64,
-            body: Extent::default(),
+            body: ChecksummedPrefix::default(),
             buffer,
             groups: Vec::new(),
             table: None,
@@ -139,7 +139,7 @@ impl SegmentWriter {
         self.choices = std::iter::once(layout.time)
             .chain(layout.columns.iter().copied())
             .collect();
-        self.limits = PageLimits::of(layout.page_bytes, &self.options);
+        self.limits = PageLimits::new(layout.page_bytes, &self.options);
         self.last = None;
         self.page.columns = vec![Vec::new(); columns.len()];
         self.group.pages = vec![Vec::new(); columns.len() + 1];
@@ -256,7 +256,7 @@ impl SegmentWriter {
             encode(values, self.choices[at], &mut self.buffer)
                 .map_err(|reason| SegmentError::misuse(&self.path, reason.0))?;
             let bytes = (self.buffer.len() - start) as u32;
-            let stats = PageStats::of(values, &times);
+            let stats = PageStats::from_values(values, &times);
             let meta = PageMeta {
                 first_row,
                 rows,
@@ -300,14 +300,15 @@ impl SegmentWriter {
             range,
             columns: self.columns.clone(),
         };
-        self.groups.push((meta, GroupPlaces { directory, indexes }));
+        self.groups
+            .push((meta, RowGroupLocations { directory, indexes }));
         self.write_buffer(BUFFER_BYTES)
     }
 
-    fn write_block(&mut self, payload: &[u8]) -> Place {
+    fn write_block(&mut self, payload: &[u8]) -> BlockLocation {
         let start = self.buffer.len();
         frame::write(payload, &mut self.buffer);
-        let place = Place {
+        let place = BlockLocation {
             offset: self.bytes,
             bytes: (self.buffer.len() - start) as u32,
         };

@@ -15,7 +15,7 @@ const TRUE: u64 = 3;
 
 /// A tag's value as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stored<'a> {
+pub(crate) enum StoredTagValue<'a> {
     /// UTF-8.
     Text(&'a [u8]),
     /// The text of this posting.
@@ -24,9 +24,9 @@ pub(crate) enum Stored<'a> {
     Bool(bool),
 }
 
-impl Stored<'_> {
+impl StoredTagValue<'_> {
     /// Whether it is this value; never, for a shared one.
-    pub(crate) fn is(&self, value: TagValueRef<'_>) -> bool {
+    pub(crate) fn equals(&self, value: TagValueRef<'_>) -> bool {
         match (self, value) {
             (Self::Text(own), TagValueRef::String(text)) => *own == text.as_bytes(),
             (Self::I64(own), TagValueRef::I64(number)) => *own == number,
@@ -99,36 +99,36 @@ pub(crate) fn put_key(key: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Takes a tag off the front; `None` at the end, and where the bytes are no tag.
-pub(crate) fn take_tag<'a>(bytes: &mut &'a [u8]) -> Option<(u16, Stored<'a>)> {
+pub(crate) fn take_tag<'a>(bytes: &mut &'a [u8]) -> Option<(u16, StoredTagValue<'a>)> {
     let head = take_number(bytes)?;
     let ordinal = u16::try_from(head >> 2).ok()?;
     let value = match head & 3 {
         TEXT => {
             let number = take_number(bytes)?;
             if number & 1 == 1 {
-                Stored::Shared(u32::try_from(number >> 1).ok()?)
+                StoredTagValue::Shared(u32::try_from(number >> 1).ok()?)
             } else {
                 let (text, rest) = bytes.split_at_checked(usize::try_from(number >> 1).ok()?)?;
                 *bytes = rest;
-                Stored::Text(text)
+                StoredTagValue::Text(text)
             }
         }
         INTEGER => {
             let number = take_number(bytes)?;
-            Stored::I64((number >> 1) as i64 ^ -((number & 1) as i64))
+            StoredTagValue::I64((number >> 1) as i64 ^ -((number & 1) as i64))
         }
-        code => Stored::Bool(code == TRUE),
+        code => StoredTagValue::Bool(code == TRUE),
     };
     Some((ordinal, value))
 }
 
 /// The tags of bytes that were written here.
-pub(crate) fn tags(mut bytes: &[u8]) -> impl Iterator<Item = (u16, Stored<'_>)> {
+pub(crate) fn tags(mut bytes: &[u8]) -> impl Iterator<Item = (u16, StoredTagValue<'_>)> {
     std::iter::from_fn(move || take_tag(&mut bytes))
 }
 
 /// The value of one tag in bytes that were written here.
-pub(crate) fn find(bytes: &[u8], ordinal: u16) -> Option<Stored<'_>> {
+pub(crate) fn find(bytes: &[u8], ordinal: u16) -> Option<StoredTagValue<'_>> {
     tags(bytes)
         .take_while(|(at, _)| *at <= ordinal)
         .find_map(|(at, value)| (at == ordinal).then_some(value))
@@ -161,13 +161,13 @@ pub(crate) fn canonical(mut bytes: &[u8], key: &mut TagKey) -> bool {
         }
         last = Some(ordinal);
         let value = match value {
-            Stored::Text(text) => match str::from_utf8(text) {
+            StoredTagValue::Text(text) => match str::from_utf8(text) {
                 Ok(text) => TagValueRef::String(text),
                 Err(_) => return false,
             },
-            Stored::Shared(_) => return false,
-            Stored::I64(number) => TagValueRef::I64(number),
-            Stored::Bool(truth) => TagValueRef::Bool(truth),
+            StoredTagValue::Shared(_) => return false,
+            StoredTagValue::I64(number) => TagValueRef::I64(number),
+            StoredTagValue::Bool(truth) => TagValueRef::Bool(truth),
         };
         key.push(ordinal, value);
     }
@@ -200,7 +200,7 @@ mod tests {
             let mut back = TagKey::default();
             prop_assert!(canonical(&bytes, &mut back));
             prop_assert_eq!(&back, &key);
-            prop_assert!(find(&bytes, 7).is_some_and(|value| value.is(TagValueRef::String(&text))));
+            prop_assert!(find(&bytes, 7).is_some_and(|value| value.equals(TagValueRef::String(&text))));
             prop_assert_eq!(find(&bytes, 8), None);
         }
 
@@ -217,7 +217,10 @@ mod tests {
     fn a_shared_text_is_a_reference_in_memory_and_none_in_a_file() {
         let mut bytes = Vec::new();
         put_tag(2, TagValueRef::String("amsterdam"), Some(9), &mut bytes);
-        assert_eq!(tags(&bytes).collect::<Vec<_>>(), [(2, Stored::Shared(9))]);
+        assert_eq!(
+            tags(&bytes).collect::<Vec<_>>(),
+            [(2, StoredTagValue::Shared(9))]
+        );
         assert!(!canonical(&bytes, &mut TagKey::default()));
     }
 }

@@ -15,13 +15,13 @@ const PART_IDS: usize = 7168;
 pub(crate) struct IdTable {
     /// The part of each pattern of the `depth` highest bits of a hash.
     directory: Vec<u32>,
-    parts: Vec<Part>,
+    parts: Vec<IdTablePart>,
     depth: u32,
     len: usize,
 }
 
 #[derive(Debug, Default)]
-struct Part {
+struct IdTablePart {
     ids: HashTable<u32>,
     /// Highest bits that all hashes of its ids have in common.
     depth: u32,
@@ -31,7 +31,7 @@ impl Default for IdTable {
     fn default() -> Self {
         Self {
             directory: vec![0],
-            parts: vec![Part::default()],
+            parts: vec![IdTablePart::default()],
             depth: 0,
             len: 0,
         }
@@ -95,7 +95,7 @@ impl IdTable {
             return;
         };
         let room = (count >> depth) + 5 * (count >> depth).isqrt();
-        let part = |_| Part {
+        let part = |_| IdTablePart {
             ids: HashTable::with_capacity(room),
             depth,
         };
@@ -151,7 +151,7 @@ impl IdTable {
             .iter()
             .map(|part| part.ids.allocation_size())
             .sum();
-        parts + self.parts.capacity() * size_of::<Part>() + self.directory.capacity() * 4
+        parts + self.parts.capacity() * size_of::<IdTablePart>() + self.directory.capacity() * 4
     }
 
     fn part_of(&self, hash: u64) -> usize {
@@ -179,7 +179,7 @@ impl IdTable {
             }
         }
         let old = std::mem::take(&mut self.parts[at].ids);
-        let half = || Part {
+        let half = || IdTablePart {
             ids: HashTable::with_capacity(old.len() / 2),
             depth: depth + 1,
         };

@@ -5,18 +5,18 @@ mod memory;
 mod query;
 mod removal;
 
-pub(crate) use bulk::Bulk;
+pub(crate) use bulk::BulkIndex;
 pub use memory::TableMemory;
-pub use removal::Pin;
+pub use removal::RetiredSeriesPin;
 
-use crate::compact::{Stored, put_canonical, put_head, put_key, put_tag, tags};
+use crate::compact::{StoredTagValue, put_canonical, put_head, put_key, put_tag, tags};
 use crate::error::SeriesError;
 use crate::id_table::IdTable;
-use crate::keys::{ColdKeys, Digest, Entry, GONE, Keys};
+use crate::keys::{ArenaEntry, ColdKeys, GONE, KeyArena, KeyDigest};
 use crate::tag_index::{KeyReader, SERIES_MAX, TagIndex, append, value_hash};
 use marigram_model::{SeriesId, SeriesIdentity, TableId, TagKey, TagValueRef, tag_key_entries};
-use memory::Measured;
-use removal::Removals;
+use memory::MeasuredIndexes;
+use removal::RetiredSeries;
 use roaring::RoaringBitmap;
 use sha2::{Digest as _, Sha256};
 use std::cell::RefCell;
@@ -27,11 +27,11 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// inverted index. Looking up a series allocates nothing.
 #[derive(Debug, Default)]
 pub struct SeriesIndex {
-    keys: Keys,
+    keys: KeyArena,
     ids: IdTable,
     tables: BTreeMap<TableId, TableSeries>,
-    removals: Removals,
-    measured: Measured,
+    removals: RetiredSeries,
+    measured: MeasuredIndexes,
 }
 
 #[derive(Debug, Default)]
@@ -70,7 +70,9 @@ impl SeriesIndex {
         let found = match series.identity {
             SeriesIdentity::Plain => self.ids.find(place(hash), |id| {
                 self.keys.get(SeriesId(id)).is_some_and(|entry| {
-                    entry.table == table && entry.digest.is_none() && series.is(&entry, key)
+                    entry.table == table
+                        && entry.digest.is_none()
+                        && series.matches_key(&entry, key)
                 })
             }),
             SeriesIdentity::Sha256 => {
@@ -145,7 +147,7 @@ impl SeriesIndex {
         };
         append(&mut series.all, id);
         let (mut bytes, mut cold) = (Vec::with_capacity(key.len()), None);
-        Entry::put(table, digest.as_ref(), &mut bytes);
+        ArenaEntry::put(table, digest.as_ref(), &mut bytes);
         let reader = KeyReader::new(&self.keys);
         for (ordinal, value) in tag_key_entries(key).map_while(Result::ok) {
             let index = series
@@ -237,11 +239,11 @@ impl TableSeries {
     fn with<T>(
         &self,
         ordinal: u16,
-        value: Stored<'_>,
+        value: StoredTagValue<'_>,
         with: impl FnOnce(TagValueRef<'_>) -> T,
     ) -> Option<T> {
         match value {
-            Stored::Shared(place) => {
+            StoredTagValue::Shared(place) => {
                 let text = self.tags.get(&ordinal)?.text(place);
                 Some(with(TagValueRef::String(text)))
             }
@@ -257,24 +259,24 @@ impl TableSeries {
     }
 
     /// Whether a PLAIN series has this canonical key.
-    fn is(&self, entry: &Entry<'_>, key: &[u8]) -> bool {
+    fn matches_key(&self, entry: &ArenaEntry<'_>, key: &[u8]) -> bool {
         let mut rest = key;
         for (ordinal, value) in tags(entry.tags) {
             let same = match value {
-                Stored::Text(text) => take_text(&mut rest, ordinal, text),
-                Stored::Shared(place) => {
+                StoredTagValue::Text(text) => take_text(&mut rest, ordinal, text),
+                StoredTagValue::Shared(place) => {
                     let text = self
                         .tags
                         .get(&ordinal)
                         .map_or("", |index| index.text(place));
                     take_text(&mut rest, ordinal, text.as_bytes())
                 }
-                Stored::I64(number) => {
+                StoredTagValue::I64(number) => {
                     take(&mut rest, &ordinal.to_le_bytes())
                         && take(&mut rest, &[marigram_model::TagType::I64 as u8])
                         && take(&mut rest, &number.to_le_bytes())
                 }
-                Stored::Bool(truth) => {
+                StoredTagValue::Bool(truth) => {
                     take(&mut rest, &ordinal.to_le_bytes())
                         && take(
                             &mut rest,
@@ -309,7 +311,7 @@ fn take(rest: &mut &[u8], expected: &[u8]) -> bool {
 
 /// Where the hash table has a series.
 fn id_place(
-    keys: &Keys,
+    keys: &KeyArena,
     tables: &BTreeMap<TableId, TableSeries>,
     id: u32,
     scratch: &RefCell<Vec<u8>>,
@@ -334,14 +336,14 @@ fn place(hash: u64) -> u64 {
     hash ^ (hash >> 29)
 }
 
-fn digest_place(table: TableId, digest: &Digest) -> u64 {
+fn digest_place(table: TableId, digest: &KeyDigest) -> u64 {
     let first = digest
         .first_chunk()
         .map_or(0, |first| u64::from_le_bytes(*first));
     place(first.wrapping_add(u64::from(table.0)))
 }
 
-fn digest_of(key: &[u8]) -> Digest {
+fn digest_of(key: &[u8]) -> KeyDigest {
     Sha256::digest(key).into()
 }
 

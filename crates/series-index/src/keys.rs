@@ -25,11 +25,11 @@ const NARROW_BYTES: usize = 1 << 16;
 pub(crate) const GONE: TableId = TableId(u32::MAX);
 
 /// SHA-256 of a canonical key.
-pub(crate) type Digest = [u8; 32];
+pub(crate) type KeyDigest = [u8; 32];
 
 /// A block that is full.
 #[derive(Debug)]
-struct Block {
+struct KeyBlock {
     /// Where each key ends, counted from the end of the ends (`u16`, or `u32` in a block over
     /// [`NARROW_BYTES`]); then the keys.
     bytes: Box<[u8]>,
@@ -39,7 +39,7 @@ struct Block {
 
 /// The block that is filled.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenKeyBlock {
     bytes: Vec<u8>,
     ends: Vec<u32>,
     cold: Vec<u8>,
@@ -47,10 +47,10 @@ struct Open {
 
 /// What stands in the arena for a series.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct ArenaEntry<'a> {
     pub table: TableId,
     /// Of a series with identity SHA256.
-    pub digest: Option<&'a Digest>,
+    pub digest: Option<&'a KeyDigest>,
     /// Tags, or heads and hashes of values where there is a digest.
     pub tags: &'a [u8],
 }
@@ -66,14 +66,14 @@ pub(crate) struct ColdKeys {
 
 /// Keys by series id.
 #[derive(Debug, Default)]
-pub(crate) struct Keys {
-    blocks: Vec<Block>,
-    open: Open,
+pub(crate) struct KeyArena {
+    blocks: Vec<KeyBlock>,
+    open: OpenKeyBlock,
     /// Memory of what the blocks hold.
     block_bytes: usize,
 }
 
-impl Block {
+impl KeyBlock {
     fn key(&self, at: usize) -> &[u8] {
         let width = if self.bytes.len() <= NARROW_BYTES {
             2
@@ -95,7 +95,7 @@ impl Block {
     }
 }
 
-impl Open {
+impl OpenKeyBlock {
     fn key(&self, at: usize) -> &[u8] {
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start as usize..self.ends[at] as usize]
@@ -111,7 +111,7 @@ impl Open {
     }
 
     /// The block as it is kept; this one begins anew.
-    fn seal(&mut self) -> Block {
+    fn seal(&mut self) -> KeyBlock {
         let narrow = 2 * BLOCK_SERIES + self.bytes.len() <= NARROW_BYTES;
         let width = if narrow { 2 } else { 4 };
         let mut bytes = Vec::with_capacity(width * BLOCK_SERIES + self.bytes.len());
@@ -125,7 +125,7 @@ impl Open {
         self.ends.clear();
         self.cold.clear();
         let bytes = bytes.into_boxed_slice();
-        Block { bytes, cold }
+        KeyBlock { bytes, cold }
     }
 
     fn memory_bytes(&self) -> usize {
@@ -133,7 +133,7 @@ impl Open {
     }
 }
 
-impl<'a> Entry<'a> {
+impl<'a> ArenaEntry<'a> {
     fn read(mut bytes: &'a [u8]) -> Option<Self> {
         let owner = take_number(&mut bytes)?;
         let table = TableId((owner >> 1) as u32);
@@ -155,7 +155,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Appends what stands before the tags.
-    pub(crate) fn put(table: TableId, digest: Option<&Digest>, out: &mut Vec<u8>) {
+    pub(crate) fn put(table: TableId, digest: Option<&KeyDigest>, out: &mut Vec<u8>) {
         put_number(u64::from(table.0) << 1 | u64::from(digest.is_some()), out);
         out.extend_from_slice(digest.map_or(&[][..], |digest| digest));
     }
@@ -165,7 +165,7 @@ fn place(id: u32) -> (usize, usize) {
     (id as usize / BLOCK_SERIES, id as usize % BLOCK_SERIES)
 }
 
-impl Keys {
+impl KeyArena {
     pub(crate) fn len(&self) -> usize {
         self.blocks.len() * BLOCK_SERIES + self.open.ends.len()
     }
@@ -193,8 +193,8 @@ impl Keys {
     }
 
     /// What stands for a series; `None` where there is none, or it is gone.
-    pub(crate) fn get(&self, id: SeriesId) -> Option<Entry<'_>> {
-        Entry::read(self.bytes(id.0)?)
+    pub(crate) fn get(&self, id: SeriesId) -> Option<ArenaEntry<'_>> {
+        ArenaEntry::read(self.bytes(id.0)?)
     }
 
     /// The tags of a SHA256 series.
@@ -229,7 +229,7 @@ impl Keys {
         let mut ids = gone.iter().peekable();
         while let Some(number) = ids.peek().map(|id| place(*id).0) {
             let first = (number * BLOCK_SERIES) as u32;
-            let mut kept = Open::default();
+            let mut kept = OpenKeyBlock::default();
             for id in first..first + BLOCK_SERIES as u32 {
                 let is_gone = ids.next_if_eq(&id).is_some();
                 match self.bytes(id) {
@@ -255,7 +255,7 @@ impl Keys {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.block_bytes + self.open.memory_bytes() + self.blocks.capacity() * size_of::<Block>()
+        self.block_bytes + self.open.memory_bytes() + self.blocks.capacity() * size_of::<KeyBlock>()
     }
 
     /// Memory of the tags of SHA256 series, bytes.

@@ -16,6 +16,6 @@ mod tests;
 mod value_test;
 
 pub use error::SeriesError;
-pub use index::{Pin, SeriesIndex, TableMemory};
-pub use log::{Discard, LogPosition, SeriesLog};
+pub use index::{RetiredSeriesPin, SeriesIndex, TableMemory};
+pub use log::{DiscardFile, LogPosition, SeriesLog};
 pub use value_test::{PatternError, ValueTest};

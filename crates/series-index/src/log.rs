@@ -16,7 +16,7 @@ use crate::error::SeriesError;
 use crate::index::SeriesIndex;
 use crate::keys::ColdKeys;
 use load::load;
-use marigram_codec::Extent;
+use marigram_codec::ChecksummedPrefix;
 use marigram_env::{File, FileSystem};
 use marigram_model::{SeriesId, SeriesIdentity, TableId};
 use records::{put_header, put_removed, put_series};
@@ -34,7 +34,7 @@ pub struct SeriesLog {
     file: Arc<dyn File>,
     position: LogPosition,
     /// The valid bytes.
-    extent: Extent,
+    extent: ChecksummedPrefix,
     next: SeriesId,
     /// Entries of series that the file holds, dead ones too.
     held: usize,
@@ -50,10 +50,10 @@ pub struct SeriesLog {
 
 /// What an [`identity`](SeriesLog::open) says of a table: by what its series are told apart, or
 /// that it was dropped.
-type Identities<'a> = &'a dyn Fn(TableId) -> Option<SeriesIdentity>;
+type TableIdentities<'a> = &'a dyn Fn(TableId) -> Option<SeriesIdentity>;
 
 /// Takes a file that nothing names away.
-pub type Discard<'a> = &'a dyn Fn(&Path) -> std::io::Result<()>;
+pub type DiscardFile<'a> = &'a dyn Fn(&Path) -> std::io::Result<()>;
 
 impl SeriesLog {
     /// Loads the log up to `valid` into an index and cuts off the rest (never acknowledged). At
@@ -66,9 +66,9 @@ impl SeriesLog {
         fs: Arc<dyn FileSystem>,
         dir: &Path,
         valid: LogPosition,
-        identity: Identities<'_>,
+        identity: TableIdentities<'_>,
     ) -> Result<(Self, SeriesIndex), SeriesError> {
-        let discard: Discard<'_> = &|path| fs.remove(path);
+        let discard: DiscardFile<'_> = &|path| fs.remove(path);
         Self::open_proved(fs.clone(), dir, valid, None, Some(discard), identity)
     }
 
@@ -84,8 +84,8 @@ impl SeriesLog {
         dir: &Path,
         valid: LogPosition,
         checksum: Option<u32>,
-        discard: Option<Discard<'_>>,
-        identity: Identities<'_>,
+        discard: Option<DiscardFile<'_>>,
+        identity: TableIdentities<'_>,
     ) -> Result<(Self, SeriesIndex), SeriesError> {
         let mut path = dir.join(valid.file_name());
         let loaded = if valid.bytes() == 0 {
@@ -104,7 +104,7 @@ impl SeriesLog {
         let mut log = Self {
             dir: dir.to_owned(),
             position,
-            extent: Extent::default(),
+            extent: ChecksummedPrefix::default(),
             next: SeriesId(0),
             held: 0,
             removals: 0,
@@ -231,7 +231,7 @@ impl SeriesLog {
             put_header(&mut out);
         }
         put_removed(&removed, &mut out);
-        let mut writer = Writer {
+        let mut writer = LogWriter {
             file: &*self.file,
             path: &path,
             extent: self.extent,
@@ -255,10 +255,10 @@ impl SeriesLog {
         let file = self.fs.create(&path).map_err(io(&path))?;
         let mut out = Vec::new();
         put_header(&mut out);
-        let mut writer = Writer {
+        let mut writer = LogWriter {
             file: &*file,
             path: &path,
-            extent: Extent::default(),
+            extent: ChecksummedPrefix::default(),
             held: 0,
         };
         writer.series(index, SeriesId(0), end, &mut out)?;
@@ -277,15 +277,15 @@ impl SeriesLog {
 }
 
 /// Writes records to a file.
-struct Writer<'a> {
+struct LogWriter<'a> {
     file: &'a dyn File,
     path: &'a Path,
     /// What stands in it.
-    extent: Extent,
+    extent: ChecksummedPrefix,
     held: usize,
 }
 
-impl Writer<'_> {
+impl LogWriter<'_> {
     /// Appends what is in `out`, then series from `first` up to `end`; syncs.
     fn series(
         &mut self,
@@ -338,7 +338,7 @@ fn discard_others(
     fs: &dyn FileSystem,
     dir: &Path,
     kept: Option<&PathBuf>,
-    discard: Discard<'_>,
+    discard: DiscardFile<'_>,
 ) -> Result<(), SeriesError> {
     for name in fs.list(dir).map_err(io(dir))? {
         let path = dir.join(&name);

@@ -6,11 +6,11 @@
 
 mod posting;
 
-use crate::compact::{Stored, find};
+use crate::compact::{StoredTagValue, find};
 use crate::id_table::IdTable;
-use crate::keys::{ColdKeys, Keys};
+use crate::keys::{ColdKeys, KeyArena};
 use marigram_model::{SeriesId, TagValueRef};
-use posting::Posting;
+use posting::SeriesPosting;
 pub(crate) use posting::{append, bitmap_bytes};
 use roaring::RoaringBitmap;
 use std::cell::RefCell;
@@ -33,7 +33,7 @@ pub(crate) struct TagIndex {
     ordinal: u16,
     /// One entry a value: the id of its only series, or [`SHARED`] and its place in `postings`.
     entries: IdTable,
-    postings: Vec<Posting>,
+    postings: Vec<SeriesPosting>,
     /// Places in `postings` that stand for nothing.
     free: Vec<u32>,
     any: RoaringBitmap,
@@ -44,12 +44,12 @@ pub(crate) struct TagIndex {
 
 /// Keys, and the cold ones that were read last.
 pub(crate) struct KeyReader<'a> {
-    pub keys: &'a Keys,
+    pub keys: &'a KeyArena,
     pub cold: RefCell<ColdKeys>,
 }
 
 impl<'a> KeyReader<'a> {
-    pub(crate) fn new(keys: &'a Keys) -> Self {
+    pub(crate) fn new(keys: &'a KeyArena) -> Self {
         let cold = RefCell::default();
         Self { keys, cold }
     }
@@ -60,17 +60,22 @@ impl<'a> KeyReader<'a> {
             return false;
         };
         if entry.digest.is_none() {
-            return find(entry.tags, ordinal).is_some_and(|own| own.is(value));
+            return find(entry.tags, ordinal).is_some_and(|own| own.equals(value));
         }
         if hash_of_digest(entry.tags, ordinal) != Some(hash) {
             return false;
         }
         let mut cold = self.cold.borrow_mut();
-        find(self.keys.cold(id, &mut cold), ordinal).is_some_and(|own| own.is(value))
+        find(self.keys.cold(id, &mut cold), ordinal).is_some_and(|own| own.equals(value))
     }
 
     /// Gives `with` the value that stands in a series' own key.
-    fn with<T>(&self, id: u32, ordinal: u16, with: impl FnOnce(Stored<'_>) -> T) -> Option<T> {
+    fn with<T>(
+        &self,
+        id: u32,
+        ordinal: u16,
+        with: impl FnOnce(StoredTagValue<'_>) -> T,
+    ) -> Option<T> {
         let entry = self.keys.get(SeriesId(id))?;
         if entry.digest.is_none() {
             return find(entry.tags, ordinal).map(with);
@@ -170,14 +175,14 @@ impl TagIndex {
     fn link(&mut self, keys: &KeyReader<'_>, value: TagValueRef<'_>, id: u32) -> Option<u32> {
         let (ordinal, postings) = (self.ordinal, &mut self.postings);
         let hash = value_hash(value);
-        let same = |entry: u32| is(postings, keys, ordinal, entry, value, hash);
+        let same = |entry: u32| tag_equals(postings, keys, ordinal, entry, value, hash);
         let Some(entry) = self.entries.find_mut(spread(hash), same) else {
             let rehash = |entry| spread(entry_hash(postings, keys, ordinal, entry));
             self.entries.insert(spread(hash), id, rehash);
             return None;
         };
         if *entry < SHARED {
-            let posting = Posting::pair(*entry, id);
+            let posting = SeriesPosting::pair(*entry, id);
             // Fewer postings than series, so the place does not reach SHARED.
             let place = self.free.pop().unwrap_or(postings.len() as u32);
             match postings.get_mut(place as usize) {
@@ -198,7 +203,7 @@ impl TagIndex {
         self.any.remove(id);
         let (ordinal, hash) = (self.ordinal, value_hash(value));
         let postings = &mut self.postings;
-        let same = |entry: u32| is(postings, keys, ordinal, entry, value, hash);
+        let same = |entry: u32| tag_equals(postings, keys, ordinal, entry, value, hash);
         let Some(entry) = self.entries.find(spread(hash), same) else {
             return;
         };
@@ -209,7 +214,7 @@ impl TagIndex {
             if !posting.is_empty() {
                 return;
             }
-            *posting = Posting::default();
+            *posting = SeriesPosting::default();
             self.free.push(place);
         } else if entry != id {
             return;
@@ -220,7 +225,7 @@ impl TagIndex {
     /// Series with a value.
     pub(crate) fn with_value(&self, keys: &KeyReader<'_>, value: TagValueRef<'_>) -> RoaringBitmap {
         let hash = value_hash(value);
-        let same = |entry: u32| is(&self.postings, keys, self.ordinal, entry, value, hash);
+        let same = |entry: u32| tag_equals(&self.postings, keys, self.ordinal, entry, value, hash);
         match self.entries.find(spread(hash), same) {
             None => RoaringBitmap::new(),
             Some(entry) if entry < SHARED => [entry].into_iter().collect(),
@@ -273,7 +278,7 @@ impl TagIndex {
     /// The text of a posting that keys refer to.
     pub(crate) fn text(&self, place: u32) -> &str {
         let posting = self.postings.get(place as usize);
-        posting.and_then(Posting::text).unwrap_or_default()
+        posting.and_then(SeriesPosting::text).unwrap_or_default()
     }
 
     /// Gives back memory that was reserved for values that did not come.
@@ -284,9 +289,9 @@ impl TagIndex {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let postings: usize = self.postings.iter().map(Posting::memory_bytes).sum();
+        let postings: usize = self.postings.iter().map(SeriesPosting::memory_bytes).sum();
         self.entries.memory_bytes()
-            + self.postings.capacity() * size_of::<Posting>()
+            + self.postings.capacity() * size_of::<SeriesPosting>()
             + self.free.capacity() * 4
             + postings
             + bitmap_bytes(&self.any)
@@ -294,7 +299,7 @@ impl TagIndex {
 
     fn with_value_of<T>(
         &self,
-        posting: &Posting,
+        posting: &SeriesPosting,
         keys: &KeyReader<'_>,
         with: impl FnOnce(TagValueRef<'_>) -> T,
     ) -> Option<T> {
@@ -308,8 +313,8 @@ impl TagIndex {
 }
 
 /// Whether an entry stands for a value, of this hash.
-fn is(
-    postings: &[Posting],
+fn tag_equals(
+    postings: &[SeriesPosting],
     keys: &KeyReader<'_>,
     ordinal: u16,
     entry: u32,
@@ -326,7 +331,7 @@ fn is(
     }
 }
 
-fn entry_hash(postings: &[Posting], keys: &KeyReader<'_>, ordinal: u16, entry: u32) -> u32 {
+fn entry_hash(postings: &[SeriesPosting], keys: &KeyReader<'_>, ordinal: u16, entry: u32) -> u32 {
     if entry < SHARED {
         return keys.hash(entry, ordinal).unwrap_or(0);
     }
@@ -339,14 +344,14 @@ fn entry_hash(postings: &[Posting], keys: &KeyReader<'_>, ordinal: u16, entry: u
 
 /// Gives `with` a value that stands in a key of its own.
 pub(crate) fn with_stored<T>(
-    stored: Stored<'_>,
+    stored: StoredTagValue<'_>,
     with: impl FnOnce(TagValueRef<'_>) -> T,
 ) -> Option<T> {
     Some(with(match stored {
-        Stored::Text(text) => TagValueRef::String(str::from_utf8(text).ok()?),
-        Stored::I64(number) => TagValueRef::I64(number),
-        Stored::Bool(truth) => TagValueRef::Bool(truth),
-        Stored::Shared(_) => return None,
+        StoredTagValue::Text(text) => TagValueRef::String(str::from_utf8(text).ok()?),
+        StoredTagValue::I64(number) => TagValueRef::I64(number),
+        StoredTagValue::Bool(truth) => TagValueRef::Bool(truth),
+        StoredTagValue::Shared(_) => return None,
     }))
 }
 
@@ -361,7 +366,7 @@ pub(crate) fn value_hash(value: TagValueRef<'_>) -> u32 {
     hash as u32
 }
 
-fn hash_stored(stored: Stored<'_>) -> Option<u32> {
+fn hash_stored(stored: StoredTagValue<'_>) -> Option<u32> {
     with_stored(stored, value_hash)
 }
 

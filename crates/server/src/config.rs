@@ -20,9 +20,9 @@ pub struct ServerConfig {
     /// `*.` and a port may be `*`; `*` for all.
     pub allowed_origins: Vec<String>,
     /// Largest request body as sent, and largest message of a PostgreSQL client, bytes.
-    pub body_bytes_max: usize,
+    pub body_limit: usize,
     /// Largest request body once decompressed, bytes.
-    pub unpacked_bytes_max: usize,
+    pub unpacked_limit: usize,
     /// Request bodies in memory at once, over all connections and unpacked, bytes.
     pub buffered_bytes_max: usize,
     /// Writes and queries running at once, over all connections and protocols.
@@ -51,8 +51,8 @@ impl Default for ServerConfig {
             backup_dir: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
-            body_bytes_max: 64 << 20,
-            unpacked_bytes_max: 256 << 20,
+            body_limit: 64 << 20,
+            unpacked_limit: 256 << 20,
             buffered_bytes_max: 512 << 20,
             requests_max: 256,
             connections_max: 1000,

@@ -18,7 +18,7 @@ const KIND_CHARS_MAX: usize = 16;
 
 /// A request that failed.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct RequestFailure {
     /// What clients are told it was: a code or an SQLSTATE.
     pub code: &'static str,
     /// The same in words.
@@ -30,15 +30,15 @@ pub struct Failure {
 /// Tells failures, up to a number in a while.
 #[derive(Debug, Default)]
 pub struct FailureLog {
-    failed: Paced,
-    refused: Paced,
+    failed: ThrottledLines,
+    refused: ThrottledLines,
 }
 
 /// Lines of one kind: so many in a while, then how many more there were.
 #[derive(Debug, Default)]
-pub struct Paced(Mutex<Pace>);
+pub struct ThrottledLines(Mutex<ThrottleState>);
 
-impl Paced {
+impl ThrottledLines {
     /// Whether one more is told.
     pub fn may_tell(&self, what: &str) -> bool {
         let mut pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,12 +52,12 @@ impl Paced {
 }
 
 #[derive(Debug, Default)]
-struct Pace {
+struct ThrottleState {
     begun: Option<Instant>,
     failures: u64,
 }
 
-impl Pace {
+impl ThrottleState {
     /// Whether a failure at `now` is told, and how many were not in a while that has ended.
     fn next(&mut self, now: Instant) -> (bool, u64) {
         let mut untold = 0;
@@ -73,32 +73,38 @@ impl Pace {
 
 impl FailureLog {
     /// Tells of a failure of a request of `route`, answered with `status`.
-    pub fn note(&self, route: &str, status: u16, failure: &Failure) {
+    pub fn note(&self, route: &str, status: u16, failure: &RequestFailure) {
         if !self.failed.may_tell("requests that failed") {
             return;
         }
-        let Failure {
+        let RequestFailure {
             code, statement, ..
         } = failure;
-        let error = failure.told();
+        let error = failure.shortened_error();
         let statement = statement.as_deref().unwrap_or("none");
         tracing::warn!(route, status, code, statement, error, "a request failed");
     }
 
     /// Tells of a request of `route` from `peer` that was answered with `status` for a fault of its
     /// client.
-    pub fn note_refused(&self, route: &str, status: u16, failure: &Failure, peer: SocketAddr) {
+    pub fn note_refused(
+        &self,
+        route: &str,
+        status: u16,
+        failure: &RequestFailure,
+        peer: SocketAddr,
+    ) {
         if !self.refused.may_tell("requests that were refused") {
             return;
         }
-        let (code, error) = (failure.code, failure.told());
+        let (code, error) = (failure.code, failure.shortened_error());
         tracing::info!(route, status, code, %peer, error, "a request was refused");
     }
 }
 
-impl Failure {
+impl RequestFailure {
     /// The words of the error that are told.
-    fn told(&self) -> String {
+    fn shortened_error(&self) -> String {
         self.error.chars().take(ERROR_CHARS_MAX).collect()
     }
 }
@@ -122,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_failures_is_a_few_lines_and_a_number() {
-        let mut pace = Pace::default();
+        let mut pace = ThrottleState::default();
         let begin = Instant::now();
         for at in 1..=100 {
             assert_eq!(pace.next(begin), (at <= LINES_MAX, 0), "{at}");

@@ -23,14 +23,14 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 
 /// A connection that lingers.
-pub struct Linger {
+pub struct LingeringConnection {
     until: Instant,
     wait_max: Duration,
     wait: Pin<Box<Sleep>>,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-impl Linger {
+impl LingeringConnection {
     /// From now on, until `stop` fires at most.
     pub fn until(stop: CancellationToken) -> Self {
         Self::with_times(TIME_MAX, WAIT_MAX, stop)
@@ -87,7 +87,7 @@ mod tests {
     #[tokio::test]
     async fn it_ends_where_the_client_closes() {
         let (mut client, mut server) = duplex(1000);
-        let mut linger = Linger::with_times(NEVER, NEVER, CancellationToken::new());
+        let mut linger = LingeringConnection::with_times(NEVER, NEVER, CancellationToken::new());
         let sends = async move { client.write_all(&vec![7; 100_000]).await.unwrap() };
         let lingers = poll_fn(|context| linger.poll(&mut server, context));
         tokio::join!(sends, lingers);
@@ -97,7 +97,7 @@ mod tests {
     async fn it_ends_where_the_server_stops() {
         let (_client, mut server) = duplex(1000);
         let stop = CancellationToken::new();
-        let mut linger = Linger::with_times(NEVER, NEVER, stop.clone());
+        let mut linger = LingeringConnection::with_times(NEVER, NEVER, stop.clone());
         let lingers = poll_fn(|context| linger.poll(&mut server, context));
         let stops = async {
             tokio::task::yield_now().await;
@@ -110,14 +110,14 @@ mod tests {
     async fn it_ends_where_nothing_comes() {
         let (mut client, mut server) = duplex(1000);
         client.write_all(b"a part").await.unwrap();
-        let mut linger = Linger::with_times(NEVER, SOON, CancellationToken::new());
+        let mut linger = LingeringConnection::with_times(NEVER, SOON, CancellationToken::new());
         poll_fn(|context| linger.poll(&mut server, context)).await;
     }
 
     #[tokio::test]
     async fn it_ends_where_the_client_goes_on_and_on() {
         let (mut client, mut server) = duplex(1000);
-        let mut linger = Linger::with_times(SOON, NEVER, CancellationToken::new());
+        let mut linger = LingeringConnection::with_times(SOON, NEVER, CancellationToken::new());
         let sends = async { while client.write_all(&[7; 100]).await.is_ok() {} };
         tokio::select! {
             () = sends => unreachable!("the other side is open"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// The database that is served.
 #[derive(Clone)]
-pub struct Services {
+pub struct ServedDatabase {
     /// Takes rows.
     pub ingest: Arc<dyn Ingest>,
     /// Answers SQL.

@@ -17,13 +17,13 @@ use std::time::Instant;
 
 /// Which request, and how it ended.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Outcome {
+struct RequestOutcome {
     route: &'static str,
     status: u16,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Route {
+struct RequestRoute {
     route: &'static str,
 }
 
@@ -31,10 +31,10 @@ struct Route {
 #[derive(Debug)]
 pub struct Telemetry {
     registry: Registry,
-    requests: Family<Outcome, Counter>,
-    seconds: Family<Route, Histogram>,
+    requests: Family<RequestOutcome, Counter>,
+    seconds: Family<RequestRoute, Histogram>,
     /// Rows stored, by the route they came by.
-    rows_stored: Family<Route, Counter>,
+    rows_stored: Family<RequestRoute, Counter>,
     /// PostgreSQL connections open now.
     pub postgres_connections: Gauge,
     /// Tells of requests that failed.
@@ -44,11 +44,11 @@ pub struct Telemetry {
 impl Default for Telemetry {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("marigram");
-        let requests = Family::<Outcome, Counter>::default();
-        let seconds = Family::<Route, Histogram>::new_with_constructor(|| {
+        let requests = Family::<RequestOutcome, Counter>::default();
+        let seconds = Family::<RequestRoute, Histogram>::new_with_constructor(|| {
             Histogram::new(exponential_buckets(0.0005, 2.5, 12))
         });
-        let rows_stored = Family::<Route, Counter>::default();
+        let rows_stored = Family::<RequestRoute, Counter>::default();
         let postgres_connections = Gauge::default();
         registry.register(
             "server_requests",
@@ -86,17 +86,17 @@ impl Telemetry {
     /// server uses 200, 400 and 500 alike).
     pub fn request(&self, route: &'static str, status: u16, begin: Instant) {
         self.requests
-            .get_or_create(&Outcome { route, status })
+            .get_or_create(&RequestOutcome { route, status })
             .inc();
         self.seconds
-            .get_or_create(&Route { route })
+            .get_or_create(&RequestRoute { route })
             .observe(begin.elapsed().as_secs_f64());
     }
 
     /// Counts stored rows.
     pub fn rows(&self, route: &'static str, rows: u64) {
         self.rows_stored
-            .get_or_create(&Route { route })
+            .get_or_create(&RequestRoute { route })
             .inc_by(rows);
     }
 

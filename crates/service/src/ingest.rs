@@ -11,7 +11,7 @@ use marigram_model::WriteBatch;
 
 /// A row that was not stored, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rejected {
+pub struct RejectedRow {
     /// Row in the batch that was given, from 0.
     pub row: usize,
     /// What is wrong with it.
@@ -24,7 +24,7 @@ pub struct WriteReport {
     /// Rows stored.
     pub stored: usize,
     /// Rows refused, ascending by row; the others are stored.
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<RejectedRow>,
 }
 
 /// Takes rows.

@@ -17,6 +17,6 @@ mod status;
 
 pub use backup::{Backup, BackupReport};
 pub use error::{Result, ServiceError};
-pub use ingest::{Ingest, Rejected, WriteReport};
+pub use ingest::{Ingest, RejectedRow, WriteReport};
 pub use query::{Answer, DEFAULT_DATABASE, Prepared, Query, RowStream, Session};
 pub use status::{Metric, Status};

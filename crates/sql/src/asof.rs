@@ -11,13 +11,13 @@ mod rule;
 pub mod syntax;
 
 pub use exec::plan;
-pub use node::{AsOfJoin, Match};
-pub use rule::AsOfJoining;
+pub use node::{AsOfCondition, AsOfJoin};
+pub use rule::AsOfJoinRule;
 
 use crate::error::SqlError;
 use datafusion::common::DataFusionError;
 
 /// An error of the statement, at the join.
-fn wrong(sqlstate: &'static str, message: impl Into<String>) -> DataFusionError {
+fn asof_join_error(sqlstate: &'static str, message: impl Into<String>) -> DataFusionError {
     DataFusionError::External(Box::new(SqlError::named(sqlstate, "asof", message)))
 }

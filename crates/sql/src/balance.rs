@@ -22,12 +22,12 @@ use std::ops::ControlFlow;
 /// # Errors
 /// None; the visit is never broken off.
 pub fn balance(statement: &mut Statement) -> crate::error::SqlResult<()> {
-    rewrite(statement, &mut Balanced)
+    rewrite(statement, &mut TreeBalancer)
 }
 
-struct Balanced;
+struct TreeBalancer;
 
-impl VisitorMut for Balanced {
+impl VisitorMut for TreeBalancer {
     type Break = crate::error::SqlError;
 
     /// Before its operands are visited: the visit then goes down the balanced tree.

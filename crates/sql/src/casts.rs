@@ -8,8 +8,8 @@
 
 use crate::ast_walk::{walk, walk_mut};
 use crate::functions::NAMED_CAST;
+use crate::identifiers::fold_case;
 use crate::rewriting::{call, selects};
-use crate::words::fold;
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy, Query,
     Select, SelectItem, SetExpr, Value, Visitor, VisitorMut,
@@ -43,7 +43,7 @@ impl VisitorMut for NamedCasts {
 
 /// Puts casts of a SELECT that would have the name of something else into calls.
 fn name_casts(select: &mut Select, order_by: Option<&mut OrderBy>) {
-    let mut compared = Compared::default();
+    let mut compared = CastFreeExpressions::default();
     for key in keys(select) {
         compared.add(key);
     }
@@ -75,17 +75,17 @@ fn name_columns(selected: &mut [SelectItem]) {
             && !matches!(expr, Expr::Cast { .. })
             && let Some(name) = column(expr)
         {
-            seen.insert(fold(&name), 1);
+            seen.insert(fold_case(&name), 1);
         }
     }
     for item in selected {
         if let SelectItem::UnnamedExpr(expr @ Expr::Cast { .. }) = item
             && let Some(name) = column(expr)
         {
-            let count = seen.entry(fold(&name)).or_default();
+            let count = seen.entry(fold_case(&name)).or_default();
             let alias = match *count {
                 0 => name,
-                count => Ident::with_quote('"', format!("{}_{count}", fold(&name))),
+                count => Ident::with_quote('"', format!("{}_{count}", fold_case(&name))),
             };
             *count += 1;
             let expr = expr.clone();
@@ -140,13 +140,13 @@ fn column(expr: &Expr) -> Option<Ident> {
 /// An expression without its casts, as text in which a column is its name alone, and `count(*)` what it
 /// is planned as. More expressions may have one text than have one name.
 fn without_casts(expr: &Expr) -> String {
-    struct Erase;
+    struct CastEraser;
 
-    impl VisitorMut for Erase {
+    impl VisitorMut for CastEraser {
         type Break = Infallible;
 
         fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-            let plain = |name: &Ident| Expr::Identifier(Ident::new(fold(name)));
+            let plain = |name: &Ident| Expr::Identifier(Ident::new(fold_case(name)));
             let replaced = match expr {
                 Expr::Cast { expr, .. } | Expr::Nested(expr) => Some(std::mem::replace(
                     expr.as_mut(),
@@ -164,7 +164,7 @@ fn without_casts(expr: &Expr) -> String {
     }
 
     let mut erased = expr.clone();
-    let _ = walk_mut(&mut erased, &mut Erase);
+    let _ = walk_mut(&mut erased, &mut CastEraser);
     let text = erased.to_string().to_lowercase();
     text.replace("count(*)", "count(1)")
 }
@@ -189,9 +189,9 @@ fn named_cast(expr: &Expr) -> Option<&Expr> {
 
 /// The texts of what is cast in an expression.
 #[derive(Default)]
-struct Operands(HashSet<String>);
+struct CastOperands(HashSet<String>);
 
-impl Visitor for Operands {
+impl Visitor for CastOperands {
     type Break = Infallible;
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
@@ -204,13 +204,13 @@ impl Visitor for Operands {
 
 /// Keys and calls, by their text without casts.
 #[derive(Default)]
-struct Compared {
+struct CastFreeExpressions {
     /// The texts with casts, and what is cast in them.
-    by_text: HashMap<String, (HashSet<String>, Operands)>,
+    by_text: HashMap<String, (HashSet<String>, CastOperands)>,
     bytes: usize,
 }
 
-impl Compared {
+impl CastFreeExpressions {
     fn add(&mut self, expr: &Expr) {
         if self.bytes > COMPARED_BYTES_MAX {
             return;
@@ -224,22 +224,22 @@ impl Compared {
     }
 
     /// What is cast where several have one text.
-    fn named(self) -> Named {
+    fn named(self) -> CastNamer {
         if self.bytes > COMPARED_BYTES_MAX {
-            return Named::default();
+            return CastNamer::default();
         }
-        let several = |(texts, operands): (HashSet<_>, Operands)| {
+        let several = |(texts, operands): (HashSet<_>, CastOperands)| {
             if texts.len() > 1 {
                 operands.0
             } else {
                 HashSet::new()
             }
         };
-        Named(self.by_text.into_values().flat_map(several).collect())
+        CastNamer(self.by_text.into_values().flat_map(several).collect())
     }
 }
 
-impl Visitor for Compared {
+impl Visitor for CastFreeExpressions {
     type Break = Infallible;
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
@@ -252,9 +252,9 @@ impl Visitor for Compared {
 
 /// Puts the casts of these operands into calls.
 #[derive(Default)]
-struct Named(HashSet<String>);
+struct CastNamer(HashSet<String>);
 
-impl VisitorMut for Named {
+impl VisitorMut for CastNamer {
     type Break = Infallible;
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {

@@ -8,7 +8,7 @@
 use crate::error::SqlError;
 use crate::parse::SERIES_SCHEMA;
 use crate::plain_views::ViewPlans;
-use crate::rollup::Shapes;
+use crate::rollup::RollupDefinitions;
 use crate::series::SeriesList;
 use crate::table::SeriesTable;
 use async_trait::async_trait;
@@ -39,7 +39,7 @@ fn external(error: EngineError) -> DataFusionError {
 
 /// The databases, seen from one of them.
 #[derive(Clone, Debug)]
-pub struct Databases {
+pub struct DatabaseCatalogs {
     /// The engine.
     pub engine: Engine,
     /// The session's database: the one that `information_schema` tells of.
@@ -47,21 +47,21 @@ pub struct Databases {
     /// Tables over files.
     pub files: ExternalTables,
     /// Rollups, which are views.
-    pub shapes: Shapes,
+    pub rollup_definitions: RollupDefinitions,
     /// Plain views.
     pub views: ViewPlans,
     /// PostgreSQL's catalog of the session's database.
     pub pg_catalog: Option<Arc<dyn SchemaProvider>>,
 }
 
-impl Databases {
+impl DatabaseCatalogs {
     fn exists(&self, name: &str) -> bool {
         self.engine.tables(name).is_ok()
     }
 
-    fn database(&self, name: &str) -> Option<Arc<Database>> {
+    fn database(&self, name: &str) -> Option<Arc<DatabaseCatalog>> {
         self.exists(name).then(|| {
-            Arc::new(Database {
+            Arc::new(DatabaseCatalog {
                 all: self.clone(),
                 name: name.to_owned(),
             })
@@ -69,7 +69,7 @@ impl Databases {
     }
 }
 
-impl CatalogProviderList for Databases {
+impl CatalogProviderList for DatabaseCatalogs {
     fn register_catalog(
         &self,
         _: String,
@@ -89,12 +89,12 @@ impl CatalogProviderList for Databases {
 
 /// A database as a catalog.
 #[derive(Debug)]
-struct Database {
-    all: Databases,
+struct DatabaseCatalog {
+    all: DatabaseCatalogs,
     name: String,
 }
 
-impl CatalogProvider for Database {
+impl CatalogProvider for DatabaseCatalog {
     fn schema_names(&self) -> Vec<String> {
         vec![PUBLIC.to_owned()]
     }
@@ -102,44 +102,44 @@ impl CatalogProvider for Database {
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         let schema = |database: &str, kind| {
             let (all, database) = (self.all.clone(), database.to_owned());
-            Some(Arc::new(Tables {
+            Some(Arc::new(CatalogSchema {
                 all,
                 database,
                 kind,
             }) as Arc<dyn SchemaProvider>)
         };
         match name {
-            PUBLIC => schema(&self.name, Kind::Rows),
-            SERIES_SCHEMA => schema(&self.name, Kind::Series),
+            PUBLIC => schema(&self.name, CatalogSchemaKind::Rows),
+            SERIES_SCHEMA => schema(&self.name, CatalogSchemaKind::Series),
             PG_CATALOG => self.all.pg_catalog.clone(),
-            other if self.all.exists(other) => schema(other, Kind::Rows),
+            other if self.all.exists(other) => schema(other, CatalogSchemaKind::Rows),
             _ => None,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum CatalogSchemaKind {
     Rows,
     Series,
 }
 
 /// The tables of a database, or their series.
 #[derive(Debug)]
-struct Tables {
-    all: Databases,
+struct CatalogSchema {
+    all: DatabaseCatalogs,
     database: String,
-    kind: Kind,
+    kind: CatalogSchemaKind,
 }
 
-impl Tables {
+impl CatalogSchema {
     fn key(&self, name: &str) -> (String, String) {
         (self.database.clone(), name.to_owned())
     }
 }
 
 #[async_trait]
-impl SchemaProvider for Tables {
+impl SchemaProvider for CatalogSchema {
     fn table_names(&self) -> Vec<String> {
         let tables = self.all.engine.tables(&self.database).unwrap_or_default();
         let mut names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
@@ -160,11 +160,15 @@ impl SchemaProvider for Tables {
         let engine = self.all.engine.clone();
         match self.all.engine.table(&self.database, name) {
             Ok(schema) => Ok(Some(match self.kind {
-                Kind::Rows if schema.rollup.is_some() => self.all.shapes.view(&engine, schema)?,
-                Kind::Rows if schema.view.is_some() => self.all.views.provider(&schema)?,
-                Kind::Series if schema.view.is_some() => return Ok(None),
-                Kind::Rows => Arc::new(SeriesTable::new(engine, schema)),
-                Kind::Series => Arc::new(SeriesList::new(engine, schema)),
+                CatalogSchemaKind::Rows if schema.rollup.is_some() => {
+                    self.all.rollup_definitions.view(&engine, schema)?
+                }
+                CatalogSchemaKind::Rows if schema.view.is_some() => {
+                    self.all.views.provider(&schema)?
+                }
+                CatalogSchemaKind::Series if schema.view.is_some() => return Ok(None),
+                CatalogSchemaKind::Rows => Arc::new(SeriesTable::new(engine, schema)),
+                CatalogSchemaKind::Series => Arc::new(SeriesList::new(engine, schema)),
             })),
             Err(EngineError::NotFound { .. }) => Ok(None),
             Err(error) => Err(external(error)),
@@ -265,7 +269,7 @@ fn with_arrays(schema: &SchemaRef, arrays: &[(&str, DataType)]) -> SchemaRef {
 
 /// What PostgreSQL's catalog tells of: every database, and the tables of the current one.
 #[async_trait]
-impl CatalogInfo for Databases {
+impl CatalogInfo for DatabaseCatalogs {
     async fn catalog_names(&self) -> Result<Vec<String>> {
         Ok(self.engine.databases())
     }
@@ -289,7 +293,7 @@ impl CatalogInfo for Databases {
         let found: Option<Arc<TableSchema>> = self.engine.table(catalog, table).ok();
         found
             .map(|schema| match (&schema.rollup, &schema.view) {
-                (Some(_), _) => Ok(self.shapes.view(&self.engine, schema)?.schema()),
+                (Some(_), _) => Ok(self.rollup_definitions.view(&self.engine, schema)?.schema()),
                 (None, Some(_)) => Ok(self.views.provider(&schema)?.schema()),
                 (None, None) => Ok(crate::types::arrow_schema(&schema)),
             })

@@ -16,7 +16,7 @@ mod output;
 pub use aliases::{alias_outermost, name_columns};
 pub use output::{Names, OutputNames, named_batch, named_schema};
 
-use crate::words::fold;
+use crate::identifiers::fold_case;
 use datafusion::sql::sqlparser::ast::{Query, Select, SelectItem, SetExpr};
 
 /// Stands between a name and its mark.
@@ -51,7 +51,7 @@ fn naming_select(query: &Query) -> Option<&Select> {
 fn name_of_item(item: &SelectItem) -> Option<String> {
     match item {
         SelectItem::UnnamedExpr(expr) => Some(figure::name_of(expr)),
-        SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
+        SelectItem::ExprWithAlias { alias, .. } => Some(fold_case(alias)),
         _ => None,
     }
 }

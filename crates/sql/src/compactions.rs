@@ -5,7 +5,7 @@ use marigram_engine::{CompactionInfo, TableCompaction};
 use std::sync::Arc;
 
 /// A column with its name.
-type Column = (&'static str, ArrayRef);
+type ShownColumn = (&'static str, ArrayRef);
 
 fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
     Arc::new(UInt64Array::from_iter_values(values))
@@ -16,7 +16,7 @@ fn texts(values: impl Iterator<Item = String>) -> ArrayRef {
 }
 
 /// Compactions that run or ended lately, a row each.
-pub fn shown(all: &[CompactionInfo]) -> Vec<Column> {
+pub fn shown(all: &[CompactionInfo]) -> Vec<ShownColumn> {
     let count = |count: fn(&CompactionInfo) -> u64| counts(all.iter().map(count));
     let text = |text: fn(&CompactionInfo) -> String| texts(all.iter().map(text));
     let started = all.iter().map(|info| info.started_ns);
@@ -46,7 +46,7 @@ pub fn shown(all: &[CompactionInfo]) -> Vec<Column> {
 }
 
 /// What the compaction of a table did, as one row.
-pub fn done(done: &TableCompaction) -> Vec<Column> {
+pub fn done(done: &TableCompaction) -> Vec<ShownColumn> {
     let column = |name, value: u64| (name, counts(std::iter::once(value)));
     vec![
         column("partitions", done.partitions as u64),

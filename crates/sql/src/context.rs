@@ -3,24 +3,24 @@
 
 use crate::SqlOptions;
 use crate::arithmetic::CheckedArithmetic;
-use crate::asof::AsOfJoining;
-use crate::catalog::{Databases, ExternalTables, PgCatalog};
+use crate::asof::AsOfJoinRule;
+use crate::catalog::{DatabaseCatalogs, ExternalTables, PgCatalog};
 use crate::comparison::DurationComparison;
 use crate::error::{SqlError, SqlResult, know_functions};
-use crate::execution::{Execution, Shared};
-use crate::floats::FloatOrder;
+use crate::execution_session::{ExecutionSession, SharedExecutionState};
+use crate::floats::FloatOrderRule;
 use crate::functions;
-use crate::gapfill::GapFilling;
-use crate::guarded::Guarded;
+use crate::gapfill::GapFillRule;
+use crate::interruptible_rule::InterruptibleRule;
 use crate::interval_arithmetic::IntervalArithmetic;
-use crate::lateral::LateralLimits;
+use crate::lateral::LateralLimitRule;
 use crate::memory::AccountedPool;
 use crate::plain_views::ViewPlans;
-use crate::planner::Planner;
-use crate::reduce::{KeptGroups, SeriesReduction};
+use crate::planner::MarigramQueryPlanner;
+use crate::reduce::{GroupCache, SeriesAggregateRule};
 use crate::repair::repaired;
-use crate::rollup::{Shapes, UseRollups};
-use crate::scan::{NewestRows, PartitionRows};
+use crate::rollup::{RollupDefinitions, RollupRewriteRule};
+use crate::scan::{NewestRowsRule, PartitionRows};
 use crate::subqueries::SubqueryValues;
 use crate::tag_patterns::TagPatterns;
 use crate::time_texts::TimeTexts;
@@ -56,34 +56,34 @@ const BASE: &str = "base";
 
 /// Makes session states.
 #[derive(Debug)]
-pub struct Contexts {
+pub struct SessionStates {
     engine: Engine,
     options: SqlOptions,
     runtime: Arc<RuntimeEnv>,
     files: ExternalTables,
-    shapes: Shapes,
+    rollup_definitions: RollupDefinitions,
     views: ViewPlans,
-    made: Mutex<Made>,
+    made: Mutex<CachedSessionState>,
 }
 
 #[derive(Debug, Default)]
-struct Made {
+struct CachedSessionState {
     base: Option<SessionState>,
-    databases: HashMap<String, Arc<Shared>>,
+    databases: HashMap<String, Arc<SharedExecutionState>>,
 }
 
 /// What is the same for every service: functions, and the fixed tables of PostgreSQL's catalog.
 /// Setting it up takes some 100 ms.
 #[derive(Debug)]
-struct Prototype {
+struct SessionPrototype {
     state: SessionState,
     tables: Arc<PgCatalogStaticTables>,
 }
 
-static PROTOTYPE: LazyLock<Result<Prototype, String>> =
-    LazyLock::new(|| Prototype::new().map_err(|error| error.to_string()));
+static PROTOTYPE: LazyLock<Result<SessionPrototype, String>> =
+    LazyLock::new(|| SessionPrototype::new().map_err(|error| error.to_string()));
 
-impl Prototype {
+impl SessionPrototype {
     fn get() -> SqlResult<&'static Self> {
         PROTOTYPE
             .as_ref()
@@ -127,7 +127,7 @@ pub fn warm() {
     LazyLock::force(&PROTOTYPE);
 }
 
-impl Contexts {
+impl SessionStates {
     /// Session states over an engine.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl Contexts {
             options,
             runtime,
             files,
-            shapes: Shapes::default(),
+            rollup_definitions: RollupDefinitions::default(),
             views: ViewPlans::default(),
             made: Mutex::default(),
         })
@@ -162,7 +162,7 @@ impl Contexts {
         for udf in functions::session_functions(session) {
             state.register_udf(Arc::new(udf))?;
         }
-        if let Some(zone) = SessionZone::of(session) {
+        if let Some(zone) = SessionZone::from_session(session) {
             state.config_mut().options_mut().extensions.insert(zone);
         }
         state.mark_start_execution();
@@ -175,8 +175,8 @@ impl Contexts {
     }
 
     /// The rollups whose queries were read.
-    pub fn shapes(&self) -> &Shapes {
-        &self.shapes
+    pub fn rollup_definitions(&self) -> &RollupDefinitions {
+        &self.rollup_definitions
     }
 
     /// The plain views whose queries were planned.
@@ -188,11 +188,11 @@ impl Contexts {
     ///
     /// # Errors
     /// As [`state`](Self::state).
-    pub fn execution(&self, database: &str) -> SqlResult<Execution> {
-        Ok(Execution::begin(self.shared(database)?))
+    pub fn execution(&self, database: &str) -> SqlResult<ExecutionSession> {
+        Ok(ExecutionSession::begin(self.shared(database)?))
     }
 
-    fn shared(&self, database: &str) -> SqlResult<Arc<Shared>> {
+    fn shared(&self, database: &str) -> SqlResult<Arc<SharedExecutionState>> {
         let mut made = self.made.lock();
         if let Some(known) = made.databases.get(database) {
             return Ok(Arc::clone(known));
@@ -201,7 +201,7 @@ impl Contexts {
             Some(base) => base.clone(),
             None => made.base.insert(self.base()?).clone(),
         };
-        let shared = Arc::new(Shared::new(self.database(base, database)?));
+        let shared = Arc::new(SharedExecutionState::new(self.database(base, database)?));
         // Names that do not exist must not pile up.
         if self.engine.tables(database).is_ok() {
             made.databases
@@ -226,7 +226,7 @@ impl Contexts {
 
     fn base(&self) -> SqlResult<SessionState> {
         let limit = self.engine.memory().limit();
-        let groups = KeptGroups::new((limit / 256).clamp(64 << 10, 16 << 20));
+        let groups = GroupCache::new((limit / 256).clamp(64 << 10, 16 << 20));
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(BASE, "public")
             .with_create_default_catalog_and_schema(false)
@@ -256,26 +256,27 @@ impl Contexts {
             (limit / 64).clamp(64 << 10, 10 << 20);
         let pool = &self.runtime.memory_pool;
         let bounds = Arc::new(functions::BoundFunctions::new(Arc::clone(pool)));
-        let mut builder = SessionStateBuilder::new_from_existing(Prototype::get()?.state.clone())
-            .with_config(config)
-            .with_runtime_env(Arc::clone(&self.runtime))
-            .with_analyzer_rule(Arc::new(SubqueryValues))
-            .with_analyzer_rule(Arc::new(TimeTexts))
-            .with_analyzer_rule(Arc::new(ZonedTimes))
-            .with_analyzer_rule(Arc::new(TagPatterns))
-            .with_analyzer_rule(bounds)
-            .with_analyzer_rule(Arc::new(CheckedArithmetic))
-            .with_analyzer_rule(Arc::new(FloatOrder))
-            .with_optimizer_rules(self.logical_rules())
-            .with_query_planner(Arc::new(Planner))
-            .with_physical_optimizer_rules(self.physical_rules());
+        let mut builder =
+            SessionStateBuilder::new_from_existing(SessionPrototype::get()?.state.clone())
+                .with_config(config)
+                .with_runtime_env(Arc::clone(&self.runtime))
+                .with_analyzer_rule(Arc::new(SubqueryValues))
+                .with_analyzer_rule(Arc::new(TimeTexts))
+                .with_analyzer_rule(Arc::new(ZonedTimes))
+                .with_analyzer_rule(Arc::new(TagPatterns))
+                .with_analyzer_rule(bounds)
+                .with_analyzer_rule(Arc::new(CheckedArithmetic))
+                .with_analyzer_rule(Arc::new(FloatOrderRule))
+                .with_optimizer_rules(self.logical_rules())
+                .with_query_planner(Arc::new(MarigramQueryPlanner))
+                .with_physical_optimizer_rules(self.physical_rules());
         let defaults = builder.analyzer().iter_mut();
         let defaults = defaults.flat_map(|analyzer| &mut analyzer.rules);
         for rule in defaults {
-            *rule = Guarded::new(Arc::clone(rule));
+            *rule = InterruptibleRule::new(Arc::clone(rule));
         }
         for rule in builder.analyzer_rules().iter_mut().flatten() {
-            *rule = Guarded::new(Arc::clone(rule));
+            *rule = InterruptibleRule::new(Arc::clone(rule));
         }
         let mut state = builder.build();
         let known: Vec<_> = state.scalar_functions().values().cloned().collect();
@@ -296,22 +297,24 @@ impl Contexts {
     /// own, and find rollups; and at the end the order of floats.
     fn logical_rules(&self) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
-            Arc::new(GapFilling),
-            Arc::new(LateralLimits),
-            Arc::new(AsOfJoining),
+            Arc::new(GapFillRule),
+            Arc::new(LateralLimitRule),
+            Arc::new(AsOfJoinRule),
         ];
         if self.options.knows_series {
-            let (engine, shapes) = (self.engine.clone(), self.shapes.clone());
-            let use_rollups = UseRollups::new(engine, shapes, self.options.partition_rows);
+            let (engine, rollup_definitions) =
+                (self.engine.clone(), self.rollup_definitions.clone());
+            let use_rollups =
+                RollupRewriteRule::new(engine, rollup_definitions, self.options.partition_rows);
             rules.push(Arc::new(use_rollups));
         }
         rules.append(&mut Optimizer::new().rules);
         let pool = Arc::clone(&self.runtime.memory_pool);
         rules.push(Arc::new(functions::BoundConstants::new(pool)));
-        rules.push(Arc::new(FloatOrder));
+        rules.push(Arc::new(FloatOrderRule));
         rules
             .into_iter()
-            .map(|rule| Guarded::new(rule) as Arc<dyn OptimizerRule + Send + Sync>)
+            .map(|rule| InterruptibleRule::new(rule) as Arc<dyn OptimizerRule + Send + Sync>)
             .collect()
     }
 
@@ -319,33 +322,35 @@ impl Contexts {
     fn physical_rules(&self) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = Vec::new();
         if self.options.knows_series {
-            rules.push(Arc::new(SeriesReduction));
-            rules.push(Arc::new(NewestRows));
+            rules.push(Arc::new(SeriesAggregateRule));
+            rules.push(Arc::new(NewestRowsRule));
         }
         rules.extend(repaired(PhysicalOptimizer::new().rules));
         rules.push(Arc::new(YieldingOperators));
         rules
             .into_iter()
-            .map(|rule| Guarded::new(rule) as Arc<dyn PhysicalOptimizerRule + Send + Sync>)
+            .map(|rule| {
+                InterruptibleRule::new(rule) as Arc<dyn PhysicalOptimizerRule + Send + Sync>
+            })
             .collect()
     }
 
     fn database(&self, mut state: SessionState, name: &str) -> SqlResult<SessionState> {
-        let plain = Databases {
+        let plain = DatabaseCatalogs {
             engine: self.engine.clone(),
             current: name.to_owned(),
             files: Arc::clone(&self.files),
-            shapes: self.shapes.clone(),
+            rollup_definitions: self.rollup_definitions.clone(),
             views: self.views.clone(),
             pg_catalog: None,
         };
-        let tables = Arc::clone(&Prototype::get()?.tables);
+        let tables = Arc::clone(&SessionPrototype::get()?.tables);
         let pg = PgCatalogSchemaProvider::try_new(plain.clone(), tables, EmptyContextProvider)?;
         let pg = PgCatalog {
             inner: Arc::new(pg),
             engine: self.engine.clone(),
         };
-        let databases = Databases {
+        let databases = DatabaseCatalogs {
             pg_catalog: Some(Arc::new(pg)),
             ..plain
         };

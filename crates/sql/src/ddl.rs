@@ -1,13 +1,15 @@
 //! Reads the statements that define databases and tables.
 
+pub mod materialized_views;
 pub mod query;
-pub mod views;
 
 use crate::error::{SqlError, SqlResult};
+use crate::identifiers::{accept_word, accept_words, parse_name, parse_target};
 use crate::settings::{codec_clause, settings};
-use crate::statement::{Change, CodecChange, ColumnKind, Command, OptionChanges, TableAs};
+use crate::statement::{
+    CodecChange, ColumnKind, Command, CreateTableAs, OptionChanges, TableAlteration,
+};
 use crate::types::{field_type, is_zoned, tag_type};
-use crate::words::{name, target, word, words};
 use datafusion::sql::sqlparser::ast::DataType;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
@@ -15,31 +17,31 @@ use marigram_model::{ColumnCodec, FieldType};
 
 /// `CREATE DATABASE [IF NOT EXISTS] name`
 pub fn create_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
-    words(parser, &["CREATE", "DATABASE"]);
-    let if_not_exists = words(parser, &["IF", "NOT", "EXISTS"]);
+    accept_words(parser, &["CREATE", "DATABASE"]);
+    let if_not_exists = accept_words(parser, &["IF", "NOT", "EXISTS"]);
     Ok(Command::CreateDatabase {
-        name: name(parser)?,
+        name: parse_name(parser)?,
         if_not_exists,
     })
 }
 
 /// `DROP DATABASE [IF EXISTS] name`
 pub fn drop_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
-    words(parser, &["DROP", "DATABASE"]);
-    let if_exists = words(parser, &["IF", "EXISTS"]);
+    accept_words(parser, &["DROP", "DATABASE"]);
+    let if_exists = accept_words(parser, &["IF", "EXISTS"]);
     Ok(Command::DropDatabase {
-        name: name(parser)?,
+        name: parse_name(parser)?,
         if_exists,
     })
 }
 
 /// `DROP TABLE [IF EXISTS] name, …`
 pub fn drop_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
-    words(parser, &["DROP", "TABLE"]);
-    let if_exists = words(parser, &["IF", "EXISTS"]);
-    let mut targets = vec![target(parser)?];
+    accept_words(parser, &["DROP", "TABLE"]);
+    let if_exists = accept_words(parser, &["IF", "EXISTS"]);
+    let mut targets = vec![parse_target(parser)?];
     while parser.consume_token(&Token::Comma) {
-        targets.push(target(parser)?);
+        targets.push(parse_target(parser)?);
     }
     Ok(Command::DropTable { targets, if_exists })
 }
@@ -51,12 +53,12 @@ pub fn create_table(
     parser: &mut Parser<'_>,
     text: impl Fn(Location, Location) -> String,
 ) -> SqlResult<Command> {
-    words(parser, &["CREATE", "TABLE"]);
-    let if_not_exists = words(parser, &["IF", "NOT", "EXISTS"]);
-    let target = target(parser)?;
+    accept_words(parser, &["CREATE", "TABLE"]);
+    let if_not_exists = accept_words(parser, &["IF", "NOT", "EXISTS"]);
+    let target = parse_target(parser)?;
     if parser.peek_token().token != Token::LParen {
         let table = query::create_table_as(parser, target, text)?;
-        return Ok(Command::CreateTableAs(TableAs {
+        return Ok(Command::CreateTableAs(CreateTableAs {
             if_not_exists,
             ..table
         }));
@@ -70,7 +72,7 @@ pub fn create_table(
         }
     }
     parser.expect_token(&Token::RParen)?;
-    let options = if words(parser, &["WITH"]) {
+    let options = if accept_words(parser, &["WITH"]) {
         settings(parser)?
     } else {
         OptionChanges::default()
@@ -87,41 +89,41 @@ pub fn create_table(
 /// `ALTER TABLE name ADD [COLUMN] [IF NOT EXISTS] column | ALTER [COLUMN] name SET … | SET (…) |
 /// RENAME TO name | RENAME [COLUMN] name TO name | DROP [COLUMN] [IF EXISTS] name, …`
 pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
-    words(parser, &["ALTER", "TABLE"]);
-    let target = target(parser)?;
+    accept_words(parser, &["ALTER", "TABLE"]);
+    let target = parse_target(parser)?;
     let mut changes = Vec::new();
     loop {
-        if word(parser, "ADD") {
-            words(parser, &["COLUMN"]);
-            let if_not_exists = words(parser, &["IF", "NOT", "EXISTS"]);
+        if accept_word(parser, "ADD") {
+            accept_words(parser, &["COLUMN"]);
+            let if_not_exists = accept_words(parser, &["IF", "NOT", "EXISTS"]);
             let added = column(parser)?;
             let kind = added.kind()?;
-            changes.push(Change::Add {
+            changes.push(TableAlteration::Add {
                 name: added.name,
                 kind,
                 if_not_exists,
             });
-        } else if word(parser, "ALTER") {
-            words(parser, &["COLUMN"]);
+        } else if accept_word(parser, "ALTER") {
+            accept_words(parser, &["COLUMN"]);
             changes.push(alter_column(parser)?);
-        } else if word(parser, "SET") {
-            changes.push(Change::Set(settings(parser)?));
-        } else if words(parser, &["RENAME", "TO"]) {
-            changes.push(Change::Rename(name(parser)?));
-        } else if word(parser, "RENAME") {
-            words(parser, &["COLUMN"]);
-            let from = name(parser)?;
-            if !word(parser, "TO") {
+        } else if accept_word(parser, "SET") {
+            changes.push(TableAlteration::Set(settings(parser)?));
+        } else if accept_words(parser, &["RENAME", "TO"]) {
+            changes.push(TableAlteration::Rename(parse_name(parser)?));
+        } else if accept_word(parser, "RENAME") {
+            accept_words(parser, &["COLUMN"]);
+            let from = parse_name(parser)?;
+            if !accept_word(parser, "TO") {
                 let found = parser.peek_token();
                 return Ok(parser.expected("TO and the column's new name", found)?);
             }
-            changes.push(Change::RenameColumn(from, name(parser)?));
-        } else if word(parser, "DROP") {
-            words(parser, &["COLUMN"]);
-            let if_exists = words(parser, &["IF", "EXISTS"]);
-            let name = name(parser)?;
-            words(parser, &["RESTRICT"]);
-            changes.push(Change::Drop { name, if_exists });
+            changes.push(TableAlteration::RenameColumn(from, parse_name(parser)?));
+        } else if accept_word(parser, "DROP") {
+            accept_words(parser, &["COLUMN"]);
+            let if_exists = accept_words(parser, &["IF", "EXISTS"]);
+            let name = parse_name(parser)?;
+            accept_words(parser, &["RESTRICT"]);
+            changes.push(TableAlteration::Drop { name, if_exists });
         } else {
             let found = parser.peek_token();
             let expected = "ADD [COLUMN] name type [TAG | FIELD], DROP [COLUMN] name, RENAME TO \
@@ -137,45 +139,45 @@ pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
 }
 
 /// `name SET [ENCODING e] [COMPRESSION c] | name [SET DATA] TYPE type`
-fn alter_column(parser: &mut Parser<'_>) -> SqlResult<Change> {
-    let name = name(parser)?;
-    if words(parser, &["TYPE"]) || words(parser, &["SET", "DATA", "TYPE"]) {
+fn alter_column(parser: &mut Parser<'_>) -> SqlResult<TableAlteration> {
+    let name = parse_name(parser)?;
+    if accept_words(parser, &["TYPE"]) || accept_words(parser, &["SET", "DATA", "TYPE"]) {
         let written = parser.parse_data_type()?;
-        return Ok(Change::Type { name, written });
+        return Ok(TableAlteration::Type { name, written });
     }
     let mut change = CodecChange::default();
-    if !word(parser, "SET") || !codec_clause(parser, &mut change)? {
+    if !accept_word(parser, "SET") || !codec_clause(parser, &mut change)? {
         let found = parser.peek_token();
         let expected = "SET ENCODING e, SET COMPRESSION c or TYPE type";
         return Ok(parser.expected(expected, found)?);
     }
     while codec_clause(parser, &mut change)? {}
-    Ok(Change::Codec { name, change })
+    Ok(TableAlteration::Codec { name, change })
 }
 
 /// A column as it is written.
-struct Column {
+struct ColumnDefinition {
     name: String,
     data_type: DataType,
-    role: Option<Role>,
+    role: Option<ColumnRole>,
     codec: CodecChange,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum ColumnRole {
     Time,
     Tag,
     Field,
 }
 
-impl Column {
+impl ColumnDefinition {
     fn kind(&self) -> SqlResult<ColumnKind> {
         let name = &self.name;
         let kind = match self.role {
-            Some(Role::Time) if is_zoned(&self.data_type) => ColumnKind::ZonedTime,
-            Some(Role::Time) => ColumnKind::Time,
-            Some(Role::Tag) => ColumnKind::Tag(tag_type(name, &self.data_type)?),
-            Some(Role::Field) | None => {
+            Some(ColumnRole::Time) if is_zoned(&self.data_type) => ColumnKind::ZonedTime,
+            Some(ColumnRole::Time) => ColumnKind::Time,
+            Some(ColumnRole::Tag) => ColumnKind::Tag(tag_type(name, &self.data_type)?),
+            Some(ColumnRole::Field) | None => {
                 let kind = field_type(name, &self.data_type)?;
                 let codec = self.codec.apply(ColumnCodec::default());
                 suited(name, kind, codec)?;
@@ -208,21 +210,21 @@ pub fn suited(name: &str, kind: FieldType, codec: ColumnCodec) -> SqlResult<()> 
     }
 }
 
-fn column(parser: &mut Parser<'_>) -> SqlResult<Column> {
-    let name = name(parser)?;
+fn column(parser: &mut Parser<'_>) -> SqlResult<ColumnDefinition> {
+    let name = parse_name(parser)?;
     let data_type = parser.parse_data_type()?;
     let (mut role, mut codec) = (None, CodecChange::default());
     loop {
         if codec_clause(parser, &mut codec)? {
             continue;
         }
-        let found = if word(parser, "TAG") {
-            Role::Tag
-        } else if word(parser, "FIELD") {
-            Role::Field
-        } else if words(parser, &["TIME"]) || words(parser, &["TIME", "INDEX"]) {
-            Role::Time
-        } else if words(parser, &["NOT", "NULL"]) || word(parser, "NULL") {
+        let found = if accept_word(parser, "TAG") {
+            ColumnRole::Tag
+        } else if accept_word(parser, "FIELD") {
+            ColumnRole::Field
+        } else if accept_words(parser, &["TIME"]) || accept_words(parser, &["TIME", "INDEX"]) {
+            ColumnRole::Time
+        } else if accept_words(parser, &["NOT", "NULL"]) || accept_word(parser, "NULL") {
             continue;
         } else {
             break;
@@ -244,7 +246,7 @@ fn column(parser: &mut Parser<'_>) -> SqlResult<Column> {
         let expected = "TAG, FIELD, ENCODING, COMPRESSION, a comma or ')'";
         return Ok(parser.expected(expected, found)?);
     }
-    Ok(Column {
+    Ok(ColumnDefinition {
         name,
         data_type,
         role,
@@ -254,10 +256,10 @@ fn column(parser: &mut Parser<'_>) -> SqlResult<Column> {
 
 /// Finds the time column: the one that says so, or else the TIMESTAMP column named `time` without
 /// a role, or else the first TIMESTAMP column without a role.
-fn resolve(mut written: Vec<Column>) -> SqlResult<Vec<(String, ColumnKind)>> {
+fn resolve(mut written: Vec<ColumnDefinition>) -> SqlResult<Vec<(String, ColumnKind)>> {
     let declared = written
         .iter()
-        .filter(|column| column.role == Some(Role::Time))
+        .filter(|column| column.role == Some(ColumnRole::Time))
         .count();
     if declared > 1 {
         return Err(SqlError::invalid(
@@ -265,7 +267,7 @@ fn resolve(mut written: Vec<Column>) -> SqlResult<Vec<(String, ColumnKind)>> {
             "a table has one time column; two are declared",
         ));
     }
-    let is_time = |column: &Column| {
+    let is_time = |column: &ColumnDefinition| {
         column.role.is_none()
             && field_type(&column.name, &column.data_type).is_ok_and(|t| t == FieldType::Timestamp)
     };
@@ -275,12 +277,12 @@ fn resolve(mut written: Vec<Column>) -> SqlResult<Vec<(String, ColumnKind)>> {
             .position(|column| is_time(column) && column.name == "time")
             .or_else(|| written.iter().position(is_time));
         if let Some(place) = place {
-            written[place].role = Some(Role::Time);
+            written[place].role = Some(ColumnRole::Time);
         }
     }
     let time = written
         .iter()
-        .find(|column| column.role == Some(Role::Time));
+        .find(|column| column.role == Some(ColumnRole::Time));
     match time {
         None => Err(SqlError::invalid(
             "42P16",
@@ -378,7 +380,7 @@ mod tests {
         else {
             panic!("an alteration");
         };
-        let change = |name: &str, change| Change::Codec {
+        let change = |name: &str, change| TableAlteration::Codec {
             name: name.to_owned(),
             change,
         };
@@ -404,11 +406,11 @@ mod tests {
             ttl_ns: Some(Some(30 * DAY_NS)),
             ..OptionChanges::default()
         };
-        let add = Change::Add {
+        let add = TableAlteration::Add {
             name: "h".into(),
             kind: field(FieldType::F32),
             if_not_exists: false,
         };
-        assert_eq!(changes, [Change::Set(set), add]);
+        assert_eq!(changes, [TableAlteration::Set(set), add]);
     }
 }

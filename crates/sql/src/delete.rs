@@ -4,7 +4,7 @@
 //! than was asked for.
 
 use crate::error::{SqlError, SqlResult};
-use crate::predicate::{Class, classify};
+use crate::predicate::{PredicateClass, classify};
 use crate::table::{SeriesTable, select_by_tags};
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::Schema;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// What to delete.
 #[derive(Debug)]
-pub struct Deletion {
+pub struct SeriesDeletion {
     schema: Arc<TableSchema>,
     filter: TagFilter,
     range: TimeRange,
@@ -36,7 +36,11 @@ pub struct Deletion {
 ///
 /// # Errors
 /// If its condition is on anything but tags and a time range.
-pub fn plan(engine: &Engine, dml: &DmlStatement, state: &SessionState) -> SqlResult<Deletion> {
+pub fn plan(
+    engine: &Engine,
+    dml: &DmlStatement,
+    state: &SessionState,
+) -> SqlResult<SeriesDeletion> {
     let table = dml
         .target
         .downcast_ref::<DefaultTableSource>()
@@ -47,12 +51,12 @@ pub fn plan(engine: &Engine, dml: &DmlStatement, state: &SessionState) -> SqlRes
     let mut per_series = Vec::new();
     for condition in conditions(&dml.input, &schema, state)? {
         match classify(&condition, &schema) {
-            Class::Exact(part) => {
+            PredicateClass::Exact(part) => {
                 filters.push(part.tags);
                 range = range.intersect(part.range);
             }
-            Class::PerSeries => per_series.push(condition),
-            Class::Inexact(_) | Class::Unknown => {
+            PredicateClass::PerSeries => per_series.push(condition),
+            PredicateClass::Inexact(_) | PredicateClass::Unknown => {
                 check_constants(&condition, state)?;
                 return Err(SqlError::unsupported(format!(
                     "DELETE selects by tags and one range of times; '{}' is neither",
@@ -66,7 +70,7 @@ pub fn plan(engine: &Engine, dml: &DmlStatement, state: &SessionState) -> SqlRes
         let values = values_for(engine, &schema, &condition, state)?;
         filter = TagFilter::And(vec![filter, values]);
     }
-    Ok(Deletion {
+    Ok(SeriesDeletion {
         schema,
         filter,
         range,
@@ -103,7 +107,7 @@ pub fn count(dml: &DmlStatement) -> SqlResult<LogicalPlan> {
 ///
 /// # Errors
 /// The engine's.
-pub fn run(engine: &Engine, deletion: &Deletion) -> SqlResult<()> {
+pub fn run(engine: &Engine, deletion: &SeriesDeletion) -> SqlResult<()> {
     if deletion.range.is_empty() {
         return Ok(());
     }

@@ -1,13 +1,13 @@
 //! Lengths of time as people write them: `30d`, `1h 30m`, `10 minutes`, `1 month`.
 //!
-//! Months and years have no fixed length, so an [`Interval`] keeps months apart from the rest.
+//! Months and years have no fixed length, so an [`CalendarInterval`] keeps months apart from the rest.
 
 use arrow::compute::kernels::cast_utils::parse_interval_month_day_nano;
 use marigram_model::DAY_NS;
 
 /// A length of time in months, days and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
+pub struct CalendarInterval {
     /// Months; a year is twelve.
     pub months: i32,
     /// Days of 24 hours, or of a zone's calendar where a zone is given.
@@ -16,7 +16,7 @@ pub struct Interval {
     pub nanos: i64,
 }
 
-impl Interval {
+impl CalendarInterval {
     /// The interval in nanoseconds, days counted as 24 hours; `None` where it has months or does
     /// not fit.
     pub fn fixed_ns(self) -> Option<i64> {
@@ -33,12 +33,12 @@ impl Interval {
 ///
 /// # Errors
 /// What is wrong with `text`.
-pub fn parse_interval(text: &str) -> Result<Interval, String> {
+pub fn parse_interval(text: &str) -> Result<CalendarInterval, String> {
     if let Some(interval) = parse_short(text) {
         return Ok(interval);
     }
     match parse_interval_month_day_nano(text) {
-        Ok(value) => Ok(Interval {
+        Ok(value) => Ok(CalendarInterval {
             months: value.months,
             days: value.days,
             nanos: value.nanoseconds,
@@ -51,8 +51,8 @@ pub fn parse_interval(text: &str) -> Result<Interval, String> {
 }
 
 /// Numbers with short units, with or without spaces: `1h30m`, `30 d`.
-fn parse_short(text: &str) -> Option<Interval> {
-    let mut interval = Interval {
+fn parse_short(text: &str) -> Option<CalendarInterval> {
+    let mut interval = CalendarInterval {
         months: 0,
         days: 0,
         nanos: 0,
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn short_and_long_forms_are_read() {
         let interval = |months, days, nanos| {
-            Ok(Interval {
+            Ok(CalendarInterval {
                 months,
                 days,
                 nanos,

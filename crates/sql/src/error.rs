@@ -3,8 +3,8 @@
 //! Every message says what is wrong and names it; where the name stands in the statement, its
 //! position (in characters, from 1) goes along, and a name like it is suggested.
 
+mod rewording;
 mod type_names;
-mod words;
 
 pub use type_names::in_sql;
 
@@ -93,9 +93,13 @@ impl SqlError {
         known: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let is_name = ["column", "database", "table", "view"].contains(&kind);
-        let hint = nearest(name, known).map(|near| match is_name {
-            true => format!("; did you mean {}?", suggested(&near)),
-            false => format!("; did you mean '{near}'?"),
+        let hint = nearest(name, known).map(|near| {
+            let near = if is_name {
+                suggested(&near)
+            } else {
+                format!("'{near}'")
+            };
+            format!("; did you mean {near}?")
         });
         let message = format!("{kind} '{name}' does not exist{}", hint.unwrap_or_default());
         Self::named(sqlstate, name, message)
@@ -117,7 +121,7 @@ impl SqlError {
                 }
             }
             Self::Engine(error) => engine(&error, sql),
-            Self::DataFusion(error) => words::in_our_words(datafusion(error, sql), sql),
+            Self::DataFusion(error) => rewording::in_our_words(datafusion(error, sql), sql),
             Self::Parser(error) => parser(&error, sql),
             Self::Tokenizer(error) => parser(&ParserError::from(error), sql),
             Self::Service(error) => error,
@@ -491,7 +495,7 @@ static FUNCTIONS: OnceLock<Vec<String>> = OnceLock::new();
 /// Tells the functions that there are, so that errors can suggest them; the first call counts.
 pub fn know_functions<'a>(names: impl Iterator<Item = &'a String>) {
     // What only DataFusion has is of no help.
-    let of_sql = |name: &&String| !name.starts_with("arrow_") && !name.starts_with("_");
+    let of_sql = |name: &&String| !name.starts_with("arrow_") && !name.starts_with('_');
     FUNCTIONS.get_or_init(|| {
         let mut names: Vec<String> = names.filter(of_sql).cloned().collect();
         names.sort_unstable();

@@ -49,7 +49,7 @@ impl VisitorMut for ExactNumbers {
                     return ControlFlow::Continue(());
                 };
                 let text = text.clone();
-                match (Decimal::of(&text), is_exact(&text)) {
+                match (ExactDecimal::from_text(&text), is_exact(&text)) {
                     (Some(decimal), false) => match decimal.data_type() {
                         Some(data_type) => {
                             *expr = cast(text, data_type);
@@ -82,7 +82,7 @@ impl VisitorMut for ExactNumbers {
                     return ControlFlow::Continue(());
                 };
                 let text = text.trim().to_owned();
-                let Some(decimal) = Decimal::of(&text) else {
+                let Some(decimal) = ExactDecimal::from_text(&text) else {
                     return ControlFlow::Continue(());
                 };
                 match decimal.data_type() {
@@ -131,13 +131,13 @@ fn is_open(data_type: &DataType) -> bool {
 }
 
 /// A number without an exponent, by its places.
-struct Decimal {
+struct ExactDecimal {
     whole: usize,
     places: usize,
 }
 
-impl Decimal {
-    fn of(text: &str) -> Option<Self> {
+impl ExactDecimal {
+    fn from_text(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
         let (whole, places) = digits.split_once('.').unwrap_or((digits, ""));
         let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn decimals_have_just_their_places() {
-        let of = |text: &str| Decimal::of(text).and_then(|decimal| decimal.data_type());
+        let of = |text: &str| ExactDecimal::from_text(text).and_then(|decimal| decimal.data_type());
         let exact = |precision, scale| {
             Some(DataType::Decimal(ExactNumberInfo::PrecisionAndScale(
                 precision, scale,
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(of(&"9".repeat(39)), exact(76, 0));
         assert_eq!(of(&format!(".{}", "1".repeat(76))), exact(76, 76));
         assert_eq!(of(&"9".repeat(77)), None);
-        assert!(Decimal::of("1e5").is_none() && Decimal::of("").is_none());
-        assert!(Decimal::of("NaN").is_none());
+        assert!(ExactDecimal::from_text("1e5").is_none() && ExactDecimal::from_text("").is_none());
+        assert!(ExactDecimal::from_text("NaN").is_none());
     }
 }

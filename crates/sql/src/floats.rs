@@ -3,7 +3,7 @@
 //!
 //! Arrow orders floats by their bits: a NaN with a sign before all numbers, −0.0 before 0.0. Nothing
 //! is changed in what is stored or selected. Where values are compared, sorted, grouped or joined,
-//! [`FloatOrder`] has it done with [`canonical`] values or by a comparison of ours. It is the last of the
+//! [`FloatOrderRule`] has it done with [`canonical`] values or by a comparison of ours. It is the last of the
 //! logical rules, so that the others, and the pruning of pages, see comparisons as they know them.
 
 mod compare;
@@ -11,4 +11,4 @@ mod key;
 mod rule;
 
 pub use key::{canonical, canonical_array};
-pub use rule::FloatOrder;
+pub use rule::FloatOrderRule;

@@ -5,7 +5,7 @@
 
 use crate::duration::{parse_interval, questdb_unit};
 use crate::error::SqlError;
-use crate::functions::marks::BUCKET;
+use crate::functions::marker_functions::BUCKET;
 use crate::rewriting::{FirstTable, TimeOf};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
@@ -46,7 +46,7 @@ impl VisitorMut for ForeignNames<'_> {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
         // What it is ordered by stands outside of its SELECT.
         let table = match query.body.as_ref() {
-            SetExpr::Select(select) => FirstTable::of(select, self.time_of),
+            SetExpr::Select(select) => FirstTable::from_select(select, self.time_of),
             _ => None,
         };
         self.tables.push(table);
@@ -59,11 +59,12 @@ impl VisitorMut for ForeignNames<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
-        self.tables.push(FirstTable::of(select, self.time_of));
+        self.tables
+            .push(FirstTable::from_select(select, self.time_of));
         for item in &mut select.projection {
             // What was written is the name of what is answered.
             if let SelectItem::UnnamedExpr(Expr::Function(call)) = item
-                && Foreign::of(call).is_some()
+                && ForeignFunction::from_call(call).is_some()
             {
                 let alias = Ident::with_quote('"', call.to_string());
                 let expr = Expr::Function(call.clone());
@@ -80,7 +81,7 @@ impl VisitorMut for ForeignNames<'_> {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         if let Expr::Function(call) = expr
-            && let Some(foreign) = Foreign::of(call)
+            && let Some(foreign) = ForeignFunction::from_call(call)
         {
             match foreign.ours(call.clone(), self.time()) {
                 Ok(Some(ours)) => *expr = Expr::Function(ours),
@@ -93,7 +94,7 @@ impl VisitorMut for ForeignNames<'_> {
 }
 
 /// What a call of another's function is with us.
-enum Foreign {
+enum ForeignFunction {
     /// The function of this name.
     Renamed(&'static str),
     /// `count(DISTINCT x)`
@@ -114,8 +115,8 @@ enum Foreign {
     Percentile,
 }
 
-impl Foreign {
-    fn of(call: &Function) -> Option<Self> {
+impl ForeignFunction {
+    fn from_call(call: &Function) -> Option<Self> {
         let [name] = call.name.0.as_slice() else {
             return None;
         };

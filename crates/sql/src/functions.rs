@@ -6,29 +6,29 @@ mod bounded;
 mod bucket;
 mod calls;
 mod catalog_texts;
-mod edges;
-mod extent;
-mod extremes;
+mod first_last;
 mod histogram;
 mod keys;
 mod lttb;
-pub mod marks;
+pub mod marker_functions;
+mod min_max;
 mod mode;
 mod named_cast;
 mod numbers;
 mod over_time;
 mod pairs;
 mod postgres;
-mod ranks;
 mod sliding;
+mod spread;
 mod steps;
 mod sum;
 mod text_forms;
 mod time_bucket;
+mod top_n;
 
 pub use arguments::TIME;
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
-pub use bucket::Buckets;
+pub use bucket::TimeBuckets;
 pub use calls::buckets_of;
 pub use named_cast::NAMED_CAST;
 pub use postgres::session_functions;
@@ -53,7 +53,7 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
         sum_udaf(),
         min_udaf(),
         max_udaf(),
-        Arc::new(AggregateUDF::from(sliding::Mean::default())),
+        Arc::new(AggregateUDF::from(sliding::WindowedAvg::default())),
     ] {
         state.register_udaf(udaf)?;
     }
@@ -63,7 +63,7 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     for udwf in steps::functions() {
         state.register_udwf(Arc::new(udwf))?;
     }
-    for udf in marks::functions() {
+    for udf in marker_functions::functions() {
         state.register_udf(Arc::new(udf))?;
     }
     // Another name of DataFusion's to_char, under which it would take the place of ours.
@@ -83,46 +83,46 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
 /// `first(value, time)`
 pub fn first_udaf() -> Arc<AggregateUDF> {
     static FIRST: LazyLock<Arc<AggregateUDF>> =
-        LazyLock::new(|| Arc::new(AggregateUDF::from(edges::Edge::first())));
+        LazyLock::new(|| Arc::new(AggregateUDF::from(first_last::FirstLast::first())));
     Arc::clone(&FIRST)
 }
 
 /// `last(value, time)`
 pub fn last_udaf() -> Arc<AggregateUDF> {
     static LAST: LazyLock<Arc<AggregateUDF>> =
-        LazyLock::new(|| Arc::new(AggregateUDF::from(edges::Edge::last())));
+        LazyLock::new(|| Arc::new(AggregateUDF::from(first_last::FirstLast::last())));
     Arc::clone(&LAST)
 }
 
 /// `sum(value)`
 pub fn sum_udaf() -> Arc<AggregateUDF> {
     static SUM: LazyLock<Arc<AggregateUDF>> =
-        LazyLock::new(|| Arc::new(AggregateUDF::from(sum::Sum::default())));
+        LazyLock::new(|| Arc::new(AggregateUDF::from(sum::CheckedSum::default())));
     Arc::clone(&SUM)
 }
 
 /// `min(value)`
 pub fn min_udaf() -> Arc<AggregateUDF> {
     static MIN: LazyLock<Arc<AggregateUDF>> =
-        LazyLock::new(|| Arc::new(AggregateUDF::from(extremes::min())));
+        LazyLock::new(|| Arc::new(AggregateUDF::from(min_max::min())));
     Arc::clone(&MIN)
 }
 
 /// `max(value)`
 pub fn max_udaf() -> Arc<AggregateUDF> {
     static MAX: LazyLock<Arc<AggregateUDF>> =
-        LazyLock::new(|| Arc::new(AggregateUDF::from(extremes::max())));
+        LazyLock::new(|| Arc::new(AggregateUDF::from(min_max::max())));
     Arc::clone(&MAX)
 }
 
 /// The aggregates of time series.
 fn aggregates() -> Vec<AggregateUDF> {
     let mut aggregates = vec![
-        aggregate::aggregate(extent::Extent::Spread),
-        aggregate::aggregate(extent::Extent::Elapsed),
+        aggregate::aggregate(spread::SpreadFunction::Spread),
+        aggregate::aggregate(spread::SpreadFunction::Elapsed),
         aggregate::aggregate(mode::Mode),
-        aggregate::aggregate(ranks::Ranks::Top),
-        aggregate::aggregate(ranks::Ranks::Bottom),
+        aggregate::aggregate(top_n::TopNFunction::Top),
+        aggregate::aggregate(top_n::TopNFunction::Bottom),
         aggregate::aggregate(histogram::Histogram),
         aggregate::aggregate(lttb::Lttb),
     ];

@@ -11,15 +11,15 @@
 mod exec;
 mod fill;
 mod groups;
-mod lines;
+mod interpolation;
 mod node;
 mod range;
 mod rule;
 
 pub use exec::plan;
 pub use node::GapFill;
-pub use range::{Constants, column};
-pub use rule::GapFilling;
+pub use range::{ConstantEvaluator, column};
+pub use rule::GapFillRule;
 
 use crate::error::SqlError;
 use datafusion::common::DataFusionError;
@@ -28,6 +28,10 @@ use datafusion::common::DataFusionError;
 const BUCKETS_MAX: u64 = 10_000_000;
 
 /// An error of the statement, at the name of a function in it.
-fn wrong(sqlstate: &'static str, name: &str, message: impl Into<String>) -> DataFusionError {
+fn gap_fill_error(
+    sqlstate: &'static str,
+    name: &str,
+    message: impl Into<String>,
+) -> DataFusionError {
     DataFusionError::External(Box::new(SqlError::named(sqlstate, name, message)))
 }

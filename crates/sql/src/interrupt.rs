@@ -16,17 +16,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const NOBODY: u64 = 0;
 
 thread_local! {
-    static OF_THREAD: RefCell<Option<Arc<Interrupt>>> = const { RefCell::new(None) };
+    static OF_THREAD: RefCell<Option<Arc<StatementInterrupt>>> = const { RefCell::new(None) };
 }
 
 /// Which statement the threads of a lane work for, and which of them was given up.
 #[derive(Debug, Default)]
-pub struct Interrupt {
+pub struct StatementInterrupt {
     running: AtomicU64,
     given_up: AtomicU64,
 }
 
-impl Interrupt {
+impl StatementInterrupt {
     /// From here on the threads work for `statement`, a number other than 0.
     pub fn begin(&self, statement: u64) {
         self.running.store(statement, Ordering::Release);
@@ -73,11 +73,11 @@ mod tests {
 
     #[test]
     fn only_the_statement_that_was_given_up_stops() {
-        let own = Arc::new(Interrupt::default());
+        let own = Arc::new(StatementInterrupt::default());
         let seen = Arc::clone(&own);
         let thread = std::thread::spawn(move || {
             assert!(check().is_ok(), "a thread without a lane");
-            Interrupt::adopt(Arc::clone(&seen));
+            StatementInterrupt::adopt(Arc::clone(&seen));
             assert!(check().is_err(), "nobody wants it");
             seen.begin(1);
             assert!(check().is_ok());

@@ -6,7 +6,7 @@
 
 use crate::dialect::MarigramDialect;
 use crate::error::{SqlError, SqlResult};
-use crate::words::words;
+use crate::identifiers::accept_words;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -19,7 +19,7 @@ pub fn may_have_latest(sql: &str) -> bool {
     lower.contains("latest") && lower.contains("partition")
 }
 
-fn is(token: &TokenWithSpan, expected: &str) -> bool {
+fn is_keyword(token: &TokenWithSpan, expected: &str) -> bool {
     matches!(&token.token, Token::Word(word) if word.quote_style.is_none()
         && word.value.eq_ignore_ascii_case(expected))
 }
@@ -35,7 +35,7 @@ pub fn expanded(tokens: &[TokenWithSpan]) -> SqlResult<Option<Vec<TokenWithSpan>
     // The innermost ones first, from the end.
     while let Some(at) = (0..tokens.len().saturating_sub(1))
         .rev()
-        .find(|at| is(&tokens[*at], "latest") && is(&tokens[*at + 1], "on"))
+        .find(|at| is_keyword(&tokens[*at], "latest") && is_keyword(&tokens[*at + 1], "on"))
     {
         found += 1;
         if found > CLAUSES_MAX {
@@ -52,11 +52,11 @@ fn expand_at(tokens: &mut Vec<TokenWithSpan>, at: usize) -> SqlResult<()> {
     let span = tokens[at].span;
     let dialect = MarigramDialect;
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens[at..].to_vec());
-    words(&mut parser, &["LATEST", "ON"]);
+    accept_words(&mut parser, &["LATEST", "ON"]);
     let time_at = parser.index();
     parser.parse_identifier()?;
     let time = tokens[at + time_at..at + parser.index()].to_vec();
-    if !words(&mut parser, &["PARTITION", "BY"]) {
+    if !accept_words(&mut parser, &["PARTITION", "BY"]) {
         let found = parser.peek_token();
         return Ok(parser.expected("PARTITION BY and columns", found)?);
     }
@@ -101,7 +101,7 @@ fn from_of(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
             Token::RParen => open += 1,
             Token::LParen => open = open.checked_sub(1)?,
             Token::SemiColon => return None,
-            _ if open == 0 && is(&tokens[place], "from") => return Some(place),
+            _ if open == 0 && is_keyword(&tokens[place], "from") => return Some(place),
             _ => {}
         }
     }
@@ -141,14 +141,14 @@ fn alias_of(tokens: &[TokenWithSpan], from: usize, end: usize) -> SqlResult<Toke
             at += 1;
         }
     }
-    if at < end && is(&tokens[at], "as") {
+    if at < end && is_keyword(&tokens[at], "as") {
         at += 1;
     }
-    if at < end && matches!(tokens[at].token, Token::Word(_)) && !is(&tokens[at], "where") {
+    if at < end && matches!(tokens[at].token, Token::Word(_)) && !is_keyword(&tokens[at], "where") {
         alias = Some(tokens[at].clone());
         at += 1;
     }
-    if at < end && !is(&tokens[at], "where") {
+    if at < end && !is_keyword(&tokens[at], "where") {
         return Err(wrong());
     }
     alias.ok_or_else(wrong)

@@ -17,11 +17,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct AccountedPool {
     accountant: Arc<MemoryAccountant>,
-    state: Mutex<State>,
+    state: Mutex<AccountedPoolState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AccountedPoolState {
     /// Operators that can spill.
     spilling: usize,
     /// Bytes of those that cannot.

@@ -5,7 +5,7 @@
 //! other argument is; names of arguments that their types tell apart are dropped.
 
 use crate::error::SqlError;
-use crate::functions::marks::{BUCKET, INTERPOLATE, LOCF};
+use crate::functions::marker_functions::{BUCKET, INTERPOLATE, LOCF};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Value,
     VisitorMut,

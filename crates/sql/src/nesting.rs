@@ -49,7 +49,7 @@ pub const BALANCE_MIN: usize = 16;
 
 /// What the tokens of a statement tell of its trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Nesting {
+pub struct StatementNesting {
     /// Levels of the syntax tree as it is parsed.
     parsed: usize,
     /// Levels of the trees once long rows are balanced.
@@ -62,10 +62,10 @@ pub struct Nesting {
     special_calls: usize,
 }
 
-impl Nesting {
+impl StatementNesting {
     /// Of the tokens of one statement.
-    pub fn of_tokens(tokens: &[TokenWithSpan]) -> Self {
-        let mut scan = Scan::default();
+    pub fn from_tokens(tokens: &[TokenWithSpan]) -> Self {
+        let mut scan = NestingScanner::default();
         for token in tokens {
             scan.token(&token.token);
         }
@@ -119,13 +119,13 @@ impl Nesting {
     pub fn parse_need(self) -> StackNeed {
         // A level of a row takes less to parse than one of anything else to plan.
         let rows = self.parsed + self.unions + self.queries;
-        StackNeed::of_depth(rows.min(rows / 4 + DEPTH_MAX))
+        StackNeed::for_depth(rows.min(rows / 4 + DEPTH_MAX))
     }
 
     /// What planning and execution take.
     pub fn plan_need(self) -> StackNeed {
         let unions = balanced(self.unions);
-        StackNeed::of_depth(self.balanced + (self.queries + unions) * LEVELS_PER_QUERY)
+        StackNeed::for_depth(self.balanced + (self.queries + unions) * LEVELS_PER_QUERY)
     }
 
     /// Whether there are rows that are worth balancing.
@@ -145,12 +145,12 @@ fn balanced(operands: usize) -> usize {
 
 /// Depths as they are parsed, and once rows are balanced.
 #[derive(Clone, Copy, Debug, Default)]
-struct Depths {
+struct TreeDepths {
     parsed: usize,
     balanced: usize,
 }
 
-impl Depths {
+impl TreeDepths {
     fn max(self, other: Self) -> Self {
         Self {
             parsed: self.parsed.max(other.parsed),
@@ -168,7 +168,7 @@ impl Depths {
 
 /// What ends a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Closer {
+enum FrameCloser {
     /// The statement.
     #[default]
     End,
@@ -181,22 +181,22 @@ enum Closer {
 
 /// What is known of what stands between two brackets, or between CASE and END.
 #[derive(Debug, Default)]
-struct Frame {
-    closer: Closer,
+struct NestingFrame {
+    closer: FrameCloser,
     /// Operators since the last AND.
     operators: usize,
     /// Deepest brackets since the last AND.
-    inner: Depths,
+    inner: TreeDepths,
     /// ANDs since the last OR.
     ands: usize,
     /// Deepest operand of these.
-    conjunct: Depths,
+    conjunct: TreeDepths,
     /// ORs since the last comma.
     ors: usize,
     /// Deepest operand of these.
-    disjunct: Depths,
+    disjunct: TreeDepths,
     /// Deepest between commas.
-    item: Depths,
+    item: TreeDepths,
     /// BETWEENs whose AND is still to come.
     betweens: usize,
     after_operand: bool,
@@ -207,7 +207,7 @@ struct Frame {
     in_from: bool,
 }
 
-impl Frame {
+impl NestingFrame {
     fn operator(&mut self) {
         self.operators += 1;
         self.after_operand = false;
@@ -224,7 +224,7 @@ impl Frame {
     fn end_conjunct(&mut self) {
         let depths = self.inner.plus(self.operators);
         self.conjunct = self.conjunct.max(depths);
-        (self.operators, self.inner) = (0, Depths::default());
+        (self.operators, self.inner) = (0, TreeDepths::default());
         self.after_operand = false;
     }
 
@@ -232,26 +232,26 @@ impl Frame {
     fn end_disjunct(&mut self) {
         self.end_conjunct();
         self.disjunct = self.disjunct.max(self.conjunct.plus(self.ands));
-        (self.ands, self.conjunct) = (0, Depths::default());
+        (self.ands, self.conjunct) = (0, TreeDepths::default());
         self.betweens = 0;
     }
 
     fn end_item(&mut self) {
         self.end_disjunct();
-        let depths = Depths {
+        let depths = TreeDepths {
             parsed: self.disjunct.parsed + self.ors,
             balanced: self.disjunct.balanced + balanced(self.ors),
         };
         self.item = self.item.max(depths);
-        (self.ors, self.disjunct) = (0, Depths::default());
+        (self.ors, self.disjunct) = (0, TreeDepths::default());
     }
 }
 
 #[derive(Debug, Default)]
-struct Scan {
+struct NestingScanner {
     /// The innermost frame.
-    frame: Frame,
-    outer: Vec<Frame>,
+    frame: NestingFrame,
+    outer: Vec<NestingFrame>,
     unions: usize,
     queries: usize,
     /// The most of them in one another.
@@ -260,7 +260,7 @@ struct Scan {
     before: &'static str,
 }
 
-impl Scan {
+impl NestingScanner {
     fn token(&mut self, token: &Token) {
         let before = std::mem::take(&mut self.before);
         let dots = std::mem::take(&mut self.frame.dots);
@@ -275,17 +275,17 @@ impl Scan {
             }
             Token::SemiColon => self.frame.end_item(),
             Token::LParen => {
-                self.open(Closer::Paren);
+                self.open(FrameCloser::Paren);
                 if SPECIAL_CALLS.contains(&before) {
                     self.frame.special_calls += 1;
                     self.special_calls = self.special_calls.max(self.frame.special_calls);
                 }
             }
-            Token::LBracket => self.open(Closer::Bracket),
-            Token::LBrace => self.open(Closer::Brace),
-            Token::RParen => self.close(Closer::Paren),
-            Token::RBracket => self.close(Closer::Bracket),
-            Token::RBrace => self.close(Closer::Brace),
+            Token::LBracket => self.open(FrameCloser::Bracket),
+            Token::LBrace => self.open(FrameCloser::Brace),
+            Token::RParen => self.close(FrameCloser::Paren),
+            Token::RBracket => self.close(FrameCloser::Bracket),
+            Token::RBrace => self.close(FrameCloser::Brace),
             Token::Period => {
                 // A name has a database, a schema and a table; what follows are fields of fields.
                 self.frame.dots = dots + 1;
@@ -420,9 +420,11 @@ impl Scan {
                 self.frame.end_disjunct();
                 self.frame.ors += 1;
             }
-            "CASE" => self.open(Closer::Case),
-            "END" => self.close(Closer::Case),
-            "WHEN" | "THEN" | "ELSE" if self.frame.closer == Closer::Case => self.frame.end_item(),
+            "CASE" => self.open(FrameCloser::Case),
+            "END" => self.close(FrameCloser::Case),
+            "WHEN" | "THEN" | "ELSE" if self.frame.closer == FrameCloser::Case => {
+                self.frame.end_item();
+            }
             _ => self.frame.operand(),
         }
     }
@@ -433,21 +435,21 @@ impl Scan {
         self.frame.in_from = in_from;
     }
 
-    fn open(&mut self, closer: Closer) {
+    fn open(&mut self, closer: FrameCloser) {
         // Behind an operand it is a call, a subscript or a list.
         if self.frame.after_operand {
             self.frame.operators += 1;
         }
-        let inner = Frame {
+        let inner = NestingFrame {
             closer,
             special_calls: self.frame.special_calls,
-            ..Frame::default()
+            ..NestingFrame::default()
         };
         self.outer.push(std::mem::replace(&mut self.frame, inner));
     }
 
     /// Ends the innermost frame that ends so, and those in it.
-    fn close(&mut self, closer: Closer) {
+    fn close(&mut self, closer: FrameCloser) {
         let ends = self.frame.closer == closer || self.outer.iter().any(|f| f.closer == closer);
         if !ends {
             self.frame.operand();
@@ -472,12 +474,12 @@ impl Scan {
         self.frame.inner = self.frame.inner.max(closed.item.plus(1));
     }
 
-    fn finish(mut self) -> Nesting {
+    fn finish(mut self) -> StatementNesting {
         while !self.outer.is_empty() {
             self.pop();
         }
         self.frame.end_item();
-        Nesting {
+        StatementNesting {
             parsed: self.frame.item.parsed,
             balanced: self.frame.item.balanced,
             unions: self.unions,
@@ -493,9 +495,9 @@ mod tests {
     use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
     use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
-    fn nesting(sql: &str) -> Nesting {
+    fn nesting(sql: &str) -> StatementNesting {
         let mut tokenizer = Tokenizer::new(&PostgreSqlDialect {}, sql);
-        Nesting::of_tokens(&tokenizer.tokenize_with_location().unwrap())
+        StatementNesting::from_tokens(&tokenizer.tokenize_with_location().unwrap())
     }
 
     fn row(first: &str, rest: &str, times: usize) -> String {

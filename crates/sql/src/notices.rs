@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 /// Notices of one statement.
 #[derive(Debug, Default)]
-pub struct Notices(Mutex<Vec<String>>);
+pub struct StatementNotices(Mutex<Vec<String>>);
 
 /// Most notices of one statement.
 const NOTICES_MAX: usize = 100;
 
-impl Notices {
+impl StatementNotices {
     /// Notices for the statement that `state` is for.
-    pub fn of_statement(state: &mut SessionState) -> Arc<Self> {
+    pub fn for_statement(state: &mut SessionState) -> Arc<Self> {
         let notices = Arc::new(Self::default());
         state.config_mut().set_extension(Arc::clone(&notices));
         notices

@@ -11,21 +11,22 @@ use crate::casts::{self, NamedCasts};
 use crate::client_statements::stand_in;
 use crate::column_names::{Names, OutputNames, alias_outermost, name_columns};
 use crate::copy;
-use crate::ddl::{self, query, views};
+use crate::ddl::{self, materialized_views, query};
 use crate::dialect::MarigramDialect;
 use crate::error::{SqlError, SqlResult};
 use crate::exact_numbers::{self, ExactNumbers};
 use crate::from_first::{self, FromFirst};
+use crate::identifiers::{accept_words, parse_name, parse_target};
 use crate::latest_on;
 use crate::named;
-use crate::nesting::Nesting;
+use crate::nesting::StatementNesting;
 use crate::rewriting::{
-    NoCountedSets, NoSamples, OtherEscapes, SimilarPatterns, TellApart, rewrite,
+    OtherEscapes, RefuseCountedSetOperations, RefuseTableSample, RenameDuplicateColumns,
+    RewriteSimilarTo, rewrite,
 };
 use crate::sample::syntax as sample;
-use crate::stack::{Deep, NESTED_MAX, StackNeed};
-use crate::statement::{Command, Show};
-use crate::words::{name, target, words};
+use crate::stack::{DeepTree, NESTED_MAX, StackNeed};
+use crate::statement::{Command, ShowStatement};
 use crate::zones::{AtTimeZone, may_name_zone};
 use datafusion::sql::parser::{CopyToSource, DFParserBuilder, ParserInput, Statement};
 use datafusion::sql::sqlparser::ast;
@@ -47,7 +48,7 @@ pub const SERIES_SCHEMA: &str = "marigram_series";
 /// Where a quote or comment does not end.
 pub fn split(script: &str) -> SqlResult<Vec<String>> {
     let tokens = tokenize(script)?;
-    let mut offsets = Offsets::new(script);
+    let mut offsets = TextOffsets::new(script);
     let (mut statements, mut start, mut has_tokens) = (Vec::new(), 0, false);
     for token in &tokens {
         match token.token {
@@ -69,13 +70,13 @@ pub fn split(script: &str) -> SqlResult<Vec<String>> {
 }
 
 /// Bytes of a text by line and column, for ascending locations.
-struct Offsets<'a> {
+struct TextOffsets<'a> {
     text: &'a str,
     at: Location,
     byte: usize,
 }
 
-impl<'a> Offsets<'a> {
+impl<'a> TextOffsets<'a> {
     fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -121,13 +122,17 @@ fn tokenize(sql: &str) -> SqlResult<Vec<TokenWithSpan>> {
 pub fn parse(sql: &str) -> SqlResult<Command> {
     let sql = stand_in(sql);
     let tokens = tokenize(sql)?;
-    let nesting = Nesting::of_tokens(&tokens);
+    let nesting = StatementNesting::from_tokens(&tokens);
     nesting.check()?;
     let need = nesting.parse_need();
     need.run_anywhere(|| parse_tokens(sql, tokens, nesting))
 }
 
-fn parse_tokens(sql: &str, tokens: Vec<TokenWithSpan>, nesting: Nesting) -> SqlResult<Command> {
+fn parse_tokens(
+    sql: &str,
+    tokens: Vec<TokenWithSpan>,
+    nesting: StatementNesting,
+) -> SqlResult<Command> {
     let words = leading_words(&tokens);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if words.is_empty()
@@ -176,7 +181,7 @@ pub fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
 
 /// What stands between two places of a statement.
 fn between(sql: &str, start: Location, end: Location) -> String {
-    let mut offsets = Offsets::new(sql);
+    let mut offsets = TextOffsets::new(sql);
     let (start, end) = (offsets.byte(start), offsets.byte(end));
     sql[start..end].to_owned()
 }
@@ -237,22 +242,22 @@ fn own_statement(
         ["DROP", "TABLE", ..] => ddl::drop_table(parser)?,
         ["ALTER", "TABLE", ..] => ddl::alter_table(parser)?,
         ["CREATE", "MATERIALIZED", "VIEW", ..] => {
-            views::create(parser, |start, end| between(sql, start, end))?
+            materialized_views::create(parser, |start, end| between(sql, start, end))?
         }
-        ["ALTER", "MATERIALIZED", "VIEW", ..] => views::alter(parser)?,
-        ["DROP", "MATERIALIZED", "VIEW", ..] => views::drop(parser)?,
-        ["REFRESH", "MATERIALIZED", "VIEW", ..] => views::refresh(parser)?,
+        ["ALTER", "MATERIALIZED", "VIEW", ..] => materialized_views::alter(parser)?,
+        ["DROP", "MATERIALIZED", "VIEW", ..] => materialized_views::drop(parser)?,
+        ["REFRESH", "MATERIALIZED", "VIEW", ..] => materialized_views::refresh(parser)?,
         ["USE", ..] => {
             parser.next_token();
-            words(parser, &["DATABASE"]);
-            Command::Use(name(parser)?)
+            accept_words(parser, &["DATABASE"]);
+            Command::Use(parse_name(parser)?)
         }
         ["SHOW", "SERIES", ..] => return Ok(None),
         ["SHOW", ..] => Command::Show(show(parser)?),
         ["DESCRIBE" | "DESC", ..] => {
             parser.next_token();
-            words(parser, &["TABLE"]);
-            Command::Show(Show::Columns(target(parser)?))
+            accept_words(parser, &["TABLE"]);
+            Command::Show(ShowStatement::Columns(parse_target(parser)?))
         }
         ["SET" | "RESET" | "DISCARD", ..] => crate::session::parse_set(parser)?,
         ["FLUSH", ..] => {
@@ -260,8 +265,8 @@ fn own_statement(
             Command::Flush
         }
         ["COMPACT", "TABLE", ..] => {
-            words(parser, &["COMPACT", "TABLE"]);
-            Command::CompactTable(target(parser)?)
+            accept_words(parser, &["COMPACT", "TABLE"]);
+            Command::CompactTable(parse_target(parser)?)
         }
         ["COMPACT", ..] => {
             parser.next_token();
@@ -292,82 +297,90 @@ fn rest_of(parser: &mut Parser<'_>, tag: &'static str) -> Command {
     Command::Nothing(tag)
 }
 
-fn show(parser: &mut Parser<'_>) -> SqlResult<Show> {
+fn show(parser: &mut Parser<'_>) -> SqlResult<ShowStatement> {
     parser.next_token();
-    if words(parser, &["DATABASES"]) {
-        return Ok(Show::Databases);
+    if accept_words(parser, &["DATABASES"]) {
+        return Ok(ShowStatement::Databases);
     }
-    if words(parser, &["TABLES"]) {
-        let from = words(parser, &["FROM"]) || words(parser, &["IN"]);
-        return Ok(Show::Tables(if from { Some(name(parser)?) } else { None }));
-    }
-    if words(parser, &["MATERIALIZED", "VIEWS"]) {
-        let from = words(parser, &["FROM"]) || words(parser, &["IN"]);
-        return Ok(Show::Views(if from { Some(name(parser)?) } else { None }));
-    }
-    if words(parser, &["COLUMNS"]) {
-        if !(words(parser, &["FROM"]) || words(parser, &["IN"])) {
-            let found = parser.peek_token();
-            return Ok(parser.expected("FROM and a table", found)?);
-        }
-        return Ok(Show::Columns(target(parser)?));
-    }
-    if words(parser, &["CREATE", "TABLE"]) {
-        return Ok(Show::CreateTable(target(parser)?));
-    }
-    if words(parser, &["SEGMENTS"]) {
-        let from = words(parser, &["FROM"]) || words(parser, &["IN"]);
-        return Ok(Show::Segments(if from {
-            Some(target(parser)?)
+    if accept_words(parser, &["TABLES"]) {
+        let from = accept_words(parser, &["FROM"]) || accept_words(parser, &["IN"]);
+        return Ok(ShowStatement::Tables(if from {
+            Some(parse_name(parser)?)
         } else {
             None
         }));
     }
-    if words(parser, &["PAGES"]) {
+    if accept_words(parser, &["MATERIALIZED", "VIEWS"]) {
+        let from = accept_words(parser, &["FROM"]) || accept_words(parser, &["IN"]);
+        return Ok(ShowStatement::Views(if from {
+            Some(parse_name(parser)?)
+        } else {
+            None
+        }));
+    }
+    if accept_words(parser, &["COLUMNS"]) {
+        if !(accept_words(parser, &["FROM"]) || accept_words(parser, &["IN"])) {
+            let found = parser.peek_token();
+            return Ok(parser.expected("FROM and a table", found)?);
+        }
+        return Ok(ShowStatement::Columns(parse_target(parser)?));
+    }
+    if accept_words(parser, &["CREATE", "TABLE"]) {
+        return Ok(ShowStatement::CreateTable(parse_target(parser)?));
+    }
+    if accept_words(parser, &["SEGMENTS"]) {
+        let from = accept_words(parser, &["FROM"]) || accept_words(parser, &["IN"]);
+        return Ok(ShowStatement::Segments(if from {
+            Some(parse_target(parser)?)
+        } else {
+            None
+        }));
+    }
+    if accept_words(parser, &["PAGES"]) {
         return pages(parser);
     }
-    if words(parser, &["COMPACTIONS"]) {
-        return Ok(Show::Compactions);
+    if accept_words(parser, &["COMPACTIONS"]) {
+        return Ok(ShowStatement::Compactions);
     }
-    if words(parser, &["ALL"]) {
-        return Ok(Show::All);
+    if accept_words(parser, &["ALL"]) {
+        return Ok(ShowStatement::All);
     }
-    if words(parser, &["TIME", "ZONE"]) {
-        return Ok(Show::Variable("timezone".into()));
+    if accept_words(parser, &["TIME", "ZONE"]) {
+        return Ok(ShowStatement::Variable("timezone".into()));
     }
-    if words(parser, &["TRANSACTION", "ISOLATION", "LEVEL"]) {
-        return Ok(Show::Variable("transaction_isolation".into()));
+    if accept_words(parser, &["TRANSACTION", "ISOLATION", "LEVEL"]) {
+        return Ok(ShowStatement::Variable("transaction_isolation".into()));
     }
-    let mut variable = name(parser)?;
+    let mut variable = parse_name(parser)?;
     while parser.consume_token(&Token::Period) {
-        variable = format!("{variable}.{}", name(parser)?);
+        variable = format!("{variable}.{}", parse_name(parser)?);
     }
-    Ok(Show::Variable(variable.to_lowercase()))
+    Ok(ShowStatement::Variable(variable.to_lowercase()))
 }
 
 /// `FROM table [SEGMENT number] [LIMIT pages]`
-fn pages(parser: &mut Parser<'_>) -> SqlResult<Show> {
-    if !(words(parser, &["FROM"]) || words(parser, &["IN"])) {
+fn pages(parser: &mut Parser<'_>) -> SqlResult<ShowStatement> {
+    if !(accept_words(parser, &["FROM"]) || accept_words(parser, &["IN"])) {
         let found = parser.peek_token();
         return Ok(parser.expected("FROM and a table", found)?);
     }
-    let target = target(parser)?;
+    let target = parse_target(parser)?;
     let mut number = |word: &str| -> SqlResult<Option<u64>> {
-        let is_there = words(parser, &[word]);
+        let is_there = accept_words(parser, &[word]);
         Ok(if is_there {
             Some(parser.parse_literal_uint()?)
         } else {
             None
         })
     };
-    Ok(Show::Pages {
+    Ok(ShowStatement::Pages {
         target,
         segment: number("SEGMENT")?,
         limit: number("LIMIT")?,
     })
 }
 
-fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult<Command> {
+fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> SqlResult<Command> {
     let need = nesting.parse_need().max(nesting.plan_need());
     let mut command = planned_statement(sql, leading, need)?;
     if let Command::Plan(statement, names) = &mut command {
@@ -392,30 +405,30 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: Nesting) -> SqlResult
             rewrite(statement, &mut named::NamedArguments)?;
         }
         if syntax::may_join(sql) {
-            rewrite(statement, &mut syntax::Marked)?;
+            rewrite(statement, &mut syntax::AsOfJoinMarker)?;
         }
         let folded = sql.to_ascii_lowercase();
         if folded.contains("tablesample") {
-            rewrite(statement, &mut NoSamples)?;
+            rewrite(statement, &mut RefuseTableSample)?;
         }
         if folded.contains("escape") {
             rewrite(statement, &mut OtherEscapes)?;
         }
         if folded.contains("similar") {
-            rewrite(statement, &mut SimilarPatterns)?;
+            rewrite(statement, &mut RewriteSimilarTo)?;
         }
         if may_name_zone(&folded) {
             rewrite(statement, &mut AtTimeZone)?;
         }
         if folded.contains("except") || folded.contains("intersect") {
-            rewrite(statement, &mut NoCountedSets)?;
+            rewrite(statement, &mut RefuseCountedSetOperations)?;
         }
     }
     if let Command::Plan(statement, _) = &mut command
         && let Statement::Statement(statement) = &mut **statement
     {
         // Nothing breaks off the visit.
-        let _ = walk_mut(&mut **statement, &mut TellApart);
+        let _ = walk_mut(&mut **statement, &mut RenameDuplicateColumns);
         if casts::may_cast(sql) {
             let _ = walk_mut(&mut **statement, &mut NamedCasts);
         }
@@ -453,7 +466,7 @@ fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<
             && let Some(statement) = statements.pop()
         {
             let statement = Statement::Statement(Box::new(statement));
-            return Ok(Command::Plan(Deep::new(statement, need), None));
+            return Ok(Command::Plan(DeepTree::new(statement, need), None));
         }
     }
     one_statement(sql.into(), need)
@@ -491,7 +504,7 @@ fn one_statement(input: ParserInput<'_>, need: StackNeed) -> SqlResult<Command> 
         .build()?
         .parse_statements()?;
     match (statements.pop_front(), statements.is_empty()) {
-        (Some(statement), true) => Ok(Command::Plan(Deep::new(statement, need), None)),
+        (Some(statement), true) => Ok(Command::Plan(DeepTree::new(statement, need), None)),
         (None, _) => Err(SqlError::syntax("the statement is empty")),
         (Some(_), false) => Err(SqlError::syntax(
             "there is more than one statement; send them one by one",
@@ -528,11 +541,11 @@ fn show_series(sql: &str, need: StackNeed) -> SqlResult<Command> {
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens.clone());
     parser.next_token();
     parser.next_token();
-    if !(words(&mut parser, &["FROM"]) || words(&mut parser, &["IN"])) {
+    if !(accept_words(&mut parser, &["FROM"]) || accept_words(&mut parser, &["IN"])) {
         let found = parser.peek_token();
         return Ok(parser.expected("FROM and a table", found)?);
     }
-    let target = target(&mut parser)?;
+    let target = parse_target(&mut parser)?;
     let rest = parser.index();
     let mut query = Tokenizer::new(&dialect, "SELECT * FROM ")
         .tokenize_with_location()
@@ -551,7 +564,7 @@ fn show_series(sql: &str, need: StackNeed) -> SqlResult<Command> {
     let statement = parser.parse_statement()?;
     end(&mut parser)?;
     let statement = Statement::Statement(Box::new(statement));
-    Ok(Command::Plan(Deep::new(statement, need), None))
+    Ok(Command::Plan(DeepTree::new(statement, need), None))
 }
 
 /// Whether a statement reads or writes files of this machine.
@@ -572,7 +585,7 @@ pub fn touches_files(statement: &Statement) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::Target;
+    use crate::statement::TableReferenceName;
 
     #[test]
     fn scripts_split_at_semicolons_outside_quotes_and_comments() {
@@ -591,7 +604,7 @@ mod tests {
             panic!("a drop");
         };
         assert!(if_exists);
-        let target = |database: Option<&str>, table: &str| Target {
+        let target = |database: Option<&str>, table: &str| TableReferenceName {
             database: database.map(str::to_owned),
             table: table.to_owned(),
         };

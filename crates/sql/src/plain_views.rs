@@ -4,8 +4,8 @@
 //! The catalog holds what a view reads in place, so that a plan goes wrong only where a function
 //! of another version is gone; such a view is an error for who asks it.
 
-use crate::dependence::are_current;
 use crate::error::SqlError;
+use crate::plan_dependencies::are_current;
 use crate::table::SeriesTable;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DataFusionError, Result};

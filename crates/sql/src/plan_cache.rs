@@ -5,9 +5,9 @@
 //! by each execution. What clients prepared is kept beside the plan, since many prepare each
 //! statement before each execution; it may have parameters.
 
+use crate::cached_plan::CachedPlan;
 use crate::column_names::Names;
-use crate::dependence::{are_current, may_be_kept_prepared, tables_of};
-use crate::known::Known;
+use crate::plan_dependencies::{are_current, may_be_kept_prepared, tables_of};
 use crate::prepared::PreparedStatement;
 use datafusion::common::Result;
 use datafusion::logical_expr::LogicalPlan;
@@ -26,17 +26,17 @@ const STATEMENTS_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub struct PlanCache {
     /// By what a session's plans are kept under, its database and zone, and by text.
-    statements: Mutex<HashMap<String, HashMap<String, Kept>>>,
+    statements: Mutex<HashMap<String, HashMap<String, PlanCacheEntry>>>,
     /// Counts uses, to tell the statement that was not used for longest.
     uses: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
-    ready: Arc<AtomicU64>,
+    template_hits: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    plan: Option<(Arc<Known>, Names)>,
+struct PlanCacheEntry {
+    plan: Option<(Arc<CachedPlan>, Names)>,
     prepared: Option<Arc<PreparedStatement>>,
     tables: Vec<Arc<TableSchema>>,
     used: u64,
@@ -44,7 +44,7 @@ struct Kept {
 
 /// How often plans were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlanCacheUse {
+pub struct PlanCacheStats {
     /// Statements whose plan was there.
     pub hits: u64,
     /// Statements that were planned.
@@ -52,15 +52,15 @@ pub struct PlanCacheUse {
     /// Plans that are kept.
     pub plans: usize,
     /// Statements of which the operators were there too.
-    pub ready: u64,
+    pub template_hits: u64,
     /// Statements that were carried out by the thread that asked.
-    pub short: u64,
+    pub inline_statements: u64,
 }
 
 impl PlanCache {
     /// The optimized plan of a statement, and the names of its answer's columns.
-    pub fn get(&self, engine: &Engine, scope: &str, sql: &str) -> Option<(Arc<Known>, Names)> {
-        let plan = self.find(engine, scope, sql, |kept| kept.plan.clone())?;
+    pub fn get(&self, engine: &Engine, scope: &str, sql: &str) -> Option<(Arc<CachedPlan>, Names)> {
+        let plan = self.find(engine, scope, sql, |entry| entry.plan.clone())?;
         self.hit();
         Some(plan)
     }
@@ -72,7 +72,7 @@ impl PlanCache {
         scope: &str,
         sql: &str,
     ) -> Option<Arc<PreparedStatement>> {
-        self.find(engine, scope, sql, |kept| kept.prepared.clone())
+        self.find(engine, scope, sql, |entry| entry.prepared.clone())
     }
 
     fn find<T>(
@@ -80,17 +80,17 @@ impl PlanCache {
         engine: &Engine,
         scope: &str,
         sql: &str,
-        what: impl FnOnce(&Kept) -> Option<T>,
+        what: impl FnOnce(&PlanCacheEntry) -> Option<T>,
     ) -> Option<T> {
         let mut statements = self.statements.lock();
-        let of_database = statements.get_mut(scope)?;
-        let kept = of_database.get_mut(sql)?;
-        if !are_current(&kept.tables, engine) {
-            of_database.remove(sql);
+        let of_scope = statements.get_mut(scope)?;
+        let entry = of_scope.get_mut(sql)?;
+        if !are_current(&entry.tables, engine) {
+            of_scope.remove(sql);
             return None;
         }
-        kept.used = self.uses.fetch_add(1, Ordering::Relaxed);
-        what(kept)
+        entry.used = self.uses.fetch_add(1, Ordering::Relaxed);
+        what(entry)
     }
 
     /// Counts a statement whose plan was there.
@@ -99,8 +99,8 @@ impl PlanCache {
     }
 
     /// What counts how often operators are used again.
-    pub fn ready_uses(&self) -> &Arc<AtomicU64> {
-        &self.ready
+    pub fn template_hit_counter(&self) -> &Arc<AtomicU64> {
+        &self.template_hits
     }
 
     /// Counts a statement that is planned.
@@ -120,14 +120,14 @@ impl PlanCache {
         names: &Names,
         plan: &LogicalPlan,
         optimized: &Arc<LogicalPlan>,
-    ) -> Result<Arc<Known>> {
+    ) -> Result<Arc<CachedPlan>> {
         let mut tables = tables_of(plan)?;
         tables.extend(tables_of(optimized)?);
-        let known = Known::new(Arc::clone(optimized), Arc::clone(&self.ready))?;
-        let known = Arc::new(known);
-        let own = Some((Arc::clone(&known), names.clone()));
-        self.keep(scope, sql, tables, |kept| kept.plan = own);
-        Ok(known)
+        let cached = CachedPlan::new(Arc::clone(optimized), Arc::clone(&self.template_hits))?;
+        let cached = Arc::new(cached);
+        let own = Some((Arc::clone(&cached), names.clone()));
+        self.keep(scope, sql, tables, |entry| entry.plan = own);
+        Ok(cached)
     }
 
     /// Keeps a query that was prepared, where it may be kept.
@@ -145,7 +145,7 @@ impl PlanCache {
         if may_be_kept_prepared(sql, plan)? {
             let tables = tables_of(plan)?;
             let own = Some(Arc::clone(prepared));
-            self.keep(&prepared.scope, sql, tables, |kept| kept.prepared = own);
+            self.keep(&prepared.scope, sql, tables, |entry| entry.prepared = own);
         }
         Ok(())
     }
@@ -155,43 +155,46 @@ impl PlanCache {
         scope: &str,
         sql: &str,
         tables: Vec<Arc<TableSchema>>,
-        set: impl FnOnce(&mut Kept),
+        set: impl FnOnce(&mut PlanCacheEntry),
     ) {
         let mut statements = self.statements.lock();
-        let known = statements
+        let cached = statements
             .get(scope)
-            .is_some_and(|of_database| of_database.contains_key(sql));
-        if !known && statements.values().map(HashMap::len).sum::<usize>() >= STATEMENTS_MAX {
-            let all = statements.iter().flat_map(|(database, of_database)| {
-                let kept = of_database.iter();
-                kept.map(move |(sql, kept)| (kept.used, database.clone(), sql.clone()))
+            .is_some_and(|of_scope| of_scope.contains_key(sql));
+        if !cached && statements.values().map(HashMap::len).sum::<usize>() >= STATEMENTS_MAX {
+            let all = statements.iter().flat_map(|(database, of_scope)| {
+                let entry = of_scope.iter();
+                entry.map(move |(sql, entry)| (entry.used, database.clone(), sql.clone()))
             });
             if let Some((_, database, sql)) = all.min()
-                && let Some(of_database) = statements.get_mut(&database)
+                && let Some(of_scope) = statements.get_mut(&database)
             {
-                of_database.remove(&sql);
+                of_scope.remove(&sql);
             }
-            statements.retain(|_, of_database| !of_database.is_empty());
+            statements.retain(|_, of_scope| !of_scope.is_empty());
         }
-        let of_database = statements.entry(scope.to_owned()).or_default();
-        let kept = of_database.entry(sql.to_owned()).or_default();
-        let is_other = |known: &Arc<TableSchema>| {
+        let of_scope = statements.entry(scope.to_owned()).or_default();
+        let entry = of_scope.entry(sql.to_owned()).or_default();
+        let is_other = |cached: &Arc<TableSchema>| {
             let same = |table: &&Arc<TableSchema>| {
-                known.name == table.name && known.database == table.database
+                cached.name == table.name && cached.database == table.database
             };
-            tables.iter().find(same).is_some_and(|table| table != known)
+            tables
+                .iter()
+                .find(same)
+                .is_some_and(|table| table != cached)
         };
-        if kept.tables.iter().any(is_other) {
+        if entry.tables.iter().any(is_other) {
             // What is there was made for other schemas.
-            *kept = Kept::default();
+            *entry = PlanCacheEntry::default();
         }
         for table in tables {
-            if !kept.tables.contains(&table) {
-                kept.tables.push(table);
+            if !entry.tables.contains(&table) {
+                entry.tables.push(table);
             }
         }
-        kept.used = self.uses.fetch_add(1, Ordering::Relaxed);
-        set(kept);
+        entry.used = self.uses.fetch_add(1, Ordering::Relaxed);
+        set(entry);
     }
 
     /// Forgets all plans: there may be better ones now.
@@ -199,20 +202,20 @@ impl PlanCache {
         self.statements.lock().clear();
     }
 
-    /// How often plans were found. `short` is what others tell.
-    pub fn usage(&self, short: u64) -> PlanCacheUse {
-        PlanCacheUse {
+    /// How often plans were found. `inline_statements` is what others tell.
+    pub fn usage(&self, inline_statements: u64) -> PlanCacheStats {
+        PlanCacheStats {
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
             plans: self.statements.lock().values().map(with_plans).sum(),
-            ready: self.ready.load(Ordering::Relaxed),
-            short,
+            template_hits: self.template_hits.load(Ordering::Relaxed),
+            inline_statements,
         }
     }
 }
 
 /// How many statements of a database have a plan.
-fn with_plans(statements: &HashMap<String, Kept>) -> usize {
-    let kept = statements.values();
-    kept.filter(|kept| kept.plan.is_some()).count()
+fn with_plans(statements: &HashMap<String, PlanCacheEntry>) -> usize {
+    let entry = statements.values();
+    entry.filter(|entry| entry.plan.is_some()).count()
 }

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 /// See the head of this file.
 #[derive(Debug)]
-pub struct Planner;
+pub struct MarigramQueryPlanner;
 
 #[async_trait]
-impl QueryPlanner for Planner {
+impl QueryPlanner for MarigramQueryPlanner {
     async fn create_physical_plan(
         &self,
         plan: &LogicalPlan,
@@ -30,7 +30,7 @@ impl QueryPlanner for Planner {
 }
 
 #[async_trait]
-impl ExtensionPlanner for Planner {
+impl ExtensionPlanner for MarigramQueryPlanner {
     async fn plan_extension(
         &self,
         planner: &dyn PhysicalPlanner,

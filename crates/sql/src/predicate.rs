@@ -19,7 +19,7 @@ use marigram_model::{
 
 /// A set of rows: those of the series in `tags`, in `range`.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct PredicateRows {
     /// Series.
     pub tags: TagFilter,
     /// Times.
@@ -30,13 +30,13 @@ pub struct Part {
 
 /// How a predicate is answered.
 #[derive(Clone, Debug)]
-pub enum Class {
+pub enum PredicateClass {
     /// By the set alone.
-    Exact(Part),
+    Exact(PredicateRows),
     /// By evaluating it on the tags of each series.
     PerSeries,
     /// The set, or page statistics, leave out something; the predicate must still be evaluated.
-    Inexact(Part),
+    Inexact(PredicateRows),
     /// Nothing is known.
     Unknown,
 }
@@ -46,7 +46,7 @@ const EMPTY: TimeRange = TimeRange {
     max: i64::MIN,
 };
 
-impl Part {
+impl PredicateRows {
     const fn all() -> Self {
         Self {
             tags: TagFilter::All,
@@ -134,18 +134,18 @@ fn and(a: TagFilter, b: TagFilter) -> TagFilter {
 }
 
 /// How a predicate, one of a conjunction, is answered.
-pub fn classify(expr: &Expr, schema: &TableSchema) -> Class {
+pub fn classify(expr: &Expr, schema: &TableSchema) -> PredicateClass {
     let part = truth(expr, true, schema);
     if part.exact {
-        return Class::Exact(part);
+        return PredicateClass::Exact(part);
     }
     if is_of_tags(expr, schema) {
-        return Class::PerSeries;
+        return PredicateClass::PerSeries;
     }
     if !part.is_all() || !bounds(expr, schema).is_empty() {
-        return Class::Inexact(part);
+        return PredicateClass::Inexact(part);
     }
-    Class::Unknown
+    PredicateClass::Unknown
 }
 
 /// Whether a predicate can be evaluated on a series' tags alone.
@@ -178,16 +178,16 @@ pub fn is_of_tags(expr: &Expr, schema: &TableSchema) -> bool {
 }
 
 /// The rows for which `expr` is `wanted` (true or false, and not null).
-fn truth(expr: &Expr, wanted: bool, schema: &TableSchema) -> Part {
+fn truth(expr: &Expr, wanted: bool, schema: &TableSchema) -> PredicateRows {
     match expr {
         Expr::Alias(alias) => truth(&alias.expr, wanted, schema),
         Expr::Not(inner) => truth(inner, !wanted, schema),
         Expr::Literal(ScalarValue::Boolean(value), _) => match value {
-            Some(value) if *value == wanted => Part {
+            Some(value) if *value == wanted => PredicateRows {
                 exact: true,
-                ..Part::all()
+                ..PredicateRows::all()
             },
-            _ => Part::none(),
+            _ => PredicateRows::none(),
         },
         Expr::Column(column) => boolean_tag(column, wanted, schema),
         Expr::IsNull(inner) => nullness(inner, wanted, schema),
@@ -198,7 +198,7 @@ fn truth(expr: &Expr, wanted: bool, schema: &TableSchema) -> Part {
             let low = compare(&between.expr, Operator::GtEq, &between.low, schema);
             let high = compare(&between.expr, Operator::LtEq, &between.high, schema);
             if wanted == between.negated {
-                Part::all()
+                PredicateRows::all()
             } else {
                 low.and(high)
             }
@@ -214,25 +214,25 @@ fn truth(expr: &Expr, wanted: bool, schema: &TableSchema) -> Part {
             }
             _ => match if wanted { Some(*op) } else { op.negate() } {
                 Some(op) => compare(left, op, right, schema),
-                None => Part::all(),
+                None => PredicateRows::all(),
             },
         },
-        _ => Part::all(),
+        _ => PredicateRows::all(),
     }
 }
 
-fn boolean_tag(column: &Column, wanted: bool, schema: &TableSchema) -> Part {
+fn boolean_tag(column: &Column, wanted: bool, schema: &TableSchema) -> PredicateRows {
     match schema.tag(&column.name) {
         Some((ordinal, tag)) if tag.kind == TagType::Bool => {
-            Part::tags(TagFilter::In(ordinal, vec![TagValue::Bool(wanted)]))
+            PredicateRows::tags(TagFilter::In(ordinal, vec![TagValue::Bool(wanted)]))
         }
-        _ => Part::all(),
+        _ => PredicateRows::all(),
     }
 }
 
-fn nullness(expr: &Expr, is_null: bool, schema: &TableSchema) -> Part {
+fn nullness(expr: &Expr, is_null: bool, schema: &TableSchema) -> PredicateRows {
     let Some(name) = column_name(expr) else {
-        return Part::all();
+        return PredicateRows::all();
     };
     if let Some((ordinal, _)) = schema.tag(name) {
         let filter = if is_null {
@@ -240,44 +240,46 @@ fn nullness(expr: &Expr, is_null: bool, schema: &TableSchema) -> Part {
         } else {
             TagFilter::IsNotNull(ordinal)
         };
-        return Part::tags(filter);
+        return PredicateRows::tags(filter);
     }
     if name == schema.time_name {
         return if is_null {
-            Part::none()
+            PredicateRows::none()
         } else {
-            Part {
+            PredicateRows {
                 exact: true,
-                ..Part::all()
+                ..PredicateRows::all()
             }
         };
     }
-    Part::all()
+    PredicateRows::all()
 }
 
-fn in_list(list: &InList, wanted: bool, schema: &TableSchema) -> Part {
+fn in_list(list: &InList, wanted: bool, schema: &TableSchema) -> PredicateRows {
     let negated = list.negated == wanted;
     let Some((ordinal, kind)) = tag_of(&list.expr, schema) else {
         if negated {
-            return Part::all();
+            return PredicateRows::all();
         }
         let parts = list
             .list
             .iter()
             .map(|item| compare(&list.expr, Operator::Eq, item, schema));
-        return parts.reduce(Part::or).unwrap_or_else(Part::all);
+        return parts
+            .reduce(PredicateRows::or)
+            .unwrap_or_else(PredicateRows::all);
     };
     let mut values = Vec::with_capacity(list.list.len());
     for item in &list.list {
         match literal(item).map(|scalar| tag_value(scalar, kind)) {
-            Some(Literal::Value(value)) => values.push(value),
+            Some(PredicateLiteral::Value(value)) => values.push(value),
             // `x NOT IN (…, NULL)` is never true; `x IN (…, NULL)` is true for the others.
-            Some(Literal::Null) if negated => return Part::none(),
-            Some(Literal::Null) => {}
-            _ => return Part::all(),
+            Some(PredicateLiteral::Null) if negated => return PredicateRows::none(),
+            Some(PredicateLiteral::Null) => {}
+            _ => return PredicateRows::all(),
         }
     }
-    Part::tags(equality(ordinal, values, negated))
+    PredicateRows::tags(equality(ordinal, values, negated))
 }
 
 fn equality(ordinal: u16, values: Vec<TagValue>, negated: bool) -> TagFilter {
@@ -292,23 +294,23 @@ fn equality(ordinal: u16, values: Vec<TagValue>, negated: bool) -> TagFilter {
     }
 }
 
-fn compare(left: &Expr, op: Operator, right: &Expr, schema: &TableSchema) -> Part {
+fn compare(left: &Expr, op: Operator, right: &Expr, schema: &TableSchema) -> PredicateRows {
     let (column, op, scalar) = match (literal(left), literal(right)) {
         (None, Some(scalar)) => (left, op, scalar),
         (Some(scalar), None) => match op.swap() {
             Some(op) => (right, op, scalar),
-            None => return Part::all(),
+            None => return PredicateRows::all(),
         },
-        _ => return Part::all(),
+        _ => return PredicateRows::all(),
     };
     if let Some((ordinal, kind)) = tag_of(column, schema) {
         return match tag_value(scalar, kind) {
-            Literal::Value(value) => values::compare(ordinal, op, value),
-            Literal::Null => Part::none(),
-            Literal::Other => Part::all(),
+            PredicateLiteral::Value(value) => values::compare(ordinal, op, value),
+            PredicateLiteral::Null => PredicateRows::none(),
+            PredicateLiteral::Other => PredicateRows::all(),
         };
     }
-    compare_time(column, op, scalar, schema).unwrap_or_else(Part::all)
+    compare_time(column, op, scalar, schema).unwrap_or_else(PredicateRows::all)
 }
 
 fn compare_time(
@@ -316,18 +318,18 @@ fn compare_time(
     op: Operator,
     scalar: &ScalarValue,
     schema: &TableSchema,
-) -> Option<Part> {
+) -> Option<PredicateRows> {
     let (unit, inner) = time_unit(column)?;
     if column_name(inner)? != schema.time_name {
         return None;
     }
     if scalar.is_null() {
-        return Some(Part::none());
+        return Some(PredicateRows::none());
     }
     // `first..=last` are the times that the literal stands for: one, or those of a day.
     let (first, last) = match (unit, scalar) {
-        (Unit::Nanosecond, ScalarValue::TimestampNanosecond(Some(ns), _)) => (*ns, *ns),
-        (Unit::Day, ScalarValue::Date32(Some(day))) => {
+        (TimeCastUnit::Nanosecond, ScalarValue::TimestampNanosecond(Some(ns), _)) => (*ns, *ns),
+        (TimeCastUnit::Day, ScalarValue::Date32(Some(day))) => {
             let first = i64::from(*day).checked_mul(DAY_NS)?;
             (first, first.checked_add(DAY_NS - 1)?)
         }
@@ -354,28 +356,28 @@ fn compare_time(
         },
         _ => return None,
     };
-    Some(Part::times(range))
+    Some(PredicateRows::times(range))
 }
 
 /// What a cast of the time column counts in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum TimeCastUnit {
     Nanosecond,
     Day,
 }
 
-fn time_unit(expr: &Expr) -> Option<(Unit, &Expr)> {
+fn time_unit(expr: &Expr) -> Option<(TimeCastUnit, &Expr)> {
     let Expr::Cast(Cast { expr: inner, field }) = expr else {
-        return Some((Unit::Nanosecond, expr));
+        return Some((TimeCastUnit::Nanosecond, expr));
     };
     match field.data_type() {
-        DataType::Date32 => Some((Unit::Day, inner)),
+        DataType::Date32 => Some((TimeCastUnit::Day, inner)),
         DataType::Timestamp(TimeUnit::Nanosecond, zone)
             if zone
                 .as_deref()
                 .is_none_or(|zone| ["UTC", "+00:00", "Z"].contains(&zone)) =>
         {
-            Some((Unit::Nanosecond, inner))
+            Some((TimeCastUnit::Nanosecond, inner))
         }
         _ => None,
     }
@@ -416,15 +418,15 @@ fn literal(expr: &Expr) -> Option<&ScalarValue> {
     }
 }
 
-enum Literal {
+enum PredicateLiteral {
     Value(TagValue),
     Null,
     Other,
 }
 
-fn tag_value(scalar: &ScalarValue, kind: TagType) -> Literal {
+fn tag_value(scalar: &ScalarValue, kind: TagType) -> PredicateLiteral {
     if scalar.is_null() {
-        return Literal::Null;
+        return PredicateLiteral::Null;
     }
     match (scalar, kind) {
         (ScalarValue::Dictionary(_, inner), _) => tag_value(inner, kind),
@@ -433,12 +435,14 @@ fn tag_value(scalar: &ScalarValue, kind: TagType) -> Literal {
             | ScalarValue::LargeUtf8(Some(text))
             | ScalarValue::Utf8View(Some(text)),
             TagType::String,
-        ) => Literal::Value(TagValue::String(text.clone())),
-        (ScalarValue::Int64(Some(number)), TagType::I64) => Literal::Value(TagValue::I64(*number)),
-        (ScalarValue::Boolean(Some(truth)), TagType::Bool) => {
-            Literal::Value(TagValue::Bool(*truth))
+        ) => PredicateLiteral::Value(TagValue::String(text.clone())),
+        (ScalarValue::Int64(Some(number)), TagType::I64) => {
+            PredicateLiteral::Value(TagValue::I64(*number))
         }
-        _ => Literal::Other,
+        (ScalarValue::Boolean(Some(truth)), TagType::Bool) => {
+            PredicateLiteral::Value(TagValue::Bool(*truth))
+        }
+        _ => PredicateLiteral::Other,
     }
 }
 

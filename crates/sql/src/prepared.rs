@@ -1,10 +1,10 @@
 //! A statement that was parsed and planned once.
 
 use crate::column_names::{Names, named_schema};
-use crate::dependence::{are_current, may_be_kept_prepared, tables_of};
 use crate::error::{SqlError, SqlResult};
-use crate::pattern::Pattern;
-use crate::stack::Deep;
+use crate::generic_plan::GenericPlan;
+use crate::plan_dependencies::{are_current, may_be_kept_prepared, tables_of};
+use crate::stack::DeepTree;
 use crate::statement::Command;
 use crate::text_memory::TextMemory;
 use crate::zones::plan_scope;
@@ -31,9 +31,9 @@ pub struct PreparedStatement {
     /// Its parse.
     pub command: Command,
     /// Its plan, where DataFusion made one.
-    pub plan: Option<Deep<LogicalPlan>>,
+    pub plan: Option<DeepTree<LogicalPlan>>,
     /// What is learned of its executions, where one plan may serve for all of them.
-    pub pattern: Option<Arc<Pattern>>,
+    pub generic_plan: Option<Arc<GenericPlan>>,
     /// Types that clients are told.
     parameters: Vec<DataType>,
     /// Types that the plan has; `None` where it leaves them open.
@@ -62,7 +62,7 @@ impl PreparedStatement {
             scope: plan_scope(session).into_owned(),
             command,
             plan: None,
-            pattern: None,
+            generic_plan: None,
             parameters: Vec::new(),
             planned: Vec::new(),
             schema,
@@ -81,7 +81,7 @@ impl PreparedStatement {
         sql: &str,
         session: &Session,
         command: Command,
-        plan: Deep<LogicalPlan>,
+        plan: DeepTree<LogicalPlan>,
         rows: bool,
     ) -> SqlResult<Self> {
         let names = names_of(&command);
@@ -100,8 +100,8 @@ impl PreparedStatement {
             None | Some(DataType::Null) => DataType::Utf8,
             Some(other) => other.clone(),
         });
-        let pattern = if rows && !plan.need().is_deep() && may_be_kept_prepared(sql, &plan)? {
-            Pattern::of(&plan)?.map(Arc::new)
+        let generic_plan = if rows && !plan.need().is_deep() && may_be_kept_prepared(sql, &plan)? {
+            GenericPlan::from_plan(&plan)?.map(Arc::new)
         } else {
             None
         };
@@ -110,7 +110,7 @@ impl PreparedStatement {
             database: session.database.clone(),
             scope: plan_scope(session).into_owned(),
             command,
-            pattern,
+            generic_plan,
             parameters: parameters.collect(),
             planned,
             schema,
@@ -143,7 +143,7 @@ impl PreparedStatement {
     pub fn through(mut self, views: Vec<Arc<TableSchema>>) -> Self {
         if !views.is_empty() {
             self.reads_views = true;
-            self.pattern = None;
+            self.generic_plan = None;
             self.tables.extend(views);
         }
         self

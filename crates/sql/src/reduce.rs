@@ -14,18 +14,18 @@
 
 mod exec;
 mod fold;
+mod group_cache;
 mod groups;
-mod kept;
+mod inline;
 mod last;
 mod order;
 mod recipe;
 mod rule;
-mod short;
 mod template;
 mod threads;
 mod worker;
 
 pub use exec::SeriesAggregate;
-pub use kept::KeptGroups;
-pub use rule::SeriesReduction;
-pub use template::Template;
+pub use group_cache::GroupCache;
+pub use rule::SeriesAggregateRule;
+pub use template::SeriesAggregateTemplate;

@@ -3,7 +3,7 @@
 use crate::ast_walk::{walk, walk_mut};
 use crate::error::{SqlError, SqlResult};
 use crate::functions::SIMILAR_TO_REGEX;
-use crate::words::fold;
+use crate::identifiers::fold_case;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
@@ -39,7 +39,7 @@ pub fn rewrite(
 /// Gives a column that is selected twice another name the second time: DataFusion takes each name
 /// once, SQL as often as one likes. A column that is cast has the name of the column to DataFusion;
 /// where the rows are sorted by it, it gets PostgreSQL's name, and is what is sorted by.
-pub struct TellApart;
+pub struct RenameDuplicateColumns;
 
 /// What stands in casts and parentheses.
 fn uncast(expr: &Expr) -> &Expr {
@@ -75,20 +75,20 @@ fn sorted_cast(expr: &Expr, sorted_by: &[Ident]) -> Option<Ident> {
         Expr::CompoundIdentifier(parts) => parts.last()?,
         _ => return None,
     };
-    let same = |other: &Ident| fold(other) == fold(name);
+    let same = |other: &Ident| fold_case(other) == fold_case(name);
     sorted_by.iter().any(same).then(|| name.clone())
 }
 
 /// The name of a column that is selected as it is.
 fn plain_name(item: &SelectItem) -> Option<String> {
     match item {
-        SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(fold(name)),
-        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().map(fold),
+        SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(fold_case(name)),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().map(fold_case),
         _ => None,
     }
 }
 
-impl VisitorMut for TellApart {
+impl VisitorMut for RenameDuplicateColumns {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
@@ -105,9 +105,9 @@ impl VisitorMut for TellApart {
 /// PostgreSQL's name of a column that is made of the value of a subquery; to DataFusion all of them
 /// have one name.
 fn subquery_name(expr: &Expr) -> Option<&'static str> {
-    struct Subqueries;
+    struct SubqueryVisitor;
 
-    impl Visitor for Subqueries {
+    impl Visitor for SubqueryVisitor {
         type Break = ();
 
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
@@ -118,7 +118,7 @@ fn subquery_name(expr: &Expr) -> Option<&'static str> {
         }
     }
 
-    if walk(expr, &mut Subqueries).is_continue() {
+    if walk(expr, &mut SubqueryVisitor).is_continue() {
         return None;
     }
     let is_exists = matches!(uncast(expr), Expr::Exists { .. });
@@ -157,8 +157,8 @@ fn tell_apart(select: &mut Select, sorted_by: &[Ident]) {
             && !is_grouped
             && let Some(mut alias) = sorted_cast(expr, sorted_by)
         {
-            if plain.contains(&fold(&alias)) {
-                alias = Ident::with_quote('"', format!("{}_1", fold(&alias)));
+            if plain.contains(&fold_case(&alias)) {
+                alias = Ident::with_quote('"', format!("{}_1", fold_case(&alias)));
             }
             let expr = expr.clone();
             *item = SelectItem::ExprWithAlias { expr, alias };
@@ -194,9 +194,9 @@ pub fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
 }
 
 /// Refuses `TABLESAMPLE`, which the planner would pass over and answer with all rows.
-pub struct NoSamples;
+pub struct RefuseTableSample;
 
-impl VisitorMut for NoSamples {
+impl VisitorMut for RefuseTableSample {
     type Break = SqlError;
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
@@ -214,9 +214,9 @@ impl VisitorMut for NoSamples {
 }
 
 /// Has `SIMILAR TO` matched by a regular expression, for the planner would take the pattern for one.
-pub struct SimilarPatterns;
+pub struct RewriteSimilarTo;
 
-impl VisitorMut for SimilarPatterns {
+impl VisitorMut for RewriteSimilarTo {
     type Break = SqlError;
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
@@ -301,9 +301,9 @@ impl VisitorMut for OtherEscapes {
 
 /// Refuses `EXCEPT ALL` and `INTERSECT ALL`, of which the planner would not count the rows that are
 /// equal.
-pub struct NoCountedSets;
+pub struct RefuseCountedSetOperations;
 
-impl VisitorMut for NoCountedSets {
+impl VisitorMut for RefuseCountedSetOperations {
     type Break = SqlError;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
@@ -345,17 +345,20 @@ pub struct FirstTable {
 
 impl FirstTable {
     /// Of a SELECT; `None` where it has no table.
-    pub fn of(select: &Select, time_of: TimeOf<'_>) -> Option<Self> {
+    pub fn from_select(select: &Select, time_of: TimeOf<'_>) -> Option<Self> {
         let first = select.from.first()?;
         let (parts, alias) = match &first.relation {
             TableFactor::Table { name, alias, .. } => {
-                let parts = name.0.iter().filter_map(|part| part.as_ident().map(fold));
+                let parts = name
+                    .0
+                    .iter()
+                    .filter_map(|part| part.as_ident().map(fold_case));
                 (parts.collect::<Vec<_>>(), alias.as_ref())
             }
             TableFactor::Derived { alias, .. } => (Vec::new(), alias.as_ref()),
             _ => (Vec::new(), None),
         };
-        let alias = alias.map(|alias| fold(&alias.name));
+        let alias = alias.map(|alias| fold_case(&alias.name));
         Some(Self {
             time: time_of(&parts),
             name: alias.or_else(|| parts.last().cloned()),

@@ -8,20 +8,20 @@
 //! the same (`rule`), and `refresh` tells the rollup what is new.
 
 mod exec;
-mod grouped;
+mod grouped_aggregate;
 mod part;
-mod partials;
 mod refresh;
+mod rollup_definition;
+mod rollup_definitions;
 mod rule;
-mod shape;
-mod shapes;
-mod shown;
+mod show_views;
+mod table_provider;
 #[cfg(test)]
 mod testing;
-mod times;
+mod time_split;
 
-pub use partials::Partials;
-pub use refresh::{Refresher, RollupStatus};
-pub use rule::UseRollups;
-pub use shapes::{Shapes, read};
-pub use shown::{columns, statement, touched_ns, views};
+pub use refresh::{RollupRefresher, RollupStatus};
+pub use rollup_definitions::{RollupDefinitions, read};
+pub use rule::RollupRewriteRule;
+pub use show_views::{columns, statement, touched_ns, views};
+pub use table_provider::RollupTableProvider;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Where an output column comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum OutputColumnSource {
     /// Times.
     Time,
     /// A tag, by its ordinal.
@@ -31,7 +31,7 @@ pub enum Source {
 pub fn to_batch(
     rows: SortedRows,
     schema: &SchemaRef,
-    sources: &[Source],
+    sources: &[OutputColumnSource],
     snapshot: &TableSnapshot,
     shard: usize,
 ) -> Result<RecordBatch, ArrowError> {
@@ -40,13 +40,15 @@ pub fn to_batch(
     let mut columns = Vec::with_capacity(sources.len());
     for source in sources {
         columns.push(match source {
-            Source::Time => {
+            OutputColumnSource::Time => {
                 Arc::new(TimestampNanosecondArray::new(rows.times.clone(), None)) as ArrayRef
             }
-            Source::Field(place) => rows.columns.get(*place).cloned().ok_or_else(|| {
-                ArrowError::SchemaError(format!("the scan has no column {place}"))
-            })?,
-            Source::Tag(ordinal, kind) => {
+            OutputColumnSource::Field(place) => {
+                rows.columns.get(*place).cloned().ok_or_else(|| {
+                    ArrowError::SchemaError(format!("the scan has no column {place}"))
+                })?
+            }
+            OutputColumnSource::Tag(ordinal, kind) => {
                 let values = snapshot.tag_values(shard, &series, *ordinal);
                 tag_column(&values, *kind, &rows.runs, len)?
             }

@@ -9,7 +9,7 @@ pub mod syntax;
 
 use crate::error::{SqlError, SqlResult};
 use crate::rewriting::{TimeOf, rewrite};
-use buckets::Buckets;
+use buckets::SampleByRewriter;
 use datafusion::execution::session_state::SessionState;
 use datafusion::sql::parser::Statement;
 
@@ -17,7 +17,7 @@ use datafusion::sql::parser::Statement;
 const MARK: &str = "__sample_by";
 
 /// An error of the statement, at the clause.
-fn wrong(sqlstate: &'static str, message: impl Into<String>) -> SqlError {
+fn sample_by_error(sqlstate: &'static str, message: impl Into<String>) -> SqlError {
     SqlError::named(sqlstate, "sample", message)
 }
 
@@ -31,7 +31,7 @@ pub fn resolve(
     statement: &mut Statement,
 ) -> SqlResult<()> {
     let is_aggregate = |name: &str| state.aggregate_functions().contains_key(name);
-    let mut buckets = Buckets {
+    let mut buckets = SampleByRewriter {
         time_of,
         is_aggregate: &is_aggregate,
     };

@@ -4,16 +4,15 @@
 //! work, one step ahead of the reader; no thread waits for a slow reader, and a reader that goes
 //! away ends the scan after the step under way.
 
-mod ahead;
-mod hole;
 mod newest;
+mod placeholder;
+mod read_ahead;
 
-pub use hole::{Hole, with_holes, without_holes};
-pub use newest::NewestRows;
+pub use newest::NewestRowsRule;
+pub use placeholder::{ScanPlaceholder, fill_scan_placeholders, with_scan_placeholders};
 
 use crate::error::SqlError;
-use crate::rows::Source;
-use ahead::{Feed, Reader, read_ahead};
+use crate::rows::OutputColumnSource;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -33,8 +32,9 @@ use datafusion::physical_plan::{
 };
 use marigram_engine::{EngineError, ScanMetrics, ScanPartition, ScanRequest, TableSnapshot};
 use marigram_model::TimeRange;
-use newest::Windows;
+use newest::TimeWindows;
 use parking_lot::Mutex;
+use read_ahead::{PartitionFeed, PartitionReader, read_ahead};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ const SHORT_ROWS_MAX: u64 = 4096;
 pub struct PartitionRows(pub usize);
 
 /// The engine's partitions that are read as one.
-type Parts = VecDeque<ScanPartition>;
+type EnginePartitions = VecDeque<ScanPartition>;
 
 /// A scan of the series and times that a query asks for. The engine's own is begun when it is
 /// executed: many plans put another operator into its place.
@@ -62,12 +62,12 @@ pub struct SeriesScan {
     snapshot: Arc<TableSnapshot>,
     request: ScanRequest,
     schema: SchemaRef,
-    sources: Arc<[Source]>,
+    sources: Arc<[OutputColumnSource]>,
     description: String,
     /// Of each partition, only so many of the newest rows are needed.
     newest: Option<usize>,
     /// What was made and not taken yet; empty before the first execution.
-    made: Mutex<Vec<Option<Parts>>>,
+    made: Mutex<Vec<Option<EnginePartitions>>>,
     rows_max: u64,
     /// About how many of them lie between the times that are asked for.
     rows_about: u64,
@@ -90,7 +90,7 @@ impl SeriesScan {
         snapshot: Arc<TableSnapshot>,
         mut request: ScanRequest,
         schema: SchemaRef,
-        sources: Vec<Source>,
+        sources: Vec<OutputColumnSource>,
         description: String,
         partition_rows: usize,
     ) -> Result<Self> {
@@ -124,11 +124,16 @@ impl SeriesScan {
         if !is_ordered && partitions == selected {
             // So few series that each may be a partition of its own, and in order of time.
             let made = scan.make()?;
-            let series = |parts: &Parts| parts.iter().map(|part| part.series().len()).sum::<u64>();
+            let series = |parts: &EnginePartitions| {
+                parts.iter().map(|part| part.series().len()).sum::<u64>()
+            };
             is_ordered = made.iter().all(|parts| series(parts) <= 1);
             *scan.made.get_mut() = made.into_iter().map(Some).collect();
         }
-        let by_time = scan.sources.iter().position(|is| *is == Source::Time);
+        let by_time = scan
+            .sources
+            .iter()
+            .position(|is| *is == OutputColumnSource::Time);
         let by_time = by_time.filter(|_| is_ordered);
         scan.properties = properties(&scan.schema, scan.request.partitions, by_time);
         Ok(scan)
@@ -141,14 +146,14 @@ impl SeriesScan {
     }
 
     /// Begins the engine's scan: its parts by our partitions.
-    fn make(&self) -> Result<Vec<Parts>> {
+    fn make(&self) -> Result<Vec<EnginePartitions>> {
         let parts = self
             .snapshot
             .scan(&self.request, Arc::clone(&self.counts))
             .map_err(external)?;
         // There is at least one a shard.
-        let mut dealt: Vec<Parts> = Vec::new();
-        dealt.resize_with(self.request.partitions, Parts::new);
+        let mut dealt: Vec<EnginePartitions> = Vec::new();
+        dealt.resize_with(self.request.partitions, EnginePartitions::new);
         for (at, part) in parts.into_iter().enumerate() {
             dealt[at % self.request.partitions].push_back(part);
         }
@@ -176,16 +181,16 @@ impl SeriesScan {
     }
 
     /// Where the rows of a partition come from.
-    fn feeds(&self, parts: Parts) -> VecDeque<Feed> {
+    fn feeds(&self, parts: EnginePartitions) -> VecDeque<PartitionFeed> {
         let feed = |part: ScanPartition| match self.newest {
-            None => Feed::Whole(Box::new(part)),
+            None => PartitionFeed::Whole(Box::new(part)),
             Some(rows) => {
                 let partitions = self.request.partitions as u64;
                 let rows_max = (self.rows_max / partitions).max(1);
                 let snapshot = Arc::clone(&self.snapshot);
                 let counts = Arc::clone(&self.counts);
                 let request = &self.request;
-                Feed::Newest(Windows::new(
+                PartitionFeed::Newest(TimeWindows::new(
                     snapshot, counts, request, &part, self.range, rows, rows_max,
                 ))
             }
@@ -194,7 +199,7 @@ impl SeriesScan {
     }
 
     /// Whether it takes little time, as far as its series have as many rows as others.
-    pub fn is_short(&self) -> bool {
+    pub fn runs_inline(&self) -> bool {
         self.request.partitions == 1
             && self.request.selection.len() <= INLINE_SERIES_MAX
             && self.rows_about <= SHORT_ROWS_MAX
@@ -217,7 +222,7 @@ impl SeriesScan {
     }
 
     /// What the columns of the schema are.
-    pub fn sources(&self) -> &[Source] {
+    pub fn sources(&self) -> &[OutputColumnSource] {
         &self.sources
     }
 
@@ -242,7 +247,7 @@ impl SeriesScan {
     }
 
     /// The engine's parts of a partition; made anew where a plan is executed once more.
-    fn take(&self, partition: usize) -> Result<Parts> {
+    fn take(&self, partition: usize) -> Result<EnginePartitions> {
         let mut made = self.made.lock();
         if made.is_empty() {
             *made = self.make()?.into_iter().map(Some).collect();
@@ -373,7 +378,7 @@ impl ExecutionPlan for SeriesScan {
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
-        let reader = Reader {
+        let reader = PartitionReader {
             feeds: self.feeds(self.take(partition)?),
             schema: Arc::clone(&self.schema),
             sources: Arc::clone(&self.sources),
@@ -417,7 +422,7 @@ impl ExecutionPlan for SeriesScan {
         let time = self
             .sources
             .iter()
-            .position(|source| *source == Source::Time);
+            .position(|source| *source == OutputColumnSource::Time);
         if let Some(place) = time
             && !self.range.is_empty()
         {

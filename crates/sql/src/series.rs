@@ -1,7 +1,7 @@
 //! The series of a table as a table of their own: one row a series, one column a tag.
 
 use crate::error::SqlError;
-use crate::predicate::{Class, classify};
+use crate::predicate::{PredicateClass, classify};
 use crate::rows::tag_array;
 use crate::types::tag_fields;
 use arrow::datatypes::{Schema, SchemaRef};
@@ -56,8 +56,8 @@ impl TableProvider for SeriesList {
         let answers = filters
             .iter()
             .map(|filter| match classify(filter, &self.schema) {
-                Class::Exact(_) => TableProviderFilterPushDown::Exact,
-                Class::Inexact(_) => TableProviderFilterPushDown::Inexact,
+                PredicateClass::Exact(_) => TableProviderFilterPushDown::Exact,
+                PredicateClass::Inexact(_) => TableProviderFilterPushDown::Inexact,
                 _ => TableProviderFilterPushDown::Unsupported,
             });
         Ok(answers.collect())
@@ -77,7 +77,7 @@ impl TableProvider for SeriesList {
         let parts = filters
             .iter()
             .filter_map(|filter| match classify(filter, &self.schema) {
-                Class::Exact(part) | Class::Inexact(part) => Some(part.tags),
+                PredicateClass::Exact(part) | PredicateClass::Inexact(part) => Some(part.tags),
                 _ => None,
             });
         let selection = snapshot.list(&TagFilter::And(parts.collect()));

@@ -2,57 +2,57 @@
 
 mod changes;
 mod create_as;
+mod materialized_views;
 mod plain_views;
 mod planned;
-mod views;
 
+use crate::cached_plan::CachedPlan;
 use crate::column_names::Names;
-use crate::context::Contexts;
+use crate::context::SessionStates;
 use crate::error::{SqlError, SqlResult};
-use crate::known::Known;
+use crate::generic_plan::marked;
 use crate::parameter_types::with_parameter_types;
-use crate::pattern::marked;
-use crate::plan_cache::{PlanCache, PlanCacheUse};
+use crate::plan_cache::{PlanCache, PlanCacheStats};
 use crate::prepared::PreparedStatement;
-use crate::rollup::{self, Refresher, RollupStatus};
-use crate::stack::{Deep, on_stack};
-use crate::statement::{Command, Show, Target};
+use crate::rollup::{self, RollupRefresher, RollupStatus};
+use crate::stack::{DeepTree, on_stack};
+use crate::statement::{Command, ShowStatement, TableReferenceName};
 use crate::text_memory::TextMemory;
-use crate::workers::{Begin, Outlet, Workers};
+use crate::thread_pool::{StatementOutput, StatementStart, StatementThreadPool};
 use crate::zones::plan_scope;
-use crate::{SqlOptions, definition, effect, parse, session, show, storage, summarize};
+use crate::{SqlOptions, ddl_execution, parse, session, show, storage, summarize, write_detection};
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
-use changes::{Done, missing_already};
+use changes::{StatementDone, missing_already};
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use marigram_engine::{Engine, TableCompaction};
 use marigram_service::{
     Answer, DEFAULT_DATABASE, Prepared, Query, Result, RowStream, ServiceError, Session,
 };
-use planned::{Keep, Kind, known_rows};
+use materialized_views::{CreateMaterializedView, RollupScheduler, ServiceHandle};
+use planned::{PlanRetention, PlannedStatementKind, cached_plan_rows};
 use std::fmt;
 use std::panic::catch_unwind;
 use std::sync::Arc;
-use views::{Creation, Handle, Keeper};
 
 /// Answers SQL over an engine. Cheap to clone.
 #[derive(Clone)]
 pub struct SqlService {
     /// Goes with the last clone, before that lets go of the rest.
-    _handle: Arc<Handle>,
-    inner: Arc<Inner>,
+    _handle: Arc<ServiceHandle>,
+    inner: Arc<SqlServiceInner>,
 }
 
-struct Inner {
+struct SqlServiceInner {
     engine: Engine,
     options: SqlOptions,
-    contexts: Contexts,
+    contexts: SessionStates,
     plans: PlanCache,
-    refresher: Refresher,
-    workers: Workers,
+    refresher: RollupRefresher,
+    workers: StatementThreadPool,
 }
 
 impl fmt::Debug for SqlService {
@@ -72,26 +72,28 @@ impl SqlService {
     /// # Errors
     /// If the spill directory cannot be used, or the machine gives no threads.
     pub fn new(engine: Engine, options: SqlOptions) -> Result<Self> {
-        let workers = Workers::new(options.target_partitions)
+        let workers = StatementThreadPool::new(options.target_partitions)
             .map_err(|error| ServiceError::Internal(format!("no threads for queries: {error}")))?;
         workers.start(crate::context::warm);
-        let contexts = Contexts::new(engine.clone(), options.clone())
+        let contexts = SessionStates::new(engine.clone(), options.clone())
             .map_err(|error| error.into_service(""))?;
-        let inner = Arc::new(Inner {
-            refresher: Refresher::new(engine.clone()),
+        let inner = Arc::new(SqlServiceInner {
+            refresher: RollupRefresher::new(engine.clone()),
             engine,
             options,
             contexts,
             plans: PlanCache::default(),
             workers,
         });
-        let keeper = Arc::new(Keeper::default());
+        let keeper = Arc::new(RollupScheduler::default());
         if inner.options.refreshes_views {
             let (service, keeper) = (Arc::downgrade(&inner), Arc::clone(&keeper));
-            inner.workers.keep(views::keep(service, keeper));
+            inner
+                .workers
+                .keep(materialized_views::keep(service, keeper));
         }
         Ok(Self {
-            _handle: Arc::new(Handle(keeper)),
+            _handle: Arc::new(ServiceHandle(keeper)),
             inner,
         })
     }
@@ -102,8 +104,10 @@ impl SqlService {
     }
 
     /// How often plans of statements were found.
-    pub fn plan_cache(&self) -> PlanCacheUse {
-        self.inner.plans.usage(self.inner.workers.done_here())
+    pub fn plan_cache(&self) -> PlanCacheStats {
+        self.inner
+            .plans
+            .usage(self.inner.workers.inline_statements())
     }
 
     /// A session in `database`, or in the default one.
@@ -132,32 +136,32 @@ impl SqlService {
     }
 
     /// Answers a statement whose plan is there; `None` for others.
-    async fn known(&self, session: &Session, sql: &str) -> Result<Option<Answer>> {
+    async fn answer_from_plan_cache(&self, session: &Session, sql: &str) -> Result<Option<Answer>> {
         let engine = &self.inner.engine;
         let known = self.inner.plans.get(engine, &plan_scope(session), sql);
         let Some((plan, names)) = known else {
             return Ok(None);
         };
-        let answer = self.carry_out_known(session, plan, names, sql).await?;
+        let answer = self.carry_out_cached(session, plan, names, sql).await?;
         Ok(Some(answer))
     }
 
-    async fn carry_out_known(
+    async fn carry_out_cached(
         &self,
         session: &Session,
-        plan: Arc<Known>,
+        plan: Arc<CachedPlan>,
         names: Names,
         sql: &str,
     ) -> Result<Answer> {
         let (inner, database) = (Arc::clone(&self.inner), session.database.clone());
-        let work = move |out: Outlet| async move {
+        let work = move |out: StatementOutput| async move {
             let execution = inner.contexts.execution(&database)?;
-            known_rows(&execution, &plan, names, out).await
+            cached_plan_rows(&execution, &plan, names, out).await
         };
         let timeout = session.statement_timeout;
         self.inner
             .workers
-            .answer(Begin::Here, timeout, sql, work)
+            .answer(StatementStart::Inline, timeout, sql, work)
             .await
     }
 
@@ -198,7 +202,7 @@ impl SqlService {
                 session.database = found;
                 done("USE")
             }
-            Command::Show(Show::Pages {
+            Command::Show(ShowStatement::Pages {
                 target,
                 segment,
                 limit,
@@ -211,7 +215,7 @@ impl SqlService {
                 query,
                 with_data,
             } => {
-                let asked = Creation {
+                let asked = CreateMaterializedView {
                     database: target.database.clone().unwrap_or(session.database.clone()),
                     name: target.table.clone(),
                     if_not_exists: *if_not_exists,
@@ -276,8 +280,8 @@ impl SqlService {
         Ok(Some(answer))
     }
 
-    async fn show(&self, session: &Session, what: &Show) -> SqlResult<RecordBatch> {
-        if let Show::Views(database) = what {
+    async fn show(&self, session: &Session, what: &ShowStatement) -> SqlResult<RecordBatch> {
+        if let ShowStatement::Views(database) = what {
             let database = database.clone().unwrap_or(session.database.clone());
             let inner = Arc::clone(&self.inner);
             let show = move || rollup::views(&inner.views(), &database);
@@ -297,7 +301,7 @@ impl SqlService {
     async fn pages(
         &self,
         session: &Session,
-        target: &Target,
+        target: &TableReferenceName,
         segment: Option<u64>,
         limit: Option<u64>,
     ) -> SqlResult<Answer> {
@@ -306,10 +310,10 @@ impl SqlService {
         let engine = inner.engine.clone();
         let seen = move || {
             let snapshot = engine.snapshot(&database, &target.table)?;
-            Ok(storage::Pages::new(&snapshot, segment, limit))
+            Ok(storage::PageDetailStream::new(&snapshot, segment, limit))
         };
         let pages = self.inner.workers.block(seen).await?;
-        let work = move |out: Outlet| async move {
+        let work = move |out: StatementOutput| async move {
             let batches = futures::stream::try_unfold(pages, |mut pages| async {
                 let read = move || Ok((pages.next_batch()?, pages));
                 let (batch, rest) = inner.workers.block(read).await?;
@@ -318,10 +322,10 @@ impl SqlService {
             out.rows(storage::pages_schema(), batches).await
         };
         // Positions in the statement are those of names, and all of them were found.
-        let answer = self
-            .inner
-            .workers
-            .answer(Begin::There, session.statement_timeout, "", work);
+        let answer =
+            self.inner
+                .workers
+                .answer(StatementStart::There, session.statement_timeout, "", work);
         Ok(answer.await?)
     }
 
@@ -330,7 +334,7 @@ impl SqlService {
         session: &Session,
         sql: &str,
         command: Command,
-        statement: Deep<Statement>,
+        statement: DeepTree<Statement>,
         types: Vec<DataType>,
     ) -> SqlResult<PreparedStatement> {
         let (inner, session, sql) = (Arc::clone(&self.inner), session.clone(), sql.to_owned());
@@ -342,8 +346,8 @@ impl SqlService {
             let views = inner.views_in(&state, &session, &statement)?;
             let plan = inner.plan(&state, &session, statement).await?;
             let plan = with_parameter_types(plan, &types)?;
-            let rows = matches!(inner.kind(&plan)?, Kind::Rows);
-            let plan = Deep::new(plan, need);
+            let rows = matches!(inner.kind(&plan)?, PlannedStatementKind::Rows);
+            let plan = DeepTree::new(plan, need);
             let planned = PreparedStatement::planned(&sql, &session, command, plan, rows)?;
             Ok(planned.through(views).naming(types))
         });
@@ -358,7 +362,7 @@ fn one_batch(batch: RecordBatch) -> Answer {
 }
 
 fn done(tag: &str) -> Answer {
-    Done::new(tag).into()
+    StatementDone::new(tag).into()
 }
 
 /// The database of this name.
@@ -375,23 +379,24 @@ fn find_database(engine: &Engine, name: &str) -> SqlResult<String> {
     ))
 }
 
-impl Inner {
+impl SqlServiceInner {
     fn text_memory(&self, sql: &str) -> SqlResult<TextMemory> {
-        TextMemory::of_statement(sql, self.contexts.memory_pool())
+        TextMemory::for_statement(sql, self.contexts.memory_pool())
     }
 
     /// A change of databases, tables or storage. Blocks.
-    fn change(&self, session: &Session, command: &Command) -> SqlResult<Done> {
+    fn change(&self, session: &Session, command: &Command) -> SqlResult<StatementDone> {
         let engine = &self.engine;
-        let database =
-            |target: &Target| target.database.clone().unwrap_or(session.database.clone());
+        let database = |target: &TableReferenceName| {
+            target.database.clone().unwrap_or(session.database.clone())
+        };
         match command {
             Command::CreateDatabase {
                 name,
                 if_not_exists,
             } => {
                 engine.create_database(name, *if_not_exists)?;
-                Ok(Done::new("CREATE DATABASE"))
+                Ok(StatementDone::new("CREATE DATABASE"))
             }
             Command::DropDatabase { name, if_exists } => {
                 if *name == session.database {
@@ -401,7 +406,7 @@ impl Inner {
                 }
                 engine.drop_database(name, *if_exists)?;
                 self.contexts.forget(name);
-                Ok(Done::new("DROP DATABASE"))
+                Ok(StatementDone::new("DROP DATABASE"))
             }
             Command::CreateTable {
                 target,
@@ -410,11 +415,11 @@ impl Inner {
                 if_not_exists,
             } => {
                 let database = database(target);
-                let done = Done::new("CREATE TABLE");
+                let done = StatementDone::new("CREATE TABLE");
                 if *if_not_exists && engine.table(&database, &target.table).is_ok() {
-                    return Ok(done.telling(Some(definition::exists_already(&target.table))));
+                    return Ok(done.telling(Some(ddl_execution::exists_already(&target.table))));
                 }
-                let table = definition::create_table(
+                let table = ddl_execution::create_table(
                     engine,
                     &database,
                     target,
@@ -422,16 +427,16 @@ impl Inner {
                     options,
                     *if_not_exists,
                 )?;
-                Ok(done.telling(definition::untagged(&table)))
+                Ok(done.telling(ddl_execution::untagged(&table)))
             }
             Command::AlterTable { target, changes } => {
-                definition::alter_table(engine, &database(target), &target.table, changes)?;
-                Ok(Done::new("ALTER TABLE"))
+                ddl_execution::alter_table(engine, &database(target), &target.table, changes)?;
+                Ok(StatementDone::new("ALTER TABLE"))
             }
             Command::CreateIndex { target, columns } => {
                 let table = engine.table(&database(target), &target.table)?;
-                definition::check_indexed(&table, columns)?;
-                Ok(Done::new("CREATE INDEX"))
+                ddl_execution::check_indexed(&table, columns)?;
+                Ok(StatementDone::new("CREATE INDEX"))
             }
             Command::RenameView { target, to } => {
                 self.rename_view(&database(target), &target.table, to)
@@ -449,7 +454,7 @@ impl Inner {
                 self.truncate(named)
             }
             Command::DropTable { targets, if_exists } => {
-                let mut done = Done::new("DROP TABLE");
+                let mut done = StatementDone::new("DROP TABLE");
                 for target in targets {
                     let database = database(target);
                     let table = engine.table(&database, &target.table);
@@ -477,21 +482,21 @@ impl Inner {
             }
             Command::AlterView { target, options } => {
                 self.alter_view(session, target, options)?;
-                Ok(Done::new("ALTER MATERIALIZED VIEW"))
+                Ok(StatementDone::new("ALTER MATERIALIZED VIEW"))
             }
             Command::DropView { targets, if_exists } => {
                 for target in targets {
                     self.drop_view(session, target, *if_exists)?;
                 }
-                Ok(Done::new("DROP MATERIALIZED VIEW"))
+                Ok(StatementDone::new("DROP MATERIALIZED VIEW"))
             }
             Command::Flush => {
                 engine.flush()?;
-                Ok(Done::new("FLUSH"))
+                Ok(StatementDone::new("FLUSH"))
             }
             Command::Compact => {
                 engine.compact()?;
-                Ok(Done::new("COMPACT"))
+                Ok(StatementDone::new("COMPACT"))
             }
             other => Err(ServiceError::Internal(format!("{other:?} changes nothing")).into()),
         }
@@ -509,26 +514,26 @@ impl Query for SqlService {
     }
 
     fn split(&self, script: &str) -> Result<Vec<String>> {
-        let _held = TextMemory::of_script(script, self.inner.contexts.memory_pool())
+        let _held = TextMemory::for_script(script, self.inner.contexts.memory_pool())
             .map_err(|error| error.into_service(script))?;
         parse::split(script).map_err(|error| error.into_service(script))
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
-        if let Some(answer) = self.known(session, statement).await? {
+        if let Some(answer) = self.answer_from_plan_cache(session, statement).await? {
             return Ok(answer);
         }
         let wrong = |error: SqlError| error.into_service(statement);
         let held = self.inner.text_memory(statement).map_err(wrong)?;
         let command = self.parse(session, statement).await.map_err(wrong)?;
-        effect::check(session, &command)?;
+        write_detection::check(session, &command)?;
         if let Some(answer) = self.direct(session, &command).await.map_err(wrong)? {
             return Ok(answer);
         }
         let (inner, settings) = (Arc::clone(&self.inner), session.clone());
         let timeout = session.statement_timeout;
         let sql = statement.to_owned();
-        let work = move |out: Outlet| {
+        let work = move |out: StatementOutput| {
             on_stack(command.need(), async move {
                 let _held = held;
                 inner.carry_out_parsed(settings, command, &sql, out).await
@@ -536,7 +541,7 @@ impl Query for SqlService {
         };
         self.inner
             .workers
-            .answer(Begin::There, timeout, statement, work)
+            .answer(StatementStart::There, timeout, statement, work)
             .await
     }
 
@@ -574,7 +579,7 @@ impl Query for SqlService {
                 }
                 return Ok(prepared);
             }
-            Command::Show(Show::Pages { .. }) => {
+            Command::Show(ShowStatement::Pages { .. }) => {
                 let schema = Some(storage::pages_schema());
                 PreparedStatement::direct(statement, session, command, schema)
             }
@@ -610,7 +615,7 @@ impl Query for SqlService {
                 "the statement was prepared elsewhere".into(),
             ));
         };
-        effect::check(session, &known.command)?;
+        write_detection::check(session, &known.command)?;
         if let Some(answer) = self.direct(session, &known.command).await.map_err(wrong)? {
             return Ok(answer);
         }
@@ -618,18 +623,18 @@ impl Query for SqlService {
         settings.database.clone_from(&known.database);
         if let command @ Command::CopyFrom(_) = known.command.clone() {
             let inner = Arc::clone(&self.inner);
-            let work = move |out: Outlet| async move {
+            let work = move |out: StatementOutput| async move {
                 inner.carry_out_parsed(settings, command, "", out).await
             };
             let timeout = session.statement_timeout;
             return self
                 .inner
                 .workers
-                .answer(Begin::There, timeout, &sql, work)
+                .answer(StatementStart::There, timeout, &sql, work)
                 .await;
         }
         if parameters.is_empty()
-            && let Some(answer) = self.known(&settings, &sql).await?
+            && let Some(answer) = self.answer_from_plan_cache(&settings, &sql).await?
         {
             return Ok(answer);
         }
@@ -656,35 +661,40 @@ impl Query for SqlService {
             ));
         };
         let values = current.bind(&parameters).map_err(wrong)?;
-        let pattern = current.pattern.clone();
-        if let Some(pattern) = &pattern
-            && let Some(known) = pattern.known(&values).map_err(|e| wrong(e.into()))?
+        let generic_plan = current.generic_plan.clone();
+        if let Some(generic_plan) = &generic_plan
+            && let Some(known) = generic_plan
+                .plan_for(&values)
+                .map_err(|e| wrong(e.into()))?
         {
             self.inner.plans.hit();
             let names = current.names().clone();
-            return self.carry_out_known(&settings, known, names, &sql).await;
+            return self.carry_out_cached(&settings, known, names, &sql).await;
         }
         let inner = Arc::clone(&self.inner);
         let names = current.names().clone();
         let need = plan.need();
         let is_kept = parameters.is_empty() && !need.is_deep() && !current.reads_views;
         let text = is_kept.then(|| sql.clone());
-        let carry_out = move |out: Outlet| async move {
+        let carry_out = move |out: StatementOutput| async move {
             let state = inner.contexts.state(&settings)?;
             let scope = plan_scope(&settings);
-            let (given, keep) = match (&pattern, &text) {
-                (Some(pattern), _) => (marked(&values), Keep::Pattern(pattern, &values)),
-                (None, Some(sql)) => (values.into(), Keep::Text(&scope, sql)),
-                (None, None) => (values.into(), Keep::Nothing),
+            let (given, keep) = match (&generic_plan, &text) {
+                (Some(generic_plan), _) => (
+                    marked(&values),
+                    PlanRetention::Generic(generic_plan, &values),
+                ),
+                (None, Some(sql)) => (values.into(), PlanRetention::Text(&scope, sql)),
+                (None, None) => (values.into(), PlanRetention::Nothing),
             };
             let plan = plan.into_inner().with_param_values(given)?;
             inner.carry_out(state, plan, names, keep, out).await
         };
-        let work = move |out: Outlet| on_stack(need, carry_out(out));
+        let work = move |out: StatementOutput| on_stack(need, carry_out(out));
         self.inner
             .workers
             .answer(
-                Begin::There,
+                StatementStart::There,
                 session.statement_timeout,
                 prepared.sql(),
                 work,

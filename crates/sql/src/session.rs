@@ -5,8 +5,8 @@
 
 use crate::duration::parse_interval;
 use crate::error::{SqlError, SqlResult};
+use crate::identifiers::{accept_word, accept_words, parse_name};
 use crate::statement::Command;
-use crate::words::{name, word, words};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 use marigram_pgtext::{session_zone, zone_of_seconds};
@@ -52,42 +52,44 @@ const KEPT: [&str; 3] = ["timezone", "statement_timeout", "database"];
 
 /// Reads `SET …`, `RESET …` and `DISCARD …`.
 pub fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
-    if words(parser, &["DISCARD"]) {
+    if accept_words(parser, &["DISCARD"]) {
         parser.next_token();
         return Ok(Command::Nothing("DISCARD ALL"));
     }
-    if words(parser, &["RESET"]) {
-        let name = if words(parser, &["TIME", "ZONE"]) {
+    if accept_words(parser, &["RESET"]) {
+        let name = if accept_words(parser, &["TIME", "ZONE"]) {
             "timezone".into()
         } else {
             variable(parser)?
         };
         return Ok(Command::Set { name, value: None });
     }
-    words(parser, &["SET"]);
-    if words(parser, &["TRANSACTION"]) || words(parser, &["SESSION", "CHARACTERISTICS"]) {
+    accept_words(parser, &["SET"]);
+    if accept_words(parser, &["TRANSACTION"])
+        || accept_words(parser, &["SESSION", "CHARACTERISTICS"])
+    {
         while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
             parser.next_token();
         }
         return Ok(Command::Nothing("SET"));
     }
-    if !words(parser, &["SESSION"]) {
-        words(parser, &["LOCAL"]);
+    if !accept_words(parser, &["SESSION"]) {
+        accept_words(parser, &["LOCAL"]);
     }
-    if words(parser, &["TIME", "ZONE"]) {
+    if accept_words(parser, &["TIME", "ZONE"]) {
         return Ok(Command::Set {
             name: "timezone".into(),
             value: value(parser)?,
         });
     }
-    if words(parser, &["NAMES"]) {
+    if accept_words(parser, &["NAMES"]) {
         return Ok(Command::Set {
             name: "client_encoding".into(),
             value: value(parser)?,
         });
     }
     let name = variable(parser)?;
-    if !(parser.consume_token(&Token::Eq) || word(parser, "TO")) {
+    if !(parser.consume_token(&Token::Eq) || accept_word(parser, "TO")) {
         let found = parser.peek_token();
         return Ok(parser.expected("= or TO", found)?);
     }
@@ -98,9 +100,9 @@ pub fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
 }
 
 fn variable(parser: &mut Parser<'_>) -> SqlResult<String> {
-    let mut variable = name(parser)?;
+    let mut variable = parse_name(parser)?;
     while parser.consume_token(&Token::Period) {
-        variable = format!("{variable}.{}", name(parser)?);
+        variable = format!("{variable}.{}", parse_name(parser)?);
     }
     Ok(variable.to_lowercase())
 }

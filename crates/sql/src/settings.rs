@@ -2,8 +2,8 @@
 
 use crate::duration::parse_fixed_ns;
 use crate::error::{SqlError, SqlResult, nearest};
+use crate::identifiers::{accept_word, parse_name};
 use crate::statement::{CodecChange, OptionChanges};
-use crate::words::{name, word};
 use datafusion::sql::sqlparser::ast::Value;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -27,7 +27,7 @@ pub fn settings(parser: &mut Parser<'_>) -> SqlResult<OptionChanges> {
     let mut changes = OptionChanges::default();
     parser.expect_token(&Token::LParen)?;
     loop {
-        let key = name(parser)?;
+        let key = parse_name(parser)?;
         parser.expect_token(&Token::Eq)?;
         let value = value(parser)?;
         set(&mut changes, &key, value)?;
@@ -96,9 +96,9 @@ pub fn value(parser: &mut Parser<'_>) -> SqlResult<Option<String>> {
 
 /// Reads `ENCODING name` or `COMPRESSION name`, if it stands here.
 pub fn codec_clause(parser: &mut Parser<'_>, change: &mut CodecChange) -> SqlResult<bool> {
-    if word(parser, "ENCODING") {
+    if accept_word(parser, "ENCODING") {
         change.encoding = Some(encoding(&codec_name(parser, "an encoding")?)?);
-    } else if word(parser, "COMPRESSION") || word(parser, "COMPRESSOR") {
+    } else if accept_word(parser, "COMPRESSION") || accept_word(parser, "COMPRESSOR") {
         change.compressor = Some(compressor(&codec_name(parser, "a compressor")?)?);
     } else {
         return Ok(false);

@@ -3,9 +3,9 @@
 
 use crate::error::SqlResult;
 use crate::foreign_names::ForeignNames;
+use crate::identifiers::target_of;
 use crate::rewriting::rewrite;
 use crate::sample;
-use crate::words::target_of;
 use datafusion::execution::session_state::SessionState;
 use datafusion::sql::parser::Statement;
 use marigram_engine::Engine;

@@ -6,7 +6,7 @@ use crate::duration::format_ns;
 use crate::error::{SqlError, SqlResult};
 use crate::session;
 use crate::settings::format_size;
-use crate::statement::{Show, Target};
+use crate::statement::{ShowStatement, TableReferenceName};
 use crate::storage;
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
@@ -23,15 +23,18 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// If what it names does not exist.
-pub fn show(engine: &Engine, session: &Session, what: &Show) -> SqlResult<RecordBatch> {
-    let database = |target: &Target| target.database.clone().unwrap_or(session.database.clone());
+pub fn show(engine: &Engine, session: &Session, what: &ShowStatement) -> SqlResult<RecordBatch> {
+    let database =
+        |target: &TableReferenceName| target.database.clone().unwrap_or(session.database.clone());
     match what {
-        Show::Databases => texts(vec![("database_name", engine.databases())]),
-        Show::Tables(database) => {
+        ShowStatement::Databases => texts(vec![("database_name", engine.databases())]),
+        ShowStatement::Tables(database) => {
             tables(&engine.tables(database.as_ref().unwrap_or(&session.database))?)
         }
-        Show::Columns(target) => columns(&*engine.table(&database(target), &target.table)?),
-        Show::CreateTable(target) => {
+        ShowStatement::Columns(target) => {
+            columns(&*engine.table(&database(target), &target.table)?)
+        }
+        ShowStatement::CreateTable(target) => {
             let schema = engine.table(&database(target), &target.table)?;
             let statement = create_table(&schema);
             texts(vec![
@@ -39,7 +42,7 @@ pub fn show(engine: &Engine, session: &Session, what: &Show) -> SqlResult<Record
                 ("statement", vec![statement]),
             ])
         }
-        Show::Segments(target) => {
+        ShowStatement::Segments(target) => {
             let schema = match target {
                 Some(target) => Some(engine.table(&database(target), &target.table)?),
                 None => None,
@@ -50,19 +53,19 @@ pub fn show(engine: &Engine, session: &Session, what: &Show) -> SqlResult<Record
             }
             storage::segments(&all, schema.map(|schema| schema.id))
         }
-        Show::Views(_) => {
+        ShowStatement::Views(_) => {
             let reason = "materialized views are shown by those who refresh them";
             Err(ServiceError::Internal(reason.into()).into())
         }
-        Show::Pages { .. } => {
+        ShowStatement::Pages { .. } => {
             let reason = "the pages of a table are streamed, not shown at once";
             Err(ServiceError::Internal(reason.into()).into())
         }
-        Show::Compactions => batch(compactions::shown(&engine.compactions())),
-        Show::Variable(variable) => {
+        ShowStatement::Compactions => batch(compactions::shown(&engine.compactions())),
+        ShowStatement::Variable(variable) => {
             batch(vec![(variable, text([session::get(session, variable)?]))])
         }
-        Show::All => {
+        ShowStatement::All => {
             let all = session::all(session);
             texts(vec![
                 (

@@ -4,7 +4,7 @@
 //! statement fails with the number of the refused rows and the reasons of the first ones.
 
 use crate::error::SqlError;
-use crate::notices::Notices;
+use crate::notices::StatementNotices;
 use crate::replaced::ReplacedRows;
 use crate::zoned::relabelled;
 use arrow::array::{Array, AsArray, UInt32Array};
@@ -58,12 +58,12 @@ impl DisplayAs for TableSink {
 
 /// Rows refused so far.
 #[derive(Default)]
-struct Refused {
+struct SinkRefusals {
     count: usize,
     reasons: Vec<String>,
 }
 
-impl Refused {
+impl SinkRefusals {
     fn add(&mut self, report: &WriteReport, first_row: u64) {
         self.count += report.rejected.len();
         for row in &report.rejected {
@@ -103,7 +103,7 @@ impl DataSink for TableSink {
         mut data: SendableRecordBatchStream,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
-        let (mut stored, mut seen, mut refused) = (0_u64, 0_u64, Refused::default());
+        let (mut stored, mut seen, mut refused) = (0_u64, 0_u64, SinkRefusals::default());
         let mut replaced = ReplacedRows::default();
         while let Some(batch) = data.next().await {
             let batch = batch?;
@@ -124,7 +124,7 @@ impl DataSink for TableSink {
             note(&mut replaced, &noted, &report);
         }
         if let Some(notice) = replaced.notice(&self.schema) {
-            Notices::tell(context.session_config(), notice);
+            StatementNotices::tell(context.session_config(), notice);
         }
         if refused.count > 0 {
             return Err(DataFusionError::External(Box::new(

@@ -6,7 +6,7 @@
 //! afterwards. `nesting` says how deep a statement is before anything recurses.
 //!
 //! Invariant: a value that may be deep is never dropped on the stack of whoever happens to hold it
-//! last: it is [`Deep`], or it stays inside a future [`on_stack`].
+//! last: it is [`DeepTree`], or it stays inside a future [`on_stack`].
 
 use std::fmt;
 use std::future::Future;
@@ -41,7 +41,7 @@ pub struct StackNeed {
 
 impl StackNeed {
     /// Of a tree of so many levels.
-    pub fn of_depth(levels: usize) -> Self {
+    pub fn for_depth(levels: usize) -> Self {
         let bytes = if levels <= SHALLOW_MAX {
             0
         } else {
@@ -75,13 +75,13 @@ impl StackNeed {
 }
 
 /// A tree that is copied and dropped on a stack that it fits.
-pub struct Deep<T> {
+pub struct DeepTree<T> {
     /// There until it is dropped.
     value: Option<Box<T>>,
     need: StackNeed,
 }
 
-impl<T> Deep<T> {
+impl<T> DeepTree<T> {
     /// A tree that needs so much stack.
     pub fn new(value: T, need: StackNeed) -> Self {
         let value = Some(Box::new(value));
@@ -101,7 +101,7 @@ impl<T> Deep<T> {
 
 const THERE: &str = "it is taken only when it is given away or dropped";
 
-impl<T> Deref for Deep<T> {
+impl<T> Deref for DeepTree<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -109,13 +109,13 @@ impl<T> Deref for Deep<T> {
     }
 }
 
-impl<T> DerefMut for Deep<T> {
+impl<T> DerefMut for DeepTree<T> {
     fn deref_mut(&mut self) -> &mut T {
         self.value.as_deref_mut().expect(THERE)
     }
 }
 
-impl<T: Clone> Clone for Deep<T> {
+impl<T: Clone> Clone for DeepTree<T> {
     fn clone(&self) -> Self {
         let value = self.need.run(|| self.value.clone());
         let need = self.need;
@@ -123,13 +123,13 @@ impl<T: Clone> Clone for Deep<T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Deep<T> {
+impl<T: fmt::Debug> fmt::Debug for DeepTree<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.need.run(|| (**self).fmt(f))
     }
 }
 
-impl<T> Drop for Deep<T> {
+impl<T> Drop for DeepTree<T> {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
             self.need.run(|| drop(value));
@@ -191,7 +191,7 @@ mod tests {
     fn deep_trees_are_copied_printed_and_dropped_on_small_stacks() {
         on_a_small_stack(|| {
             let links = 20_000;
-            let deep = Deep::new(chain(links), StackNeed::of_depth(links));
+            let deep = DeepTree::new(chain(links), StackNeed::for_depth(links));
             let copy = deep.clone();
             assert!(format!("{copy:?}").len() > links);
             drop(deep);
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn futures_run_and_end_on_their_stack() {
         on_a_small_stack(|| {
-            let need = StackNeed::of_depth(20_000);
+            let need = StackNeed::for_depth(20_000);
             let made = on_stack(need, async { format!("{:?}", chain(20_000)).len() });
             assert!(futures::executor::block_on(made) > 20_000);
             let held = chain(0);
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_is_shallow_needs_no_stack_of_its_own() {
-        assert!(!StackNeed::of_depth(SHALLOW_MAX).is_deep());
-        assert!(StackNeed::of_depth(SHALLOW_MAX + 1).is_deep());
+        assert!(!StackNeed::for_depth(SHALLOW_MAX).is_deep());
+        assert!(StackNeed::for_depth(SHALLOW_MAX + 1).is_deep());
     }
 }

@@ -1,7 +1,7 @@
 //! What a statement asks for, after parsing.
 
 use crate::column_names::Names;
-use crate::stack::{Deep, StackNeed};
+use crate::stack::{DeepTree, StackNeed};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::DataType;
 use marigram_model::{
@@ -10,7 +10,7 @@ use marigram_model::{
 
 /// A table as it stands in a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct TableReferenceName {
     /// Database, where one is named; otherwise the session's.
     pub database: Option<String>,
     /// Table.
@@ -19,7 +19,7 @@ pub struct Target {
 
 /// Form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileForm {
+pub enum CopyFileFormat {
     /// Comma-separated values.
     Csv,
     /// Apache Parquet.
@@ -32,11 +32,11 @@ pub enum FileForm {
 #[derive(Clone, Debug)]
 pub struct CopyFrom {
     /// The table.
-    pub target: Target,
+    pub target: TableReferenceName,
     /// The file, as it was written.
     pub path: String,
     /// Its form.
-    pub form: FileForm,
+    pub form: CopyFileFormat,
     /// What stands between values of CSV.
     pub delimiter: u8,
     /// Whether CSV begins with the names of its columns.
@@ -140,7 +140,7 @@ pub struct ViewOptions {
 
 /// One change of `ALTER TABLE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum TableAlteration {
     /// A new column.
     Add {
         /// Name.
@@ -181,7 +181,7 @@ pub enum Change {
 
 /// `CREATE TABLE … AS`, as it is asked.
 #[derive(Clone, Debug, Default)]
-pub struct TableAs {
+pub struct CreateTableAs {
     /// Database, where one is named; otherwise the session's.
     pub database: Option<String>,
     /// The new table.
@@ -202,9 +202,9 @@ pub struct TableAs {
 
 /// `CREATE VIEW`, as it is asked.
 #[derive(Clone, Debug)]
-pub struct PlainView {
+pub struct CreatePlainView {
     /// The view.
-    pub target: Target,
+    pub target: TableReferenceName,
     /// Whether it takes the place of a view of this name.
     pub or_replace: bool,
     /// Whether it may exist.
@@ -217,21 +217,21 @@ pub struct PlainView {
 
 /// What `SHOW` shows.
 #[derive(Clone, Debug)]
-pub enum Show {
+pub enum ShowStatement {
     /// Databases.
     Databases,
     /// Tables of a database.
     Tables(Option<String>),
     /// Columns of a table.
-    Columns(Target),
+    Columns(TableReferenceName),
     /// The statement that would create a table.
-    CreateTable(Target),
+    CreateTable(TableReferenceName),
     /// Segments, of one table or of all.
-    Segments(Option<Target>),
+    Segments(Option<TableReferenceName>),
     /// Pages of a table.
     Pages {
         /// The table.
-        target: Target,
+        target: TableReferenceName,
         /// Number of the segments whose pages are shown; all segments' without one.
         segment: Option<u64>,
         /// Pages, at most.
@@ -267,7 +267,7 @@ pub enum Command {
     /// `CREATE TABLE`
     CreateTable {
         /// The new table.
-        target: Target,
+        target: TableReferenceName,
         /// Columns in their order.
         columns: Vec<(String, ColumnKind)>,
         /// Settings.
@@ -278,50 +278,50 @@ pub enum Command {
     /// `ALTER TABLE`
     AlterTable {
         /// The table.
-        target: Target,
+        target: TableReferenceName,
         /// Changes in their order.
-        changes: Vec<Change>,
+        changes: Vec<TableAlteration>,
     },
     /// `CREATE INDEX`
     CreateIndex {
         /// The table.
-        target: Target,
+        target: TableReferenceName,
         /// Its columns.
         columns: Vec<String>,
     },
     /// `DROP TABLE`
     DropTable {
         /// The tables.
-        targets: Vec<Target>,
+        targets: Vec<TableReferenceName>,
         /// Whether they may be missing.
         if_exists: bool,
     },
     /// `CREATE TABLE … AS`
-    CreateTableAs(TableAs),
+    CreateTableAs(CreateTableAs),
     /// `SUMMARIZE`, with the query that is summarized.
-    Summarize(Deep<Statement>),
+    Summarize(DeepTree<Statement>),
     /// `TRUNCATE`
-    Truncate(Vec<Target>),
+    Truncate(Vec<TableReferenceName>),
     /// `CREATE VIEW`
-    CreatePlainView(PlainView),
+    CreatePlainView(CreatePlainView),
     /// `DROP VIEW`
     DropPlainView {
         /// The views.
-        targets: Vec<Target>,
+        targets: Vec<TableReferenceName>,
         /// Whether they may be missing.
         if_exists: bool,
     },
     /// `ALTER [MATERIALIZED] VIEW … RENAME TO`
     RenameView {
         /// The view.
-        target: Target,
+        target: TableReferenceName,
         /// Its new name.
         to: String,
     },
     /// `CREATE MATERIALIZED VIEW`
     CreateView {
         /// The view.
-        target: Target,
+        target: TableReferenceName,
         /// Whether it may exist.
         if_not_exists: bool,
         /// Settings.
@@ -334,19 +334,19 @@ pub enum Command {
     /// `ALTER MATERIALIZED VIEW`
     AlterView {
         /// The view.
-        target: Target,
+        target: TableReferenceName,
         /// New settings.
         options: ViewOptions,
     },
     /// `DROP MATERIALIZED VIEW`
     DropView {
         /// The views.
-        targets: Vec<Target>,
+        targets: Vec<TableReferenceName>,
         /// Whether they may be missing.
         if_exists: bool,
     },
     /// `REFRESH MATERIALIZED VIEW`
-    RefreshView(Target),
+    RefreshView(TableReferenceName),
     /// `USE`
     Use(String),
     /// `SET`; `None` sets the default again.
@@ -357,7 +357,7 @@ pub enum Command {
         value: Option<String>,
     },
     /// `SHOW …` that needs no planning.
-    Show(Show),
+    Show(ShowStatement),
     /// `FLUSH`
     Flush,
     /// `COMPACT`
@@ -365,11 +365,11 @@ pub enum Command {
     /// `COPY … FROM 'file'`
     CopyFrom(CopyFrom),
     /// `COMPACT TABLE`
-    CompactTable(Target),
+    CompactTable(TableReferenceName),
     /// Accepted, and nothing is done; the command tag.
     Nothing(&'static str),
     /// A statement for DataFusion, and the names of its answer's columns.
-    Plan(Deep<Statement>, Names),
+    Plan(DeepTree<Statement>, Names),
 }
 
 impl Command {
@@ -377,7 +377,7 @@ impl Command {
     pub fn need(&self) -> StackNeed {
         match self {
             Self::Plan(statement, _) | Self::Summarize(statement) => statement.need(),
-            _ => StackNeed::of_depth(0),
+            _ => StackNeed::for_depth(0),
         }
     }
 }

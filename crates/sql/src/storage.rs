@@ -111,12 +111,12 @@ pub fn pages_schema() -> SchemaRef {
 }
 
 /// The pages of a table as rows, read as they are asked for.
-pub struct Pages {
+pub struct PageDetailStream {
     table: Arc<TableSchema>,
     pages: Box<dyn Iterator<Item = Result<PageDetail, EngineError>> + Send>,
 }
 
-impl Pages {
+impl PageDetailStream {
     /// The pages that `snapshot` sees: of all segments or of those with one number, and no more
     /// than `limit`.
     pub fn new(snapshot: &TableSnapshot, segment: Option<u64>, limit: Option<u64>) -> Self {

@@ -30,7 +30,7 @@ pub struct SubqueryValues;
 
 impl AnalyzerRule for SubqueryValues {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut made = Beside::default();
+        let mut made = BesideColumns::default();
         let done = plan.transform_up_with_subqueries(|node| made.node(node))?;
         Ok(done.data)
     }
@@ -42,11 +42,11 @@ impl AnalyzerRule for SubqueryValues {
 
 /// Numbers what is put beside rows.
 #[derive(Default)]
-struct Beside {
+struct BesideColumns {
     numbers: usize,
 }
 
-impl Beside {
+impl BesideColumns {
     fn node(&mut self, node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         match node {
             LogicalPlan::Filter(mut filter) => {
@@ -93,7 +93,7 @@ impl Beside {
     }
 
     /// An expression over columns that are to stand beside the rows.
-    fn taken_out(&mut self, expr: Expr) -> Result<(Vec<Join>, Expr)> {
+    fn taken_out(&mut self, expr: Expr) -> Result<(Vec<SubqueryJoin>, Expr)> {
         let mut joins = Vec::new();
         let expr = expr.transform_up(|part| match part {
             Expr::InSubquery(asked) if is_independent(&asked.subquery) => {
@@ -116,7 +116,7 @@ impl Beside {
         format!("__subquery_{}", self.numbers)
     }
 
-    fn value_of_in(&mut self, asked: InSubquery) -> Result<([Join; 2], Expr)> {
+    fn value_of_in(&mut self, asked: InSubquery) -> Result<([SubqueryJoin; 2], Expr)> {
         let (value, subquery) = (*asked.expr, asked.subquery.subquery);
         let Some(column) = subquery.schema().columns().into_iter().next() else {
             return plan_err!("a subquery of IN has one column");
@@ -136,8 +136,11 @@ impl Beside {
             )?
             .alias(counts.as_str())?
             .build()?;
-        let found = of(&found, FOUND);
-        let (rows, values_found) = (of(&counts, ROWS), of(&counts, VALUES));
+        let found = qualified_column(&found, FOUND);
+        let (rows, values_found) = (
+            qualified_column(&counts, ROWS),
+            qualified_column(&counts, VALUES),
+        );
         let unknown = value
             .clone()
             .is_null()
@@ -149,11 +152,11 @@ impl Beside {
             (Box::new(unknown), Box::new(lit(ScalarValue::Boolean(None)))),
         ];
         let joins = [
-            Join {
+            SubqueryJoin {
                 right: values,
                 on: Some(value.eq(found)),
             },
-            Join {
+            SubqueryJoin {
                 right: counted,
                 on: None,
             },
@@ -162,21 +165,21 @@ impl Beside {
         Ok((joins, value))
     }
 
-    fn value_of_exists(&mut self, asked: &Exists) -> Result<(Join, Expr)> {
+    fn value_of_exists(&mut self, asked: &Exists) -> Result<(SubqueryJoin, Expr)> {
         let counts = self.name();
         let counted = LogicalPlanBuilder::from(Arc::clone(&asked.subquery.subquery))
             .limit(0, Some(1))?
             .aggregate(Vec::<Expr>::new(), [count(lit(1_i64)).alias(ROWS)])?
             .alias(counts.as_str())?
             .build()?;
-        let rows = of(&counts, ROWS);
+        let rows = qualified_column(&counts, ROWS);
         let zero = lit(0_i64);
         let value = if asked.negated {
             rows.eq(zero)
         } else {
             rows.gt(zero)
         };
-        let join = Join {
+        let join = SubqueryJoin {
             right: counted,
             on: None,
         };
@@ -184,12 +187,12 @@ impl Beside {
     }
 }
 
-fn of(relation: &str, name: &str) -> Expr {
+fn qualified_column(relation: &str, name: &str) -> Expr {
     Expr::Column(Column::new(Some(relation), name))
 }
 
 /// What is to stand beside the rows.
-struct Join {
+struct SubqueryJoin {
     right: LogicalPlan,
     /// Without a condition it is one row.
     on: Option<Expr>,
@@ -197,7 +200,7 @@ struct Join {
 
 /// Puts columns beside the rows of a plan, below what sorts and limits them: of each row there is one
 /// before and after.
-fn beside(input: LogicalPlan, joins: &mut Vec<Join>) -> Result<LogicalPlan> {
+fn beside(input: LogicalPlan, joins: &mut Vec<SubqueryJoin>) -> Result<LogicalPlan> {
     if let LogicalPlan::Sort(_) | LogicalPlan::Limit(_) = &input {
         let [inner] = input.inputs()[..] else {
             return plan_err!("what sorts rows has one input");

@@ -1,7 +1,7 @@
 //! `SUMMARIZE`: figures of each column of a table or query, as DuckDB names them.
 //!
 //! One pass over the rows with aggregates of bounded size: distinct values are counted by
-//! HyperLogLog, quartiles are those of a t-digest.
+//! `HyperLogLog`, quartiles are those of a t-digest.
 
 use crate::error::{SqlError, SqlResult};
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -114,7 +114,7 @@ pub fn summary(of: &LogicalPlan, row: &RecordBatch) -> SqlResult<RecordBatch> {
 fn table(of: &LogicalPlan, row: &RecordBatch) -> Result<RecordBatch> {
     let fields = of.schema().fields();
     let rows = number(row.column(row.num_columns() - 1))?;
-    let mut texts: Vec<Vec<Option<String>>> = vec![Vec::with_capacity(fields.len()); 9];
+    let mut texts: Vec<Vec<Option<String>>> = vec![Vec::new(); 9];
     let (mut distinct, mut counts, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
     for (at, field) in fields.iter().enumerate() {
         let figure = |nth: usize| row.column(at * FIGURES + nth);

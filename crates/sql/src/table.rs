@@ -5,8 +5,8 @@
 //! prepared statement keeps no files.
 
 use crate::error::SqlError;
-use crate::predicate::{Class, bounds, classify};
-use crate::rows::{Source, tag_array};
+use crate::predicate::{PredicateClass, bounds, classify};
+use crate::rows::{OutputColumnSource, tag_array};
 use crate::scan::{PartitionRows, SeriesScan};
 use crate::sink::TableSink;
 use crate::types::{arrow_schema, tag_fields};
@@ -34,7 +34,7 @@ use std::sync::{Arc, Weak};
 /// Series whose tags are evaluated at once.
 const SERIES_BATCH: usize = 8192;
 
-type Start = Option<DateTime<Utc>>;
+type StatementTime = Option<DateTime<Utc>>;
 
 /// A table of an engine.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub struct SeriesTable {
     /// Whether a rollup of it may answer in its place.
     may_be_rolled_up: bool,
     /// Snapshots of statements that are being planned or carried out.
-    snapshots: Mutex<Vec<(Start, Weak<TableSnapshot>)>>,
+    snapshots: Mutex<Vec<(StatementTime, Weak<TableSnapshot>)>>,
 }
 
 impl SeriesTable {
@@ -84,7 +84,7 @@ impl SeriesTable {
     ///
     /// # Errors
     /// If the table is not there any more.
-    pub fn snapshot(&self, start: Start) -> Result<Arc<TableSnapshot>> {
+    pub fn snapshot(&self, start: StatementTime) -> Result<Arc<TableSnapshot>> {
         let mut held = self.snapshots.lock();
         held.retain(|(_, snapshot)| snapshot.strong_count() > 0);
         let known = held
@@ -117,14 +117,14 @@ fn external(error: SqlError) -> DataFusionError {
 }
 
 /// What a scan's filters come to.
-pub struct Narrowed {
+pub struct NarrowedScan {
     tags: TagFilter,
     /// Times at which all of them may be true.
     pub range: TimeRange,
     per_series: Vec<Expr>,
 }
 
-impl Narrowed {
+impl NarrowedScan {
     /// What the series index can tell of the conditions on tags.
     pub fn tags(&self) -> &TagFilter {
         &self.tags
@@ -138,18 +138,18 @@ impl Narrowed {
 }
 
 /// What filters say of series and times.
-pub fn narrow(filters: &[Expr], schema: &TableSchema) -> Narrowed {
+pub fn narrow(filters: &[Expr], schema: &TableSchema) -> NarrowedScan {
     let (mut tags, mut range, mut per_series) = (Vec::new(), TimeRange::ALL, Vec::new());
     for filter in filters {
         match classify(filter, schema) {
-            Class::Exact(part) | Class::Inexact(part) => {
+            PredicateClass::Exact(part) | PredicateClass::Inexact(part) => {
                 range = range.intersect(part.range);
                 if !matches!(part.tags, TagFilter::All) {
                     tags.push(part.tags);
                 }
             }
-            Class::PerSeries => per_series.push(filter.clone()),
-            Class::Unknown => {}
+            PredicateClass::PerSeries => per_series.push(filter.clone()),
+            PredicateClass::Unknown => {}
         }
     }
     let tags = match tags.len() {
@@ -157,7 +157,7 @@ pub fn narrow(filters: &[Expr], schema: &TableSchema) -> Narrowed {
         1 => tags.swap_remove(0),
         _ => TagFilter::And(tags),
     };
-    Narrowed {
+    NarrowedScan {
         tags,
         range,
         per_series,
@@ -245,9 +245,11 @@ impl TableProvider for SeriesTable {
         let answers = filters
             .iter()
             .map(|filter| match classify(filter, &self.schema) {
-                Class::Exact(_) | Class::PerSeries => TableProviderFilterPushDown::Exact,
-                Class::Inexact(_) => TableProviderFilterPushDown::Inexact,
-                Class::Unknown => TableProviderFilterPushDown::Unsupported,
+                PredicateClass::Exact(_) | PredicateClass::PerSeries => {
+                    TableProviderFilterPushDown::Exact
+                }
+                PredicateClass::Inexact(_) => TableProviderFilterPushDown::Inexact,
+                PredicateClass::Unknown => TableProviderFilterPushDown::Unsupported,
             });
         Ok(answers.collect())
     }
@@ -316,13 +318,13 @@ impl SeriesTable {
         let all: Vec<usize> = (0..self.arrow.fields().len()).collect();
         for place in projection.unwrap_or(&all) {
             sources.push(match *place {
-                0 => Source::Time,
+                0 => OutputColumnSource::Time,
                 tag if tag < first_field => {
-                    Source::Tag(tag as u16 - 1, self.schema.tags[tag - 1].kind)
+                    OutputColumnSource::Tag(tag as u16 - 1, self.schema.tags[tag - 1].kind)
                 }
                 field => {
                     columns.push(self.schema.fields[field - first_field].id);
-                    Source::Field(columns.len() - 1)
+                    OutputColumnSource::Field(columns.len() - 1)
                 }
             });
         }

@@ -28,15 +28,15 @@ impl TextMemory {
     ///
     /// # Errors
     /// `53200` where queries do not have so much at the moment, `54000` where they never have.
-    pub fn of_statement(sql: &str, pool: &Arc<dyn MemoryPool>) -> SqlResult<Self> {
+    pub fn for_statement(sql: &str, pool: &Arc<dyn MemoryPool>) -> SqlResult<Self> {
         Self::hold(sql, PLANNED_TOKEN_BYTES, pool)
     }
 
     /// For a script that is cut into statements.
     ///
     /// # Errors
-    /// As [`of_statement`](Self::of_statement).
-    pub fn of_script(script: &str, pool: &Arc<dyn MemoryPool>) -> SqlResult<Self> {
+    /// As [`of_statement`](Self::for_statement).
+    pub fn for_script(script: &str, pool: &Arc<dyn MemoryPool>) -> SqlResult<Self> {
         Self::hold(script, TOKEN_BYTES, pool)
     }
 
@@ -73,15 +73,15 @@ fn tokens_at_most(sql: &str) -> usize {
     let knows_quotes = !["--", "/*", "$", "\\"]
         .iter()
         .any(|mark| sql.contains(mark));
-    let (mut tokens, mut before, mut quote) = (0, Kind::Sign, None);
+    let (mut tokens, mut before, mut quote) = (0, ByteClass::Sign, None);
     for byte in sql.bytes() {
         if let Some(mark) = quote {
             quote = (byte != mark).then_some(mark);
             continue;
         }
-        let kind = Kind::of(byte);
-        let goes_on = kind == before || (before, kind) == (Kind::Letter, Kind::Digit);
-        tokens += usize::from(kind == Kind::Sign || kind != Kind::Blank && !goes_on);
+        let kind = ByteClass::from_byte(byte);
+        let goes_on = kind == before || (before, kind) == (ByteClass::Letter, ByteClass::Digit);
+        tokens += usize::from(kind == ByteClass::Sign || kind != ByteClass::Blank && !goes_on);
         before = kind;
         if knows_quotes && matches!(byte, b'\'' | b'"') {
             quote = Some(byte);
@@ -92,7 +92,7 @@ fn tokens_at_most(sql: &str) -> usize {
 
 /// What a byte may be part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ByteClass {
     Blank,
     Letter,
     Digit,
@@ -100,8 +100,8 @@ enum Kind {
     Sign,
 }
 
-impl Kind {
-    fn of(byte: u8) -> Self {
+impl ByteClass {
+    fn from_byte(byte: u8) -> Self {
         match byte {
             _ if byte.is_ascii_whitespace() => Self::Blank,
             b'0'..=b'9' => Self::Digit,
@@ -205,18 +205,18 @@ mod tests {
         let memory = Arc::new(MemoryAccountant::new(64 << 20));
         let pool: Arc<dyn MemoryPool> = Arc::new(AccountedPool::new(Arc::clone(&memory)));
         let list = |values: usize| format!("SELECT 1 IN ({})", "1,".repeat(values));
-        let held = TextMemory::of_statement(&list(10_000), &pool).unwrap();
+        let held = TextMemory::for_statement(&list(10_000), &pool).unwrap();
         let used = memory.used_by(Holder::Query);
         assert!(used > 20_000 * PLANNED_TOKEN_BYTES, "{used}");
         drop(held);
         assert_eq!(memory.used_by(Holder::Query), 0);
-        let error = TextMemory::of_statement(&list(1_000_000), &pool).unwrap_err();
+        let error = TextMemory::for_statement(&list(1_000_000), &pool).unwrap_err();
         assert!(format!("{error:?}").contains("54000"), "{error:?}");
-        let most = TextMemory::of_statement(&list(30_000), &pool).unwrap();
-        let error = TextMemory::of_statement(&list(30_000), &pool).unwrap_err();
+        let most = TextMemory::for_statement(&list(30_000), &pool).unwrap();
+        let error = TextMemory::for_statement(&list(30_000), &pool).unwrap_err();
         let error = format!("{error:?}");
         assert!(error.contains("StatementText has 0 bytes"), "{error}");
         drop(most);
-        TextMemory::of_statement("SELECT 1", &pool).unwrap();
+        TextMemory::for_statement("SELECT 1", &pool).unwrap();
     }
 }

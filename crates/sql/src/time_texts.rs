@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
     ScalarUDFImpl, Signature, TryCast, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
-use marigram_pgtext::{Clock, TimeText, TimeTextError, session_zone};
+use marigram_pgtext::{ReferenceClock, TimeText, TimeTextError, session_zone};
 use std::sync::Arc;
 
 /// See the head of this file. It comes behind DataFusion's type coercion, which makes such casts.
@@ -113,7 +113,7 @@ fn error_of(error: &TimeTextError) -> DataFusionError {
 }
 
 /// A text as a time, ns since 1970.
-fn time_ns(text: &str, clock: &Clock) -> Result<i64, TimeTextError> {
+fn time_ns(text: &str, clock: &ReferenceClock) -> Result<i64, TimeTextError> {
     TimeText::parse(text, clock)?.utc_ns(clock)
 }
 
@@ -134,7 +134,7 @@ impl ScalarUDFImpl for ReadTime {
         let Some(value) = args.args.into_iter().next() else {
             return internal_err!("read_time takes one argument");
         };
-        let clock = Clock {
+        let clock = ReferenceClock {
             now: None,
             zone: session_zone(&self.zone)
                 .map_err(|error| error_of(&error))?

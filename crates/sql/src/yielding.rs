@@ -80,7 +80,7 @@ fn multiplies(node: &dyn ExecutionPlan) -> bool {
 }
 
 fn asking(filter: &JoinFilter) -> JoinFilter {
-    let asking = Arc::new(Asking(Arc::clone(filter.expression())));
+    let asking = Arc::new(InterruptibleCondition(Arc::clone(filter.expression())));
     JoinFilter::new(
         asking,
         filter.column_indices().to_vec(),
@@ -90,27 +90,27 @@ fn asking(filter: &JoinFilter) -> JoinFilter {
 
 /// A condition that asks at each evaluation whether the statement is still wanted.
 #[derive(Debug, Eq)]
-struct Asking(Arc<dyn PhysicalExpr>);
+struct InterruptibleCondition(Arc<dyn PhysicalExpr>);
 
-impl PartialEq for Asking {
+impl PartialEq for InterruptibleCondition {
     fn eq(&self, other: &Self) -> bool {
         self.0.eq(&other.0)
     }
 }
 
-impl Hash for Asking {
+impl Hash for InterruptibleCondition {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.hash(state);
     }
 }
 
-impl fmt::Display for Asking {
+impl fmt::Display for InterruptibleCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl PhysicalExpr for Asking {
+impl PhysicalExpr for InterruptibleCondition {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         interrupt::check()?;
         self.0.evaluate(batch)

@@ -19,10 +19,14 @@ mod copy;
 mod gaps;
 #[path = "slt/guide.rs"]
 mod guide;
+#[path = "slt/inline.rs"]
+mod inline;
 #[path = "slt/lateral.rs"]
 mod lateral;
 #[path = "slt/model.rs"]
 mod model;
+#[path = "slt/notices.rs"]
+mod notices;
 #[path = "slt/parameters.rs"]
 mod parameters;
 #[path = "slt/prepared.rs"]
@@ -31,10 +35,6 @@ mod prepared;
 mod random;
 #[path = "slt/service.rs"]
 mod service;
-#[path = "slt/short.rs"]
-mod short;
-#[path = "slt/told.rs"]
-mod told;
 #[path = "slt/views.rs"]
 mod views;
 #[path = "slt/wrong.rs"]

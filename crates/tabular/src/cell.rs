@@ -14,7 +14,7 @@ pub fn is_null(cell: &str, told: &[String]) -> bool {
 
 /// How fractions are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decimal {
+pub enum DecimalMark {
     /// `1234.5`, `1,234.5`
     Point,
     /// `1234,5`, `1.234,5`
@@ -23,7 +23,7 @@ pub enum Decimal {
 
 /// What a cell says about how fractions are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Numeral {
+pub struct NumberStyle {
     /// It is a number with a point, or one without either.
     pub point: bool,
     /// It is a number with a comma, or one without either.
@@ -33,12 +33,12 @@ pub struct Numeral {
 }
 
 /// How `cell` can be read as a number.
-pub fn numeral(cell: &str) -> Numeral {
+pub fn numeral(cell: &str) -> NumberStyle {
     let (point, comma) = (
-        read_f64(cell, Decimal::Point),
-        read_f64(cell, Decimal::Comma),
+        read_f64(cell, DecimalMark::Point),
+        read_f64(cell, DecimalMark::Comma),
     );
-    Numeral {
+    NumberStyle {
         point: point.is_some(),
         comma: comma.is_some(),
         differs: point.is_some() && comma.is_some() && point != comma && has_mark(cell),
@@ -50,10 +50,10 @@ fn has_mark(cell: &str) -> bool {
 }
 
 /// A number, unless it is a whole one that a DOUBLE cannot hold exactly.
-pub fn read_f64(cell: &str, decimal: Decimal) -> Option<f64> {
+pub fn read_f64(cell: &str, decimal: DecimalMark) -> Option<f64> {
     let number: f64 = match plain(cell, decimal)? {
-        Plain::AsIs => cell.parse().ok()?,
-        Plain::Text(text) => text.parse().ok()?,
+        ParsedNumber::AsIs => cell.parse().ok()?,
+        ParsedNumber::Text(text) => text.parse().ok()?,
     };
     let is_exact =
         number.abs() < DOUBLE_EXACT || cell.contains(['.', ',', 'e', 'E']) || !number.is_finite();
@@ -63,21 +63,21 @@ pub fn read_f64(cell: &str, decimal: Decimal) -> Option<f64> {
 /// 2^53: below it every whole number is a DOUBLE.
 const DOUBLE_EXACT: f64 = 9_007_199_254_740_992.0;
 
-enum Plain {
+enum ParsedNumber {
     AsIs,
     Text(String),
 }
 
 /// The number as programs write it; `None` where marks stand as the notation does not have them.
-fn plain(cell: &str, decimal: Decimal) -> Option<Plain> {
+fn plain(cell: &str, decimal: DecimalMark) -> Option<ParsedNumber> {
     let (mark, group) = match decimal {
-        Decimal::Point => (b'.', b','),
-        Decimal::Comma => (b',', b'.'),
+        DecimalMark::Point => (b'.', b','),
+        DecimalMark::Comma => (b',', b'.'),
     };
     let bytes = cell.as_bytes();
-    let is_plain = |byte: &u8| *byte != b',' && (decimal == Decimal::Point || *byte != b'.');
+    let is_plain = |byte: &u8| *byte != b',' && (decimal == DecimalMark::Point || *byte != b'.');
     if bytes.iter().all(is_plain) {
-        return Some(Plain::AsIs);
+        return Some(ParsedNumber::AsIs);
     }
     let unsigned = bytes
         .strip_prefix(b"-")
@@ -114,7 +114,7 @@ fn plain(cell: &str, decimal: Decimal) -> Option<Plain> {
                 char
             }
         });
-    Some(Plain::Text(text.collect()))
+    Some(ParsedNumber::Text(text.collect()))
 }
 
 /// A truth value as files hold it. 0 and 1 are numbers.
@@ -146,10 +146,10 @@ mod tests {
             ("9007199254740993", None, None),
             ("x", None, None),
         ] {
-            assert_eq!(read_f64(cell, Decimal::Point), point, "{cell}");
-            assert_eq!(read_f64(cell, Decimal::Comma), comma, "{cell}");
+            assert_eq!(read_f64(cell, DecimalMark::Point), point, "{cell}");
+            assert_eq!(read_f64(cell, DecimalMark::Comma), comma, "{cell}");
         }
         assert!(numeral("1,234").differs && !numeral("12").differs);
-        assert!(read_f64("NaN", Decimal::Comma).unwrap().is_nan());
+        assert!(read_f64("NaN", DecimalMark::Comma).unwrap().is_nan());
     }
 }

@@ -1,10 +1,10 @@
 //! The dialect of a CSV file, told by its first rows: delimiter, lines before the header, header,
 //! a row of units.
 
-use crate::cell::{self, Decimal};
+use crate::cell::{self, DecimalMark};
 use crate::names;
-use crate::record::{Record, Records};
-use crate::time::{DateOrder, Written, is_clock};
+use crate::record::{TextRecord, TextRecords};
+use crate::time::{DateOrder, WrittenTime, is_clock};
 use std::io;
 
 /// Delimiters that are tried, the likelier first where several fit alike.
@@ -15,7 +15,7 @@ const ROWS_MAX: usize = 1000;
 
 /// What the user told.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct DialectOptions {
     /// The delimiter.
     pub delimiter: Option<u8>,
     /// Whether there is a header.
@@ -26,7 +26,7 @@ pub struct Told {
 
 /// How a file is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dialect {
+pub struct TextDialect {
     /// Between cells.
     pub delimiter: u8,
     /// Lines before the first row that holds data, all told.
@@ -39,7 +39,7 @@ pub struct Dialect {
     pub names: Vec<String>,
 }
 
-impl Dialect {
+impl TextDialect {
     /// Lines before the header (or the rows) that are neither.
     pub fn skipped(&self) -> u64 {
         self.header_line.map_or(self.data_after, |line| line - 1)
@@ -51,15 +51,15 @@ impl Dialect {
 ///
 /// # Errors
 /// If the sample cannot be taken apart.
-pub fn sniff(sample: &str, told: &Told) -> io::Result<Option<Dialect>> {
+pub fn sniff(sample: &str, told: &DialectOptions) -> io::Result<Option<TextDialect>> {
     let skip = told.skip.unwrap_or(0);
     let delimiters = match &told.delimiter {
         Some(delimiter) => std::slice::from_ref(delimiter),
         None => &DELIMITERS[..],
     };
-    let mut best: Option<(usize, u8, Rows)> = None;
+    let mut best: Option<(usize, u8, SampleRows)> = None;
     for delimiter in delimiters {
-        let rows = Rows::read(sample, *delimiter, skip)?;
+        let rows = SampleRows::read(sample, *delimiter, skip)?;
         let score = if rows.width >= 2 || told.delimiter.is_some() {
             rows.score()
         } else {
@@ -76,17 +76,17 @@ pub fn sniff(sample: &str, told: &Told) -> io::Result<Option<Dialect>> {
 }
 
 /// The first rows under one delimiter.
-struct Rows {
-    records: Vec<Record>,
+struct SampleRows {
+    records: Vec<TextRecord>,
     /// Cells of most rows, not counting a missing one behind the last delimiter.
     width: usize,
 }
 
-impl Rows {
+impl SampleRows {
     fn read(sample: &str, delimiter: u8, skip: u64) -> io::Result<Self> {
         let mut records = Vec::new();
-        let mut reader = Records::new(sample.as_bytes(), delimiter, skip)?;
-        let mut record = Record::default();
+        let mut reader = TextRecords::new(sample.as_bytes(), delimiter, skip)?;
+        let mut record = TextRecord::default();
         while records.len() < ROWS_MAX && reader.read(&mut record)? {
             records.push(record.clone());
         }
@@ -126,9 +126,9 @@ impl Rows {
         (0..self.width).find(|at| count(*at) * 2 > rows.saturating_sub(3).max(1))
     }
 
-    fn dialect(&self, delimiter: u8, told: &Told) -> Option<Dialect> {
+    fn dialect(&self, delimiter: u8, told: &DialectOptions) -> Option<TextDialect> {
         let time = self.time_column();
-        let is_data = |record: &Record| match time {
+        let is_data = |record: &TextRecord| match time {
             Some(at) => is_time(record.cell(at).text) && record.len() + 1 >= self.width,
             None => {
                 width_of(record) == self.width
@@ -159,9 +159,9 @@ impl Rows {
             Some(at) => {
                 let record = &self.records[at];
                 let width = width_of(record).max(self.data_width(data_at));
-                names::of_header((0..width).map(|at| record.cell(at).text))
+                names::names_from_header((0..width).map(|at| record.cell(at).text))
             }
-            None => names::of_header((0..self.data_width(data_at)).map(|_| "")),
+            None => names::names_from_header((0..self.data_width(data_at)).map(|_| "")),
         };
         let line = |at: usize| self.records.get(at).map(|record| record.line);
         let data_after = match header_at {
@@ -176,7 +176,7 @@ impl Rows {
             let cells = self.records[at].cells();
             cells.map(|cell| cell.text.trim().to_owned()).collect()
         });
-        Some(Dialect {
+        Some(TextDialect {
             delimiter,
             data_after,
             header_line: header_at.and_then(line),
@@ -218,7 +218,7 @@ impl Rows {
 }
 
 /// Cells of a record, not counting one that is missing behind a last delimiter.
-fn width_of(record: &Record) -> usize {
+fn width_of(record: &TextRecord) -> usize {
     let len = record.len();
     if len > 1 && record.cell(len - 1).is_missing() {
         len - 1
@@ -229,7 +229,8 @@ fn width_of(record: &Record) -> usize {
 
 fn is_number(text: &str) -> bool {
     let read = |decimal| cell::read_f64(text, decimal).is_some();
-    (read(Decimal::Point) || read(Decimal::Comma)) && text.bytes().any(|b| b.is_ascii_digit())
+    (read(DecimalMark::Point) || read(DecimalMark::Comma))
+        && text.bytes().any(|b| b.is_ascii_digit())
 }
 
 fn is_time(text: &str) -> bool {
@@ -241,7 +242,7 @@ fn is_time(text: &str) -> bool {
     }
     DateOrder::ALL
         .iter()
-        .any(|order| Written::read(text, *order).is_some())
+        .any(|order| WrittenTime::read(text, *order).is_some())
         || is_clock(text)
 }
 
@@ -251,7 +252,7 @@ const UNITS: &str = " °c °f degc degf c k f % bar mbar pa hpa kpa mpa psi v mv
      w/m² ° deg rad n nm kn j kj mol ph µs/cm us/cm ms/cm - count pcs none bool utc local ";
 
 /// Whether a row names units: short cells, at least one of which is a known unit or in brackets.
-fn is_units(record: &Record) -> bool {
+fn is_units(record: &TextRecord) -> bool {
     let mut known = 0;
     for cell in record.cells() {
         let text = cell.text.trim();
@@ -278,8 +279,8 @@ fn is_units(record: &Record) -> bool {
 mod tests {
     use super::*;
 
-    fn sniffed(sample: &str) -> Dialect {
-        sniff(sample, &Told::default()).unwrap().unwrap()
+    fn sniffed(sample: &str) -> TextDialect {
+        sniff(sample, &DialectOptions::default()).unwrap().unwrap()
     }
 
     #[test]
@@ -323,26 +324,26 @@ mod tests {
 
     #[test]
     fn what_is_told_goes_first() {
-        let told = Told {
+        let told = DialectOptions {
             skip: Some(2),
-            ..Told::default()
+            ..DialectOptions::default()
         };
         let dialect = sniff("x,y\nz,w\ntime,a\n2026-01-01,1\n", &told)
             .unwrap()
             .unwrap();
         assert_eq!((dialect.header_line, dialect.data_after), (Some(3), 3));
-        let told = Told {
+        let told = DialectOptions {
             header: Some(false),
-            ..Told::default()
+            ..DialectOptions::default()
         };
         let dialect = sniff("time,a\n2026-01-01,1\n", &told).unwrap().unwrap();
         assert_eq!((dialect.header_line, dialect.data_after), (None, 1));
-        let told = Told {
+        let told = DialectOptions {
             delimiter: Some(b','),
-            ..Told::default()
+            ..DialectOptions::default()
         };
         let dialect = sniff("time;a\n2026-01-01;1,5\n", &told).unwrap().unwrap();
         assert_eq!(dialect.delimiter, b',');
-        assert_eq!(sniff("", &Told::default()).unwrap(), None);
+        assert_eq!(sniff("", &DialectOptions::default()).unwrap(), None);
     }
 }

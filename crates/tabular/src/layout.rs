@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 
 /// Time, tags and fields of a table, in the order of its columns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Layout {
+pub struct ColumnLayout {
     /// Version of this form.
     version: u32,
     /// The table.
@@ -54,7 +54,7 @@ pub enum LayoutError {
     },
 }
 
-impl Layout {
+impl ColumnLayout {
     /// Of a table with these columns.
     pub fn new(
         table: &str,
@@ -177,10 +177,10 @@ mod tests {
     #[test]
     fn a_layout_comes_back() {
         let fields = FIELD_TYPES.map(|kind| (format!("f \"{kind}\""), kind));
-        let layout = Layout::new("t\n", "ts", [("dev".into(), TagType::I64)], fields.clone());
+        let layout = ColumnLayout::new("t\n", "ts", [("dev".into(), TagType::I64)], fields.clone());
         let line = layout.to_line().unwrap();
         assert!(!line.contains('\n'));
-        let back = Layout::parse(&line).unwrap();
+        let back = ColumnLayout::parse(&line).unwrap();
         assert_eq!(back, layout);
         assert_eq!(back.field_types().unwrap(), fields);
     }
@@ -188,10 +188,10 @@ mod tests {
     #[test]
     fn times_with_a_zone_stay_such() {
         let fields = ["seen", "sent"].map(|name| (name.to_owned(), FieldType::Timestamp));
-        let plain = Layout::new("t", "ts", [], fields.clone());
+        let plain = ColumnLayout::new("t", "ts", [], fields.clone());
         assert!(!plain.to_line().unwrap().contains("zoned"));
         let zoned = plain.with_zones(["ts", "sent"]);
-        let back = Layout::parse(&zoned.to_line().unwrap()).unwrap();
+        let back = ColumnLayout::parse(&zoned.to_line().unwrap()).unwrap();
         let is_zoned = ["ts", "seen", "sent"].map(|name| back.is_zoned(name));
         assert_eq!(is_zoned, [true, false, true]);
         assert_eq!(back.field_types().unwrap(), fields);
@@ -199,10 +199,13 @@ mod tests {
 
     #[test]
     fn what_is_no_layout_is_an_error() {
-        assert!(Layout::parse("{}").is_err());
+        assert!(ColumnLayout::parse("{}").is_err());
         let later = r#"{"version":9,"table":"t","time":"t","tags":[],"fields":[]}"#;
-        assert!(matches!(Layout::parse(later), Err(LayoutError::Version(9))));
+        assert!(matches!(
+            ColumnLayout::parse(later),
+            Err(LayoutError::Version(9))
+        ));
         let odd = r#"{"version":1,"table":"t","time":"t","tags":[],"fields":[["a","ODD"]]}"#;
-        assert!(Layout::parse(odd).is_err());
+        assert!(ColumnLayout::parse(odd).is_err());
     }
 }

@@ -7,11 +7,11 @@
 
 pub mod cell;
 pub mod dialect;
+pub mod duplicate_keys;
 pub mod encoding;
 pub mod layout;
 pub mod names;
 pub mod profile;
 pub mod record;
-pub mod repeats;
 pub mod tags;
 pub mod time;

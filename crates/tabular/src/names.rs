@@ -58,7 +58,7 @@ pub fn matched(names: &[String], known: &[String]) -> Result<Vec<String>, NameEr
 
 /// Names for the columns of a header: trimmed, `columnN` where there is none, with a number where
 /// one stands twice.
-pub fn of_header<'a>(header: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub fn names_from_header<'a>(header: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (at, name) in header.enumerate() {
         let name = match name.trim() {
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn every_column_gets_a_name_of_its_own() {
-        let names = of_header([" a", "", "a", "b "].into_iter());
+        let names = names_from_header([" a", "", "a", "b "].into_iter());
         assert_eq!(names, owned(&["a", "column2", "a_2", "b"]));
     }
 }

@@ -1,8 +1,8 @@
 //! What all cells of a column have in common, gathered one by one over a whole file.
 
-use crate::cell::{Decimal, is_null, numeral, read_bool};
-use crate::record::Cell;
-use crate::time::Evidence;
+use crate::cell::{DecimalMark, is_null, numeral, read_bool};
+use crate::record::RecordCell;
+use crate::time::TimeEvidence;
 use marigram_model::FieldType;
 use std::collections::HashSet;
 use xxhash_rust::xxh3::xxh3_64;
@@ -18,7 +18,7 @@ const EXCEPTIONS_MAX: f64 = 0.1;
 
 /// A column under observation.
 #[derive(Clone, Debug, Default)]
-pub struct Profile {
+pub struct ColumnProfile {
     /// Cells that hold something.
     pub values: u64,
     /// Cells that hold nothing, not even quotation marks.
@@ -38,7 +38,7 @@ pub struct Profile {
     exceptions: Vec<(u64, String)>,
     exceptions_count: u64,
     /// What its cells say about times.
-    pub times: Evidence,
+    pub times: TimeEvidence,
 }
 
 /// A column that is text because of a few cells.
@@ -52,9 +52,9 @@ pub struct FewExceptions {
     pub named: Vec<(u64, String)>,
 }
 
-impl Profile {
+impl ColumnProfile {
     /// Adds a cell; `nulls` are markers that were told.
-    pub fn add(&mut self, cell: Cell<'_>, line: u64, nulls: &[String]) {
+    pub fn add(&mut self, cell: RecordCell<'_>, line: u64, nulls: &[String]) {
         let text = cell.text.trim();
         if cell.is_missing() || (!text.is_empty() && nulls.iter().any(|null| null == text)) {
             self.missing += 1;
@@ -114,8 +114,8 @@ impl Profile {
     }
 
     /// Whether its numbers can only be read with this decimal mark.
-    pub fn proves(&self, decimal: Decimal) -> bool {
-        let at = usize::from(decimal == Decimal::Comma);
+    pub fn proves(&self, decimal: DecimalMark) -> bool {
+        let at = usize::from(decimal == DecimalMark::Comma);
         self.numbers[at] == self.real() && self.marked[at] > 0
     }
 
@@ -125,10 +125,10 @@ impl Profile {
     }
 
     /// The decimal mark of this column in a file that otherwise has `decimal`.
-    pub fn decimal(&self, decimal: Decimal) -> Decimal {
+    pub fn decimal(&self, decimal: DecimalMark) -> DecimalMark {
         let other = match decimal {
-            Decimal::Point => Decimal::Comma,
-            Decimal::Comma => Decimal::Point,
+            DecimalMark::Point => DecimalMark::Comma,
+            DecimalMark::Comma => DecimalMark::Point,
         };
         if self.proves(other) { other } else { decimal }
     }
@@ -136,7 +136,7 @@ impl Profile {
     /// The type that holds all values: BOOLEAN, DOUBLE, BIGINT, else STRING. Whole
     /// numbers are DOUBLE, as in line protocol (a sensor that showed 3 today may show 3.5
     /// tomorrow), unless one of them is too large to be exact as one.
-    pub fn kind(&self, decimal: Decimal) -> FieldType {
+    pub fn kind(&self, decimal: DecimalMark) -> FieldType {
         let real = self.real();
         if real == 0 {
             return if self.markers > 0 {
@@ -147,7 +147,7 @@ impl Profile {
         }
         if self.truths == real {
             FieldType::Bool
-        } else if self.numbers[usize::from(self.decimal(decimal) == Decimal::Comma)] == real {
+        } else if self.numbers[usize::from(self.decimal(decimal) == DecimalMark::Comma)] == real {
             FieldType::F64
         } else if self.exact_integers == real {
             FieldType::I64
@@ -157,8 +157,8 @@ impl Profile {
     }
 
     /// The few cells because of which it is text.
-    pub fn few_exceptions(&self, decimal: Decimal) -> Option<FewExceptions> {
-        let numbers = self.numbers[usize::from(self.decimal(decimal) == Decimal::Comma)];
+    pub fn few_exceptions(&self, decimal: DecimalMark) -> Option<FewExceptions> {
+        let numbers = self.numbers[usize::from(self.decimal(decimal) == DecimalMark::Comma)];
         let count = self.exceptions_count;
         let few = count > 0 && count as f64 <= (numbers as f64 * EXCEPTIONS_MAX).max(1.0);
         (few && numbers > 1).then(|| FewExceptions {
@@ -173,19 +173,19 @@ impl Profile {
 ///
 /// # Errors
 /// The place of a column whose numbers are other ones either way, where nothing decides.
-pub fn decimal_of(profiles: &[Profile], delimiter: u8) -> Result<Decimal, usize> {
+pub fn decimal_of(profiles: &[ColumnProfile], delimiter: u8) -> Result<DecimalMark, usize> {
     let proves = |decimal| profiles.iter().any(|profile| profile.proves(decimal));
     // A point with three digits behind it is a fraction nearly always; a comma is not.
-    let unclear = profiles.iter().position(Profile::is_ambiguous);
-    match (proves(Decimal::Point), proves(Decimal::Comma)) {
-        (false, true) => Ok(Decimal::Comma),
+    let unclear = profiles.iter().position(ColumnProfile::is_ambiguous);
+    match (proves(DecimalMark::Point), proves(DecimalMark::Comma)) {
+        (false, true) => Ok(DecimalMark::Comma),
         // Each column has its own.
-        (true, true) if delimiter == b';' => Ok(Decimal::Comma),
-        (true, _) => Ok(Decimal::Point),
+        (true, true) if delimiter == b';' => Ok(DecimalMark::Comma),
+        (true, _) => Ok(DecimalMark::Point),
         (false, false) => match unclear {
-            None => Ok(Decimal::Point),
+            None => Ok(DecimalMark::Point),
             // Where a comma stands within cells, semicolons stand between them.
-            Some(_) if delimiter == b';' => Ok(Decimal::Comma),
+            Some(_) if delimiter == b';' => Ok(DecimalMark::Comma),
             Some(at) => Err(at),
         },
     }
@@ -195,11 +195,11 @@ pub fn decimal_of(profiles: &[Profile], delimiter: u8) -> Result<Decimal, usize>
 mod tests {
     use super::*;
 
-    fn profile(cells: &[&str]) -> Profile {
-        let mut profile = Profile::default();
+    fn profile(cells: &[&str]) -> ColumnProfile {
+        let mut profile = ColumnProfile::default();
         for (at, text) in cells.iter().enumerate() {
             profile.add(
-                Cell {
+                RecordCell {
                     text,
                     quoted: false,
                 },
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn types_hold_all_values() {
-        let kind = |cells: &[&str]| profile(cells).kind(Decimal::Point);
+        let kind = |cells: &[&str]| profile(cells).kind(DecimalMark::Point);
         assert_eq!(kind(&["1", "-2"]), FieldType::F64);
         assert_eq!(kind(&["1", "9007199254740993"]), FieldType::I64);
         assert_eq!(kind(&["1", "2.5", "n/a", "-", ""]), FieldType::F64);
@@ -228,16 +228,22 @@ mod tests {
             let profiles: Vec<_> = columns.iter().map(|cells| profile(cells)).collect();
             decimal_of(&profiles, delimiter)
         };
-        assert_eq!(decimal(&[&["1,5", "2"]], b';'), Ok(Decimal::Comma));
-        assert_eq!(decimal(&[&["1.5", "2"]], b';'), Ok(Decimal::Point));
-        assert_eq!(decimal(&[&["1,5"], &["1,234"]], b','), Ok(Decimal::Comma));
+        assert_eq!(decimal(&[&["1,5", "2"]], b';'), Ok(DecimalMark::Comma));
+        assert_eq!(decimal(&[&["1.5", "2"]], b';'), Ok(DecimalMark::Point));
+        assert_eq!(
+            decimal(&[&["1,5"], &["1,234"]], b','),
+            Ok(DecimalMark::Comma)
+        );
         assert_eq!(
             decimal(&[&["1,234.5"], &["1,234"]], b','),
-            Ok(Decimal::Point)
+            Ok(DecimalMark::Point)
         );
-        assert_eq!(decimal(&[&["1.234"], &["12"]], b','), Ok(Decimal::Point));
+        assert_eq!(
+            decimal(&[&["1.234"], &["12"]], b','),
+            Ok(DecimalMark::Point)
+        );
         assert_eq!(decimal(&[&["x"], &["1,234", "12"]], b','), Err(1));
-        assert_eq!(decimal(&[&["1,234", "12"]], b';'), Ok(Decimal::Comma));
+        assert_eq!(decimal(&[&["1,234", "12"]], b';'), Ok(DecimalMark::Comma));
     }
 
     #[test]
@@ -245,11 +251,11 @@ mod tests {
         let mut cells = vec!["1.5"; 30];
         cells[7] = "broken";
         let broken = profile(&cells);
-        assert_eq!(broken.kind(Decimal::Point), FieldType::String);
-        let few = broken.few_exceptions(Decimal::Point).unwrap();
+        assert_eq!(broken.kind(DecimalMark::Point), FieldType::String);
+        let few = broken.few_exceptions(DecimalMark::Point).unwrap();
         assert_eq!((few.count, few.numbers), (1, 29));
         assert_eq!(few.named, [(9, "broken".to_owned())]);
         let names = profile(&["a", "b", "1"]);
-        assert_eq!(names.few_exceptions(Decimal::Point), None);
+        assert_eq!(names.few_exceptions(DecimalMark::Point), None);
     }
 }

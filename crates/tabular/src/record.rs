@@ -13,7 +13,7 @@ const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// The cells of a record.
 #[derive(Clone, Debug, Default)]
-pub struct Record {
+pub struct TextRecord {
     text: Vec<u8>,
     ends: Vec<usize>,
     quoted: Vec<bool>,
@@ -25,21 +25,21 @@ pub struct Record {
 
 /// A cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell<'a> {
+pub struct RecordCell<'a> {
     /// Its text without the quotation marks around it.
     pub text: &'a str,
     /// Whether it stood in quotation marks.
     pub quoted: bool,
 }
 
-impl Cell<'_> {
+impl RecordCell<'_> {
     /// Whether there is nothing between two delimiters but space.
     pub fn is_missing(&self) -> bool {
         !self.quoted && self.text.trim().is_empty()
     }
 }
 
-impl Record {
+impl TextRecord {
     /// Number of cells.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -51,9 +51,9 @@ impl Record {
     }
 
     /// Cell `at`; a missing one where the record is shorter.
-    pub fn cell(&self, at: usize) -> Cell<'_> {
+    pub fn cell(&self, at: usize) -> RecordCell<'_> {
         let Some(end) = self.ends.get(at) else {
-            return Cell {
+            return RecordCell {
                 text: "",
                 quoted: false,
             };
@@ -61,20 +61,20 @@ impl Record {
         let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         // What is handed in is UTF-8, and delimiters are ASCII, so cells are whole sequences.
         let text = std::str::from_utf8(&self.text[begin..*end]).unwrap_or("\u{fffd}");
-        Cell {
+        RecordCell {
             text,
             quoted: self.quoted[at],
         }
     }
 
     /// All cells.
-    pub fn cells(&self) -> impl Iterator<Item = Cell<'_>> {
+    pub fn cells(&self) -> impl Iterator<Item = RecordCell<'_>> {
         (0..self.len()).map(|at| self.cell(at))
     }
 }
 
 /// Reads records of UTF-8 text.
-pub struct Records<R> {
+pub struct TextRecords<R> {
     reader: R,
     core: Reader,
     buffer: Vec<u8>,
@@ -83,7 +83,7 @@ pub struct Records<R> {
     line: u64,
 }
 
-impl<R: Read> Records<R> {
+impl<R: Read> TextRecords<R> {
     /// Over what `reader` gives after its first `skip` lines.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl<R: Read> Records<R> {
     ///
     /// # Errors
     /// As the reader, and where a record is larger than any can be.
-    pub fn read(&mut self, record: &mut Record) -> io::Result<bool> {
+    pub fn read(&mut self, record: &mut TextRecord) -> io::Result<bool> {
         record.ends.clear();
         record.quoted.clear();
         record.is_open = false;
@@ -207,8 +207,8 @@ mod tests {
                 Ok(count)
             }
         }
-        let mut records = Records::new(Pieces(text.as_bytes(), piece), b',', skip).unwrap();
-        let mut record = Record::default();
+        let mut records = TextRecords::new(Pieces(text.as_bytes(), piece), b',', skip).unwrap();
+        let mut record = TextRecord::default();
         let mut rows = Vec::new();
         while records.read(&mut record).unwrap() {
             let cells = record
@@ -242,8 +242,8 @@ mod tests {
     #[test]
     fn an_open_quote_is_seen() {
         let open = |text: &str| {
-            let mut records = Records::new(text.as_bytes(), b',', 0).unwrap();
-            let mut record = Record::default();
+            let mut records = TextRecords::new(text.as_bytes(), b',', 0).unwrap();
+            let mut record = TextRecord::default();
             while records.read(&mut record).unwrap() {
                 if record.is_open {
                     return true;

@@ -55,7 +55,7 @@ pub fn is_identity(name: &str) -> bool {
 
 /// A column that could be a tag.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct TagCandidate {
     /// Its name.
     pub name: String,
     /// Whether it is text.
@@ -64,7 +64,7 @@ pub struct Candidate {
     pub distinct: Option<usize>,
 }
 
-impl Candidate {
+impl TagCandidate {
     /// Whether it can be a tag: text or an identity, with few values for the `rows` that there are.
     pub fn is_likely(&self, rows: u64) -> bool {
         let few = |distinct: usize| distinct <= 20 || (distinct as u64) <= rows / 2;
@@ -81,7 +81,7 @@ pub type SampleRow = (i64, Vec<u64>);
 /// time are left that the others do not tell apart and it does for some. Identities in text are
 /// taken in any case. A text that is constant in every series, and not in all of them, is a tag as
 /// well: it describes the series.
-pub fn infer(candidates: &[Candidate], rows: &[SampleRow]) -> Vec<usize> {
+pub fn infer(candidates: &[TagCandidate], rows: &[SampleRow]) -> Vec<usize> {
     let all_rows = rows.len() as u64;
     let likely: Vec<usize> = (0..candidates.len())
         .filter(|at| candidates[*at].is_likely(all_rows))
@@ -179,8 +179,8 @@ pub fn tell_apart(groups: &[Vec<Vec<u64>>], tellers: &[usize]) -> Vec<Vec<usize>
 mod tests {
     use super::*;
 
-    fn candidate(name: &str, is_text: bool, distinct: usize) -> Candidate {
-        Candidate {
+    fn candidate(name: &str, is_text: bool, distinct: usize) -> TagCandidate {
+        TagCandidate {
             name: name.into(),
             is_text,
             distinct: Some(distinct),
@@ -223,7 +223,7 @@ mod tests {
             }
         }
         assert_eq!(infer(&candidates, &rows), [0, 1]);
-        let many = Candidate {
+        let many = TagCandidate {
             distinct: None,
             ..candidate("text", true, 0)
         };

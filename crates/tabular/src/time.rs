@@ -4,9 +4,9 @@ mod evidence;
 mod written;
 mod zone;
 
-pub use evidence::{Evidence, FormError};
-pub use written::{Clock, DateOrder, Written, clock_of, is_clock};
-pub use zone::{RepeatedHour, TimeFault, Zone, offset_of};
+pub use evidence::{FormError, TimeEvidence};
+pub use written::{DateOrder, TimeOfDay, WrittenTime, clock_of, is_clock};
+pub use zone::{FileZone, RepeatedHour, TimeFault, offset_of};
 
 use jiff::fmt::strtime::BrokenDownTime;
 use std::fmt;
@@ -77,7 +77,7 @@ impl FromStr for Precision {
 
 /// How the times of a column are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TimeForm {
+pub enum TimeFormat {
     /// A whole number or a fraction of this unit since the epoch.
     Number(Precision),
     /// As people and loggers write them, with the parts of the date in this order.
@@ -90,9 +90,9 @@ pub enum TimeForm {
 #[derive(Clone, Debug)]
 pub struct TimeReader {
     /// The form of all of them.
-    pub form: TimeForm,
+    pub form: TimeFormat,
     /// Where clocks show the times that carry no zone of their own.
-    pub zone: Zone,
+    pub zone: FileZone,
 }
 
 impl TimeReader {
@@ -103,12 +103,14 @@ impl TimeReader {
     pub fn read(&self, text: &str) -> Result<i64, TimeFault> {
         let text = text.trim();
         match &self.form {
-            TimeForm::Number(precision) => read_number(text, *precision).ok_or(TimeFault::NotATime),
-            TimeForm::Written(order) => {
-                let written = Written::read(text, *order).ok_or(TimeFault::NotATime)?;
+            TimeFormat::Number(precision) => {
+                read_number(text, *precision).ok_or(TimeFault::NotATime)
+            }
+            TimeFormat::Written(order) => {
+                let written = WrittenTime::read(text, *order).ok_or(TimeFault::NotATime)?;
                 self.zone.place(&written)
             }
-            TimeForm::Pattern(pattern) => self.read_pattern(text, pattern),
+            TimeFormat::Pattern(pattern) => self.read_pattern(text, pattern),
         }
     }
 
@@ -138,7 +140,7 @@ impl TimeReader {
         let parsed = BrokenDownTime::parse(pattern, text).map_err(|_| TimeFault::NotATime)?;
         let date = parsed.to_date().map_err(|_| TimeFault::NotATime)?;
         let time = parsed.to_time().unwrap_or(jiff::civil::Time::midnight());
-        let written = Written {
+        let written = WrittenTime {
             at: date.to_datetime(time),
             offset_s: parsed.offset().map(|offset| i64::from(offset.seconds())),
             name: name.filter(|name| !name.is_empty()),

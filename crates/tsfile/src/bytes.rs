@@ -2,7 +2,7 @@
 //!
 //! Invariant: no read goes past the end; a short part is an error.
 
-use crate::error::{Part, PartResult};
+use crate::error::{PartError, PartResult};
 
 /// Length that stands for "no text".
 const NO_TEXT: i32 = -1;
@@ -36,13 +36,13 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn take(&mut self, len: usize) -> PartResult<&'a [u8]> {
-        let (head, rest) = self.rest.split_at_checked(len).ok_or(Part::Short)?;
+        let (head, rest) = self.rest.split_at_checked(len).ok_or(PartError::Short)?;
         self.rest = rest;
         Ok(head)
     }
 
     fn array<const N: usize>(&mut self) -> PartResult<[u8; N]> {
-        let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(Part::Short)?;
+        let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(PartError::Short)?;
         self.rest = rest;
         Ok(*head)
     }
@@ -67,17 +67,17 @@ impl<'a> Cursor<'a> {
             value |= u64::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
                 return u32::try_from(value)
-                    .map_err(|_| Part::Wrong("a number takes over 32 bits"));
+                    .map_err(|_| PartError::Wrong("a number takes over 32 bits"));
             }
         }
-        Err(Part::Wrong("a number takes over 32 bits"))
+        Err(PartError::Wrong("a number takes over 32 bits"))
     }
 
     /// A count of things of which each takes at least a byte of what follows.
     pub(crate) fn count(&mut self) -> PartResult<usize> {
         let count = self.uvar()? as usize;
         if count > self.rest.len() {
-            return Err(Part::Short);
+            return Err(PartError::Short);
         }
         Ok(count)
     }
@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
                 return Ok(value);
             }
         }
-        Err(Part::Wrong("a number takes over 64 bits"))
+        Err(PartError::Wrong("a number takes over 64 bits"))
     }
 
     /// Zigzag LEB128.
@@ -110,7 +110,7 @@ impl<'a> Cursor<'a> {
             NO_TEXT => Ok(None),
             len => match usize::try_from(len) {
                 Ok(len) => self.take(len).map(Some),
-                Err(_) => Err(Part::Wrong("a length is negative")),
+                Err(_) => Err(PartError::Wrong("a length is negative")),
             },
         }
     }
@@ -122,7 +122,8 @@ impl<'a> Cursor<'a> {
 
     /// A text that must be there.
     pub(crate) fn var_name(&mut self) -> PartResult<String> {
-        self.var_text()?.ok_or(Part::Wrong("a name is missing"))
+        self.var_text()?
+            .ok_or(PartError::Wrong("a name is missing"))
     }
 
     /// Bytes after their length as four bytes; a length of -1 is read as nothing.
@@ -131,7 +132,7 @@ impl<'a> Cursor<'a> {
             NO_TEXT => Ok(&[]),
             len => match usize::try_from(len) {
                 Ok(len) => self.take(len),
-                Err(_) => Err(Part::Wrong("a length is negative")),
+                Err(_) => Err(PartError::Wrong("a length is negative")),
             },
         }
     }
@@ -143,7 +144,7 @@ impl<'a> Cursor<'a> {
 }
 
 fn text(bytes: &[u8]) -> PartResult<String> {
-    String::from_utf8(bytes.to_vec()).map_err(|_| Part::Wrong("a text is not UTF-8"))
+    String::from_utf8(bytes.to_vec()).map_err(|_| PartError::Wrong("a text is not UTF-8"))
 }
 
 pub(crate) fn put_uvar(mut value: u32, out: &mut Vec<u8>) {
@@ -207,9 +208,9 @@ mod tests {
         assert_eq!(cursor.var_text(), Ok(None));
         assert_eq!(cursor.long_text(), Ok("ab".to_owned()));
         assert!(cursor.is_empty());
-        assert_eq!(cursor.byte(), Err(Part::Short));
+        assert_eq!(cursor.byte(), Err(PartError::Short));
         assert!(Cursor::new(&[0xff; 9]).uvar().is_err());
         assert!(Cursor::new(&[0xff; 12]).uvar64().is_err());
-        assert_eq!(Cursor::new(&[5, 1]).count(), Err(Part::Short));
+        assert_eq!(Cursor::new(&[5, 1]).count(), Err(PartError::Short));
     }
 }

@@ -1,38 +1,38 @@
 //! Compressors of pages.
 
-use crate::error::{Part, PartResult};
-use crate::kinds::Compression;
+use crate::error::{PartError, PartResult};
+use crate::kinds::ChunkCompression;
 use std::io::Read;
 
 /// Most bytes of a page before compression.
 pub(crate) const PAGE_BYTES_MAX: usize = 64 << 20;
 
-const WRONG: Part = Part::Wrong("its compressed bytes are damaged");
+const WRONG: PartError = PartError::Wrong("its compressed bytes are damaged");
 
 /// A page of exactly `len` bytes. A length that so few compressed bytes cannot have is refused
 /// before memory is asked for.
 pub(crate) fn decompress(
-    compression: Compression,
+    compression: ChunkCompression,
     packed: &[u8],
     len: usize,
 ) -> PartResult<Vec<u8>> {
     // What one byte can stand for at most.
     let ratio = match compression {
-        Compression::Uncompressed => 1,
-        Compression::Snappy => 64,
-        Compression::Lz4 => 255,
+        ChunkCompression::Uncompressed => 1,
+        ChunkCompression::Snappy => 64,
+        ChunkCompression::Lz4 => 255,
         // These are unpacked piece by piece.
-        Compression::Gzip | Compression::Zstd => usize::MAX,
+        ChunkCompression::Gzip | ChunkCompression::Zstd => usize::MAX,
     };
     if len > PAGE_BYTES_MAX {
-        return Err(Part::Wrong("a page is larger than 64 MiB"));
+        return Err(PartError::Wrong("a page is larger than 64 MiB"));
     }
     if len > packed.len().saturating_add(16).saturating_mul(ratio) {
         return Err(WRONG);
     }
     let bytes = match compression {
-        Compression::Uncompressed => packed.to_vec(),
-        Compression::Snappy => {
+        ChunkCompression::Uncompressed => packed.to_vec(),
+        ChunkCompression::Snappy => {
             if snap::raw::decompress_len(packed).map_err(|_| WRONG)? != len {
                 return Err(WRONG);
             }
@@ -40,9 +40,9 @@ pub(crate) fn decompress(
                 .decompress_vec(packed)
                 .map_err(|_| WRONG)?
         }
-        Compression::Lz4 => lz4_flex::block::decompress(packed, len).map_err(|_| WRONG)?,
-        Compression::Gzip => read_all(flate2::read::MultiGzDecoder::new(packed), len)?,
-        Compression::Zstd => {
+        ChunkCompression::Lz4 => lz4_flex::block::decompress(packed, len).map_err(|_| WRONG)?,
+        ChunkCompression::Gzip => read_all(flate2::read::MultiGzDecoder::new(packed), len)?,
+        ChunkCompression::Zstd => {
             let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(|_| WRONG)?;
             read_all(decoder, len)?
         }
@@ -77,14 +77,17 @@ mod tests {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         gzip.write_all(&page).unwrap();
         let packed = [
-            (Compression::Uncompressed, page.clone()),
+            (ChunkCompression::Uncompressed, page.clone()),
             (
-                Compression::Snappy,
+                ChunkCompression::Snappy,
                 snap::raw::Encoder::new().compress_vec(&page).unwrap(),
             ),
-            (Compression::Gzip, gzip.finish().unwrap()),
-            (Compression::Lz4, compress(&page)),
-            (Compression::Zstd, zstd::bulk::compress(&page, 1).unwrap()),
+            (ChunkCompression::Gzip, gzip.finish().unwrap()),
+            (ChunkCompression::Lz4, compress(&page)),
+            (
+                ChunkCompression::Zstd,
+                zstd::bulk::compress(&page, 1).unwrap(),
+            ),
         ];
         for (compression, packed) in packed {
             assert_eq!(

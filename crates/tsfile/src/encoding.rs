@@ -10,136 +10,144 @@ mod ts2diff;
 mod word;
 
 use crate::bytes::{Cursor, put_var_bytes};
-use crate::error::{Part, PartResult};
-use crate::kinds::{DataType, Encoding, Shape};
-use crate::values::{ByteValues, Values};
+use crate::error::{PartError, PartResult};
+use crate::kinds::{ChunkEncoding, DataType, ValueShape};
+use crate::values::{ByteValues, ColumnValues};
 
 /// Most bytes of texts that a page may hold: a dictionary can name a long text many times.
 const BYTES_MAX: usize = 64 << 20;
 
 /// The `count` values of a page.
 pub(crate) fn decode(
-    encoding: Encoding,
+    encoding: ChunkEncoding,
     data_type: DataType,
     bytes: &[u8],
     count: usize,
-) -> PartResult<Values> {
-    use Encoding::{Dictionary, Gorilla, GorillaV1, Plain, Rle, Ts2Diff, Zigzag};
+) -> PartResult<ColumnValues> {
+    use ChunkEncoding::{Dictionary, Gorilla, GorillaV1, Plain, Rle, Ts2Diff, Zigzag};
     if count == 0 {
-        return Ok(Values::empty(data_type.shape()));
+        return Ok(ColumnValues::empty(data_type.shape()));
     }
     let mut cursor = Cursor::new(bytes);
     let floats32 = |values: Vec<i32>| values.into_iter().map(|v| f32::from_bits(v as u32));
     let floats64 = |values: Vec<i64>| values.into_iter().map(|v| f64::from_bits(v as u64));
     let values = match (encoding, data_type.shape()) {
         (Plain, shape) => plain(shape, &mut cursor, count)?,
-        (Rle, Shape::Bool) => {
+        (Rle, ValueShape::Bool) => {
             let values: Vec<i32> = rle::decode(&mut cursor, count)?;
-            Values::Bool(values.into_iter().map(|value| value != 0).collect())
+            ColumnValues::Bool(values.into_iter().map(|value| value != 0).collect())
         }
-        (Rle, Shape::I32) => Values::I32(rle::decode(&mut cursor, count)?),
-        (Rle, Shape::I64) => Values::I64(rle::decode(&mut cursor, count)?),
-        (Rle, Shape::F32) => {
-            let scale = Scale::read(&mut cursor, count)?;
-            Values::F32(scale.floats32(&rle::decode(&mut cursor, count)?))
+        (Rle, ValueShape::I32) => ColumnValues::I32(rle::decode(&mut cursor, count)?),
+        (Rle, ValueShape::I64) => ColumnValues::I64(rle::decode(&mut cursor, count)?),
+        (Rle, ValueShape::F32) => {
+            let scale = FloatScale::read(&mut cursor, count)?;
+            ColumnValues::F32(scale.floats32(&rle::decode(&mut cursor, count)?))
         }
-        (Rle, Shape::F64) => {
-            let scale = Scale::read(&mut cursor, count)?;
-            Values::F64(scale.floats64(&rle::decode(&mut cursor, count)?))
+        (Rle, ValueShape::F64) => {
+            let scale = FloatScale::read(&mut cursor, count)?;
+            ColumnValues::F64(scale.floats64(&rle::decode(&mut cursor, count)?))
         }
-        (Ts2Diff, Shape::I32) => Values::I32(ts2diff::decode(bytes, count)?),
-        (Ts2Diff, Shape::I64) => Values::I64(ts2diff::decode(bytes, count)?),
-        (Ts2Diff, Shape::F32) => {
-            let scale = Scale::read(&mut cursor, count)?;
-            Values::F32(scale.floats32(&ts2diff::decode(cursor.rest(), count)?))
+        (Ts2Diff, ValueShape::I32) => ColumnValues::I32(ts2diff::decode(bytes, count)?),
+        (Ts2Diff, ValueShape::I64) => ColumnValues::I64(ts2diff::decode(bytes, count)?),
+        (Ts2Diff, ValueShape::F32) => {
+            let scale = FloatScale::read(&mut cursor, count)?;
+            ColumnValues::F32(scale.floats32(&ts2diff::decode(cursor.rest(), count)?))
         }
-        (Ts2Diff, Shape::F64) => {
-            let scale = Scale::read(&mut cursor, count)?;
-            Values::F64(scale.floats64(&ts2diff::decode(cursor.rest(), count)?))
+        (Ts2Diff, ValueShape::F64) => {
+            let scale = FloatScale::read(&mut cursor, count)?;
+            ColumnValues::F64(scale.floats64(&ts2diff::decode(cursor.rest(), count)?))
         }
-        (Gorilla, Shape::I32) => Values::I32(gorilla::decode(bytes, count)?),
-        (Gorilla, Shape::I64) => Values::I64(gorilla::decode(bytes, count)?),
-        (Gorilla, Shape::F32) => Values::F32(floats32(gorilla::decode(bytes, count)?).collect()),
-        (Gorilla, Shape::F64) => Values::F64(floats64(gorilla::decode(bytes, count)?).collect()),
-        (GorillaV1, Shape::F32) => {
-            Values::F32(floats32(gorilla::decode_v1(bytes, count)?).collect())
+        (Gorilla, ValueShape::I32) => ColumnValues::I32(gorilla::decode(bytes, count)?),
+        (Gorilla, ValueShape::I64) => ColumnValues::I64(gorilla::decode(bytes, count)?),
+        (Gorilla, ValueShape::F32) => {
+            ColumnValues::F32(floats32(gorilla::decode(bytes, count)?).collect())
         }
-        (GorillaV1, Shape::F64) => {
-            Values::F64(floats64(gorilla::decode_v1(bytes, count)?).collect())
+        (Gorilla, ValueShape::F64) => {
+            ColumnValues::F64(floats64(gorilla::decode(bytes, count)?).collect())
         }
-        (Zigzag, Shape::I32) => {
+        (GorillaV1, ValueShape::F32) => {
+            ColumnValues::F32(floats32(gorilla::decode_v1(bytes, count)?).collect())
+        }
+        (GorillaV1, ValueShape::F64) => {
+            ColumnValues::F64(floats64(gorilla::decode_v1(bytes, count)?).collect())
+        }
+        (Zigzag, ValueShape::I32) => {
             let values = zigzag(&mut cursor, count)?;
-            Values::I32(values.into_iter().map(|value| value as i32).collect())
+            ColumnValues::I32(values.into_iter().map(|value| value as i32).collect())
         }
-        (Zigzag, Shape::I64) => Values::I64(zigzag(&mut cursor, count)?),
-        (Dictionary, Shape::Bytes) => Values::Bytes(dictionary(&mut cursor, count)?),
+        (Zigzag, ValueShape::I64) => ColumnValues::I64(zigzag(&mut cursor, count)?),
+        (Dictionary, ValueShape::Bytes) => ColumnValues::Bytes(dictionary(&mut cursor, count)?),
         (encoding, _) => {
             let what = format!("the encoding {encoding:?} of {data_type:?} values");
-            return Err(Part::Unsupported(what));
+            return Err(PartError::Unsupported(what));
         }
     };
     if values.len() == count {
         return Ok(values);
     }
-    Err(Part::Wrong("a page has fewer values than times"))
+    Err(PartError::Wrong("a page has fewer values than times"))
 }
 
 /// The times of a page, as many as its bytes hold, at most `count_max`.
 pub(crate) fn decode_times(
-    encoding: Encoding,
+    encoding: ChunkEncoding,
     bytes: &[u8],
     count_max: usize,
 ) -> PartResult<Vec<i64>> {
     let times = match encoding {
-        Encoding::Ts2Diff => ts2diff::decode(bytes, count_max)?,
-        Encoding::Plain => {
+        ChunkEncoding::Ts2Diff => ts2diff::decode(bytes, count_max)?,
+        ChunkEncoding::Plain => {
             let words = bytes.chunks_exact(8);
             if !words.remainder().is_empty() {
-                return Err(Part::Short);
+                return Err(PartError::Short);
             }
             words
                 .map(|word| Cursor::new(word).i64())
                 .collect::<PartResult<_>>()?
         }
         other => {
-            return Err(Part::Unsupported(format!(
+            return Err(PartError::Unsupported(format!(
                 "the encoding {other:?} of times"
             )));
         }
     };
     if times.len() > count_max {
-        return Err(Part::Wrong("a page holds too many rows"));
+        return Err(PartError::Wrong("a page holds too many rows"));
     }
     Ok(times)
 }
 
-fn plain(shape: Shape, cursor: &mut Cursor<'_>, count: usize) -> PartResult<Values> {
+fn plain(shape: ValueShape, cursor: &mut Cursor<'_>, count: usize) -> PartResult<ColumnValues> {
     // No value takes less than a byte.
     if count > cursor.rest().len() {
-        return Err(Part::Short);
+        return Err(PartError::Short);
     }
     let each = 0..count;
     Ok(match shape {
-        Shape::Bool => Values::Bool(
+        ValueShape::Bool => ColumnValues::Bool(
             each.map(|_| Ok(cursor.byte()? != 0))
                 .collect::<PartResult<_>>()?,
         ),
-        Shape::I32 => Values::I32(each.map(|_| cursor.ivar()).collect::<PartResult<_>>()?),
-        Shape::I64 => Values::I64(each.map(|_| cursor.i64()).collect::<PartResult<_>>()?),
-        Shape::F32 => Values::F32(
+        ValueShape::I32 => {
+            ColumnValues::I32(each.map(|_| cursor.ivar()).collect::<PartResult<_>>()?)
+        }
+        ValueShape::I64 => {
+            ColumnValues::I64(each.map(|_| cursor.i64()).collect::<PartResult<_>>()?)
+        }
+        ValueShape::F32 => ColumnValues::F32(
             each.map(|_| Ok(f32::from_bits(cursor.i32()? as u32)))
                 .collect::<PartResult<_>>()?,
         ),
-        Shape::F64 => Values::F64(
+        ValueShape::F64 => ColumnValues::F64(
             each.map(|_| Ok(f64::from_bits(cursor.i64()? as u64)))
                 .collect::<PartResult<_>>()?,
         ),
-        Shape::Bytes => {
+        ValueShape::Bytes => {
             let mut values = ByteValues::default();
             for _ in each {
                 values.push(cursor.var_bytes()?.unwrap_or_default());
             }
-            Values::Bytes(values)
+            ColumnValues::Bytes(values)
         }
     })
 }
@@ -150,7 +158,7 @@ fn zigzag(cursor: &mut Cursor<'_>, count: usize) -> PartResult<Vec<i64>> {
     let _ = cursor.uvar()?;
     let mut packed = Cursor::new(cursor.take(len)?);
     if count > len {
-        return Err(Part::Short);
+        return Err(PartError::Short);
     }
     let value = |_| {
         let value = packed.uvar64()?;
@@ -161,9 +169,9 @@ fn zigzag(cursor: &mut Cursor<'_>, count: usize) -> PartResult<Vec<i64>> {
 
 fn dictionary(cursor: &mut Cursor<'_>, count: usize) -> PartResult<ByteValues> {
     let entries = usize::try_from(cursor.ivar()?);
-    let entries = entries.map_err(|_| Part::Wrong("a dictionary's size is negative"))?;
+    let entries = entries.map_err(|_| PartError::Wrong("a dictionary's size is negative"))?;
     if entries > cursor.rest().len() {
-        return Err(Part::Short);
+        return Err(PartError::Short);
     }
     let entries = (0..entries).map(|_| Ok(cursor.var_bytes()?.unwrap_or_default()));
     let entries = entries.collect::<PartResult<Vec<_>>>()?;
@@ -173,9 +181,9 @@ fn dictionary(cursor: &mut Cursor<'_>, count: usize) -> PartResult<ByteValues> {
         let entry = usize::try_from(code)
             .ok()
             .and_then(|code| entries.get(code));
-        values.push(entry.ok_or(Part::Wrong("a code is in no dictionary"))?);
+        values.push(entry.ok_or(PartError::Wrong("a code is in no dictionary"))?);
         if values.bytes_total() > BYTES_MAX {
-            return Err(Part::Wrong("a page's texts take too many bytes"));
+            return Err(PartError::Wrong("a page's texts take too many bytes"));
         }
     }
     Ok(values)
@@ -183,13 +191,13 @@ fn dictionary(cursor: &mut Cursor<'_>, count: usize) -> PartResult<ByteValues> {
 
 /// How the floats of `RLE` and `TS_2DIFF`, which hold integers, are made of these: divided by a
 /// power of ten, but for those that would not fit so, which are the integer or the bits themselves.
-struct Scale<'a> {
+struct FloatScale<'a> {
     divisor: f64,
     scaled: Option<&'a [u8]>,
     raw: Option<&'a [u8]>,
 }
 
-impl<'a> Scale<'a> {
+impl<'a> FloatScale<'a> {
     const SOME_RAW: u32 = i32::MAX as u32 - 1;
     const SOME_UNSCALED: u32 = i32::MAX as u32;
 
@@ -199,7 +207,7 @@ impl<'a> Scale<'a> {
         if first == Self::SOME_RAW || first == Self::SOME_UNSCALED {
             let marks = cursor.uvar()? as usize;
             if marks < count {
-                return Err(Part::Wrong("there are fewer marks than values"));
+                return Err(PartError::Wrong("there are fewer marks than values"));
             }
             let len = marks / 8 + 1;
             scaled = Some(cursor.take(len)?);
@@ -246,34 +254,36 @@ impl<'a> Scale<'a> {
 /// The encoding in which values are written: exact, and one for all chunks of a series, since a
 /// library of the format reads them all in that of the first. `GORILLA` ends a page at a
 /// not-a-number, so floats are written as they are.
-pub(crate) fn written(data_type: DataType) -> Encoding {
+pub(crate) fn written(data_type: DataType) -> ChunkEncoding {
     match data_type.shape() {
-        Shape::I32 | Shape::I64 => Encoding::Ts2Diff,
-        Shape::Bool | Shape::F32 | Shape::F64 | Shape::Bytes => Encoding::Plain,
+        ValueShape::I32 | ValueShape::I64 => ChunkEncoding::Ts2Diff,
+        ValueShape::Bool | ValueShape::F32 | ValueShape::F64 | ValueShape::Bytes => {
+            ChunkEncoding::Plain
+        }
     }
 }
 
 /// Appends values in the encoding that [`written`] gives for their type.
-pub(crate) fn encode(values: &Values, out: &mut Vec<u8>) {
+pub(crate) fn encode(values: &ColumnValues, out: &mut Vec<u8>) {
     match values {
-        Values::I32(values) => ts2diff::encode(values, out),
-        Values::I64(values) => ts2diff::encode(values, out),
-        Values::Bool(values) => out.extend(values.iter().map(|value| u8::from(*value))),
-        Values::F32(values) => {
+        ColumnValues::I32(values) => ts2diff::encode(values, out),
+        ColumnValues::I64(values) => ts2diff::encode(values, out),
+        ColumnValues::Bool(values) => out.extend(values.iter().map(|value| u8::from(*value))),
+        ColumnValues::F32(values) => {
             out.extend(
                 values
                     .iter()
                     .flat_map(|value| value.to_bits().to_be_bytes()),
             );
         }
-        Values::F64(values) => {
+        ColumnValues::F64(values) => {
             out.extend(
                 values
                     .iter()
                     .flat_map(|value| value.to_bits().to_be_bytes()),
             );
         }
-        Values::Bytes(values) => values.iter().for_each(|v| put_var_bytes(Some(v), out)),
+        ColumnValues::Bytes(values) => values.iter().for_each(|v| put_var_bytes(Some(v), out)),
     }
 }
 

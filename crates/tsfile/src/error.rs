@@ -31,7 +31,7 @@ pub type Result<T> = std::result::Result<T, TsFileError>;
 
 /// Damage inside a part of the file; whoever knows where the part stands adds the offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum PartError {
     /// The part ends before what it holds does.
     Short,
     /// What is wrong.
@@ -40,9 +40,9 @@ pub(crate) enum Part {
     Unsupported(String),
 }
 
-impl Part {
+impl PartError {
     /// The error of a part that begins at `offset`.
-    pub(crate) fn at(self, offset: u64) -> TsFileError {
+    pub(crate) fn with_offset(self, offset: u64) -> TsFileError {
         let what = match self {
             Self::Short => "it ends early",
             Self::Wrong(what) => what,
@@ -53,4 +53,4 @@ impl Part {
 }
 
 /// What reading a part gives.
-pub(crate) type PartResult<T> = std::result::Result<T, Part>;
+pub(crate) type PartResult<T> = std::result::Result<T, PartError>;

@@ -1,6 +1,6 @@
 //! Types, encodings and compressors by their numbers in the file.
 
-use crate::error::{Part, PartResult};
+use crate::error::{PartError, PartResult};
 
 /// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,26 +59,26 @@ impl DataType {
             9 => Self::Date,
             10 => Self::Blob,
             11 => Self::String,
-            other => return Err(Part::Unsupported(format!("the data type {other}"))),
+            other => return Err(PartError::Unsupported(format!("the data type {other}"))),
         })
     }
 
     /// How its values stand in memory and in pages.
-    pub(crate) fn shape(self) -> Shape {
+    pub(crate) fn shape(self) -> ValueShape {
         match self {
-            Self::Boolean => Shape::Bool,
-            Self::Int32 | Self::Date => Shape::I32,
-            Self::Int64 | Self::Timestamp => Shape::I64,
-            Self::Float => Shape::F32,
-            Self::Double => Shape::F64,
-            Self::Text | Self::Blob | Self::String => Shape::Bytes,
+            Self::Boolean => ValueShape::Bool,
+            Self::Int32 | Self::Date => ValueShape::I32,
+            Self::Int64 | Self::Timestamp => ValueShape::I64,
+            Self::Float => ValueShape::F32,
+            Self::Double => ValueShape::F64,
+            Self::Text | Self::Blob | Self::String => ValueShape::Bytes,
         }
     }
 }
 
 /// How values stand in memory and in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ValueShape {
     Bool,
     I32,
     I64,
@@ -89,7 +89,7 @@ pub(crate) enum Shape {
 
 /// Encoding of the values of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Encoding {
+pub enum ChunkEncoding {
     /// Values as they are.
     Plain,
     /// Each distinct text once, then run-length encoded codes.
@@ -106,7 +106,7 @@ pub enum Encoding {
     Zigzag,
 }
 
-impl Encoding {
+impl ChunkEncoding {
     /// The encoding's number in the file.
     pub fn number(self) -> u8 {
         match self {
@@ -137,15 +137,15 @@ impl Encoding {
             12 => "SPRINTZ",
             13 => "RLBE",
             14 => "CAMEL",
-            other => return Err(Part::Unsupported(format!("the encoding {other}"))),
+            other => return Err(PartError::Unsupported(format!("the encoding {other}"))),
         };
-        Err(Part::Unsupported(format!("the encoding {name}")))
+        Err(PartError::Unsupported(format!("the encoding {name}")))
     }
 }
 
 /// Compressor of the pages of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Compression {
+pub enum ChunkCompression {
     /// As they are.
     Uncompressed,
     /// Snappy, one block.
@@ -158,7 +158,7 @@ pub enum Compression {
     Zstd,
 }
 
-impl Compression {
+impl ChunkCompression {
     /// The compressor's number in the file.
     pub fn number(self) -> u8 {
         match self {
@@ -182,8 +182,8 @@ impl Compression {
             5 => "PAA",
             6 => "PLA",
             9 => "LZMA2",
-            other => return Err(Part::Unsupported(format!("the compressor {other}"))),
+            other => return Err(PartError::Unsupported(format!("the compressor {other}"))),
         };
-        Err(Part::Unsupported(format!("the compressor {name}")))
+        Err(PartError::Unsupported(format!("the compressor {name}")))
     }
 }

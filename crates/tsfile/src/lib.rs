@@ -19,9 +19,10 @@ mod values;
 mod write;
 
 pub use error::{Result, TsFileError};
-pub use kinds::{Compression, DataType, Encoding};
-pub use read::{TsFileReader, Version};
+pub use kinds::{ChunkCompression, ChunkEncoding, DataType};
+pub use read::{FileVersion, TsFileReader};
 pub use values::{
-    Block, ByteValues, Category, Column, ColumnSchema, DeviceId, TableSchema, Values,
+    ByteValues, ColumnCategory, ColumnSchema, ColumnValues, DeviceBlock, DeviceColumn, DeviceId,
+    TsFileTableSchema,
 };
 pub use write::TsFileWriter;

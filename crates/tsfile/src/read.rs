@@ -7,14 +7,14 @@ mod chunk;
 mod input;
 mod metadata;
 
-pub use metadata::Version;
+pub use metadata::FileVersion;
 
 use crate::bytes::Cursor;
-use crate::error::{Part, Result, TsFileError};
-use crate::values::{Block, Column, DeviceId, TableSchema};
-use chunk::Chunk;
-use input::Input;
-use metadata::{FileMetadata, Node, NodeKind, Series};
+use crate::error::{PartError, Result, TsFileError};
+use crate::values::{DeviceBlock, DeviceColumn, DeviceId, TsFileTableSchema};
+use chunk::ChunkRead;
+use input::FileInput;
+use metadata::{FileMetadata, IndexNode, NodeKind, SeriesChunks};
 use std::collections::VecDeque;
 use std::io::{Read, Seek};
 use std::sync::Arc;
@@ -30,26 +30,26 @@ const SIDE_BY_SIDE: usize = 64;
 
 /// A file being read.
 pub struct TsFileReader<R> {
-    input: Input<R>,
-    version: Version,
-    tables: Vec<TableSchema>,
-    roots: VecDeque<Node<DeviceId>>,
+    input: FileInput<R>,
+    version: FileVersion,
+    tables: Vec<TsFileTableSchema>,
+    roots: VecDeque<IndexNode<DeviceId>>,
     /// The nodes that lead to the current device, with the child that is next.
-    path: Vec<(Node<DeviceId>, usize)>,
-    device: Option<Device>,
+    path: Vec<(IndexNode<DeviceId>, usize)>,
+    device: Option<DeviceRead>,
 }
 
 /// The device whose rows are being read.
-struct Device {
+struct DeviceRead {
     id: Arc<DeviceId>,
     /// Chunks that are read side by side, group after group.
-    groups: VecDeque<Group>,
-    open: Option<Open>,
+    groups: VecDeque<DeviceGroup>,
+    open: Option<OpenChunk>,
     /// Rows that were decoded and not yet given.
-    ready: VecDeque<Block>,
+    ready: VecDeque<DeviceBlock>,
 }
 
-enum Group {
+enum DeviceGroup {
     Aligned {
         time: u64,
         values: Vec<(Arc<str>, u64)>,
@@ -57,9 +57,9 @@ enum Group {
     Single(Vec<(Arc<str>, u64)>),
 }
 
-enum Open {
-    Aligned(Chunk, Vec<(Arc<str>, Chunk)>),
-    Single(Vec<(Arc<str>, Chunk)>),
+enum OpenChunk {
+    Aligned(ChunkRead, Vec<(Arc<str>, ChunkRead)>),
+    Single(Vec<(Arc<str>, ChunkRead)>),
 }
 
 impl<R: Read + Seek> TsFileReader<R> {
@@ -71,7 +71,7 @@ impl<R: Read + Seek> TsFileReader<R> {
         const NOT: TsFileError = TsFileError::NotTsFile("it does not begin as one");
         const CUT: TsFileError =
             TsFileError::NotTsFile("its end is missing; perhaps its writer did not close it");
-        let mut input = Input::new(input)?;
+        let mut input = FileInput::new(input)?;
         let len = input.len();
         let head_len = MAGIC.len() as u64 + 1;
         let tail_len = MAGIC.len() as u64 + 4;
@@ -80,8 +80,8 @@ impl<R: Read + Seek> TsFileReader<R> {
         }
         let head = input.read(0, head_len)?;
         let version = match head.strip_prefix(MAGIC) {
-            Some([3]) => Version::V3,
-            Some([4]) => Version::V4,
+            Some([3]) => FileVersion::V3,
+            Some([4]) => FileVersion::V4,
             Some(other) => {
                 let version = String::from_utf8_lossy(other).into_owned();
                 let what = format!("version {version:?} of TsFile (3 and 4 are known)");
@@ -102,10 +102,11 @@ impl<R: Read + Seek> TsFileReader<R> {
             .checked_sub(size)
             .filter(|begin| *begin >= head_len);
         let begin = begin.ok_or_else(|| {
-            Part::Wrong("the size of the metadata is impossible").at(len - tail_len)
+            PartError::Wrong("the size of the metadata is impossible").with_offset(len - tail_len)
         })?;
         let bytes = input.read(begin, size)?;
-        let metadata = FileMetadata::parse(&bytes, version).map_err(|part| part.at(begin))?;
+        let metadata =
+            FileMetadata::parse(&bytes, version).map_err(|part| part.with_offset(begin))?;
         Ok(Self {
             input,
             version,
@@ -117,12 +118,12 @@ impl<R: Read + Seek> TsFileReader<R> {
     }
 
     /// The file's version.
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> FileVersion {
         self.version
     }
 
     /// The tables that have a schema; none in files that hold paths.
-    pub fn tables(&self) -> &[TableSchema] {
+    pub fn tables(&self) -> &[TsFileTableSchema] {
         &self.tables
     }
 
@@ -132,7 +133,7 @@ impl<R: Read + Seek> TsFileReader<R> {
     /// # Errors
     /// Where the file is damaged or uses what is not known. What was given before is right; after
     /// an error nothing more is given.
-    pub fn next_block(&mut self) -> Result<Option<Block>> {
+    pub fn next_block(&mut self) -> Result<Option<DeviceBlock>> {
         let block = self.try_next_block();
         if block.is_err() {
             self.device = None;
@@ -142,7 +143,7 @@ impl<R: Read + Seek> TsFileReader<R> {
         block
     }
 
-    fn try_next_block(&mut self) -> Result<Option<Block>> {
+    fn try_next_block(&mut self) -> Result<Option<DeviceBlock>> {
         loop {
             if let Some(device) = &mut self.device {
                 if let Some(block) = device.next_block(&mut self.input)? {
@@ -157,7 +158,7 @@ impl<R: Read + Seek> TsFileReader<R> {
         }
     }
 
-    fn next_device(&mut self) -> Result<Option<Device>> {
+    fn next_device(&mut self) -> Result<Option<DeviceRead>> {
         loop {
             let Some((node, next)) = self.path.last_mut() else {
                 let Some(root) = self.roots.pop_front() else {
@@ -172,14 +173,16 @@ impl<R: Read + Seek> TsFileReader<R> {
             }
             let at = *next;
             *next += 1;
-            let (offset, len) = node.child(at).map_err(|part| part.at(node.end))?;
+            let (offset, len) = node.child(at).map_err(|part| part.with_offset(node.end))?;
             match node.kind {
                 NodeKind::InternalDevice => {
                     let bytes = read_node(&mut self.input, offset, len)?;
                     let child = metadata::device_node(&mut Cursor::new(&bytes), self.version);
-                    let child = child.map_err(|part| part.at(offset))?;
+                    let child = child.map_err(|part| part.with_offset(offset))?;
                     if self.path.len() >= DEPTH_MAX {
-                        return Err(Part::Wrong("the index has too many levels").at(offset));
+                        return Err(
+                            PartError::Wrong("the index has too many levels").with_offset(offset)
+                        );
                     }
                     self.path.push((child, 0));
                 }
@@ -192,34 +195,40 @@ impl<R: Read + Seek> TsFileReader<R> {
                     ));
                     let mut series = Vec::new();
                     collect_series(&mut self.input, offset, len, 0, &mut series)?;
-                    return Ok(Some(Device::new(id, series)));
+                    return Ok(Some(DeviceRead::new(id, series)));
                 }
-                _ => return Err(Part::Wrong("the index leads to no device").at(offset)),
+                _ => {
+                    return Err(
+                        PartError::Wrong("the index leads to no device").with_offset(offset)
+                    );
+                }
             }
         }
     }
 }
 
-fn read_node<R: Read + Seek>(input: &mut Input<R>, offset: u64, len: u64) -> Result<Vec<u8>> {
+fn read_node<R: Read + Seek>(input: &mut FileInput<R>, offset: u64, len: u64) -> Result<Vec<u8>> {
     if len > NODE_BYTES_MAX {
-        return Err(Part::Wrong("a part of the index is larger than 64 MiB").at(offset));
+        return Err(
+            PartError::Wrong("a part of the index is larger than 64 MiB").with_offset(offset),
+        );
     }
     input.read(offset, len)
 }
 
 /// The series under the node of measurements at `offset`.
 fn collect_series<R: Read + Seek>(
-    input: &mut Input<R>,
+    input: &mut FileInput<R>,
     offset: u64,
     len: u64,
     depth: usize,
-    series: &mut Vec<Series>,
+    series: &mut Vec<SeriesChunks>,
 ) -> Result<()> {
     let bytes = read_node(input, offset, len)?;
     let node = metadata::measurement_node(&mut Cursor::new(&bytes));
-    let node = node.map_err(|part| part.at(offset))?;
+    let node = node.map_err(|part| part.with_offset(offset))?;
     for at in 0..node.children.len() {
-        let (begin, len) = node.child(at).map_err(|part| part.at(offset))?;
+        let (begin, len) = node.child(at).map_err(|part| part.with_offset(offset))?;
         match node.kind {
             NodeKind::InternalMeasurement if depth < DEPTH_MAX => {
                 collect_series(input, begin, len, depth + 1, series)?;
@@ -229,17 +238,19 @@ fn collect_series<R: Read + Seek>(
                 let mut cursor = Cursor::new(&bytes);
                 while !cursor.is_empty() {
                     let at = begin + cursor.position() as u64;
-                    series.push(Series::parse(&mut cursor).map_err(|part| part.at(at))?);
+                    series.push(
+                        SeriesChunks::parse(&mut cursor).map_err(|part| part.with_offset(at))?,
+                    );
                 }
             }
-            _ => return Err(Part::Wrong("the index leads to no series").at(offset)),
+            _ => return Err(PartError::Wrong("the index leads to no series").with_offset(offset)),
         }
     }
     Ok(())
 }
 
-impl Device {
-    fn new(id: Arc<DeviceId>, mut series: Vec<Series>) -> Self {
+impl DeviceRead {
+    fn new(id: Arc<DeviceId>, mut series: Vec<SeriesChunks>) -> Self {
         let time = series.iter().position(|series| series.is_time);
         let groups = match time {
             Some(time) => {
@@ -256,24 +267,28 @@ impl Device {
         }
     }
 
-    fn next_block<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<Option<Block>> {
+    fn next_block<R: Read + Seek>(
+        &mut self,
+        input: &mut FileInput<R>,
+    ) -> Result<Option<DeviceBlock>> {
         loop {
             if let Some(block) = self.ready.pop_front() {
                 return Ok(Some(block));
             }
             if let Some(open) = &mut self.open {
                 let blocks = match open {
-                    Open::Aligned(time, values) => aligned_rows(input, time, values)?,
-                    Open::Single(series) => single_rows(input, series)?,
+                    OpenChunk::Aligned(time, values) => aligned_rows(input, time, values)?,
+                    OpenChunk::Single(series) => single_rows(input, series)?,
                 };
                 match blocks {
                     Some(blocks) => {
                         let blocks = blocks.into_iter().filter(|(times, _)| !times.is_empty());
-                        self.ready.extend(blocks.map(|(times, columns)| Block {
-                            device: self.id.clone(),
-                            times,
-                            columns,
-                        }));
+                        self.ready
+                            .extend(blocks.map(|(times, columns)| DeviceBlock {
+                                device: self.id.clone(),
+                                times,
+                                columns,
+                            }));
                     }
                     None => self.open = None,
                 }
@@ -284,31 +299,31 @@ impl Device {
             };
             let mut open = |chunks: Vec<(Arc<str>, u64)>| {
                 let chunks = chunks.into_iter();
-                let chunks = chunks.map(|(name, at)| Ok((name, Chunk::open(input, at)?)));
+                let chunks = chunks.map(|(name, at)| Ok((name, ChunkRead::open(input, at)?)));
                 chunks.collect::<Result<Vec<_>>>()
             };
             self.open = Some(match group {
-                Group::Aligned { time, values } => {
+                DeviceGroup::Aligned { time, values } => {
                     let values = open(values)?;
-                    Open::Aligned(Chunk::open(input, time)?, values)
+                    OpenChunk::Aligned(ChunkRead::open(input, time)?, values)
                 }
-                Group::Single(series) => Open::Single(open(series)?),
+                DeviceGroup::Single(series) => OpenChunk::Single(open(series)?),
             });
         }
     }
 }
 
 /// Each chunk of times with the chunks of values that stand between it and the next.
-fn aligned_groups(times: &[u64], series: &[Series]) -> VecDeque<Group> {
+fn aligned_groups(times: &[u64], series: &[SeriesChunks]) -> VecDeque<DeviceGroup> {
     let mut groups = VecDeque::new();
     for (at, time) in times.iter().enumerate() {
         let end = times.get(at + 1).copied().unwrap_or(u64::MAX);
-        let within = |series: &Series| {
+        let within = |series: &SeriesChunks| {
             let first = series.chunks.partition_point(|chunk| chunk < time);
             let chunk = series.chunks.get(first).filter(|chunk| **chunk < end)?;
             Some((series.name.clone(), *chunk))
         };
-        groups.push_back(Group::Aligned {
+        groups.push_back(DeviceGroup::Aligned {
             time: *time,
             values: series.iter().filter_map(within).collect(),
         });
@@ -317,7 +332,7 @@ fn aligned_groups(times: &[u64], series: &[Series]) -> VecDeque<Group> {
 }
 
 /// The first chunks of all series, then the second ones, and so on.
-fn single_groups(series: &[Series]) -> VecDeque<Group> {
+fn single_groups(series: &[SeriesChunks]) -> VecDeque<DeviceGroup> {
     let mut groups = VecDeque::new();
     for some in series.chunks(SIDE_BY_SIDE) {
         let most = some
@@ -326,20 +341,21 @@ fn single_groups(series: &[Series]) -> VecDeque<Group> {
             .max()
             .unwrap_or(0);
         for at in 0..most {
-            let chunk = |series: &Series| Some((series.name.clone(), *series.chunks.get(at)?));
-            groups.push_back(Group::Single(some.iter().filter_map(chunk).collect()));
+            let chunk =
+                |series: &SeriesChunks| Some((series.name.clone(), *series.chunks.get(at)?));
+            groups.push_back(DeviceGroup::Single(some.iter().filter_map(chunk).collect()));
         }
     }
     groups
 }
 
-type Rows = (Vec<i64>, Vec<Column>);
+type DecodedRows = (Vec<i64>, Vec<DeviceColumn>);
 
 fn aligned_rows<R: Read + Seek>(
-    input: &mut Input<R>,
-    time: &mut Chunk,
-    values: &mut [(Arc<str>, Chunk)],
-) -> Result<Option<Vec<Rows>>> {
+    input: &mut FileInput<R>,
+    time: &mut ChunkRead,
+    values: &mut [(Arc<str>, ChunkRead)],
+) -> Result<Option<Vec<DecodedRows>>> {
     let Some(page) = time.page(input)? else {
         return Ok(None);
     };
@@ -355,10 +371,10 @@ fn aligned_rows<R: Read + Seek>(
 
 /// The next page of each series; those with the same times together.
 fn single_rows<R: Read + Seek>(
-    input: &mut Input<R>,
-    series: &mut [(Arc<str>, Chunk)],
-) -> Result<Option<Vec<Rows>>> {
-    let mut rows: Vec<Rows> = Vec::new();
+    input: &mut FileInput<R>,
+    series: &mut [(Arc<str>, ChunkRead)],
+) -> Result<Option<Vec<DecodedRows>>> {
+    let mut rows: Vec<DecodedRows> = Vec::new();
     let mut any = false;
     for (name, chunk) in series {
         let Some(page) = chunk.page(input)? else {

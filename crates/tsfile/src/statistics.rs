@@ -4,7 +4,7 @@
 use crate::bytes::{Cursor, put_i32, put_i64, put_long_bytes, put_uvar};
 use crate::error::PartResult;
 use crate::kinds::{DataType, VECTOR};
-use crate::values::Values;
+use crate::values::ColumnValues;
 
 /// Skips statistics of values of type `number`.
 pub(crate) fn skip(cursor: &mut Cursor<'_>, number: u8) -> PartResult<()> {
@@ -25,35 +25,35 @@ pub(crate) fn skip(cursor: &mut Cursor<'_>, number: u8) -> PartResult<()> {
 
 /// What is known of values that were written, in the order of their times.
 #[derive(Clone, Debug)]
-pub(crate) struct Statistics {
+pub(crate) struct ChunkStatistics {
     count: u32,
     start: i64,
     end: i64,
-    typed: Typed,
+    typed: TypedStatistics,
 }
 
 #[derive(Clone, Debug)]
-enum Typed {
+enum TypedStatistics {
     /// Times only: of the time column and of blobs.
     None,
     Bool(Option<(bool, bool)>, i64),
-    I32(Option<Range<i32>>, i64),
-    I64(Option<Range<i64>>, f64),
-    F32(Option<Range<f32>>, f64),
-    F64(Option<Range<f64>>, f64),
+    I32(Option<ValueRange<i32>>, i64),
+    I64(Option<ValueRange<i64>>, f64),
+    F32(Option<ValueRange<f32>>, f64),
+    F64(Option<ValueRange<f64>>, f64),
     /// With or without the smallest and largest.
-    Bytes(Option<Range<Vec<u8>>>, bool),
+    Bytes(Option<ValueRange<Vec<u8>>>, bool),
 }
 
 #[derive(Clone, Debug)]
-struct Range<T> {
+struct ValueRange<T> {
     min: T,
     max: T,
     first: T,
     last: T,
 }
 
-impl<T: Clone + PartialOrd> Range<T> {
+impl<T: Clone + PartialOrd> ValueRange<T> {
     /// A not-a-number is smaller and larger than nothing, and gives way to any other value.
     fn widen(range: &mut Option<Self>, value: T) {
         let is_value = |value: &T| value.partial_cmp(value).is_some();
@@ -91,27 +91,27 @@ impl<T: Clone + PartialOrd> Range<T> {
     }
 }
 
-impl Statistics {
+impl ChunkStatistics {
     /// Of the times of a time column.
-    pub(crate) fn of_times() -> Self {
-        Self::with(Typed::None)
+    pub(crate) fn for_times() -> Self {
+        Self::with(TypedStatistics::None)
     }
 
     /// Of values of a type.
-    pub(crate) fn of(data_type: DataType) -> Self {
+    pub(crate) fn new(data_type: DataType) -> Self {
         Self::with(match data_type {
-            DataType::Boolean => Typed::Bool(None, 0),
-            DataType::Int32 | DataType::Date => Typed::I32(None, 0),
-            DataType::Int64 | DataType::Timestamp => Typed::I64(None, 0.0),
-            DataType::Float => Typed::F32(None, 0.0),
-            DataType::Double => Typed::F64(None, 0.0),
-            DataType::Text => Typed::Bytes(None, false),
-            DataType::String => Typed::Bytes(None, true),
-            DataType::Blob => Typed::None,
+            DataType::Boolean => TypedStatistics::Bool(None, 0),
+            DataType::Int32 | DataType::Date => TypedStatistics::I32(None, 0),
+            DataType::Int64 | DataType::Timestamp => TypedStatistics::I64(None, 0.0),
+            DataType::Float => TypedStatistics::F32(None, 0.0),
+            DataType::Double => TypedStatistics::F64(None, 0.0),
+            DataType::Text => TypedStatistics::Bytes(None, false),
+            DataType::String => TypedStatistics::Bytes(None, true),
+            DataType::Blob => TypedStatistics::None,
         })
     }
 
-    fn with(typed: Typed) -> Self {
+    fn with(typed: TypedStatistics) -> Self {
         Self {
             count: 0,
             start: 0,
@@ -126,7 +126,7 @@ impl Statistics {
     }
 
     /// Adds values and their times, which ascend and follow those before.
-    pub(crate) fn add(&mut self, times: &[i64], values: Option<&Values>) {
+    pub(crate) fn add(&mut self, times: &[i64], values: Option<&ColumnValues>) {
         let (Some(first), Some(last)) = (times.first(), times.last()) else {
             return;
         };
@@ -136,39 +136,39 @@ impl Statistics {
         self.end = *last;
         self.count += times.len() as u32;
         match (&mut self.typed, values) {
-            (Typed::Bool(range, sum), Some(Values::Bool(values))) => {
+            (TypedStatistics::Bool(range, sum), Some(ColumnValues::Bool(values))) => {
                 for value in values {
                     *range = Some((range.map_or(*value, |(first, _)| first), *value));
                     *sum += i64::from(*value);
                 }
             }
-            (Typed::I32(range, sum), Some(Values::I32(values))) => {
+            (TypedStatistics::I32(range, sum), Some(ColumnValues::I32(values))) => {
                 for value in values {
-                    Range::widen(range, *value);
+                    ValueRange::widen(range, *value);
                     *sum += i64::from(*value);
                 }
             }
-            (Typed::I64(range, sum), Some(Values::I64(values))) => {
+            (TypedStatistics::I64(range, sum), Some(ColumnValues::I64(values))) => {
                 for value in values {
-                    Range::widen(range, *value);
+                    ValueRange::widen(range, *value);
                     *sum += *value as f64;
                 }
             }
-            (Typed::F32(range, sum), Some(Values::F32(values))) => {
+            (TypedStatistics::F32(range, sum), Some(ColumnValues::F32(values))) => {
                 for value in values {
-                    Range::widen(range, *value);
+                    ValueRange::widen(range, *value);
                     *sum += f64::from(*value);
                 }
             }
-            (Typed::F64(range, sum), Some(Values::F64(values))) => {
+            (TypedStatistics::F64(range, sum), Some(ColumnValues::F64(values))) => {
                 for value in values {
-                    Range::widen(range, *value);
+                    ValueRange::widen(range, *value);
                     *sum += *value;
                 }
             }
-            (Typed::Bytes(range, _), Some(Values::Bytes(values))) => {
+            (TypedStatistics::Bytes(range, _), Some(ColumnValues::Bytes(values))) => {
                 for value in values.iter() {
-                    Range::widen(range, value.to_vec());
+                    ValueRange::widen(range, value.to_vec());
                 }
             }
             _ => {}
@@ -187,27 +187,29 @@ impl Statistics {
         self.end = later.end;
         self.count += later.count;
         match (&mut self.typed, later.typed) {
-            (Typed::Bool(Some(range), sum), Typed::Bool(Some(later), more)) => {
+            (TypedStatistics::Bool(Some(range), sum), TypedStatistics::Bool(Some(later), more)) => {
                 range.1 = later.1;
                 *sum += more;
             }
-            (Typed::I32(range, sum), Typed::I32(later, more)) => {
-                Range::merge(range, later);
+            (TypedStatistics::I32(range, sum), TypedStatistics::I32(later, more)) => {
+                ValueRange::merge(range, later);
                 *sum += more;
             }
-            (Typed::I64(range, sum), Typed::I64(later, more)) => {
-                Range::merge(range, later);
+            (TypedStatistics::I64(range, sum), TypedStatistics::I64(later, more)) => {
+                ValueRange::merge(range, later);
                 *sum += more;
             }
-            (Typed::F32(range, sum), Typed::F32(later, more)) => {
-                Range::merge(range, later);
+            (TypedStatistics::F32(range, sum), TypedStatistics::F32(later, more)) => {
+                ValueRange::merge(range, later);
                 *sum += more;
             }
-            (Typed::F64(range, sum), Typed::F64(later, more)) => {
-                Range::merge(range, later);
+            (TypedStatistics::F64(range, sum), TypedStatistics::F64(later, more)) => {
+                ValueRange::merge(range, later);
                 *sum += more;
             }
-            (Typed::Bytes(range, _), Typed::Bytes(later, _)) => Range::merge(range, later),
+            (TypedStatistics::Bytes(range, _), TypedStatistics::Bytes(later, _)) => {
+                ValueRange::merge(range, later);
+            }
             _ => {}
         }
     }
@@ -218,32 +220,32 @@ impl Statistics {
         put_i64(self.start, out);
         put_i64(self.end, out);
         match &self.typed {
-            Typed::None => {}
-            Typed::Bool(range, sum) => {
+            TypedStatistics::None => {}
+            TypedStatistics::Bool(range, sum) => {
                 let (first, last) = range.unwrap_or_default();
                 out.extend([u8::from(first), u8::from(last)]);
                 put_i64(*sum, out);
             }
-            Typed::I32(range, sum) => {
+            TypedStatistics::I32(range, sum) => {
                 put_range(range.as_ref(), 0, |value, out| put_i32(*value, out), out);
                 put_i64(*sum, out);
             }
-            Typed::I64(range, sum) => {
+            TypedStatistics::I64(range, sum) => {
                 put_range(range.as_ref(), 0, |value, out| put_i64(*value, out), out);
                 put_i64(sum.to_bits() as i64, out);
             }
-            Typed::F32(range, sum) => {
+            TypedStatistics::F32(range, sum) => {
                 let put = |value: &f32, out: &mut Vec<u8>| put_i32(value.to_bits() as i32, out);
                 put_range(range.as_ref(), 0.0, put, out);
                 put_i64(sum.to_bits() as i64, out);
             }
-            Typed::F64(range, sum) => {
+            TypedStatistics::F64(range, sum) => {
                 let put = |value: &f64, out: &mut Vec<u8>| put_i64(value.to_bits() as i64, out);
                 put_range(range.as_ref(), 0.0, put, out);
                 put_i64(sum.to_bits() as i64, out);
             }
-            Typed::Bytes(range, has_extremes) => {
-                let part = |pick: fn(&Range<Vec<u8>>) -> &Vec<u8>| {
+            TypedStatistics::Bytes(range, has_extremes) => {
+                let part = |pick: fn(&ValueRange<Vec<u8>>) -> &Vec<u8>| {
                     range.as_ref().map(pick).map_or(&[][..], Vec::as_slice)
                 };
                 put_long_bytes(part(|range| &range.first), out);
@@ -258,12 +260,12 @@ impl Statistics {
 }
 
 fn put_range<T>(
-    range: Option<&Range<T>>,
+    range: Option<&ValueRange<T>>,
     zero: T,
     put: impl Fn(&T, &mut Vec<u8>),
     out: &mut Vec<u8>,
 ) {
-    let of = |pick: fn(&Range<T>) -> &T| range.map_or(&zero, pick);
+    let of = |pick: fn(&ValueRange<T>) -> &T| range.map_or(&zero, pick);
     for value in [
         of(|r| &r.min),
         of(|r| &r.max),
@@ -281,30 +283,30 @@ mod tests {
     #[test]
     fn what_is_written_is_what_is_skipped() {
         let cases = [
-            (DataType::Boolean, Values::Bool(vec![true, false])),
-            (DataType::Int32, Values::I32(vec![3, -4])),
-            (DataType::Int64, Values::I64(vec![3, -4])),
-            (DataType::Float, Values::F32(vec![f32::NAN, 2.0])),
-            (DataType::Double, Values::F64(vec![1.0, f64::NAN])),
+            (DataType::Boolean, ColumnValues::Bool(vec![true, false])),
+            (DataType::Int32, ColumnValues::I32(vec![3, -4])),
+            (DataType::Int64, ColumnValues::I64(vec![3, -4])),
+            (DataType::Float, ColumnValues::F32(vec![f32::NAN, 2.0])),
+            (DataType::Double, ColumnValues::F64(vec![1.0, f64::NAN])),
             (
                 DataType::Text,
-                Values::Bytes(["b", "a"].into_iter().collect()),
+                ColumnValues::Bytes(["b", "a"].into_iter().collect()),
             ),
             (
                 DataType::String,
-                Values::Bytes(["b", "a"].into_iter().collect()),
+                ColumnValues::Bytes(["b", "a"].into_iter().collect()),
             ),
             (
                 DataType::Blob,
-                Values::Bytes(["b", "a"].into_iter().collect()),
+                ColumnValues::Bytes(["b", "a"].into_iter().collect()),
             ),
         ];
         for (data_type, values) in cases {
-            let mut statistics = Statistics::of(data_type);
+            let mut statistics = ChunkStatistics::new(data_type);
             statistics.add(&[1, 2], Some(&values));
             statistics.merge(statistics.clone());
             assert_eq!(statistics.count(), 4);
-            for statistics in [statistics, Statistics::of(data_type)] {
+            for statistics in [statistics, ChunkStatistics::new(data_type)] {
                 let mut out = Vec::new();
                 statistics.put(&mut out);
                 let mut cursor = Cursor::new(&out);
@@ -318,7 +320,7 @@ mod tests {
     fn extremes_leave_out_what_is_no_number() {
         let mut range = None;
         for value in [f64::NAN, 3.0, f64::NAN, -1.0] {
-            Range::widen(&mut range, value);
+            ValueRange::widen(&mut range, value);
         }
         let range = range.unwrap();
         assert_eq!((range.min, range.max, range.last), (-1.0, 3.0, -1.0));

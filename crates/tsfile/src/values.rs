@@ -1,6 +1,6 @@
 //! Values of a column in memory, and what rows of a file look like.
 
-use crate::kinds::{DataType, Shape};
+use crate::kinds::{DataType, ValueShape};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl<V: AsRef<[u8]>> FromIterator<V> for ByteValues {
 
 /// Values of one column.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum ColumnValues {
     /// Of [`DataType::Boolean`].
     Bool(Vec<bool>),
     /// Of [`DataType::Int32`] and [`DataType::Date`].
@@ -81,17 +81,17 @@ pub enum Values {
 macro_rules! each {
     ($values:expr, $vector:ident => $done:expr, $bytes:ident => $bytes_done:expr) => {
         match $values {
-            Values::Bool($vector) => Values::Bool($done),
-            Values::I32($vector) => Values::I32($done),
-            Values::I64($vector) => Values::I64($done),
-            Values::F32($vector) => Values::F32($done),
-            Values::F64($vector) => Values::F64($done),
-            Values::Bytes($bytes) => Values::Bytes($bytes_done),
+            ColumnValues::Bool($vector) => ColumnValues::Bool($done),
+            ColumnValues::I32($vector) => ColumnValues::I32($done),
+            ColumnValues::I64($vector) => ColumnValues::I64($done),
+            ColumnValues::F32($vector) => ColumnValues::F32($done),
+            ColumnValues::F64($vector) => ColumnValues::F64($done),
+            ColumnValues::Bytes($bytes) => ColumnValues::Bytes($bytes_done),
         }
     };
 }
 
-impl Values {
+impl ColumnValues {
     /// Number of values.
     pub fn len(&self) -> usize {
         match self {
@@ -109,25 +109,25 @@ impl Values {
         self.len() == 0
     }
 
-    pub(crate) fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> ValueShape {
         match self {
-            Self::Bool(_) => Shape::Bool,
-            Self::I32(_) => Shape::I32,
-            Self::I64(_) => Shape::I64,
-            Self::F32(_) => Shape::F32,
-            Self::F64(_) => Shape::F64,
-            Self::Bytes(_) => Shape::Bytes,
+            Self::Bool(_) => ValueShape::Bool,
+            Self::I32(_) => ValueShape::I32,
+            Self::I64(_) => ValueShape::I64,
+            Self::F32(_) => ValueShape::F32,
+            Self::F64(_) => ValueShape::F64,
+            Self::Bytes(_) => ValueShape::Bytes,
         }
     }
 
-    pub(crate) fn empty(shape: Shape) -> Self {
+    pub(crate) fn empty(shape: ValueShape) -> Self {
         match shape {
-            Shape::Bool => Self::Bool(Vec::new()),
-            Shape::I32 => Self::I32(Vec::new()),
-            Shape::I64 => Self::I64(Vec::new()),
-            Shape::F32 => Self::F32(Vec::new()),
-            Shape::F64 => Self::F64(Vec::new()),
-            Shape::Bytes => Self::Bytes(ByteValues::default()),
+            ValueShape::Bool => Self::Bool(Vec::new()),
+            ValueShape::I32 => Self::I32(Vec::new()),
+            ValueShape::I64 => Self::I64(Vec::new()),
+            ValueShape::F32 => Self::F32(Vec::new()),
+            ValueShape::F64 => Self::F64(Vec::new()),
+            ValueShape::Bytes => Self::Bytes(ByteValues::default()),
         }
     }
 
@@ -182,18 +182,18 @@ impl Values {
 
 /// A column of rows: one value a row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct DeviceColumn {
     /// Name (the measurement).
     pub name: Arc<str>,
     /// Type.
     pub data_type: DataType,
     /// One value a row, of the variant that belongs to the type; anything where a row has none.
-    pub values: Values,
+    pub values: ColumnValues,
     /// Which rows have a value; all, where it is missing.
     pub valid: Option<Vec<bool>>,
 }
 
-impl Column {
+impl DeviceColumn {
     /// Whether row `row` has a value.
     pub fn is_valid(&self, row: usize) -> bool {
         self.valid.as_ref().is_none_or(|valid| valid[row])
@@ -213,12 +213,12 @@ impl DeviceId {
     pub fn of_table<'a>(table: &str, tags: impl IntoIterator<Item = Option<&'a str>>) -> Self {
         let mut segments = vec![Some(table.to_owned())];
         segments.extend(tags.into_iter().map(|tag| tag.map(ToOwned::to_owned)));
-        Self::of_segments(segments)
+        Self::from_segments(segments)
     }
 
     /// A device by its segments; missing tags at the end are left out, since some libraries write
     /// them and others do not.
-    pub(crate) fn of_segments(mut segments: Vec<Option<String>>) -> Self {
+    pub(crate) fn from_segments(mut segments: Vec<Option<String>>) -> Self {
         while segments.len() > 1 && segments.last() == Some(&None) {
             segments.pop();
         }
@@ -246,18 +246,18 @@ impl DeviceId {
 
 /// Rows of one device, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Block {
+pub struct DeviceBlock {
     /// The device.
     pub device: Arc<DeviceId>,
     /// Time of each row, in the file's unit.
     pub times: Vec<i64>,
     /// Columns, each with one value a row.
-    pub columns: Vec<Column>,
+    pub columns: Vec<DeviceColumn>,
 }
 
 /// What a column of a table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Category {
+pub enum ColumnCategory {
     /// Part of what identifies a device.
     Tag,
     /// Measured.
@@ -276,21 +276,21 @@ pub struct ColumnSchema {
     /// Type.
     pub data_type: DataType,
     /// What it is.
-    pub category: Category,
+    pub category: ColumnCategory,
 }
 
 /// A table of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableSchema {
+pub struct TsFileTableSchema {
     /// Name.
     pub name: String,
     /// Columns; tags in the order of a device's segments.
     pub columns: Vec<ColumnSchema>,
 }
 
-impl TableSchema {
+impl TsFileTableSchema {
     /// The columns of one category.
-    pub fn of(&self, category: Category) -> impl Iterator<Item = &ColumnSchema> {
+    pub fn columns_of(&self, category: ColumnCategory) -> impl Iterator<Item = &ColumnSchema> {
         self.columns
             .iter()
             .filter(move |column| column.category == category)
@@ -304,13 +304,16 @@ mod tests {
     #[test]
     fn rows_without_a_value_are_spread_and_left_out_again() {
         let valid = [true, false, true];
-        let dense = Values::Bytes(["a", "b"].into_iter().collect());
+        let dense = ColumnValues::Bytes(["a", "b"].into_iter().collect());
         let spread = dense.clone().spread(&valid);
-        assert_eq!(spread, Values::Bytes(["a", "", "b"].into_iter().collect()));
+        assert_eq!(
+            spread,
+            ColumnValues::Bytes(["a", "", "b"].into_iter().collect())
+        );
         assert_eq!(spread.dense(0..3, Some(&valid)), dense);
         assert_eq!(spread.dense(1..3, Some(&valid)).len(), 1);
-        let spread = Values::I32(vec![7, 8]).spread(&valid);
-        assert_eq!(spread, Values::I32(vec![7, 0, 8]));
+        let spread = ColumnValues::I32(vec![7, 8]).spread(&valid);
+        assert_eq!(spread, ColumnValues::I32(vec![7, 0, 8]));
     }
 
     #[test]

@@ -11,10 +11,10 @@ mod out;
 use crate::error::{Result, TsFileError};
 use crate::kinds::DataType;
 use crate::read::MAGIC;
-use crate::values::{Category, Column, DeviceId, TableSchema, Values};
+use crate::values::{ColumnCategory, ColumnValues, DeviceColumn, DeviceId, TsFileTableSchema};
 use chunk::ColumnWriter;
-use index::SeriesList;
-use out::Out;
+use index::SeriesMetadataList;
+use out::PositionedWriter;
 use std::collections::HashSet;
 use std::io::{Read, Seek, Write};
 
@@ -35,9 +35,9 @@ const VALUE_BYTES_MAX: usize = 16 << 20;
 
 /// A file of version 4 being written.
 pub struct TsFileWriter<W, S> {
-    out: Out<W>,
-    table: TableSchema,
-    series: SeriesList<S>,
+    out: PositionedWriter<W>,
+    table: TsFileTableSchema,
+    series: SeriesMetadataList<S>,
     device: Option<DeviceWriter>,
 }
 
@@ -47,16 +47,16 @@ struct DeviceWriter {
     last_time: Option<i64>,
     time: ColumnWriter,
     fields: Vec<ColumnWriter>,
-    page: PageRows,
+    page: PendingPageRows,
     /// Packed bytes of the chunk that has begun.
     chunk_bytes: usize,
 }
 
 /// Rows of the page that has begun.
-struct PageRows {
+struct PendingPageRows {
     times: Vec<i64>,
     /// For each field which rows have a value, and these values.
-    fields: Vec<(Vec<bool>, Values)>,
+    fields: Vec<(Vec<bool>, ColumnValues)>,
 }
 
 impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
@@ -65,7 +65,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
     ///
     /// # Errors
     /// If the table has no field, a tag that is no string, or two names that differ in case only.
-    pub fn new(out: W, scratch: S, mut table: TableSchema) -> Result<Self> {
+    pub fn new(out: W, scratch: S, mut table: TsFileTableSchema) -> Result<Self> {
         let invalid = |message| Err(TsFileError::Invalid(message));
         table.name = table.name.to_lowercase();
         let mut names = HashSet::new();
@@ -77,26 +77,26 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
                     column.name
                 ));
             }
-            if column.category == Category::Tag && column.data_type != DataType::String {
+            if column.category == ColumnCategory::Tag && column.data_type != DataType::String {
                 return invalid(format!("tag '{}' is no string", column.name));
             }
             if column.name.is_empty() || column.name.len() > NAME_BYTES_MAX {
                 return invalid("a column's name is empty or longer than 64 KiB".to_owned());
             }
         }
-        if table.of(Category::Field).next().is_none() {
+        if table.columns_of(ColumnCategory::Field).next().is_none() {
             return invalid(format!(
                 "table '{}' has no fields to be written",
                 table.name
             ));
         }
-        let mut out = Out::new(out);
+        let mut out = PositionedWriter::new(out);
         out.write(MAGIC)?;
         out.write(&[VERSION])?;
         Ok(Self {
             out,
             table,
-            series: SeriesList::new(scratch),
+            series: SeriesMetadataList::new(scratch),
             device: None,
         })
     }
@@ -112,7 +112,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
         &mut self,
         tags: &[Option<&str>],
         times: &[i64],
-        columns: &[Column],
+        columns: &[DeviceColumn],
     ) -> Result<()> {
         self.check(tags, times, columns)?;
         if times.is_empty() {
@@ -140,9 +140,9 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
         self.out.finish()
     }
 
-    fn check(&self, tags: &[Option<&str>], times: &[i64], columns: &[Column]) -> Result<()> {
+    fn check(&self, tags: &[Option<&str>], times: &[i64], columns: &[DeviceColumn]) -> Result<()> {
         let invalid = |message| Err(TsFileError::Invalid(message));
-        if tags.len() != self.table.of(Category::Tag).count() {
+        if tags.len() != self.table.columns_of(ColumnCategory::Tag).count() {
             return invalid(format!(
                 "there are {} tags, not those of the table",
                 tags.len()
@@ -155,7 +155,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
             let name = column.name.to_lowercase();
             let known = self
                 .table
-                .of(Category::Field)
+                .columns_of(ColumnCategory::Field)
                 .find(|field| field.name == name);
             if known.is_none_or(|field| field.data_type != column.data_type) {
                 return invalid(format!("there is no field '{name}' of this type"));
@@ -170,7 +170,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
             if !fits {
                 return invalid(format!("column '{name}' does not hold one value a row"));
             }
-            if let Values::Bytes(values) = &column.values
+            if let ColumnValues::Bytes(values) = &column.values
                 && values.iter().any(|value| value.len() > VALUE_BYTES_MAX)
             {
                 return invalid(format!("a value of '{name}' is longer than 16 MiB"));
@@ -194,10 +194,10 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
     }
 }
 
-impl PageRows {
-    fn new(table: &TableSchema) -> Self {
-        let fields = table.of(Category::Field);
-        let empty = |data_type: DataType| (Vec::new(), Values::empty(data_type.shape()));
+impl PendingPageRows {
+    fn new(table: &TsFileTableSchema) -> Self {
+        let fields = table.columns_of(ColumnCategory::Field);
+        let empty = |data_type: DataType| (Vec::new(), ColumnValues::empty(data_type.shape()));
         Self {
             times: Vec::new(),
             fields: fields.map(|field| empty(field.data_type)).collect(),
@@ -205,8 +205,8 @@ impl PageRows {
     }
 
     fn is_full(&self) -> bool {
-        let long = |values: &Values| match values {
-            Values::Bytes(values) => values.bytes_total() >= PAGE_BYTES,
+        let long = |values: &ColumnValues| match values {
+            ColumnValues::Bytes(values) => values.bytes_total() >= PAGE_BYTES,
             _ => false,
         };
         self.times.len() >= PAGE_ROWS || self.fields.iter().any(|(_, values)| long(values))
@@ -214,16 +214,16 @@ impl PageRows {
 }
 
 impl DeviceWriter {
-    fn new(id: DeviceId, table: &TableSchema) -> Self {
-        let fields = table.of(Category::Field);
+    fn new(id: DeviceId, table: &TsFileTableSchema) -> Self {
+        let fields = table.columns_of(ColumnCategory::Field);
         Self {
             id,
             last_time: None,
-            time: ColumnWriter::of_times(),
+            time: ColumnWriter::for_times(),
             fields: fields
-                .map(|field| ColumnWriter::of(&field.name, field.data_type))
+                .map(|field| ColumnWriter::for_field(&field.name, field.data_type))
                 .collect(),
-            page: PageRows::new(table),
+            page: PendingPageRows::new(table),
             chunk_bytes: 0,
         }
     }
@@ -231,8 +231,8 @@ impl DeviceWriter {
     fn write<W: Write>(
         &mut self,
         times: &[i64],
-        columns: &[Column],
-        out: &mut Out<W>,
+        columns: &[DeviceColumn],
+        out: &mut PositionedWriter<W>,
     ) -> Result<()> {
         for time in times {
             if self.last_time.is_some_and(|last| last >= *time) {
@@ -248,7 +248,7 @@ impl DeviceWriter {
                 .iter()
                 .find(|column| column.name.to_lowercase() == field.name())
         };
-        let columns: Vec<Option<&Column>> = self.fields.iter().map(column_of).collect();
+        let columns: Vec<Option<&DeviceColumn>> = self.fields.iter().map(column_of).collect();
         let mut begin = 0;
         while begin < times.len() {
             let room = PAGE_ROWS - self.page.times.len().min(PAGE_ROWS - 1);
@@ -271,7 +271,7 @@ impl DeviceWriter {
         Ok(())
     }
 
-    fn end_page<W: Write>(&mut self, out: &mut Out<W>) -> Result<()> {
+    fn end_page<W: Write>(&mut self, out: &mut PositionedWriter<W>) -> Result<()> {
         if self.page.times.is_empty() {
             return Ok(());
         }
@@ -280,7 +280,7 @@ impl DeviceWriter {
         for (field, (valid, values)) in self.fields.iter_mut().zip(&mut self.page.fields) {
             self.chunk_bytes += field.push_values(&times, values, valid);
             valid.clear();
-            *values = Values::empty(values.shape());
+            *values = ColumnValues::empty(values.shape());
         }
         if self.chunk_bytes >= CHUNK_BYTES {
             self.end_chunk(out)?;
@@ -288,7 +288,7 @@ impl DeviceWriter {
         Ok(())
     }
 
-    fn end_chunk<W: Write>(&mut self, out: &mut Out<W>) -> Result<()> {
+    fn end_chunk<W: Write>(&mut self, out: &mut PositionedWriter<W>) -> Result<()> {
         if self.chunk_bytes == 0 {
             return Ok(());
         }

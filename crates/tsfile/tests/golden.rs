@@ -9,7 +9,7 @@
 mod common;
 
 use common::{dump, golden};
-use marigram_tsfile::{TsFileError, TsFileReader, Version};
+use marigram_tsfile::{FileVersion, TsFileError, TsFileReader};
 use proptest::prelude::*;
 use std::io::Cursor;
 
@@ -37,11 +37,11 @@ fn files_of_other_libraries_are_read_value_for_value() {
 #[test]
 fn the_version_and_the_tables_are_told() {
     let reader = TsFileReader::open(Cursor::new(bytes("v4-table"))).unwrap();
-    assert_eq!(reader.version(), Version::V4);
+    assert_eq!(reader.version(), FileVersion::V4);
     assert_eq!(reader.tables()[0].name, "all_types");
     assert_eq!(reader.tables()[0].columns.len(), 12);
     let reader = TsFileReader::open(Cursor::new(bytes("v3-tree"))).unwrap();
-    assert_eq!(reader.version(), Version::V3);
+    assert_eq!(reader.version(), FileVersion::V3);
     assert!(reader.tables().is_empty());
 }
 

@@ -10,7 +10,8 @@ mod common;
 
 use common::{dump, text};
 use marigram_tsfile::{
-    Category, Column, ColumnSchema, DataType, Result, TableSchema, TsFileWriter, Values,
+    ColumnCategory, ColumnSchema, ColumnValues, DataType, DeviceColumn, Result, TsFileTableSchema,
+    TsFileWriter,
 };
 use proptest::prelude::*;
 use std::io::Cursor;
@@ -28,13 +29,17 @@ const KINDS: [DataType; 10] = [
     DataType::String,
 ];
 
-fn schema() -> TableSchema {
-    let tag = |name: &str| (name.to_owned(), DataType::String, Category::Tag);
-    let fields = KINDS
-        .iter()
-        .map(|kind| (format!("f_{kind:?}").to_lowercase(), *kind, Category::Field));
+fn schema() -> TsFileTableSchema {
+    let tag = |name: &str| (name.to_owned(), DataType::String, ColumnCategory::Tag);
+    let fields = KINDS.iter().map(|kind| {
+        (
+            format!("f_{kind:?}").to_lowercase(),
+            *kind,
+            ColumnCategory::Field,
+        )
+    });
     let columns = [tag("site"), tag("unit")].into_iter().chain(fields);
-    TableSchema {
+    TsFileTableSchema {
         name: "all_types".to_owned(),
         columns: columns
             .map(|(name, data_type, category)| ColumnSchema {
@@ -58,7 +63,7 @@ fn noise(seed: u64) -> impl FnMut() -> u64 {
 }
 
 /// A column of `rows` values of which about one in `gap` is missing (none for 0, all for 1).
-fn column(data_type: DataType, rows: usize, gap: u64, smooth: bool, seed: u64) -> Column {
+fn column(data_type: DataType, rows: usize, gap: u64, smooth: bool, seed: u64) -> DeviceColumn {
     let mut next = noise(seed);
     let mut slow = 0;
     let mut value = move || {
@@ -67,31 +72,37 @@ fn column(data_type: DataType, rows: usize, gap: u64, smooth: bool, seed: u64) -
     };
     let rows_of = 0..rows;
     let values = match data_type {
-        DataType::Boolean => Values::Bool(rows_of.map(|_| value() % 3 == 0).collect()),
-        DataType::Int32 => Values::I32(rows_of.map(|_| value() as i32).collect()),
-        DataType::Date => Values::I32(
+        DataType::Boolean => ColumnValues::Bool(rows_of.map(|_| value() % 3 == 0).collect()),
+        DataType::Int32 => ColumnValues::I32(rows_of.map(|_| value() as i32).collect()),
+        DataType::Date => ColumnValues::I32(
             rows_of
                 .map(|_| 20_240_101 + (value() % 28) as i32)
                 .collect(),
         ),
         DataType::Int64 | DataType::Timestamp => {
-            Values::I64(rows_of.map(|_| value() as i64).collect())
+            ColumnValues::I64(rows_of.map(|_| value() as i64).collect())
         }
-        DataType::Float if smooth => Values::F32(rows_of.map(|_| value() as f32 / 10.0).collect()),
-        DataType::Float => Values::F32(rows_of.map(|_| f32::from_bits(value() as u32)).collect()),
-        DataType::Double if smooth => Values::F64(rows_of.map(|_| value() as f64 / 10.0).collect()),
-        DataType::Double => Values::F64(rows_of.map(|_| f64::from_bits(value())).collect()),
+        DataType::Float if smooth => {
+            ColumnValues::F32(rows_of.map(|_| value() as f32 / 10.0).collect())
+        }
+        DataType::Float => {
+            ColumnValues::F32(rows_of.map(|_| f32::from_bits(value() as u32)).collect())
+        }
+        DataType::Double if smooth => {
+            ColumnValues::F64(rows_of.map(|_| value() as f64 / 10.0).collect())
+        }
+        DataType::Double => ColumnValues::F64(rows_of.map(|_| f64::from_bits(value())).collect()),
         DataType::Text | DataType::String => {
             let texts = rows_of.map(|_| format!("t\u{fc} {}", value() % 50));
-            Values::Bytes(texts.collect())
+            ColumnValues::Bytes(texts.collect())
         }
         DataType::Blob => {
             let all = rows_of.map(|_| value().to_be_bytes()[..(value() % 8) as usize].to_vec());
-            Values::Bytes(all.collect())
+            ColumnValues::Bytes(all.collect())
         }
     };
     let mut next = noise(seed + 1);
-    Column {
+    DeviceColumn {
         name: format!("f_{data_type:?}").to_lowercase().into(),
         data_type,
         values,
@@ -103,7 +114,7 @@ type Device = (
     Option<&'static str>,
     Option<&'static str>,
     Vec<i64>,
-    Vec<Column>,
+    Vec<DeviceColumn>,
 );
 
 fn write(devices: &[Device], step: usize) -> Result<(Vec<u8>, Vec<String>)> {
@@ -112,7 +123,7 @@ fn write(devices: &[Device], step: usize) -> Result<(Vec<u8>, Vec<String>)> {
     for (site, unit, times, columns) in devices {
         for begin in (0..times.len()).step_by(step) {
             let rows = begin..times.len().min(begin + step);
-            let part = |column: &Column| Column {
+            let part = |column: &DeviceColumn| DeviceColumn {
                 values: cut(&column.values, rows.clone()),
                 valid: column
                     .valid
@@ -120,7 +131,7 @@ fn write(devices: &[Device], step: usize) -> Result<(Vec<u8>, Vec<String>)> {
                     .map(|valid| valid[rows.clone()].to_vec()),
                 ..column.clone()
             };
-            let parts: Vec<Column> = columns.iter().map(part).collect();
+            let parts: Vec<DeviceColumn> = columns.iter().map(part).collect();
             writer.write(&[*site, *unit], &times[rows.clone()], &parts)?;
         }
         let mut device = vec!["all_types", site.unwrap_or("null"), unit.unwrap_or("null")];
@@ -141,22 +152,22 @@ fn write(devices: &[Device], step: usize) -> Result<(Vec<u8>, Vec<String>)> {
     Ok((writer.finish()?, lines))
 }
 
-fn cut(values: &Values, rows: std::ops::Range<usize>) -> Values {
+fn cut(values: &ColumnValues, rows: std::ops::Range<usize>) -> ColumnValues {
     match values {
-        Values::Bool(values) => Values::Bool(values[rows].to_vec()),
-        Values::I32(values) => Values::I32(values[rows].to_vec()),
-        Values::I64(values) => Values::I64(values[rows].to_vec()),
-        Values::F32(values) => Values::F32(values[rows].to_vec()),
-        Values::F64(values) => Values::F64(values[rows].to_vec()),
-        Values::Bytes(values) => {
-            Values::Bytes(rows.map(|row| values.get(row).unwrap().to_vec()).collect())
+        ColumnValues::Bool(values) => ColumnValues::Bool(values[rows].to_vec()),
+        ColumnValues::I32(values) => ColumnValues::I32(values[rows].to_vec()),
+        ColumnValues::I64(values) => ColumnValues::I64(values[rows].to_vec()),
+        ColumnValues::F32(values) => ColumnValues::F32(values[rows].to_vec()),
+        ColumnValues::F64(values) => ColumnValues::F64(values[rows].to_vec()),
+        ColumnValues::Bytes(values) => {
+            ColumnValues::Bytes(rows.map(|row| values.get(row).unwrap().to_vec()).collect())
         }
     }
 }
 
 /// Devices with and without tags, columns with and without gaps and values, one page and many.
 fn devices() -> Vec<Device> {
-    let all = |rows: usize, gap: u64, smooth: bool| -> (Vec<i64>, Vec<Column>) {
+    let all = |rows: usize, gap: u64, smooth: bool| -> (Vec<i64>, Vec<DeviceColumn>) {
         let times = (0..rows as i64).map(|row| 1_700_000_000_000 + row * 1000 + row % 7);
         let column = |kind: &DataType| column(*kind, rows, gap, smooth, 7 + gap);
         (times.collect(), KINDS.iter().map(column).collect())
@@ -170,7 +181,7 @@ fn devices() -> Vec<Device> {
     let late = many_columns[3].valid.as_mut().unwrap();
     late[..9000].fill(false);
     late[19_999] = true;
-    if let Values::F32(values) = &mut many_columns[3].values {
+    if let ColumnValues::F32(values) = &mut many_columns[3].values {
         values[19_999] = f32::NAN;
     }
     vec![

@@ -6,7 +6,7 @@ use marigram_model::{ColumnId, SeriesId, TableId, TagKey, TimeRange};
 
 /// One change of a shard. Sequence numbers rise by one or more from entry to entry.
 #[derive(Clone, Debug)]
-pub enum Entry {
+pub enum WalEntry {
     /// Rows of one table.
     Write(WriteEntry),
     /// A range delete.

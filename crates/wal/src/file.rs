@@ -1,7 +1,7 @@
 //! The files of the log: their names and their headers (`docs/formats/wal.md`).
 
 use crate::error::WalError;
-use marigram_codec::{Extent, crc32c};
+use marigram_codec::{ChecksummedPrefix, crc32c};
 use marigram_env::{File, FileSystem};
 use std::path::Path;
 use std::sync::Arc;
@@ -30,14 +30,14 @@ pub(crate) fn create(
     fs: &dyn FileSystem,
     dir: &Path,
     number: u64,
-) -> Result<(Arc<dyn File>, Extent), WalError> {
+) -> Result<(Arc<dyn File>, ChecksummedPrefix), WalError> {
     let path = dir.join(file_name(number));
     let header = header(number);
     let file = fs.create(&path).map_err(WalError::refused(&path))?;
     file.append(&header).map_err(WalError::refused(&path))?;
     file.sync().map_err(WalError::io(&path))?;
     fs.sync_dir(dir).map_err(WalError::io(dir))?;
-    Ok((file, Extent::of(&header)))
+    Ok((file, ChecksummedPrefix::new(&header)))
 }
 
 fn header(number: u64) -> [u8; HEADER_BYTES] {
@@ -52,7 +52,7 @@ fn header(number: u64) -> [u8; HEADER_BYTES] {
 
 /// What the header of a file says.
 #[derive(Debug)]
-pub(crate) enum Header {
+pub(crate) enum WalHeader {
     Good,
     /// A later version.
     Version(u32),
@@ -60,23 +60,23 @@ pub(crate) enum Header {
 }
 
 /// Checks the first bytes of the file with this number.
-pub(crate) fn check_header(bytes: &[u8], number: u64) -> Header {
+pub(crate) fn check_header(bytes: &[u8], number: u64) -> WalHeader {
     let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
-        return Header::Damaged("the file's header is cut off");
+        return WalHeader::Damaged("the file's header is cut off");
     };
     let word =
         |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     if bytes[..8] != MAGIC {
-        return Header::Damaged("the file does not begin as a log does");
+        return WalHeader::Damaged("the file does not begin as a log does");
     }
     if crc32c([&bytes[..20]]) != word(20) {
-        return Header::Damaged("the checksum of the file's header is wrong");
+        return WalHeader::Damaged("the checksum of the file's header is wrong");
     }
     if word(8) != FORMAT_VERSION {
-        return Header::Version(word(8));
+        return WalHeader::Version(word(8));
     }
     if bytes[12..20] != number.to_le_bytes() {
-        return Header::Damaged("the header is that of another file of the log");
+        return WalHeader::Damaged("the header is that of another file of the log");
     }
-    Header::Good
+    WalHeader::Good
 }

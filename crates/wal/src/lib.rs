@@ -16,7 +16,7 @@ mod room;
 mod tests;
 mod wal;
 
-pub use entry::{DeleteEntry, Entry, WriteEntry};
+pub use entry::{DeleteEntry, WalEntry, WriteEntry};
 pub use error::WalError;
 pub use file::{FORMAT_VERSION, file_name};
 pub use record::{RecordError, decode_record, encode_record};

@@ -3,7 +3,7 @@
 //! Encoding copies whole buffers, because the writing thread waits for it. Decoding believes no
 //! number before it is checked against the bytes that are there.
 
-use crate::entry::{DeleteEntry, Entry, WriteEntry};
+use crate::entry::{DeleteEntry, WalEntry, WriteEntry};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
     ArrowPrimitiveType, BinaryType, ByteArrayType, Float32Type, Float64Type, Int32Type, Int64Type,
@@ -45,20 +45,20 @@ const SHORT: RecordError = RecordError("it ends early");
 /// # Panics
 /// If a column is of a type that no field has or has not one value a row, or if the record would
 /// have 4 GiB or more: the engine bounds and checks what it writes.
-pub fn encode_record(sequence: u64, entry: &Entry, out: &mut Vec<u8>) {
+pub fn encode_record(sequence: u64, entry: &WalEntry, out: &mut Vec<u8>) {
     frame::write_with(out, |out| {
         let (kind, table) = match entry {
-            Entry::Write(write) => (WRITE, write.table),
-            Entry::Delete(delete) => (DELETE, delete.table),
-            Entry::DropTable(table) => (DROP_TABLE, *table),
+            WalEntry::Write(write) => (WRITE, write.table),
+            WalEntry::Delete(delete) => (DELETE, delete.table),
+            WalEntry::DropTable(table) => (DROP_TABLE, *table),
         };
         out.push(kind);
         out.extend_from_slice(&sequence.to_le_bytes());
         out.extend_from_slice(&table.0.to_le_bytes());
         match entry {
-            Entry::Write(write) => encode_write(write, out),
-            Entry::Delete(delete) => encode_delete(delete, out),
-            Entry::DropTable(_) => {}
+            WalEntry::Write(write) => encode_write(write, out),
+            WalEntry::Delete(delete) => encode_delete(delete, out),
+            WalEntry::DropTable(_) => {}
         }
     });
 }
@@ -105,7 +105,7 @@ fn encode_delete(delete: &DeleteEntry, out: &mut Vec<u8>) {
 }
 
 fn encode_column(id: ColumnId, values: &ArrayRef, out: &mut Vec<u8>) {
-    let kind = FieldType::of(values.data_type()).expect("columns are of field types");
+    let kind = FieldType::from_arrow(values.data_type()).expect("columns are of field types");
     let nulls = values.nulls().filter(|nulls| nulls.null_count() > 0);
     out.extend_from_slice(&id.0.to_le_bytes());
     out.push(kind as u8);
@@ -168,15 +168,15 @@ fn push_texts<T: ByteArrayType<Offset = i32>>(values: &ArrayRef, out: &mut Vec<u
 ///
 /// # Errors
 /// If the bytes are not a record; never panics, and allocates about as much as there are bytes.
-pub fn decode_record(payload: &[u8]) -> Result<(u64, Entry)> {
-    let mut input = Input(payload);
+pub fn decode_record(payload: &[u8]) -> Result<(u64, WalEntry)> {
+    let mut input = RecordInput(payload);
     let kind = input.byte()?;
     let sequence = u64::from_le_bytes(input.array()?);
     let table = TableId(input.number()?);
     let entry = match kind {
-        WRITE => Entry::Write(decode_write(table, &mut input)?),
-        DELETE => Entry::Delete(decode_delete(table, &mut input)?),
-        DROP_TABLE => Entry::DropTable(table),
+        WRITE => WalEntry::Write(decode_write(table, &mut input)?),
+        DELETE => WalEntry::Delete(decode_delete(table, &mut input)?),
+        DROP_TABLE => WalEntry::DropTable(table),
         _ => return Err(RecordError("no kind of entry has this number")),
     };
     if !input.0.is_empty() {
@@ -185,7 +185,7 @@ pub fn decode_record(payload: &[u8]) -> Result<(u64, Entry)> {
     Ok((sequence, entry))
 }
 
-fn decode_write(table: TableId, input: &mut Input<'_>) -> Result<WriteEntry> {
+fn decode_write(table: TableId, input: &mut RecordInput<'_>) -> Result<WriteEntry> {
     let rows = input.number()? as usize;
     let series_count = input.number()? as usize;
     let column_count = input.number()? as usize;
@@ -214,7 +214,7 @@ fn decode_write(table: TableId, input: &mut Input<'_>) -> Result<WriteEntry> {
     })
 }
 
-fn decode_delete(table: TableId, input: &mut Input<'_>) -> Result<DeleteEntry> {
+fn decode_delete(table: TableId, input: &mut RecordInput<'_>) -> Result<DeleteEntry> {
     let min = i64::from_le_bytes(input.array()?);
     let max = i64::from_le_bytes(input.array()?);
     let series = if input.flag()? {
@@ -234,7 +234,7 @@ fn decode_delete(table: TableId, input: &mut Input<'_>) -> Result<DeleteEntry> {
     })
 }
 
-fn decode_column(rows: usize, input: &mut Input<'_>) -> Result<(ColumnId, ArrayRef)> {
+fn decode_column(rows: usize, input: &mut RecordInput<'_>) -> Result<(ColumnId, ArrayRef)> {
     let id = ColumnId(input.number()?);
     let kind = FieldType::from_number(input.byte()?)
         .ok_or(RecordError("no field type has this number"))?;
@@ -260,7 +260,7 @@ fn decode_column(rows: usize, input: &mut Input<'_>) -> Result<(ColumnId, ArrayR
 fn primitive<T: ArrowPrimitiveType>(
     rows: usize,
     nulls: Option<NullBuffer>,
-    input: &mut Input<'_>,
+    input: &mut RecordInput<'_>,
 ) -> Result<ArrayRef> {
     Ok(Arc::new(PrimitiveArray::<T>::new(
         input.values(rows)?,
@@ -271,7 +271,7 @@ fn primitive<T: ArrowPrimitiveType>(
 fn texts<T: ByteArrayType<Offset = i32>>(
     rows: usize,
     nulls: Option<NullBuffer>,
-    input: &mut Input<'_>,
+    input: &mut RecordInput<'_>,
 ) -> Result<ArrayRef> {
     let ends = input.take(rows.checked_mul(size_of::<i32>()).ok_or(SHORT)?)?;
     let mut offsets = Vec::with_capacity(rows + 1);
@@ -293,9 +293,9 @@ fn texts<T: ByteArrayType<Offset = i32>>(
 }
 
 /// What is left to decode.
-struct Input<'a>(&'a [u8]);
+struct RecordInput<'a>(&'a [u8]);
 
-impl<'a> Input<'a> {
+impl<'a> RecordInput<'a> {
     fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len).ok_or(SHORT)?;
         self.0 = rest;

@@ -4,11 +4,11 @@
 //! end in a torn write. There, everything from the first damage on was never acknowledged: pages
 //! of an unsynced tail reach the disk in any order, so whole records may well follow a damaged one.
 
-use crate::entry::Entry;
+use crate::entry::WalEntry;
 use crate::error::WalError;
-use crate::file::{FORMAT_VERSION, HEADER_BYTES, Header, check_header, file_name};
+use crate::file::{FORMAT_VERSION, HEADER_BYTES, WalHeader, check_header, file_name};
 use crate::record::decode_record;
-use marigram_codec::{Extent, frame};
+use marigram_codec::{ChecksummedPrefix, frame};
 use marigram_env::{File, FileSystem};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,21 +27,21 @@ pub struct ReplayReport {
     /// Where replay stopped early and why: the tail from there is cut off and dropped.
     pub torn: Option<(PathBuf, u64, String)>,
     /// The files that hold records, by number: all of it is durable.
-    pub files: BTreeMap<u64, Extent>,
+    pub files: BTreeMap<u64, ChecksummedPrefix>,
 }
 
 /// Takes each entry with its sequence.
-pub(crate) type Apply<'a> = dyn FnMut(u64, Entry) -> Result<(), WalError> + 'a;
+pub(crate) type ApplyEntry<'a> = dyn FnMut(u64, WalEntry) -> Result<(), WalError> + 'a;
 
 /// A file of the log as it is found.
-pub(crate) struct Found {
+pub(crate) struct FoundWalFile {
     pub(crate) number: u64,
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn File>,
     pub(crate) bytes: u64,
 }
 
-impl Found {
+impl FoundWalFile {
     pub(crate) fn open(fs: &dyn FileSystem, dir: &Path, number: u64) -> Result<Self, WalError> {
         let path = dir.join(file_name(number));
         let file = fs.open(&path).map_err(WalError::io(&path))?;
@@ -67,9 +67,9 @@ impl Found {
             .read_exact_at(&mut bytes[..len], 0)
             .map_err(WalError::io(&self.path))?;
         match check_header(&bytes[..len], self.number) {
-            Header::Good => Ok(()),
-            Header::Damaged(reason) => Err(WalError::corrupt(&self.path, 0, reason)),
-            Header::Version(found) => Err(WalError::Version {
+            WalHeader::Good => Ok(()),
+            WalHeader::Damaged(reason) => Err(WalError::corrupt(&self.path, 0, reason)),
+            WalHeader::Version(found) => Err(WalError::Version {
                 path: self.path.clone(),
                 found,
                 supported: FORMAT_VERSION,
@@ -78,7 +78,7 @@ impl Found {
     }
 
     /// Compares the file with what is durable of it.
-    pub(crate) fn prove(&self, durable: Extent) -> Result<(), WalError> {
+    pub(crate) fn prove(&self, durable: ChecksummedPrefix) -> Result<(), WalError> {
         if self.bytes < durable.bytes {
             let reason = format!(
                 "the file ends here, though {} bytes of it were made durable, as the shard's WITNESS \
@@ -87,7 +87,7 @@ impl Found {
             );
             return Err(WalError::corrupt(&self.path, self.bytes, reason));
         }
-        let (mut read, mut buffer) = (Extent::default(), Vec::new());
+        let (mut read, mut buffer) = (ChecksummedPrefix::default(), Vec::new());
         while read.bytes < durable.bytes {
             buffer.resize(
                 (durable.bytes - read.bytes).min(READ_BYTES as u64) as usize,
@@ -115,7 +115,7 @@ impl Found {
         &mut self,
         is_last: bool,
         sequence: &mut Option<u64>,
-        apply: &mut Apply<'_>,
+        apply: &mut ApplyEntry<'_>,
         report: &mut ReplayReport,
     ) -> Result<(), WalError> {
         if is_last {
@@ -123,17 +123,17 @@ impl Found {
             // the process alone died, it may still be in the kernel's cache only.
             self.file.sync().map_err(WalError::io(&self.path))?;
         }
-        let mut window = Window::new(self);
+        let mut window = FileWindow::new(self);
         let mut header = [0; HEADER_BYTES];
         self.file
             .read_exact_at(&mut header, 0)
             .map_err(WalError::io(&self.path))?;
-        let mut whole = Extent::of(&header);
+        let mut whole = ChecksummedPrefix::new(&header);
         loop {
             let offset = window.offset();
             match window.next()? {
-                Next::End => break,
-                Next::Torn(reason) if is_last => {
+                NextRecord::End => break,
+                NextRecord::Torn(reason) if is_last => {
                     report.torn = Some((self.path.clone(), offset, reason.to_owned()));
                     self.file
                         .truncate(offset)
@@ -142,8 +142,10 @@ impl Found {
                     self.bytes = offset;
                     break;
                 }
-                Next::Torn(reason) => return Err(WalError::corrupt(&self.path, offset, reason)),
-                Next::Record(record) => {
+                NextRecord::Torn(reason) => {
+                    return Err(WalError::corrupt(&self.path, offset, reason));
+                }
+                NextRecord::Record(record) => {
                     let decoded = decode_record(&record[frame::HEADER_BYTES..]);
                     let bytes = record.len() as u64;
                     whole.grow(record);
@@ -167,7 +169,7 @@ impl Found {
     }
 }
 
-enum Next<'a> {
+enum NextRecord<'a> {
     /// A whole frame.
     Record(&'a [u8]),
     Torn(&'static str),
@@ -175,7 +177,7 @@ enum Next<'a> {
 }
 
 /// A part of a file in memory, which moves along the file.
-struct Window {
+struct FileWindow {
     file: Arc<dyn File>,
     path: PathBuf,
     /// Bytes of the file.
@@ -187,8 +189,8 @@ struct Window {
     at: usize,
 }
 
-impl Window {
-    fn new(found: &Found) -> Self {
+impl FileWindow {
+    fn new(found: &FoundWalFile) -> Self {
         Self {
             file: Arc::clone(&found.file),
             path: found.path.clone(),
@@ -204,27 +206,27 @@ impl Window {
         self.start + self.at as u64
     }
 
-    fn next(&mut self) -> Result<Next<'_>, WalError> {
+    fn next(&mut self) -> Result<NextRecord<'_>, WalError> {
         let rest = self.len.saturating_sub(self.offset());
         if rest == 0 {
-            return Ok(Next::End);
+            return Ok(NextRecord::End);
         }
         self.fill(rest.min(frame::HEADER_BYTES as u64))?;
         let Some(len) = self.bytes[self.at..].first_chunk::<4>() else {
-            return Ok(Next::Torn("the record's header is cut off"));
+            return Ok(NextRecord::Torn("the record's header is cut off"));
         };
         let wanted = frame::HEADER_BYTES as u64 + u64::from(u32::from_le_bytes(*len));
         // No more is read than the file has, whatever a damaged length claims.
         self.fill(wanted.min(rest))?;
         let end = self.bytes.len().min(self.at + wanted as usize);
         Ok(match frame::read(&self.bytes[self.at..end]) {
-            frame::Read::Frame { len, .. } => {
+            frame::FrameRead::Frame { len, .. } => {
                 let start = self.at;
                 self.at += len;
-                Next::Record(&self.bytes[start..self.at])
+                NextRecord::Record(&self.bytes[start..self.at])
             }
-            frame::Read::Damaged(reason) => Next::Torn(reason),
-            frame::Read::End => Next::End,
+            frame::FrameRead::Damaged(reason) => NextRecord::Torn(reason),
+            frame::FrameRead::End => NextRecord::End,
         })
     }
 

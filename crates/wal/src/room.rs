@@ -22,11 +22,11 @@ const STEP_BYTES: u64 = 1 << 20;
 /// Room of the file that is appended to.
 #[derive(Debug)]
 pub struct LogRoom {
-    state: Mutex<State>,
+    state: Mutex<LogRoomState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct LogRoomState {
     /// `None` before there is one.
     file: Option<Arc<dyn File>>,
     path: PathBuf,
@@ -55,7 +55,7 @@ impl LogRoom {
     /// Of a file to come, at `path`.
     pub(crate) fn new(path: PathBuf) -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(LogRoomState {
                 file: None,
                 path,
                 written: 0,
@@ -111,7 +111,7 @@ impl LogRoom {
         written: u64,
     ) -> Result<(), WalError> {
         let mut state = self.state.lock();
-        let mut next = State {
+        let mut next = LogRoomState {
             file: Some(Arc::clone(file)),
             path: path.to_owned(),
             written,
@@ -124,7 +124,7 @@ impl LogRoom {
     }
 }
 
-impl State {
+impl LogRoomState {
     /// Sets room aside for `bytes` more than are promised.
     fn take(&mut self, bytes: u64) -> Result<(), WalError> {
         let end = self.written + self.promised + bytes;

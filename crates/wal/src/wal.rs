@@ -2,9 +2,9 @@
 
 use crate::error::WalError;
 use crate::file::{HEADER_BYTES, create, file_name, file_number};
-use crate::replay::{Apply, Found, ReplayReport};
+use crate::replay::{ApplyEntry, FoundWalFile, ReplayReport};
 use crate::room::LogRoom;
-use marigram_codec::Extent;
+use marigram_codec::ChecksummedPrefix;
 use marigram_env::{File, FileSystem, is_out_of_space};
 use std::collections::BTreeMap;
 use std::io;
@@ -23,11 +23,11 @@ pub struct Wal {
     /// Bytes of each file, the one that is appended to among them.
     files: BTreeMap<u64, u64>,
     /// What was written to the file that is appended to.
-    written: Extent,
+    written: ChecksummedPrefix,
     /// What of it is durable.
-    synced: Extent,
+    synced: ChecksummedPrefix,
     /// The file before it, as far as this process has begun another one after it.
-    before: Option<(u64, Extent)>,
+    before: Option<(u64, ChecksummedPrefix)>,
     /// Room for records to come.
     room: Arc<LogRoom>,
     /// Why nothing can be appended any more.
@@ -38,7 +38,7 @@ pub struct Wal {
 #[derive(Clone, Debug)]
 pub struct WalProof {
     /// How far files are durable at least, by number.
-    pub durable: BTreeMap<u64, Extent>,
+    pub durable: BTreeMap<u64, ChecksummedPrefix>,
     /// Whether files below the floor may be removed: not before it is certain that the floor is
     /// the log's own.
     pub remove_released: bool,
@@ -66,7 +66,7 @@ impl Wal {
         fs: Arc<dyn FileSystem>,
         dir: &Path,
         floor: u64,
-        apply: &mut dyn FnMut(u64, crate::Entry) -> Result<(), WalError>,
+        apply: &mut dyn FnMut(u64, crate::WalEntry) -> Result<(), WalError>,
     ) -> Result<(Self, ReplayReport), WalError> {
         Self::open_proved(fs, dir, floor, &WalProof::default(), apply)
     }
@@ -82,7 +82,7 @@ impl Wal {
         dir: &Path,
         floor: u64,
         proof: &WalProof,
-        apply: &mut dyn FnMut(u64, crate::Entry) -> Result<(), WalError>,
+        apply: &mut dyn FnMut(u64, crate::WalEntry) -> Result<(), WalError>,
     ) -> Result<(Self, ReplayReport), WalError> {
         let (mut found, released) = find(fs.as_ref(), dir, floor)?;
         prove(dir, &found, proof.durable.range(floor..))?;
@@ -105,8 +105,8 @@ impl Wal {
             room: LogRoom::new(dir.join(file_name(number))),
             file: None,
             files,
-            written: Extent::default(),
-            synced: Extent::default(),
+            written: ChecksummedPrefix::default(),
+            synced: ChecksummedPrefix::default(),
             before: None,
             poisoned: None,
         };
@@ -258,14 +258,14 @@ impl Wal {
 
     /// What is durable of the file that is appended to.
     #[must_use]
-    pub fn synced(&self) -> Extent {
+    pub fn synced(&self) -> ChecksummedPrefix {
         self.synced
     }
 
     /// Number and contents of the file that was appended to before the last
     /// [`rotate`](Self::rotate), if it holds records: all of it is durable.
     #[must_use]
-    pub fn before(&self) -> Option<(u64, Extent)> {
+    pub fn before(&self) -> Option<(u64, ChecksummedPrefix)> {
         self.before
     }
 
@@ -342,7 +342,7 @@ fn find(
     fs: &dyn FileSystem,
     dir: &Path,
     floor: u64,
-) -> Result<(Vec<Found>, Vec<PathBuf>), WalError> {
+) -> Result<(Vec<FoundWalFile>, Vec<PathBuf>), WalError> {
     // Without a directory there is no file either, which the error then names.
     let names = match fs.list(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -362,7 +362,7 @@ fn find(
             let reason = format!("the file is missing, though {} is there", file_name(number));
             return Err(WalError::corrupt(dir.join(file_name(expected)), 0, reason));
         }
-        found.push(Found::open(fs, dir, number)?);
+        found.push(FoundWalFile::open(fs, dir, number)?);
         expected += 1;
     }
     if found.is_empty() && floor > 1 {
@@ -375,8 +375,8 @@ fn find(
 /// Compares the files that were found with what is durable of them.
 fn prove<'a>(
     dir: &Path,
-    found: &[Found],
-    durable: impl Iterator<Item = (&'a u64, &'a Extent)>,
+    found: &[FoundWalFile],
+    durable: impl Iterator<Item = (&'a u64, &'a ChecksummedPrefix)>,
 ) -> Result<(), WalError> {
     for (number, extent) in durable {
         match found.iter().find(|file| file.number == *number) {
@@ -394,14 +394,14 @@ fn prove<'a>(
 /// take their places: if only the process died, nobody knows whether their headers reached the
 /// disk, and records must never follow a header that did not.
 fn replay(
-    found: &mut Vec<Found>,
-    apply: &mut Apply<'_>,
+    found: &mut Vec<FoundWalFile>,
+    apply: &mut ApplyEntry<'_>,
     report: &mut ReplayReport,
 ) -> Result<(), WalError> {
     found.truncate(
         found
             .iter()
-            .rposition(Found::has_records)
+            .rposition(FoundWalFile::has_records)
             .map_or(0, |last| last + 1),
     );
     let mut sequence = None;

@@ -9,7 +9,7 @@ const REQUEST_MAX: Duration = Duration::from_mins(2);
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SoakOutcome {
     /// Answered.
     Done,
     /// Told to come again later, or that memory does not do for it.
@@ -20,19 +20,19 @@ pub enum Outcome {
 
 /// An answer.
 #[derive(Debug)]
-pub struct Response {
-    pub outcome: Outcome,
+pub struct HttpResponse {
+    pub outcome: SoakOutcome,
     pub body: String,
 }
 
 /// A client of the server on a port of loopback.
 #[derive(Debug)]
-pub struct Client {
+pub struct SoakClient {
     port: u16,
     agent: ureq::Agent,
 }
 
-impl Client {
+impl SoakClient {
     pub fn new(port: u16) -> Self {
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -59,15 +59,15 @@ impl Client {
             .unwrap_or_default()
     }
 
-    pub fn write(&self, lines: &str) -> Response {
+    pub fn write(&self, lines: &str) -> HttpResponse {
         self.post("/write?db=main&precision=ms", lines)
     }
 
-    pub fn sql(&self, sql: &str) -> Response {
+    pub fn sql(&self, sql: &str) -> HttpResponse {
         self.post("/api/v1/sql?db=main", sql)
     }
 
-    fn post(&self, target: &str, body: &str) -> Response {
+    fn post(&self, target: &str, body: &str) -> HttpResponse {
         let url = format!("http://127.0.0.1:{}{target}", self.port);
         let sent = self.agent.post(url).header("Accept", "text/csv").send(body);
         let answered = sent.and_then(|mut answer| {
@@ -76,24 +76,24 @@ impl Client {
             Ok((status, body.read_to_string()?))
         });
         match answered {
-            Ok((200..=299, body)) => Response {
-                outcome: Outcome::Done,
+            Ok((200..=299, body)) => HttpResponse {
+                outcome: SoakOutcome::Done,
                 body,
             },
-            Ok((status, body)) => Response {
+            Ok((status, body)) => HttpResponse {
                 outcome: refusal(status, &body),
                 body: format!("{status}: {body}"),
             },
-            Err(error) => Response {
-                outcome: Outcome::Failed,
+            Err(error) => HttpResponse {
+                outcome: SoakOutcome::Failed,
                 body: error.to_string(),
             },
         }
     }
 
     /// Asks for an answer and reads little of it at a time, until `over` says so or it ends.
-    pub fn read_slowly(&self, sql: &str, over: impl Fn() -> bool) -> Outcome {
-        let read = || -> std::io::Result<Outcome> {
+    pub fn read_slowly(&self, sql: &str, over: impl Fn() -> bool) -> SoakOutcome {
+        let read = || -> std::io::Result<SoakOutcome> {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
             stream.set_read_timeout(Some(Duration::from_secs(1)))?;
             write!(
@@ -103,7 +103,7 @@ impl Client {
                 sql.len()
             )?;
             let (mut part, mut all, begun) = ([0; 2048], 0, Instant::now());
-            let mut outcome = Outcome::Failed;
+            let mut outcome = SoakOutcome::Failed;
             while !over() && begun.elapsed() < Duration::from_secs(20) {
                 match stream.read(&mut part) {
                     Ok(0) => break,
@@ -112,9 +112,9 @@ impl Client {
                             let text = String::from_utf8_lossy(&part[..read]);
                             let status = text.split(' ').nth(1).unwrap_or_default();
                             outcome = match status.parse() {
-                                Ok(200) => Outcome::Done,
+                                Ok(200) => SoakOutcome::Done,
                                 Ok(status) => refusal(status, &text),
-                                Err(_) => Outcome::Failed,
+                                Err(_) => SoakOutcome::Failed,
                             };
                         }
                         all += read;
@@ -126,18 +126,22 @@ impl Client {
                 }
                 std::thread::sleep(Duration::from_millis(100));
             }
-            Ok(if all == 0 { Outcome::Refused } else { outcome })
+            Ok(if all == 0 {
+                SoakOutcome::Refused
+            } else {
+                outcome
+            })
         };
-        read().unwrap_or(Outcome::Failed)
+        read().unwrap_or(SoakOutcome::Failed)
     }
 }
 
 /// A status that is not one of success.
-fn refusal(status: u16, body: &str) -> Outcome {
+fn refusal(status: u16, body: &str) -> SoakOutcome {
     let memory = body.contains("memory_limit") || body.contains("of memory");
     match status {
-        429 | 503 => Outcome::Refused,
-        _ if memory => Outcome::Refused,
-        _ => Outcome::Failed,
+        429 | 503 => SoakOutcome::Refused,
+        _ if memory => SoakOutcome::Refused,
+        _ => SoakOutcome::Failed,
     }
 }

@@ -5,14 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders in which groups are made, with the names of their files: limit, use, count of kills.
-const KINDS: [Kind; 2] = [
-    Kind {
+const KINDS: [GroupKind; 2] = [
+    GroupKind {
         parent: "/sys/fs/cgroup/memory",
         limit: "memory.limit_in_bytes",
         usage: "memory.usage_in_bytes",
         kills: "memory.oom_control",
     },
-    Kind {
+    GroupKind {
         parent: "/sys/fs/cgroup",
         limit: "memory.max",
         usage: "memory.current",
@@ -21,7 +21,7 @@ const KINDS: [Kind; 2] = [
 ];
 
 #[derive(Debug)]
-struct Kind {
+struct GroupKind {
     parent: &'static str,
     limit: &'static str,
     usage: &'static str,
@@ -30,18 +30,18 @@ struct Kind {
 
 /// A group; removed when dropped, by when its processes must have ended.
 #[derive(Debug)]
-pub struct Group {
+pub struct ControlGroup {
     dir: PathBuf,
-    kind: &'static Kind,
+    kind: &'static GroupKind,
 }
 
-impl Group {
+impl ControlGroup {
     /// A group whose processes may have so many bytes; `None` where none can be made.
     pub fn make(bytes: usize) -> Option<Self> {
-        KINDS.iter().find_map(|kind| Self::of_kind(kind, bytes))
+        KINDS.iter().find_map(|kind| Self::create(kind, bytes))
     }
 
-    fn of_kind(kind: &'static Kind, bytes: usize) -> Option<Self> {
+    fn create(kind: &'static GroupKind, bytes: usize) -> Option<Self> {
         let name = format!("marigram-soak-{}-{bytes}", std::process::id());
         let dir = Path::new(kind.parent).join(name);
         fs::create_dir(&dir).ok()?;
@@ -69,7 +69,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         // What remains where it fails is an empty folder.
         let _ = fs::remove_dir(&self.dir);

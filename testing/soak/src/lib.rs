@@ -17,8 +17,8 @@ mod sample;
 mod server;
 mod verdict;
 
-pub use sample::Sample;
-pub use verdict::{Tally, Verdict};
+pub use sample::ServerSample;
+pub use verdict::{RequestTally, SoakVerdict};
 
 use anyhow::{Context, Result, anyhow};
 use std::fs;
@@ -31,7 +31,7 @@ const IDLE_WAIT_MAX: Duration = Duration::from_mins(1);
 
 /// What to do.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct SoakPlan {
     /// The binary `marigram`.
     pub binary: PathBuf,
     /// The server's data directory: made, and left behind.
@@ -55,11 +55,11 @@ pub struct Plan {
 ///
 /// # Errors
 /// If the server does not start, or the machine does not let itself be asked.
-pub fn run(plan: &Plan) -> Result<Verdict> {
+pub fn run(plan: &SoakPlan) -> Result<SoakVerdict> {
     fs::create_dir_all(&plan.data).context("the data directory cannot be made")?;
-    let group = group::Group::make(plan.limit_bytes / 10 * 11);
-    let mut server = server::Server::start(plan, group.as_ref())?;
-    let client = client::Client::new(server.port);
+    let group = group::ControlGroup::make(plan.limit_bytes / 10 * 11);
+    let mut server = server::SoakServer::start(plan, group.as_ref())?;
+    let client = client::SoakClient::new(server.port);
     let over = AtomicBool::new(false);
     let (samples, loaded, idle) = std::thread::scope(|scope| -> Result<_> {
         let sampler = scope.spawn(|| sample::watch(&server, group.as_ref(), &plan.data, &over));
@@ -70,10 +70,10 @@ pub fn run(plan: &Plan) -> Result<Verdict> {
         let samples = samples.map_err(|_| anyhow!("the sampler panicked"))?;
         Ok((samples, loaded?, idle))
     })?;
-    let verdict = Verdict {
+    let verdict = SoakVerdict {
         limit_bytes: plan.limit_bytes,
         in_group: group.is_some(),
-        oom_kills: group.as_ref().map_or(0, group::Group::oom_kills),
+        oom_kills: group.as_ref().map_or(0, group::ControlGroup::oom_kills),
         ended: server.ended(),
         duration: plan.duration,
         idle_after: idle,
@@ -96,7 +96,7 @@ pub fn run(plan: &Plan) -> Result<Verdict> {
 
 /// How long after the load it took until the server answered one of everything without refusing;
 /// `None` where it did not in time.
-fn idle_answers(client: &client::Client) -> Option<Duration> {
+fn idle_answers(client: &client::SoakClient) -> Option<Duration> {
     let begun = Instant::now();
     while begun.elapsed() < IDLE_WAIT_MAX {
         if load::probes(client) {

@@ -3,9 +3,9 @@
 mod questions;
 mod writers;
 
-use crate::Plan;
-use crate::client::{Client, Outcome};
-use crate::verdict::Tally;
+use crate::SoakPlan;
+use crate::client::{SoakClient, SoakOutcome};
+use crate::verdict::RequestTally;
 use anyhow::{Result, anyhow, bail};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -24,8 +24,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Loaded {
-    pub tallies: Vec<Tally>,
+pub struct LoadResult {
+    pub tallies: Vec<RequestTally>,
     pub rows_sent: u64,
     pub rows_acknowledged: u64,
     pub rows_uncertain: u64,
@@ -34,9 +34,9 @@ pub struct Loaded {
 
 /// What the threads of the load share.
 #[derive(Debug)]
-pub struct Shared<'a> {
-    pub client: &'a Client,
-    pub plan: &'a Plan,
+pub struct LoadShared<'a> {
+    pub client: &'a SoakClient,
+    pub plan: &'a SoakPlan,
     pub until: Instant,
     pub rows_sent: AtomicU64,
     pub rows_acknowledged: AtomicU64,
@@ -44,7 +44,7 @@ pub struct Shared<'a> {
     pub rows_uncertain: AtomicU64,
 }
 
-impl Shared<'_> {
+impl LoadShared<'_> {
     pub fn is_over(&self) -> bool {
         Instant::now() >= self.until
     }
@@ -54,11 +54,11 @@ impl Shared<'_> {
         &self,
         name: &'static str,
         every: Duration,
-        mut request: impl FnMut(u64) -> (Outcome, String),
-    ) -> Tally {
-        let mut tally = Tally {
+        mut request: impl FnMut(u64) -> (SoakOutcome, String),
+    ) -> RequestTally {
+        let mut tally = RequestTally {
             name,
-            ..Tally::default()
+            ..RequestTally::default()
         };
         for number in 0.. {
             if self.is_over() {
@@ -67,7 +67,7 @@ impl Shared<'_> {
             let begun = Instant::now();
             let (outcome, words) = request(number);
             tally.note(outcome, begun.elapsed(), &words);
-            let pause = if outcome == Outcome::Done {
+            let pause = if outcome == SoakOutcome::Done {
                 every
             } else {
                 PAUSE.max(every)
@@ -77,13 +77,15 @@ impl Shared<'_> {
         tally
     }
 
-    fn ask(&self, name: &'static str, every: Duration, questions: &[String]) -> Tally {
+    fn ask(&self, name: &'static str, every: Duration, questions: &[String]) -> RequestTally {
         self.repeat(name, every, |number| {
             let question = &questions[number as usize % questions.len()];
             let answer = self.client.sql(question);
             let words = match answer.outcome {
-                Outcome::Done => String::new(),
-                Outcome::Refused | Outcome::Failed => format!("{question}: {}", answer.body),
+                SoakOutcome::Done => String::new(),
+                SoakOutcome::Refused | SoakOutcome::Failed => {
+                    format!("{question}: {}", answer.body)
+                }
             };
             (answer.outcome, words)
         })
@@ -91,13 +93,13 @@ impl Shared<'_> {
 }
 
 /// Runs the load.
-pub fn run(client: &Client, plan: &Plan) -> Result<Loaded> {
+pub fn run(client: &SoakClient, plan: &SoakPlan) -> Result<LoadResult> {
     let made = client.sql(SCHEMA);
-    if made.outcome != Outcome::Done {
+    if made.outcome != SoakOutcome::Done {
         bail!("the tables were not made: {}", made.body);
     }
     let begun = Instant::now();
-    let shared = Shared {
+    let shared = LoadShared {
         client,
         plan,
         until: begun + plan.duration,
@@ -137,7 +139,7 @@ pub fn run(client: &Client, plan: &Plan) -> Result<Loaded> {
         });
         ended.collect::<Result<_>>().map(merged)
     })?;
-    Ok(Loaded {
+    Ok(LoadResult {
         tallies,
         rows_sent: shared.rows_sent.load(Ordering::Acquire),
         rows_acknowledged: shared.rows_acknowledged.load(Ordering::Acquire),
@@ -147,8 +149,8 @@ pub fn run(client: &Client, plan: &Plan) -> Result<Loaded> {
 }
 
 /// Tallies of the same name as one.
-fn merged(all: Vec<Tally>) -> Vec<Tally> {
-    let mut merged: Vec<Tally> = Vec::new();
+fn merged(all: Vec<RequestTally>) -> Vec<RequestTally> {
+    let mut merged: Vec<RequestTally> = Vec::new();
     for tally in all {
         match merged.iter_mut().find(|known| known.name == tally.name) {
             Some(known) => {
@@ -166,12 +168,12 @@ fn merged(all: Vec<Tally>) -> Vec<Tally> {
 }
 
 /// Rows in both tables; asked again for a while where the server refuses.
-fn count_rows(client: &Client) -> Option<u64> {
+fn count_rows(client: &SoakClient) -> Option<u64> {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_mins(1) {
         let sql = "SELECT (SELECT count(*) FROM fleet) + (SELECT count(*) FROM events) AS n";
         let answer = client.sql(sql);
-        if answer.outcome == Outcome::Done {
+        if answer.outcome == SoakOutcome::Done {
             return answer.body.lines().nth(1)?.trim().parse().ok();
         }
         std::thread::sleep(PAUSE);
@@ -180,13 +182,13 @@ fn count_rows(client: &Client) -> Option<u64> {
 }
 
 /// Whether one of everything is answered at once.
-pub fn probes(client: &Client) -> bool {
+pub fn probes(client: &SoakClient) -> bool {
     let asked = [
         questions::dashboards(),
         questions::views(),
         questions::sorts()[..1].to_vec(),
     ];
-    let done = |sql: &String| client.sql(sql).outcome == Outcome::Done;
+    let done = |sql: &String| client.sql(sql).outcome == SoakOutcome::Done;
     let line = "probe,dev=a temp=1 1";
-    client.write(line).outcome == Outcome::Done && asked.concat().iter().all(done)
+    client.write(line).outcome == SoakOutcome::Done && asked.concat().iter().all(done)
 }

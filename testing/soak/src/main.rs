@@ -4,7 +4,7 @@
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use marigram_soak::{Plan, run};
+use marigram_soak::{SoakPlan, run};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn main() -> Result<ExitCode> {
             given.data.display()
         );
     }
-    let verdict = run(&Plan {
+    let verdict = run(&SoakPlan {
         binary: given.binary,
         data: given.data,
         out: given.out,

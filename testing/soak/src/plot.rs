@@ -1,6 +1,6 @@
 //! The samples as a drawing: memory, descriptors, files and disk over time.
 
-use crate::verdict::Verdict;
+use crate::verdict::SoakVerdict;
 use anyhow::Result;
 use plotters::prelude::{
     BLACK, BLUE, ChartBuilder, Color, GREEN, IntoDrawingArea, LineSeries, RED, RGBColor,
@@ -14,9 +14,9 @@ const GREY: RGBColor = RGBColor(150, 150, 150);
 type Line = (&'static str, RGBColor, Vec<(f64, f64)>);
 
 /// Draws a verdict's samples.
-pub fn draw(verdict: &Verdict, path: &Path) -> Result<()> {
+pub fn draw(verdict: &SoakVerdict, path: &Path) -> Result<()> {
     let samples = &verdict.samples;
-    let line = |of: &dyn Fn(&crate::Sample) -> f64| -> Vec<(f64, f64)> {
+    let line = |of: &dyn Fn(&crate::ServerSample) -> f64| -> Vec<(f64, f64)> {
         samples.iter().map(|s| (s.seconds, of(s))).collect()
     };
     let limit = verdict.limit_bytes as f64 / MIB;

@@ -1,8 +1,8 @@
 //! What the server holds, looked at often and noted once a second.
 
-use crate::client::Client;
-use crate::group::Group;
-use crate::server::Server;
+use crate::client::SoakClient;
+use crate::group::ControlGroup;
+use crate::server::SoakServer;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ const NOTES_A_SURVEY: usize = 5;
 
 /// One second of the server.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sample {
+pub struct ServerSample {
     /// Since the start of the load.
     pub seconds: f64,
     /// The most that was resident in this second, bytes.
@@ -43,13 +43,13 @@ pub struct Sample {
 
 /// Looks until it is over.
 pub fn watch(
-    server: &Server,
-    group: Option<&Group>,
+    server: &SoakServer,
+    group: Option<&ControlGroup>,
     data: &Path,
     over: &AtomicBool,
-) -> Vec<Sample> {
-    let (begun, client) = (Instant::now(), Client::new(server.port));
-    let (mut samples, mut now) = (Vec::new(), Sample::default());
+) -> Vec<ServerSample> {
+    let (begun, client) = (Instant::now(), SoakClient::new(server.port));
+    let (mut samples, mut now) = (Vec::new(), ServerSample::default());
     while !over.load(Ordering::Acquire) && server.ended().is_none() {
         now.resident_bytes = now.resident_bytes.max(resident(server.pid));
         if begun.elapsed() >= NOTE_EVERY * (samples.len() as u32 + 1) {
@@ -72,7 +72,7 @@ fn resident(pid: u32) -> usize {
     pages.unwrap_or(0) * 4096
 }
 
-fn note(now: &mut Sample, pid: u32, group: Option<&Group>) {
+fn note(now: &mut ServerSample, pid: u32, group: Option<&ControlGroup>) {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let number = |name: &str| -> usize {
         let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -82,12 +82,12 @@ fn note(now: &mut Sample, pid: u32, group: Option<&Group>) {
     now.anonymous_bytes = number("RssAnon:") << 10;
     now.file_bytes = number("RssFile:") << 10;
     now.threads = number("Threads:");
-    now.group_bytes = group.map_or(0, Group::usage_bytes);
+    now.group_bytes = group.map_or(0, ControlGroup::usage_bytes);
     let descriptors = fs::read_dir(format!("/proc/{pid}/fd"));
     now.descriptors = descriptors.map_or(0, Iterator::count);
 }
 
-fn survey(now: &mut Sample, client: &Client, data: &Path) {
+fn survey(now: &mut ServerSample, client: &SoakClient, data: &Path) {
     (now.files, now.disk_bytes) = size(data);
     let metrics = client.metrics();
     let held = metrics
@@ -126,7 +126,7 @@ fn size(dir: &Path) -> (usize, u64) {
 }
 
 /// The samples as a table.
-pub fn csv(samples: &[Sample]) -> String {
+pub fn csv(samples: &[ServerSample]) -> String {
     let mut text = String::from(
         "seconds,resident_bytes,anonymous_bytes,file_bytes,group_bytes,accounted_bytes,\
          process_bytes,descriptors,threads,files,disk_bytes\n",

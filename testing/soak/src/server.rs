@@ -1,8 +1,8 @@
 //! The server under test.
 
-use crate::Plan;
-use crate::client::Client;
-use crate::group::Group;
+use crate::SoakPlan;
+use crate::client::SoakClient;
+use crate::group::ControlGroup;
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::net::TcpListener;
@@ -15,15 +15,15 @@ const ENTER: &str = r#"echo $$ > "$0" && exec "$@""#;
 
 /// A running `marigram serve`; killed when dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct SoakServer {
     child: Mutex<Child>,
     pub pid: u32,
     pub port: u16,
 }
 
-impl Server {
+impl SoakServer {
     /// Starts it and waits until it answers.
-    pub fn start(plan: &Plan, group: Option<&Group>) -> Result<Self> {
+    pub fn start(plan: &SoakPlan, group: Option<&ControlGroup>) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let mut command = match group {
             Some(group) => {
@@ -53,7 +53,7 @@ impl Server {
             child: Mutex::new(child),
             port,
         };
-        let (client, begun) = (Client::new(port), Instant::now());
+        let (client, begun) = (SoakClient::new(port), Instant::now());
         while !client.is_healthy() {
             if let Some(status) = server.ended() {
                 bail!("the server ended with {status} instead of starting");
@@ -83,7 +83,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for SoakServer {
     fn drop(&mut self) {
         if let Ok(child) = self.child.get_mut() {
             // It may have ended already, which is what is wanted.

@@ -1,7 +1,7 @@
 //! What came of a soak, and what of it is a fault.
 
-use crate::client::Outcome;
-use crate::sample::Sample;
+use crate::client::SoakOutcome;
+use crate::sample::ServerSample;
 use std::fmt;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const ERRORS_KEPT: usize = 5;
 
 /// What became of the requests of one kind.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct RequestTally {
     /// The kind.
     pub name: &'static str,
     /// Answered.
@@ -28,13 +28,13 @@ pub struct Tally {
     pub refusals: Vec<String>,
 }
 
-impl Tally {
+impl RequestTally {
     /// Counts one request.
-    pub fn note(&mut self, outcome: Outcome, took: Duration, words: &str) {
+    pub fn note(&mut self, outcome: SoakOutcome, took: Duration, words: &str) {
         let (count, kept) = match outcome {
-            Outcome::Done => (&mut self.done, None),
-            Outcome::Refused => (&mut self.refused, Some(&mut self.refusals)),
-            Outcome::Failed => (&mut self.failed, Some(&mut self.errors)),
+            SoakOutcome::Done => (&mut self.done, None),
+            SoakOutcome::Refused => (&mut self.refused, Some(&mut self.refusals)),
+            SoakOutcome::Failed => (&mut self.failed, Some(&mut self.errors)),
         };
         *count += 1;
         if let Some(kept) = kept.filter(|kept| kept.len() < ERRORS_KEPT) {
@@ -46,7 +46,7 @@ impl Tally {
 
 /// What came of a soak.
 #[derive(Debug)]
-pub struct Verdict {
+pub struct SoakVerdict {
     /// The server's `memory_limit`.
     pub limit_bytes: usize,
     /// Whether the server ran in a control group of 1.1 × the limit.
@@ -68,12 +68,12 @@ pub struct Verdict {
     /// Rows that were there at the end; `None` where the question was not answered.
     pub rows_found: Option<u64>,
     /// What became of the requests, by kind.
-    pub tallies: Vec<Tally>,
+    pub tallies: Vec<RequestTally>,
     /// One for each second.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<ServerSample>,
 }
 
-impl Verdict {
+impl SoakVerdict {
     /// The most that was resident, bytes.
     pub fn resident_max(&self) -> usize {
         let resident = self.samples.iter().map(|sample| sample.resident_bytes);
@@ -136,7 +136,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for SoakVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mib = |bytes: usize| bytes as f64 / f64::from(1 << 20);
         writeln!(
@@ -151,7 +151,7 @@ impl fmt::Display for Verdict {
             },
             self.oom_kills
         )?;
-        let of = |get: fn(&Sample) -> usize| self.samples.iter().map(get).max().unwrap_or(0);
+        let of = |get: fn(&ServerSample) -> usize| self.samples.iter().map(get).max().unwrap_or(0);
         writeln!(
             f,
             "resident at most {:.1} MiB, {:.3} of the limit (anonymous {:.1}, files {:.1}); group at \

@@ -4,10 +4,10 @@
 //! to exactly what the model was at that moment. One that failed or was interrupted is not listed,
 //! or, where the end of it alone was in doubt, is as good as any other.
 
-use super::machine::{Checked, DATABASE, Machine};
-use super::moments::Moment;
-use super::trouble::Trouble;
-use crate::oracle::{History, Strictness, observe};
+use super::backup_checks::BackupMoment;
+use super::machine::{CheckedState, DATABASE, SimMachine};
+use super::trouble::CrashTrouble;
+use crate::oracle::{OracleHistory, Strictness, observe};
 use marigram_engine::backup::{self, BackupOptions};
 use marigram_engine::{Engine, EngineError, EngineOptions};
 use marigram_env::{Clock as _, Env, FileSystem as _};
@@ -18,14 +18,14 @@ use std::path::Path;
 const FOLDER: &str = "/backups";
 const RESTORED: &str = "/restored";
 
-impl Machine {
+impl SimMachine {
     /// Takes a backup.
     pub(super) fn back_up(
         &mut self,
         engine: &Engine,
-        trouble: Trouble,
+        trouble: CrashTrouble,
         keep: Option<usize>,
-    ) -> Checked {
+    ) -> CheckedState {
         // Two failures in a row could leave either state under one number.
         if self.backups.failed || self.history.has_refused() {
             return Ok(());
@@ -34,7 +34,7 @@ impl Machine {
         let taken = engine.backup(Path::new(FOLDER), BackupOptions { keep });
         let mut state = self.history.current().clone();
         if self.backups.misremember {
-            state.apply(&crate::oracle::Change::DropDatabase);
+            state.apply(&crate::oracle::OracleChange::DropDatabase);
         }
         let report = match taken {
             Ok(report) => report,
@@ -45,7 +45,7 @@ impl Machine {
                     let is_sure = false;
                     self.backups
                         .moments
-                        .insert(number, Moment { state, is_sure });
+                        .insert(number, BackupMoment { state, is_sure });
                 }
                 return Self::excuse("backup", trouble, &error);
             }
@@ -57,14 +57,14 @@ impl Machine {
             return Err(format!("backup {} instead of {number}", report.info.number));
         }
         let is_clean = report.warnings.is_empty() && !self.fs.is_crashed();
-        if !is_clean && trouble == Trouble::None {
+        if !is_clean && trouble == CrashTrouble::None {
             return Err(format!("backup: {:?}", report.warnings));
         }
         self.summary.backups += 1;
         let moments = &mut self.backups.moments;
         let was_sure = moments.values().all(|moment| moment.is_sure);
         let is_sure = true;
-        moments.insert(number, Moment { state, is_sure });
+        moments.insert(number, BackupMoment { state, is_sure });
         let kept = keep.unwrap_or(usize::MAX).min(moments.len());
         let pruned: Vec<u64> = moments.keys().take(moments.len() - kept).copied().collect();
         if !is_clean {
@@ -94,7 +94,7 @@ impl Machine {
     }
 
     /// Between two lives: compares the list of backups, and restores some of them.
-    pub(super) fn look_after_backups(&mut self) -> Checked {
+    pub(super) fn look_after_backups(&mut self) -> CheckedState {
         self.backups.failed = false;
         self.settle_backups()?;
         let numbers: Vec<u64> = self.backups.moments.keys().copied().collect();
@@ -114,7 +114,7 @@ impl Machine {
     }
 
     /// Restores and compares every backup, and verifies the folder.
-    pub(super) fn check_all_backups(&mut self) -> Checked {
+    pub(super) fn check_all_backups(&mut self) -> CheckedState {
         self.settle_backups()?;
         if self.backups.moments.is_empty() {
             return Ok(());
@@ -133,7 +133,7 @@ impl Machine {
     }
 
     /// Looks which backups there are, and forgets those that may be missing and are.
-    fn settle_backups(&mut self) -> Checked {
+    fn settle_backups(&mut self) -> CheckedState {
         let listed = self.listed()?;
         let moments = &mut self.backups.moments;
         moments.retain(|number, moment| moment.is_sure || listed.contains(number));
@@ -165,7 +165,7 @@ impl Machine {
 
     /// Lets the power or the disk fail while a backup is restored. What is left is whole, or no
     /// data directory.
-    fn interrupt_restore(&mut self, number: u64) -> Checked {
+    fn interrupt_restore(&mut self, number: u64) -> CheckedState {
         self.clear_restored()?;
         let (env, into) = (self.env(), Path::new(RESTORED));
         let is_full = self.rng.random_bool(0.2);
@@ -178,7 +178,7 @@ impl Machine {
         let restored = backup::restore(&env, Path::new(FOLDER), Some(number), into);
         let crashed = self.fs.is_crashed();
         self.note(|| format!("restore of {number}, interrupted: {crashed}, full: {is_full}"));
-        Trouble::end(&self.fs);
+        CrashTrouble::end(&self.fs);
         if crashed {
             self.summary.crashes += 1;
             self.fs.crash();
@@ -205,7 +205,7 @@ impl Machine {
     }
 
     /// Restores a backup, over what an interrupted restore has left, and compares it.
-    fn check_backup(&mut self, number: u64) -> Checked {
+    fn check_backup(&mut self, number: u64) -> CheckedState {
         let into = Path::new(RESTORED);
         let exists = |name: &str| self.fs.exists(&into.join(name)).unwrap_or(false);
         if exists("MARIGRAM") && !exists("RESTORING") {
@@ -219,14 +219,14 @@ impl Machine {
         self.compare_restored(number)
     }
 
-    fn compare_restored(&mut self, number: u64) -> Checked {
+    fn compare_restored(&mut self, number: u64) -> CheckedState {
         let wrong = |reason: String| format!("backup {number} restored: {reason}");
         let options = self.restored_options();
         let engine = Engine::open(self.env(), Path::new(RESTORED), options)
             .map_err(|error| wrong(error.to_string()))?;
         let observed = observe(&engine, DATABASE).map_err(|error| wrong(error.to_string()))?;
         let state = self.backups.moments[&number].state.clone();
-        let history = History::of(state, self.options.shards);
+        let history = OracleHistory::from_state(state, self.options.shards);
         self.summary.restores += 1;
         history
             .check(&observed, self.clock.now_ns(), Strictness::Either)
@@ -234,7 +234,7 @@ impl Machine {
         engine.close().map_err(|error| wrong(error.to_string()))
     }
 
-    fn clear_restored(&self) -> Checked {
+    fn clear_restored(&self) -> CheckedState {
         let into = Path::new(RESTORED);
         if self.fs.exists(into).unwrap_or(false) {
             // Durably: a loss of power must not bring parts of an older one back.

@@ -1,47 +1,55 @@
 //! Changes of the database, and which of them are acknowledged, refused or in doubt.
 
-use super::machine::{Checked, DATABASE, Machine};
-use super::trouble::Trouble;
+use super::machine::{CheckedState, DATABASE, SimMachine};
+use super::trouble::CrashTrouble;
 use super::workload::to_batch;
-use crate::oracle::{Change, WrittenRow};
+use crate::oracle::{OracleChange, WrittenRow};
 use marigram_engine::{Engine, EngineError, TableChange, TableSpec, WriteOptions};
 use marigram_env::Clock as _;
 
 /// What became of a change.
-struct Made {
-    done: Option<Change>,
+struct ChangeOutcome {
+    done: Option<OracleChange>,
     /// What was refused, and why.
-    refused: Option<(Change, EngineError)>,
+    refused: Option<(OracleChange, EngineError)>,
 }
 
-impl Machine {
+impl SimMachine {
     /// Makes a change, if it makes sense, and keeps the model in step.
-    pub(super) fn change(&mut self, engine: &Engine, trouble: Trouble, change: Change) -> Checked {
+    pub(super) fn change(
+        &mut self,
+        engine: &Engine,
+        trouble: CrashTrouble,
+        change: OracleChange,
+    ) -> CheckedState {
         let current = self.history.current();
         let exists = |table: &str| current.tables.contains_key(table);
         let was_read_only = engine.status().read_only.is_some();
         // What makes no sense is not tried; what is refused for other reasons is a test of its own.
         let sensible = match &change {
-            Change::Write { .. } => true,
-            Change::CreateTable { table, .. } => !exists(table) && !self.history.is_unsure(),
-            Change::AddField { table, field, .. } => {
+            OracleChange::Write { .. } => true,
+            OracleChange::CreateTable { table, .. } => !exists(table) && !self.history.is_unsure(),
+            OracleChange::AddField { table, field, .. } => {
                 current
                     .tables
                     .get(table)
                     .is_some_and(|table| !table.fields.contains_key(field))
                     && !self.history.is_unsure()
             }
-            Change::Delete { table, .. } | Change::DropTable { table } => {
+            OracleChange::Delete { table, .. } | OracleChange::DropTable { table } => {
                 exists(table) && !self.history.is_unsure()
             }
             // The database is created anew at once, which a read-only engine would refuse.
-            Change::DropDatabase => !self.history.is_unsure() && !was_read_only,
+            OracleChange::DropDatabase => !self.history.is_unsure() && !was_read_only,
         };
         if !sensible {
             return Ok(());
         }
         // A read-only engine makes what frees room on the disk, unless its log failed.
-        let frees_room = matches!(change, Change::Delete { .. } | Change::DropTable { .. });
+        let frees_room = matches!(
+            change,
+            OracleChange::Delete { .. } | OracleChange::DropTable { .. }
+        );
         let made = self.make(engine, trouble, change)?;
         if was_read_only && !frees_room {
             match made.refused {
@@ -56,7 +64,7 @@ impl Machine {
         if let Some((change, error)) = made.refused {
             self.note(|| format!("  {error}"));
             Self::excuse("change", trouble, &error)?;
-            let is_write = matches!(change, Change::Write { .. });
+            let is_write = matches!(change, OracleChange::Write { .. });
             match error {
                 // Of what was refused, or taken back from the log, no row is there; only the schema
                 // may have grown before.
@@ -79,17 +87,22 @@ impl Machine {
     }
 
     /// Makes a change, and says what of it is acknowledged and what is not.
-    fn make(&mut self, engine: &Engine, trouble: Trouble, change: Change) -> Result<Made, String> {
+    fn make(
+        &mut self,
+        engine: &Engine,
+        trouble: CrashTrouble,
+        change: OracleChange,
+    ) -> Result<ChangeOutcome, String> {
         let done = match change {
-            Change::Write { table, rows } => return self.write(engine, trouble, table, rows),
-            Change::Delete {
+            OracleChange::Write { table, rows } => return self.write(engine, trouble, table, rows),
+            OracleChange::Delete {
                 ref table,
                 ref filter,
                 range,
             } => engine.table(DATABASE, table).and_then(|schema| {
                 engine.delete(DATABASE, table, &filter.to_engine(&schema), range)
             }),
-            Change::CreateTable {
+            OracleChange::CreateTable {
                 ref table,
                 ref options,
             } => {
@@ -101,7 +114,7 @@ impl Machine {
                 };
                 engine.create_table(DATABASE, &spec, false).map(|_| ())
             }
-            Change::AddField {
+            OracleChange::AddField {
                 ref table,
                 ref field,
                 kind,
@@ -109,23 +122,23 @@ impl Machine {
                 let added = TableChange::AddField(field.clone(), kind);
                 engine.alter_table(DATABASE, table, &added).map(|_| ())
             }
-            Change::DropTable { ref table } => engine.drop_table(DATABASE, table, false),
-            Change::DropDatabase => engine.drop_database(DATABASE, false).and_then(|()| {
+            OracleChange::DropTable { ref table } => engine.drop_table(DATABASE, table, false),
+            OracleChange::DropDatabase => engine.drop_database(DATABASE, false).and_then(|()| {
                 let made = engine.create_database(DATABASE, false);
                 if !matches!(made, Err(EngineError::Busy { .. })) {
                     return made;
                 }
                 // All of this change or nothing: the operator makes room.
-                Trouble::relieve(&self.fs);
+                CrashTrouble::relieve(&self.fs);
                 engine.create_database(DATABASE, false)
             }),
         };
         Ok(match done {
-            Ok(()) => Made {
+            Ok(()) => ChangeOutcome {
                 done: Some(change),
                 refused: None,
             },
-            Err(error) => Made {
+            Err(error) => ChangeOutcome {
                 done: None,
                 refused: Some((change, error)),
             },
@@ -135,10 +148,10 @@ impl Machine {
     fn write(
         &mut self,
         engine: &Engine,
-        trouble: Trouble,
+        trouble: CrashTrouble,
         table: String,
         rows: Vec<WrittenRow>,
-    ) -> Result<Made, String> {
+    ) -> Result<ChangeOutcome, String> {
         let (oracle, now_ns) = (self.history.current(), self.clock.now_ns());
         let faults: Vec<_> = rows
             .iter()
@@ -154,8 +167,8 @@ impl Machine {
                     .zip(faults)
                     .filter(|(_, fault)| fault.is_none());
                 let rows = good.map(|(row, _)| row).collect();
-                let refused = Some((Change::Write { table, rows }, error));
-                return Ok(Made {
+                let refused = Some((OracleChange::Write { table, rows }, error));
+                return Ok(ChangeOutcome {
                     done: None,
                     refused,
                 });
@@ -181,7 +194,7 @@ impl Machine {
                 (Some(_), Some(_)) => {}
                 // A shard of several can fail alone: then its rows are refused.
                 (Some(rejection), None)
-                    if trouble != Trouble::None && is_loss(&rejection.reason) =>
+                    if trouble != CrashTrouble::None && is_loss(&rejection.reason) =>
                 {
                     reason = rejection.reason;
                     lost.push(row);
@@ -196,14 +209,14 @@ impl Machine {
                 }
             }
         }
-        let done = Some(Change::Write {
+        let done = Some(OracleChange::Write {
             table: table.clone(),
             rows: taken,
         });
         let refused = (!lost.is_empty()).then_some((
-            Change::Write { table, rows: lost },
+            OracleChange::Write { table, rows: lost },
             EngineError::Uncertain(reason),
         ));
-        Ok(Made { done, refused })
+        Ok(ChangeOutcome { done, refused })
     }
 }

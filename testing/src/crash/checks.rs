@@ -2,7 +2,7 @@
 
 use super::workload::Workload;
 use crate::oracle::{
-    Oracle, ReadError, Row, Rows, Table, Tolerance, compare, last_rows, scan_rows,
+    Oracle, OracleRow, OracleRows, OracleTable, ReadError, Tolerance, compare, last_rows, scan_rows,
 };
 use marigram_engine::{ColumnBounds, Engine, ScanRequest, TableSnapshot};
 use marigram_env::SimFs;
@@ -114,7 +114,7 @@ pub fn check_random_read(
             "the table {name} should not be there"
         )));
     };
-    let tolerance = Tolerance::of(&table.options, now_ns);
+    let tolerance = Tolerance::for_options(&table.options, now_ns);
     let checked = if work.rng().random_bool(0.3) {
         check_last_rows(snapshot, (oracle, table), work, tolerance)
     } else {
@@ -128,7 +128,7 @@ pub fn check_random_read(
 
 fn check_last_rows(
     snapshot: &TableSnapshot,
-    (oracle, table): (&Oracle, &Table),
+    (oracle, table): (&Oracle, &OracleTable),
     work: &mut Workload,
     tolerance: Tolerance,
 ) -> Result<(), ReadError> {
@@ -140,7 +140,8 @@ fn check_last_rows(
     }
     let mut found = last_rows(snapshot, &filter)?;
     // Where the last row itself has outlived the ttl, an earlier one may stand for it.
-    let expired = |rows: &BTreeMap<i64, Row>| rows.keys().all(|time| tolerance.is_expired(*time));
+    let expired =
+        |rows: &BTreeMap<i64, OracleRow>| rows.keys().all(|time| tolerance.is_expired(*time));
     expected.retain(|_, rows| !expired(rows));
     found.retain(|_, rows| !expired(rows));
     compare(&expected, &found, Tolerance::NONE)
@@ -149,7 +150,7 @@ fn check_last_rows(
 
 fn check_scan(
     snapshot: &TableSnapshot,
-    (oracle, table): (&Oracle, &Table),
+    (oracle, table): (&Oracle, &OracleTable),
     work: &mut Workload,
     tolerance: Tolerance,
 ) -> Result<(), ReadError> {
@@ -178,8 +179,9 @@ fn check_scan(
     let bounded = bounds
         .as_ref()
         .and_then(|bound| Some((bound, field_name(snapshot, bound.column)?)));
-    let needed = |row: &Row| bounded.is_none_or(|(bound, name)| is_within(row.get(name), bound));
-    let mut expected = Rows::new();
+    let needed =
+        |row: &OracleRow| bounded.is_none_or(|(bound, name)| is_within(row.get(name), bound));
+    let mut expected = OracleRows::new();
     let mut due = 0;
     for (tags, rows) in &all {
         for (time, row) in rows {

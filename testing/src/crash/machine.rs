@@ -1,10 +1,10 @@
 //! A simulated machine with a data directory, and its lives.
 
+use super::backup_checks::ExpectedBackups;
 use super::checks::{check_files, check_random_read};
-use super::moments::Backups;
-use super::trouble::Trouble;
-use super::workload::{Action, START_NS, Workload};
-use crate::oracle::{History, ReadError, Strictness, observe};
+use super::trouble::CrashTrouble;
+use super::workload::{START_NS, Workload, WorkloadAction};
+use crate::oracle::{OracleHistory, ReadError, Strictness, observe};
 use marigram_engine::{CompactionPolicy, Durability, Engine, EngineError, EngineOptions};
 use marigram_env::{Clock as _, Env, FileSystem as _, OpKind, SimClock, SimFs};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -19,7 +19,7 @@ const TRACE_STEPS: usize = 40;
 
 /// What happened in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct RunSummary {
     /// Times that the data directory was opened.
     pub lives: u64,
     /// Actions.
@@ -40,7 +40,7 @@ pub struct Summary {
     pub restores: u64,
 }
 
-impl std::ops::AddAssign for Summary {
+impl std::ops::AddAssign for RunSummary {
     fn add_assign(&mut self, other: Self) {
         self.lives += other.lives;
         self.actions += other.actions;
@@ -56,17 +56,17 @@ impl std::ops::AddAssign for Summary {
 
 /// A simulated machine with one data directory.
 #[derive(Debug)]
-pub struct Machine {
+pub struct SimMachine {
     pub(super) fs: SimFs,
     pub(super) clock: SimClock,
     pub(super) rng: Xoshiro256PlusPlus,
     pub(super) work: Workload,
-    pub(super) history: History,
-    pub(super) backups: Backups,
+    pub(super) history: OracleHistory,
+    pub(super) backups: ExpectedBackups,
     pub(super) options: EngineOptions,
     /// Things to do in a life, at most.
     actions_max: u32,
-    pub(super) summary: Summary,
+    pub(super) summary: RunSummary,
     /// Operations of the file system in the last life.
     life_ops: u64,
     trace: VecDeque<String>,
@@ -74,9 +74,9 @@ pub struct Machine {
     step_bytes_max: usize,
 }
 
-pub(super) type Checked = Result<(), String>;
+pub(super) type CheckedState = Result<(), String>;
 
-impl Machine {
+impl SimMachine {
     /// A new machine with an empty disk.
     #[must_use]
     pub fn new(seed: u64) -> Self {
@@ -114,11 +114,11 @@ impl Machine {
             clock: SimClock::new(START_NS),
             rng,
             work,
-            history: History::new(shards),
-            backups: Backups::default(),
+            history: OracleHistory::new(shards),
+            backups: ExpectedBackups::default(),
             options,
             actions_max,
-            summary: Summary::default(),
+            summary: RunSummary::default(),
             life_ops: 0,
             trace: VecDeque::new(),
             step_bytes_max: 240,
@@ -132,8 +132,8 @@ impl Machine {
 
     /// What happened so far.
     #[must_use]
-    pub fn summary(&self) -> Summary {
-        Summary {
+    pub fn summary(&self) -> RunSummary {
+        RunSummary {
             ops: self.fs.ops(),
             ..self.summary
         }
@@ -180,8 +180,8 @@ impl Machine {
     ///
     /// # Errors
     /// What the engine did wrong.
-    pub fn live(&mut self) -> Checked {
-        let trouble = Trouble::draw(&mut self.rng);
+    pub fn live(&mut self) -> CheckedState {
+        let trouble = CrashTrouble::draw(&mut self.rng);
         let actions = self.rng.random_range(1..=self.actions_max);
         self.live_with(trouble, actions)
     }
@@ -190,7 +190,7 @@ impl Machine {
     ///
     /// # Errors
     /// What the engine did wrong.
-    pub fn live_with(&mut self, trouble: Trouble, actions: u32) -> Checked {
+    pub fn live_with(&mut self, trouble: CrashTrouble, actions: u32) -> CheckedState {
         self.note(|| format!("a life with {trouble:?}"));
         let first_op = self.fs.ops();
         trouble.plan(&self.fs);
@@ -212,7 +212,7 @@ impl Machine {
             self.note(|| format!("the process is killed, in an operation: {interrupted}"));
             self.fs.kill();
         }
-        Trouble::end(&self.fs);
+        CrashTrouble::end(&self.fs);
         lived?;
         self.look_after_backups()
     }
@@ -221,12 +221,12 @@ impl Machine {
     ///
     /// # Errors
     /// What the engine did wrong.
-    pub fn finish(&mut self) -> Checked {
-        let Some(engine) = self.open(Trouble::None)? else {
+    pub fn finish(&mut self) -> CheckedState {
+        let Some(engine) = self.open(CrashTrouble::None)? else {
             return Err("the directory does not open".to_owned());
         };
-        self.compare(&engine, Trouble::None, Strictness::Either)?;
-        self.act("close", Trouble::None, engine.close())?;
+        self.compare(&engine, CrashTrouble::None, Strictness::Either)?;
+        self.act("close", CrashTrouble::None, engine.close())?;
         let mut damage = Vec::new();
         let env = Env::simulated(&self.fs, &self.clock);
         let verified = Engine::verify(&env, Path::new(DIR), &mut |message| damage.push(message));
@@ -250,7 +250,7 @@ impl Machine {
     }
 
     /// Opens the directory and settles what is in doubt; `None` where the trouble prevents it.
-    fn open(&mut self, trouble: Trouble) -> Result<Option<Engine>, String> {
+    fn open(&mut self, trouble: CrashTrouble) -> Result<Option<Engine>, String> {
         self.summary.lives += 1;
         let env = Env::simulated(&self.fs, &self.clock);
         let opened = Engine::open(env, Path::new(DIR), self.options.clone())
@@ -283,7 +283,7 @@ impl Machine {
             OpKind::Rename,
             OpKind::CreateDir,
         ];
-        if !matches!(trouble, Trouble::Error(kind, ..) if keeps_garbage.contains(&kind)) {
+        if !matches!(trouble, CrashTrouble::Error(kind, ..) if keeps_garbage.contains(&kind)) {
             check_files(&engine, &self.fs, Path::new(DIR))
                 .map_err(|reason| format!("after opening: {reason}"))?;
         }
@@ -292,15 +292,16 @@ impl Machine {
         Ok(Some(engine))
     }
 
-    fn work(&mut self, engine: &Engine, trouble: Trouble, actions: u32) -> Checked {
+    fn work(&mut self, engine: &Engine, trouble: CrashTrouble, actions: u32) -> CheckedState {
         for _ in 0..actions {
             if self.fs.is_crashed() || self.history.is_full() {
                 break;
             }
-            if matches!(trouble, Trouble::Full(_) | Trouble::Files(_)) && self.rng.random_bool(0.05)
+            if matches!(trouble, CrashTrouble::Full(_) | CrashTrouble::Files(_))
+                && self.rng.random_bool(0.05)
             {
                 self.note(|| "the operator makes room".to_owned());
-                Trouble::relieve(&self.fs);
+                CrashTrouble::relieve(&self.fs);
             }
             let action = self.work.draw(self.history.current());
             self.note(|| format!("{action:?}"));
@@ -311,20 +312,24 @@ impl Machine {
     }
 
     /// The end of a life in which the power is still on.
-    fn end(&mut self, engine: &Engine, trouble: Trouble) -> Checked {
-        Trouble::end(&self.fs);
+    fn end(&mut self, engine: &Engine, trouble: CrashTrouble) -> CheckedState {
+        CrashTrouble::end(&self.fs);
         // A segment that could not be read once may stay unreadable until it is opened again.
         let lasting = match trouble {
-            Trouble::Error(OpKind::Open | OpKind::Read | OpKind::Len, ..) => trouble,
-            _ => Trouble::None,
+            CrashTrouble::Error(OpKind::Open | OpKind::Read | OpKind::Len, ..) => trouble,
+            _ => CrashTrouble::None,
         };
         self.compare(engine, lasting, Strictness::Refused)?;
         if trouble.passes() {
-            self.act("flush after the trouble", Trouble::None, engine.flush())?;
+            self.act(
+                "flush after the trouble",
+                CrashTrouble::None,
+                engine.flush(),
+            )?;
             if let Some(reason) = engine.status().read_only {
                 return Err(format!("writes are refused after {trouble:?}: {reason}"));
             }
-            self.compare(engine, Trouble::None, Strictness::Refused)?;
+            self.compare(engine, CrashTrouble::None, Strictness::Refused)?;
         }
         let status = engine.status();
         self.summary.merges += status.flushes + status.compactions;
@@ -335,40 +340,54 @@ impl Machine {
         Ok(())
     }
 
-    fn do_action(&mut self, engine: &Engine, trouble: Trouble, action: Action) -> Checked {
+    fn do_action(
+        &mut self,
+        engine: &Engine,
+        trouble: CrashTrouble,
+        action: WorkloadAction,
+    ) -> CheckedState {
         match action {
-            Action::Change(change) => self.change(engine, trouble, change),
-            Action::Flush => self.act("flush", trouble, engine.flush()),
-            Action::Compact => self.act("compact", trouble, engine.compact()),
-            Action::CompactTable(table) => {
+            WorkloadAction::Change(change) => self.change(engine, trouble, change),
+            WorkloadAction::Flush => self.act("flush", trouble, engine.flush()),
+            WorkloadAction::Compact => self.act("compact", trouble, engine.compact()),
+            WorkloadAction::CompactTable(table) => {
                 let done = engine.compact_table(DATABASE, &table);
                 self.act("compact table", trouble, done.map(|_| ()))
             }
-            Action::Maintain => self.act("maintain", trouble, engine.maintain().map(|_| ())),
-            Action::Retain => self.act("retain", trouble, engine.retain()),
-            Action::Wait(ns) => {
+            WorkloadAction::Maintain => {
+                self.act("maintain", trouble, engine.maintain().map(|_| ()))
+            }
+            WorkloadAction::Retain => self.act("retain", trouble, engine.retain()),
+            WorkloadAction::Wait(ns) => {
                 self.clock.advance(ns);
                 Ok(())
             }
-            Action::Read => self.read(engine, trouble),
-            Action::Backup(keep) => self.back_up(engine, trouble, keep),
+            WorkloadAction::Read => self.read(engine, trouble),
+            WorkloadAction::Backup(keep) => self.back_up(engine, trouble, keep),
         }
     }
 
     /// Judges an action that changes no rows.
-    fn act(&mut self, what: &str, trouble: Trouble, done: Result<(), EngineError>) -> Checked {
+    fn act(
+        &mut self,
+        what: &str,
+        trouble: CrashTrouble,
+        done: Result<(), EngineError>,
+    ) -> CheckedState {
         let Err(error) = done else { return Ok(()) };
         self.note(|| format!("{what}: {error}"));
         Self::excuse(what, trouble, &error)
     }
 
     /// An error is excused by a trouble that can cause it.
-    pub(super) fn excuse(what: &str, trouble: Trouble, error: &EngineError) -> Checked {
+    pub(super) fn excuse(what: &str, trouble: CrashTrouble, error: &EngineError) -> CheckedState {
         let is_bad = match error {
             EngineError::Io { .. } | EngineError::ReadOnly(_) | EngineError::Uncertain(_) => {
-                trouble == Trouble::None
+                trouble == CrashTrouble::None
             }
-            EngineError::Busy { .. } => !matches!(trouble, Trouble::Full(_) | Trouble::Files(_)),
+            EngineError::Busy { .. } => {
+                !matches!(trouble, CrashTrouble::Full(_) | CrashTrouble::Files(_))
+            }
             _ => true,
         };
         if is_bad {
@@ -378,7 +397,7 @@ impl Machine {
         }
     }
 
-    fn read(&mut self, engine: &Engine, trouble: Trouble) -> Checked {
+    fn read(&mut self, engine: &Engine, trouble: CrashTrouble) -> CheckedState {
         if self.history.is_unsure() {
             return self.compare(engine, trouble, Strictness::Refused);
         }
@@ -398,7 +417,12 @@ impl Machine {
         Ok(())
     }
 
-    fn compare(&mut self, engine: &Engine, trouble: Trouble, strictness: Strictness) -> Checked {
+    fn compare(
+        &mut self,
+        engine: &Engine,
+        trouble: CrashTrouble,
+        strictness: Strictness,
+    ) -> CheckedState {
         match observe(engine, DATABASE) {
             Ok(observed) => self
                 .history

@@ -1,25 +1,25 @@
 //! What goes wrong in a life.
 
-use marigram_env::{Fault, OpKind, Repeat, SimFs};
+use marigram_env::{FaultRepeat, OpKind, PlannedFault, SimFs};
 use rand::RngExt as _;
 use rand::rngs::Xoshiro256PlusPlus;
 
 /// What goes wrong in a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum CrashTrouble {
     /// Nothing: the process ends when the work is done.
     None,
     /// Power fails in the middle of an operation, counted from the life's first one.
     Power(u64),
     /// An operation fails, counted from the life's first one of its kind.
-    Error(OpKind, u64, Repeat),
+    Error(OpKind, u64, FaultRepeat),
     /// The disk takes so many bytes more.
     Full(u64),
     /// So many files can be open at once.
     Files(usize),
 }
 
-impl Trouble {
+impl CrashTrouble {
     /// Draws one.
     pub fn draw(rng: &mut Xoshiro256PlusPlus) -> Self {
         match rng.random_range(0..22) {
@@ -43,9 +43,9 @@ impl Trouble {
                 ];
                 let (kind, after_max) = kinds[rng.random_range(0..kinds.len())];
                 let repeat = if rng.random_bool(0.6) {
-                    Repeat::Once
+                    FaultRepeat::Once
                 } else {
-                    Repeat::Forever
+                    FaultRepeat::Forever
                 };
                 Self::Error(kind, rng.random_range(0..after_max), repeat)
             }
@@ -60,7 +60,7 @@ impl Trouble {
             Self::None => {}
             Self::Power(after) => fs.crash_at(fs.ops() + after),
             Self::Error(kind, after, repeat) => {
-                fs.fail(Fault {
+                fs.fail(PlannedFault {
                     kind: Some(kind),
                     after,
                     repeat,

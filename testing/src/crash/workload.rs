@@ -1,6 +1,6 @@
 //! Random work: what devices, operators and the engine's own threads do.
 
-use crate::oracle::{Change, Filter, Oracle, Row, Tags, WrittenRow};
+use crate::oracle::{Oracle, OracleChange, OracleFilter, OracleRow, OracleTags, WrittenRow};
 use marigram_model::{
     BatchBuilder, ColdCodec, Compressor, Encoding, FieldType, FieldValue, FieldValueRef,
     TableOptions, TagValue, TimeRange, WriteBatch,
@@ -18,9 +18,9 @@ const TABLES: [&str; 3] = ["pump", "valve", "weather station"];
 
 /// One thing to do.
 #[derive(Clone, Debug)]
-pub enum Action {
+pub enum WorkloadAction {
     /// Changes the database.
-    Change(Change),
+    Change(OracleChange),
     /// Writes everything to segments.
     Flush,
     /// Compacts until nothing is left to do.
@@ -41,7 +41,7 @@ pub enum Action {
 
 /// How the times of a write's rows lie to those before.
 #[derive(Clone, Copy, Debug)]
-enum Manner {
+enum TimeOrder {
     /// Each after its device's last one.
     InOrder,
     /// Mostly in order.
@@ -79,43 +79,43 @@ impl Workload {
     }
 
     /// The next thing to do, given what is there.
-    pub fn draw(&mut self, oracle: &Oracle) -> Action {
+    pub fn draw(&mut self, oracle: &Oracle) -> WorkloadAction {
         match self.rng.random_range(0..100) {
-            0..52 => Action::Change(self.draw_write(oracle)),
-            52..55 => Action::Backup(
+            0..52 => WorkloadAction::Change(self.draw_write(oracle)),
+            52..55 => WorkloadAction::Backup(
                 self.rng
                     .random_bool(0.3)
                     .then(|| self.rng.random_range(1..4)),
             ),
-            55..62 => Action::Change(self.draw_delete(oracle)),
-            62..70 => Action::Flush,
-            70..73 => Action::Compact,
+            55..62 => WorkloadAction::Change(self.draw_delete(oracle)),
+            62..70 => WorkloadAction::Flush,
+            70..73 => WorkloadAction::Compact,
             73..75 => self.draw_compact(oracle),
-            75..83 => Action::Maintain,
-            83..85 => Action::Retain,
-            85..88 => Action::Wait(self.rng.random_range(0..600 * SECOND_NS as u64)),
-            88..96 => Action::Read,
-            96..98 => Action::Change(self.draw_create(oracle)),
-            98 => Action::Change(self.draw_field(oracle)),
-            _ if self.rng.random_bool(0.2) => Action::Change(Change::DropDatabase),
+            75..83 => WorkloadAction::Maintain,
+            83..85 => WorkloadAction::Retain,
+            85..88 => WorkloadAction::Wait(self.rng.random_range(0..600 * SECOND_NS as u64)),
+            88..96 => WorkloadAction::Read,
+            96..98 => WorkloadAction::Change(self.draw_create(oracle)),
+            98 => WorkloadAction::Change(self.draw_field(oracle)),
+            _ if self.rng.random_bool(0.2) => WorkloadAction::Change(OracleChange::DropDatabase),
             _ => {
                 let table = TABLES[self.rng.random_range(0..TABLES.len())].to_owned();
-                Action::Change(Change::DropTable { table })
+                WorkloadAction::Change(OracleChange::DropTable { table })
             }
         }
     }
 
     /// Compaction of a table that is there, or of all where none is.
-    fn draw_compact(&mut self, oracle: &Oracle) -> Action {
+    fn draw_compact(&mut self, oracle: &Oracle) -> WorkloadAction {
         let table = self.draw_table(oracle);
         if oracle.tables.contains_key(&table) {
-            Action::CompactTable(table)
+            WorkloadAction::CompactTable(table)
         } else {
-            Action::Compact
+            WorkloadAction::Compact
         }
     }
 
-    fn draw_create(&mut self, oracle: &Oracle) -> Change {
+    fn draw_create(&mut self, oracle: &Oracle) -> OracleChange {
         let rng = &mut self.rng;
         let free: Vec<_> = TABLES
             .iter()
@@ -129,7 +129,7 @@ impl Workload {
         let ttl_ns = rng
             .random_bool(0.5)
             .then(|| rng.random_range(60..3600) * SECOND_NS);
-        Change::CreateTable {
+        OracleChange::CreateTable {
             table,
             options: TableOptions {
                 partition_ns,
@@ -145,11 +145,11 @@ impl Workload {
         }
     }
 
-    fn draw_field(&mut self, oracle: &Oracle) -> Change {
+    fn draw_field(&mut self, oracle: &Oracle) -> OracleChange {
         let table = self.draw_table(oracle);
         let kind = FieldType::ALL[self.rng.random_range(0..FieldType::ALL.len())];
         let field = format!("added {}", self.rng.random_range(0..1000));
-        Change::AddField { table, field, kind }
+        OracleChange::AddField { table, field, kind }
     }
 
     /// A table that is there, if one is.
@@ -160,11 +160,11 @@ impl Workload {
             .map_or(TABLES[0].to_owned(), |name| (*name).clone())
     }
 
-    fn draw_delete(&mut self, oracle: &Oracle) -> Change {
+    fn draw_delete(&mut self, oracle: &Oracle) -> OracleChange {
         let table = self.draw_table(oracle);
         let filter = self.draw_filter(oracle, &table);
         let range = self.draw_range(oracle, &table);
-        Change::Delete {
+        OracleChange::Delete {
             table,
             filter,
             range,
@@ -172,12 +172,12 @@ impl Workload {
     }
 
     /// A filter on the tags of a table.
-    pub fn draw_filter(&mut self, oracle: &Oracle, table: &str) -> Filter {
+    pub fn draw_filter(&mut self, oracle: &Oracle, table: &str) -> OracleFilter {
         let Some(table) = oracle.tables.get(table) else {
-            return Filter::All;
+            return OracleFilter::All;
         };
         let Some((tag, _)) = table.tags.choose(&mut self.rng).cloned() else {
-            return Filter::All;
+            return OracleFilter::All;
         };
         let known: Vec<_> = table
             .rows
@@ -192,12 +192,18 @@ impl Workload {
         };
         let (one, two, other) = (some(1), some(2), some(1));
         match self.rng.random_range(0..8) {
-            0..2 => Filter::All,
-            2..4 => Filter::In(tag, one),
-            4 => Filter::IsNull(tag),
-            5 => Filter::IsNotNull(tag),
-            6 => Filter::Or(vec![Filter::In(tag.clone(), other), Filter::In(tag, two)]),
-            _ => Filter::And(vec![Filter::IsNotNull(tag.clone()), Filter::In(tag, two)]),
+            0..2 => OracleFilter::All,
+            2..4 => OracleFilter::In(tag, one),
+            4 => OracleFilter::IsNull(tag),
+            5 => OracleFilter::IsNotNull(tag),
+            6 => OracleFilter::Or(vec![
+                OracleFilter::In(tag.clone(), other),
+                OracleFilter::In(tag, two),
+            ]),
+            _ => OracleFilter::And(vec![
+                OracleFilter::IsNotNull(tag.clone()),
+                OracleFilter::In(tag, two),
+            ]),
         }
     }
 
@@ -232,14 +238,14 @@ impl Workload {
         }
     }
 
-    fn draw_write(&mut self, oracle: &Oracle) -> Change {
+    fn draw_write(&mut self, oracle: &Oracle) -> OracleChange {
         let table = self.rng.random_range(0..TABLES.len());
         let count = self.rng.random_range(1..=self.rows_max);
         let late = self.rng.random_bool(self.late_share);
         let manners = if late {
-            [Manner::Overwriting, Manner::Late]
+            [TimeOrder::Overwriting, TimeOrder::Late]
         } else {
-            [Manner::InOrder, Manner::FewLate]
+            [TimeOrder::InOrder, TimeOrder::FewLate]
         };
         let manner = manners[self.rng.random_range(0..2)];
         let devices = self.rng.random_range(1..=4);
@@ -253,7 +259,7 @@ impl Workload {
             WrittenRow { tags, time, fields }
         });
         let rows = rows.collect();
-        Change::Write {
+        OracleChange::Write {
             table: TABLES[table].to_owned(),
             rows,
         }
@@ -261,10 +267,10 @@ impl Workload {
 
     fn draw_time(
         &mut self,
-        manner: Manner,
+        manner: TimeOrder,
         table: usize,
         device: usize,
-        rows: Option<&BTreeMap<i64, Row>>,
+        rows: Option<&BTreeMap<i64, OracleRow>>,
     ) -> i64 {
         let rng = &mut self.rng;
         if rng.random_bool(0.002) {
@@ -277,15 +283,15 @@ impl Workload {
         };
         match manner {
             // Another time that has a row already.
-            Manner::Overwriting if rng.random_bool(0.7) => {
+            TimeOrder::Overwriting if rng.random_bool(0.7) => {
                 let times: Vec<_> = rows.into_iter().flat_map(BTreeMap::keys).collect();
                 match times.choose(rng) {
                     Some(time) => **time,
                     None => late(rng, *latest),
                 }
             }
-            Manner::Late => late(rng, *latest),
-            Manner::FewLate if rng.random_bool(0.1) => late(rng, *latest),
+            TimeOrder::Late => late(rng, *latest),
+            TimeOrder::FewLate if rng.random_bool(0.1) => late(rng, *latest),
             _ => {
                 *latest += rng.random_range(1..20) * SECOND_NS;
                 *latest
@@ -293,9 +299,9 @@ impl Workload {
         }
     }
 
-    fn draw_fields(&mut self, known: Option<&BTreeMap<String, FieldType>>) -> Row {
+    fn draw_fields(&mut self, known: Option<&BTreeMap<String, FieldType>>) -> OracleRow {
         let rng = &mut self.rng;
-        let mut fields = Row::new();
+        let mut fields = OracleRow::new();
         // The first ones are common, the last ones rare: they appear late.
         for (at, kind) in FieldType::ALL.into_iter().enumerate() {
             let share = [0.8, 0.5, 0.5, 0.1, 0.3, 0.3, 0.3, 0.02, 0.02][at];
@@ -331,9 +337,9 @@ impl Workload {
     }
 }
 
-fn device_tags(table: usize, device: usize) -> Tags {
+fn device_tags(table: usize, device: usize) -> OracleTags {
     let text = |text: String| TagValue::String(text);
-    let mut tags = Tags::new();
+    let mut tags = OracleTags::new();
     // One series of the last table has no tags at all.
     if table < 2 || device > 0 {
         tags.insert("device".to_owned(), text(format!("{table}-{device}")));
@@ -396,7 +402,7 @@ fn draw_value(kind: FieldType, rng: &mut Xoshiro256PlusPlus) -> FieldValue {
 #[must_use]
 pub fn to_batch(table: &str, rows: &[WrittenRow]) -> WriteBatch {
     let mut builder = BatchBuilder::new(table);
-    let mut slots: BTreeMap<&Tags, u32> = BTreeMap::new();
+    let mut slots: BTreeMap<&OracleTags, u32> = BTreeMap::new();
     for row in rows {
         let slot = *slots.entry(&row.tags).or_insert_with(|| {
             builder.slot(

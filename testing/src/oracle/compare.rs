@@ -1,6 +1,6 @@
 //! Comparison of rows that were read with rows that should be there.
 
-use super::{Row, Rows};
+use super::{OracleRow, OracleRows};
 use marigram_model::TableOptions;
 
 /// What may differ: rows that have outlived their table's ttl go at some time after, partition by
@@ -19,7 +19,7 @@ impl Tolerance {
 
     /// For a table with these settings, at `now_ns`.
     #[must_use]
-    pub fn of(options: &TableOptions, now_ns: i64) -> Self {
+    pub fn for_options(options: &TableOptions, now_ns: i64) -> Self {
         let expired = options.ttl_ns.map(|ttl_ns| now_ns.saturating_sub(ttl_ns));
         Self {
             expired_before: expired.unwrap_or(i64::MIN),
@@ -37,7 +37,11 @@ impl Tolerance {
 ///
 /// # Errors
 /// The first difference, in words.
-pub fn compare(expected: &Rows, found: &Rows, tolerance: Tolerance) -> Result<(), String> {
+pub fn compare(
+    expected: &OracleRows,
+    found: &OracleRows,
+    tolerance: Tolerance,
+) -> Result<(), String> {
     for (tags, rows) in found {
         for (time, row) in rows {
             let Some(wanted) = expected.get(tags).and_then(|rows| rows.get(time)) else {
@@ -45,7 +49,7 @@ pub fn compare(expected: &Rows, found: &Rows, tolerance: Tolerance) -> Result<()
                     "{tags:?} at {time}: a row that should not be there: {row:?}"
                 ));
             };
-            if !same(wanted, row, tolerance.is_expired(*time)) {
+            if !rows_agree(wanted, row, tolerance.is_expired(*time)) {
                 return Err(format!("{tags:?} at {time}: {row:?} instead of {wanted:?}"));
             }
         }
@@ -62,7 +66,7 @@ pub fn compare(expected: &Rows, found: &Rows, tolerance: Tolerance) -> Result<()
     Ok(())
 }
 
-fn same(wanted: &Row, found: &Row, expired: bool) -> bool {
+fn rows_agree(wanted: &OracleRow, found: &OracleRow, expired: bool) -> bool {
     if expired {
         return found
             .iter()
@@ -73,23 +77,23 @@ fn same(wanted: &Row, found: &Row, expired: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Tags;
+    use super::super::OracleTags;
     use super::*;
     use marigram_model::FieldValue;
     use std::collections::BTreeMap;
 
     #[test]
     fn missing_additional_and_different_rows_are_found() {
-        let row = |value| Row::from([("x".to_owned(), FieldValue::I64(value))]);
+        let row = |value| OracleRow::from([("x".to_owned(), FieldValue::I64(value))]);
         let rows = |rows: &[(i64, i64)]| {
             let rows: BTreeMap<_, _> = rows
                 .iter()
                 .map(|(time, value)| (*time, row(*value)))
                 .collect();
-            Rows::from([(Tags::new(), rows)])
+            OracleRows::from([(OracleTags::new(), rows)])
         };
         let expected = rows(&[(1, 1), (9, 9)]);
-        let check = |found: &Rows, before| {
+        let check = |found: &OracleRows, before| {
             compare(
                 &expected,
                 found,

@@ -1,12 +1,12 @@
 //! Filters on tags, in the model's own terms.
 
-use super::Tags;
+use super::OracleTags;
 use marigram_engine::TagFilter;
 use marigram_model::{TableSchema, TagValue};
 
 /// Which series, by the names of tags. A tag that the table has not got is null in every series.
 #[derive(Clone, Debug)]
-pub enum Filter {
+pub enum OracleFilter {
     /// Every series.
     All,
     /// The tag has one of the values.
@@ -16,15 +16,15 @@ pub enum Filter {
     /// The tag is not null.
     IsNotNull(String),
     /// Each of them matches.
-    And(Vec<Filter>),
+    And(Vec<OracleFilter>),
     /// One of them matches.
-    Or(Vec<Filter>),
+    Or(Vec<OracleFilter>),
 }
 
-impl Filter {
+impl OracleFilter {
     /// Whether a series matches.
     #[must_use]
-    pub fn matches(&self, tags: &Tags) -> bool {
+    pub fn matches(&self, tags: &OracleTags) -> bool {
         match self {
             Self::All => true,
             Self::In(tag, values) => tags.get(tag).is_some_and(|value| values.contains(value)),

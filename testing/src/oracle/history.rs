@@ -7,8 +7,8 @@
 //! since the last state that was certain, and finds the choice that explains what is read.
 
 use super::compare::{Tolerance, compare};
-use super::observe::Observed;
-use super::{Change, Oracle, Rows, Tags};
+use super::observe::ObservedDatabase;
+use super::{Oracle, OracleChange, OracleRows, OracleTags};
 use std::collections::BTreeSet;
 
 /// More changes than this in doubt at once make too many choices.
@@ -25,19 +25,19 @@ pub enum Strictness {
 
 /// The model, with changes in doubt.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub struct OracleHistory {
     base: Oracle,
     /// Changes since, and whether each is in doubt.
-    since: Vec<(Change, bool)>,
+    since: Vec<(OracleChange, bool)>,
     /// Writes that were refused, with the number of changes before each.
-    refused: Vec<(usize, Change)>,
+    refused: Vec<(usize, OracleChange)>,
     /// The state if no change in doubt was made.
     current: Oracle,
     doubts: usize,
     one_shard: bool,
 }
 
-impl History {
+impl OracleHistory {
     /// An empty database with so many shards.
     #[must_use]
     pub fn new(shards: usize) -> Self {
@@ -49,7 +49,7 @@ impl History {
 
     /// A history that begins with a state that is certain.
     #[must_use]
-    pub fn of(state: Oracle, shards: usize) -> Self {
+    pub fn from_state(state: Oracle, shards: usize) -> Self {
         Self {
             base: state.clone(),
             current: state,
@@ -88,19 +88,19 @@ impl History {
     }
 
     /// A change that was acknowledged.
-    pub fn acknowledge(&mut self, change: Change) {
+    pub fn acknowledge(&mut self, change: OracleChange) {
         self.current.apply(&change);
         self.since.push((change, false));
     }
 
     /// A change of which nobody knows whether it was made.
-    pub fn doubt(&mut self, change: Change) {
+    pub fn doubt(&mut self, change: OracleChange) {
         self.since.push((change, true));
         self.doubts += 1;
     }
 
     /// A write of which no row may ever be found. Its table and columns may.
-    pub fn refuse(&mut self, write: Change) {
+    pub fn refuse(&mut self, write: OracleChange) {
         self.refused.push((self.since.len(), write));
     }
 
@@ -110,7 +110,7 @@ impl History {
     /// If no choice of the changes in doubt explains it: what differs from the nearest one.
     pub fn check(
         &self,
-        observed: &Observed,
+        observed: &ObservedDatabase,
         now_ns: i64,
         strictness: Strictness,
     ) -> Result<(), String> {
@@ -121,7 +121,7 @@ impl History {
     ///
     /// # Errors
     /// As [`check`](Self::check).
-    pub fn settle(&mut self, observed: &Observed, now_ns: i64) -> Result<(), String> {
+    pub fn settle(&mut self, observed: &ObservedDatabase, now_ns: i64) -> Result<(), String> {
         let explained = self.explain(observed, now_ns, Strictness::Either)?;
         self.base = explained;
         self.current = self.base.clone();
@@ -133,7 +133,7 @@ impl History {
 
     fn explain(
         &self,
-        observed: &Observed,
+        observed: &ObservedDatabase,
         now_ns: i64,
         strictness: Strictness,
     ) -> Result<Oracle, String> {
@@ -198,7 +198,7 @@ impl History {
         &self,
         candidates: &[Oracle],
         catalog: u32,
-        observed: &Observed,
+        observed: &ObservedDatabase,
         now_ns: i64,
         strictness: Strictness,
     ) -> Result<Oracle, String> {
@@ -242,7 +242,11 @@ impl History {
 
 /// Tables and columns, without rows: those of the engine, where they are what they may be. A
 /// write that was lost may have left its table and columns behind.
-fn explain_schemas(least: &Oracle, most: &Oracle, observed: &Observed) -> Result<Oracle, String> {
+fn explain_schemas(
+    least: &Oracle,
+    most: &Oracle,
+    observed: &ObservedDatabase,
+) -> Result<Oracle, String> {
     if let Some(name) = least
         .tables
         .keys()
@@ -255,7 +259,7 @@ fn explain_schemas(least: &Oracle, most: &Oracle, observed: &Observed) -> Result
         let Some(most) = most.tables.get(name) else {
             return Err(format!("the table {name} should not be there"));
         };
-        let mut table = super::Table {
+        let mut table = super::OracleTable {
             options: most.options.clone(),
             ..Default::default()
         };
@@ -303,7 +307,7 @@ fn explain_schemas(least: &Oracle, most: &Oracle, observed: &Observed) -> Result
 }
 
 /// The shards that rows are in; `None` for series that no shard has been seen to know.
-fn groups(candidates: &[Oracle], observed: &Observed) -> BTreeSet<Option<usize>> {
+fn groups(candidates: &[Oracle], observed: &ObservedDatabase) -> BTreeSet<Option<usize>> {
     let expected = candidates.iter().flat_map(|oracle| {
         oracle
             .tables
@@ -317,11 +321,16 @@ fn groups(candidates: &[Oracle], observed: &Observed) -> BTreeSet<Option<usize>>
     expected.chain(seen).collect()
 }
 
-fn shard(observed: &Observed, table: &str, tags: &Tags) -> Option<usize> {
+fn shard(observed: &ObservedDatabase, table: &str, tags: &OracleTags) -> Option<usize> {
     observed.tables.get(table)?.shards.get(tags).copied()
 }
 
-fn cut(rows: &Rows, observed: &Observed, table: &str, group: Option<usize>) -> Rows {
+fn cut(
+    rows: &OracleRows,
+    observed: &ObservedDatabase,
+    table: &str,
+    group: Option<usize>,
+) -> OracleRows {
     let rows = rows
         .iter()
         .filter(|(tags, _)| shard(observed, table, tags) == group);
@@ -331,12 +340,12 @@ fn cut(rows: &Rows, observed: &Observed, table: &str, group: Option<usize>) -> R
 
 fn compare_group(
     oracle: &Oracle,
-    observed: &Observed,
+    observed: &ObservedDatabase,
     group: Option<usize>,
     now_ns: i64,
 ) -> Result<(), String> {
     for (name, found) in &observed.tables {
-        let tolerance = Tolerance::of(&found.schema.options, now_ns);
+        let tolerance = Tolerance::for_options(&found.schema.options, now_ns);
         let found = cut(&found.rows, observed, name, group);
         let expected = oracle.tables.get(name);
         let expected = expected.map(|table| cut(&table.rows, observed, name, group));
@@ -348,31 +357,31 @@ fn compare_group(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ObservedTable, Row, Table, WrittenRow};
+    use super::super::{ObservedTable, OracleRow, OracleTable, WrittenRow};
     use super::*;
     use marigram_model::{ColumnId, FieldType, FieldValue, TagValue};
     use marigram_model::{FieldColumn, TableId, TableOptions, TableSchema, TagColumn, TagType};
     use std::sync::Arc;
 
-    fn write(rows: &[(&str, i64)]) -> Change {
+    fn write(rows: &[(&str, i64)]) -> OracleChange {
         let row = |(device, time): &(&str, i64)| WrittenRow {
-            tags: Tags::from([("device".into(), TagValue::String((*device).into()))]),
+            tags: OracleTags::from([("device".into(), TagValue::String((*device).into()))]),
             time: *time,
-            fields: Row::from([("x".into(), FieldValue::I64(1))]),
+            fields: OracleRow::from([("x".into(), FieldValue::I64(1))]),
         };
-        Change::Write {
+        OracleChange::Write {
             table: "t".into(),
             rows: rows.iter().map(row).collect(),
         }
     }
 
     /// What an engine would show that has made these changes; device "a" is in shard 0.
-    fn observed(changes: &[&Change]) -> Observed {
+    fn observed(changes: &[&OracleChange]) -> ObservedDatabase {
         let mut oracle = Oracle::default();
         for change in changes {
             oracle.apply(change);
         }
-        let table = |(name, table): (&String, &Table)| {
+        let table = |(name, table): (&String, &OracleTable)| {
             let tag = TagColumn {
                 name: "device".into(),
                 kind: TagType::String,
@@ -395,7 +404,8 @@ mod tests {
                 view: None,
                 dropped_max: 0,
             };
-            let shard = |tags: &Tags| usize::from(tags["device"] != TagValue::String("a".into()));
+            let shard =
+                |tags: &OracleTags| usize::from(tags["device"] != TagValue::String("a".into()));
             let shards = table
                 .rows
                 .keys()
@@ -411,7 +421,7 @@ mod tests {
                 },
             )
         };
-        Observed {
+        ObservedDatabase {
             tables: oracle.tables.iter().map(table).collect(),
         }
     }
@@ -422,10 +432,10 @@ mod tests {
             write(&[("a", 1), ("b", 1)]),
             write(&[("a", 2), ("a", 3), ("b", 2)]),
         );
-        let mut history = History::new(2);
+        let mut history = OracleHistory::new(2);
         history.acknowledge(sure.clone());
         history.doubt(doubt.clone());
-        let check = |part: &Change| {
+        let check = |part: &OracleChange| {
             history
                 .check(&observed(&[&sure, part]), 0, Strictness::Either)
                 .is_ok()
@@ -456,7 +466,7 @@ mod tests {
     #[test]
     fn no_row_of_a_refused_write_is_ever_found() {
         let (sure, refused) = (write(&[("a", 1)]), write(&[("a", 2), ("b", 2)]));
-        let mut history = History::new(2);
+        let mut history = OracleHistory::new(2);
         history.refuse(refused.clone());
         history.acknowledge(sure.clone());
         history.settle(&observed(&[&sure]), 0).unwrap();
@@ -471,7 +481,7 @@ mod tests {
     #[test]
     fn a_refused_write_is_not_seen_before_a_restart() {
         let (sure, doubt) = (write(&[("a", 1)]), write(&[("a", 2)]));
-        let mut history = History::new(1);
+        let mut history = OracleHistory::new(1);
         history.acknowledge(sure.clone());
         history.doubt(doubt.clone());
         let both = observed(&[&sure, &doubt]);
@@ -488,9 +498,9 @@ mod tests {
     fn a_table_whose_drop_is_in_doubt_is_whole_or_gone() {
         let (sure, drop) = (
             write(&[("a", 1), ("b", 1)]),
-            Change::DropTable { table: "t".into() },
+            OracleChange::DropTable { table: "t".into() },
         );
-        let mut history = History::new(2);
+        let mut history = OracleHistory::new(2);
         history.acknowledge(sure.clone());
         history.doubt(drop);
         for (changes, possible) in [

@@ -1,6 +1,6 @@
 //! Reads the engine into the model's terms, checking on the way what every scan promises.
 
-use super::{Filter, Row, Rows, Tags};
+use super::{OracleFilter, OracleRow, OracleRows, OracleTags};
 use marigram_engine::{
     Engine, EngineError, ScanMetrics, ScanRequest, SeriesSelection, TableSnapshot,
 };
@@ -40,14 +40,14 @@ pub struct ObservedTable {
     /// Schema.
     pub schema: Arc<TableSchema>,
     /// Rows.
-    pub rows: Rows,
+    pub rows: OracleRows,
     /// Shard of each series that the table knows, also of those without rows.
-    pub shards: BTreeMap<Tags, usize>,
+    pub shards: BTreeMap<OracleTags, usize>,
 }
 
 /// A database as it was read.
 #[derive(Debug, Default)]
-pub struct Observed {
+pub struct ObservedDatabase {
     /// Tables by name.
     pub tables: BTreeMap<String, ObservedTable>,
 }
@@ -56,15 +56,15 @@ pub struct Observed {
 ///
 /// # Errors
 /// If the engine cannot read, or answers nonsense.
-pub fn observe(engine: &Engine, database: &str) -> Result<Observed, ReadError> {
-    let mut observed = Observed::default();
+pub fn observe(engine: &Engine, database: &str) -> Result<ObservedDatabase, ReadError> {
+    let mut observed = ObservedDatabase::default();
     let tables = match engine.tables(database) {
         Err(EngineError::NotFound { .. }) => Vec::new(),
         tables => tables?,
     };
     for schema in tables {
         let snapshot = engine.snapshot(database, &schema.name)?;
-        let selection = snapshot.select(&Filter::All.to_engine(snapshot.schema()));
+        let selection = snapshot.select(&OracleFilter::All.to_engine(snapshot.schema()));
         let mut shards = BTreeMap::new();
         for (shard, series) in selection.shards.iter().enumerate() {
             let ids: Vec<_> = series.iter().map(SeriesId).collect();
@@ -111,7 +111,7 @@ fn everything(snapshot: &TableSnapshot, selection: SeriesSelection) -> ScanReque
 ///
 /// # Errors
 /// If the engine cannot read, or answers rows that were not asked for, out of order or twice.
-pub fn scan_rows(snapshot: &TableSnapshot, request: &ScanRequest) -> Result<Rows, ReadError> {
+pub fn scan_rows(snapshot: &TableSnapshot, request: &ScanRequest) -> Result<OracleRows, ReadError> {
     let mut found = ById::new();
     for mut partition in snapshot.scan(request, Arc::new(ScanMetrics::default()))? {
         let shard = partition.shard();
@@ -151,7 +151,7 @@ pub fn scan_rows(snapshot: &TableSnapshot, request: &ScanRequest) -> Result<Rows
 ///
 /// # Errors
 /// If the engine cannot read, or answers for a series twice.
-pub fn last_rows(snapshot: &TableSnapshot, filter: &Filter) -> Result<Rows, ReadError> {
+pub fn last_rows(snapshot: &TableSnapshot, filter: &OracleFilter) -> Result<OracleRows, ReadError> {
     let selection = snapshot.select(&filter.to_engine(snapshot.schema()));
     let columns: Vec<_> = snapshot
         .schema()
@@ -174,13 +174,13 @@ pub fn last_rows(snapshot: &TableSnapshot, filter: &Filter) -> Result<Rows, Read
 }
 
 /// Rows by shard and series.
-type ById = BTreeMap<(usize, SeriesId), BTreeMap<i64, Row>>;
+type ById = BTreeMap<(usize, SeriesId), BTreeMap<i64, OracleRow>>;
 
 fn unpack(
     snapshot: &TableSnapshot,
     columns: &[ColumnId],
     batch: &SortedRows,
-) -> Result<Vec<(SeriesId, i64, Row)>, ReadError> {
+) -> Result<Vec<(SeriesId, i64, OracleRow)>, ReadError> {
     if !batch.is_sorted() || batch.columns.len() != columns.len() {
         return Err(ReadError::Wrong(format!(
             "rows that are not as promised: {batch:?}"
@@ -198,7 +198,7 @@ fn unpack(
                 .iter()
                 .zip(&batch.columns)
                 .filter_map(|(name, values)| {
-                    Some(((*name).to_owned(), FieldValue::at(values, at)?))
+                    Some(((*name).to_owned(), FieldValue::from_array(values, at)?))
                 });
             rows.push((run.series, batch.times[at], values.collect()));
         }
@@ -206,7 +206,7 @@ fn unpack(
     Ok(rows)
 }
 
-fn by_tags(snapshot: &TableSnapshot, found: ById) -> Result<Rows, ReadError> {
+fn by_tags(snapshot: &TableSnapshot, found: ById) -> Result<OracleRows, ReadError> {
     let mut ids: BTreeMap<usize, Vec<SeriesId>> = BTreeMap::new();
     for (shard, series) in found.keys() {
         ids.entry(*shard).or_default().push(*series);
@@ -220,7 +220,7 @@ fn by_tags(snapshot: &TableSnapshot, found: ById) -> Result<Rows, ReadError> {
                 .collect::<Vec<_>>()
         })
         .collect();
-    let mut rows = Rows::new();
+    let mut rows = OracleRows::new();
     for (place, series) in found {
         let tags = tags[&place].clone();
         if rows.insert(tags.clone(), series).is_some() {
@@ -233,12 +233,12 @@ fn by_tags(snapshot: &TableSnapshot, found: ById) -> Result<Rows, ReadError> {
 }
 
 /// Tags of each of the series of a shard.
-fn tags_of(snapshot: &TableSnapshot, shard: usize, ids: &[SeriesId]) -> Vec<Tags> {
-    let mut tags = vec![Tags::new(); ids.len()];
+fn tags_of(snapshot: &TableSnapshot, shard: usize, ids: &[SeriesId]) -> Vec<OracleTags> {
+    let mut tags = vec![OracleTags::new(); ids.len()];
     for (ordinal, column) in snapshot.schema().tags.iter().enumerate() {
         let values = snapshot.tag_values(shard, ids, ordinal as u16);
         for (row, tags) in tags.iter_mut().enumerate() {
-            let value = match FieldValue::at(&values, row) {
+            let value = match FieldValue::from_array(&values, row) {
                 Some(FieldValue::String(text)) => TagValue::String(text),
                 Some(FieldValue::I64(number)) => TagValue::I64(number),
                 Some(FieldValue::Bool(truth)) => TagValue::Bool(truth),

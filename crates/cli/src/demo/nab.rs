@@ -1,7 +1,7 @@
 //! The sensor series of the Numenta Anomaly Benchmark (`data/nab`), carried in the binary.
 
-use crate::client::Client;
-use crate::import::{ReadOptions, Reading, read_csv};
+use crate::client::DataClient;
+use crate::import::{ReadOptions, ReadPlanOptions, read_csv};
 use crate::terminal;
 use anyhow::{Result, ensure};
 use marigram_model::FieldType;
@@ -12,7 +12,7 @@ use std::time::Instant;
 pub const TABLE: &str = "sensors";
 
 /// A file: name of the series, what is measured, the CSV.
-struct File {
+struct NabFile {
     series: &'static str,
     kind: &'static str,
     csv: &'static [u8],
@@ -20,7 +20,7 @@ struct File {
 
 macro_rules! files {
     ($($series:literal is $kind:literal in $name:literal,)*) => {
-        [$(File {
+        [$(NabFile {
             series: $series,
             kind: $kind,
             csv: include_bytes!(concat!("../../../../data/nab/", $name, ".csv")),
@@ -28,7 +28,7 @@ macro_rules! files {
     };
 }
 
-const FILES: [File; 14] = files! {
+const FILES: [NabFile; 14] = files! {
     "machine" is "temperature" in "machine_temperature_system_failure",
     "office" is "temperature" in "ambient_temperature_system_failure",
     "taxi" is "passengers" in "nyc_taxi",
@@ -46,14 +46,14 @@ const FILES: [File; 14] = files! {
 };
 
 /// Imports all files.
-pub fn import(client: &Client) -> Result<()> {
+pub fn import(client: &DataClient) -> Result<()> {
     let begin = Instant::now();
     let bytes: usize = FILES.iter().map(|file| file.csv.len()).sum();
     let bar = terminal::progress(bytes as u64);
     bar.set_prefix(TABLE);
     let mut stored = 0;
     for file in &FILES {
-        let reading = Reading {
+        let reading = ReadPlanOptions {
             table: TABLE.to_owned(),
             schema: None,
             known: None,

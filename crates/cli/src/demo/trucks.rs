@@ -4,7 +4,7 @@
 //!
 //! Invariant: the same fleet gives the same rows, byte for byte.
 
-use crate::client::Client;
+use crate::client::DataClient;
 use crate::terminal;
 use anyhow::{Result, ensure};
 use marigram_model::{BatchBuilder, FieldValueRef, TagValueRef, WriteBatch};
@@ -20,7 +20,7 @@ const SEND_MINUTES: u32 = 10;
 
 /// Which fleet.
 #[derive(Clone, Copy, Debug)]
-pub struct Fleet {
+pub struct TruckFleet {
     /// Trucks.
     pub trucks: u32,
     /// Days that they drive.
@@ -29,7 +29,7 @@ pub struct Fleet {
 
 /// What was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentRows {
     /// Rows sent for table `readings`.
     pub rows: u64,
     /// Those with a (truck, time) of their own.
@@ -42,9 +42,9 @@ pub struct Sent {
 
 /// A small generator of random numbers (splitmix64: Steele, Lea, Flood, "Fast splittable
 /// pseudorandom number generators", 2014).
-struct Random(u64);
+struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -87,7 +87,7 @@ struct Truck {
     name: String,
     fleet: &'static str,
     model: &'static str,
-    random: Random,
+    random: SplitMix64,
     lat: f64,
     lon: f64,
     to: usize,
@@ -99,12 +99,12 @@ struct Truck {
     offline_until: u32,
     /// Nothing is recorded until this minute.
     dead_until: u32,
-    waiting: Vec<Row>,
+    waiting: Vec<TruckRow>,
 }
 
 /// A row of a truck.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct TruckRow {
     minute: u32,
     lat: f64,
     lon: f64,
@@ -116,7 +116,7 @@ struct Row {
 
 impl Truck {
     fn new(number: u32) -> Self {
-        let mut random = Random(0x6d61_7269_6772_616d ^ (u64::from(number) << 20));
+        let mut random = SplitMix64(0x6d61_7269_6772_616d ^ (u64::from(number) << 20));
         let at = random.below(TOWNS.len());
         Self {
             name: format!("truck-{number:02}"),
@@ -137,7 +137,7 @@ impl Truck {
     }
 
     /// Lives a minute; the row it records, if it does.
-    fn drive(&mut self, minute: u32) -> Option<Row> {
+    fn drive(&mut self, minute: u32) -> Option<TruckRow> {
         if self.rest_minutes > 0 {
             self.rest_minutes -= 1;
             self.speed = 0.0;
@@ -158,7 +158,7 @@ impl Truck {
             (value * scale).round() / scale
         };
         let fuel_is_known = !self.random.chance(0.01);
-        Some(Row {
+        Some(TruckRow {
             minute,
             lat: round(self.lat, 5),
             lon: round(self.lon, 5),
@@ -202,12 +202,12 @@ impl Truck {
 }
 
 /// Rows of both tables that arrive together.
-struct Arrivals {
+struct RowArrivals {
     readings: BatchBuilder,
     diagnostics: BatchBuilder,
 }
 
-impl Arrivals {
+impl RowArrivals {
     fn new() -> Self {
         Self {
             readings: BatchBuilder::new("readings"),
@@ -215,7 +215,7 @@ impl Arrivals {
         }
     }
 
-    fn add(&mut self, truck: &Truck, rows: &[Row]) {
+    fn add(&mut self, truck: &Truck, rows: &[TruckRow]) {
         if rows.is_empty() {
             return;
         }
@@ -254,11 +254,14 @@ impl Arrivals {
 }
 
 /// Makes the rows of a fleet in the order in which they arrive, and hands them on in batches.
-fn arrive(fleet: Fleet, mut send: impl FnMut(Vec<WriteBatch>) -> Result<()>) -> Result<Sent> {
-    let mut sent = Sent::default();
+fn arrive(
+    fleet: TruckFleet,
+    mut send: impl FnMut(Vec<WriteBatch>) -> Result<()>,
+) -> Result<SentRows> {
+    let mut sent = SentRows::default();
     let mut trucks: Vec<Truck> = (1..=fleet.trucks).map(Truck::new).collect();
     let minutes = fleet.days * MINUTES_OF_DAY;
-    let mut arrivals = Arrivals::new();
+    let mut arrivals = RowArrivals::new();
     for minute in 0..minutes {
         for truck in &mut trucks {
             let row = truck.drive(minute);
@@ -287,14 +290,14 @@ fn arrive(fleet: Fleet, mut send: impl FnMut(Vec<WriteBatch>) -> Result<()>) -> 
             sent.rows += again.len() as u64;
         }
         if (minute + 1).is_multiple_of(SEND_MINUTES) || minute + 1 == minutes {
-            send(std::mem::replace(&mut arrivals, Arrivals::new()).finish())?;
+            send(std::mem::replace(&mut arrivals, RowArrivals::new()).finish())?;
         }
     }
     Ok(sent)
 }
 
 /// Sends the rows of a fleet to a database.
-pub fn import(client: &Client, fleet: Fleet) -> Result<Sent> {
+pub fn import(client: &DataClient, fleet: TruckFleet) -> Result<SentRows> {
     let begin = Instant::now();
     let expected = u64::from(fleet.trucks) * u64::from(fleet.days) * u64::from(MINUTES_OF_DAY);
     let bar = terminal::progress(expected);
@@ -330,9 +333,9 @@ mod tests {
     use super::*;
     use std::collections::{HashMap, HashSet};
 
-    const FLEET: Fleet = Fleet { trucks: 5, days: 2 };
+    const FLEET: TruckFleet = TruckFleet { trucks: 5, days: 2 };
 
-    fn rows() -> (Vec<(String, i64)>, Sent) {
+    fn rows() -> (Vec<(String, i64)>, SentRows) {
         let mut rows = Vec::new();
         let sent = arrive(FLEET, |batches| {
             for batch in batches.iter().filter(|batch| batch.table == "readings") {

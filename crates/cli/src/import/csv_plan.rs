@@ -1,17 +1,17 @@
 //! What a CSV file is: its dialect, roles, types and times, decided over the whole of it.
 
-use super::{ReadOptions, Reading};
+use super::{ReadOptions, ReadPlanOptions};
 use anyhow::{Context, Result, bail};
 use marigram_model::FieldType;
-use marigram_tabular::cell::Decimal;
-use marigram_tabular::dialect::{self, Dialect, Told};
+use marigram_tabular::cell::DecimalMark;
+use marigram_tabular::dialect::{self, DialectOptions, TextDialect};
 use marigram_tabular::encoding::{self, Utf8};
-use marigram_tabular::layout::{COMMENT, Layout};
+use marigram_tabular::layout::{COMMENT, ColumnLayout};
 use marigram_tabular::names;
-use marigram_tabular::profile::{Profile, decimal_of};
-use marigram_tabular::record::{Cell, Record, Records};
-use marigram_tabular::tags::{self, Candidate, SampleRow};
-use marigram_tabular::time::{Evidence, TimeForm, TimeReader, Zone};
+use marigram_tabular::profile::{ColumnProfile, decimal_of};
+use marigram_tabular::record::{RecordCell, TextRecord, TextRecords};
+use marigram_tabular::tags::{self, SampleRow, TagCandidate};
+use marigram_tabular::time::{FileZone, TimeEvidence, TimeFormat, TimeReader};
 use std::collections::HashSet;
 use std::io::Read;
 use xxhash_rust::xxh3::xxh3_64;
@@ -43,7 +43,7 @@ const TIME_NAMES: [&str; 15] = [
 
 /// What a column is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum CsvRole {
     /// The time, or the date where the time of day has a column of its own.
     Time,
     /// The time of day beside a date.
@@ -58,28 +58,28 @@ pub enum Role {
 
 /// A column of the file.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct CsvColumn {
     /// Its name in the file.
     pub file_name: String,
     /// Its name in the table.
     pub name: String,
     /// What it is.
-    pub role: Role,
+    pub role: CsvRole,
     /// How its fractions are written.
-    pub decimal: Decimal,
+    pub decimal: DecimalMark,
 }
 
 /// What a file is.
 #[derive(Clone, Debug)]
 pub struct CsvPlan {
     /// How it is written.
-    pub dialect: Dialect,
+    pub dialect: TextDialect,
     /// In which encoding.
     pub encoding: &'static encoding_rs::Encoding,
     /// Its decimal mark.
-    pub decimal: Decimal,
+    pub decimal: DecimalMark,
     /// Its columns.
-    pub columns: Vec<Column>,
+    pub columns: Vec<CsvColumn>,
     /// How its times are read.
     pub time: TimeReader,
     /// Name of the table's time column.
@@ -97,11 +97,11 @@ pub struct CsvPlan {
 }
 
 /// Opens the file from its beginning.
-pub type Open<'a> = &'a dyn Fn() -> Result<Box<dyn Read>>;
+pub type OpenFile<'a> = &'a dyn Fn() -> Result<Box<dyn Read>>;
 
 impl CsvPlan {
     /// Place of the column with this role.
-    pub fn place(&self, role: Role) -> Option<usize> {
+    pub fn place(&self, role: CsvRole) -> Option<usize> {
         self.columns.iter().position(|column| column.role == role)
     }
 
@@ -110,14 +110,14 @@ impl CsvPlan {
         let tags = self
             .columns
             .iter()
-            .filter(|column| column.role == Role::Tag);
+            .filter(|column| column.role == CsvRole::Tag);
         tags.map(|column| column.name.as_str())
     }
 
     /// The records below the header.
-    pub fn records(&self, reader: Box<dyn Read>) -> Result<Records<Utf8<Box<dyn Read>>>> {
+    pub fn records(&self, reader: Box<dyn Read>) -> Result<TextRecords<Utf8<Box<dyn Read>>>> {
         let text = Utf8::new(reader, self.encoding);
-        Ok(Records::new(
+        Ok(TextRecords::new(
             text,
             self.dialect.delimiter,
             self.dialect.data_after,
@@ -125,14 +125,14 @@ impl CsvPlan {
     }
 
     /// The time of a record, and its cell.
-    pub fn time_of(&self, record: &Record) -> Result<i64, String> {
+    pub fn time_of(&self, record: &TextRecord) -> Result<i64, String> {
         let cell = |at: usize| record.cell(at).text.trim();
-        let date = self.place(Role::Time).map_or("", cell);
+        let date = self.place(CsvRole::Time).map_or("", cell);
         let name = &self.time_name;
         if date.is_empty() {
             return Err(format!("it has no time (column '{name}' is empty)"));
         }
-        let Some(clock) = self.place(Role::Clock).map(cell) else {
+        let Some(clock) = self.place(CsvRole::Clock).map(cell) else {
             let time = self.time.read(date);
             return time.map_err(|fault| format!("column '{name}': '{date}' {fault}"));
         };
@@ -141,17 +141,17 @@ impl CsvPlan {
     }
 
     /// Whether a record has the file's width; missing cells at its end do not count.
-    pub fn fits(&self, record: &Record) -> bool {
+    pub fn fits(&self, record: &TextRecord) -> bool {
         has_width(record, self.columns.len())
     }
 }
 
-fn has_width(record: &Record, width: usize) -> bool {
+fn has_width(record: &TextRecord, width: usize) -> bool {
     record.len() >= width && (width..record.len()).all(|at| record.cell(at).is_missing())
 }
 
 /// Decides what a file is. `tabbed` says that its name ends in `.tsv`.
-pub fn plan(open: Open<'_>, reading: &Reading, tabbed: bool) -> Result<CsvPlan> {
+pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Result<CsvPlan> {
     let options = &reading.options;
     let encoding = match &options.encoding {
         Some(name) => encoding::named(name)
@@ -165,14 +165,14 @@ pub fn plan(open: Open<'_>, reading: &Reading, tabbed: bool) -> Result<CsvPlan> 
         .strip_prefix(COMMENT)
         .and_then(|rest| rest.lines().next());
     let layout = match comment {
-        Some(line) => Some(Layout::parse(line)?),
+        Some(line) => Some(ColumnLayout::parse(line)?),
         None => reading.layout.clone(),
     };
     let exact = layout.is_some();
     let dialect = if exact {
         exact_dialect(&sample, u64::from(comment.is_some()), tabbed)?
     } else {
-        let told = told(options, tabbed);
+        let told = dialect_options(options, tabbed);
         dialect::sniff(&sample, &told)?
     };
     let Some(dialect) = dialect.filter(|dialect| !dialect.names.is_empty()) else {
@@ -183,7 +183,7 @@ pub fn plan(open: Open<'_>, reading: &Reading, tabbed: bool) -> Result<CsvPlan> 
     let mut plan = CsvPlan {
         columns: Vec::new(),
         encoding,
-        decimal: Decimal::Point,
+        decimal: DecimalMark::Point,
         time: TimeReader::default(),
         time_name: String::new(),
         exact,
@@ -219,7 +219,7 @@ pub fn plan(open: Open<'_>, reading: &Reading, tabbed: bool) -> Result<CsvPlan> 
         &profiles[time_at].times,
     )?;
     let zones = profiles[time_at].times.zones();
-    let is_number = matches!(plan.time.form, TimeForm::Number(_));
+    let is_number = matches!(plan.time.form, TimeFormat::Number(_));
     plan.without_zone = !is_number && zones == (0, 0) && plan.time.zone.name().is_none();
     plan.time_name = match (known, clock_at) {
         (Some(known), _) => known.time.clone(),
@@ -230,15 +230,15 @@ pub fn plan(open: Open<'_>, reading: &Reading, tabbed: bool) -> Result<CsvPlan> 
     for (at, profile) in profiles.iter().enumerate() {
         let (file_name, name) = (plan.dialect.names[at].clone(), table_names[at].clone());
         let role = if at == time_at {
-            Role::Time
+            CsvRole::Time
         } else if Some(at) == clock_at {
-            Role::Clock
+            CsvRole::Clock
         } else if told_tags.contains(&at) {
-            Role::Tag
+            CsvRole::Tag
         } else if file_name == format!("column{}", at + 1) && profile.is_empty() {
-            Role::Dropped
+            CsvRole::Dropped
         } else {
-            Role::Field(kind_of(
+            CsvRole::Field(kind_of(
                 reading,
                 known,
                 &file_name,
@@ -248,7 +248,7 @@ pub fn plan(open: Open<'_>, reading: &Reading, tabbed: bool) -> Result<CsvPlan> 
             )?)
         };
         let decimal = profile.decimal(plan.decimal);
-        plan.columns.push(Column {
+        plan.columns.push(CsvColumn {
             file_name,
             name,
             role,
@@ -266,7 +266,7 @@ pub fn plan(open: Open<'_>, reading: &Reading, tabbed: bool) -> Result<CsvPlan> 
 }
 
 /// The columns that a table or layout has.
-fn known_names(known: &Layout) -> Vec<String> {
+fn known_names(known: &ColumnLayout) -> Vec<String> {
     let tags = known.tags.iter().map(|(name, _)| name);
     let fields = known.fields.iter().map(|(name, _)| name);
     std::iter::once(&known.time)
@@ -276,13 +276,13 @@ fn known_names(known: &Layout) -> Vec<String> {
         .collect()
 }
 
-fn told(options: &ReadOptions, tabbed: bool) -> Told {
+fn dialect_options(options: &ReadOptions, tabbed: bool) -> DialectOptions {
     let header = match (options.header, options.no_header) {
         (true, _) => Some(true),
         (_, true) => Some(false),
         _ => None,
     };
-    Told {
+    DialectOptions {
         delimiter: options
             .delimiter
             .map(|delimiter| delimiter.0)
@@ -293,7 +293,10 @@ fn told(options: &ReadOptions, tabbed: bool) -> Told {
 }
 
 /// The first lines, and whether they are all.
-fn first_lines(open: Open<'_>, encoding: &'static encoding_rs::Encoding) -> Result<(String, bool)> {
+fn first_lines(
+    open: OpenFile<'_>,
+    encoding: &'static encoding_rs::Encoding,
+) -> Result<(String, bool)> {
     let mut bytes = Vec::new();
     let mut reader = Utf8::new(open()?, encoding).take(SAMPLE_BYTES);
     reader.read_to_end(&mut bytes).context("cannot be read")?;
@@ -305,14 +308,14 @@ fn first_lines(open: Open<'_>, encoding: &'static encoding_rs::Encoding) -> Resu
 }
 
 /// The dialect of an export: a header as it stands.
-fn exact_dialect(sample: &str, skip: u64, tabbed: bool) -> Result<Option<Dialect>> {
+fn exact_dialect(sample: &str, skip: u64, tabbed: bool) -> Result<Option<TextDialect>> {
     let delimiter = if tabbed { b'\t' } else { b',' };
-    let mut records = Records::new(sample.as_bytes(), delimiter, skip)?;
-    let mut header = Record::default();
+    let mut records = TextRecords::new(sample.as_bytes(), delimiter, skip)?;
+    let mut header = TextRecord::default();
     if !records.read(&mut header)? {
         return Ok(None);
     }
-    Ok(Some(Dialect {
+    Ok(Some(TextDialect {
         delimiter,
         data_after: records.line() - 1,
         header_line: Some(header.line),
@@ -322,7 +325,11 @@ fn exact_dialect(sample: &str, skip: u64, tabbed: bool) -> Result<Option<Dialect
 }
 
 /// Roles and types as the layout of an export has them, or the table, where it is there already.
-fn exact_columns(plan: &mut CsvPlan, reading: &Reading, layout: &Layout) -> Result<()> {
+fn exact_columns(
+    plan: &mut CsvPlan,
+    reading: &ReadPlanOptions,
+    layout: &ColumnLayout,
+) -> Result<()> {
     let known = reading.known.as_ref();
     let columns = known.map(known_names).unwrap_or_default();
     let table_names = names::matched(&plan.dialect.names, &columns)?;
@@ -333,22 +340,22 @@ fn exact_columns(plan: &mut CsvPlan, reading: &Reading, layout: &Layout) -> Resu
             || reading.options.tags.contains(&file_name);
         let role = if file_name == layout.time {
             plan.time_name = known.map_or(file_name.clone(), |known| known.time.clone());
-            Role::Time
+            CsvRole::Time
         } else if is_tag {
-            Role::Tag
+            CsvRole::Tag
         } else {
             let kind = types.iter().find(|(field, _)| *field == file_name);
-            Role::Field(kind.map_or(FieldType::String, |(_, kind)| *kind))
+            CsvRole::Field(kind.map_or(FieldType::String, |(_, kind)| *kind))
         };
-        let decimal = Decimal::Point;
-        plan.columns.push(Column {
+        let decimal = DecimalMark::Point;
+        plan.columns.push(CsvColumn {
             file_name,
             name,
             role,
             decimal,
         });
     }
-    if plan.place(Role::Time).is_none() {
+    if plan.place(CsvRole::Time).is_none() {
         bail!(
             "its layout calls the time '{}', which it has not",
             layout.time
@@ -358,14 +365,14 @@ fn exact_columns(plan: &mut CsvPlan, reading: &Reading, layout: &Layout) -> Resu
 }
 
 fn profiles(
-    open: Open<'_>,
+    open: OpenFile<'_>,
     plan: &mut CsvPlan,
     width: usize,
     nulls: &[String],
-) -> Result<Vec<Profile>> {
-    let mut profiles = vec![Profile::default(); width];
+) -> Result<Vec<ColumnProfile>> {
+    let mut profiles = vec![ColumnProfile::default(); width];
     let mut records = plan.records(open()?)?;
-    let mut record = Record::default();
+    let mut record = TextRecord::default();
     while records.read(&mut record)? {
         if !has_width(&record, width) || record.is_open {
             continue;
@@ -387,10 +394,10 @@ fn profiles(
 /// Places of the time column, and of the time of day where it has a column of its own.
 fn time_columns(
     options: &ReadOptions,
-    known: Option<&Layout>,
+    known: Option<&ColumnLayout>,
     table_names: &[String],
     plan: &CsvPlan,
-    profiles: &[Profile],
+    profiles: &[ColumnProfile],
 ) -> Result<(usize, Option<usize>)> {
     let names = &plan.dialect.names;
     let find = |name: &str| {
@@ -439,7 +446,7 @@ fn time_columns(
         );
     };
     let times = |at: usize| &profiles[at].times;
-    let beside = |fits: &dyn Fn(&Evidence) -> bool| {
+    let beside = |fits: &dyn Fn(&TimeEvidence) -> bool| {
         let near = [at.checked_sub(1), Some(at + 1)];
         let near = near
             .into_iter()
@@ -448,7 +455,7 @@ fn time_columns(
         near.or_else(|| (0..names.len()).find(|other| *other != at && fits(times(*other))))
     };
     if times(at).is_clock() {
-        let Some(date) = beside(&Evidence::is_date_only) else {
+        let Some(date) = beside(&TimeEvidence::is_date_only) else {
             bail!(
                 "column '{}' holds times of day without a date; give --time-column or \
                  --date-column; the file has: {}",
@@ -459,25 +466,24 @@ fn time_columns(
         return Ok((date, Some(at)));
     }
     if times(at).is_date_only() {
-        return Ok((at, beside(&Evidence::is_clock)));
+        return Ok((at, beside(&TimeEvidence::is_clock)));
     }
     Ok((at, None))
 }
 
-fn time_reader(options: &ReadOptions, name: &str, evidence: &Evidence) -> Result<TimeReader> {
+fn time_reader(options: &ReadOptions, name: &str, evidence: &TimeEvidence) -> Result<TimeReader> {
     let zone = match &options.tz {
-        Some(name) => {
-            Zone::named(name, options.repeated_hour.map(Into::into)).map_err(anyhow::Error::msg)?
-        }
-        None => Zone::utc(),
+        Some(name) => FileZone::named(name, options.repeated_hour.map(Into::into))
+            .map_err(anyhow::Error::msg)?,
+        None => FileZone::utc(),
     };
     let form = if let Some(format) = &options.time_format {
-        TimeForm::Pattern(format.clone())
+        TimeFormat::Pattern(format.clone())
     } else if let Some(precision) = options.precision {
-        TimeForm::Number(precision)
+        TimeFormat::Number(precision)
     } else {
         let form = evidence.form(name, options.date_order.map(Into::into))?;
-        if matches!(form, TimeForm::Number(_)) && !evidence.is_epoch() {
+        if matches!(form, TimeFormat::Number(_)) && !evidence.is_epoch() {
             bail!(
                 "the numbers in column '{name}' are times of our days in no unit or several; give \
                  --precision s, ms, us or ns, or another --time-column"
@@ -491,7 +497,7 @@ fn time_reader(options: &ReadOptions, name: &str, evidence: &Evidence) -> Result
 /// Places of the tags that were told, or that the table has.
 fn told_tags(
     options: &ReadOptions,
-    known: Option<&Layout>,
+    known: Option<&ColumnLayout>,
     names: &[String],
     table_names: &[String],
 ) -> Result<HashSet<usize>> {
@@ -505,7 +511,8 @@ fn told_tags(
                 names.join(", ")
             );
         };
-        let is_field = |known: &Layout| known.fields.iter().any(|(n, _)| *n == table_names[at]);
+        let is_field =
+            |known: &ColumnLayout| known.fields.iter().any(|(n, _)| *n == table_names[at]);
         if known.is_some_and(is_field) {
             bail!("column '{tag}' is a field of the table, not a tag");
         }
@@ -518,12 +525,12 @@ fn told_tags(
 }
 
 fn kind_of(
-    reading: &Reading,
-    known: Option<&Layout>,
+    reading: &ReadPlanOptions,
+    known: Option<&ColumnLayout>,
     file_name: &str,
     name: &str,
-    profile: &Profile,
-    decimal: Decimal,
+    profile: &ColumnProfile,
+    decimal: DecimalMark,
 ) -> Result<FieldType> {
     let told = reading
         .types
@@ -545,18 +552,18 @@ fn kind_of(
 
 /// Chooses tags by the rows of some times: all rows of a time, or none.
 fn infer_tags(
-    open: Open<'_>,
+    open: OpenFile<'_>,
     plan: &mut CsvPlan,
-    profiles: &[Profile],
+    profiles: &[ColumnProfile],
     table_is_there: bool,
 ) -> Result<()> {
     let mut places = Vec::new();
     let mut candidates = Vec::new();
     for (at, (column, profile)) in plan.columns.iter().zip(profiles).enumerate() {
-        let is_text = column.role == Role::Field(FieldType::String);
-        if matches!(column.role, Role::Field(_)) && (is_text || profile.is_integer()) {
+        let is_text = column.role == CsvRole::Field(FieldType::String);
+        if matches!(column.role, CsvRole::Field(_)) && (is_text || profile.is_integer()) {
             places.push(at);
-            candidates.push(Candidate {
+            candidates.push(TagCandidate {
                 name: column.file_name.clone(),
                 is_text,
                 distinct: profile.distinct(),
@@ -569,7 +576,7 @@ fn infer_tags(
     let mut rows: Vec<SampleRow> = Vec::new();
     let mut mask = 0;
     let mut records = plan.records(open()?)?;
-    let mut record = Record::default();
+    let mut record = TextRecord::default();
     while records.read(&mut record)? {
         if !plan.fits(&record) || record.is_open {
             continue;
@@ -593,17 +600,22 @@ fn infer_tags(
         }
     }
     for at in tags::infer(&candidates, &rows) {
-        plan.columns[places[at]].role = Role::Tag;
+        plan.columns[places[at]].role = CsvRole::Tag;
         plan.inferred_tags = true;
     }
     Ok(())
 }
 
 /// Says what should be known of a column: that it is new, or text because of a few cells.
-fn note_column(plan: &mut CsvPlan, reading: &Reading, at: usize, profile: &Profile) -> Result<()> {
+fn note_column(
+    plan: &mut CsvPlan,
+    reading: &ReadPlanOptions,
+    at: usize,
+    profile: &ColumnProfile,
+) -> Result<()> {
     let column = &plan.columns[at];
     let name = column.name.clone();
-    let is_data = matches!(column.role, Role::Tag | Role::Field(_));
+    let is_data = matches!(column.role, CsvRole::Tag | CsvRole::Field(_));
     let decimal = column.decimal;
     if let Some(known) = &reading.known
         && is_data
@@ -621,7 +633,7 @@ fn note_column(plan: &mut CsvPlan, reading: &Reading, at: usize, profile: &Profi
             reading.table
         ));
     }
-    let is_text = plan.columns[at].role == Role::Field(FieldType::String);
+    let is_text = plan.columns[at].role == CsvRole::Field(FieldType::String);
     if is_text && let Some(few) = profile.few_exceptions(decimal) {
         let named: Vec<String> = few
             .named
@@ -650,7 +662,7 @@ fn note_column(plan: &mut CsvPlan, reading: &Reading, at: usize, profile: &Profi
 }
 
 /// The text of a cell that goes into a text column; `None` for no value.
-pub fn text_of<'a>(cell: Cell<'a>, exact: bool, nulls: &[String]) -> Option<&'a str> {
+pub fn text_of<'a>(cell: RecordCell<'a>, exact: bool, nulls: &[String]) -> Option<&'a str> {
     if cell.is_missing() {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Rows of a CSV file as its plan has them, in batches.
 
-use super::csv_plan::{Column, CsvPlan, Role, text_of};
-use super::{BATCH_ROWS, Parsed, Reading};
+use super::csv_plan::{CsvColumn, CsvPlan, CsvRole, text_of};
+use super::{BATCH_ROWS, ParsedBatch, ReadPlanOptions};
 use anyhow::Result;
 use arrow::array::builder::{
     BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder,
@@ -12,8 +12,8 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Field, Schema};
 use marigram::Roles;
 use marigram_model::FieldType;
-use marigram_tabular::cell::{Decimal, is_null, read_bool, read_f64};
-use marigram_tabular::record::{Cell, Record};
+use marigram_tabular::cell::{DecimalMark, is_null, read_bool, read_f64};
+use marigram_tabular::record::{RecordCell, TextRecord};
 use marigram_tabular::time::TimeReader;
 use std::io::Read;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use std::sync::Arc;
 /// Reads a file and hands its rows on, until `send` says that nobody wants more.
 pub fn read(
     source: Box<dyn Read>,
-    reading: &Reading,
+    reading: &ReadPlanOptions,
     plan: &CsvPlan,
-    send: &dyn Fn(Result<Parsed>) -> bool,
+    send: &dyn Fn(Result<ParsedBatch>) -> bool,
 ) -> Result<()> {
-    let mut rows = Rows::new(reading, plan);
+    let mut rows = CsvRows::new(reading, plan);
     let mut records = plan.records(source)?;
-    let mut record = Record::default();
+    let mut record = TextRecord::default();
     while records.read(&mut record)? {
         rows.push(&record);
         if rows.times.len() + rows.bad.len() >= BATCH_ROWS && !send(rows.take()) {
@@ -39,7 +39,7 @@ pub fn read(
 }
 
 /// A field column under construction.
-enum Values {
+enum CsvFieldValues {
     Bool(BooleanBuilder),
     I32(Int32Builder),
     I64(Int64Builder),
@@ -52,7 +52,7 @@ enum Values {
 }
 
 /// A cell as a value.
-enum Value<'a> {
+enum CsvValue<'a> {
     None,
     Bool(bool),
     I32(i32),
@@ -65,9 +65,9 @@ enum Value<'a> {
     Time(i64),
 }
 
-impl Values {
-    fn new(role: Role) -> Self {
-        let Role::Field(kind) = role else {
+impl CsvFieldValues {
+    fn new(role: CsvRole) -> Self {
+        let CsvRole::Field(kind) = role else {
             return Self::Text(StringBuilder::new());
         };
         match kind {
@@ -83,25 +83,25 @@ impl Values {
         }
     }
 
-    fn push(&mut self, value: Value<'_>) {
+    fn push(&mut self, value: CsvValue<'_>) {
         match (self, value) {
-            (Self::Bool(b), Value::Bool(v)) => b.append_value(v),
+            (Self::Bool(b), CsvValue::Bool(v)) => b.append_value(v),
             (Self::Bool(b), _) => b.append_null(),
-            (Self::I32(b), Value::I32(v)) => b.append_value(v),
+            (Self::I32(b), CsvValue::I32(v)) => b.append_value(v),
             (Self::I32(b), _) => b.append_null(),
-            (Self::I64(b), Value::I64(v)) => b.append_value(v),
+            (Self::I64(b), CsvValue::I64(v)) => b.append_value(v),
             (Self::I64(b), _) => b.append_null(),
-            (Self::U64(b), Value::U64(v)) => b.append_value(v),
+            (Self::U64(b), CsvValue::U64(v)) => b.append_value(v),
             (Self::U64(b), _) => b.append_null(),
-            (Self::F32(b), Value::F32(v)) => b.append_value(v),
+            (Self::F32(b), CsvValue::F32(v)) => b.append_value(v),
             (Self::F32(b), _) => b.append_null(),
-            (Self::F64(b), Value::F64(v)) => b.append_value(v),
+            (Self::F64(b), CsvValue::F64(v)) => b.append_value(v),
             (Self::F64(b), _) => b.append_null(),
-            (Self::Text(b), Value::Text(v)) => b.append_value(v),
+            (Self::Text(b), CsvValue::Text(v)) => b.append_value(v),
             (Self::Text(b), _) => b.append_null(),
-            (Self::Bytes(b), Value::Bytes(v)) => b.append_value(v),
+            (Self::Bytes(b), CsvValue::Bytes(v)) => b.append_value(v),
             (Self::Bytes(b), _) => b.append_null(),
-            (Self::Time(b), Value::Time(v)) => b.append_value(v),
+            (Self::Time(b), CsvValue::Time(v)) => b.append_value(v),
             (Self::Time(b), _) => b.append_null(),
         }
     }
@@ -123,38 +123,40 @@ impl Values {
 
 /// Reads a cell as its column has it; the reason where it is no such value.
 fn value_of<'a>(
-    cell: Cell<'a>,
-    column: &Column,
+    cell: RecordCell<'a>,
+    column: &CsvColumn,
     exact: bool,
     nulls: &[String],
-) -> Result<Value<'a>, String> {
+) -> Result<CsvValue<'a>, String> {
     let kind = match column.role {
-        Role::Tag => {
+        CsvRole::Tag => {
             let text = text_of(cell, exact, nulls).filter(|text| !text.is_empty());
-            return Ok(text.map_or(Value::None, Value::Text));
+            return Ok(text.map_or(CsvValue::None, CsvValue::Text));
         }
-        Role::Field(FieldType::String) => {
-            return Ok(text_of(cell, exact, nulls).map_or(Value::None, Value::Text));
+        CsvRole::Field(FieldType::String) => {
+            return Ok(text_of(cell, exact, nulls).map_or(CsvValue::None, CsvValue::Text));
         }
-        Role::Field(kind) => kind,
-        Role::Time | Role::Clock | Role::Dropped => return Ok(Value::None),
+        CsvRole::Field(kind) => kind,
+        CsvRole::Time | CsvRole::Clock | CsvRole::Dropped => return Ok(CsvValue::None),
     };
     let text = cell.text.trim();
     if cell.is_missing() || (!exact && is_null(text, nulls)) {
-        return Ok(Value::None);
+        return Ok(CsvValue::None);
     }
     let value = match kind {
-        FieldType::Bool => truth(text).map(Value::Bool),
-        FieldType::I32 => text.parse().ok().map(Value::I32),
-        FieldType::I64 => text.parse().ok().map(Value::I64),
-        FieldType::U64 => text.parse().ok().map(Value::U64),
-        FieldType::F32 if column.decimal == Decimal::Point => text.parse().ok().map(Value::F32),
-        FieldType::F32 => read_f64(text, column.decimal).map(|v| Value::F32(v as f32)),
-        FieldType::F64 if exact => text.parse().ok().map(Value::F64),
-        FieldType::F64 => read_f64(text, column.decimal).map(Value::F64),
-        FieldType::Timestamp => TimeReader::default().read(text).ok().map(Value::Time),
-        FieldType::Bytes => bytes(text).map(Value::Bytes),
-        FieldType::String => Some(Value::Text(text)),
+        FieldType::Bool => truth(text).map(CsvValue::Bool),
+        FieldType::I32 => text.parse().ok().map(CsvValue::I32),
+        FieldType::I64 => text.parse().ok().map(CsvValue::I64),
+        FieldType::U64 => text.parse().ok().map(CsvValue::U64),
+        FieldType::F32 if column.decimal == DecimalMark::Point => {
+            text.parse().ok().map(CsvValue::F32)
+        }
+        FieldType::F32 => read_f64(text, column.decimal).map(|v| CsvValue::F32(v as f32)),
+        FieldType::F64 if exact => text.parse().ok().map(CsvValue::F64),
+        FieldType::F64 => read_f64(text, column.decimal).map(CsvValue::F64),
+        FieldType::Timestamp => TimeReader::default().read(text).ok().map(CsvValue::Time),
+        FieldType::Bytes => bytes(text).map(CsvValue::Bytes),
+        FieldType::String => Some(CsvValue::Text(text)),
     };
     value.ok_or_else(|| {
         let what = match kind {
@@ -188,24 +190,24 @@ fn bytes(cell: &str) -> Option<Vec<u8>> {
 }
 
 /// Rows under construction.
-struct Rows<'a> {
-    reading: &'a Reading,
+struct CsvRows<'a> {
+    reading: &'a ReadPlanOptions,
     plan: &'a CsvPlan,
-    columns: Vec<Values>,
+    columns: Vec<CsvFieldValues>,
     times: Vec<i64>,
     lines: Vec<u64>,
     bad: Vec<(u64, String)>,
 }
 
-impl<'a> Rows<'a> {
-    fn new(reading: &'a Reading, plan: &'a CsvPlan) -> Self {
+impl<'a> CsvRows<'a> {
+    fn new(reading: &'a ReadPlanOptions, plan: &'a CsvPlan) -> Self {
         Self {
             reading,
             plan,
             columns: plan
                 .columns
                 .iter()
-                .map(|column| Values::new(column.role))
+                .map(|column| CsvFieldValues::new(column.role))
                 .collect(),
             times: Vec::new(),
             lines: Vec::new(),
@@ -213,7 +215,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn push(&mut self, record: &Record) {
+    fn push(&mut self, record: &TextRecord) {
         match self.values(record) {
             Err(reason) => self.bad.push((record.line, reason)),
             Ok((time, values)) => {
@@ -227,7 +229,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Time and values of a record, if all of it can be stored.
-    fn values<'r>(&self, record: &'r Record) -> Result<(i64, Vec<Value<'r>>), String> {
+    fn values<'r>(&self, record: &'r TextRecord) -> Result<(i64, Vec<CsvValue<'r>>), String> {
         if record.is_open {
             return Err("its quotation mark is not closed up to the end of the file".to_owned());
         }
@@ -250,7 +252,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows so far; begins anew.
-    fn take(&mut self) -> Result<Parsed> {
+    fn take(&mut self) -> Result<ParsedBatch> {
         let mut fields = Vec::new();
         let mut arrays: Vec<ArrayRef> = Vec::new();
         let times = Int64Array::from(std::mem::take(&mut self.times));
@@ -262,7 +264,7 @@ impl<'a> Rows<'a> {
         arrays.push(Arc::new(times));
         for (column, values) in self.plan.columns.iter().zip(&mut self.columns) {
             let values = values.finish();
-            if matches!(column.role, Role::Tag | Role::Field(_)) {
+            if matches!(column.role, CsvRole::Tag | CsvRole::Field(_)) {
                 fields.push(Field::new(&column.name, values.data_type().clone(), true));
                 arrays.push(values);
             }
@@ -295,12 +297,12 @@ impl<'a> Rows<'a> {
 
 /// Arrow rows as they are handed to the writer; `lines` are their lines in the file.
 pub fn parsed(
-    reading: &Reading,
+    reading: &ReadPlanOptions,
     roles: &Roles,
     rows: &RecordBatch,
     lines: Vec<u64>,
     mut bad: Vec<(u64, String)>,
-) -> Result<Parsed> {
+) -> Result<ParsedBatch> {
     let schema = reading.schema.as_deref();
     let mut roles = roles.clone();
     let mut renamed = None;
@@ -328,14 +330,14 @@ pub fn parsed(
         .map(|row| line_of(converted.source_row(row)))
         .collect();
     if count == 0 {
-        return Ok(Parsed {
+        return Ok(ParsedBatch {
             batches: Vec::new(),
             lines: Vec::new(),
             bad,
             empty,
         });
     }
-    Ok(Parsed {
+    Ok(ParsedBatch {
         batches: vec![converted.batch],
         lines: vec![kept],
         bad,

@@ -1,11 +1,11 @@
 //! Line protocol, in blocks of whole lines.
 
-use super::source::Source;
-use super::{Parsed, Precision, Reading};
-use crate::beyond_lines;
+use super::source::ImportSource;
+use super::{ParsedBatch, Precision, ReadPlanOptions};
+use crate::line_comments;
 use anyhow::{Context, Result};
 use marigram_protocol::lines;
-use marigram_tabular::layout::{COMMENT, Layout};
+use marigram_tabular::layout::{COMMENT, ColumnLayout};
 use std::io::{BufRead, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,8 +15,8 @@ const BLOCK_BYTES: usize = 2 << 20;
 /// Reads a file and hands its rows on, until `send` says that nobody wants more.
 pub fn read(
     mut source: impl Read,
-    reading: &Reading,
-    send: &dyn Fn(Result<Parsed>) -> bool,
+    reading: &ReadPlanOptions,
+    send: &dyn Fn(Result<ParsedBatch>) -> bool,
 ) -> Result<()> {
     let options = &reading.options;
     let layout = reading.layout.as_ref();
@@ -63,15 +63,15 @@ pub fn read(
                     .map(|number| line(u64::from(*number)))
                     .collect()
             });
-            let mut item = Parsed {
+            let mut item = ParsedBatch {
                 bad: bad.collect(),
                 lines: numbers.collect(),
                 batches: parsed.batches,
                 empty: 0,
             };
             if let Some(layout) = layout {
-                let types = beyond_lines::Types::of(layout)?;
-                let beyond = beyond_lines::read(&block[..end], lines_before);
+                let types = line_comments::ColumnTypes::from_layout(layout)?;
+                let beyond = line_comments::read(&block[..end], lines_before);
                 item.batches.extend(beyond.batches);
                 item.lines.extend(beyond.lines);
                 item.bad.extend(beyond.bad);
@@ -101,7 +101,7 @@ pub fn read(
 }
 
 /// The layout that an export begins with, in a comment.
-pub fn layout(mut source: Source) -> Result<Option<Layout>> {
+pub fn layout(mut source: ImportSource) -> Result<Option<ColumnLayout>> {
     let mut line = Vec::new();
     source
         .by_ref()
@@ -109,7 +109,7 @@ pub fn layout(mut source: Source) -> Result<Option<Layout>> {
         .read_until(b'\n', &mut line)?;
     let text = String::from_utf8_lossy(&line);
     match text.trim_end().strip_prefix(COMMENT) {
-        Some(json) => Ok(Some(Layout::parse(json)?)),
+        Some(json) => Ok(Some(ColumnLayout::parse(json)?)),
         None => Ok(None),
     }
 }

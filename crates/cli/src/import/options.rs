@@ -1,8 +1,8 @@
 //! The options that say how files are read.
 
-use super::FileForm;
+use super::ImportFormat;
 use clap::{Args, ValueEnum};
-use marigram_tabular::cell::Decimal;
+use marigram_tabular::cell::DecimalMark;
 use marigram_tabular::time::{self, Precision};
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use std::str::FromStr;
 pub struct ReadOptions {
     /// Form of the files, where their ending does not tell
     #[arg(long, value_enum)]
-    pub format: Option<FileForm>,
+    pub format: Option<ImportFormat>,
     /// Table [default: the file's name without its ending; for TsFile the file's own tables]
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
@@ -62,10 +62,10 @@ pub struct ReadOptions {
     pub types: Vec<String>,
     /// Between cells: a character, or tab [default: found out]
     #[arg(long, value_name = "CHAR")]
-    pub delimiter: Option<Delimiter>,
+    pub delimiter: Option<CellDelimiter>,
     /// Before fractions: . or , [default: found out]
     #[arg(long, value_name = "MARK", value_parser = decimal)]
-    pub decimal: Option<Decimal>,
+    pub decimal: Option<DecimalMark>,
     /// Encoding, such as utf-8, latin1, windows-1252, utf-16le [default: found out]
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
@@ -89,19 +89,19 @@ pub struct ReadOptions {
     pub show_refused: usize,
 }
 
-fn decimal(text: &str) -> Result<Decimal, String> {
+fn decimal(text: &str) -> Result<DecimalMark, String> {
     match text {
-        "." | "point" => Ok(Decimal::Point),
-        "," | "comma" => Ok(Decimal::Comma),
+        "." | "point" => Ok(DecimalMark::Point),
+        "," | "comma" => Ok(DecimalMark::Comma),
         _ => Err("give . or ,".to_owned()),
     }
 }
 
 /// What stands between cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delimiter(pub u8);
+pub struct CellDelimiter(pub u8);
 
-impl FromStr for Delimiter {
+impl FromStr for CellDelimiter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

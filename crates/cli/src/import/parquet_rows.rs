@@ -1,8 +1,8 @@
 //! Parquet, a batch of rows at a time.
 
 use super::csv_rows::parsed;
-use super::source::Source;
-use super::{BATCH_ROWS, Parsed, Reading};
+use super::source::ImportSource;
+use super::{BATCH_ROWS, ParsedBatch, ReadPlanOptions};
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
@@ -13,9 +13,9 @@ use std::sync::Arc;
 /// Reads a file and hands its rows on, until `send` says that nobody wants more. Lines are row
 /// numbers, from 1.
 pub fn read(
-    source: Source,
-    reading: &Reading,
-    send: &dyn Fn(Result<Parsed>) -> bool,
+    source: ImportSource,
+    reading: &ReadPlanOptions,
+    send: &dyn Fn(Result<ParsedBatch>) -> bool,
 ) -> Result<()> {
     let file = source.into_file()?;
     let builder =
@@ -36,7 +36,7 @@ pub fn read(
 }
 
 /// The name of the file's time column.
-pub fn time_name(source: Source, reading: &Reading) -> Option<String> {
+pub fn time_name(source: ImportSource, reading: &ReadPlanOptions) -> Option<String> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(source.into_file().ok()?).ok()?;
     let roles = roles(reading, builder.schema()).ok()?;
     Some(roles.time)
@@ -44,7 +44,7 @@ pub fn time_name(source: Source, reading: &Reading) -> Option<String> {
 
 /// The times with a zone of a file that an export made; those of other files are stored in UTC without
 /// one.
-pub fn zoned(source: Source) -> Vec<String> {
+pub fn zoned(source: ImportSource) -> Vec<String> {
     let builder = |file| ParquetRecordBatchReaderBuilder::try_new(file).ok();
     let Some(builder) = source.into_file().ok().and_then(builder) else {
         return Vec::new();
@@ -61,7 +61,7 @@ pub fn zoned(source: Source) -> Vec<String> {
 
 /// Which columns are time and tags: as told, as the table has it, as the file's metadata says, and
 /// for the time the first timestamp column.
-fn roles(reading: &Reading, schema: &Schema) -> Result<Roles> {
+fn roles(reading: &ReadPlanOptions, schema: &Schema) -> Result<Roles> {
     let options = &reading.options;
     let has = |name: &str| schema.column_with_name(name).is_some();
     let written = Roles::from_metadata(schema);
@@ -118,7 +118,7 @@ fn roles(reading: &Reading, schema: &Schema) -> Result<Roles> {
 }
 
 /// The rows with a column for each tag that is the same in all of them.
-pub fn with_constant_tags(reading: &Reading, rows: RecordBatch) -> Result<RecordBatch> {
+pub fn with_constant_tags(reading: &ReadPlanOptions, rows: RecordBatch) -> Result<RecordBatch> {
     if reading.constant_tags.is_empty() {
         return Ok(rows);
     }

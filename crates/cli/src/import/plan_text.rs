@@ -1,16 +1,16 @@
 //! The plan of an import in words.
 
-use super::csv_plan::{CsvPlan, Role};
-use super::{Known, Reading};
-use marigram_tabular::cell::Decimal;
-use marigram_tabular::time::{DateOrder, TimeForm};
+use super::csv_plan::{CsvPlan, CsvRole};
+use super::{KnownColumns, ReadPlanOptions};
+use marigram_tabular::cell::DecimalMark;
+use marigram_tabular::time::{DateOrder, TimeFormat};
 use std::fmt::Write;
 
 /// Cells of the sample row that are shown, characters each.
 const CELL_CHARS: usize = 24;
 
 /// How a CSV file is going to be read, and each option that changes it.
-pub fn csv(name: &str, plan: &CsvPlan, reading: &Reading) -> String {
+pub fn csv(name: &str, plan: &CsvPlan, reading: &ReadPlanOptions) -> String {
     let mut text = String::new();
     let new = if reading.known.is_some() { "" } else { "new " };
     let mut line = |words: std::fmt::Arguments<'_>| {
@@ -24,8 +24,8 @@ pub fn csv(name: &str, plan: &CsvPlan, reading: &Reading) -> String {
         delimiter => format!("'{}'", char::from(delimiter)),
     };
     let decimal = match plan.decimal {
-        Decimal::Point => "'.'",
-        Decimal::Comma => "','",
+        DecimalMark::Point => "'.'",
+        DecimalMark::Comma => "','",
     };
     let header = match dialect.header_line {
         Some(at) => format!("header in line {at}"),
@@ -61,7 +61,7 @@ pub fn csv(name: &str, plan: &CsvPlan, reading: &Reading) -> String {
     };
     line(format_args!("  tags    {tags}{how}"));
     let fields = plan.columns.iter().filter_map(|column| match column.role {
-        Role::Field(kind) => Some(format!("{} {kind}", column.name)),
+        CsvRole::Field(kind) => Some(format!("{} {kind}", column.name)),
         _ => None,
     });
     line(format_args!(
@@ -96,15 +96,15 @@ fn time(plan: &CsvPlan) -> String {
         let at = plan.place(role);
         at.map_or("", |at| plan.columns[at].file_name.as_str())
     };
-    let from = match plan.place(Role::Clock) {
-        Some(_) => format!("{} + {}", name(Role::Time), name(Role::Clock)),
-        None => name(Role::Time).to_owned(),
+    let from = match plan.place(CsvRole::Clock) {
+        Some(_) => format!("{} + {}", name(CsvRole::Time), name(CsvRole::Clock)),
+        None => name(CsvRole::Time).to_owned(),
     };
     let form = match &plan.time.form {
-        TimeForm::Number(precision) => format!("{precision} since 1970"),
-        TimeForm::Written(DateOrder::Ymd) => "ISO 8601".to_owned(),
-        TimeForm::Written(order) => order.words().to_owned(),
-        TimeForm::Pattern(pattern) => format!("'{pattern}'"),
+        TimeFormat::Number(precision) => format!("{precision} since 1970"),
+        TimeFormat::Written(DateOrder::Ymd) => "ISO 8601".to_owned(),
+        TimeFormat::Written(order) => order.words().to_owned(),
+        TimeFormat::Pattern(pattern) => format!("'{pattern}'"),
     };
     let zone = match (plan.time.zone.name(), plan.without_zone) {
         (Some(zone), _) => format!(", zone {zone}"),
@@ -120,7 +120,7 @@ fn time(plan: &CsvPlan) -> String {
 }
 
 /// What is known of the tables of other forms of files.
-pub fn other(name: &str, form: &str, known: Option<&Known>, table: Option<&str>) -> String {
+pub fn other(name: &str, form: &str, known: Option<&KnownColumns>, table: Option<&str>) -> String {
     let mut text = format!("{name} → ");
     let _ = match table {
         Some(table) => writeln!(text, "table {table} ({form})"),

@@ -1,50 +1,54 @@
 //! A file of which is known how it is to be read.
 
-use super::csv_plan::{self, Column, CsvPlan, Role};
-use super::source::{Input, Source};
+use super::csv_plan::{self, CsvColumn, CsvPlan, CsvRole};
+use super::source::{ImportSource, RereadableInput};
 use super::{
-    FileForm, Known, Parsed, ReadOptions, Reading, csv_rows, ending, form_of, line_rows, name_of,
-    parquet_rows, plan_text, tsfile_rows,
+    ImportFormat, KnownColumns, ParsedBatch, ReadOptions, ReadPlanOptions, csv_rows, ending,
+    form_of, line_rows, name_of, parquet_rows, plan_text, tsfile_rows,
 };
-use crate::client::Client;
-use crate::known::known_table;
+use crate::client::DataClient;
+use crate::table_columns::known_table;
 use anyhow::{Context, Result, bail};
 use marigram_model::FieldType;
-use marigram_tabular::layout::{ENDING, Layout};
+use marigram_tabular::layout::{ColumnLayout, ENDING};
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// A file and its plan.
-pub struct Prepared {
+pub struct PreparedFile {
     /// It.
-    pub input: Input,
+    pub input: RereadableInput,
     /// Its form.
-    pub form: FileForm,
+    pub form: ImportFormat,
     /// Its name, for people.
     pub name: String,
     /// Where its rows go.
-    pub reading: Reading,
+    pub reading: ReadPlanOptions,
     /// The plan of a CSV file.
     pub csv: Option<CsvPlan>,
     /// What tables exist, for line protocol and TsFile.
-    pub tables: tsfile_rows::Schemas,
+    pub tables: tsfile_rows::TableSchemas,
 }
 
-impl Prepared {
+impl PreparedFile {
     /// Decides how a file is to be read; `client` is where its table may be.
-    pub fn new(path: &Path, options: &ReadOptions, client: Option<&mut Client>) -> Result<Self> {
+    pub fn new(
+        path: &Path,
+        options: &ReadOptions,
+        client: Option<&mut DataClient>,
+    ) -> Result<Self> {
         let form = form_of(path, options.format)?;
-        let input = Input::open(path)?;
+        let input = RereadableInput::open(path)?;
         let layout = match form {
-            FileForm::Lines => line_rows::layout(input.source()?)?,
-            FileForm::Csv | FileForm::Tsfile => layout_beside(path)?,
-            FileForm::Parquet => None,
+            ImportFormat::Lines => line_rows::layout(input.source()?)?,
+            ImportFormat::Csv | ImportFormat::Tsfile => layout_beside(path)?,
+            ImportFormat::Parquet => None,
         };
         let reading = reading(path, form, options, layout, client)?;
         let csv = match form {
-            FileForm::Csv => {
+            ImportFormat::Csv => {
                 let open = || -> Result<Box<dyn Read>> { Ok(Box::new(input.source()?)) };
                 let is_tabbed = ending(path).0.as_deref() == Some("tsv");
                 Some(csv_plan::plan(&open, &reading, is_tabbed)?)
@@ -57,7 +61,7 @@ impl Prepared {
             name: name_of(path),
             reading,
             csv,
-            tables: tsfile_rows::Schemas::new(),
+            tables: tsfile_rows::TableSchemas::new(),
         })
     }
 
@@ -65,13 +69,13 @@ impl Prepared {
     pub fn describe(&self) -> String {
         match (&self.csv, self.form) {
             (Some(plan), _) => plan_text::csv(&self.name, plan, &self.reading),
-            (None, FileForm::Parquet) => {
+            (None, ImportFormat::Parquet) => {
                 let table = Some(self.reading.table.as_str());
                 plan_text::other(&self.name, "Parquet", self.reading.known.as_ref(), table)
             }
             (None, form) => {
                 let (form, table) = match form {
-                    FileForm::Tsfile => ("TsFile", self.reading.options.table.as_deref()),
+                    ImportFormat::Tsfile => ("TsFile", self.reading.options.table.as_deref()),
                     _ => ("line protocol", None),
                 };
                 plan_text::other(&self.name, form, self.reading.layout.as_ref(), table)
@@ -80,11 +84,15 @@ impl Prepared {
     }
 
     /// Reads the file and hands its rows on, until `send` says that nobody wants more.
-    pub fn read(&self, source: Source, send: &dyn Fn(Result<Parsed>) -> bool) -> Result<()> {
+    pub fn read(
+        &self,
+        source: ImportSource,
+        send: &dyn Fn(Result<ParsedBatch>) -> bool,
+    ) -> Result<()> {
         match (&self.csv, self.form) {
             (Some(plan), _) => csv_rows::read(Box::new(source), &self.reading, plan, send),
-            (None, FileForm::Parquet) => parquet_rows::read(source, &self.reading, send),
-            (None, FileForm::Tsfile) => {
+            (None, ImportFormat::Parquet) => parquet_rows::read(source, &self.reading, send),
+            (None, ImportFormat::Tsfile) => {
                 tsfile_rows::read(source, &self.reading, &self.tables, send)
             }
             (None, _) => line_rows::read(source, &self.reading, send),
@@ -92,7 +100,7 @@ impl Prepared {
     }
 
     /// The layout that a new table gets, where one is known before its rows are.
-    pub fn layout(&self) -> Option<&Layout> {
+    pub fn layout(&self) -> Option<&ColumnLayout> {
         self.reading
             .layout
             .as_ref()
@@ -103,7 +111,7 @@ impl Prepared {
     pub fn time_name(&self) -> Option<String> {
         match (&self.csv, self.form) {
             (Some(plan), _) => Some(plan.time_name.clone()),
-            (None, FileForm::Parquet) => {
+            (None, ImportFormat::Parquet) => {
                 parquet_rows::time_name(self.input.source().ok()?, &self.reading)
             }
             _ => None,
@@ -113,7 +121,7 @@ impl Prepared {
     /// The times that are shown with a zone in a new table, where the file of an export says so.
     pub fn zoned(&self) -> Vec<String> {
         match self.form {
-            FileForm::Parquet => self
+            ImportFormat::Parquet => self
                 .input
                 .source()
                 .map(parquet_rows::zoned)
@@ -124,9 +132,10 @@ impl Prepared {
 }
 
 /// Gives the columns of files that go to one table the same roles and types.
-pub fn unify(files: &mut [Prepared]) {
-    let mut roles: HashMap<(String, String), Role> = HashMap::new();
-    let key = |file: &Reading, column: &Column| (file.table.clone(), column.name.clone());
+pub fn unify(files: &mut [PreparedFile]) {
+    let mut roles: HashMap<(String, String), CsvRole> = HashMap::new();
+    let key =
+        |file: &ReadPlanOptions, column: &CsvColumn| (file.table.clone(), column.name.clone());
     for file in &*files {
         for column in file.csv.iter().flat_map(|plan| &plan.columns) {
             let role = roles
@@ -138,7 +147,7 @@ pub fn unify(files: &mut [Prepared]) {
     for file in files {
         let reading = &file.reading;
         for column in file.csv.iter_mut().flat_map(|plan| &mut plan.columns) {
-            if matches!(column.role, Role::Tag | Role::Field(_))
+            if matches!(column.role, CsvRole::Tag | CsvRole::Field(_))
                 && let Some(role) = roles.get(&key(reading, column))
             {
                 column.role = *role;
@@ -147,20 +156,20 @@ pub fn unify(files: &mut [Prepared]) {
     }
 }
 
-fn wider(one: Role, other: Role) -> Role {
+fn wider(one: CsvRole, other: CsvRole) -> CsvRole {
     match (one, other) {
-        (Role::Field(one), Role::Field(other)) => Role::Field(match (one, other) {
+        (CsvRole::Field(one), CsvRole::Field(other)) => CsvRole::Field(match (one, other) {
             (one, other) if one == other => one,
             (FieldType::F64, FieldType::I64) | (FieldType::I64, FieldType::F64) => FieldType::F64,
             _ => FieldType::String,
         }),
-        (Role::Field(_), Role::Tag) => Role::Tag,
+        (CsvRole::Field(_), CsvRole::Tag) => CsvRole::Tag,
         (one, _) => one,
     }
 }
 
 /// The layout that an export put beside a file.
-fn layout_beside(path: &Path) -> Result<Option<Layout>> {
+fn layout_beside(path: &Path) -> Result<Option<ColumnLayout>> {
     if path.as_os_str() == "-" {
         return Ok(None);
     }
@@ -168,7 +177,7 @@ fn layout_beside(path: &Path) -> Result<Option<Layout>> {
     match fs::read_to_string(&beside) {
         Err(_) => Ok(None),
         Ok(text) => {
-            let layout = Layout::parse(text.trim_end());
+            let layout = ColumnLayout::parse(text.trim_end());
             Ok(Some(
                 layout.with_context(|| format!("{}", beside.display()))?,
             ))
@@ -186,19 +195,19 @@ pub fn layout_path(path: &Path) -> PathBuf {
 
 fn reading(
     path: &Path,
-    form: FileForm,
+    form: ImportFormat,
     options: &ReadOptions,
-    layout: Option<Layout>,
-    client: Option<&mut Client>,
-) -> Result<Reading> {
+    layout: Option<ColumnLayout>,
+    client: Option<&mut DataClient>,
+) -> Result<ReadPlanOptions> {
     let table = match &options.table {
         Some(table) => table.clone(),
-        None if form == FileForm::Lines => String::new(),
+        None if form == ImportFormat::Lines => String::new(),
         None if path.as_os_str() == "-" => bail!("which table? Give --table NAME"),
         None => ending(path).1,
     };
-    let known: Option<Known> = match client {
-        Some(client) if form != FileForm::Lines => known_table(client, &table)?,
+    let known: Option<KnownColumns> = match client {
+        Some(client) if form != ImportFormat::Lines => known_table(client, &table)?,
         _ => None,
     };
     let pair = |text: &str| match text.split_once('=') {
@@ -218,7 +227,7 @@ fn reading(
         let (name, kind) = pair(text)?;
         Ok((name, named_type(&kind)?))
     });
-    Ok(Reading {
+    Ok(ReadPlanOptions {
         table,
         schema: None,
         known,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// Refused lines of a file.
 #[derive(Debug, Default)]
-pub struct Refusals {
+pub struct RefusedLines {
     named_max: usize,
     named: Vec<(u64, String)>,
     by_reason: BTreeMap<String, u64>,
@@ -15,7 +15,7 @@ pub struct Refusals {
 /// Reasons that are told apart; further ones are counted together.
 const REASONS_MAX: usize = 20;
 
-impl Refusals {
+impl RefusedLines {
     /// None yet; `named_max` of them will be named.
     pub fn new(named_max: usize) -> Self {
         Self {
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn like_reasons_are_counted_together() {
-        let mut refusals = Refusals::new(1);
+        let mut refusals = RefusedLines::new(1);
         refusals.extend([
             (7, "column 'a': 'x' is not DOUBLE".to_owned()),
             (9, "column 'a': 'y' is not DOUBLE".to_owned()),

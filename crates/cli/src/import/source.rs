@@ -14,9 +14,9 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// How far a file was read; shared with the progress bar.
 #[derive(Clone, Debug, Default)]
-pub struct Position(Arc<AtomicU64>);
+pub struct ReadPosition(Arc<AtomicU64>);
 
-impl Position {
+impl ReadPosition {
     /// Bytes of the file (compressed, if it is) that were read.
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -24,20 +24,20 @@ impl Position {
 }
 
 /// A file to be imported.
-pub struct Source {
+pub struct ImportSource {
     reader: Box<dyn BufRead + Send>,
     /// The file itself, where it can be read at any place.
     plain: Option<File>,
     bytes_total: u64,
-    position: Position,
+    position: ReadPosition,
 }
 
-struct Counting<R> {
+struct CountingReader<R> {
     inner: R,
-    position: Position,
+    position: ReadPosition,
 }
 
-impl<R: Read> Read for Counting<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buf)?;
         self.position.0.fetch_add(read as u64, Ordering::Relaxed);
@@ -47,12 +47,12 @@ impl<R: Read> Read for Counting<R> {
 
 /// A file that can be read several times: what cannot, such as stdin, is copied to a temporary file
 /// first.
-pub struct Input {
+pub struct RereadableInput {
     path: PathBuf,
     copy: Option<File>,
 }
 
-impl Input {
+impl RereadableInput {
     /// Opens a file, or stdin for `-`.
     pub fn open(path: &Path) -> Result<Self> {
         let path = path.to_owned();
@@ -72,7 +72,7 @@ impl Input {
     }
 
     /// It from its beginning.
-    pub fn source(&self) -> Result<Source> {
+    pub fn source(&self) -> Result<ImportSource> {
         let file = match &self.copy {
             Some(copy) => {
                 let mut copy = copy.try_clone()?;
@@ -81,7 +81,7 @@ impl Input {
             }
             None => File::open(&self.path).context("cannot be opened")?,
         };
-        Source::new(file)
+        ImportSource::new(file)
     }
 }
 
@@ -92,12 +92,12 @@ fn spool(mut from: impl Read) -> Result<File> {
     Ok(copy)
 }
 
-impl Source {
+impl ImportSource {
     /// Over a file. Gzip is told by its first bytes, not by the name.
     fn new(file: File) -> Result<Self> {
-        let position = Position::default();
+        let position = ReadPosition::default();
         let bytes_total = file.metadata().map_or(0, |metadata| metadata.len());
-        let counting = Counting {
+        let counting = CountingReader {
             inner: file.try_clone()?,
             position: position.clone(),
         };
@@ -128,7 +128,7 @@ impl Source {
     }
 
     /// How far it was read.
-    pub fn position(&self) -> Position {
+    pub fn position(&self) -> ReadPosition {
         self.position.clone()
     }
 
@@ -146,13 +146,13 @@ impl Source {
     }
 }
 
-impl Read for Source {
+impl Read for ImportSource {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         self.reader.read(buf)
     }
 }
 
-impl BufRead for Source {
+impl BufRead for ImportSource {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.reader.fill_buf()
     }

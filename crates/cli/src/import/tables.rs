@@ -1,9 +1,9 @@
 //! The tables of an import: what they are, making them, counting their rows.
 
-use super::prepared::Prepared;
-use crate::client::Client;
-use crate::known::known_table;
+use super::prepared::PreparedFile;
+use crate::client::DataClient;
 use crate::names::always_quoted as quoted;
+use crate::table_columns::known_table;
 use anyhow::{Result, bail};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -12,10 +12,10 @@ use marigram_tabular::layout::ZONED;
 use std::collections::BTreeMap;
 
 /// First and last time of each table, ns.
-pub type Spans = BTreeMap<String, (i64, i64)>;
+pub type TableTimeSpans = BTreeMap<String, (i64, i64)>;
 
 /// The columns that new tables get.
-pub type Columns = BTreeMap<String, NewTable>;
+pub type NewTableColumns = BTreeMap<String, NewTable>;
 
 /// A table as its first rows have it.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,7 @@ pub struct NewTable {
 }
 
 /// Adds the columns of a batch to those of its table.
-pub fn gather(columns: &mut Columns, batch: &WriteBatch, time: Option<String>) {
+pub fn gather(columns: &mut NewTableColumns, batch: &WriteBatch, time: Option<String>) {
     let table = columns.entry(batch.table.clone()).or_default();
     table.time = table.time.take().or(time);
     for tag in &batch.tags {
@@ -42,7 +42,11 @@ pub fn gather(columns: &mut Columns, batch: &WriteBatch, time: Option<String>) {
 }
 
 /// Makes the tables that files say the columns of, and tells the files what tables there are.
-pub fn create(client: &mut Client, files: &mut [Prepared], columns: &Columns) -> Result<()> {
+pub fn create(
+    client: &mut DataClient,
+    files: &mut [PreparedFile],
+    columns: &NewTableColumns,
+) -> Result<()> {
     for file in &*files {
         if let Some(layout) = file.layout() {
             let table = match (&file.reading.options.table, file.reading.table.as_str()) {
@@ -80,16 +84,19 @@ pub fn create(client: &mut Client, files: &mut [Prepared], columns: &Columns) ->
 }
 
 fn create_one(
-    client: &mut Client,
+    client: &mut DataClient,
     table: &str,
     time: &str,
     tags: &[(String, TagType)],
     fields: &[(String, FieldType)],
     is_zoned: &dyn Fn(&str) -> bool,
 ) -> Result<()> {
-    let kind = |name: &str, kind: FieldType| match is_zoned(name) {
-        true => ZONED.to_owned(),
-        false => kind.to_string(),
+    let kind = |name: &str, kind: FieldType| {
+        if is_zoned(name) {
+            ZONED.to_owned()
+        } else {
+            kind.to_string()
+        }
     };
     let mut columns = vec![format!(
         "{} {}",
@@ -115,7 +122,7 @@ fn create_one(
     )
 }
 
-fn execute(client: &mut Client, sql: &str) -> Result<()> {
+fn execute(client: &mut DataClient, sql: &str) -> Result<()> {
     match client.execute(sql) {
         Ok(_) => Ok(()),
         Err(failure) => bail!("{failure}"),
@@ -123,7 +130,7 @@ fn execute(client: &mut Client, sql: &str) -> Result<()> {
 }
 
 /// Rows of the tables within the times that are imported.
-pub fn count(client: &mut Client, spans: &Spans) -> u64 {
+pub fn count(client: &mut DataClient, spans: &TableTimeSpans) -> u64 {
     let mut rows = 0;
     for (table, (first, last)) in spans {
         // A table that is not there yet has no rows.

@@ -3,8 +3,8 @@
 use super::Precision;
 use super::csv_rows::parsed;
 use super::parquet_rows::with_constant_tags;
-use super::source::Source;
-use super::{Parsed, Reading};
+use super::source::ImportSource;
+use super::{ParsedBatch, ReadPlanOptions};
 use anyhow::Result;
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
@@ -20,16 +20,16 @@ use std::sync::Arc;
 const MILLISECOND_NS: i64 = 1_000_000;
 
 /// The schemas of tables that exist, by their names.
-pub type Schemas = HashMap<String, Arc<TableSchema>>;
+pub type TableSchemas = HashMap<String, Arc<TableSchema>>;
 
 /// Reads a file and hands its rows on, until `send` says that nobody wants more. Lines are numbers
 /// of rows in the order in which the file gives them, from 1. Rows go to the file's own tables
 /// unless one is told.
 pub fn read(
-    source: Source,
-    reading: &Reading,
-    schemas: &Schemas,
-    send: &dyn Fn(Result<Parsed>) -> bool,
+    source: ImportSource,
+    reading: &ReadPlanOptions,
+    schemas: &TableSchemas,
+    send: &dyn Fn(Result<ParsedBatch>) -> bool,
 ) -> Result<()> {
     let options = &reading.options;
     let unit_ns = options.precision.map_or(MILLISECOND_NS, Precision::ns);
@@ -37,7 +37,7 @@ pub fn read(
     let mut before = 0;
     while let Some(mut found) = rows.next_rows()? {
         let table = options.table.clone().unwrap_or(found.table);
-        let reading = Reading {
+        let reading = ReadPlanOptions {
             schema: schemas.get(&table).cloned(),
             table,
             ..reading.clone()

@@ -1,10 +1,10 @@
 //! A data directory: databases and tables, shards and their segments, and what columns take.
 
-use super::{Names, segment};
-use crate::terminal::{self, Style, styled};
+use super::{CatalogNames, segment};
+use crate::terminal::{self, TextStyle, styled};
 use anyhow::{Context, Result};
 use marigram_env::FileSystem;
-use marigram_manifest::{Catalog, Manifest, SegmentMeta, Space};
+use marigram_manifest::{Catalog, Manifest, SegmentMeta, SegmentSpace};
 use marigram_model::{ColdCodec, ColumnCodec, SeriesIdentity, TableOptions};
 use marigram_segment::Segment;
 use std::collections::BTreeMap;
@@ -14,31 +14,31 @@ use std::sync::Arc;
 /// Prints a data directory.
 pub fn show(fs: &Arc<dyn FileSystem>, dir: &Path, all_segments: bool) -> Result<()> {
     let catalog = Catalog::read(fs.as_ref(), dir).context("the catalog cannot be read")?;
-    let names = Names(Some(catalog));
+    let names = CatalogNames(Some(catalog));
     let (files, bytes) = crate::verify::size(dir);
     outln!(
         "{}: {} in {}",
-        styled(Style::Bold, &dir.display().to_string()),
+        styled(TextStyle::Bold, &dir.display().to_string()),
         terminal::bytes(bytes),
         terminal::counted(files, "file")
     );
     print_tables(&names);
-    outln!("{}", styled(Style::Bold, "shards"));
+    outln!("{}", styled(TextStyle::Bold, "shards"));
     let mut sizes = BTreeMap::new();
     for shard in shards(dir)? {
         show_shard(fs, &shard, &names, all_segments, &mut sizes);
     }
     if !sizes.is_empty() {
-        outln!("{}", styled(Style::Bold, "columns in segments"));
+        outln!("{}", styled(TextStyle::Bold, "columns in segments"));
         segment::print_sizes(&sizes, &names);
     }
     Ok(())
 }
 
-fn print_tables(names: &Names) {
+fn print_tables(names: &CatalogNames) {
     let Some(catalog) = &names.0 else { return };
     for database in catalog.databases.keys() {
-        outln!("{} {database}", styled(Style::Bold, "database"));
+        outln!("{} {database}", styled(TextStyle::Bold, "database"));
         for table in catalog
             .tables
             .values()
@@ -50,7 +50,7 @@ fn print_tables(names: &Names) {
                 .map_or_else(|| "for ever".to_owned(), span_ns);
             outln!(
                 "  {} (table {}): partitions of {}, kept {ttl}{}",
-                styled(Style::Bold, &table.name),
+                styled(TextStyle::Bold, &table.name),
                 table.id,
                 span_ns(table.options.partition_ns),
                 storage(&table.options)
@@ -121,14 +121,15 @@ fn shards(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(shards)
 }
 
-type Sizes = BTreeMap<(marigram_model::TableId, marigram_model::ColumnId), segment::ColumnSize>;
+type ColumnSizes =
+    BTreeMap<(marigram_model::TableId, marigram_model::ColumnId), segment::ColumnSize>;
 
 fn show_shard(
     fs: &Arc<dyn FileSystem>,
     shard: &Path,
-    names: &Names,
+    names: &CatalogNames,
     all_segments: bool,
-    sizes: &mut Sizes,
+    sizes: &mut ColumnSizes,
 ) {
     let name = shard
         .file_name()
@@ -145,7 +146,7 @@ fn show_shard(
     let late = state
         .segments
         .values()
-        .filter(|s| s.space == Space::Unsequence)
+        .filter(|s| s.space == SegmentSpace::Unsequence)
         .count() as u64;
     let (wal_files, wal_bytes) = crate::verify::size(&shard.join("wal"));
     outln!(
@@ -174,10 +175,10 @@ fn show_shard(
     }
 }
 
-fn print_segment(meta: &SegmentMeta, names: &Names) {
+fn print_segment(meta: &SegmentMeta, names: &CatalogNames) {
     let space = match meta.space {
-        Space::Sequence => "sequence",
-        Space::Unsequence => "unsequence",
+        SegmentSpace::Sequence => "sequence",
+        SegmentSpace::Unsequence => "unsequence",
     };
     let tables: Vec<String> = meta
         .tables

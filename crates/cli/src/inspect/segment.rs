@@ -1,7 +1,7 @@
 //! One segment: its row groups, what each column takes, and its pages.
 
-use super::Names;
-use crate::terminal::{self, Style, styled};
+use super::CatalogNames;
+use crate::terminal::{self, TextStyle, styled};
 use anyhow::Result;
 use marigram_env::FileSystem;
 use marigram_model::{ColumnId, FieldValue, TableId};
@@ -25,20 +25,20 @@ pub struct ColumnSize {
     /// Rows that are null.
     pub nulls: u64,
     /// Least and greatest value; `None` where a page does not say.
-    pub extremes: Extremes,
+    pub extremes: MinMaxValues,
     /// Encodings and compressors in use.
     pub encodings: BTreeSet<String>,
 }
 
 /// Least and greatest value over pages.
 #[derive(Debug, Default)]
-pub struct Extremes {
+pub struct MinMaxValues {
     range: Option<(FieldValue, FieldValue)>,
     /// Whether a page with values left its extremes out, as those with long texts do.
     is_open: bool,
 }
 
-impl Extremes {
+impl MinMaxValues {
     fn add(&mut self, page: &PageMeta) {
         let stats = &page.stats;
         let Some((min, max)) = stats.min.as_ref().zip(stats.max.as_ref()) else {
@@ -109,11 +109,11 @@ pub fn add_sizes(
 }
 
 /// Prints what columns take.
-pub fn print_sizes(sizes: &BTreeMap<(TableId, ColumnId), ColumnSize>, names: &Names) {
+pub fn print_sizes(sizes: &BTreeMap<(TableId, ColumnId), ColumnSize>, names: &CatalogNames) {
     let mut last = None;
     for ((table, column), size) in sizes {
         if last != Some(*table) {
-            outln!("  {}", styled(Style::Bold, &names.table(*table)));
+            outln!("  {}", styled(TextStyle::Bold, &names.table(*table)));
             last = Some(*table);
         }
         let encodings: Vec<&str> = size.encodings.iter().map(String::as_str).collect();
@@ -136,10 +136,15 @@ pub fn print_sizes(sizes: &BTreeMap<(TableId, ColumnId), ColumnSize>, names: &Na
 }
 
 /// Prints a segment.
-pub fn show(fs: &Arc<dyn FileSystem>, path: &Path, names: &Names, with_pages: bool) -> Result<()> {
+pub fn show(
+    fs: &Arc<dyn FileSystem>,
+    path: &Path,
+    names: &CatalogNames,
+    with_pages: bool,
+) -> Result<()> {
     let segment = Segment::open(fs, path)?;
     let summary = segment.summary();
-    outln!("{}", styled(Style::Bold, &path.display().to_string()));
+    outln!("{}", styled(TextStyle::Bold, &path.display().to_string()));
     outln!(
         "  {}, {} ({:.2} bytes a row), {} to {}, series {} to {}",
         terminal::counted(summary.rows, "row"),
@@ -171,7 +176,7 @@ pub fn show(fs: &Arc<dyn FileSystem>, path: &Path, names: &Names, with_pages: bo
     Ok(())
 }
 
-fn print_pages(segment: &Segment, names: &Names) -> Result<()> {
+fn print_pages(segment: &Segment, names: &CatalogNames) -> Result<()> {
     for (at, group) in segment.row_groups().iter().enumerate() {
         let fields = group.columns.iter().map(|column| column.id);
         for column in std::iter::once(ColumnId::TIME).chain(fields) {

@@ -1,6 +1,6 @@
 //! Completion: SQL's words, Marigram's functions, and the names of tables and columns.
 
-use crate::client::Client;
+use crate::client::DataClient;
 use crate::names::{quoted, texts};
 use crate::script;
 use arrow::array::RecordBatch;
@@ -106,7 +106,7 @@ const LEARN_MAX: Duration = Duration::from_secs(2);
 
 /// A column that can be named.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Column {
+struct CompletionColumn {
     name: String,
     is_tag: bool,
 }
@@ -115,14 +115,14 @@ struct Column {
 #[derive(Default)]
 pub struct Completer {
     /// Who is asked for names and values.
-    client: Option<Rc<RefCell<Client>>>,
-    tables: BTreeMap<String, Vec<Column>>,
+    client: Option<Rc<RefCell<DataClient>>>,
+    tables: BTreeMap<String, Vec<CompletionColumn>>,
 }
 
 /// A word to put in.
-pub struct Word(String);
+pub struct CompletionWord(String);
 
-impl Candidate for Word {
+impl Candidate for CompletionWord {
     fn display(&self) -> &str {
         &self.0
     }
@@ -134,7 +134,7 @@ impl Candidate for Word {
 
 impl Completer {
     /// A completer that knows the names of a database.
-    pub fn new(client: Rc<RefCell<Client>>) -> Self {
+    pub fn new(client: Rc<RefCell<DataClient>>) -> Self {
         let mut completer = Self {
             client: Some(client),
             tables: BTreeMap::new(),
@@ -155,10 +155,15 @@ impl Completer {
                 let shown = self.ask(&show);
                 let names = texts(&shown, &["column_name"]);
                 let roles = texts(&shown, &["role"]);
-                columns.extend(names.into_iter().zip(roles).map(|(name, role)| Column {
-                    name,
-                    is_tag: role == "tag",
-                }));
+                columns.extend(
+                    names
+                        .into_iter()
+                        .zip(roles)
+                        .map(|(name, role)| CompletionColumn {
+                            name,
+                            is_tag: role == "tag",
+                        }),
+                );
             }
             self.tables.insert(table, columns);
         }
@@ -229,7 +234,7 @@ impl Completer {
     }
 
     /// The tables that a line names; all, if it names none.
-    fn tables_of(&self, line: &str) -> impl Iterator<Item = (&String, &Vec<Column>)> {
+    fn tables_of(&self, line: &str) -> impl Iterator<Item = (&String, &Vec<CompletionColumn>)> {
         let is_name = |c: char| c.is_alphanumeric() || c == '_';
         let words: BTreeSet<&str> = line.split(|c| !is_name(c)).collect();
         let is_named = move |table: &str| {
@@ -357,16 +362,16 @@ impl Hinter for Completer {
 }
 
 impl rustyline::completion::Completer for Completer {
-    type Candidate = Word;
+    type Candidate = CompletionWord;
 
     fn complete(
         &self,
         line: &str,
         pos: usize,
         _context: &Context<'_>,
-    ) -> rustyline::Result<(usize, Vec<Word>)> {
+    ) -> rustyline::Result<(usize, Vec<CompletionWord>)> {
         let (start, found) = self.find(line, &line[..pos]);
-        Ok((start, found.into_iter().map(Word).collect()))
+        Ok((start, found.into_iter().map(CompletionWord).collect()))
     }
 }
 
@@ -375,7 +380,7 @@ mod tests {
     use super::*;
 
     fn completer() -> Completer {
-        let column = |name: &str, is_tag| Column {
+        let column = |name: &str, is_tag| CompletionColumn {
             name: name.to_owned(),
             is_tag,
         };

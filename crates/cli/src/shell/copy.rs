@@ -2,11 +2,11 @@
 //! where the database is a server's.
 
 use crate::answer;
-use crate::client::Client;
+use crate::client::DataClient;
 use crate::export::{self, Export};
-use crate::import::{self, DateOrder, Delimiter, ReadOptions};
+use crate::import::{self, CellDelimiter, DateOrder, ReadOptions};
 use crate::names::quoted;
-use crate::reply::Reply;
+use crate::reply::StatementReply;
 use crate::script::quoted_end;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -19,7 +19,7 @@ const FORM: &str = "\\copy TABLE|(QUERY) to 'FILE' or \\copy TABLE from 'FILE', 
 
 /// What is to be copied.
 #[derive(Debug, PartialEq, Eq)]
-struct Copy {
+struct ShellCopy {
     /// A table as SQL has it, or a query in parentheses.
     source: String,
     is_to: bool,
@@ -31,7 +31,7 @@ struct Copy {
 ///
 /// # Errors
 /// If the text is no such command, or why it was not done.
-pub fn run(text: &str, client: &mut Client) -> Result<String> {
+pub fn run(text: &str, client: &mut DataClient) -> Result<String> {
     let copy = parse(text)?;
     if copy.is_to {
         return to_file(&copy, client);
@@ -39,12 +39,12 @@ pub fn run(text: &str, client: &mut Client) -> Result<String> {
     from_file(&copy, client)
 }
 
-fn to_file(copy: &Copy, client: &mut Client) -> Result<String> {
+fn to_file(copy: &ShellCopy, client: &mut DataClient) -> Result<String> {
     let (mut format, mut header, mut delimiter, mut null) = (None, true, None, None);
     for (name, value) in &copy.options {
         match name.as_str() {
             "format" => {
-                let Ok(known) = export::FileForm::from_str(value, true) else {
+                let Ok(known) = export::ExportFormat::from_str(value, true) else {
                     bail!("format is csv, parquet, lines or tsfile, not '{value}'");
                 };
                 format = Some(known);
@@ -72,12 +72,14 @@ fn to_file(copy: &Copy, client: &mut Client) -> Result<String> {
         file.extension()
             .is_some_and(|e| e.eq_ignore_ascii_case("csv"))
     };
-    if format.map_or(!is_csv(&copy.file), |form| form != export::FileForm::Csv) {
+    if format.map_or(!is_csv(&copy.file), |form| {
+        form != export::ExportFormat::Csv
+    }) {
         bail!("header, delimiter and null are for CSV: give (format csv, …)");
     }
     let rows = match client.execute(&query) {
-        Ok(Reply::Rows(rows)) => rows,
-        Ok(Reply::Done(tag)) => bail!("{tag}: the statement has no rows to copy"),
+        Ok(StatementReply::Rows(rows)) => rows,
+        Ok(StatementReply::Done(tag)) => bail!("{tag}: the statement has no rows to copy"),
         Err(failure) => bail!("{}", failure.explain(&query)),
     };
     let file = File::create(&copy.file)
@@ -100,7 +102,7 @@ fn to_file(copy: &Copy, client: &mut Client) -> Result<String> {
     Ok(format!("COPY {count}"))
 }
 
-fn from_file(copy: &Copy, client: &mut Client) -> Result<String> {
+fn from_file(copy: &ShellCopy, client: &mut DataClient) -> Result<String> {
     if copy.source.starts_with('(') {
         bail!("rows go into a table, not into a query");
     }
@@ -114,14 +116,14 @@ fn from_file(copy: &Copy, client: &mut Client) -> Result<String> {
     for (name, value) in &copy.options {
         match name.as_str() {
             "format" => {
-                let Ok(known) = import::FileForm::from_str(value, true) else {
+                let Ok(known) = import::ImportFormat::from_str(value, true) else {
                     bail!("format is csv, parquet, lines or tsfile, not '{value}'");
                 };
                 options.format = Some(known);
             }
             "header" if truth(name, value)? => options.header = true,
             "header" => options.no_header = true,
-            "delimiter" => options.delimiter = Some(Delimiter(delimiter_of(value)?)),
+            "delimiter" => options.delimiter = Some(CellDelimiter(delimiter_of(value)?)),
             "null" => options.null.push(value.clone()),
             "tz" => options.tz = Some(value.clone()),
             "encoding" => options.encoding = Some(value.clone()),
@@ -150,7 +152,7 @@ fn truth(name: &str, value: &str) -> Result<bool> {
 }
 
 fn delimiter_of(value: &str) -> Result<u8> {
-    match value.parse::<Delimiter>() {
+    match value.parse::<CellDelimiter>() {
         Ok(delimiter) => Ok(delimiter.0),
         Err(advice) => bail!("delimiter '{value}': {advice}"),
     }
@@ -171,8 +173,8 @@ fn sql_name(name: &str) -> String {
     quoted(&bare_name(name))
 }
 
-fn parse(text: &str) -> Result<Copy> {
-    let mut words = Words(text.trim());
+fn parse(text: &str) -> Result<ShellCopy> {
+    let mut words = CopyWords(text.trim());
     let source = words.next().with_context(|| FORM)?.to_owned();
     let is_to = match words.next().map(str::to_ascii_lowercase).as_deref() {
         Some("to") => true,
@@ -193,12 +195,12 @@ fn parse(text: &str) -> Result<Copy> {
         .strip_prefix('(')
         .and_then(|rest| rest.strip_suffix(')'));
     let mut options = Vec::new();
-    let mut words = Words(inner.unwrap_or(rest));
+    let mut words = CopyWords(inner.unwrap_or(rest));
     while let Some(name) = words.next() {
         if name == "," {
             continue;
         }
-        let mut after = Words(words.0);
+        let mut after = CopyWords(words.0);
         let value = after.next().filter(|word| *word != ",").unwrap_or("");
         // Without parentheses options stand one after the other, as in older PostgreSQL.
         let is_switch =
@@ -216,7 +218,7 @@ fn parse(text: &str) -> Result<Copy> {
         }
         options.push((name.to_ascii_lowercase(), unquoted(value)));
     }
-    Ok(Copy {
+    Ok(ShellCopy {
         source,
         is_to,
         file,
@@ -235,9 +237,9 @@ fn unquoted(word: &str) -> String {
 }
 
 /// Words, quoted texts, commas, and all between parentheses as one.
-struct Words<'a>(&'a str);
+struct CopyWords<'a>(&'a str);
 
-impl<'a> Words<'a> {
+impl<'a> CopyWords<'a> {
     fn next(&mut self) -> Option<&'a str> {
         let text = self.0.trim_start();
         let first = text.chars().next()?;

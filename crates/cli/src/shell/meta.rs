@@ -1,16 +1,16 @@
 //! The shell's own commands: what begins with a backslash.
 
-use super::{Shell, copy, edit, told};
-use crate::answer::{Expanded, Form};
+use super::{ShellState, copy, edit, report_failure};
+use crate::answer::{AnswerForm, ExpandedRows};
 use crate::names::quoted;
-use crate::reply::{Failure, Reply};
+use crate::reply::{StatementFailure, StatementReply};
 use crate::{interrupt, output, plot, script, terminal};
 use anyhow::Result;
 use clap::ValueEnum;
 use std::fs::File;
 
 /// What the shell does after a command.
-pub enum Next {
+pub enum AfterCommand {
     /// Waits for the next line.
     Stay,
     /// Runs this.
@@ -39,13 +39,13 @@ const HELP: &str = r"  \d            tables            \d TABLE     columns of a
   Statements end with ;
   SHOW TABLES, SHOW COLUMNS FROM t, SHOW SERIES FROM t, SHOW SEGMENTS, EXPLAIN ANALYZE SELECT …";
 
-impl Shell {
+impl ShellState {
     /// Runs a line that begins with a backslash.
-    pub(super) fn command(&mut self, line: &str) -> Result<Next> {
+    pub(super) fn command(&mut self, line: &str) -> Result<AfterCommand> {
         let (command, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let argument = argument.trim().trim_end_matches(';').trim_end();
         match command {
-            "\\q" => return Ok(Next::Leave),
+            "\\q" => return Ok(AfterCommand::Leave),
             "\\?" | "\\h" => outln!("{HELP}"),
             "\\l" => self.run("SHOW DATABASES")?,
             "\\d" | "\\dt" | "\\d+" if argument.is_empty() => self.run("SHOW TABLES")?,
@@ -63,7 +63,7 @@ impl Shell {
                 Ok(rows) => self.printing.rows_max = Some(rows).filter(|rows| *rows > 0),
                 Err(_) => outln!("\\limit takes a number of rows; 0 shows all"),
             },
-            "\\format" => match Form::from_str(argument, true) {
+            "\\format" => match AnswerForm::from_str(argument, true) {
                 Ok(form) => self.printing.form = form,
                 Err(_) => outln!("\\format takes table, csv, tsv, json or ndjson"),
             },
@@ -81,7 +81,7 @@ impl Shell {
                 outln!("there is no statement yet that could be edited");
             }
             "\\e" => match edit::edit(&self.last) {
-                Ok(text) => return Ok(Next::Edit(text)),
+                Ok(text) => return Ok(AfterCommand::Edit(text)),
                 Err(error) => outln!("{}", terminal::chain(&error)),
             },
             "\\o" => self.redirect(argument),
@@ -98,7 +98,7 @@ impl Shell {
             }
             _ => outln!("{command} is unknown here; \\? lists what there is"),
         }
-        Ok(Next::Stay)
+        Ok(AfterCommand::Stay)
     }
 
     fn run(&mut self, statement: &str) -> Result<()> {
@@ -117,17 +117,17 @@ impl Shell {
 
     fn expand(&mut self, argument: &str) {
         self.printing.expanded = match (argument, self.printing.expanded) {
-            ("on", _) | ("", Expanded::Off) => Expanded::On,
-            ("off" | "", _) => Expanded::Off,
-            ("auto", _) => Expanded::Auto,
+            ("on", _) | ("", ExpandedRows::Off) => ExpandedRows::On,
+            ("off" | "", _) => ExpandedRows::Off,
+            ("auto", _) => ExpandedRows::Auto,
             _ => return outln!("\\x takes on, off or auto"),
         };
         outln!(
             "{}",
             match self.printing.expanded {
-                Expanded::On => "rows stand one under the other",
-                Expanded::Off => "rows stand in a table",
-                Expanded::Auto => "rows stand in a table where it fits the terminal",
+                ExpandedRows::On => "rows stand one under the other",
+                ExpandedRows::Off => "rows stand in a table",
+                ExpandedRows::Auto => "rows stand in a table where it fits the terminal",
             }
         );
     }
@@ -171,19 +171,23 @@ impl Shell {
         interrupt::clear();
         let reply = self.client.borrow_mut().execute(&query);
         let drawn = match reply {
-            Ok(Reply::Rows(rows)) => rows.batches.collect::<Result<Vec<_>, Failure>>(),
-            Ok(Reply::Done(tag)) => Err(Failure::new(format!("{tag}: no rows to draw"))),
+            Ok(StatementReply::Rows(rows)) => {
+                rows.batches.collect::<Result<Vec<_>, StatementFailure>>()
+            }
+            Ok(StatementReply::Done(tag)) => {
+                Err(StatementFailure::new(format!("{tag}: no rows to draw")))
+            }
             Err(failure) => Err(failure),
         };
         let drawn = drawn.and_then(|batches| {
             self.last_query = Some(query.clone());
-            plot::render(&batches).map_err(Failure::new)
+            plot::render(&batches).map_err(StatementFailure::new)
         });
         let done = match drawn {
             Ok(text) => self.show(|_, out| Ok(writeln!(out, "{text}")?)),
             Err(failure) => Err(failure.into()),
         };
-        told(done, &query).map(|_| ())
+        report_failure(done, &query).map(|_| ())
     }
 }
 

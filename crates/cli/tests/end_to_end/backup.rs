@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use crate::server::{MARIGRAM, Server, request};
+use crate::server::{MARIGRAM, ServeProcess, request};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -98,7 +98,7 @@ fn a_server_is_backed_up_under_writes_and_kills_and_restored() {
     let text = |name: &str| at(name).to_str().unwrap().to_owned();
     let (data, allowed) = (at("data"), at("backups"));
     let settings = ["--backup-dir", allowed.to_str().unwrap(), "--shards", "2"];
-    let mut server = Server::start(&data, &settings);
+    let mut server = ServeProcess::start(&data, &settings);
     let port = server.http_port;
     let url = format!("http://127.0.0.1:{port}");
     let (written, stop) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -229,7 +229,7 @@ fn a_deleted_day_comes_back_and_later_rows_stay() {
     );
 
     // Into a server, also what line protocol cannot hold.
-    let server = Server::start(&dir.path().join("served"), &[]);
+    let server = ServeProcess::start(&dir.path().join("served"), &[]);
     let url = format!("http://127.0.0.1:{}", server.http_port);
     let output = marigram(&[&part[..], &["--url", &url]].concat());
     let (out, err) = (

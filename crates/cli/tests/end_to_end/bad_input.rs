@@ -1,12 +1,12 @@
 //! What bad input gets: a clear answer, and the good rows stored.
 
-use crate::server::Server;
+use crate::server::ServeProcess;
 use std::fmt::Write;
 
 #[test]
 fn bad_lines_are_named_and_good_ones_stored() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(dir.path(), &[]);
+    let server = ServeProcess::start(dir.path(), &[]);
     let answer = server.write("m,host=a v=1 1\nm,host=b v= 2\nm,host=c v=3 3\n");
     assert_eq!(answer.status, 400);
     let body = answer.json();
@@ -40,7 +40,7 @@ fn bad_lines_are_named_and_good_ones_stored() {
 #[test]
 fn impossible_values_are_refused_row_by_row() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(dir.path(), &[]);
+    let server = ServeProcess::start(dir.path(), &[]);
     assert_eq!(server.write("seed v=1 1").status, 204);
     let long = "x".repeat(300);
     let bad = [
@@ -73,7 +73,7 @@ fn impossible_values_are_refused_row_by_row() {
 #[test]
 fn unknown_names_are_named_with_a_place_and_a_suggestion() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(dir.path(), &[]);
+    let server = ServeProcess::start(dir.path(), &[]);
     assert_eq!(server.write("temperature,host=a value=1 1").status, 204);
     let cases = [
         ("SELECT value FROM temperatur", "temperature"),
@@ -105,7 +105,7 @@ fn unknown_names_are_named_with_a_place_and_a_suggestion() {
 #[test]
 fn too_much_is_refused_whole() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(dir.path(), &["--body-limit", "100KB"]);
+    let server = ServeProcess::start(dir.path(), &["--body-limit", "100KB"]);
     assert_eq!(server.write("seed v=1 1").status, 204);
     let mut lines = String::new();
     for time in 0..10_000 {

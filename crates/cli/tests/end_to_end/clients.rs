@@ -1,7 +1,7 @@
 //! Programs that people have: psql and curl. Where CI runs they must be there; elsewhere a missing
 //! one is said and passed over.
 
-use crate::server::Server;
+use crate::server::ServeProcess;
 use std::process::{Command, Stdio};
 
 /// Whether `program` can be run; in CI it must be.
@@ -22,7 +22,7 @@ fn have(program: &str) -> bool {
     found
 }
 
-fn psql(server: &Server, arguments: &[&str]) -> String {
+fn psql(server: &ServeProcess, arguments: &[&str]) -> String {
     let output = Command::new("psql")
         .args([
             "-X",
@@ -47,7 +47,7 @@ fn psql_describes_and_queries() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(dir.path(), &[]);
+    let server = ServeProcess::start(dir.path(), &[]);
     assert_eq!(
         server
             .write("pump,site=north rpm=900i,temp=4.5 1000000000")
@@ -87,7 +87,7 @@ fn curl_sends_gzip() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(dir.path(), &[]);
+    let server = ServeProcess::start(dir.path(), &[]);
     let script = format!(
         "printf 'm,host=a v=1 1\\nm,host=b v=2 2\\n' | gzip | curl -sS -o /dev/null \
          -w '%{{http_code}}' -H 'Content-Encoding: gzip' --data-binary @- \

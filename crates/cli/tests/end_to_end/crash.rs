@@ -1,6 +1,6 @@
 //! `kill -9` while several clients write, and clients that retry what was not acknowledged.
 
-use crate::server::{Server, request};
+use crate::server::{ServeProcess, request};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -50,7 +50,7 @@ fn send_all(port: u16, client: usize, acknowledged: &AtomicUsize) {
 #[test]
 fn a_million_rows_survive_three_kills_exactly_once() {
     let dir = tempfile::tempdir().unwrap();
-    let mut server = Server::start(dir.path(), &["--flush-size", "8MB"]);
+    let mut server = ServeProcess::start(dir.path(), &["--flush-size", "8MB"]);
     let port = server.http_port;
     let acknowledged = AtomicUsize::new(0);
     std::thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! The HTTP faces: line protocol in, SQL out, health and metrics.
 
-use crate::server::{MARIGRAM, Server};
+use crate::server::{MARIGRAM, ServeProcess};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::process::Command;
 #[test]
 fn line_protocol_goes_in_and_sql_comes_out() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(dir.path(), &[]);
+    let server = ServeProcess::start(dir.path(), &[]);
     assert_eq!(server.request("GET", "/ping", &[], b"").status, 204);
 
     let answer = server.write("pump,site=north,unit=7 rpm=900i,temp=4.5 1000000000\n");
@@ -64,7 +64,7 @@ fn line_protocol_goes_in_and_sql_comes_out() {
 #[test]
 fn a_clean_end_is_quick_and_a_second_process_is_kept_out() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(dir.path(), &[]);
+    let server = ServeProcess::start(dir.path(), &[]);
     assert_eq!(server.write("m,host=a v=1 1\nm,host=b v=2 2").status, 204);
 
     let second = Command::new(MARIGRAM)
@@ -87,7 +87,7 @@ fn a_clean_end_is_quick_and_a_second_process_is_kept_out() {
     );
 
     assert!(server.terminate().success(), "SIGTERM ends with status 0");
-    let server = Server::start(dir.path(), &[]);
+    let server = ServeProcess::start(dir.path(), &[]);
     assert_eq!(
         server.csv("SELECT host, v FROM m ORDER BY host"),
         "host,v\na,1.0\nb,2.0\n"

@@ -4,7 +4,7 @@
 //! `MARIGRAM_KILL_ROUNDS=500` runs more of them. Rounds differ by the moment of the kill and the sizes
 //! of batches, which follow from the round's number.
 
-use crate::server::{Server, request};
+use crate::server::{ServeProcess, request};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ const COMPARE_ALL_EVERY: u64 = 25;
 
 /// What a client knows of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum BatchFate {
     Acknowledged,
     Refused,
     /// No answer came, or one that says that it is not known.
@@ -31,7 +31,7 @@ enum Fate {
 type Batch = (u64, String, u64);
 
 /// Rows of a batch, and what became of it.
-type Ledger = Mutex<HashMap<Batch, (u64, Fate)>>;
+type BatchLedger = Mutex<HashMap<Batch, (u64, BatchFate)>>;
 
 /// A number that looks random, of two others.
 fn mix(a: u64, b: u64) -> u64 {
@@ -70,7 +70,7 @@ fn lines(round: u64, writer: &str, number: u64) -> String {
     lines
 }
 
-fn write_http(port: u16, round: u64, writer: &str, number: u64) -> Fate {
+fn write_http(port: u16, round: u64, writer: &str, number: u64) -> BatchFate {
     let body = lines(round, writer, number);
     match request(
         port,
@@ -79,9 +79,9 @@ fn write_http(port: u16, round: u64, writer: &str, number: u64) -> Fate {
         &[],
         body.as_bytes(),
     ) {
-        Ok(answer) if answer.status == 204 => Fate::Acknowledged,
-        Ok(answer) if matches!(answer.status, 400 | 429 | 503) => Fate::Refused,
-        Ok(_) | Err(_) => Fate::Unknown,
+        Ok(answer) if answer.status == 204 => BatchFate::Acknowledged,
+        Ok(answer) if matches!(answer.status, 400 | 429 | 503) => BatchFate::Refused,
+        Ok(_) | Err(_) => BatchFate::Unknown,
     }
 }
 
@@ -108,7 +108,13 @@ fn insert(round: u64, writer: &str, number: u64) -> String {
 }
 
 /// Writes over one connection until it ends.
-async fn write_postgres(port: u16, round: u64, ledger: &Ledger, next: &mut u64, stop: &AtomicBool) {
+async fn write_postgres(
+    port: u16,
+    round: u64,
+    ledger: &BatchLedger,
+    next: &mut u64,
+    stop: &AtomicBool,
+) {
     let config = format!("host=127.0.0.1 port={port} user=me dbname=db connect_timeout=5");
     let Ok((client, connection)) = tokio_postgres::connect(&config, NoTls).await else {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -120,11 +126,11 @@ async fn write_postgres(port: u16, round: u64, ledger: &Ledger, next: &mut u64, 
         *next += 1;
         let sql = insert(round, "postgres", number);
         let fate = match client.batch_execute(&sql).await {
-            Ok(()) => Fate::Acknowledged,
+            Ok(()) => BatchFate::Acknowledged,
             // Classes 08, 40, 57 and XX say that the end of the statement is not known.
             Err(error) => match error.code().map(|code| &code.code()[..2]) {
-                Some("08" | "40" | "57" | "XX") | None => Fate::Unknown,
-                Some(_) => Fate::Refused,
+                Some("08" | "40" | "57" | "XX") | None => BatchFate::Unknown,
+                Some(_) => BatchFate::Refused,
             },
         };
         note(ledger, round, "postgres", number, fate);
@@ -136,7 +142,7 @@ async fn write_postgres(port: u16, round: u64, ledger: &Ledger, next: &mut u64, 
     connection.abort();
 }
 
-fn note(ledger: &Ledger, round: u64, writer: &str, number: u64, fate: Fate) {
+fn note(ledger: &BatchLedger, round: u64, writer: &str, number: u64, fate: BatchFate) {
     let batch = (round, writer.to_owned(), number);
     let rows = rows_of(round, number);
     ledger
@@ -146,7 +152,7 @@ fn note(ledger: &Ledger, round: u64, writer: &str, number: u64, fate: Fate) {
 }
 
 /// Writers write, and the process is killed among it.
-fn live(server: &mut Server, round: u64, ledger: &Ledger) {
+fn live(server: &mut ServeProcess, round: u64, ledger: &BatchLedger) {
     let stop = AtomicBool::new(false);
     let (http, postgres) = (server.http_port, server.postgres_port);
     std::thread::scope(|scope| {
@@ -159,7 +165,7 @@ fn live(server: &mut Server, round: u64, ledger: &Ledger) {
                     let fate = write_http(http, round, &writer, number);
                     note(ledger, round, &writer, number, fate);
                     number += 1;
-                    if fate == Fate::Unknown {
+                    if fate == BatchFate::Unknown {
                         std::thread::sleep(Duration::from_millis(5));
                     }
                 }
@@ -185,7 +191,7 @@ fn live(server: &mut Server, round: u64, ledger: &Ledger) {
 
 /// Compares what can be read of a round (`None`: of all) with what its writers know; gives the number
 /// of batches.
-fn compare(server: &Server, round: Option<u64>, ledger: &Ledger) -> usize {
+fn compare(server: &ServeProcess, round: Option<u64>, ledger: &BatchLedger) -> usize {
     let of_round = round.map_or_else(String::new, |round| format!("WHERE round = 'r{round}'"));
     let csv = server.csv(&format!(
         "SELECT round, writer, batch, count(*) AS n, \
@@ -211,9 +217,9 @@ fn compare(server: &Server, round: Option<u64>, ledger: &Ledger) -> usize {
     for (batch, (rows, fate)) in of_round {
         let there = found.remove(batch).unwrap_or(0);
         let is_right = match fate {
-            Fate::Acknowledged => there == *rows,
-            Fate::Refused => there == 0,
-            Fate::Unknown => there <= *rows,
+            BatchFate::Acknowledged => there == *rows,
+            BatchFate::Refused => there == 0,
+            BatchFate::Unknown => there <= *rows,
         };
         assert!(
             is_right,
@@ -239,15 +245,15 @@ fn acknowledged_rows_are_there_and_refused_ones_are_not_after_each_kill() {
         "--memory-limit",
         "256MB",
     ];
-    let mut server = Server::start(dir.path(), &arguments);
+    let mut server = ServeProcess::start(dir.path(), &arguments);
     let seed = "kills,round=r0,writer=none,device=d batch=0i,n=1i 0";
     assert_eq!(server.write(seed).status, 204);
-    let ledger = Ledger::default();
+    let ledger = BatchLedger::default();
     let first = (0, "none".to_owned(), 0);
     ledger
         .lock()
         .expect("no writer panics")
-        .insert(first, (1, Fate::Acknowledged));
+        .insert(first, (1, BatchFate::Acknowledged));
     for round in 1..=rounds {
         live(&mut server, round, &ledger);
         assert!(compare(&server, Some(round), &ledger) > 0);
@@ -266,7 +272,7 @@ fn acknowledged_rows_are_there_and_refused_ones_are_not_after_each_kill() {
 }
 
 /// Batches and rows by fate.
-fn count(ledger: &Ledger) -> HashMap<String, (u64, u64)> {
+fn count(ledger: &BatchLedger) -> HashMap<String, (u64, u64)> {
     let mut counts: HashMap<String, (u64, u64)> = HashMap::new();
     for (rows, fate) in ledger.lock().expect("no writer panics").values() {
         let count = counts.entry(format!("{fate:?}")).or_default();

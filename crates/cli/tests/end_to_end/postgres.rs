@@ -1,11 +1,11 @@
 //! The PostgreSQL face, over its binary protocol.
 
-use crate::server::Server;
+use crate::server::ServeProcess;
 use futures::SinkExt;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, NoTls, binary_copy::BinaryCopyInWriter};
 
-async fn connect(server: &Server) -> Client {
+async fn connect(server: &ServeProcess) -> Client {
     let config = format!(
         "host=127.0.0.1 port={} user=me dbname=db",
         server.postgres_port
@@ -20,7 +20,7 @@ async fn connect(server: &Server) -> Client {
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_parameters_and_copy() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(dir.path(), &[]);
+    let server = ServeProcess::start(dir.path(), &[]);
     assert_eq!(server.write("seed v=1 1").status, 204);
     let client = connect(&server).await;
     client
@@ -84,7 +84,7 @@ async fn tables_parameters_and_copy() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_copy_goes_in_and_comes_out() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(dir.path(), &[]);
+    let server = ServeProcess::start(dir.path(), &[]);
     assert_eq!(server.write("seed v=1 1").status, 204);
     let client = connect(&server).await;
     client

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub const MARIGRAM: &str = env!("CARGO_BIN_EXE_marigram");
 
 /// A running `marigram serve`; killed when dropped.
-pub struct Server {
+pub struct ServeProcess {
     child: Child,
     data: PathBuf,
     pub http_port: u16,
@@ -19,12 +19,12 @@ pub struct Server {
 }
 
 /// What the server answered.
-pub struct Response {
+pub struct ServerResponse {
     pub status: u16,
     pub body: String,
 }
 
-impl Response {
+impl ServerResponse {
     /// The body as JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body)
@@ -44,7 +44,7 @@ fn free_port() -> u16 {
         .expect("a port is free")
 }
 
-impl Server {
+impl ServeProcess {
     /// Starts on `data` with further arguments and waits until it answers.
     pub fn start(data: &Path, arguments: &[&str]) -> Self {
         let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
@@ -106,7 +106,7 @@ impl Server {
         target: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> Result<Response, ureq::Error> {
+    ) -> Result<ServerResponse, ureq::Error> {
         request(self.http_port, method, target, headers, body)
     }
 
@@ -117,13 +117,13 @@ impl Server {
         target: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> Response {
+    ) -> ServerResponse {
         self.try_request(method, target, headers, body)
             .expect("the server answers")
     }
 
     /// Writes line protocol to database `db`.
-    pub fn write(&self, lines: &str) -> Response {
+    pub fn write(&self, lines: &str) -> ServerResponse {
         self.request("POST", "/write?db=db", &[], lines.as_bytes())
     }
 
@@ -135,7 +135,7 @@ impl Server {
     }
 
     /// Runs SQL in database `db`.
-    pub fn sql(&self, sql: &str, accept: &str) -> Response {
+    pub fn sql(&self, sql: &str, accept: &str) -> ServerResponse {
         self.request(
             "POST",
             "/api/v1/sql?db=db",
@@ -152,7 +152,7 @@ pub fn request(
     target: &str,
     headers: &[(&str, &str)],
     body: &[u8],
-) -> Result<Response, ureq::Error> {
+) -> Result<ServerResponse, ureq::Error> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .timeout_global(Some(Duration::from_mins(1)))
@@ -171,13 +171,13 @@ pub fn request(
         .with_config()
         .limit(1 << 30)
         .read_to_vec()?;
-    Ok(Response {
+    Ok(ServerResponse {
         status,
         body: String::from_utf8_lossy(&bytes).into_owned(),
     })
 }
 
-impl Drop for Server {
+impl Drop for ServeProcess {
     fn drop(&mut self) {
         // It may have ended already, which is what is wanted.
         let _ = self.child.kill();

@@ -4,7 +4,7 @@
 //! Only places differ: `/var/lib` and `/mnt` are folders of the test.
 
 use super::MARIGRAM;
-use super::examples::{Server, page};
+use super::examples::{GuideServer, page};
 use std::path::Path;
 use std::process::Command;
 
@@ -51,7 +51,7 @@ fn bash(dir: &Path, text: &str) {
 }
 
 /// A place with the files, a database that nobody has open, and a server.
-fn place() -> (tempfile::TempDir, Server) {
+fn place() -> (tempfile::TempDir, GuideServer) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     std::fs::create_dir(dir.path().join("bin")).expect("it is made");
     std::os::unix::fs::symlink(MARIGRAM, dir.path().join("bin/marigram")).expect("it is linked");
@@ -68,7 +68,7 @@ fn place() -> (tempfile::TempDir, Server) {
          marigram sql --data ./data -c FLUSH
          cp $(ls ./data/shards/*/segments/*.seg | head -1) one.seg",
     );
-    let server = Server::start(
+    let server = GuideServer::start(
         dir.path(),
         "marigram serve --data ./lib/marigram --backup-dir ./mnt/backups",
     );
@@ -112,7 +112,7 @@ fn run_page(name: &str) -> usize {
             .iter()
             .filter(|command| !command.contains("--backup-dir"))
         {
-            drop(Server::start(dir.path(), command));
+            drop(GuideServer::start(dir.path(), command));
         }
     }
     count

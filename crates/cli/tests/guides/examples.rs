@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 /// A fenced block of a page.
-pub(crate) struct Block {
+pub(crate) struct FencedBlock {
     pub(crate) language: String,
     pub(crate) text: String,
     pub(crate) line: usize,
@@ -19,14 +19,14 @@ pub(crate) struct Block {
     pub(crate) not_run: Option<String>,
 }
 
-fn blocks(text: &str) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
+fn blocks(text: &str) -> Vec<FencedBlock> {
+    let mut blocks: Vec<FencedBlock> = Vec::new();
     let (mut is_open, mut not_run) = (false, None);
     for (at, line) in text.lines().enumerate() {
         if let Some(language) = line.strip_prefix("```") {
             is_open = !is_open;
             if is_open {
-                blocks.push(Block {
+                blocks.push(FencedBlock {
                     language: language.to_owned(),
                     text: String::new(),
                     line: at + 1,
@@ -47,13 +47,13 @@ fn blocks(text: &str) -> Vec<Block> {
 }
 
 /// A server that is killed when dropped.
-pub(crate) struct Server {
+pub(crate) struct GuideServer {
     child: Child,
     http: String,
     postgres: String,
 }
 
-impl Server {
+impl GuideServer {
     /// Runs the command of a page, on ports that are free.
     pub(crate) fn start(dir: &Path, command: &str) -> Self {
         let command = command.trim().trim_start_matches("marigram");
@@ -122,7 +122,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for GuideServer {
     fn drop(&mut self) {
         // It may have ended already, which is what is wanted.
         let _ = self.child.kill();
@@ -142,7 +142,7 @@ fn place() -> tempfile::TempDir {
     dir
 }
 
-pub(crate) fn page(name: &str) -> Vec<Block> {
+pub(crate) fn page(name: &str) -> Vec<FencedBlock> {
     let pages = pages();
     let (_, text) = pages
         .iter()
@@ -166,7 +166,7 @@ fn readme_runs_from_top_to_bottom() {
         }
         run += 1;
         if block.text.contains("marigram serve") {
-            server = Some(Server::start(dir.path(), &block.text));
+            server = Some(GuideServer::start(dir.path(), &block.text));
             continue;
         }
         let server = server.as_ref().expect("the page starts one first");
@@ -187,7 +187,7 @@ fn readme_runs_from_top_to_bottom() {
 #[test]
 fn the_guide_to_http_says_what_is_answered() {
     let dir = place();
-    let server = Server::start(
+    let server = GuideServer::start(
         dir.path(),
         "marigram serve --data ./db --backup-dir ./backups",
     );
@@ -224,7 +224,7 @@ fn the_guide_to_http_says_what_is_answered() {
             &format!("-X POST {base}/api/v1/backup?dir=nightly&keep=30'"),
         ),
     ];
-    let samples: Vec<&Block> = blocks
+    let samples: Vec<&FencedBlock> = blocks
         .iter()
         .filter(|block| block.language == "json")
         .collect();

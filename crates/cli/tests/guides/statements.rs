@@ -110,9 +110,10 @@ fn run_page(name: &str) -> usize {
             continue;
         }
         count += 1;
-        let forms = match block.text.contains('[') {
-            true => vec![settled(&block.text, false), settled(&block.text, true)],
-            false => vec![block.text.clone()],
+        let forms = if block.text.contains('[') {
+            vec![settled(&block.text, false), settled(&block.text, true)]
+        } else {
+            vec![block.text.clone()]
         };
         for text in forms {
             let dir = tempfile::tempdir().expect("a temporary directory");

@@ -1,10 +1,10 @@
 //! A mistyped path never becomes a database.
 
-use crate::{Place, marigram};
+use crate::{ImportFixture, marigram};
 
 #[test]
 fn sql_and_export_never_make_a_database() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     for arguments in [
         vec!["sql", "--data", place.data(), "-c", "SHOW TABLES"],
         vec![
@@ -39,7 +39,7 @@ fn sql_and_export_never_make_a_database() {
 
 #[test]
 fn import_makes_one_only_where_there_is_nothing_and_says_so() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let file = place.file("m.csv", "time,v\n2026-01-01,1\n");
     std::fs::create_dir(place.data()).unwrap();
     std::fs::write(format!("{}/thesis.txt", place.data()), "x").unwrap();

@@ -15,14 +15,14 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// What a command said.
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     pub(crate) ok: bool,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
 /// Runs the binary without a terminal.
-pub(crate) fn marigram(arguments: &[&str]) -> Said {
+pub(crate) fn marigram(arguments: &[&str]) -> CommandOutput {
     let output: Output = Command::new(env!("CARGO_BIN_EXE_marigram"))
         .args(arguments)
         .env_remove("MARIGRAM_DATA")
@@ -30,7 +30,7 @@ pub(crate) fn marigram(arguments: &[&str]) -> Said {
         .stdin(Stdio::null())
         .output()
         .expect("the binary runs");
-    Said {
+    CommandOutput {
         ok: output.status.success(),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -38,12 +38,12 @@ pub(crate) fn marigram(arguments: &[&str]) -> Said {
 }
 
 /// A database in a temporary directory, and a folder for files beside it.
-pub(crate) struct Place {
+pub(crate) struct ImportFixture {
     dir: tempfile::TempDir,
     data: String,
 }
 
-impl Place {
+impl ImportFixture {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let data = dir.path().join("data").display().to_string();
@@ -65,7 +65,7 @@ impl Place {
         path
     }
 
-    pub(crate) fn import(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn import(&self, arguments: &[&str]) -> CommandOutput {
         let mut all = vec!["import", "--data", &self.data];
         all.extend(arguments);
         marigram(&all)

@@ -1,11 +1,11 @@
 //! Eleven messy files, one of each shape that people have, and a mixture of all: they come in
 //! without a wrong row and without an option.
 
-use crate::Place;
+use crate::ImportFixture;
 
 /// A file, the columns that its table gets, and its rows.
 fn comes_in(file: &str, columns: &str, rows: &str) {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let path = format!("{}/tests/import/messy/{file}", env!("CARGO_MANIFEST_DIR"));
     let said = place.import(&["--table", "t", &path]);
     assert!(said.ok, "{file}: {}\n{}", said.out, said.err);

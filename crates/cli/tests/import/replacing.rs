@@ -1,13 +1,13 @@
 //! Rows that would replace each other: found before one is written, with the way out.
 
-use crate::Place;
+use crate::ImportFixture;
 
 const SHARED: &str = "time,flow,kind_of_it\n2026-01-01,1,1\n2026-01-01,2,2\n2026-01-02,3,1\n\
                       2026-01-02,4,2\n2026-01-03,5,1\n2026-01-03,6,2\n";
 
 #[test]
 fn an_import_stops_before_it_writes() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let file = place.file(
         "m.csv",
         "time,v\n2026-01-01,1\n2026-01-01,2\n2026-01-02,3\n",
@@ -36,7 +36,7 @@ fn an_import_stops_before_it_writes() {
 
 #[test]
 fn columns_that_tell_rows_apart_are_found_or_named() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let text = "time,where,v\n2026-01-01,a,1\n2026-01-01,b,2\n2026-01-02,a,3\n2026-01-02,b,4\n";
     let file = place.file("m.csv", text);
     let said = place.import(&["--no-tags", &file]);
@@ -63,7 +63,7 @@ fn columns_that_tell_rows_apart_are_found_or_named() {
 
 #[test]
 fn rows_of_several_files_are_told_apart_by_the_names_of_the_files() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let one = place.file("pump-1.csv", "time,v\n2026-01-01,1\n2026-01-02,2\n");
     let two = place.file("pump-2.csv", "time,v\n2026-01-01,3\n2026-01-02,4.5\n");
     let said = place.import(&["--table", "pump", &one, &two]);
@@ -86,7 +86,7 @@ fn rows_of_several_files_are_told_apart_by_the_names_of_the_files() {
 
 #[test]
 fn an_import_run_again_says_what_it_replaced() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let file = place.file("m.csv", "time,dev,v\n2026-01-01,a,1\n2026-01-02,a,2\n");
     assert!(place.import(&[&file]).ok);
     let said = place.import(&[&file]);
@@ -101,7 +101,7 @@ fn an_import_run_again_says_what_it_replaced() {
 
 #[test]
 fn lines_with_other_fields_of_a_row_replace_nothing() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let apart = place.file("a.lp", "m,d=a x=1 1\nm,d=a y=2 1\n");
     let said = place.import(&[&apart]);
     assert!(said.ok, "{}", said.err);
@@ -116,7 +116,7 @@ fn lines_with_other_fields_of_a_row_replace_nothing() {
 
 #[test]
 fn a_dry_run_writes_nothing() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let file = place.file(
         "m.csv",
         "ts;dev;v\n05.04.2026 10:00;a;1,5\n05.04.2026 10:00;b;2\n",

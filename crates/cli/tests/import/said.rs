@@ -1,10 +1,10 @@
 //! What is decided is said, and what cannot be decided is an error that says how to.
 
-use crate::Place;
+use crate::ImportFixture;
 
 #[test]
 fn an_ambiguous_date_is_an_error_with_both_readings() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let file = place.file("m.csv", "time,v\n05/04/2026,1\n06/04/2026,2\n");
     let said = place.import(&[&file]);
     assert!(!said.ok);
@@ -20,7 +20,7 @@ fn an_ambiguous_date_is_an_error_with_both_readings() {
 
 #[test]
 fn zones_and_changes_of_clocks() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let text = "time,v\n2026-03-29 01:30,1\n2026-03-29 02:30,2\n2026-03-29 03:30,3\n\
                 2026-10-25 01:30,4\n2026-10-25 02:30,5\n2026-10-25 03:30,6\n";
     let file = place.file("m.csv", text);
@@ -63,7 +63,7 @@ fn zones_and_changes_of_clocks() {
 
 #[test]
 fn names_match_without_case_and_stay_as_they_are() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let first = place.file("a.csv", "ts,dev,v\n2026-01-01,a,1\n2026-01-01,b,2\n");
     assert!(place.import(&["--table", "t", &first]).ok);
     assert_eq!(
@@ -97,7 +97,7 @@ fn names_match_without_case_and_stay_as_they_are() {
 
 #[test]
 fn a_column_that_turns_text_names_its_cells() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let file = place.file(
         "m.csv",
         "time,v\n2026-01-01,1\n2026-01-02,kaputt\n2026-01-03,3\n",
@@ -108,7 +108,7 @@ fn a_column_that_turns_text_names_its_cells() {
         "{}",
         said.err
     );
-    let place = Place::new();
+    let place = ImportFixture::new();
     let file = place.file(
         "m.csv",
         "time,v\n2026-01-01,1\n2026-01-02,kaputt\n2026-01-03,3\n",
@@ -124,7 +124,7 @@ fn a_column_that_turns_text_names_its_cells() {
 
 #[test]
 fn an_export_comes_back_with_roles_and_types() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let file = place.file(
         "m.csv",
         "ts,dev,n,s\n2026-01-01,a,1,NA\n2026-01-01,b,2,\" sp \"\n",
@@ -160,7 +160,7 @@ fn an_export_comes_back_with_roles_and_types() {
 
 #[test]
 fn an_empty_tag_goes_out_as_lines() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let file = place.file(
         "m.csv",
         "time,dev,v\n2026-01-01,,1\n2026-01-02,a,2\n2026-01-03,,3\n",

@@ -1,10 +1,10 @@
 //! Rows without values, and values that line protocol cannot hold.
 
-use super::Place;
+use super::ImportFixture;
 
 #[test]
 fn rows_without_a_value_are_skipped_and_counted() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let csv = "time,site,temp,note\n2026-01-01T00:00:00Z,a,1.5,x\n2026-01-01T01:00:00Z,a,n/a,\n\
                2026-01-01T02:00:00Z,a,,\n2026-01-01T03:00:00Z,a,,y\n";
     let file = place.file("gaps.csv", csv);
@@ -32,7 +32,7 @@ fn rows_without_a_value_are_skipped_and_counted() {
 
 #[test]
 fn fields_of_a_table_are_not_proposed_as_tags() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let row = |id: &str| format!("2026-01-01T00:00:00Z,{id},1\n");
     let first = place.file("first.csv", &format!("time,id,v\n{}", row("a")));
     let said = place.import(&["--no-tags", "--table", "m", &first]);
@@ -52,7 +52,7 @@ fn fields_of_a_table_are_not_proposed_as_tags() {
 
 #[test]
 fn a_table_that_is_there_is_a_reason_to_think_of_the_zone() {
-    let place = Place::new();
+    let place = ImportFixture::new();
     let file = place.file("local.csv", "time,v\n2026-01-01 00:00:00,1\n");
     let said = place.import(&["--tz", "Europe/Berlin", &file]);
     assert!(said.ok && !said.err.contains("note"), "{}", said.err);

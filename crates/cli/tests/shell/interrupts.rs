@@ -1,6 +1,6 @@
 //! Ctrl-C: it ends the statement or clears the line, and the shell goes on.
 
-use super::server::Server;
+use super::server::ShellServer;
 use super::terminal::Terminal;
 use super::weather;
 
@@ -32,7 +32,7 @@ fn ctrl_c_cancels_a_statement_of_an_open_directory() {
 #[test]
 fn ctrl_c_cancels_a_statement_of_a_server() {
     let dir = weather();
-    let server = Server::start(dir.path());
+    let server = ShellServer::start(dir.path());
     cancels_and_goes_on(Terminal::start(
         dir.path(),
         &format!("--url {}", server.url),

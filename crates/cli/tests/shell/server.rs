@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// `marigram serve` on `data`; killed when dropped.
-pub(crate) struct Server {
+pub(crate) struct ShellServer {
     child: Child,
     pub(crate) url: String,
 }
 
-impl Server {
+impl ShellServer {
     /// Starts it on ports that are free, and waits until it says where it is.
     pub(crate) fn start(dir: &Path) -> Self {
         let mut child = Command::new(MARIGRAM)
@@ -46,7 +46,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ShellServer {
     fn drop(&mut self) {
         // It may have ended already, which is what is wanted.
         let _ = self.child.kill();
@@ -57,7 +57,7 @@ impl Drop for Server {
 #[test]
 fn commands_on_a_directory_that_a_server_has_open_say_its_url() {
     let dir = weather();
-    let server = Server::start(dir.path());
+    let server = ShellServer::start(dir.path());
     let commands: [&[&str]; 4] = [
         &["sql", "--data", "data", "-c", "SELECT 1"],
         &["import", "--data", "data", "weather.csv"],
@@ -101,7 +101,7 @@ fn an_import_over_url_stores_what_line_protocol_cannot_hold() {
         dir.path(),
         &["export", "--data", "data", "--table", "odd", "odd.csv"],
     );
-    let server = Server::start(dir.path());
+    let server = ShellServer::start(dir.path());
     let url = server.url.as_str();
     let import = ["import", "--url", url, "--table", "again", "odd.csv"];
     let said = super::run(dir.path(), &import);
@@ -153,7 +153,7 @@ fn files_are_tables_here_and_not_for_clients_of_a_server() {
     };
     let output = ask(&["--data", "data"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "n\n2\n");
-    let server = Server::start(dir.path());
+    let server = ShellServer::start(dir.path());
     let output = ask(&["--url", &server.url]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(

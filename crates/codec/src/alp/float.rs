@@ -1,15 +1,15 @@
 //! Floats as ALP sees them: scaled to integers, and back.
 
-use crate::bitpack::Lane;
-use crate::plain::Plain;
+use crate::bitpack::PackedLane;
+use crate::plain::PlainNumber;
 
 /// Adding this to a float below 2^51 leaves it, rounded, in the low bits of the sum; and back.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 const MAGIC_BITS: u64 = MAGIC.to_bits();
 
 /// A float and the integer lane it is packed as.
-pub(crate) trait Float: Plain + Default + Send + Sync + 'static {
-    type Lane: Lane;
+pub(crate) trait AlpFloat: PlainNumber + Default + Send + Sync + 'static {
+    type Lane: PackedLane;
     /// The powers that are tried: from 0 to this.
     const EXPONENT_MAX: u8;
     /// Whether multiplying is tried before dividing.
@@ -36,7 +36,7 @@ fn float_of(integer: u64) -> f64 {
     f64::from_bits(integer.wrapping_add(MAGIC_BITS)) - MAGIC
 }
 
-impl Float for f64 {
+impl AlpFloat for f64 {
     type Lane = u64;
     const EXPONENT_MAX: u8 = 18;
     const MULTIPLY_FIRST: bool = false;
@@ -70,7 +70,7 @@ impl Float for f64 {
     }
 }
 
-impl Float for f32 {
+impl AlpFloat for f32 {
     type Lane = u32;
     const EXPONENT_MAX: u8 = 12;
     const MULTIPLY_FIRST: bool = true;

@@ -1,6 +1,6 @@
 //! How the integers of a block become floats: a power of ten, and what is done with it.
 
-use super::float::Float;
+use super::float::AlpFloat;
 use crate::error::{CodecError, Result};
 
 /// Set in a block's first byte where the integer is multiplied by the inverse power.
@@ -19,13 +19,13 @@ const INVERSES: [f64; 19] = [
 
 /// How a block's integers become floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Power {
+pub(super) struct PowerOfTen {
     pub(super) exponent: u8,
     pub(super) multiply: bool,
     pub(super) single: bool,
 }
 
-impl Power {
+impl PowerOfTen {
     pub(super) const NONE: Self = Self {
         exponent: 0,
         multiply: false,
@@ -52,7 +52,7 @@ impl Power {
     /// Hands `use_it` the function that makes floats of integers, so that loops are compiled for
     /// each of its forms.
     #[inline]
-    pub(super) fn with<F: Float, R>(self, use_it: impl Join<F, R>) -> R {
+    pub(super) fn with<F: AlpFloat, R>(self, use_it: impl WithPower<F, R>) -> R {
         let (up, inverse) = (self.up(), self.inverse());
         match (self.multiply, self.single) {
             (false, false) if self.exponent == 0 => use_it.run(|n| F::multiplied(n, 1.0)),
@@ -73,6 +73,6 @@ impl Power {
 }
 
 /// What is done with the function that makes floats of integers.
-pub(super) trait Join<F: Float, R> {
+pub(super) trait WithPower<F: AlpFloat, R> {
     fn run(self, back: impl Fn(F::Lane) -> F) -> R;
 }

@@ -5,10 +5,10 @@ use super::*;
 use proptest::prelude::*;
 
 /// Bytes of the values packed so; they must come back.
-fn packed<F: Float + std::fmt::Debug>(values: &[F], packing: Packing) -> usize {
+fn packed<F: AlpFloat + std::fmt::Debug>(values: &[F], packing: AlpPacking) -> usize {
     let mut out = Vec::new();
     put_alp(values, packing, &mut out);
-    let mut reader = Reader::new(&out);
+    let mut reader = ByteReader::new(&out);
     let back = read_alp::<F>(&mut reader, packing, values.len()).unwrap();
     reader.end().unwrap();
     assert_eq!(back.len(), values.len());
@@ -19,9 +19,9 @@ fn packed<F: Float + std::fmt::Debug>(values: &[F], packing: Packing) -> usize {
 }
 
 /// Bytes in frames; the values must come back from both packings.
-fn check<F: Float + std::fmt::Debug>(values: &[F]) -> usize {
-    packed(values, Packing::Steps);
-    packed(values, Packing::Frame)
+fn check<F: AlpFloat + std::fmt::Debug>(values: &[F]) -> usize {
+    packed(values, AlpPacking::Steps);
+    packed(values, AlpPacking::Frame)
 }
 
 #[test]
@@ -35,8 +35,8 @@ fn steps_take_what_neighbours_differ_by_and_exceptions_are_no_steps() {
         })
         .collect();
     let (frame, steps) = (
-        packed(&values, Packing::Frame),
-        packed(&values, Packing::Steps),
+        packed(&values, AlpPacking::Frame),
+        packed(&values, AlpPacking::Steps),
     );
     assert!(steps <= 4096 * 4 / 8 + 64, "{steps}");
     assert!(steps * 2 < frame, "{steps} in steps, {frame} in a frame");
@@ -46,7 +46,7 @@ fn steps_take_what_neighbours_differ_by_and_exceptions_are_no_steps() {
     for at in (500..4096).step_by(64) {
         values[at] = f64::NAN;
     }
-    let with_gaps = packed(&values, Packing::Steps);
+    let with_gaps = packed(&values, AlpPacking::Steps);
     assert!(
         with_gaps < steps + 57 * 12,
         "{with_gaps} with gaps, {steps} without"
@@ -143,9 +143,9 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..300),
         count in 0usize..3000,
     ) {
-        for packing in [Packing::Frame, Packing::Steps] {
-            let _ = read_alp::<f64>(&mut Reader::new(&bytes), packing, count);
-            let _ = read_alp::<f32>(&mut Reader::new(&bytes), packing, count);
+        for packing in [AlpPacking::Frame, AlpPacking::Steps] {
+            let _ = read_alp::<f64>(&mut ByteReader::new(&bytes), packing, count);
+            let _ = read_alp::<f32>(&mut ByteReader::new(&bytes), packing, count);
         }
     }
 }

@@ -1,20 +1,20 @@
 //! Encoded bytes to values: which encoding reads which type.
 
-use crate::alp::{Float, Packing, read_alp, read_alp_part};
+use crate::alp::{AlpFloat, AlpPacking, read_alp, read_alp_part};
 use crate::alp_rd::read_alp_rd;
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::entries::numbers;
 use crate::entries::strings;
 use crate::error::{CodecError, Result};
 use crate::fsst::read_fsst;
 use crate::grid::{read_grid, read_grid_part};
-use crate::integer::{Integer, read_delta, read_delta_part, read_for, read_for_part};
+use crate::integer::{PageInteger, read_delta, read_delta_part, read_for, read_for_part};
 use crate::kinds::{Encoding, ValueType};
-use crate::pco::{Latent, read_pco};
-use crate::plain::{Plain, put_bits, read_bits, read_numbers, read_strings};
+use crate::pco::{PcoNumber, read_pco};
+use crate::plain::{PlainNumber, put_bits, read_bits, read_numbers, read_strings};
 use crate::runs::{expand, read_lengths};
 use crate::tsfile_forms;
-use crate::values::{Limits, OwnedValues};
+use crate::values::{DecodeLimits, OwnedValues};
 use std::ops::Range;
 
 /// Reads `count` values.
@@ -22,8 +22,8 @@ pub(super) fn read(
     kind: ValueType,
     encoding: Encoding,
     count: usize,
-    reader: &mut Reader<'_>,
-    limits: Limits,
+    reader: &mut ByteReader<'_>,
+    limits: DecodeLimits,
 ) -> Result<OwnedValues> {
     if matches!(
         encoding,
@@ -60,12 +60,12 @@ pub(super) fn read_part(
     kind: ValueType,
     encoding: Encoding,
     count: usize,
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
     rows: &Range<usize>,
 ) -> Result<Option<OwnedValues>> {
     let packing = match encoding {
-        Encoding::AlpDelta => Packing::Steps,
-        _ => Packing::Frame,
+        Encoding::AlpDelta => AlpPacking::Steps,
+        _ => AlpPacking::Frame,
     };
     Ok(Some(match (kind, encoding) {
         (ValueType::I32, Encoding::For) => OwnedValues::I32(read_for_part(reader, count, rows)?),
@@ -95,7 +95,7 @@ fn unsupported(encoding: Encoding, kind: ValueType) -> CodecError {
     CodecError::Unsupported(encoding.name(), kind.name())
 }
 
-fn read_truths(encoding: Encoding, count: usize, reader: &mut Reader<'_>) -> Result<Vec<u8>> {
+fn read_truths(encoding: Encoding, count: usize, reader: &mut ByteReader<'_>) -> Result<Vec<u8>> {
     match encoding {
         Encoding::Plain => read_bits(reader, count),
         Encoding::Runs => {
@@ -117,11 +117,11 @@ fn read_truths(encoding: Encoding, count: usize, reader: &mut Reader<'_>) -> Res
     }
 }
 
-fn read_integers<T: Integer + Plain + Latent>(
+fn read_integers<T: PageInteger + PlainNumber + PcoNumber>(
     kind: ValueType,
     encoding: Encoding,
     count: usize,
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
 ) -> Result<Vec<T>> {
     match encoding {
         Encoding::Plain => read_numbers(reader, count),
@@ -138,16 +138,16 @@ fn read_integers<T: Integer + Plain + Latent>(
     }
 }
 
-fn read_floats<T: Float + Latent>(
+fn read_floats<T: AlpFloat + PcoNumber>(
     kind: ValueType,
     encoding: Encoding,
     count: usize,
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
 ) -> Result<Vec<T>> {
     match encoding {
         Encoding::Plain => read_numbers(reader, count),
-        Encoding::Alp => read_alp(reader, Packing::Frame, count),
-        Encoding::AlpDelta => read_alp(reader, Packing::Steps, count),
+        Encoding::Alp => read_alp(reader, AlpPacking::Frame, count),
+        Encoding::AlpDelta => read_alp(reader, AlpPacking::Steps, count),
         Encoding::AlpRd => read_alp_rd(reader, count),
         Encoding::Runs => {
             let lengths = read_lengths(reader, count)?;
@@ -161,9 +161,9 @@ fn read_floats<T: Float + Latent>(
 }
 
 fn read_string_runs(
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
     count: usize,
-    limits: Limits,
+    limits: DecodeLimits,
 ) -> Result<(Vec<i32>, Vec<u8>)> {
     let lengths = read_lengths(reader, count)?;
     let (run_offsets, run_data) = read_strings(reader, lengths.len(), limits)?;

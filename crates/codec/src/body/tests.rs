@@ -6,7 +6,7 @@ use crate::plain::put_bits;
 use proptest::prelude::*;
 use std::ops::Range;
 
-const LIMITS: Limits = Limits {
+const LIMITS: DecodeLimits = DecodeLimits {
     values: 1 << 20,
     bytes: 1 << 24,
 };
@@ -24,15 +24,15 @@ enum Owned {
 }
 
 impl Owned {
-    fn values(&self) -> Values<'_> {
+    fn values(&self) -> PageValues<'_> {
         match self {
-            Self::Bool(values) => Values::Bool(values),
-            Self::I32(values) => Values::I32(values),
-            Self::I64(values) => Values::I64(values),
-            Self::U64(values) => Values::U64(values),
-            Self::F32(values) => Values::F32(values),
-            Self::F64(values) => Values::F64(values),
-            Self::Bytes(offsets, data) => Values::Bytes { offsets, data },
+            Self::Bool(values) => PageValues::Bool(values),
+            Self::I32(values) => PageValues::I32(values),
+            Self::I64(values) => PageValues::I64(values),
+            Self::U64(values) => PageValues::U64(values),
+            Self::F32(values) => PageValues::F32(values),
+            Self::F64(values) => PageValues::F64(values),
+            Self::Bytes(offsets, data) => PageValues::Bytes { offsets, data },
         }
     }
 }
@@ -53,11 +53,11 @@ fn strings(texts: &[Vec<u8>]) -> Owned {
 fn assert_same_part(whole: &OwnedValues, rows: &Range<usize>, part: &OwnedValues) {
     let rows = rows.clone();
     match whole {
-        OwnedValues::I32(all) => assert_same(Values::I32(&all[rows]), part),
-        OwnedValues::I64(all) => assert_same(Values::I64(&all[rows]), part),
-        OwnedValues::U64(all) => assert_same(Values::U64(&all[rows]), part),
-        OwnedValues::F32(all) => assert_same(Values::F32(&all[rows]), part),
-        OwnedValues::F64(all) => assert_same(Values::F64(&all[rows]), part),
+        OwnedValues::I32(all) => assert_same(PageValues::I32(&all[rows]), part),
+        OwnedValues::I64(all) => assert_same(PageValues::I64(&all[rows]), part),
+        OwnedValues::U64(all) => assert_same(PageValues::U64(&all[rows]), part),
+        OwnedValues::F32(all) => assert_same(PageValues::F32(&all[rows]), part),
+        OwnedValues::F64(all) => assert_same(PageValues::F64(&all[rows]), part),
         other => panic!("there are no parts of {other:?}"),
     }
 }
@@ -105,26 +105,26 @@ fn any_values() -> impl Strategy<Value = Owned> {
     ]
 }
 
-fn assert_same(values: Values<'_>, back: &OwnedValues) {
+fn assert_same(values: PageValues<'_>, back: &OwnedValues) {
     match (values, back) {
-        (Values::Bool(values), OwnedValues::Bool { bits, len }) => {
+        (PageValues::Bool(values), OwnedValues::Bool { bits, len }) => {
             let mut expected = Vec::new();
             put_bits(values, &mut expected);
             assert_eq!((values.len(), &expected), (*len, bits));
         }
-        (Values::I32(values), OwnedValues::I32(back)) => assert_eq!(values, back),
-        (Values::I64(values), OwnedValues::I64(back)) => assert_eq!(values, back),
-        (Values::U64(values), OwnedValues::U64(back)) => assert_eq!(values, back),
-        (Values::F32(values), OwnedValues::F32(back)) => {
+        (PageValues::I32(values), OwnedValues::I32(back)) => assert_eq!(values, back),
+        (PageValues::I64(values), OwnedValues::I64(back)) => assert_eq!(values, back),
+        (PageValues::U64(values), OwnedValues::U64(back)) => assert_eq!(values, back),
+        (PageValues::F32(values), OwnedValues::F32(back)) => {
             let bits = |values: &[f32]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(values), bits(back));
         }
-        (Values::F64(values), OwnedValues::F64(back)) => {
+        (PageValues::F64(values), OwnedValues::F64(back)) => {
             let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(values), bits(back));
         }
         (
-            Values::Bytes { offsets, data },
+            PageValues::Bytes { offsets, data },
             OwnedValues::Bytes {
                 offsets: back,
                 data: bytes,
@@ -146,8 +146,8 @@ proptest! {
     #[test]
     fn chosen_encodings_give_back_every_value(owned in any_values()) {
         let values = owned.values();
-        for goal in [Goal::Fast, Goal::Small] {
-            let choice = Choice { goal, ..Choice::default() };
+        for goal in [EncodingGoal::Fast, EncodingGoal::Small] {
+            let choice = EncodingChoice { goal, ..EncodingChoice::default() };
             let mut out = Vec::new();
             let header = encode(values, choice, &mut out);
             let mut again = Vec::new();
@@ -207,7 +207,7 @@ proptest! {
             let at = at.index(out.len());
             out[at] = byte;
         }
-        let limits = Limits { values: 1 << 16, bytes: 1 << 20 };
+        let limits = DecodeLimits { values: 1 << 16, bytes: 1 << 20 };
         let _ = decode(values.value_type(), header, values.len(), &out, limits);
         let _ = decode(values.value_type(), header, count, &out, limits);
         let rows = count / 3..count / 2;
@@ -227,8 +227,8 @@ proptest! {
         for kind in ValueType::ALL {
             let encoding = Encoding::ALL[encoding];
             let compressor = Compressor::ALL[compressor];
-            let header = Header { encoding, compressor, body_bytes };
-            let limits = Limits { values: 1 << 16, bytes: 1 << 20 };
+            let header = BodyHeader { encoding, compressor, body_bytes };
+            let limits = DecodeLimits { values: 1 << 16, bytes: 1 << 20 };
             let _ = decode(kind, header, count, &bytes, limits);
             let rows = count / 3..count / 2;
             let _ = decode_part(kind, header, count, &bytes, limits, &rows);
@@ -238,12 +238,12 @@ proptest! {
 
 #[test]
 fn what_is_asked_for_is_done_or_gives_way_to_plain() {
-    let wish = |encoding, compressor| Choice {
+    let wish = |encoding, compressor| EncodingChoice {
         encoding: Some(encoding),
         compressor: Some(compressor),
-        goal: Goal::Fast,
+        goal: EncodingGoal::Fast,
     };
-    let done = |values: Values<'_>, choice: Choice| {
+    let done = |values: PageValues<'_>, choice: EncodingChoice| {
         let mut out = b"before".to_vec();
         let header = encode(values, choice, &mut out);
         assert_eq!(out[..6], *b"before");
@@ -254,7 +254,7 @@ fn what_is_asked_for_is_done_or_gives_way_to_plain() {
     let decimals: Vec<f64> = (0..500).map(|n| f64::from(n % 50) / 10.0).collect();
     let wished = wish(Encoding::Ts2Diff, Compressor::Gzip);
     let expected = (Encoding::Ts2Diff, Compressor::Gzip);
-    assert_eq!(done(Values::F64(&decimals), wished), expected);
+    assert_eq!(done(PageValues::F64(&decimals), wished), expected);
     let odd = [0.1, -0.0, f64::NAN];
     for encoding in [
         Encoding::Ts2Diff,
@@ -264,25 +264,25 @@ fn what_is_asked_for_is_done_or_gives_way_to_plain() {
     ] {
         let wished = wish(encoding, Compressor::Uncompressed);
         let expected = (Encoding::Plain, Compressor::Uncompressed);
-        assert_eq!(done(Values::F64(&odd), wished), expected);
+        assert_eq!(done(PageValues::F64(&odd), wished), expected);
     }
     // A compressor that gains nothing is left out.
     let wished = wish(Encoding::Plain, Compressor::Zstd);
     let expected = (Encoding::Plain, Compressor::Uncompressed);
-    assert_eq!(done(Values::I32(&[1]), wished), expected);
+    assert_eq!(done(PageValues::I32(&[1]), wished), expected);
 }
 
 #[test]
 fn encodings_take_the_types_that_they_suit() {
     let offsets = [0, 1];
     let values = [
-        Values::Bool(&[true]),
-        Values::I32(&[1]),
-        Values::I64(&[1]),
-        Values::U64(&[1]),
-        Values::F32(&[1.0]),
-        Values::F64(&[1.0]),
-        Values::Bytes {
+        PageValues::Bool(&[true]),
+        PageValues::I32(&[1]),
+        PageValues::I64(&[1]),
+        PageValues::U64(&[1]),
+        PageValues::F32(&[1.0]),
+        PageValues::F64(&[1.0]),
+        PageValues::Bytes {
             offsets: &offsets,
             data: b"x",
         },
@@ -330,11 +330,11 @@ fn walk(levels: &[f64], count: usize) -> Vec<f64> {
     (0..count).map(step).collect()
 }
 
-fn chosen(values: &[f64]) -> (Header, usize) {
+fn chosen(values: &[f64]) -> (BodyHeader, usize) {
     let mut out = Vec::new();
-    let header = encode(Values::F64(values), Choice::default(), &mut out);
+    let header = encode(PageValues::F64(values), EncodingChoice::default(), &mut out);
     let back = decode(ValueType::F64, header, values.len(), &out, LIMITS).unwrap();
-    assert_same(Values::F64(values), &back);
+    assert_same(PageValues::F64(values), &back);
     (header, out.len())
 }
 
@@ -349,11 +349,15 @@ fn near_places_among_uneven_levels_are_left_to_an_entropy_coder() {
     // A step has some 2.5 bits of entropy.
     assert!(bytes < 8192 * 3 / 8 + 300 * 8, "{bytes}");
     // Asked for a compressor, there is nothing to choose.
-    let choice = Choice {
+    let choice = EncodingChoice {
         compressor: Some(Compressor::Lz4),
-        ..Choice::default()
+        ..EncodingChoice::default()
     };
-    let header = encode(Values::F64(&walk(&levels, 8192)), choice, &mut Vec::new());
+    let header = encode(
+        PageValues::F64(&walk(&levels, 8192)),
+        choice,
+        &mut Vec::new(),
+    );
     assert_ne!(header.compressor, Compressor::Zstd);
 }
 
@@ -382,8 +386,12 @@ fn few_values_of_which_some_repeat_are_entries_where_that_is_smaller() {
 fn limits_are_kept() {
     let values = [5i64; 1000];
     let mut out = Vec::new();
-    let header = encode(Values::I64(&values), Choice::default(), &mut out);
-    let tight = Limits {
+    let header = encode(
+        PageValues::I64(&values),
+        EncodingChoice::default(),
+        &mut out,
+    );
+    let tight = DecodeLimits {
         values: 999,
         bytes: 1 << 20,
     };
@@ -399,9 +407,9 @@ fn limits_are_kept() {
 
     let owned = strings(&vec![b"0123456789".to_vec(); 1000]);
     let mut out = Vec::new();
-    let header = encode(owned.values(), Choice::default(), &mut out);
+    let header = encode(owned.values(), EncodingChoice::default(), &mut out);
     assert!(out.len() < 100);
-    let tight = Limits {
+    let tight = DecodeLimits {
         values: 1000,
         bytes: 9999,
     };

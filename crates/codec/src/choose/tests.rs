@@ -17,18 +17,18 @@ fn the_choice_follows_integers() {
     let times: Vec<i64> = (0..8192)
         .map(|i| 1_700_000_000_000_000_000 + i * 1000)
         .collect();
-    assert_eq!(choose(Values::I64(&times)), Encoding::Delta);
+    assert_eq!(choose(PageValues::I64(&times)), Encoding::Delta);
     let mut next = random();
     let small: Vec<i32> = (0..8192).map(|_| (next() >> 20) as i32 % 64).collect();
-    assert_eq!(choose(Values::I32(&small)), Encoding::For);
-    assert_eq!(choose(Values::U64(&[7; 100])), Encoding::Runs);
+    assert_eq!(choose(PageValues::I32(&small)), Encoding::For);
+    assert_eq!(choose(PageValues::U64(&[7; 100])), Encoding::Runs);
     let steps: Vec<i64> = (0..8192).map(|i| i / 512 * 7919 % 101).collect();
-    assert_eq!(choose(Values::I64(&steps)), Encoding::Runs);
+    assert_eq!(choose(PageValues::I64(&steps)), Encoding::Runs);
     let levels: Vec<i64> = (0..8192)
         .map(|_| ((next() >> 20) % 11 * 1_000_003) as i64)
         .collect();
     assert_eq!(
-        choose(Values::I64(&levels)),
+        choose(PageValues::I64(&levels)),
         Encoding::For,
         "a common factor is divided out"
     );
@@ -36,9 +36,9 @@ fn the_choice_follows_integers() {
         .iter()
         .map(|level| level * level % 1_000_033)
         .collect();
-    assert_eq!(choose(Values::I64(&levels)), Encoding::Entries);
+    assert_eq!(choose(PageValues::I64(&levels)), Encoding::Entries);
     let cycle: Vec<i32> = (0..8192).map(|i| i % 60 * 37 % 61 % 16).collect();
-    assert_eq!(choose(Values::I32(&cycle)), Encoding::Entries);
+    assert_eq!(choose(PageValues::I32(&cycle)), Encoding::Entries);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn the_choice_follows_floats() {
     let decimals: Vec<f64> = (0..8192)
         .map(|_| f64::from((next() >> 20) as u32 % 100_000) / 10.0)
         .collect();
-    assert_eq!(choose(Values::F64(&decimals)), Encoding::Alp);
+    assert_eq!(choose(PageValues::F64(&decimals)), Encoding::Alp);
     let mut tenths = 0i32;
     let walk: Vec<f32> = (0..8192)
         .map(|_| {
@@ -55,9 +55,9 @@ fn the_choice_follows_floats() {
             tenths as f32 / 10.0
         })
         .collect();
-    assert_eq!(choose(Values::F32(&walk)), Encoding::AlpDelta);
+    assert_eq!(choose(PageValues::F32(&walk)), Encoding::AlpDelta);
     let noise: Vec<f64> = (0..8192).map(|_| f64::from_bits(next())).collect();
-    assert_eq!(choose(Values::F64(&noise)), Encoding::Plain);
+    assert_eq!(choose(PageValues::F64(&noise)), Encoding::Plain);
     let mut angle = 0.0f64;
     let computed: Vec<f64> = (0..8192)
         .map(|_| {
@@ -65,28 +65,28 @@ fn the_choice_follows_floats() {
             50.0 + angle.sin()
         })
         .collect();
-    assert_eq!(choose(Values::F64(&computed)), Encoding::AlpRd);
+    assert_eq!(choose(PageValues::F64(&computed)), Encoding::AlpRd);
     let wave: Vec<f64> = (0..8192)
         .map(|i| (f64::from(i % 1000) / 159.1).sin())
         .collect();
-    assert_eq!(choose(Values::F64(&wave)), Encoding::Entries);
+    assert_eq!(choose(PageValues::F64(&wave)), Encoding::Entries);
     let square: Vec<f64> = (0..8192).map(|i| f64::from(i / 250 % 2)).collect();
-    assert_eq!(choose(Values::F64(&square)), Encoding::Runs);
-    assert_eq!(choose(Values::F32(&[])), Encoding::Plain);
+    assert_eq!(choose(PageValues::F64(&square)), Encoding::Runs);
+    assert_eq!(choose(PageValues::F32(&[])), Encoding::Plain);
 }
 
 #[test]
 fn the_choice_follows_truths() {
-    assert_eq!(choose(Values::Bool(&[true; 64])), Encoding::Runs);
+    assert_eq!(choose(PageValues::Bool(&[true; 64])), Encoding::Runs);
     let mixed = [true, false, false, true];
-    assert_eq!(choose(Values::Bool(&mixed)), Encoding::Plain);
+    assert_eq!(choose(PageValues::Bool(&mixed)), Encoding::Plain);
 }
 
 #[test]
 fn the_choice_follows_strings() {
     let offsets = [0, 1, 2, 3, 4];
     let choose_text = |data: &[u8]| {
-        choose(Values::Bytes {
+        choose(PageValues::Bytes {
             offsets: &offsets,
             data,
         })
@@ -112,7 +112,7 @@ fn the_choice_follows_strings() {
         offsets.push(offsets[offsets.len() - 1] + text.len() as i32);
     }
     let data = texts.concat();
-    let texts = Values::Bytes {
+    let texts = PageValues::Bytes {
         offsets: &offsets,
         data: data.as_bytes(),
     };

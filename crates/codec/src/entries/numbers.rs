@@ -14,12 +14,12 @@
 //! they ascend: then they take less themselves, and values that change little have near indices.
 
 use super::planes::{add_steps, put_planes, read_planes, to_steps};
-use crate::alp::{Float, Packing, put_alp, read_alp};
-use crate::bitpack::Lane;
-use crate::bytes::{Reader, put_varint};
+use crate::alp::{AlpFloat, AlpPacking, put_alp, read_alp};
+use crate::bitpack::PackedLane;
+use crate::bytes::{ByteReader, put_varint};
 use crate::error::{CodecError, Result};
-use crate::integer::{self, Integer, put_delta, put_for, read_delta, read_for};
-use crate::plain::{Plain, read_numbers};
+use crate::integer::{self, PageInteger, put_delta, put_for, read_delta, read_for};
+use crate::plain::{PlainNumber, read_numbers};
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};
 
@@ -33,24 +33,24 @@ const ASCENDING: u8 = 4;
 const PLANES: u8 = 8;
 
 /// A number that can be an entry.
-pub(crate) trait Entry: Copy {
+pub(crate) trait NumberEntry: Copy {
     /// The bits: equal for equal values, and only for them.
     fn key(self) -> u64;
     /// An order of all values.
     fn order(&self, other: &Self) -> Ordering;
     /// Appends entries, which ascend where `flags` say so; gives the flags that say how they stand.
     fn put(entries: &[Self], flags: u8, out: &mut Vec<u8>) -> u8;
-    fn read(reader: &mut Reader<'_>, count: usize, flags: u8) -> Result<Vec<Self>>;
+    fn read(reader: &mut ByteReader<'_>, count: usize, flags: u8) -> Result<Vec<Self>>;
 }
 
 /// Bits of floats as integers in the same order; and back.
-trait Flip {
+trait OrderedBits {
     fn flip(self) -> Self;
 }
 
 macro_rules! entry {
     (integer $($value:ty),*) => {$(
-        impl Entry for $value {
+        impl NumberEntry for $value {
             fn key(self) -> u64 {
                 self.lane().wide()
             }
@@ -65,7 +65,7 @@ macro_rules! entry {
                 }
                 flags
             }
-            fn read(reader: &mut Reader<'_>, count: usize, flags: u8) -> Result<Vec<Self>> {
+            fn read(reader: &mut ByteReader<'_>, count: usize, flags: u8) -> Result<Vec<Self>> {
                 match flags {
                     0 => read_for(reader, count),
                     ASCENDING => read_delta(reader, count),
@@ -75,13 +75,13 @@ macro_rules! entry {
         }
     )*};
     (float $($value:ty as $bits:ty),*) => {$(
-        impl Flip for $bits {
+        impl OrderedBits for $bits {
             fn flip(self) -> Self {
                 self ^ (self >> (Self::BITS - 1) & Self::MAX)
             }
         }
 
-        impl Entry for $value {
+        impl NumberEntry for $value {
             fn key(self) -> u64 {
                 self.lane().wide()
             }
@@ -91,10 +91,10 @@ macro_rules! entry {
             fn put(entries: &[Self], flags: u8, out: &mut Vec<u8>) -> u8 {
                 let (mut decimal, mut bits) = (Vec::new(), Vec::new());
                 if flags & ASCENDING == 0 {
-                    put_alp(entries, Packing::Frame, &mut decimal);
-                    Plain::put(entries, &mut bits);
+                    put_alp(entries, AlpPacking::Frame, &mut decimal);
+                    PlainNumber::put(entries, &mut bits);
                 } else {
-                    put_alp(entries, Packing::Steps, &mut decimal);
+                    put_alp(entries, AlpPacking::Steps, &mut decimal);
                     let ordered = |entry: &Self| (entry.to_bits() as $bits).flip();
                     put_delta(&entries.iter().map(ordered).collect::<Vec<_>>(), &mut bits);
                 }
@@ -105,16 +105,16 @@ macro_rules! entry {
                 out.extend_from_slice(&bits);
                 flags
             }
-            fn read(reader: &mut Reader<'_>, count: usize, flags: u8) -> Result<Vec<Self>> {
+            fn read(reader: &mut ByteReader<'_>, count: usize, flags: u8) -> Result<Vec<Self>> {
                 if flags & ASCENDING == 0 {
                     return if flags & ALP == 0 {
                         read_numbers(reader, count)
                     } else {
-                        read_alp(reader, Packing::Frame, count)
+                        read_alp(reader, AlpPacking::Frame, count)
                     };
                 }
                 if flags & ALP != 0 {
-                    return read_alp(reader, Packing::Steps, count);
+                    return read_alp(reader, AlpPacking::Steps, count);
                 }
                 let ordered: Vec<$bits> = read_delta(reader, count)?;
                 let value = |bits: &$bits| Self::from_bits(bits.flip() as _);
@@ -127,7 +127,7 @@ entry!(integer i32, i64, u64);
 entry!(float f32 as i32, f64 as i64);
 
 /// The distinct ones of `values`, in the order of their first appearance, and the index of each.
-pub(crate) fn number<T: Entry>(values: &[T]) -> (Vec<T>, Vec<u32>) {
+pub(crate) fn number<T: NumberEntry>(values: &[T]) -> (Vec<T>, Vec<u32>) {
     let bits = (values.len() * 2).max(16).next_power_of_two().ilog2();
     // Multiplying by a random odd number hashes well enough, whatever somebody writes to slow us.
     let factor = RandomState::new().hash_one(0) | 1;
@@ -157,7 +157,7 @@ pub(crate) fn number<T: Entry>(values: &[T]) -> (Vec<T>, Vec<u32>) {
 }
 
 /// The entries in ascending order, and the indices of the values among them.
-pub(crate) fn ascending<T: Entry>(entries: &[T], indices: &[u32]) -> (Vec<T>, Vec<u32>) {
+pub(crate) fn ascending<T: NumberEntry>(entries: &[T], indices: &[u32]) -> (Vec<T>, Vec<u32>) {
     let mut order: Vec<u32> = (0..entries.len() as u32).collect();
     order.sort_unstable_by(|a, b| entries[*a as usize].order(&entries[*b as usize]));
     let mut places = vec![0; entries.len()];
@@ -170,7 +170,7 @@ pub(crate) fn ascending<T: Entry>(entries: &[T], indices: &[u32]) -> (Vec<T>, Ve
 }
 
 /// Appends entries, which ascend where `flags` say so, and the indices of values among them.
-fn put_form<T: Entry>(entries: &[T], indices: &[u32], flags: u8, out: &mut Vec<u8>) {
+fn put_form<T: NumberEntry>(entries: &[T], indices: &[u32], flags: u8, out: &mut Vec<u8>) {
     put_varint(entries.len() as u64, out);
     let head = out.len();
     out.push(0);
@@ -186,7 +186,7 @@ fn put_form<T: Entry>(entries: &[T], indices: &[u32], flags: u8, out: &mut Vec<u
 }
 
 /// Appends `values`.
-pub(crate) fn put_entries<T: Entry>(values: &[T], out: &mut Vec<u8>) {
+pub(crate) fn put_entries<T: NumberEntry>(values: &[T], out: &mut Vec<u8>) {
     let (entries, indices) = number(values);
     let start = out.len();
     put_form(&entries, &indices, 0, out);
@@ -201,7 +201,7 @@ pub(crate) fn put_entries<T: Entry>(values: &[T], out: &mut Vec<u8>) {
 }
 
 /// Appends `values` with their indices in planes, for a compressor that codes likely bytes in few bits.
-pub(crate) fn put_entries_in_planes<T: Entry>(values: &[T], out: &mut Vec<u8>) {
+pub(crate) fn put_entries_in_planes<T: NumberEntry>(values: &[T], out: &mut Vec<u8>) {
     let (entries, indices) = number(values);
     let (sorted, places) = ascending(&entries, &indices);
     put_varint(sorted.len() as u64, out);
@@ -217,7 +217,7 @@ pub(crate) fn put_entries_in_planes<T: Entry>(values: &[T], out: &mut Vec<u8>) {
     }
 }
 
-fn read_indices(reader: &mut Reader<'_>, count: usize, flags: u8) -> Result<Vec<u32>> {
+fn read_indices(reader: &mut ByteReader<'_>, count: usize, flags: u8) -> Result<Vec<u32>> {
     match (flags & PLANES, flags & DELTA) {
         (0, 0) => read_for(reader, count),
         (0, _) => read_delta(reader, count),
@@ -232,7 +232,10 @@ fn read_indices(reader: &mut Reader<'_>, count: usize, flags: u8) -> Result<Vec<
 }
 
 /// Reads `count` values written by [`put_entries`] or [`put_entries_in_planes`].
-pub(crate) fn read_entries<T: Entry>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<T>> {
+pub(crate) fn read_entries<T: NumberEntry>(
+    reader: &mut ByteReader<'_>,
+    count: usize,
+) -> Result<Vec<T>> {
     let number = reader.count(count)?;
     let flags = reader.byte()?;
     if flags & !(DELTA | ALP | ASCENDING | PLANES) != 0 {
@@ -256,15 +259,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check<T: Entry>(values: &[T]) -> usize {
+    fn check<T: NumberEntry>(values: &[T]) -> usize {
         check_put(values, put_entries_in_planes);
         check_put(values, put_entries)
     }
 
-    fn check_put<T: Entry>(values: &[T], put: fn(&[T], &mut Vec<u8>)) -> usize {
+    fn check_put<T: NumberEntry>(values: &[T], put: fn(&[T], &mut Vec<u8>)) -> usize {
         let mut out = Vec::new();
         put(values, &mut out);
-        let mut reader = Reader::new(&out);
+        let mut reader = ByteReader::new(&out);
         let back = read_entries::<T>(&mut reader, values.len()).unwrap();
         reader.end().unwrap();
         let keys = |values: &[T]| values.iter().map(|value| value.key()).collect::<Vec<_>>();
@@ -331,8 +334,8 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..300),
             count in 0usize..3000,
         ) {
-            let _ = read_entries::<f64>(&mut Reader::new(&bytes), count);
-            let _ = read_entries::<i32>(&mut Reader::new(&bytes), count);
+            let _ = read_entries::<f64>(&mut ByteReader::new(&bytes), count);
+            let _ = read_entries::<i32>(&mut ByteReader::new(&bytes), count);
         }
     }
 }

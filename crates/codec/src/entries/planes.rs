@@ -8,7 +8,7 @@
 //! Packed bits are smaller, but mean nothing to a compressor. Bytes of one place have few likely values,
 //! which an entropy coder such as Zstandard's makes use of.
 
-use crate::bytes::Reader;
+use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
 
 /// Appends `numbers`.
@@ -22,7 +22,7 @@ pub(crate) fn put_planes(numbers: &[u32], out: &mut Vec<u8>) {
 }
 
 /// Reads `count` numbers written by [`put_planes`].
-pub(crate) fn read_planes(reader: &mut Reader<'_>, count: usize) -> Result<Vec<u32>> {
+pub(crate) fn read_planes(reader: &mut ByteReader<'_>, count: usize) -> Result<Vec<u32>> {
     let planes = u32::from(reader.byte()?);
     if planes > 4 {
         return Err(CodecError::Damaged("a number has at most four bytes"));
@@ -69,7 +69,7 @@ mod tests {
             let mut steps = to_steps(&numbers);
             let mut out = Vec::new();
             put_planes(&steps, &mut out);
-            let mut reader = Reader::new(&out);
+            let mut reader = ByteReader::new(&out);
             let mut back = read_planes(&mut reader, numbers.len()).unwrap();
             reader.end().unwrap();
             prop_assert_eq!(&back, &steps);
@@ -87,7 +87,7 @@ mod tests {
         let mut out = Vec::new();
         put_planes(&steps[1..], &mut out);
         assert_eq!(out.len(), 1 + 99);
-        assert!(read_planes(&mut Reader::new(&[5]), 0).is_err());
-        assert!(read_planes(&mut Reader::new(&[1, 7]), 2).is_err());
+        assert!(read_planes(&mut ByteReader::new(&[5]), 0).is_err());
+        assert!(read_planes(&mut ByteReader::new(&[1, 7]), 2).is_err());
     }
 }

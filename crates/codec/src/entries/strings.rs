@@ -6,11 +6,11 @@
 //! FOR     index of each value's entry
 //! ```
 
-use crate::bytes::{Reader, put_varint};
+use crate::bytes::{ByteReader, put_varint};
 use crate::error::{CodecError, Result};
 use crate::integer::{put_for, read_for};
 use crate::plain::{put_strings, read_strings};
-use crate::values::Limits;
+use crate::values::DecodeLimits;
 use std::collections::HashMap;
 
 /// Appends strings with a dictionary.
@@ -42,9 +42,9 @@ pub(crate) fn put_entries(offsets: &[i32], data: &[u8], out: &mut Vec<u8>) {
 
 /// Reads `count` strings written by [`put_entries`].
 pub(crate) fn read_entries(
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
     count: usize,
-    limits: Limits,
+    limits: DecodeLimits,
 ) -> Result<(Vec<i32>, Vec<u8>)> {
     let entries = reader.count(count)?;
     let (entry_offsets, entry_data) = read_strings(reader, entries, limits)?;

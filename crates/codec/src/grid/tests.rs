@@ -5,16 +5,16 @@ use proptest::prelude::*;
 
 const SECOND: i64 = 1_000_000_000;
 
-fn grids(values: &[i64]) -> Grids {
+fn grids(values: &[i64]) -> NumberGrids {
     let mut bytes = Vec::new();
     assert!(put_grid(values, usize::MAX, &mut bytes));
-    let mut reader = Reader::new(&bytes);
+    let mut reader = ByteReader::new(&bytes);
     let grids = read_grids(&mut reader, values.len()).unwrap();
     reader.end().unwrap();
     assert_eq!(grids.len(), values.len());
     assert_eq!(grids.values(0..grids.len() as u32), values);
     assert_eq!(
-        read_grid(&mut Reader::new(&bytes), values.len()).unwrap(),
+        read_grid(&mut ByteReader::new(&bytes), values.len()).unwrap(),
         values
     );
     grids
@@ -69,7 +69,7 @@ fn a_part_is_read_alone_and_cut_by_times() {
             start + 100..start + 101,
             start..start,
         ] {
-            let part = read_grid_part(&mut Reader::new(&bytes), all, &rows).unwrap();
+            let part = read_grid_part(&mut ByteReader::new(&bytes), all, &rows).unwrap();
             assert_eq!(part, times[rows.clone()]);
             for (min, max) in [
                 (-1, i64::MAX),
@@ -80,7 +80,7 @@ fn a_part_is_read_alone_and_cut_by_times() {
                 (9, 8),
             ] {
                 let (min, max) = (min.saturating_mul(SECOND), max.saturating_mul(SECOND));
-                let mut reader = Reader::new(&bytes);
+                let mut reader = ByteReader::new(&bytes);
                 let (found, values) =
                     read_grid_within(&mut reader, all, &rows, (min, max)).unwrap();
                 assert_eq!(values, times[found.clone()]);
@@ -209,7 +209,7 @@ fn body(factor: u64, first: i64, rows: u64, empty: u64, words: &[u64]) -> Vec<u8
 
 #[test]
 fn a_grid_that_is_not_as_it_says_is_damaged() {
-    let read = |body: &[u8], count| read_grids(&mut Reader::new(body), count);
+    let read = |body: &[u8], count| read_grids(&mut ByteReader::new(body), count);
     assert!(read(&body(1, 0, 3, 1, &[0b1011]), 3).is_ok());
     // Too few and too many bits, none at the first and the last place, one behind the last.
     for bits in [0b1001, 0b1111, 0b1110, 0b0111, 0b10011] {
@@ -257,9 +257,9 @@ proptest! {
         count in 0usize..3000,
         part in any::<(prop::sample::Index, prop::sample::Index)>(),
     ) {
-        let _ = read_grid(&mut Reader::new(&bytes), count);
+        let _ = read_grid(&mut ByteReader::new(&bytes), count);
         let (from, to) = (part.0.index(count + 1), part.1.index(count + 1));
-        let _ = read_grid_part(&mut Reader::new(&bytes), count, &(from.min(to)..from.max(to)));
+        let _ = read_grid_part(&mut ByteReader::new(&bytes), count, &(from.min(to)..from.max(to)));
     }
 
     #[test]
@@ -274,13 +274,13 @@ proptest! {
         let at = place.index(bytes.len());
         bytes[at] ^= 1 << bit;
         let rows = 300..500;
-        if let Ok(found) = read_around(&mut Reader::new(&bytes), times.len(), &rows) {
+        if let Ok(found) = read_around(&mut ByteReader::new(&bytes), times.len(), &rows) {
             let values = found.values(300..500);
             prop_assert_eq!(values.len(), 200);
             let within = found.within(300..500, values[20], values[80]);
             prop_assert!(found.values(within).len() <= 200);
         }
-        if let Ok(found) = read_grids(&mut Reader::new(&bytes), times.len()) {
+        if let Ok(found) = read_grids(&mut ByteReader::new(&bytes), times.len()) {
             let each = found.values(0..found.len() as u32);
             for part in found.parts(0, times.len() as u32) {
                 check(&part, &each);

@@ -9,9 +9,9 @@
 
 use super::plain::{check_total, put_string, read_string};
 use super::rle::{put_rle, read_rle};
-use crate::bytes::{Reader, put_signed};
+use crate::bytes::{ByteReader, put_signed};
 use crate::error::{CodecError, Result};
-use crate::values::Limits;
+use crate::values::DecodeLimits;
 use std::collections::HashMap;
 
 /// Appends strings.
@@ -40,9 +40,9 @@ pub(super) fn put_dictionary(offsets: &[i32], data: &[u8], out: &mut Vec<u8>) {
 
 /// Reads `count` strings.
 pub(super) fn read_dictionary(
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
     count: usize,
-    limits: Limits,
+    limits: DecodeLimits,
 ) -> Result<(Vec<i32>, Vec<u8>)> {
     let mut offsets = vec![0];
     let mut data = Vec::new();

@@ -14,8 +14,8 @@
 //! least number with which every value comes back bit for bit; where there is none (most values
 //! that were computed; -0.0; NaN with a payload), the page cannot be written so.
 
-use super::word::Word;
-use crate::bytes::{Reader, put_varint};
+use super::word::TsFileInteger;
+use crate::bytes::{ByteReader, put_varint};
 use crate::error::{CodecError, Result};
 
 /// Marks that stand where else is the number of places.
@@ -24,7 +24,7 @@ const WITH_BITMAPS: u64 = WITH_BITMAP - 1;
 
 /// What an integer says of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ScaledKind {
     /// The value times a power of ten.
     Scaled,
     /// The value: scaled, it would be too large.
@@ -34,15 +34,15 @@ pub(super) enum Kind {
 }
 
 /// A float and the integer that stands for it.
-pub(super) trait Decimal: Copy {
-    type Word: Word;
+pub(super) trait DecimalFloat: Copy {
+    type Word: TsFileInteger;
     /// Decimal places that are tried.
     const PLACES_MAX: i32;
     /// The bits that end a page of `GORILLA`: those of NaN.
     const GORILLA_END: Self::Word;
     /// The integer that stands for the value, as Java computes it.
-    fn split(self, scale: f64) -> (Kind, Self::Word);
-    fn join(kind: Kind, word: Self::Word, scale: f64) -> Self;
+    fn split(self, scale: f64) -> (ScaledKind, Self::Word);
+    fn join(kind: ScaledKind, word: Self::Word, scale: f64) -> Self;
     fn bits(self) -> Self::Word;
     fn from_bits(bits: Self::Word) -> Self;
 
@@ -62,30 +62,30 @@ fn round(value: f64) -> f64 {
     }
 }
 
-impl Decimal for f32 {
+impl DecimalFloat for f32 {
     type Word = i32;
     const PLACES_MAX: i32 = 10;
     const GORILLA_END: i32 = 0x7fc0_0000;
 
-    fn split(self, scale: f64) -> (Kind, i32) {
+    fn split(self, scale: f64) -> (ScaledKind, i32) {
         const LIMIT: f32 = i32::MAX as f32;
         let scaled = f64::from(self) * scale;
         if self.is_nan() {
-            (Kind::Bits, Self::GORILLA_END)
+            (ScaledKind::Bits, Self::GORILLA_END)
         } else if (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&scaled) {
-            (Kind::Scaled, round(scaled) as i32)
+            (ScaledKind::Scaled, round(scaled) as i32)
         } else if (-LIMIT..=LIMIT).contains(&self) {
-            (Kind::Whole, round(f64::from(self)) as i32)
+            (ScaledKind::Whole, round(f64::from(self)) as i32)
         } else {
-            (Kind::Bits, Decimal::bits(self))
+            (ScaledKind::Bits, DecimalFloat::bits(self))
         }
     }
 
-    fn join(kind: Kind, word: i32, scale: f64) -> Self {
+    fn join(kind: ScaledKind, word: i32, scale: f64) -> Self {
         match kind {
-            Kind::Scaled => (f64::from(word) / scale) as f32,
-            Kind::Whole => word as f32,
-            Kind::Bits => Decimal::from_bits(word),
+            ScaledKind::Scaled => (f64::from(word) / scale) as f32,
+            ScaledKind::Whole => word as f32,
+            ScaledKind::Bits => DecimalFloat::from_bits(word),
         }
     }
 
@@ -98,29 +98,29 @@ impl Decimal for f32 {
     }
 }
 
-impl Decimal for f64 {
+impl DecimalFloat for f64 {
     type Word = i64;
     const PLACES_MAX: i32 = 18;
     const GORILLA_END: i64 = 0x7ff8_0000_0000_0000;
 
-    fn split(self, scale: f64) -> (Kind, i64) {
+    fn split(self, scale: f64) -> (ScaledKind, i64) {
         const LIMIT: f64 = i64::MAX as f64;
         if self.is_nan() {
-            (Kind::Bits, Self::GORILLA_END)
+            (ScaledKind::Bits, Self::GORILLA_END)
         } else if (-LIMIT..=LIMIT).contains(&(self * scale)) {
-            (Kind::Scaled, round(self * scale) as i64)
+            (ScaledKind::Scaled, round(self * scale) as i64)
         } else if (-LIMIT..=LIMIT).contains(&self) {
-            (Kind::Whole, round(self) as i64)
+            (ScaledKind::Whole, round(self) as i64)
         } else {
-            (Kind::Bits, Decimal::bits(self))
+            (ScaledKind::Bits, DecimalFloat::bits(self))
         }
     }
 
-    fn join(kind: Kind, word: i64, scale: f64) -> Self {
+    fn join(kind: ScaledKind, word: i64, scale: f64) -> Self {
         match kind {
-            Kind::Scaled => word as f64 / scale,
-            Kind::Whole => word as f64,
-            Kind::Bits => Decimal::from_bits(word),
+            ScaledKind::Scaled => word as f64 / scale,
+            ScaledKind::Whole => word as f64,
+            ScaledKind::Bits => DecimalFloat::from_bits(word),
         }
     }
 
@@ -134,7 +134,7 @@ impl Decimal for f64 {
 }
 
 /// The least number of places with which every value comes back.
-fn places<F: Decimal>(values: &[F]) -> Option<i32> {
+fn places<F: DecimalFloat>(values: &[F]) -> Option<i32> {
     let mut places = 0;
     loop {
         let scale = 10f64.powi(places);
@@ -146,27 +146,30 @@ fn places<F: Decimal>(values: &[F]) -> Option<i32> {
 }
 
 /// Appends what stands before the integers of `values`, and gives the integers.
-pub(super) fn put_decimals<F: Decimal>(values: &[F], out: &mut Vec<u8>) -> Result<Vec<F::Word>> {
+pub(super) fn put_decimals<F: DecimalFloat>(
+    values: &[F],
+    out: &mut Vec<u8>,
+) -> Result<Vec<F::Word>> {
     let places = places(values).ok_or(CodecError::Unsupported(
         "RLE and TS_2DIFF",
         "floats that are not decimals of few places",
     ))?;
     let scale = 10f64.powi(places);
     let (kinds, words): (Vec<_>, Vec<_>) = values.iter().map(|value| value.split(scale)).unzip();
-    if kinds.iter().any(|kind| *kind != Kind::Scaled) {
-        let with_bits = kinds.contains(&Kind::Bits);
+    if kinds.iter().any(|kind| *kind != ScaledKind::Scaled) {
+        let with_bits = kinds.contains(&ScaledKind::Bits);
         put_varint(if with_bits { WITH_BITMAPS } else { WITH_BITMAP }, out);
         put_varint(values.len() as u64, out);
-        put_bitmap(&kinds, Kind::Scaled, out);
+        put_bitmap(&kinds, ScaledKind::Scaled, out);
         if with_bits {
-            put_bitmap(&kinds, Kind::Bits, out);
+            put_bitmap(&kinds, ScaledKind::Bits, out);
         }
     }
     put_varint(places as u64, out);
     Ok(words)
 }
 
-fn put_bitmap(kinds: &[Kind], marked: Kind, out: &mut Vec<u8>) {
+fn put_bitmap(kinds: &[ScaledKind], marked: ScaledKind, out: &mut Vec<u8>) {
     let from = out.len();
     out.resize(from + kinds.len() / 8 + 1, 0);
     for (at, _) in kinds
@@ -179,14 +182,14 @@ fn put_bitmap(kinds: &[Kind], marked: Kind, out: &mut Vec<u8>) {
 }
 
 /// What stands before the integers of floats.
-pub(super) struct Decimals<'a> {
+pub(super) struct DecimalHeader<'a> {
     places: u64,
     scaled: Option<&'a [u8]>,
     bits: Option<&'a [u8]>,
 }
 
-impl<'a> Decimals<'a> {
-    pub(super) fn read(reader: &mut Reader<'a>, count: usize) -> Result<Self> {
+impl<'a> DecimalHeader<'a> {
+    pub(super) fn read(reader: &mut ByteReader<'a>, count: usize) -> Result<Self> {
         let (mut places, mut scaled, mut bits) = (reader.varint()?, None, None);
         if places == WITH_BITMAP || places == WITH_BITMAPS {
             if reader.varint()? != count as u64 {
@@ -205,18 +208,18 @@ impl<'a> Decimals<'a> {
         })
     }
 
-    pub(super) fn join<F: Decimal>(&self, words: Vec<F::Word>) -> Vec<F> {
+    pub(super) fn join<F: DecimalFloat>(&self, words: Vec<F::Word>) -> Vec<F> {
         let scale = 10f64.powi(i32::try_from(self.places).unwrap_or(i32::MAX));
         let is_marked = |bitmap: Option<&[u8]>, at: usize| {
             bitmap.is_some_and(|bitmap| bitmap[at / 8] >> (at % 8) & 1 == 1)
         };
         let kind = |at| {
             if is_marked(self.bits, at) {
-                Kind::Bits
+                ScaledKind::Bits
             } else if self.scaled.is_none() || is_marked(self.scaled, at) {
-                Kind::Scaled
+                ScaledKind::Scaled
             } else {
-                Kind::Whole
+                ScaledKind::Whole
             }
         };
         let words = words.into_iter().enumerate();

@@ -13,12 +13,12 @@
 //! values cannot be written so.
 
 use super::bits::{BitReader, BitWriter};
-use super::word::Word;
-use crate::bytes::Reader;
+use super::word::TsFileInteger;
+use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
 
 /// Appends `values`, of which none may be `end`.
-pub(super) fn put_gorilla<W: Word>(values: &[W], end: W, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn put_gorilla<W: TsFileInteger>(values: &[W], end: W, out: &mut Vec<u8>) -> Result<()> {
     let Some(first) = values.first() else {
         return Ok(());
     };
@@ -58,13 +58,13 @@ pub(super) fn put_gorilla<W: Word>(values: &[W], end: W, out: &mut Vec<u8>) -> R
 }
 
 /// Bits that a number of bits takes.
-fn field_bits<W: Word>() -> u32 {
+fn field_bits<W: TsFileInteger>() -> u32 {
     W::BITS.ilog2()
 }
 
 /// Reads `count` values and the end mark.
-pub(super) fn read_gorilla<W: Word>(
-    reader: &mut Reader<'_>,
+pub(super) fn read_gorilla<W: TsFileInteger>(
+    reader: &mut ByteReader<'_>,
     end: W,
     count: usize,
 ) -> Result<Vec<W>> {
@@ -87,7 +87,10 @@ pub(super) fn read_gorilla<W: Word>(
 }
 
 /// The next XOR; `window` is the number of its bits and of the zeros behind them.
-fn read_xor<W: Word>(bits: &mut BitReader<'_>, window: &mut Option<(u32, u32)>) -> Result<u64> {
+fn read_xor<W: TsFileInteger>(
+    bits: &mut BitReader<'_>,
+    window: &mut Option<(u32, u32)>,
+) -> Result<u64> {
     const OUTSIDE: CodecError = CodecError::Damaged("bits lie outside their value");
     if bits.take(1)? == 0 {
         return Ok(0);

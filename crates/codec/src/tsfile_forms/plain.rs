@@ -1,9 +1,9 @@
 //! `PLAIN` of `TsFile`: one byte a truth value, 32-bit integers as signed varints, everything else
 //! highest byte first, strings behind their length as a signed varint.
 
-use crate::bytes::{Reader, put_signed};
+use crate::bytes::{ByteReader, put_signed};
 use crate::error::{CodecError, Result};
-use crate::values::Limits;
+use crate::values::DecodeLimits;
 
 /// Appends 32-bit integers.
 pub(super) fn put_varints(values: &[i32], out: &mut Vec<u8>) {
@@ -13,7 +13,7 @@ pub(super) fn put_varints(values: &[i32], out: &mut Vec<u8>) {
 }
 
 /// Reads `count` 32-bit integers.
-pub(super) fn read_varints(reader: &mut Reader<'_>, count: usize) -> Result<Vec<i32>> {
+pub(super) fn read_varints(reader: &mut ByteReader<'_>, count: usize) -> Result<Vec<i32>> {
     let too_wide = CodecError::Damaged("a number takes more than 32 bits");
     let mut values = Vec::with_capacity(count);
     for _ in 0..count {
@@ -24,7 +24,7 @@ pub(super) fn read_varints(reader: &mut Reader<'_>, count: usize) -> Result<Vec<
 
 /// The next `count` pieces of `N` bytes.
 pub(super) fn read_pieces<'a, const N: usize>(
-    reader: &mut Reader<'a>,
+    reader: &mut ByteReader<'a>,
     count: usize,
 ) -> Result<&'a [[u8; N]]> {
     let len = count
@@ -34,7 +34,7 @@ pub(super) fn read_pieces<'a, const N: usize>(
 }
 
 /// Reads `count` truth values, one byte each.
-pub(super) fn read_truths(reader: &mut Reader<'_>, count: usize) -> Result<Vec<bool>> {
+pub(super) fn read_truths(reader: &mut ByteReader<'_>, count: usize) -> Result<Vec<bool>> {
     let truth = |byte: &u8| match byte {
         0 => Ok(false),
         1 => Ok(true),
@@ -50,7 +50,7 @@ pub(super) fn put_string(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Reads one string.
-pub(super) fn read_string<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
+pub(super) fn read_string<'a>(reader: &mut ByteReader<'a>) -> Result<&'a [u8]> {
     let len = usize::try_from(reader.signed()?);
     let len = len.map_err(|_| CodecError::Damaged("a string's length is out of range"))?;
     reader.take(len)
@@ -58,9 +58,9 @@ pub(super) fn read_string<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
 
 /// Reads `count` strings.
 pub(super) fn read_strings(
-    reader: &mut Reader<'_>,
+    reader: &mut ByteReader<'_>,
     count: usize,
-    limits: Limits,
+    limits: DecodeLimits,
 ) -> Result<(Vec<i32>, Vec<u8>)> {
     let mut ahead = *reader;
     let mut total = 0u64;
@@ -78,7 +78,7 @@ pub(super) fn read_strings(
 }
 
 /// The bytes of all strings of a page, if the caller allows so many.
-pub(super) fn check_total(bytes: u64, limits: Limits) -> Result<usize> {
+pub(super) fn check_total(bytes: u64, limits: DecodeLimits) -> Result<usize> {
     if bytes > i32::MAX as u64 {
         return Err(CodecError::Damaged("strings take 2 GiB or more"));
     }

@@ -13,8 +13,8 @@
 //! place where a group would begin.
 
 use super::bits::{BitReader, BitWriter};
-use super::word::Word;
-use crate::bytes::{Reader, put_varint};
+use super::word::TsFileInteger;
+use crate::bytes::{ByteReader, put_varint};
 use crate::error::{CodecError, Result};
 
 /// Values of a group, and equal values that make a run.
@@ -25,7 +25,7 @@ const GROUPS_MAX: usize = 63;
 const RUN_MAX: usize = 0x7fff;
 
 /// Appends `values`.
-pub(super) fn put_rle<W: Word>(values: &[W], out: &mut Vec<u8>) {
+pub(super) fn put_rle<W: TsFileInteger>(values: &[W], out: &mut Vec<u8>) {
     if values.is_empty() {
         return;
     }
@@ -55,7 +55,7 @@ pub(super) fn put_rle<W: Word>(values: &[W], out: &mut Vec<u8>) {
     out.extend_from_slice(&body);
 }
 
-fn put_groups<W: Word>(values: &[W], width: u32, out: &mut Vec<u8>) {
+fn put_groups<W: TsFileInteger>(values: &[W], width: u32, out: &mut Vec<u8>) {
     if values.is_empty() {
         return;
     }
@@ -72,11 +72,14 @@ fn put_groups<W: Word>(values: &[W], width: u32, out: &mut Vec<u8>) {
 }
 
 /// Reads `count` values.
-pub(super) fn read_rle<W: Word>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<W>> {
+pub(super) fn read_rle<W: TsFileInteger>(
+    reader: &mut ByteReader<'_>,
+    count: usize,
+) -> Result<Vec<W>> {
     let mut values = Vec::with_capacity(count);
     while values.len() < count {
         let len = reader.count(reader.remaining())?;
-        let mut body = Reader::new(reader.take(len)?);
+        let mut body = ByteReader::new(reader.take(len)?);
         let width = u32::from(body.byte()?);
         if width > W::BITS {
             return Err(CodecError::Damaged("a bit width is larger than the values"));
@@ -88,8 +91,8 @@ pub(super) fn read_rle<W: Word>(reader: &mut Reader<'_>, count: usize) -> Result
     Ok(values)
 }
 
-fn read_part<W: Word>(
-    body: &mut Reader<'_>,
+fn read_part<W: TsFileInteger>(
+    body: &mut ByteReader<'_>,
     width: u32,
     count: usize,
     values: &mut Vec<W>,

@@ -11,15 +11,15 @@
 //! A block holds one value more than differences. All arithmetic wraps.
 
 use super::bits::{BitReader, BitWriter};
-use super::word::Word;
-use crate::bytes::Reader;
+use super::word::TsFileInteger;
+use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
 
 /// Values of a block: the first, and 128 differences.
 const BLOCK: usize = 129;
 
 /// Appends `values`.
-pub(super) fn put_ts2diff<W: Word>(values: &[W], out: &mut Vec<u8>) {
+pub(super) fn put_ts2diff<W: TsFileInteger>(values: &[W], out: &mut Vec<u8>) {
     for block in values.chunks(BLOCK) {
         let steps = || block.windows(2).map(|pair| pair[1].minus(pair[0]));
         let smallest = steps().fold(
@@ -39,7 +39,10 @@ pub(super) fn put_ts2diff<W: Word>(values: &[W], out: &mut Vec<u8>) {
 }
 
 /// Reads `count` values.
-pub(super) fn read_ts2diff<W: Word>(reader: &mut Reader<'_>, count: usize) -> Result<Vec<W>> {
+pub(super) fn read_ts2diff<W: TsFileInteger>(
+    reader: &mut ByteReader<'_>,
+    count: usize,
+) -> Result<Vec<W>> {
     let mut values = Vec::with_capacity(count);
     while values.len() < count {
         let mut head = BitReader::new(reader.take(8 + 2 * W::BITS as usize / 8)?);

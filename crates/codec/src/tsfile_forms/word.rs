@@ -1,7 +1,7 @@
 //! The integers that `TsFile` packs: 32 and 64 bits wide, with arithmetic that wraps.
 
 /// A signed integer of 32 or 64 bits.
-pub(super) trait Word: Copy + PartialEq + PartialOrd {
+pub(super) trait TsFileInteger: Copy + PartialEq + PartialOrd {
     const BITS: u32;
     const MAX: Self;
     /// What ends a page of `GORILLA` integers.
@@ -16,11 +16,11 @@ pub(super) trait Word: Copy + PartialEq + PartialOrd {
     fn put(self, out: &mut Vec<u8>);
     /// Appends the low `bytes` bytes, in the order that a run's value has.
     fn put_short(self, bytes: usize, out: &mut Vec<u8>);
-    /// Reads what [`Word::put_short`] appends.
+    /// Reads what [`TsFileInteger::put_short`] appends.
     fn read_short(bytes: &[u8]) -> Self;
 }
 
-impl Word for i32 {
+impl TsFileInteger for i32 {
     const BITS: u32 = 32;
     const MAX: Self = i32::MAX;
     const GORILLA_END: Self = i32::MIN;
@@ -48,7 +48,7 @@ impl Word for i32 {
     }
 }
 
-impl Word for i64 {
+impl TsFileInteger for i64 {
     const BITS: u32 = 64;
     const MAX: Self = i64::MAX;
     const GORILLA_END: Self = i64::MIN;

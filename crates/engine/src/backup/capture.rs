@@ -5,9 +5,9 @@
 //! left, and opening them is recovery as always. What may grow is taken up to its length, and what
 //! compaction or a flush may remove stays open, hence readable.
 
-use crate::catalog::Schemas;
+use crate::catalog::LiveCatalog;
 use crate::error::{EngineError, Result};
-use crate::shard::{Log, Shard};
+use crate::shard::{Shard, ShardLog};
 use crate::view::OpenSegment;
 use marigram_env::{Env, File};
 use marigram_series_index::LogPosition;
@@ -16,17 +16,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A file as it was at the moment.
-pub(super) struct Source {
+pub(super) struct CapturedFile {
     /// Its path in the data directory, with `/` between the parts.
     pub name: String,
     /// Its path, for messages.
     pub path: PathBuf,
-    pub contents: Contents,
+    pub contents: CapturedContents,
     pub bytes: u64,
 }
 
 /// Where the bytes of a source are.
-pub(super) enum Contents {
+pub(super) enum CapturedContents {
     /// At the start of an open file that is only appended to.
     Appended(Arc<dyn File>),
     /// In a segment, which never changes.
@@ -34,20 +34,20 @@ pub(super) enum Contents {
 }
 
 /// The data directory at a moment.
-pub(super) struct Moment {
+pub(super) struct CapturedDirectory {
     pub taken_ns: i64,
     /// Rows in segments.
     pub rows: u64,
-    pub sources: Vec<Source>,
+    pub sources: Vec<CapturedFile>,
 }
 
 /// Captures the present moment.
 pub(super) fn capture(
     env: &Env,
     dir: &Path,
-    schemas: &Schemas,
+    schemas: &LiveCatalog,
     shards: &[Shard],
-) -> Result<Moment> {
+) -> Result<CapturedDirectory> {
     let _catalog = schemas.hold();
     let logs: Vec<_> = shards.iter().map(Shard::log).collect();
     for shard in shards {
@@ -56,10 +56,10 @@ pub(super) fn capture(
             shard.context.health.check()?;
         }
     }
-    let mut moment = Moment {
+    let mut moment = CapturedDirectory {
         taken_ns: env.clock.now_ns(),
         rows: 0,
-        sources: vec![whole(env, dir, "CATALOG".to_owned())?],
+        sources: vec![capture_whole_file(env, dir, "CATALOG".to_owned())?],
     };
     for (shard, log) in shards.iter().zip(&logs) {
         capture_shard(env, dir, (shard, log), &mut moment)?;
@@ -70,13 +70,15 @@ pub(super) fn capture(
 fn capture_shard(
     env: &Env,
     dir: &Path,
-    (shard, log): (&Shard, &MutexGuard<'_, Log>),
-    moment: &mut Moment,
+    (shard, log): (&Shard, &MutexGuard<'_, ShardLog>),
+    moment: &mut CapturedDirectory,
 ) -> Result<()> {
     let named = |name: &str| format!("shards/{:04}/{name}", shard.number);
     let durable = shard.durable.lock();
     let state = durable.manifest.state();
-    moment.sources.push(whole(env, dir, named("MANIFEST"))?);
+    moment
+        .sources
+        .push(capture_whole_file(env, dir, named("MANIFEST"))?);
     let log_of_series = LogPosition(state.series_log_bytes);
     if log_of_series.bytes() > 0 {
         let name = named(&log_of_series.file_name());
@@ -90,10 +92,10 @@ fn capture_shard(
     for segment in &shard.state.read().segments {
         let name = named(&format!("segments/{:010}.seg", segment.meta.id.0));
         moment.rows += segment.meta.rows;
-        moment.sources.push(Source {
+        moment.sources.push(CapturedFile {
             path: dir.join(&name),
             name,
-            contents: Contents::Segment(segment.clone()),
+            contents: CapturedContents::Segment(segment.clone()),
             bytes: segment.meta.bytes,
         });
     }
@@ -101,9 +103,9 @@ fn capture_shard(
 }
 
 /// A file as long as it is.
-fn whole(env: &Env, dir: &Path, name: String) -> Result<Source> {
+fn capture_whole_file(env: &Env, dir: &Path, name: String) -> Result<CapturedFile> {
     let mut source = part(env, dir, name, 0)?;
-    if let Contents::Appended(file) = &source.contents {
+    if let CapturedContents::Appended(file) = &source.contents {
         source.bytes = file
             .len()
             .map_err(|error| EngineError::io(&source.path, error))?;
@@ -112,16 +114,16 @@ fn whole(env: &Env, dir: &Path, name: String) -> Result<Source> {
 }
 
 /// The first bytes of a file.
-fn part(env: &Env, dir: &Path, name: String, bytes: u64) -> Result<Source> {
+fn part(env: &Env, dir: &Path, name: String, bytes: u64) -> Result<CapturedFile> {
     let path = dir.join(&name);
     let file = env
         .fs
         .open(&path)
         .map_err(|error| EngineError::io(&path, error))?;
-    Ok(Source {
+    Ok(CapturedFile {
         name,
         path,
-        contents: Contents::Appended(file),
+        contents: CapturedContents::Appended(file),
         bytes,
     })
 }

@@ -1,7 +1,7 @@
 //! Verification of a folder of backups: every record, and every byte that one names.
 
-use super::folder::Folder;
-use super::record::{Digest, Piece};
+use super::folder::BackupFolder;
+use super::record::{ObjectDigest, ObjectPiece};
 use crate::error::Result;
 use marigram_env::Env;
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use std::path::Path;
 /// # Errors
 /// If `dir` is no folder of backups, or cannot be read at all.
 pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> Result<()> {
-    let folder = Folder::open(env, dir)?;
+    let folder = BackupFolder::open(env, dir)?;
     // Objects are read once, however many backups name them.
-    let mut named: BTreeMap<Digest, (Piece, Vec<u64>)> = BTreeMap::new();
+    let mut named: BTreeMap<ObjectDigest, (ObjectPiece, Vec<u64>)> = BTreeMap::new();
     for number in folder.numbers()? {
         match folder.record(number) {
             Err(error) => damage(format!("backup {number} is lost: {error}")),

@@ -3,7 +3,7 @@
 //! A backup exists when its record does. Records come and go by name alone (written aside, renamed;
 //! removed), each step durable before the next one relies on it.
 
-use super::record::{BackupInfo, Digest, Record, Unreadable};
+use super::record::{BackupInfo, BackupRecord, BackupRecordError, ObjectDigest};
 use crate::directory::sync_names_of;
 use crate::error::{EngineError, Result};
 use marigram_env::{Env, FileSystem, Lock};
@@ -23,7 +23,7 @@ const HARMLESS: [&str; 3] = [LOCK, MARKER_NEW, "lost+found"];
 
 /// A folder of backups.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct BackupFolder {
     pub fs: Arc<dyn FileSystem>,
     dir: PathBuf,
     /// Held by who changes the folder.
@@ -46,13 +46,13 @@ pub fn is_backup(env: &Env, dir: &Path) -> Result<bool> {
 /// # Errors
 /// If `dir` is no folder of backups, or the disk refuses.
 pub fn list(env: &Env, dir: &Path) -> Result<Vec<(u64, Result<BackupInfo>)>> {
-    let folder = Folder::open(env, dir)?;
+    let folder = BackupFolder::open(env, dir)?;
     let numbers = folder.numbers()?.into_iter();
     let read = |number| (number, folder.record(number).map(|record| record.info));
     Ok(numbers.map(read).collect())
 }
 
-impl Folder {
+impl BackupFolder {
     /// A folder to read from.
     pub fn open(env: &Env, dir: &Path) -> Result<Self> {
         if !is_backup(env, dir)? {
@@ -135,7 +135,7 @@ impl Folder {
     }
 
     /// File of an object.
-    pub fn object(&self, digest: Digest) -> PathBuf {
+    pub fn object(&self, digest: ObjectDigest) -> PathBuf {
         self.objects().join(digest.to_string())
     }
 
@@ -162,7 +162,7 @@ impl Folder {
     }
 
     /// The record of a backup.
-    pub fn record(&self, number: u64) -> Result<Record> {
+    pub fn record(&self, number: u64) -> Result<BackupRecord> {
         let path = self.record_path(number);
         let io = |error| EngineError::io(&path, error);
         let file = self.fs.open(&path).map_err(io)?;
@@ -173,13 +173,13 @@ impl Folder {
             offset: offset as u64,
             reason,
         };
-        let record = Record::decode(&bytes).map_err(|unreadable| match unreadable {
-            Unreadable::Newer(version) => EngineError::Invalid(format!(
+        let record = BackupRecord::decode(&bytes).map_err(|unreadable| match unreadable {
+            BackupRecordError::Newer(version) => EngineError::Invalid(format!(
                 "{} has format version {version}, which this Marigram does not read: use a newer \
                  one",
                 path.display()
             )),
-            Unreadable::Damaged(offset, reason) => corrupt(offset, reason),
+            BackupRecordError::Damaged(offset, reason) => corrupt(offset, reason),
         })?;
         if record.info.number != number {
             let reason = format!("it is the record of backup {}", record.info.number);
@@ -189,7 +189,7 @@ impl Folder {
     }
 
     /// Makes a backup exist. Its objects are durable.
-    pub fn write(&self, record: &Record) -> Result<()> {
+    pub fn write(&self, record: &BackupRecord) -> Result<()> {
         let path = self.record_path(record.info.number);
         let new = path.with_extension("new");
         let write = || {

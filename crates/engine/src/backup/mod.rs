@@ -21,4 +21,4 @@ pub use folder::{is_backup, list};
 pub use record::BackupInfo;
 pub use restore::{RestoreReport, Wanted, restore, restore_part, schemas};
 pub use take::{BackupOptions, BackupReport};
-pub(crate) use take::{Origin, take};
+pub(crate) use take::{BackupOrigin, take};

@@ -3,8 +3,8 @@
 //! An object is written aside, synced and renamed, so that a name stands for whole contents. What
 //! is there already is not written again.
 
-use super::folder::Folder;
-use super::record::{Digest, Piece};
+use super::folder::BackupFolder;
+use super::record::{ObjectDigest, ObjectPiece};
 use crate::error::{EngineError, Result};
 use marigram_env::File;
 use sha2::{Digest as _, Sha256};
@@ -19,12 +19,12 @@ pub(super) const PIECE_BYTES_MAX: u64 = 4 << 20;
 const READ_BYTES: u64 = 1 << 20;
 
 /// An open file to be read from, and its path for messages.
-pub(super) struct Readable<'a> {
+pub(super) struct ReadableObject<'a> {
     pub file: &'a Arc<dyn File>,
     pub path: &'a Path,
 }
 
-impl Readable<'_> {
+impl ReadableObject<'_> {
     /// Hands the bytes in `range` to `take`, part by part.
     fn each(&self, range: Range<u64>, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut buffer = Vec::new();
@@ -42,14 +42,14 @@ impl Readable<'_> {
 }
 
 /// An object that was written and has no name yet.
-pub(super) struct Unnamed {
+pub(super) struct UnnamedObject {
     pub path: PathBuf,
-    pub piece: Piece,
+    pub piece: ObjectPiece,
 }
 
-impl Folder {
+impl BackupFolder {
     /// Whether the object is there in its full length.
-    pub(super) fn has(&self, piece: Piece) -> Result<bool> {
+    pub(super) fn has(&self, piece: ObjectPiece) -> Result<bool> {
         let path = self.object(piece.digest);
         let io = |error| EngineError::io(&path, error);
         if !self.fs.exists(&path).map_err(io)? {
@@ -60,14 +60,18 @@ impl Folder {
     }
 
     /// Stores a small range of a file as an object; says also whether it is new.
-    pub(super) fn store(&self, from: &Readable<'_>, range: Range<u64>) -> Result<(Piece, bool)> {
+    pub(super) fn store(
+        &self,
+        from: &ReadableObject<'_>,
+        range: Range<u64>,
+    ) -> Result<(ObjectPiece, bool)> {
         let mut hasher = Sha256::new();
         from.each(range.clone(), |bytes| {
             hasher.update(bytes);
             Ok(())
         })?;
-        let piece = Piece {
-            digest: Digest(hasher.finalize().into()),
+        let piece = ObjectPiece {
+            digest: ObjectDigest(hasher.finalize().into()),
             bytes: range.end - range.start,
         };
         if self.has(piece)? {
@@ -80,7 +84,11 @@ impl Folder {
     }
 
     /// Writes a range of a file, without a name; durable when it returns.
-    pub(super) fn write_object(&self, from: &Readable<'_>, range: Range<u64>) -> Result<Unnamed> {
+    pub(super) fn write_object(
+        &self,
+        from: &ReadableObject<'_>,
+        range: Range<u64>,
+    ) -> Result<UnnamedObject> {
         let path = self.objects().join("object.new");
         let io = |error| EngineError::io(&path, error);
         let bytes = range.end - range.start;
@@ -92,11 +100,11 @@ impl Folder {
                 file.append(bytes).map_err(io)
             })?;
             file.sync().map_err(io)?;
-            Ok(Digest(hasher.finalize().into()))
+            Ok(ObjectDigest(hasher.finalize().into()))
         };
         match write() {
-            Ok(digest) => Ok(Unnamed {
-                piece: Piece { digest, bytes },
+            Ok(digest) => Ok(UnnamedObject {
+                piece: ObjectPiece { digest, bytes },
                 path: path.clone(),
             }),
             Err(error) => {
@@ -108,7 +116,7 @@ impl Folder {
 
     /// Names a written object, or removes it where one of its name is there; says whether it is
     /// new.
-    pub(super) fn name(&self, unnamed: Unnamed) -> Result<(Piece, bool)> {
+    pub(super) fn name(&self, unnamed: UnnamedObject) -> Result<(ObjectPiece, bool)> {
         let piece = unnamed.piece;
         if self.has(piece)? {
             self.discard(&unnamed.path);
@@ -132,7 +140,7 @@ impl Folder {
     /// part if they are not what was stored.
     pub(super) fn fetch(
         &self,
-        piece: Piece,
+        piece: ObjectPiece,
         mut take: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let path = self.object(piece.digest);
@@ -152,7 +160,7 @@ impl Folder {
             return Err(corrupt(len.min(piece.bytes), reason));
         }
         let mut hasher = Sha256::new();
-        let readable = Readable {
+        let readable = ReadableObject {
             file: &file,
             path: &path,
         };
@@ -160,7 +168,7 @@ impl Folder {
             hasher.update(bytes);
             take(bytes)
         })?;
-        if Digest(hasher.finalize().into()) == piece.digest {
+        if ObjectDigest(hasher.finalize().into()) == piece.digest {
             return Ok(());
         }
         Err(corrupt(0, "its SHA-256 is not its name".to_owned()))

@@ -35,7 +35,7 @@ pub struct BackupInfo {
 
 /// A backup: what it says about itself, and its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct BackupRecord {
     pub info: BackupInfo,
     /// Version of the layout of the data directory.
     pub format: u32,
@@ -53,27 +53,27 @@ pub(crate) struct FileEntry {
     /// For a segment: of the file's end, so that a later backup knows it again.
     pub mark: Option<u64>,
     /// What it consists of, in order.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<ObjectPiece>,
 }
 
 /// Bytes in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    pub digest: Digest,
+pub(crate) struct ObjectPiece {
+    pub digest: ObjectDigest,
     pub bytes: u64,
 }
 
 /// SHA-256 of an object, which is also its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Digest(pub [u8; DIGEST_BYTES]);
+pub(crate) struct ObjectDigest(pub [u8; DIGEST_BYTES]);
 
-impl fmt::Display for Digest {
+impl fmt::Display for ObjectDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for ObjectDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -81,14 +81,14 @@ impl fmt::Debug for Digest {
 
 /// Why bytes are no record.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
+pub(crate) enum BackupRecordError {
     /// Written by a newer Marigram: the version.
     Newer(u32),
     /// At this byte, for this reason.
     Damaged(usize, String),
 }
 
-impl Record {
+impl BackupRecord {
     /// The record as a file.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -126,19 +126,21 @@ impl Record {
     }
 
     /// The record that a file holds.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, BackupRecordError> {
         let mut at = 0;
         let header = next(bytes, &mut at)?;
         let version = header
             .strip_prefix(&MAGIC)
             .and_then(|rest| rest.first_chunk::<4>())
-            .ok_or_else(|| Unreadable::Damaged(0, "this is no record of a backup".to_owned()))?;
+            .ok_or_else(|| {
+                BackupRecordError::Damaged(0, "this is no record of a backup".to_owned())
+            })?;
         match u32::from_le_bytes(*version) {
             VERSION => {}
-            newer => return Err(Unreadable::Newer(newer)),
+            newer => return Err(BackupRecordError::Newer(newer)),
         }
         let start = at;
-        let mut reader = Reader::new(next(bytes, &mut at)?, start);
+        let mut reader = BackupRecordReader::new(next(bytes, &mut at)?, start);
         let (number, taken_ns) = (reader.u64()?, reader.u64()?.cast_signed());
         let (format, lineage) = (reader.u32()?, reader.u64()?);
         let (shards, files) = (reader.u32()? as usize, reader.u32()? as usize);
@@ -162,30 +164,35 @@ impl Record {
             let start = at;
             record
                 .files
-                .push(file(Reader::new(next(bytes, &mut at)?, start))?);
+                .push(file(BackupRecordReader::new(next(bytes, &mut at)?, start))?);
         }
         if at == bytes.len() {
             return Ok(record);
         }
         let reason = format!("{} bytes follow the last file", bytes.len() - at);
-        Err(Unreadable::Damaged(at, reason))
+        Err(BackupRecordError::Damaged(at, reason))
     }
 }
 
 /// The payload of the next frame.
-fn next<'a>(bytes: &'a [u8], at: &mut usize) -> Result<&'a [u8], Unreadable> {
+fn next<'a>(bytes: &'a [u8], at: &mut usize) -> Result<&'a [u8], BackupRecordError> {
     let start = *at;
     match frame::read(&bytes[start..]) {
-        frame::Read::Frame { payload, len } => {
+        frame::FrameRead::Frame { payload, len } => {
             *at += len;
             Ok(payload)
         }
-        frame::Read::End => Err(Unreadable::Damaged(start, "the file ends early".to_owned())),
-        frame::Read::Damaged(reason) => Err(Unreadable::Damaged(start, reason.to_owned())),
+        frame::FrameRead::End => Err(BackupRecordError::Damaged(
+            start,
+            "the file ends early".to_owned(),
+        )),
+        frame::FrameRead::Damaged(reason) => {
+            Err(BackupRecordError::Damaged(start, reason.to_owned()))
+        }
     }
 }
 
-fn file(mut reader: Reader<'_>) -> Result<FileEntry, Unreadable> {
+fn file(mut reader: BackupRecordReader<'_>) -> Result<FileEntry, BackupRecordError> {
     let len = reader.u32()? as usize;
     let path = String::from_utf8_lossy(reader.take(len)?).into_owned();
     if !is_plain(&path) {
@@ -204,8 +211,8 @@ fn file(mut reader: Reader<'_>) -> Result<FileEntry, Unreadable> {
     for _ in 0..count {
         let mut digest = [0; DIGEST_BYTES];
         digest.copy_from_slice(reader.take(DIGEST_BYTES)?);
-        pieces.push(Piece {
-            digest: Digest(digest),
+        pieces.push(ObjectPiece {
+            digest: ObjectDigest(digest),
             bytes: reader.u64()?,
         });
     }
@@ -231,13 +238,13 @@ fn is_plain(path: &str) -> bool {
 }
 
 /// Reads a frame's payload from its start.
-struct Reader<'a> {
+struct BackupRecordReader<'a> {
     rest: &'a [u8],
     /// Where the frame begins in the file, for messages.
     frame: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BackupRecordReader<'a> {
     fn new(payload: &'a [u8], frame: usize) -> Self {
         Self {
             rest: payload,
@@ -245,11 +252,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn damaged(&self, reason: impl Into<String>) -> Unreadable {
-        Unreadable::Damaged(self.frame, reason.into())
+    fn damaged(&self, reason: impl Into<String>) -> BackupRecordError {
+        BackupRecordError::Damaged(self.frame, reason.into())
     }
 
-    fn take(&mut self, len: usize) -> Result<&'a [u8], Unreadable> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], BackupRecordError> {
         let Some((taken, rest)) = self.rest.split_at_checked(len) else {
             return Err(self.damaged("the record ends early"));
         };
@@ -257,21 +264,21 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Unreadable> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], BackupRecordError> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
         Ok(array)
     }
 
-    fn u32(&mut self) -> Result<u32, Unreadable> {
+    fn u32(&mut self) -> Result<u32, BackupRecordError> {
         self.array().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Result<u64, Unreadable> {
+    fn u64(&mut self) -> Result<u64, BackupRecordError> {
         self.array().map(u64::from_le_bytes)
     }
 
-    fn finish(self) -> Result<(), Unreadable> {
+    fn finish(self) -> Result<(), BackupRecordError> {
         if self.rest.is_empty() {
             return Ok(());
         }

@@ -3,12 +3,12 @@
 //! From before the first file until after the last one the file `RESTORING` stands in it, durably;
 //! a directory with it is not opened. Everything is checked on its way.
 
-use super::folder::Folder;
-use super::record::{BackupInfo, FileEntry, Record};
+use super::folder::BackupFolder;
+use super::record::{BackupInfo, BackupRecord, FileEntry};
 use crate::directory::{self, RESTORING};
 use crate::error::{EngineError, Result};
 use marigram_env::{Env, File};
-use marigram_manifest::{CatalogState, Edit, Manifest, SegmentMeta};
+use marigram_manifest::{CatalogState, Manifest, ManifestEdit, SegmentMeta};
 use marigram_model::{TableId, TableSchema, TimeRange};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ pub fn restore_part(
 /// # Errors
 /// If there is no such backup, or it cannot be read.
 pub fn schemas(env: &Env, from: &Path, number: Option<u64>) -> Result<Vec<Arc<TableSchema>>> {
-    let folder = Folder::open(env, from)?;
+    let folder = BackupFolder::open(env, from)?;
     let record = find(&folder, from, number)?;
     let mut bytes = Vec::new();
     let catalog = record.files.iter().find(|file| file.path == "CATALOG");
@@ -86,7 +86,7 @@ fn restore_as(
     into: &Path,
     wanted: Option<&[Wanted]>,
 ) -> Result<RestoreReport> {
-    let folder = Folder::open(env, from)?;
+    let folder = BackupFolder::open(env, from)?;
     let record = find(&folder, from, number)?;
     if record.format != directory::FORMAT_VERSION {
         return Err(EngineError::Invalid(format!(
@@ -109,7 +109,7 @@ fn restore_as(
 }
 
 /// The record of a backup, the newest where no number is given.
-fn find(folder: &Folder, dir: &Path, number: Option<u64>) -> Result<Record> {
+fn find(folder: &BackupFolder, dir: &Path, number: Option<u64>) -> Result<BackupRecord> {
     let numbers = folder.numbers()?;
     let listed = || {
         let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
@@ -184,8 +184,8 @@ fn clear(env: &Env, into: &Path) -> Result<()> {
 /// Writes the files of a backup into an empty directory.
 fn fill(
     env: &Env,
-    folder: &Folder,
-    record: &Record,
+    folder: &BackupFolder,
+    record: &BackupRecord,
     into: &Path,
     wanted: Option<&[Wanted]>,
 ) -> Result<RestoreReport> {
@@ -238,7 +238,7 @@ fn fill(
 /// are to be synced.
 fn write_file(
     env: &Env,
-    folder: &Folder,
+    folder: &BackupFolder,
     entry: &FileEntry,
     into: &Path,
     dirs: &mut BTreeSet<PathBuf>,
@@ -263,7 +263,7 @@ fn write_file(
 /// Takes the segments that nobody wants out of the manifests; gives their paths.
 fn leave_out(
     env: &Env,
-    record: &Record,
+    record: &BackupRecord,
     into: &Path,
     wanted: &[Wanted],
 ) -> Result<HashSet<String>> {
@@ -286,9 +286,9 @@ fn leave_out(
             unwanted.insert(format!("shards/{shard:04}/segments/{:010}.seg", id.0));
         }
         if !removed.is_empty() {
-            manifest.commit(&Edit {
+            manifest.commit(&ManifestEdit {
                 removed,
-                ..Edit::default()
+                ..ManifestEdit::default()
             })?;
         }
     }

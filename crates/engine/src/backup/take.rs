@@ -1,10 +1,10 @@
 //! Taking a backup.
 
-use super::capture::{Contents, Moment, Source, capture};
-use super::folder::Folder;
-use super::objects::{PIECE_BYTES_MAX, Readable};
-use super::record::{BackupInfo, FileEntry, Piece, Record};
-use crate::catalog::Schemas;
+use super::capture::{CapturedContents, CapturedDirectory, CapturedFile, capture};
+use super::folder::BackupFolder;
+use super::objects::{PIECE_BYTES_MAX, ReadableObject};
+use super::record::{BackupInfo, BackupRecord, FileEntry, ObjectPiece};
+use crate::catalog::LiveCatalog;
 use crate::directory;
 use crate::error::{EngineError, Result};
 use crate::shard::Shard;
@@ -38,18 +38,18 @@ pub struct BackupReport {
 }
 
 /// What is backed up.
-pub(crate) struct Origin<'a> {
+pub(crate) struct BackupOrigin<'a> {
     pub env: &'a Env,
     /// The data directory.
     pub dir: &'a Path,
-    pub schemas: &'a Schemas,
+    pub schemas: &'a LiveCatalog,
     pub shards: &'a [Shard],
 }
 
 /// Takes a backup into `folder`. `flush` is called before the moment that the backup shows, so
 /// that little of it is in logs.
 pub(crate) fn take(
-    origin: &Origin<'_>,
+    origin: &BackupOrigin<'_>,
     folder: &Path,
     options: BackupOptions,
     flush: impl FnOnce() -> Result<()>,
@@ -66,7 +66,7 @@ pub(crate) fn take(
         return Err(EngineError::Invalid(reason));
     }
     let lineage = directory::lineage(origin.env, origin.dir)?;
-    let folder = Folder::claim(origin.env, folder)?;
+    let folder = BackupFolder::claim(origin.env, folder)?;
     let mut warnings = Vec::new();
     let known = known_segments(&folder, lineage, &mut warnings)?;
     if let Err(error) = flush() {
@@ -76,7 +76,7 @@ pub(crate) fn take(
     }
     let moment = capture(origin.env, origin.dir, origin.schemas, origin.shards)?;
     let number = folder.numbers()?.last().map_or(1, |last| last + 1);
-    let record = Record {
+    let record = BackupRecord {
         info: BackupInfo {
             number,
             taken_ns: moment.taken_ns,
@@ -116,11 +116,15 @@ pub(crate) fn take(
 }
 
 /// Pieces of segments that the folder holds, by path, length and mark.
-type Known = HashMap<(String, u64, u64), Piece>;
+type KnownObjects = HashMap<(String, u64, u64), ObjectPiece>;
 
 /// The segments of the newest backup of the lineage: what older ones have besides is gone from the
 /// data directory.
-fn known_segments(folder: &Folder, lineage: u64, warnings: &mut Vec<String>) -> Result<Known> {
+fn known_segments(
+    folder: &BackupFolder,
+    lineage: u64,
+    warnings: &mut Vec<String>,
+) -> Result<KnownObjects> {
     for number in folder.numbers()?.into_iter().rev() {
         match folder.record(number) {
             Ok(record) if record.lineage == lineage => return Ok(segments_of(record)),
@@ -129,10 +133,10 @@ fn known_segments(folder: &Folder, lineage: u64, warnings: &mut Vec<String>) -> 
             Err(error) => warnings.push(format!("backup {number} cannot be read: {error}")),
         }
     }
-    Ok(Known::new())
+    Ok(KnownObjects::new())
 }
 
-fn segments_of(record: Record) -> Known {
+fn segments_of(record: BackupRecord) -> KnownObjects {
     let segment = |file: FileEntry| match (file.mark, file.pieces.as_slice()) {
         (Some(mark), [piece]) => Some(((file.path, file.bytes, mark), *piece)),
         _ => None,
@@ -141,11 +145,16 @@ fn segments_of(record: Record) -> Known {
 }
 
 /// Stores what the moment consists of, then the record that names it.
-fn write(folder: &Folder, known: &Known, moment: Moment, mut record: Record) -> Result<BackupInfo> {
+fn write(
+    folder: &BackupFolder,
+    known: &KnownObjects,
+    moment: CapturedDirectory,
+    mut record: BackupRecord,
+) -> Result<BackupInfo> {
     for source in moment.sources {
         let stored = match &source.contents {
-            Contents::Appended(file) => store_pieces(folder, &source, file)?,
-            Contents::Segment(segment) => store_segment(folder, known, &source, segment)?,
+            CapturedContents::Appended(file) => store_pieces(folder, &source, file)?,
+            CapturedContents::Segment(segment) => store_segment(folder, known, &source, segment)?,
         };
         record.info.files += 1;
         record.info.bytes += source.bytes;
@@ -167,18 +176,22 @@ fn write(folder: &Folder, known: &Known, moment: Moment, mut record: Record) -> 
 }
 
 /// What became of a source.
-struct Stored {
-    pieces: Vec<Piece>,
+struct StoredFile {
+    pieces: Vec<ObjectPiece>,
     mark: Option<u64>,
     bytes_new: u64,
 }
 
-fn store_pieces(folder: &Folder, source: &Source, file: &Arc<dyn File>) -> Result<Stored> {
-    let from = Readable {
+fn store_pieces(
+    folder: &BackupFolder,
+    source: &CapturedFile,
+    file: &Arc<dyn File>,
+) -> Result<StoredFile> {
+    let from = ReadableObject {
         file,
         path: &source.path,
     };
-    let mut stored = Stored {
+    let mut stored = StoredFile {
         pieces: Vec::new(),
         mark: None,
         bytes_new: 0,
@@ -197,18 +210,18 @@ fn store_pieces(folder: &Folder, source: &Source, file: &Arc<dyn File>) -> Resul
 /// Stores a segment, if the folder does not have it. What was copied is read once more and checked
 /// page by page: a damaged segment is no backup, and an operator should hear of it.
 fn store_segment(
-    folder: &Folder,
-    known: &Known,
-    source: &Source,
+    folder: &BackupFolder,
+    known: &KnownObjects,
+    source: &CapturedFile,
     segment: &OpenSegment,
-) -> Result<Stored> {
+) -> Result<StoredFile> {
     let file = &segment.file();
     // A whole segment that stands in the place of another one is damage, too.
     let (bytes, pin) = (segment.meta.bytes, segment.meta.pin);
-    Segment::of_file(Arc::clone(file), &source.path)?.check_pin(bytes, pin)?;
+    Segment::from_file(Arc::clone(file), &source.path)?.check_pin(bytes, pin)?;
     let mark = mark(file, source)?;
     let key = (source.name.clone(), source.bytes, mark);
-    let stored = |piece: Piece, bytes_new| Stored {
+    let stored = |piece: ObjectPiece, bytes_new| StoredFile {
         pieces: vec![piece],
         mark: Some(mark),
         bytes_new,
@@ -218,7 +231,7 @@ fn store_segment(
     {
         return Ok(stored(*piece, 0));
     }
-    let from = Readable {
+    let from = ReadableObject {
         file,
         path: &source.path,
     };
@@ -245,7 +258,7 @@ fn store_segment(
 
 /// The beginning of the SHA-256 of a segment's end. Path, length and lineage say already which
 /// segment it is, unless somebody has copied a data directory by hand and uses both copies.
-fn mark(file: &Arc<dyn File>, source: &Source) -> Result<u64> {
+fn mark(file: &Arc<dyn File>, source: &CapturedFile) -> Result<u64> {
     let bytes = source.bytes.min(MARK_BYTES);
     let mut end = vec![0; bytes as usize];
     file.read_exact_at(&mut end, source.bytes - bytes)

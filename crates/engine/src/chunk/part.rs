@@ -23,7 +23,7 @@ pub(crate) const SMALL_TEXT_BYTES: usize = 4 << 20;
 
 /// Rows of one table, in the order in which they were written.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct ChunkPart {
     /// Series of each row.
     pub series: ScalarBuffer<u32>,
     /// Time of each row, ns.
@@ -32,7 +32,7 @@ pub(crate) struct Part {
     pub columns: Vec<(ColumnId, ArrayRef)>,
 }
 
-impl Part {
+impl ChunkPart {
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.times.len()
@@ -105,7 +105,7 @@ impl Part {
     }
 
     /// Sorted rows as parts.
-    pub fn of_sorted(rows: &SortedRows, columns: &[SegmentColumn]) -> Vec<Self> {
+    pub fn from_sorted(rows: &SortedRows, columns: &[SegmentColumn]) -> Vec<Self> {
         let mut series = Vec::with_capacity(rows.len());
         for run in &rows.runs {
             series.resize(series.len() + run.rows as usize, run.series.0);
@@ -125,8 +125,8 @@ impl Part {
 
 /// Adds a part; copies it together with the one before where both are small: few rows, and at most
 /// `text_max` bytes of text.
-pub(crate) fn push(parts: &mut Vec<Part>, part: Part, text_max: usize) {
-    let small = |last: &Part| {
+pub(crate) fn push(parts: &mut Vec<ChunkPart>, part: ChunkPart, text_max: usize) {
+    let small = |last: &ChunkPart| {
         last.len() + part.len() <= SMALL_ROWS && last.text_bytes() + part.text_bytes() <= text_max
     };
     match parts.last_mut() {
@@ -137,9 +137,9 @@ pub(crate) fn push(parts: &mut Vec<Part>, part: Part, text_max: usize) {
 
 /// The parts with neighbours put together, two and two, but for those that have more than
 /// [`CHUNK_TEXT_BYTES`] of text together.
-pub(crate) fn halve(parts: &[Part]) -> Vec<Part> {
+pub(crate) fn halve(parts: &[ChunkPart]) -> Vec<ChunkPart> {
     let joined = parts.chunks(2).flat_map(|pair| {
-        let text_bytes: usize = pair.iter().map(Part::text_bytes).sum();
+        let text_bytes: usize = pair.iter().map(ChunkPart::text_bytes).sum();
         if text_bytes > CHUNK_TEXT_BYTES {
             pair.to_vec()
         } else {
@@ -150,7 +150,7 @@ pub(crate) fn halve(parts: &[Part]) -> Vec<Part> {
 }
 
 /// One part with the rows of several, which must have less text together than an array can hold.
-fn concat_parts(parts: &[&Part]) -> Part {
+fn concat_parts(parts: &[&ChunkPart]) -> ChunkPart {
     let rows = parts.iter().map(|part| part.len()).sum();
     let (mut series, mut times) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
     for part in parts {
@@ -172,7 +172,7 @@ fn concat_parts(parts: &[&Part]) -> Part {
         )
     });
     let columns = columns.collect();
-    Part {
+    ChunkPart {
         series: series.into(),
         times: times.into(),
         columns,
@@ -180,7 +180,7 @@ fn concat_parts(parts: &[&Part]) -> Part {
 }
 
 /// The columns that the parts have together, ascending by id.
-pub(crate) fn columns_of<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Vec<SegmentColumn> {
+pub(crate) fn columns_of<'a>(parts: impl IntoIterator<Item = &'a ChunkPart>) -> Vec<SegmentColumn> {
     let mut columns = BTreeMap::new();
     for part in parts {
         for (id, values) in &part.columns {

@@ -7,7 +7,7 @@
 //!
 //! A place is `part << 16 | row`; places rise in the order of arrival.
 
-use crate::chunk::part::{PART_ROWS, Part};
+use crate::chunk::part::{ChunkPart, PART_ROWS};
 use crate::text;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -33,7 +33,7 @@ const BUCKET_WORDS: usize = 2;
 
 /// The storage order of some parts' rows.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(crate) struct ChunkOrder {
     /// Runs of series, ascending.
     pub runs: Vec<SeriesRun>,
     /// Time of each row in order, ns.
@@ -46,19 +46,19 @@ pub(crate) struct Order {
 
 /// A row on its way.
 #[derive(Clone, Copy)]
-struct Item {
+struct SortItem {
     time: i64,
     place: u32,
 }
 
-impl Order {
+impl ChunkOrder {
     /// The order of the rows of `parts`, which come in the order of arrival.
-    pub fn of(parts: &[Part]) -> Self {
+    pub fn from_parts(parts: &[ChunkPart]) -> Self {
         assert!(
             parts.len() <= PARTS_MAX,
             "callers put parts together before"
         );
-        let rows: usize = parts.iter().map(Part::len).sum();
+        let rows: usize = parts.iter().map(ChunkPart::len).sum();
         let mut order = Self {
             runs: Vec::new(),
             times: Vec::with_capacity(rows),
@@ -67,11 +67,13 @@ impl Order {
         };
         if is_sorted(parts) {
             for (place, series, time) in walk(parts) {
-                order.push(series, Item { time, place });
+                order.push(series, SortItem { time, place });
             }
             return order;
         }
-        match Span::of(parts).filter(|span| span.len() <= SPARSE * rows.max(PART_ROWS)) {
+        match SeriesIdSpan::from_parts(parts)
+            .filter(|span| span.len() <= SPARSE * rows.max(PART_ROWS))
+        {
             Some(span) => order.distribute(parts, rows, span),
             None => order.sort_sparse(parts, rows),
         }
@@ -83,7 +85,7 @@ impl Order {
 
     /// Adds all rows, which are of series that lie close together: a counting sort, whose outcome
     /// stands as it is but for series whose times do not rise.
-    fn distribute(&mut self, parts: &[Part], rows: usize, span: Span) {
+    fn distribute(&mut self, parts: &[ChunkPart], rows: usize, span: SeriesIdSpan) {
         let mut starts = vec![0_u32; span.len() + 1];
         for part in parts {
             for series in &*part.series {
@@ -106,7 +108,7 @@ impl Order {
             }
         }
         // Each start has moved to its series' end.
-        let mut sorter = Sorter::default();
+        let mut sorter = SeriesSorter::default();
         let (mut start, mut kept) = (0, 0);
         for (series, end) in (span.min..).zip(&starts[..span.len()]) {
             let rows = start..*end as usize;
@@ -121,7 +123,13 @@ impl Order {
 
     /// Brings the distributed rows of a series into order, which then begin with row `to` of the
     /// order; gives the row after them.
-    fn settle(&mut self, series: u32, rows: Range<usize>, to: usize, sorter: &mut Sorter) -> usize {
+    fn settle(
+        &mut self,
+        series: u32,
+        rows: Range<usize>,
+        to: usize,
+        sorter: &mut SeriesSorter,
+    ) -> usize {
         let rises = (self.times[rows.clone()].windows(2)).all(|pair| pair[0] < pair[1]);
         let end = if rises {
             if to < rows.start {
@@ -140,7 +148,7 @@ impl Order {
     }
 
     /// [`settle`](Self::settle) for rows whose times do not rise.
-    fn settle_sorted(&mut self, rows: Range<usize>, to: usize, sorter: &mut Sorter) -> usize {
+    fn settle_sorted(&mut self, rows: Range<usize>, to: usize, sorter: &mut SeriesSorter) -> usize {
         let mut end = to;
         for item in sorter.sort(&self.times[rows.clone()], &self.places[rows]) {
             if end > to && self.times[end - 1] == item.time {
@@ -155,9 +163,9 @@ impl Order {
     }
 
     /// Adds all rows, few and of series that lie far apart: a comparison sort.
-    fn sort_sparse(&mut self, parts: &[Part], rows: usize) {
+    fn sort_sparse(&mut self, parts: &[ChunkPart], rows: usize) {
         let mut items = Vec::with_capacity(rows);
-        items.extend(walk(parts).map(|(place, series, time)| (series, Item { time, place })));
+        items.extend(walk(parts).map(|(place, series, time)| (series, SortItem { time, place })));
         items.sort_unstable_by_key(|(series, item)| (*series, item.time, item.place));
         for (series, item) in items {
             self.push(series, item);
@@ -165,7 +173,7 @@ impl Order {
     }
 
     /// Adds the next row, or a newer form of the row added last.
-    fn push(&mut self, series: u32, item: Item) {
+    fn push(&mut self, series: u32, item: SortItem) {
         let run = self.runs.last_mut().filter(|run| run.series.0 == series);
         let Some(run) = run else {
             self.runs.push(SeriesRun {
@@ -188,10 +196,10 @@ impl Order {
     }
 
     /// The values of `columns` for the rows of the order in `ranges` (ascending), from the same
-    /// parts. The rows must have less text than an array can hold: see [`Texts`].
+    /// parts. The rows must have less text than an array can hold: see [`TextSizes`].
     pub fn gather(
         &self,
-        parts: &[Part],
+        parts: &[ChunkPart],
         columns: &[SegmentColumn],
         ranges: &[Range<usize>],
     ) -> Vec<ArrayRef> {
@@ -246,9 +254,9 @@ impl Order {
     /// The part, and the row in it, from which the range can be sliced as it stands.
     fn whole_slice<'a>(
         &self,
-        parts: &'a [Part],
+        parts: &'a [ChunkPart],
         range: &Range<usize>,
-    ) -> Option<(&'a Part, usize)> {
+    ) -> Option<(&'a ChunkPart, usize)> {
         let places = &self.places[range.clone()];
         let (first, last) = (*places.first()?, *places.last()?);
         let in_order = self.older.is_empty()
@@ -262,19 +270,19 @@ impl Order {
 
 /// Sorts rows of one series after the other, in memory that it keeps.
 #[derive(Default)]
-struct Sorter {
+struct SeriesSorter {
     words: Vec<u64>,
     /// The words by their buckets.
     sorted: Vec<u64>,
     /// Of each bucket, where the next word goes.
     next: Vec<u32>,
-    items: Vec<Item>,
+    items: Vec<SortItem>,
 }
 
-impl Sorter {
+impl SeriesSorter {
     /// Rows of a series by (time, place); their `places` rise, and there is at least one.
-    fn sort(&mut self, times: &[i64], places: &[u32]) -> &[Item] {
-        let item = |row: usize| Item {
+    fn sort(&mut self, times: &[i64], places: &[u32]) -> &[SortItem] {
+        let item = |row: usize| SortItem {
             time: times[row],
             place: places[row],
         };
@@ -339,7 +347,11 @@ impl Sorter {
 
 /// A column of numbers by their places; `None` where the column is of another type, or some row may
 /// have no value.
-fn gather_numbers(parts: &[Part], column: SegmentColumn, places: &[&[u32]]) -> Option<ArrayRef> {
+fn gather_numbers(
+    parts: &[ChunkPart],
+    column: SegmentColumn,
+    places: &[&[u32]],
+) -> Option<ArrayRef> {
     match column.kind {
         FieldType::I32 => gather_dense::<Int32Type>(parts, column.id, places),
         FieldType::I64 => gather_dense::<Int64Type>(parts, column.id, places),
@@ -352,7 +364,7 @@ fn gather_numbers(parts: &[Part], column: SegmentColumn, places: &[&[u32]]) -> O
 }
 
 fn gather_dense<T: ArrowPrimitiveType>(
-    parts: &[Part],
+    parts: &[ChunkPart],
     id: ColumnId,
     places: &[&[u32]],
 ) -> Option<ArrayRef> {
@@ -375,7 +387,7 @@ fn gather_dense<T: ArrowPrimitiveType>(
 /// One column by the places of the newest rows; where those are null, by the newest of the older
 /// rows that is not.
 fn gather_one(
-    parts: &[Part],
+    parts: &[ChunkPart],
     column: SegmentColumn,
     older: &[(usize, u32)],
     newest: &[(usize, usize)],
@@ -406,16 +418,16 @@ fn gather_one(
 }
 
 /// How much text the rows of an order have.
-pub(crate) struct Texts<'a> {
-    order: &'a Order,
+pub(crate) struct TextSizes<'a> {
+    order: &'a ChunkOrder,
     /// Of each part, the offsets of its columns of text.
     offsets: Vec<Vec<&'a [i32]>>,
 }
 
-impl<'a> Texts<'a> {
+impl<'a> TextSizes<'a> {
     /// Of the rows of `parts` in their order; `None` where there are no columns of text.
-    pub fn of(order: &'a Order, parts: &'a [Part]) -> Option<Self> {
-        let of_part = |part: &'a Part| -> Vec<&'a [i32]> {
+    pub fn from_order(order: &'a ChunkOrder, parts: &'a [ChunkPart]) -> Option<Self> {
+        let of_part = |part: &'a ChunkPart| -> Vec<&'a [i32]> {
             part.columns
                 .iter()
                 .filter_map(|(_, values)| text::offsets(values))
@@ -456,14 +468,14 @@ fn row_of(place: u32) -> usize {
 
 /// The ids among which all series of some rows are.
 #[derive(Clone, Copy)]
-struct Span {
+struct SeriesIdSpan {
     min: u32,
     max: u32,
 }
 
-impl Span {
+impl SeriesIdSpan {
     /// `None` where there are no rows.
-    fn of(parts: &[Part]) -> Option<Self> {
+    fn from_parts(parts: &[ChunkPart]) -> Option<Self> {
         let all = parts.iter().flat_map(|part| part.series.iter().copied());
         let (min, max) = all.fold((u32::MAX, 0), |(min, max), s| (min.min(s), max.max(s)));
         (min <= max).then_some(Self { min, max })
@@ -476,7 +488,7 @@ impl Span {
 }
 
 /// Every row in the order of arrival as (place, series, time).
-fn walk(parts: &[Part]) -> impl Iterator<Item = (u32, u32, i64)> {
+fn walk(parts: &[ChunkPart]) -> impl Iterator<Item = (u32, u32, i64)> {
     parts.iter().enumerate().flat_map(|(at, part)| {
         let start = (at as u32) << 16;
         let rows = part.series.iter().zip(part.times.iter()).enumerate();
@@ -484,7 +496,7 @@ fn walk(parts: &[Part]) -> impl Iterator<Item = (u32, u32, i64)> {
     })
 }
 
-fn is_sorted(parts: &[Part]) -> bool {
+fn is_sorted(parts: &[ChunkPart]) -> bool {
     let mut last: Option<(u32, i64)> = None;
     for part in parts {
         for (series, time) in part.series.iter().zip(part.times.iter()) {

@@ -1,6 +1,6 @@
 //! Sorting of chunks against a sort of rows and last write wins.
 
-use super::part::{self, PART_ROWS, Part};
+use super::part::{self, ChunkPart, PART_ROWS};
 use super::{CHUNK_ROWS, Chunk};
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, StringArray};
 use marigram_model::{ColumnId, FieldValue, TableId};
@@ -11,14 +11,14 @@ use std::sync::Arc;
 /// (series, time, column 1, column 2).
 type Row = (u32, i64, Option<i64>, Option<f64>);
 
-fn part(rows: &[Row]) -> Part {
+fn part(rows: &[Row]) -> ChunkPart {
     let first: Int64Array = rows.iter().map(|row| row.2).collect();
     let second: Float64Array = rows.iter().map(|row| row.3).collect();
     let columns: Vec<(ColumnId, ArrayRef)> = vec![
         (ColumnId(1), Arc::new(first)),
         (ColumnId(2), Arc::new(second)),
     ];
-    Part {
+    ChunkPart {
         series: rows.iter().map(|row| row.0).collect(),
         times: rows.iter().map(|row| row.1).collect(),
         // A column that carries nothing is not there, as in a write.
@@ -59,7 +59,10 @@ fn contents(chunk: &Chunk) -> Expected {
             .iter()
             .zip(&sorted.columns)
             .filter_map(|(column, values)| {
-                Some((column.id.0, format!("{:?}", FieldValue::at(values, at)?)))
+                Some((
+                    column.id.0,
+                    format!("{:?}", FieldValue::from_array(values, at)?),
+                ))
             });
         rows.insert((series, *time), values.collect());
     }
@@ -155,7 +158,7 @@ fn long_writes_are_cut_into_parts() {
         .collect();
     let parts = part(&rows).cut();
     assert_eq!(
-        parts.iter().map(Part::len).collect::<Vec<_>>(),
+        parts.iter().map(ChunkPart::len).collect::<Vec<_>>(),
         vec![PART_ROWS, PART_ROWS, 5]
     );
     let chunk = Chunk::new(TableId(1), false, 1, parts);
@@ -165,9 +168,9 @@ fn long_writes_are_cut_into_parts() {
 }
 
 /// A part of one series with a text a row.
-fn text_part(start: i64, texts: &[&str]) -> Part {
+fn text_part(start: i64, texts: &[&str]) -> ChunkPart {
     let values: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
-    Part {
+    ChunkPart {
         series: vec![0; texts.len()].into(),
         times: (start..start + texts.len() as i64).collect(),
         columns: vec![(ColumnId(1), values)],
@@ -178,7 +181,7 @@ fn text_part(start: i64, texts: &[&str]) -> Part {
 fn parts_are_cut_and_put_together_by_their_text_too() {
     let part = text_part(0, &["aaaa", "bbbb", "c", "", "a text over the bound", "d"]);
     assert_eq!(part.text_bytes(), 31);
-    let cut: Vec<usize> = part.clone().cut_at(8).iter().map(Part::len).collect();
+    let cut: Vec<usize> = part.clone().cut_at(8).iter().map(ChunkPart::len).collect();
     assert_eq!(cut, [2, 2, 1, 1]);
     assert_eq!(part.clone().cut_at(31).len(), 1);
     let rows = |text_max| {
@@ -186,7 +189,7 @@ fn parts_are_cut_and_put_together_by_their_text_too() {
         for start in 0..6 {
             part::push(&mut parts, text_part(start, &["four"]), text_max);
         }
-        parts.iter().map(Part::len).collect::<Vec<_>>()
+        parts.iter().map(ChunkPart::len).collect::<Vec<_>>()
     };
     assert_eq!(rows(100), [6]);
     assert_eq!(rows(8), [2, 2, 2]);
@@ -194,5 +197,8 @@ fn parts_are_cut_and_put_together_by_their_text_too() {
     let chunk = Chunk::new(TableId(1), false, 1, part.cut_at(8));
     assert_eq!((chunk.rows(), chunk.text_bytes()), (6, 31));
     let halved = part::halve(chunk.parts().as_ref());
-    assert_eq!(halved.iter().map(Part::len).collect::<Vec<_>>(), [4, 2]);
+    assert_eq!(
+        halved.iter().map(ChunkPart::len).collect::<Vec<_>>(),
+        [4, 2]
+    );
 }

@@ -2,32 +2,32 @@
 
 mod late;
 
-use super::plan::{Kind, PickInput, PickOptions, Plan};
+use super::plan::{CompactionKind, CompactionPlan, PickInput, PickOptions};
 use super::spent::covers;
-use marigram_manifest::{Partition, SegmentId, SegmentMeta, Space};
+use marigram_manifest::{Partition, SegmentId, SegmentMeta, SegmentSpace};
 use marigram_model::TableId;
 use std::collections::BTreeMap;
 
 /// A version with the settings to judge it by.
-pub(super) struct Candidates<'a> {
+pub(super) struct CompactionCandidates<'a> {
     pub(super) input: &'a PickInput<'a>,
     pub(super) options: &'a PickOptions,
 }
 
 /// How long rows are kept; for ever is longest.
-type Kept = (bool, i64);
+type RetentionKey = (bool, i64);
 
 /// Segments that may become one: of one partition, and of tables that are kept equally long, so
 /// that retention can drop them together.
-type Group = (Partition, Kept);
+type SegmentGroup = (Partition, RetentionKey);
 
-impl<'a> Candidates<'a> {
+impl<'a> CompactionCandidates<'a> {
     /// A segment with rows of a table that was dropped.
-    pub(super) fn dropped_tables(&self) -> Option<Plan> {
+    pub(super) fn dropped_tables(&self) -> Option<CompactionPlan> {
         let segment = self
             .readable()
             .find(|segment| self.holds_dropped(segment))?;
-        Some(self.plan(Kind::Rewrite, segment.space, &[segment]))
+        Some(self.plan(CompactionKind::Rewrite, segment.space, &[segment]))
     }
 
     fn holds_dropped(&self, segment: &SegmentMeta) -> bool {
@@ -36,13 +36,13 @@ impl<'a> Candidates<'a> {
     }
 
     /// How long a table is kept.
-    fn kept(&self, table: TableId) -> Option<Kept> {
+    fn kept(&self, table: TableId) -> Option<RetentionKey> {
         let options = self.input.tables.get(&table)?;
         Some((options.ttl_ns.is_none(), options.ttl_ns.unwrap_or(0)))
     }
 
     /// The segment to which most tombstones apply, among those whose rewriting spends them.
-    pub(super) fn tombstones(&self) -> Option<Plan> {
+    pub(super) fn tombstones(&self) -> Option<CompactionPlan> {
         let counted = self.readable().filter_map(|segment| {
             let applying = self.input.tombstones.iter().filter(|t| covers(t, segment));
             let (count, newest) = applying.fold((0, 0), |(n, max), t| (n + 1, t.sequence.max(max)));
@@ -50,12 +50,12 @@ impl<'a> Candidates<'a> {
             (count > 0 && spent).then_some((count, segment))
         });
         let (_, segment) = counted.max_by_key(|(count, segment)| (*count, segment.id))?;
-        Some(self.plan(Kind::Rewrite, segment.space, &[segment]))
+        Some(self.plan(CompactionKind::Rewrite, segment.space, &[segment]))
     }
 
     /// Neighbours in age that make a segment several times as large as each of them, so that a byte
     /// is rewritten a logarithmic number of times: the smallest ones first.
-    pub(super) fn inner(&self, space: Space) -> Option<Plan> {
+    pub(super) fn inner(&self, space: SegmentSpace) -> Option<CompactionPlan> {
         let mut best: Option<(u64, Vec<&SegmentMeta>)> = None;
         for mut segments in self.groups(space).into_values() {
             segments.retain(|segment| segment.bytes < self.options.segment_bytes_max);
@@ -68,14 +68,14 @@ impl<'a> Candidates<'a> {
             }
         }
         let (_, window) = best?;
-        Some(self.plan(Kind::Inner(space), space, &window))
+        Some(self.plan(CompactionKind::Inner(space), space, &window))
     }
 
     /// The window that is worth merging and whose largest segment is the smallest; of several, the
     /// longest.
     fn window<'s>(
         &self,
-        space: Space,
+        space: SegmentSpace,
         segments: &'s [&'a SegmentMeta],
     ) -> Option<(u64, &'s [&'a SegmentMeta])> {
         let growth = self.options.inner_growth.max(2);
@@ -100,12 +100,12 @@ impl<'a> Candidates<'a> {
 
     /// Whether no segment outside of `window`, which is sorted by age, is between its members in
     /// age and may hold rows of theirs.
-    fn neighbours(&self, space: Space, window: &[&SegmentMeta]) -> bool {
+    fn neighbours(&self, space: SegmentSpace, window: &[&SegmentMeta]) -> bool {
         let (Some(oldest), Some(newest)) = (window.first(), window.last()) else {
             return false;
         };
         let between = oldest.sequence_max..newest.sequence_max;
-        space == Space::Sequence
+        space == SegmentSpace::Sequence
             || !self.input.segments.values().any(|other| {
                 other.space == space
                     && between.contains(&other.sequence_max)
@@ -119,8 +119,8 @@ impl<'a> Candidates<'a> {
     /// In the sequence space no two segments hold the same rows, so that age decides nothing but
     /// which tombstones apply. In the unsequence space the result must stay older than what is
     /// newer now: other segments, and rows not yet in segments.
-    fn spends_up_to(&self, space: Space, inputs: &[&SegmentMeta]) -> u64 {
-        if space == Space::Sequence {
+    fn spends_up_to(&self, space: SegmentSpace, inputs: &[&SegmentMeta]) -> u64 {
+        if space == SegmentSpace::Sequence {
             return u64::MAX;
         }
         let newest = inputs
@@ -150,8 +150,8 @@ impl<'a> Candidates<'a> {
                 .any(|table| self.input.tables.contains_key(table) && b.tables.contains(table))
     }
 
-    fn groups(&self, space: Space) -> BTreeMap<Group, Vec<&'a SegmentMeta>> {
-        let mut groups: BTreeMap<Group, Vec<&SegmentMeta>> = BTreeMap::new();
+    fn groups(&self, space: SegmentSpace) -> BTreeMap<SegmentGroup, Vec<&'a SegmentMeta>> {
+        let mut groups: BTreeMap<SegmentGroup, Vec<&SegmentMeta>> = BTreeMap::new();
         for segment in self.readable().filter(|segment| segment.space == space) {
             let longest = segment
                 .tables
@@ -175,13 +175,18 @@ impl<'a> Candidates<'a> {
         !self.input.unreadable.contains(&segment.id)
     }
 
-    fn plan(&self, kind: Kind, space: Space, inputs: &[&SegmentMeta]) -> Plan {
+    fn plan(
+        &self,
+        kind: CompactionKind,
+        space: SegmentSpace,
+        inputs: &[&SegmentMeta],
+    ) -> CompactionPlan {
         let mut ids: Vec<SegmentId> = inputs.iter().map(|segment| segment.id).collect();
         ids.sort_unstable();
         let segments = self.input.segments.values();
         let newest = segments.map(|segment| segment.partition.start_ns).max();
         let cold = |input: &&SegmentMeta| Some(input.partition.start_ns) < newest;
-        Plan {
+        CompactionPlan {
             kind,
             cold: inputs.iter().all(cold),
             inputs: ids,

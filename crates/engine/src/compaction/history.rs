@@ -2,7 +2,7 @@
 //!
 //! Those that run count into atomics; of those that ended, the last hundred are kept.
 
-use super::plan::Plan;
+use super::plan::CompactionPlan;
 use crate::options::CompactionPolicy;
 use marigram_manifest::{SegmentId, SegmentMeta};
 use parking_lot::Mutex;
@@ -74,7 +74,7 @@ pub struct CompactionInfo {
 
 /// What a running compaction counts.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct CompactionProgress {
     begun: CompactionInfo,
     input_rows: u64,
     monotonic_ns: u64,
@@ -84,7 +84,7 @@ pub(crate) struct Progress {
     pub bytes_copied: AtomicU64,
 }
 
-impl Progress {
+impl CompactionProgress {
     /// Adds to a counter: they are read for display alone.
     pub(crate) fn add(counter: &AtomicU64, count: u64) {
         counter.fetch_add(count, Ordering::Relaxed);
@@ -116,32 +116,32 @@ impl Progress {
 }
 
 /// The two clocks: ns since the Unix epoch, monotonic ns.
-pub(crate) type Now = (i64, u64);
+pub(crate) type ClockReadings = (i64, u64);
 
 /// Compactions of an engine.
 #[derive(Debug, Default)]
-pub(crate) struct History {
-    lists: Mutex<Lists>,
+pub(crate) struct CompactionHistory {
+    lists: Mutex<CompactionLists>,
 }
 
 #[derive(Debug, Default)]
-struct Lists {
+struct CompactionLists {
     begun: u64,
-    running: Vec<Arc<Progress>>,
+    running: Vec<Arc<CompactionProgress>>,
     /// Oldest first.
     recent: VecDeque<CompactionInfo>,
 }
 
-impl History {
+impl CompactionHistory {
     /// A compaction begins.
     pub(crate) fn begin<'a>(
         &self,
         shard: usize,
         policy: CompactionPolicy,
-        plan: &Plan,
+        plan: &CompactionPlan,
         inputs: impl Iterator<Item = &'a SegmentMeta>,
-        now: Now,
-    ) -> Arc<Progress> {
+        now: ClockReadings,
+    ) -> Arc<CompactionProgress> {
         let (mut input_bytes, mut input_rows) = (0, 0);
         for meta in inputs {
             input_bytes += meta.bytes;
@@ -165,7 +165,7 @@ impl History {
             started_ns: now.0,
             duration_ns: 0,
         };
-        let progress = Arc::new(Progress {
+        let progress = Arc::new(CompactionProgress {
             begun,
             input_rows,
             monotonic_ns: now.1,
@@ -181,9 +181,9 @@ impl History {
     /// A compaction ended; gives what it did.
     pub(crate) fn end(
         &self,
-        progress: &Arc<Progress>,
+        progress: &Arc<CompactionProgress>,
         state: CompactionState,
-        now: Now,
+        now: ClockReadings,
     ) -> CompactionInfo {
         let info = progress.info(state, now.1);
         let mut lists = self.lists.lock();
@@ -198,7 +198,7 @@ impl History {
     }
 
     /// Those that ended, oldest first, and those that run.
-    pub(crate) fn list(&self, now: Now) -> Vec<CompactionInfo> {
+    pub(crate) fn list(&self, now: ClockReadings) -> Vec<CompactionInfo> {
         let lists = self.lists.lock();
         let running = lists.running.iter();
         let running = running.map(|progress| progress.info(CompactionState::Running, now.1));
@@ -208,17 +208,17 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Kind;
+    use super::super::plan::CompactionKind;
     use super::*;
-    use marigram_manifest::Space;
+    use marigram_manifest::SegmentSpace;
 
     #[test]
     fn what_runs_is_shown_and_only_the_last_that_ended_are_kept() {
-        let history = History::default();
-        let plan = Plan {
-            kind: Kind::Cross,
+        let history = CompactionHistory::default();
+        let plan = CompactionPlan {
+            kind: CompactionKind::Cross,
             inputs: vec![SegmentId(3)],
-            space: Space::Sequence,
+            space: SegmentSpace::Sequence,
             spends_up_to: 0,
             segment_bytes_max: 1,
             cold: false,
@@ -226,7 +226,7 @@ mod tests {
         let policy = CompactionPolicy::Balance;
         let begin = || history.begin(1, policy, &plan, std::iter::empty(), (5, 100));
         let running = begin();
-        Progress::add(&running.bytes_written, 10);
+        CompactionProgress::add(&running.bytes_written, 10);
         for _ in 0..150 {
             history.end(&begin(), CompactionState::Failed, (6, 107));
         }

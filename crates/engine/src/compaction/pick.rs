@@ -14,16 +14,20 @@
 //!   worth it: each late byte pays for a fixed number of bytes at most, once. Their rows are then
 //!   older than all that stays in the unsequence space, so the oldest go first.
 
-use super::candidates::Candidates;
-use super::plan::{PickInput, PickOptions, Plan};
+use super::candidates::CompactionCandidates;
+use super::plan::{CompactionPlan, PickInput, PickOptions};
 use crate::options::CompactionPolicy as Policy;
-use marigram_manifest::{Partition, Space};
+use marigram_manifest::{Partition, SegmentSpace};
 use marigram_model::TableId;
 
 /// The next compaction; `None` where none is due. `turn` counts the compactions that were picked
 /// before, for policies that take turns.
-pub(crate) fn pick(input: &PickInput<'_>, options: &PickOptions, turn: u64) -> Option<Plan> {
-    let candidates = Candidates { input, options };
+pub(crate) fn pick(
+    input: &PickInput<'_>,
+    options: &PickOptions,
+    turn: u64,
+) -> Option<CompactionPlan> {
+    let candidates = CompactionCandidates { input, options };
     candidates
         .dropped_tables()
         .or_else(|| candidates.movable())
@@ -41,19 +45,20 @@ pub(crate) fn pick_table(
     table: TableId,
     partition: Partition,
     anew: bool,
-) -> Option<Plan> {
-    Candidates { input, options }.table(table, partition, anew)
+) -> Option<CompactionPlan> {
+    CompactionCandidates { input, options }.table(table, partition, anew)
 }
 
-fn by_policy(candidates: &Candidates<'_>, turn: u64) -> Option<Plan> {
-    let sequence = || candidates.inner(Space::Sequence);
-    let unsequence = || candidates.inner(Space::Unsequence);
+fn by_policy(candidates: &CompactionCandidates<'_>, turn: u64) -> Option<CompactionPlan> {
+    let sequence = || candidates.inner(SegmentSpace::Sequence);
+    let unsequence = || candidates.inner(SegmentSpace::Unsequence);
     let cross = || candidates.cross();
-    let kinds: [&dyn Fn() -> Option<Plan>; 3] = match (candidates.options.policy, turn % 3) {
-        (Policy::InnerCross, _) | (Policy::Balance, 0) => [&sequence, &unsequence, &cross],
-        (Policy::CrossInner, _) | (Policy::Balance, 2) => [&cross, &sequence, &unsequence],
-        (Policy::Balance, _) => [&unsequence, &cross, &sequence],
-    };
+    let kinds: [&dyn Fn() -> Option<CompactionPlan>; 3] =
+        match (candidates.options.policy, turn % 3) {
+            (Policy::InnerCross, _) | (Policy::Balance, 0) => [&sequence, &unsequence, &cross],
+            (Policy::CrossInner, _) | (Policy::Balance, 2) => [&cross, &sequence, &unsequence],
+            (Policy::Balance, _) => [&unsequence, &cross, &sequence],
+        };
     kinds.into_iter().find_map(|kind| kind())
 }
 

@@ -1,7 +1,7 @@
 //! The words of picking: what it looks at, its settings, and what it gives.
 
 use crate::options::CompactionPolicy;
-use marigram_manifest::{SegmentId, SegmentMeta, Space, Tombstone};
+use marigram_manifest::{SegmentId, SegmentMeta, SegmentSpace, Tombstone};
 use marigram_model::{TableId, TableOptions};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub(crate) struct PickOptions {
 impl PickOptions {
     /// The settings of a policy. What a policy puts first it also does sooner: a late byte costs
     /// `cross_ratio` bytes of rewriting at most, and waits the shorter the larger it is.
-    pub(crate) fn of(policy: CompactionPolicy) -> Self {
+    pub(crate) fn for_policy(policy: CompactionPolicy) -> Self {
         Self {
             policy,
             inner_growth: 4,
@@ -52,7 +52,7 @@ impl PickOptions {
     pub(crate) fn thorough() -> Self {
         Self {
             cross_ratio: u64::MAX,
-            ..Self::of(CompactionPolicy::CrossInner)
+            ..Self::for_policy(CompactionPolicy::CrossInner)
         }
     }
 }
@@ -72,27 +72,27 @@ pub(crate) struct PickInput<'a> {
 
 /// Kinds of compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CompactionKind {
     /// Late segments that overlap nothing go to the sequence space as they are.
     Move,
     /// One segment without what was dropped and deleted.
     Rewrite,
     /// Segments of one space become one.
-    Inner(Space),
+    Inner(SegmentSpace),
     /// Late segments go into the sequence segments that they overlap.
     Cross,
     /// All that a table has in a partition becomes one.
     Table,
 }
 
-impl Kind {
+impl CompactionKind {
     /// Its name for people.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Move => "move",
             Self::Rewrite => "rewrite",
-            Self::Inner(Space::Sequence) => "inner sequence",
-            Self::Inner(Space::Unsequence) => "inner unsequence",
+            Self::Inner(SegmentSpace::Sequence) => "inner sequence",
+            Self::Inner(SegmentSpace::Unsequence) => "inner unsequence",
             Self::Cross => "cross",
             Self::Table => "table",
         }
@@ -101,12 +101,12 @@ impl Kind {
 
 /// What to compact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
-    pub kind: Kind,
+pub(crate) struct CompactionPlan {
+    pub kind: CompactionKind,
     /// Ascending by id.
     pub inputs: Vec<SegmentId>,
     /// Space of the result.
-    pub space: Space,
+    pub space: SegmentSpace,
     /// Tombstones up to this sequence need not be applied to the result again: its `sequence_max`
     /// may be raised to it.
     pub spends_up_to: u64,

@@ -5,18 +5,19 @@
 //! with nothing of another input among them, are copied undecoded; segments that only change their
 //! space are not touched at all.
 
-use super::history::Progress;
-use super::plan::{Kind, Plan};
+use super::history::CompactionProgress;
+use super::plan::{CompactionKind, CompactionPlan};
 use crate::error::{EngineError, Result};
 use crate::layout::layout_of;
 use crate::memory::{Holder, MemoryAccountant};
 use crate::merge::{
-    CopyRule, Merge, MergeOptions, Piece, ScanMetrics, Source, WholePage, columns_of,
+    CopyRule, MergeOptions, MergeSource, MergeStream, MergedPiece, ScanMetrics, WholePage,
+    columns_of,
 };
 use crate::view::OpenSegment;
-use marigram_codec::{Choice, Goal};
+use marigram_codec::{EncodingChoice, EncodingGoal};
 use marigram_env::FileSystem;
-use marigram_manifest::{Edit, Partition, SegmentId, SegmentMeta, Tombstone};
+use marigram_manifest::{ManifestEdit, Partition, SegmentId, SegmentMeta, Tombstone};
 use marigram_model::{ColumnCodec, SortedRows, TableId, TableOptions, TableSchema};
 use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter, TableLayout};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -40,7 +41,7 @@ pub(crate) struct RunContext<'a> {
     /// Asked between batches: whether to give up. May pause.
     pub stop: &'a dyn Fn() -> bool,
     /// What to count.
-    pub progress: &'a Progress,
+    pub progress: &'a CompactionProgress,
 }
 
 /// Compacts the segments `inputs` of `plan`. The edit removes them and adds what was written;
@@ -49,16 +50,16 @@ pub(crate) struct RunContext<'a> {
 /// # Errors
 /// Damage or I/O errors; then nothing was written.
 pub(crate) fn run(
-    plan: &Plan,
+    plan: &CompactionPlan,
     inputs: &[Arc<OpenSegment>],
     tombstones: &[Arc<Tombstone>],
     tables: &BTreeMap<TableId, TableOptions>,
     context: &RunContext<'_>,
-) -> Result<Option<Edit>> {
+) -> Result<Option<ManifestEdit>> {
     let Some(first) = inputs.first() else {
         return Ok(None);
     };
-    if plan.kind == Kind::Move {
+    if plan.kind == CompactionKind::Move {
         return Ok(Some(moved(plan, inputs)));
     }
     let newest = inputs
@@ -71,7 +72,7 @@ pub(crate) fn run(
         .map(|tombstone| tombstone.sequence)
         .max()
         .unwrap_or(0);
-    let mut output = Output {
+    let mut output = CompactionOutput {
         context,
         plan,
         partition: first.meta.partition,
@@ -91,10 +92,10 @@ pub(crate) fn run(
     let written = write_all(inputs, tombstones, tables, &mut output);
     if matches!(written, Ok(true)) {
         let removed = inputs.iter().map(|input| input.meta.id).collect();
-        return Ok(Some(Edit {
+        return Ok(Some(ManifestEdit {
             removed,
             added: output.added,
-            ..Edit::default()
+            ..ManifestEdit::default()
         }));
     }
     output.remove_files();
@@ -102,15 +103,15 @@ pub(crate) fn run(
 }
 
 /// The segments as they are, under other entries of the manifest.
-fn moved(plan: &Plan, inputs: &[Arc<OpenSegment>]) -> Edit {
+fn moved(plan: &CompactionPlan, inputs: &[Arc<OpenSegment>]) -> ManifestEdit {
     let added = inputs.iter().map(|input| SegmentMeta {
         space: plan.space,
         ..input.meta.clone()
     });
-    Edit {
+    ManifestEdit {
         removed: inputs.iter().map(|input| input.meta.id).collect(),
         added: added.collect(),
-        ..Edit::default()
+        ..ManifestEdit::default()
     }
 }
 
@@ -119,7 +120,7 @@ fn write_all(
     inputs: &[Arc<OpenSegment>],
     tombstones: &[Arc<Tombstone>],
     tables: &BTreeMap<TableId, TableOptions>,
-    output: &mut Output<'_>,
+    output: &mut CompactionOutput<'_>,
 ) -> Result<bool> {
     let held: BTreeSet<TableId> = inputs
         .iter()
@@ -129,8 +130,8 @@ fn write_all(
         let holding = inputs
             .iter()
             .filter(|input| input.meta.tables.contains(&table));
-        let sources: Vec<Source> = holding
-            .map(|input| Source::segment(input, table, tombstones))
+        let sources: Vec<MergeSource> = holding
+            .map(|input| MergeSource::segment(input, table, tombstones))
             .collect::<Result<_>>()?;
         if !write_table(table, sources, output)? {
             return Ok(false);
@@ -142,7 +143,11 @@ fn write_all(
 }
 
 /// Writes the rows of one table; `false` where it was stopped.
-fn write_table(table: TableId, sources: Vec<Source>, output: &mut Output<'_>) -> Result<bool> {
+fn write_table(
+    table: TableId,
+    sources: Vec<MergeSource>,
+    output: &mut CompactionOutput<'_>,
+) -> Result<bool> {
     let context = output.context;
     let mut columns = columns_of(&sources);
     if let Some(schema) = context.schemas.get(&table) {
@@ -160,7 +165,7 @@ fn write_table(table: TableId, sources: Vec<Source>, output: &mut Output<'_>) ->
         None => TableLayout::auto(TableOptions::PAGE_BYTES, columns.len()),
     };
     let rule = copy_rule(&layout, &output.context.options, output.plan.cold);
-    let mut merge = Merge::new(sources, options);
+    let mut merge = MergeStream::new(sources, options);
     let (mut begun, mut read) = (None, 0);
     while let Some(piece) = merge.next_piece(&rule)? {
         if (context.stop)() {
@@ -170,11 +175,11 @@ fn write_table(table: TableId, sources: Vec<Source>, output: &mut Output<'_>) ->
         output.begin(table, &columns, &layout, begun != Some(file))?;
         begun = Some(file);
         match piece {
-            Piece::Rows(rows) => output.append(&rows)?,
-            Piece::Page(page) => output.copy(&page)?,
+            MergedPiece::Rows(rows) => output.append(&rows)?,
+            MergedPiece::Page(page) => output.copy(&page)?,
         }
         let now = metrics.bytes_read.load(Ordering::Relaxed);
-        Progress::add(&context.progress.bytes_read, now - read);
+        CompactionProgress::add(&context.progress.bytes_read, now - read);
         read = now;
         output.split_if_large()?;
     }
@@ -192,8 +197,8 @@ fn copy_rule(layout: &TableLayout, options: &SegmentOptions, cold: bool) -> Copy
     let most = u32::try_from(options.row_group_rows).unwrap_or(u32::MAX);
     let full = (layout.page_bytes / 8).min(most).max(1);
     let least = if cold { full } else { full.div_ceil(2) };
-    let anew = layout.time.goal == Goal::Small;
-    let codec = |choice: &Choice| ColumnCodec {
+    let anew = layout.time.goal == EncodingGoal::Small;
+    let codec = |choice: &EncodingChoice| ColumnCodec {
         encoding: choice.encoding,
         compressor: choice.compressor,
     };
@@ -206,9 +211,9 @@ fn copy_rule(layout: &TableLayout, options: &SegmentOptions, cold: bool) -> Copy
 }
 
 /// The segments being written.
-struct Output<'a> {
+struct CompactionOutput<'a> {
     context: &'a RunContext<'a>,
-    plan: &'a Plan,
+    plan: &'a CompactionPlan,
     partition: Partition,
     sequence_max: u64,
     level: u32,
@@ -221,7 +226,7 @@ struct Output<'a> {
     added: Vec<SegmentMeta>,
 }
 
-impl Output<'_> {
+impl CompactionOutput<'_> {
     /// Makes a segment, if none is begun, and begins the table in it, if `begin` says so.
     fn begin(
         &mut self,
@@ -255,7 +260,7 @@ impl Output<'_> {
 
     fn append(&mut self, rows: &SortedRows) -> Result<()> {
         self.writer().append(rows)?;
-        Progress::add(&self.context.progress.rows, rows.len() as u64);
+        CompactionProgress::add(&self.context.progress.rows, rows.len() as u64);
         self.count_written();
         Ok(())
     }
@@ -269,13 +274,13 @@ impl Output<'_> {
         let cuts = |(series, rows)| Some(series) == first && rows < half;
         if self.plan.cold && self.writer().pending().is_some_and(cuts) {
             let (rows, bytes) = page.read()?;
-            Progress::add(&progress.bytes_read, bytes);
+            CompactionProgress::add(&progress.bytes_read, bytes);
             return self.append(&rows);
         }
         let copied = self.writer().copy_page(page.source(), &page.runs)?;
-        Progress::add(&progress.rows, u64::from(page.rows()));
-        Progress::add(&progress.bytes_read, copied);
-        Progress::add(&progress.bytes_copied, copied);
+        CompactionProgress::add(&progress.rows, u64::from(page.rows()));
+        CompactionProgress::add(&progress.bytes_read, copied);
+        CompactionProgress::add(&progress.bytes_copied, copied);
         self.count_written();
         Ok(())
     }
@@ -285,7 +290,7 @@ impl Output<'_> {
         let bytes = self.writer().bytes();
         let more = bytes - self.counted_bytes;
         self.counted_bytes = bytes;
-        Progress::add(&self.context.progress.bytes_written, more);
+        CompactionProgress::add(&self.context.progress.bytes_written, more);
     }
 
     fn split_if_large(&mut self) -> Result<()> {
@@ -307,7 +312,7 @@ impl Output<'_> {
         };
         let summary = writer.finish()?;
         let rest = summary.bytes.saturating_sub(self.counted_bytes);
-        Progress::add(&self.context.progress.bytes_written, rest);
+        CompactionProgress::add(&self.context.progress.bytes_written, rest);
         self.added.push(SegmentMeta {
             id,
             space: self.plan.space,

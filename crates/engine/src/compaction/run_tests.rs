@@ -1,16 +1,16 @@
 //! Compactions on a simulated disk: whatever is picked, the rows stay the same.
 
 use super::*;
-use crate::compaction::history::History;
-use crate::compaction::plan::{Kind, PickInput, PickOptions};
+use crate::compaction::history::CompactionHistory;
+use crate::compaction::plan::{CompactionKind, PickInput, PickOptions};
 use crate::compaction::{pick, pick_table, spent_tombstones};
 use crate::merge::testing::{
-    COLUMNS, Fields, Given, Rows, TABLE, merged, naive, open_segment, segment_files, tombstone,
-    without_sequence_duplicates,
+    COLUMNS, TABLE, TestFields, TestRows, TestSource, merged, naive, open_segment, segment_files,
+    tombstone, without_sequence_duplicates,
 };
 use crate::options::CompactionPolicy as Policy;
 use marigram_env::SimFs;
-use marigram_manifest::{Space, State};
+use marigram_manifest::{ManifestState, SegmentSpace};
 use proptest::prelude::*;
 use std::cell::Cell;
 
@@ -20,18 +20,18 @@ struct Files {
     next: Cell<u64>,
     /// Bytes of pages that were copied.
     copied: Cell<u64>,
-    state: State,
+    state: ManifestState,
     open: BTreeMap<SegmentId, Arc<OpenSegment>>,
     tables: BTreeMap<TableId, TableOptions>,
 }
 
 impl Files {
-    fn new(given: &[Given], tombstones: &[Arc<Tombstone>]) -> Self {
+    fn new(given: &[TestSource], tombstones: &[Arc<Tombstone>]) -> Self {
         let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(7));
         let options = options();
-        let mut state = State {
+        let mut state = ManifestState {
             flushed_sequence: 1000,
-            ..State::default()
+            ..ManifestState::default()
         };
         let mut open = BTreeMap::new();
         for (id, given) in given.iter().enumerate() {
@@ -54,7 +54,7 @@ impl Files {
         }
     }
 
-    fn pick(&self, options: &PickOptions, turn: u64) -> Option<Plan> {
+    fn pick(&self, options: &PickOptions, turn: u64) -> Option<CompactionPlan> {
         let input = PickInput {
             segments: &self.state.segments,
             tombstones: &self.state.tombstones,
@@ -74,7 +74,7 @@ impl Files {
             .collect()
     }
 
-    fn run(&self, plan: &Plan, stop: bool) -> Result<Option<Edit>> {
+    fn run(&self, plan: &CompactionPlan, stop: bool) -> Result<Option<ManifestEdit>> {
         let inputs: Vec<_> = plan.inputs.iter().map(|id| self.open[id].clone()).collect();
         let new_file = || {
             let id = self.next.replace(self.next.get() + 1);
@@ -84,7 +84,7 @@ impl Files {
         let mut schema = crate::catalog::blank("d", "t", TABLE);
         schema.options.page_bytes = 64;
         let metas = inputs.iter().map(|input| &input.meta);
-        let progress = History::default().begin(0, Policy::Balance, plan, metas, (0, 0));
+        let progress = CompactionHistory::default().begin(0, Policy::Balance, plan, metas, (0, 0));
         let context = RunContext {
             fs: self.fs.clone(),
             options: options(),
@@ -97,7 +97,7 @@ impl Files {
         let edit = run(plan, &inputs, &self.tombstones(), &self.tables, &context);
         assert_eq!(memory.used(), 0);
         if let Ok(Some(edit)) = &edit
-            && plan.kind != Kind::Move
+            && plan.kind != CompactionKind::Move
         {
             let written: u64 = edit.added.iter().map(|meta| meta.bytes).sum();
             assert_eq!(progress.bytes_written.load(Ordering::Relaxed), written);
@@ -112,7 +112,7 @@ impl Files {
     }
 
     /// What committing the edit does.
-    fn install(&mut self, mut edit: Edit) {
+    fn install(&mut self, mut edit: ManifestEdit) {
         for id in &edit.removed {
             self.open.remove(id);
         }
@@ -127,20 +127,20 @@ impl Files {
         }
         let mut after = self.state.clone();
         after.apply(&edit);
-        edit = Edit {
+        edit = ManifestEdit {
             tombstones_removed: spent_tombstones(&after),
-            ..Edit::default()
+            ..ManifestEdit::default()
         };
         after.apply(&edit);
         self.state = after;
     }
 
-    fn rows(&self) -> Rows {
+    fn rows(&self) -> TestRows {
         let tombstones = self.tombstones();
         let sources = self
             .open
             .values()
-            .map(|open| Source::segment(open, TABLE, &tombstones));
+            .map(|open| MergeSource::segment(open, TABLE, &tombstones));
         let sources = sources.collect::<Result<_>>().unwrap();
         merged(sources, MergeOptions::all(COLUMNS.to_vec(), 16))
             .unwrap()
@@ -161,11 +161,11 @@ fn eager(policy: Policy) -> PickOptions {
         segment_bytes_max: 3000,
         cross_ratio: u64::MAX,
         tombstones_max: 0,
-        ..PickOptions::of(policy)
+        ..PickOptions::for_policy(policy)
     }
 }
 
-fn given() -> impl Strategy<Value = Vec<Given>> {
+fn test_sources() -> impl Strategy<Value = Vec<TestSource>> {
     let fields = (
         proptest::option::of(0..100i64),
         proptest::option::of("[a-c]{0,3}"),
@@ -173,7 +173,7 @@ fn given() -> impl Strategy<Value = Vec<Given>> {
     let rows = proptest::collection::btree_map((0..5u32, 0..40i64), fields, 1..120);
     proptest::collection::vec((proptest::bool::ANY, rows), 1..6).prop_map(|sources| {
         let numbered = sources.into_iter().enumerate();
-        let given = numbered.map(|(at, (late, rows))| Given {
+        let given = numbered.map(|(at, (late, rows))| TestSource {
             late,
             sequence_max: 10 * (at as u64 + 1),
             rows,
@@ -205,7 +205,7 @@ proptest! {
 
     #[test]
     fn compactions_keep_every_row_and_come_to_an_end(
-        given in given(),
+        given in test_sources(),
         tombstones in tombstones(),
         policy in prop_oneof![
             Just(Policy::Balance),
@@ -225,7 +225,7 @@ proptest! {
             prop_assert_eq!(&files.rows(), &expected, "after {:?}", plan);
             prop_assert!(turns < 60, "compaction does not come to an end");
         }
-        let late = files.state.segments.values().filter(|meta| meta.space == Space::Unsequence);
+        let late = files.state.segments.values().filter(|meta| meta.space == SegmentSpace::Unsequence);
         prop_assert_eq!(late.count(), 0, "late rows are in their place");
         let spent = spent_tombstones(&files.state);
         prop_assert_eq!(files.state.tombstones.len(), spent.len(), "deletes are spent");
@@ -236,7 +236,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn a_table_is_compacted_in_one_go(given in given(), tombstones in tombstones()) {
+    fn a_table_is_compacted_in_one_go(given in test_sources(), tombstones in tombstones()) {
         let expected = naive(&given, &tombstones);
         let mut files = Files::new(&given, &tombstones);
         let partition = files.state.segments.values().next().unwrap().partition;
@@ -248,7 +248,7 @@ proptest! {
                 unreadable: &BTreeSet::new(),
                 flushed_sequence: files.state.flushed_sequence,
             };
-            pick_table(&input, &PickOptions::of(Policy::Balance), TABLE, partition, false)
+            pick_table(&input, &PickOptions::for_policy(Policy::Balance), TABLE, partition, false)
         };
         if let Some(plan) = picked(&files) {
             let edit = files.run(&plan, false).unwrap().unwrap();
@@ -257,22 +257,22 @@ proptest! {
         prop_assert_eq!(&files.rows(), &expected);
         prop_assert_eq!(picked(&files), None, "nothing is left to do");
         prop_assert!(files.state.segments.len() <= 1);
-        prop_assert!(files.state.segments.values().all(|meta| meta.space == Space::Sequence));
+        prop_assert!(files.state.segments.values().all(|meta| meta.space == SegmentSpace::Sequence));
         let spent = spent_tombstones(&files.state);
         prop_assert_eq!(files.state.tombstones.len(), spent.len(), "deletes are spent");
     }
 }
 
-fn numbers(times: impl Iterator<Item = i64>) -> Rows {
-    let fields = |time: i64| -> Fields { (Some(time), None) };
+fn numbers(times: impl Iterator<Item = i64>) -> TestRows {
+    let fields = |time: i64| -> TestFields { (Some(time), None) };
     times.map(|time| ((1, time), fields(time))).collect()
 }
 
-fn plan(kind: Kind, inputs: &[u64]) -> Plan {
-    Plan {
+fn plan(kind: CompactionKind, inputs: &[u64]) -> CompactionPlan {
+    CompactionPlan {
         kind,
         inputs: inputs.iter().copied().map(SegmentId).collect(),
-        space: Space::Sequence,
+        space: SegmentSpace::Sequence,
         spends_up_to: u64::MAX,
         segment_bytes_max: 1 << 30,
         cold: false,
@@ -282,12 +282,12 @@ fn plan(kind: Kind, inputs: &[u64]) -> Plan {
 #[test]
 fn the_result_is_described_by_its_inputs() {
     let given = [
-        Given {
+        TestSource {
             late: false,
             sequence_max: 10,
             rows: numbers(0..50),
         },
-        Given {
+        TestSource {
             late: true,
             sequence_max: 30,
             rows: numbers(20..40),
@@ -295,7 +295,7 @@ fn the_result_is_described_by_its_inputs() {
     ];
     let mut files = Files::new(&given, &[tombstone(20, &[], 0, 9)]);
     let edit = files
-        .run(&plan(Kind::Cross, &[0, 1]), false)
+        .run(&plan(CompactionKind::Cross, &[0, 1]), false)
         .unwrap()
         .unwrap();
     assert_eq!(edit.removed, [SegmentId(0), SegmentId(1)]);
@@ -304,7 +304,7 @@ fn the_result_is_described_by_its_inputs() {
     };
     assert_eq!(
         (meta.space, meta.level, meta.sequence_max),
-        (Space::Sequence, 1, 30)
+        (SegmentSpace::Sequence, 1, 30)
     );
     assert_eq!((meta.rows, meta.range.min, meta.range.max), (40, 10, 49));
     assert_eq!(meta.tables, [TABLE]);
@@ -318,14 +318,16 @@ fn the_result_is_described_by_its_inputs() {
 
 #[test]
 fn segments_of_dropped_tables_go_without_a_successor() {
-    let given = [Given {
+    let given = [TestSource {
         late: false,
         sequence_max: 10,
         rows: numbers(0..50),
     }];
     let mut files = Files::new(&given, &[]);
     files.tables.clear();
-    let plan = files.pick(&PickOptions::of(Policy::Balance), 0).unwrap();
+    let plan = files
+        .pick(&PickOptions::for_policy(Policy::Balance), 0)
+        .unwrap();
     let edit = files.run(&plan, false).unwrap().unwrap();
     assert_eq!((edit.removed.len(), edit.added.len()), (1, 0));
 }
@@ -333,12 +335,12 @@ fn segments_of_dropped_tables_go_without_a_successor() {
 #[test]
 fn what_was_stopped_or_failed_leaves_no_files() {
     let given = [
-        Given {
+        TestSource {
             late: false,
             sequence_max: 10,
             rows: numbers(0..50),
         },
-        Given {
+        TestSource {
             late: false,
             sequence_max: 20,
             rows: numbers(50..90),
@@ -347,7 +349,10 @@ fn what_was_stopped_or_failed_leaves_no_files() {
     let files = Files::new(&given, &[]);
     let before = files.fs.list(Path::new("/")).unwrap();
     let stopped = files
-        .run(&plan(Kind::Inner(Space::Sequence), &[0, 1]), true)
+        .run(
+            &plan(CompactionKind::Inner(SegmentSpace::Sequence), &[0, 1]),
+            true,
+        )
         .unwrap();
     assert!(stopped.is_none());
     assert_eq!(files.fs.list(Path::new("/")).unwrap(), before);
@@ -355,7 +360,7 @@ fn what_was_stopped_or_failed_leaves_no_files() {
 
 #[test]
 fn pages_that_nothing_overlaps_are_copied_and_others_are_not() {
-    let given = |late, sequence_max, rows| Given {
+    let given = |late, sequence_max, rows| TestSource {
         late,
         sequence_max,
         rows,
@@ -372,9 +377,9 @@ fn pages_that_nothing_overlaps_are_copied_and_others_are_not() {
     let hot = [(0, 0), (0, 1), (0, 3), (0, 4), (1, 0), (1, 1)];
     for (cold, pages) in [(false, &hot[..]), (true, &hot[..2])] {
         let mut files = Files::new(&sources, &[tombstone(40, &[], 120, 122)]);
-        let plan = Plan {
+        let plan = CompactionPlan {
             cold,
-            ..plan(Kind::Cross, &[0, 1, 2])
+            ..plan(CompactionKind::Cross, &[0, 1, 2])
         };
         let page_bytes = |(id, page): &(u64, usize)| -> u64 {
             let segment = files.open[&SegmentId(*id)].segment().unwrap().clone();
@@ -397,21 +402,24 @@ fn pages_that_nothing_overlaps_are_copied_and_others_are_not() {
 
 #[test]
 fn a_moved_segment_keeps_its_file_and_its_age() {
-    let given = [Given {
+    let given = [TestSource {
         late: true,
         sequence_max: 10,
         rows: numbers(0..50),
     }];
     let mut files = Files::new(&given, &[tombstone(20, &[], 0, 9)]);
     let before = files.fs.list(Path::new("/")).unwrap();
-    let (options, expected) = (PickOptions::of(Policy::InnerCross), files.rows());
+    let (options, expected) = (PickOptions::for_policy(Policy::InnerCross), files.rows());
     let plan = files.pick(&options, 0).unwrap();
-    assert_eq!(plan.kind, Kind::Move);
+    assert_eq!(plan.kind, CompactionKind::Move);
     let edit = files.run(&plan, false).unwrap().unwrap();
     let [meta] = &edit.added[..] else {
         panic!("{:?}", edit.added)
     };
-    assert_eq!((meta.space, meta.sequence_max), (Space::Sequence, 10));
+    assert_eq!(
+        (meta.space, meta.sequence_max),
+        (SegmentSpace::Sequence, 10)
+    );
     files.install(edit);
     assert_eq!(files.fs.list(Path::new("/")).unwrap(), before);
     assert_eq!(files.rows(), expected);

@@ -9,7 +9,7 @@ const FLUSH_BYTES: u64 = 1 << 20;
 const FLUSHES: u64 = 1000;
 
 /// A partition that grows flush by flush; every series is in every flush.
-struct Shard {
+struct SimulatedPartition {
     segments: BTreeMap<SegmentId, SegmentMeta>,
     tables: BTreeMap<TableId, TableOptions>,
     next: u64,
@@ -20,7 +20,7 @@ struct Shard {
     segments_most: usize,
 }
 
-impl Shard {
+impl SimulatedPartition {
     fn new() -> Self {
         Self {
             segments: BTreeMap::new(),
@@ -34,7 +34,7 @@ impl Shard {
         }
     }
 
-    fn add(&mut self, space: Space, bytes: u64, range: TimeRange, sequence_max: u64) {
+    fn add(&mut self, space: SegmentSpace, bytes: u64, range: TimeRange, sequence_max: u64) {
         let id = SegmentId(self.next);
         self.next += 1;
         let meta = SegmentMeta {
@@ -67,14 +67,19 @@ impl Shard {
                 min: now,
                 max: now + 9,
             };
-            self.add(Space::Sequence, FLUSH_BYTES - late, range, self.sequence);
+            self.add(
+                SegmentSpace::Sequence,
+                FLUSH_BYTES - late,
+                range,
+                self.sequence,
+            );
         }
         if late > 0 {
             let range = TimeRange {
                 min: (now - lateness as i64 * 10).max(0),
                 max: now,
             };
-            self.add(Space::Unsequence, late, range, self.sequence);
+            self.add(SegmentSpace::Unsequence, late, range, self.sequence);
         }
         self.flushed += FLUSH_BYTES;
     }
@@ -97,10 +102,10 @@ impl Shard {
         self.segments_most = self.segments_most.max(self.segments.len());
     }
 
-    fn apply(&mut self, plan: &Plan) {
+    fn apply(&mut self, plan: &CompactionPlan) {
         let removed = plan.inputs.iter().filter_map(|id| self.segments.remove(id));
         let removed: Vec<SegmentMeta> = removed.collect();
-        if plan.kind == crate::compaction::plan::Kind::Move {
+        if plan.kind == crate::compaction::plan::CompactionKind::Move {
             for meta in removed {
                 self.add(plan.space, meta.bytes, meta.range, meta.sequence_max);
             }
@@ -138,8 +143,8 @@ fn what_is_written_and_left_is_bounded_under_each_policy_and_share_of_late_rows(
     for policy in Policy::ALL {
         for late_percent in [0, 10, 50, 90, 100] {
             for lateness in [3, FLUSHES] {
-                let options = PickOptions::of(policy);
-                let mut shard = Shard::new();
+                let options = PickOptions::for_policy(policy);
+                let mut shard = SimulatedPartition::new();
                 for _ in 0..FLUSHES {
                     shard.flush(late_percent, lateness);
                     shard.compact(&options);
@@ -161,10 +166,10 @@ fn what_is_written_and_left_is_bounded_under_each_policy_and_share_of_late_rows(
 fn a_tenth_of_late_rows_costs_less_than_four_times_what_came() {
     // The standard set of the benchmarks: forty flushes a shard, then everything in its place.
     for policy in Policy::ALL {
-        let mut shard = Shard::new();
+        let mut shard = SimulatedPartition::new();
         for _ in 0..40 {
             shard.flush(10, 40);
-            shard.compact(&PickOptions::of(policy));
+            shard.compact(&PickOptions::for_policy(policy));
         }
         shard.compact(&PickOptions::thorough());
         let amplification = shard.amplification();
@@ -174,7 +179,7 @@ fn a_tenth_of_late_rows_costs_less_than_four_times_what_came() {
             shard
                 .segments
                 .values()
-                .all(|meta| meta.space == Space::Sequence)
+                .all(|meta| meta.space == SegmentSpace::Sequence)
         );
     }
 }

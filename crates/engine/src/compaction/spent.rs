@@ -1,10 +1,10 @@
 //! Which tombstones apply to a segment, and which have nothing left to do.
 
-use marigram_manifest::{SegmentMeta, State, Tombstone};
+use marigram_manifest::{ManifestState, SegmentMeta, Tombstone};
 
 /// Tombstones that no row in a segment needs any more. Those above the flushed sequence stay: rows
 /// that they cover may still be on their way into a segment.
-pub(crate) fn spent_tombstones(state: &State) -> Vec<u64> {
+pub(crate) fn spent_tombstones(state: &ManifestState) -> Vec<u64> {
     let spent = |tombstone: &&Tombstone| {
         tombstone.sequence <= state.flushed_sequence
             && !state

@@ -1,24 +1,24 @@
 //! What an engine is made of, opened and closed.
 
-use super::complaints::Complaints;
-use crate::background::Bell;
-use crate::catalog::Schemas;
-use crate::compaction::{Budget, History};
+use super::warning_throttle::WarningThrottle;
+use crate::background::BackgroundSignal;
+use crate::catalog::LiveCatalog;
+use crate::compaction::{CompactionHistory, TokenBucket};
 use crate::directory;
 use crate::error::{EngineError, Result};
-use crate::health::Health;
+use crate::health::EngineHealth;
 use crate::memory::MemoryAccountant;
 use crate::options::{Durability, EngineOptions};
-use crate::recovery::{Opening, Recovered, open_shard};
-use crate::reserve::Reserve;
-use crate::rollups::Rollups;
+use crate::parallel::side_by_side;
+use crate::recovery::{RecoveredLogs, ShardOpening, open_shard};
+use crate::reserve::DiskReserve;
+use crate::rollups::RollupTracker;
 use crate::segment_files::SegmentFiles;
-use crate::shard::{Context, Shard};
-use crate::side_by_side::side_by_side;
-use crate::stats::Stats;
+use crate::shard::{Shard, ShardContext};
+use crate::stats::EngineCounters;
 use crate::status::EngineStatus;
-use crate::survey::{Known, refuse_remains, survey};
-use crate::trash::Trash;
+use crate::survey::{KnownLogs, refuse_remains, survey};
+use crate::trash::TrashFolder;
 use marigram_env::{Env, Lock, ReliefFs};
 use marigram_series_index::SeriesIndex;
 use parking_lot::{Mutex, RwLock};
@@ -28,36 +28,36 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// An open data directory, without its threads.
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct EngineInner {
     /// The data directory.
     pub dir: PathBuf,
-    pub context: Arc<Context>,
-    pub schemas: Arc<Schemas>,
+    pub context: Arc<ShardContext>,
+    pub schemas: Arc<LiveCatalog>,
     pub shards: Vec<Shard>,
     /// Series indexes by shard.
     pub indexes: Vec<Arc<RwLock<SeriesIndex>>>,
-    pub bell: Arc<Bell>,
+    pub bell: Arc<BackgroundSignal>,
     /// When the log was last synced in the background, monotonic ns.
     pub synced_ns: AtomicU64,
     /// What compaction in the background may read and write.
-    pub budget: Option<Mutex<Budget>>,
+    pub budget: Option<Mutex<TokenBucket>>,
     /// Batches taken: whose turn it is among shards.
     pub turn: AtomicUsize,
     closed: AtomicBool,
     lock: Mutex<Option<Box<dyn Lock>>>,
     recovery_ms: u64,
-    recovered: Recovered,
+    recovered: RecoveredLogs,
     /// Failures of background work, as far as they were told.
-    pub complaints: Complaints,
+    pub complaints: WarningThrottle,
 }
 
 /// Opens the shards: side by side, where there are to be threads at all.
 fn open_shards(
-    context: &Arc<Context>,
+    context: &Arc<ShardContext>,
     dir: &Path,
-    opening: &Opening<'_>,
-    known: &[Known],
-) -> Result<Vec<Result<(Shard, Recovered)>>> {
+    opening: &ShardOpening<'_>,
+    known: &[KnownLogs],
+) -> Result<Vec<Result<(Shard, RecoveredLogs)>>> {
     let dirs =
         (0..opening.shards).map(|number| directory::make_shard_dir(&context.env, dir, number));
     let dirs = dirs.collect::<Result<Vec<_>>>()?;
@@ -72,7 +72,7 @@ fn open_shards(
     Ok(side_by_side(numbered, open))
 }
 
-impl Inner {
+impl EngineInner {
     pub fn open(
         memory: Arc<MemoryAccountant>,
         env: Env,
@@ -92,8 +92,8 @@ impl Inner {
             }
         };
         let proof = survey.as_ref().map(|survey| survey.catalog.proof());
-        let health = Arc::new(Health::default());
-        let schemas = Schemas::open(
+        let health = Arc::new(EngineHealth::default());
+        let schemas = LiveCatalog::open(
             env.fs.clone(),
             dir,
             &proof.unwrap_or_default(),
@@ -106,26 +106,26 @@ impl Inner {
         };
         schemas.witness(env.fs.clone(), dir, identity.lineage)?;
         let schemas = Arc::new(schemas);
-        let trash = Trash::new(dir, options.trash_retention);
+        let trash = TrashFolder::new(dir, options.trash_retention);
         trash.purge(&env);
         let live = schemas.all();
-        let stats = Stats::default();
+        let stats = EngineCounters::default();
         let (fs, pool) = ReliefFs::with_pool(env.fs, options.open_files_max);
         let env = Env { fs, ..env };
-        let reserve = Reserve::open(&env, dir, identity.shards);
-        let files = SegmentFiles::of(pool, memory.clone());
-        let bell = Arc::new(Bell::default());
+        let reserve = DiskReserve::open(&env, dir, identity.shards);
+        let files = SegmentFiles::with_pool(pool, memory.clone());
+        let bell = Arc::new(BackgroundSignal::default());
         let pressed = bell.clone();
         memory.on_refusal(move || pressed.press());
-        let context = Arc::new(Context {
+        let context = Arc::new(ShardContext {
             env,
             options,
             memory,
             files,
             health,
             stats,
-            compactions: History::default(),
-            rollups: Rollups::new(schemas.clone()),
+            compactions: CompactionHistory::default(),
+            rollups: RollupTracker::new(schemas.clone()),
             trash,
             reserve,
         });
@@ -137,7 +137,7 @@ impl Inner {
                 "what the manifest does not name stays where it is until the next start"
             );
         }
-        let opening = Opening {
+        let opening = ShardOpening {
             dir,
             lineage: identity.lineage,
             shards: identity.shards,
@@ -145,7 +145,7 @@ impl Inner {
             table_max: schemas.table_max(),
         };
         let mut shards = Vec::with_capacity(identity.shards);
-        let mut recovered = Recovered::default();
+        let mut recovered = RecoveredLogs::default();
         for opened in open_shards(&context, dir, &opening, &known)? {
             let (shard, part) = opened?;
             recovered.add(&part);
@@ -175,13 +175,13 @@ impl Inner {
             shards,
             bell,
             synced_ns: AtomicU64::new(now_ns),
-            budget: rate.map(|rate| Mutex::new(Budget::new(rate))),
+            budget: rate.map(|rate| Mutex::new(TokenBucket::new(rate))),
             turn: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             lock: Mutex::new(Some(lock)),
             recovery_ms,
             recovered,
-            complaints: Complaints::default(),
+            complaints: WarningThrottle::default(),
             context,
         })
     }

@@ -1,6 +1,6 @@
 //! The refresh of rollups: what it may do that users may not.
 
-use super::write::{Writer, write};
+use super::write::{WriteOrigin, write};
 use super::{Engine, WriteOptions, WriteReport, delete_rows};
 use crate::error::Result;
 use crate::filter::TagFilter;
@@ -54,7 +54,13 @@ impl Engine {
     /// As [`write`](Self::write).
     pub fn write_refreshed(&self, database: &str, batch: &WriteBatch) -> Result<WriteReport> {
         let options = WriteOptions { grow: false };
-        write(self.writable()?, database, batch, options, Writer::Refresh)
+        write(
+            self.writable()?,
+            database,
+            batch,
+            options,
+            WriteOrigin::Refresh,
+        )
     }
 
     /// Deletes all rows of a rollup in a range of time.

@@ -1,21 +1,21 @@
 //! What keeps an engine in shape: flushes, compaction, retention, syncs at intervals; by the
 //! owner's calls or by background threads.
 
-use super::inner::Inner;
-use crate::background::Threads;
+use super::inner::EngineInner;
+use crate::background::BackgroundThreads;
 use crate::compaction::PickOptions;
 use crate::error::{EngineError, Result};
-use crate::maintain::{Manner, TableCompaction};
+use crate::maintain::{CompactionSettings, TableCompaction};
 use crate::memory::Holder;
 use crate::options::Durability;
+use crate::parallel::side_by_side;
 use crate::shard::Shard;
-use crate::side_by_side::side_by_side;
 use marigram_model::TableId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-impl Inner {
+impl EngineInner {
     /// Everything acknowledged so far is in segments when it returns.
     pub fn flush(&self) -> Result<()> {
         // Frozen first, so that the threads in the background help with the rest.
@@ -34,7 +34,7 @@ impl Inner {
     /// Compacts until nothing asks for more and all late rows are in their place.
     pub fn compact(&self) -> Result<()> {
         let stop = |_| self.bell.is_stopping();
-        let manner = Manner {
+        let manner = CompactionSettings {
             options: PickOptions::thorough(),
             ..self.on_demand(&stop)
         };
@@ -59,9 +59,9 @@ impl Inner {
     }
 
     /// Compaction that somebody waits for: no budget holds it back.
-    fn on_demand<'a>(&self, stop: &'a dyn Fn(u64) -> bool) -> Manner<'a> {
-        Manner {
-            options: PickOptions::of(self.context.options.compaction),
+    fn on_demand<'a>(&self, stop: &'a dyn Fn(u64) -> bool) -> CompactionSettings<'a> {
+        CompactionSettings {
+            options: PickOptions::for_policy(self.context.options.compaction),
             stop,
             wait: true,
         }
@@ -183,7 +183,7 @@ impl Inner {
         let live = || self.schemas.all();
         let flushed = waiting
             .iter()
-            .any(|(_, shard)| told(self, "flush", shard.try_flush_oldest(&live)));
+            .any(|(_, shard)| report_outcome(self, "flush", shard.try_flush_oldest(&live)));
         if flushed {
             self.bell.tell_room();
         }
@@ -210,7 +210,7 @@ impl Inner {
 /// Starts the background threads that the settings ask for. The first flushes before all else;
 /// the others compact and retain, and flush too, so that one long compaction holds up nobody. One
 /// thread alone flushes between the batches of a compaction.
-pub(super) fn start(inner: &Arc<Inner>, threads: &Threads) -> std::io::Result<()> {
+pub(super) fn start(inner: &Arc<EngineInner>, threads: &BackgroundThreads) -> std::io::Result<()> {
     let count = inner.context.options.background_threads;
     let pause = match inner.context.options.durability {
         Durability::Interval(interval) => interval,
@@ -218,7 +218,7 @@ pub(super) fn start(inner: &Arc<Inner>, threads: &Threads) -> std::io::Result<()
     };
     for number in 0..count {
         let (inner, bell) = (inner.clone(), inner.bell.clone());
-        let role = Role {
+        let role = BackgroundRole {
             compacts: number > 0 || count == 1,
             alone: count == 1,
         };
@@ -231,7 +231,7 @@ pub(super) fn start(inner: &Arc<Inner>, threads: &Threads) -> std::io::Result<()
 
 /// What a background thread does.
 #[derive(Clone, Copy, Debug)]
-struct Role {
+struct BackgroundRole {
     /// Whether it compacts and retains.
     compacts: bool,
     /// Whether no other thread flushes.
@@ -239,11 +239,11 @@ struct Role {
 }
 
 /// One round of a background thread; says whether it did anything.
-fn background_round(inner: &Inner, role: Role) -> bool {
+fn background_round(inner: &EngineInner, role: BackgroundRole) -> bool {
     let live = || inner.schemas.all();
     let mut did = flush_round(inner);
-    let manner = Manner {
-        options: PickOptions::of(inner.context.options.compaction),
+    let manner = CompactionSettings {
+        options: PickOptions::for_policy(inner.context.options.compaction),
         stop: &|bytes| inner.pause_compaction(bytes, role),
         wait: false,
     };
@@ -251,8 +251,8 @@ fn background_round(inner: &Inner, role: Role) -> bool {
         if inner.bell.is_stopping() {
             break;
         }
-        did |= told(inner, "compaction", shard.compact_once(&live, &manner));
-        did |= told(inner, "retention", shard.retain(&live, false));
+        did |= report_outcome(inner, "compaction", shard.compact_once(&live, &manner));
+        did |= report_outcome(inner, "retention", shard.retain(&live, false));
     }
     if role.compacts {
         inner.context.trash.purge_if_due(&inner.context.env);
@@ -262,17 +262,17 @@ fn background_round(inner: &Inner, role: Role) -> bool {
 }
 
 /// The part of a round that writers wait for.
-pub(super) fn flush_round(inner: &Inner) -> bool {
+pub(super) fn flush_round(inner: &EngineInner) -> bool {
     if inner.bell.take_pressed() {
-        told(
+        report_outcome(
             inner,
             "making room in memory",
             inner.relieve().map(|()| false),
         );
     }
-    let mut did = told(inner, "sync", inner.sync_if_due());
+    let mut did = report_outcome(inner, "sync", inner.sync_if_due());
     for shard in &inner.shards {
-        did |= told(inner, "freeze", inner.freeze_old(shard));
+        did |= report_outcome(inner, "freeze", inner.freeze_old(shard));
     }
     while inner.flush_largest() {
         did = true;
@@ -280,10 +280,10 @@ pub(super) fn flush_round(inner: &Inner) -> bool {
     did
 }
 
-impl Inner {
+impl EngineInner {
     /// Holds a compaction in the background back as the budget says, which has read and written
     /// `bytes` more; says whether it is to be given up.
-    fn pause_compaction(&self, bytes: u64, role: Role) -> bool {
+    fn pause_compaction(&self, bytes: u64, role: BackgroundRole) -> bool {
         let clock = &self.context.env.clock;
         let now_ns = clock.monotonic_ns();
         let pause = match &self.budget {
@@ -306,7 +306,7 @@ impl Inner {
 
 /// Whether work was done; that writes are refused was told before; any other error is logged now and
 /// then, and work waits for the next round.
-fn told(inner: &Inner, what: &'static str, outcome: Result<bool>) -> bool {
+fn report_outcome(inner: &EngineInner, what: &'static str, outcome: Result<bool>) -> bool {
     match outcome {
         Ok(did) => did,
         Err(EngineError::ReadOnly(_)) => false,

@@ -1,11 +1,11 @@
 //! The way of a batch: checked, resolved, routed, admitted, committed.
 
-use super::inner::Inner;
+use super::inner::EngineInner;
 use crate::admission::admit;
-use crate::catalog::{Growth, blank, is_kept};
-use crate::commit::{Change, PendingWrite};
+use crate::catalog::{SchemaGrowth, blank, is_kept};
+use crate::commit::{CommitChange, PendingWrite};
 use crate::error::{EngineError, Result};
-use crate::resolve::{Outcome, Resolved, resolve};
+use crate::resolve::{ResolveOutcome, ResolvedBatch, resolve};
 use crate::route::{estimate_bytes, route};
 use crate::stats::add;
 use marigram_model::{Limits, TableId, TableSchema, WriteBatch};
@@ -39,7 +39,7 @@ pub struct WriteReport {
 
 /// Whose rows come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Writer {
+pub(super) enum WriteOrigin {
     /// A user, to whom rollups are closed.
     User,
     /// The refresh of a rollup.
@@ -47,15 +47,15 @@ pub(super) enum Writer {
 }
 
 pub(super) fn write(
-    inner: &Inner,
+    inner: &EngineInner,
     database: &str,
     batch: &WriteBatch,
     options: WriteOptions,
-    writer: Writer,
+    writer: WriteOrigin,
 ) -> Result<WriteReport> {
     batch.check()?;
     if let Some(table) = inner.schemas.find(database, &batch.table)?
-        && (table.rollup.is_some() != (writer == Writer::Refresh) || table.view.is_some())
+        && (table.rollup.is_some() != (writer == WriteOrigin::Refresh) || table.view.is_some())
     {
         return Err(is_kept(&table));
     }
@@ -112,11 +112,11 @@ pub(super) fn write(
 
 /// Fits a batch to its table, which grows where it may.
 fn fit(
-    inner: &Inner,
+    inner: &EngineInner,
     database: &str,
     batch: &WriteBatch,
     options: WriteOptions,
-) -> Result<(TableId, Resolved)> {
+) -> Result<(TableId, ResolvedBatch)> {
     let now_ns = inner.context.env.clock.now_ns();
     let mut schema: Option<Arc<TableSchema>> = inner.schemas.find(database, &batch.table)?;
     if schema.is_none() && !options.grow {
@@ -133,33 +133,43 @@ fn fit(
             resolve(&blank, batch, options.grow, true, now_ns)?
         };
         match (outcome, &schema) {
-            (Outcome::Done(resolved), Some(schema)) => return Ok((schema.id, resolved)),
+            (ResolveOutcome::Done(resolved), Some(schema)) => return Ok((schema.id, resolved)),
             // Nothing can be stored, so the table is not made: every row is rejected.
-            (Outcome::Done(resolved), None) => return Ok((TableId(0), resolved)),
-            (Outcome::Grow(growth), _) => {
+            (ResolveOutcome::Done(resolved), None) => return Ok((TableId(0), resolved)),
+            (ResolveOutcome::Grow(growth), _) => {
                 schema = Some(grow(inner, database, &batch.table, &growth)?);
             }
         }
     }
 }
 
-fn grow(inner: &Inner, database: &str, table: &str, growth: &Growth) -> Result<Arc<TableSchema>> {
+fn grow(
+    inner: &EngineInner,
+    database: &str,
+    table: &str,
+    growth: &SchemaGrowth,
+) -> Result<Arc<TableSchema>> {
     inner.schemas.grow(database, table, growth)
 }
 
-type Committed = (usize, usize, usize, Result<()>);
+type CommittedGroups = (usize, usize, usize, Result<()>);
 
 /// Queues writes on all their shards, then drives each: (shard, rows, bytes, outcome). Writers begin
 /// with different shards, and wait for one only where somebody leads all that they wait for: so the
 /// logs of several shards are synced side by side.
-fn commit(inner: &Inner, mut writes: Vec<(usize, PendingWrite)>) -> Vec<Committed> {
+fn commit(inner: &EngineInner, mut writes: Vec<(usize, PendingWrite)>) -> Vec<CommittedGroups> {
     let turn = inner.turn.fetch_add(1, Ordering::Relaxed);
     let first = turn % writes.len().max(1);
     writes.rotate_left(first);
     let submit = |(number, write): (usize, PendingWrite)| {
         let (rows, bytes) = (write.times.len(), write.bytes);
         let shard = &inner.shards[number];
-        (number, rows, bytes, shard.submit(Change::Write(write)))
+        (
+            number,
+            rows,
+            bytes,
+            shard.submit(CommitChange::Write(write)),
+        )
     };
     let tickets: Vec<_> = writes.into_iter().map(submit).collect();
     for (number, _, _, ticket) in &tickets {
@@ -175,14 +185,14 @@ fn commit(inner: &Inner, mut writes: Vec<(usize, PendingWrite)>) -> Vec<Committe
 
 /// Some shards took their rows and these did not: names the rows of these.
 fn reject_shards(
-    inner: &Inner,
+    inner: &EngineInner,
     table: TableId,
     batch: &WriteBatch,
     failed: &[usize],
     error: &EngineError,
     rejected: &mut Vec<RejectedRow>,
 ) {
-    let Ok(Outcome::Done(resolved)) =
+    let Ok(ResolveOutcome::Done(resolved)) =
         inner
             .schemas
             .all()

@@ -1,28 +1,32 @@
 //! Cutting sorted rows into partitions.
 
-use crate::chunk::sort::{Order, Texts};
+use crate::chunk::sort::{ChunkOrder, TextSizes};
 use marigram_model::{SeriesId, SeriesRun, TimeRange, partition_start};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Consecutive rows of one series in an order, all in one partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct PartitionPiece {
     pub series: SeriesId,
     pub rows: Range<usize>,
 }
 
 /// The rows of an order by start of their partition, each partition's in storage order. All their
 /// times are in `range`.
-pub(super) fn cut(order: &Order, range: TimeRange, width_ns: i64) -> BTreeMap<i64, Vec<Piece>> {
-    let mut pieces: BTreeMap<i64, Vec<Piece>> = BTreeMap::new();
+pub(super) fn cut(
+    order: &ChunkOrder,
+    range: TimeRange,
+    width_ns: i64,
+) -> BTreeMap<i64, Vec<PartitionPiece>> {
+    let mut pieces: BTreeMap<i64, Vec<PartitionPiece>> = BTreeMap::new();
     let first = partition_start(range.min, width_ns);
     let one_partition = first == partition_start(range.max, width_ns);
     let mut row = 0;
     for run in &order.runs {
         let end = row + run.rows as usize;
         if one_partition {
-            pieces.entry(first).or_default().push(Piece {
+            pieces.entry(first).or_default().push(PartitionPiece {
                 series: run.series,
                 rows: row..end,
             });
@@ -37,7 +41,7 @@ pub(super) fn cut(order: &Order, range: TimeRange, width_ns: i64) -> BTreeMap<i6
                 order.times[row..end].partition_point(|time| next.is_none_or(|next| *time < next));
             let rows = row..row + after;
             row = rows.end;
-            pieces.entry(start).or_default().push(Piece {
+            pieces.entry(start).or_default().push(PartitionPiece {
                 series: run.series,
                 rows,
             });
@@ -49,11 +53,11 @@ pub(super) fn cut(order: &Order, range: TimeRange, width_ns: i64) -> BTreeMap<i6
 /// The pieces in portions of at most `rows_max` rows, and of at most `text_max` bytes of text or
 /// one row; long pieces cut.
 pub(super) fn portions(
-    pieces: &[Piece],
+    pieces: &[PartitionPiece],
     rows_max: usize,
-    texts: Option<&Texts<'_>>,
+    texts: Option<&TextSizes<'_>>,
     text_max: usize,
-) -> Vec<Vec<Piece>> {
+) -> Vec<Vec<PartitionPiece>> {
     let mut portions = Vec::new();
     let (mut portion, mut rows, mut text_left) = (Vec::new(), 0, text_max);
     for piece in pieces {
@@ -66,7 +70,7 @@ pub(super) fn portions(
             };
             if take > 0 || rows == 0 {
                 let take = take.max(1);
-                portion.push(Piece {
+                portion.push(PartitionPiece {
                     series: piece.series,
                     rows: left.start..left.start + take,
                 });
@@ -86,7 +90,7 @@ pub(super) fn portions(
 }
 
 /// How many of `most` rows from `start` on have at most `left` bytes of text, which they use up.
-fn rows_within(texts: &Texts<'_>, start: usize, most: usize, left: &mut usize) -> usize {
+fn rows_within(texts: &TextSizes<'_>, start: usize, most: usize, left: &mut usize) -> usize {
     for row in 0..most {
         match left.checked_sub(texts.bytes_max(start + row)) {
             Some(rest) => *left = rest,
@@ -97,7 +101,7 @@ fn rows_within(texts: &Texts<'_>, start: usize, most: usize, left: &mut usize) -
 }
 
 /// The runs of a portion, and its rows as ranges of the order.
-pub(super) fn runs_and_ranges(portion: &[Piece]) -> (Vec<SeriesRun>, Vec<Range<usize>>) {
+pub(super) fn runs_and_ranges(portion: &[PartitionPiece]) -> (Vec<SeriesRun>, Vec<Range<usize>>) {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for piece in portion {
         match ranges.last_mut() {
@@ -118,12 +122,12 @@ pub(super) fn runs_and_ranges(portion: &[Piece]) -> (Vec<SeriesRun>, Vec<Range<u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chunk::part::Part;
+    use crate::chunk::part::ChunkPart;
 
-    fn order(rows: &[(u32, i64)]) -> Order {
+    fn order(rows: &[(u32, i64)]) -> ChunkOrder {
         let series: Vec<u32> = rows.iter().map(|row| row.0).collect();
         let times: Vec<i64> = rows.iter().map(|row| row.1).collect();
-        Order::of(&[Part {
+        ChunkOrder::from_parts(&[ChunkPart {
             series: series.into(),
             times: times.into(),
             columns: Vec::new(),
@@ -159,15 +163,15 @@ mod tests {
     #[test]
     fn portions_cut_long_pieces_and_join_neighbours() {
         let pieces = vec![
-            Piece {
+            PartitionPiece {
                 series: SeriesId(1),
                 rows: 0..5,
             },
-            Piece {
+            PartitionPiece {
                 series: SeriesId(2),
                 rows: 5..6,
             },
-            Piece {
+            PartitionPiece {
                 series: SeriesId(4),
                 rows: 8..9,
             },
@@ -185,7 +189,7 @@ mod tests {
         let texts = |texts: &[&str]| -> arrow_array::ArrayRef {
             std::sync::Arc::new(arrow_array::StringArray::from(texts.to_vec()))
         };
-        let part = |times: &[i64], values| Part {
+        let part = |times: &[i64], values| ChunkPart {
             series: vec![0; times.len()].into(),
             times: times.to_vec().into(),
             columns: vec![(marigram_model::ColumnId(1), values)],
@@ -195,13 +199,14 @@ mod tests {
             part(&[0, 1, 2, 3], texts(&["aa", "bb", "cc", "dd"])),
             part(&[2, 4, 5], texts(&["ee", "a text over the bound", "ff"])),
         ];
-        let order = Order::of(&parts);
-        let bounds = Texts::of(&order, &parts).unwrap();
+        let order = ChunkOrder::from_parts(&parts);
+        let bounds = TextSizes::from_order(&order, &parts).unwrap();
         assert_eq!((bounds.bytes_max(1), bounds.bytes_max(2)), (2, 4));
         let pieces = cut(&order, TimeRange { min: 0, max: 5 }, 100);
         let rows = |text_max| -> Vec<usize> {
             let portions = portions(&pieces[&0], 100, Some(&bounds), text_max);
-            let rows = |portion: &Vec<Piece>| portion.iter().map(|piece| piece.rows.len()).sum();
+            let rows =
+                |portion: &Vec<PartitionPiece>| portion.iter().map(|piece| piece.rows.len()).sum();
             portions.iter().map(rows).collect()
         };
         assert_eq!(rows(6), [2, 2, 1, 1]);
@@ -211,6 +216,6 @@ mod tests {
             &[1],
             std::sync::Arc::new(arrow_array::Int64Array::from(vec![1])),
         )];
-        assert!(Texts::of(&Order::of(&numbers), &numbers).is_none());
+        assert!(TextSizes::from_order(&ChunkOrder::from_parts(&numbers), &numbers).is_none());
     }
 }

@@ -1,9 +1,9 @@
 //! Writing a memtable's rows as segments.
 
 use super::LiveTables;
-use super::pieces::{Piece, cut, portions, runs_and_ranges};
-use crate::chunk::part::{self, Part, SMALL_TEXT_BYTES};
-use crate::chunk::sort::{Order, PARTS_MAX, Texts};
+use super::pieces::{PartitionPiece, cut, portions, runs_and_ranges};
+use crate::chunk::part::{self, ChunkPart, SMALL_TEXT_BYTES};
+use crate::chunk::sort::{ChunkOrder, PARTS_MAX, TextSizes};
 use crate::chunk::{CHUNK_ROWS, Chunk};
 use crate::error::{EngineError, Result};
 use crate::layout::layout_of;
@@ -13,7 +13,7 @@ use crate::shard::Shard;
 use crate::text::BATCH_TEXT_BYTES;
 use arrow_array::BooleanArray;
 use arrow_select::filter::filter;
-use marigram_manifest::{Partition, SegmentMeta, Space, Tombstone};
+use marigram_manifest::{Partition, SegmentMeta, SegmentSpace, Tombstone};
 use marigram_model::{SeriesId, SortedRows, TableId, TableSchema, TimeRange};
 use marigram_segment::{SegmentColumn, SegmentWriter, TableLayout};
 use std::collections::BTreeMap;
@@ -25,11 +25,11 @@ const ORDER_BYTES_A_ROW: usize = 32;
 /// The rows of one table in one space.
 struct TableRows {
     table: TableId,
-    parts: Vec<Part>,
-    order: Order,
+    parts: Vec<ChunkPart>,
+    order: ChunkOrder,
     columns: Vec<SegmentColumn>,
     layout: TableLayout,
-    pieces: BTreeMap<i64, Vec<Piece>>,
+    pieces: BTreeMap<i64, Vec<PartitionPiece>>,
 }
 
 /// Writes the rows of `memtable` to new segments, durable when it returns. On an error nothing is
@@ -53,7 +53,7 @@ pub(super) fn write_segments(
     let mut written = Vec::new();
     let mut all = || -> Result<()> {
         for ((width_ns, _), tables) in &groups {
-            for space in [Space::Sequence, Space::Unsequence] {
+            for space in [SegmentSpace::Sequence, SegmentSpace::Unsequence] {
                 let chunks = of_space(memtable, tables, space);
                 let chunks = chunks
                     .into_iter()
@@ -85,9 +85,9 @@ pub(super) fn write_segments(
 fn of_space(
     memtable: &Memtable,
     tables: &[TableId],
-    space: Space,
+    space: SegmentSpace,
 ) -> Vec<(TableId, Vec<Arc<Chunk>>)> {
-    let late = space == Space::Unsequence;
+    let late = space == SegmentSpace::Unsequence;
     let chunks = |table: &TableId| {
         let chunks = memtable
             .chunks(*table)
@@ -105,7 +105,7 @@ fn of_space(
 fn write_group(
     shard: &Shard,
     width_ns: i64,
-    space: Space,
+    space: SegmentSpace,
     tables: &[(&Arc<TableSchema>, Vec<Arc<Chunk>>)],
     tombstones: &[Arc<Tombstone>],
     written: &mut Vec<SegmentMeta>,
@@ -175,7 +175,7 @@ fn sort(
         .iter()
         .map(|chunk| chunk.range())
         .reduce(TimeRange::union)?;
-    let order = Order::of(&parts);
+    let order = ChunkOrder::from_parts(&parts);
     let pieces = cut(&order, range, width_ns);
     let columns = part::columns_of(&parts);
     Some(TableRows {
@@ -189,7 +189,7 @@ fn sort(
 }
 
 /// The rows of a part that no tombstone deletes.
-fn undeleted(part: &Part, tombstones: &[&Tombstone]) -> Option<Part> {
+fn undeleted(part: &ChunkPart, tombstones: &[&Tombstone]) -> Option<ChunkPart> {
     if tombstones.is_empty() {
         return Some(part.clone());
     }
@@ -221,7 +221,7 @@ fn undeleted(part: &Part, tombstones: &[&Tombstone]) -> Option<Part> {
             filter(values, &mask).expect("columns are as long as the part"),
         )
     });
-    (!rows.is_empty()).then(|| Part {
+    (!rows.is_empty()).then(|| ChunkPart {
         series: rows.iter().map(|row| part.series[*row]).collect(),
         times: rows.iter().map(|row| part.times[*row]).collect(),
         columns: columns.collect(),
@@ -232,7 +232,7 @@ fn write_segment(
     shard: &Shard,
     tables: &[TableRows],
     partition: Partition,
-    space: Space,
+    space: SegmentSpace,
     sequence_max: u64,
     written: &mut Vec<SegmentMeta>,
 ) -> Result<()> {
@@ -246,7 +246,7 @@ fn write_segment(
                 continue;
             };
             writer.table(rows.table, &rows.columns, &rows.layout)?;
-            let texts = Texts::of(&rows.order, &rows.parts);
+            let texts = TextSizes::from_order(&rows.order, &rows.parts);
             for portion in portions(pieces, CHUNK_ROWS, texts.as_ref(), BATCH_TEXT_BYTES) {
                 let (runs, ranges) = runs_and_ranges(&portion);
                 let times: Vec<&[i64]> = ranges

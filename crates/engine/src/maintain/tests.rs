@@ -1,7 +1,7 @@
 //! Which segments are outlived.
 
 use super::{LiveTables, outlived};
-use marigram_manifest::{Partition, SegmentId, SegmentMeta, Space};
+use marigram_manifest::{Partition, SegmentId, SegmentMeta, SegmentSpace};
 use marigram_model::{SeriesId, TableId, TableOptions, TimeRange};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 fn segment(id: u64, start_ns: i64, width_ns: i64, tables: &[u32]) -> (SegmentId, SegmentMeta) {
     let meta = SegmentMeta {
         id: SegmentId(id),
-        space: Space::Sequence,
+        space: SegmentSpace::Sequence,
         partition: Partition { start_ns, width_ns },
         range: TimeRange {
             min: start_ns,

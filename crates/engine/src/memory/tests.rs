@@ -164,9 +164,9 @@ fn who_waits_gets_what_another_gives_back_and_refusals_are_told() {
     memory.on_refusal(move || {
         count.fetch_add(1, Ordering::Relaxed);
     });
-    let mut first = Held::none(&memory, Holder::Scan);
+    let mut first = MemoryReservation::empty(&memory, Holder::Scan);
     assert!(first.try_grow(120));
-    let mut second = Held::none(&memory, Holder::Scan);
+    let mut second = MemoryReservation::empty(&memory, Holder::Scan);
     assert!(!second.wait_grow(1, Duration::from_millis(5)));
     let waiting = std::thread::spawn(move || second.wait_grow(100, Duration::from_mins(1)));
     while memory.usage(Holder::Scan).waits < 2 {
@@ -177,7 +177,7 @@ fn who_waits_gets_what_another_gives_back_and_refusals_are_told() {
     let usage = memory.usage(Holder::Scan);
     assert_eq!((usage.bytes, usage.waits, usage.refusals), (0, 2, 1));
     assert_eq!(told.load(Ordering::Relaxed), 2);
-    drop(Held::counted(&memory, Holder::Recovery, 1000));
+    drop(MemoryReservation::counted(&memory, Holder::Recovery, 1000));
     assert_eq!(
         (memory.used(), memory.usage(Holder::Recovery).peak_bytes),
         (0, 1000)

@@ -2,8 +2,8 @@
 
 use super::{ChunkStack, Memtable};
 use crate::chunk::Chunk;
-use crate::chunk::part::Part;
-use crate::marks::Marks;
+use crate::chunk::part::ChunkPart;
+use crate::high_water_marks::HighWaterMarks;
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use marigram_manifest::Tombstone;
 use marigram_model::{ColumnId, TableId, TimeRange};
@@ -70,7 +70,7 @@ fn late_rows_go_to_their_own_space_and_raise_no_mark() {
         .map(|chunk| (chunk.is_late(), chunk.rows()))
         .collect();
     assert_eq!(spaces, vec![(false, 2), (true, 2)]);
-    let mut marks = Marks::default();
+    let mut marks = HighWaterMarks::default();
     memtable.raise(&mut marks);
     let late = marks.late(&[0, 0, 1, 2], &[10, 11, 7, 1]);
     assert_eq!(late, Some(vec![true, false, true, false]));
@@ -81,7 +81,7 @@ fn chunks_take_no_more_rows_once_they_have_much_text() {
     let mut stack = ChunkStack::default();
     for time in 0..100 {
         let text: ArrayRef = Arc::new(StringArray::from(vec!["ten bytes!"]));
-        let part = Part {
+        let part = ChunkPart {
             series: vec![0].into(),
             times: vec![time].into(),
             columns: vec![(ColumnId(1), text)],

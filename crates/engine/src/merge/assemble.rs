@@ -6,8 +6,8 @@
 //! text, and the batch in the making keeps at most [`IDLE_BYTES_MAX`] of blocks that nobody else
 //! needs any more, beyond the bytes of its own rows.
 
-use super::block::{Block, Memory};
-use super::gather::{self, NO_BLOCK, Part};
+use super::block::{BlockMemory, DecodedBlock};
+use super::gather::{self, BlockSlice, NO_BLOCK};
 use crate::text;
 use marigram_model::{FieldType, SeriesId, SeriesRun, SortedRows};
 use marigram_segment::SegmentColumn;
@@ -23,20 +23,20 @@ const LATEST: usize = 16;
 
 /// A batch in the making.
 #[derive(Debug)]
-pub(super) struct Assembler {
+pub(super) struct BatchAssembler {
     columns: Vec<SegmentColumn>,
     batch_rows: usize,
     text_max: usize,
     /// Places of the columns of text.
     texts: Vec<usize>,
-    memory: Option<Memory>,
-    blocks: Vec<Arc<Block>>,
+    memory: Option<BlockMemory>,
+    blocks: Vec<Arc<DecodedBlock>>,
     /// Place of each block by its address, once there are many.
     places: HashMap<usize, u32>,
     held_bytes: usize,
     /// Whether a block came since the idle ones were last counted.
     grown: bool,
-    pieces: Vec<Piece>,
+    pieces: Vec<BatchPiece>,
     /// Of rows merged from several blocks: for each the block and row of its time, then of each
     /// column.
     picks: Vec<(u32, u32)>,
@@ -47,18 +47,18 @@ pub(super) struct Assembler {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Piece {
-    Slice(Part),
+enum BatchPiece {
+    Slice(BlockSlice),
     /// One merged row: its place among the picks.
     Merged(usize),
 }
 
-impl Assembler {
+impl BatchAssembler {
     pub(super) fn new(
         columns: Vec<SegmentColumn>,
         batch_rows: usize,
         text_max: usize,
-        memory: Option<Memory>,
+        memory: Option<BlockMemory>,
     ) -> Self {
         let is_text = |kind: FieldType| matches!(kind, FieldType::String | FieldType::Bytes);
         let texts = (0..columns.len())
@@ -104,7 +104,7 @@ impl Assembler {
     /// Adds consecutive rows of a block, whose series are `runs`.
     pub(super) fn push_slice(
         &mut self,
-        block: &Arc<Block>,
+        block: &Arc<DecodedBlock>,
         start: usize,
         len: usize,
         runs: &[SeriesRun],
@@ -118,7 +118,7 @@ impl Assembler {
             self.done.push_back(rows);
         }
         let block = self.place_of(block);
-        self.pieces.push(Piece::Slice(Part {
+        self.pieces.push(BatchPiece::Slice(BlockSlice {
             block,
             start: start as u32,
             len: len as u32,
@@ -139,8 +139,8 @@ impl Assembler {
     /// Adds slices of several blocks, all of one series.
     pub(super) fn push_parts<'a>(
         &mut self,
-        parts: &[Part],
-        block: impl Fn(u32) -> &'a Arc<Block>,
+        parts: &[BlockSlice],
+        block: impl Fn(u32) -> &'a Arc<DecodedBlock>,
         series: SeriesId,
     ) {
         let long = self.batch_rows.div_ceil(4);
@@ -167,7 +167,7 @@ impl Assembler {
                     place
                 }
             };
-            self.pieces.push(Piece::Slice(Part {
+            self.pieces.push(BatchPiece::Slice(BlockSlice {
                 block: place,
                 ..*part
             }));
@@ -183,9 +183,9 @@ impl Assembler {
     pub(super) fn push_merged<'a>(
         &mut self,
         run: SeriesRun,
-        pick: impl Fn(Option<usize>) -> Option<(&'a Arc<Block>, usize)>,
+        pick: impl Fn(Option<usize>) -> Option<(&'a Arc<DecodedBlock>, usize)>,
     ) {
-        self.pieces.push(Piece::Merged(self.picks.len()));
+        self.pieces.push(BatchPiece::Merged(self.picks.len()));
         let columns = std::iter::once(None).chain((0..self.columns.len()).map(Some));
         for column in columns {
             let picked = match pick(column) {
@@ -210,7 +210,7 @@ impl Assembler {
     }
 
     /// Bytes of text in rows of a block.
-    fn text_in(&self, block: &Block, start: usize, len: usize) -> usize {
+    fn text_in(&self, block: &DecodedBlock, start: usize, len: usize) -> usize {
         let columns = self
             .texts
             .iter()
@@ -228,7 +228,7 @@ impl Assembler {
     }
 
     /// The block's place among those of this batch.
-    fn place_of(&mut self, block: &Arc<Block>) -> u32 {
+    fn place_of(&mut self, block: &Arc<DecodedBlock>) -> u32 {
         let latest = self.blocks.len().saturating_sub(LATEST);
         let known = self.blocks[latest..]
             .iter()
@@ -274,14 +274,14 @@ impl Assembler {
         self.text_bytes = text_bytes;
         self.rows = rows.len();
         self.runs = rows.runs;
-        let part = Part {
+        let part = BlockSlice {
             block: 0,
             start: 0,
             len: self.rows as u32,
         };
-        self.pieces.push(Piece::Slice(part));
+        self.pieces.push(BatchPiece::Slice(part));
         let columns = rows.columns.into_iter().map(Some).collect();
-        let block = Block::copied(rows.times, columns, self.memory.as_ref());
+        let block = DecodedBlock::copied(rows.times, columns, self.memory.as_ref());
         self.held_bytes = block.bytes;
         self.blocks.push(Arc::new(block));
     }
@@ -293,10 +293,10 @@ impl Assembler {
             let mut parts = Vec::with_capacity(self.pieces.len());
             for piece in &self.pieces {
                 let part = match piece {
-                    Piece::Slice(part) => *part,
-                    Piece::Merged(at) => {
+                    BatchPiece::Slice(part) => *part,
+                    BatchPiece::Merged(at) => {
                         let (block, start) = self.picks[at + column];
-                        Part {
+                        BlockSlice {
                             block,
                             start,
                             len: 1,

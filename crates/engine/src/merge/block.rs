@@ -1,7 +1,7 @@
 //! Blocks: decoded rows that a batch in the making may hold slices of.
 
 use crate::error::{EngineError, Result};
-use crate::memory::{Held, Holder, MemoryAccountant};
+use crate::memory::{Holder, MemoryAccountant, MemoryReservation};
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::ScalarBuffer;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Rows of one page of a segment, or of one chunk: times, and the columns asked for (`None` where
 /// the source has no such column).
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct DecodedBlock {
     pub(super) times: ScalarBuffer<i64>,
     pub(super) columns: Vec<Option<ArrayRef>>,
     /// Bytes decoded for it; 0 where it shares memory that others hold anyway.
     pub(super) bytes: usize,
     /// Whether it is a copy of rows of other blocks, which let those go.
     pub(super) is_copy: bool,
-    _held: Option<Held>,
+    _reservation: Option<MemoryReservation>,
 }
 
-impl Block {
+impl DecodedBlock {
     /// Rows that share memory which others hold anyway.
     pub(super) fn shared(times: ScalarBuffer<i64>, columns: Vec<Option<ArrayRef>>) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Block {
             columns,
             bytes: 0,
             is_copy: false,
-            _held: None,
+            _reservation: None,
         }
     }
 
@@ -43,17 +43,17 @@ impl Block {
     pub(super) fn decoded(
         times: ScalarBuffer<i64>,
         columns: Vec<Option<ArrayRef>>,
-        memory: Option<&Memory>,
+        memory: Option<&BlockMemory>,
     ) -> Result<Self> {
         let bytes = bytes_of(&times, &columns);
-        let mut room = Room::default();
+        let mut room = PageReservation::default();
         room.reach(bytes, memory)?;
         Ok(Self {
             times,
             columns,
             bytes,
             is_copy: false,
-            _held: room.held,
+            _reservation: room.reservation,
         })
     }
 
@@ -62,37 +62,39 @@ impl Block {
     pub(super) fn copied(
         times: ScalarBuffer<i64>,
         columns: Vec<Option<ArrayRef>>,
-        memory: Option<&Memory>,
+        memory: Option<&BlockMemory>,
     ) -> Self {
         let bytes = bytes_of(&times, &columns);
-        let count = |memory: &Memory| Held::counted(&memory.accountant, memory.holder, bytes);
+        let count = |memory: &BlockMemory| {
+            MemoryReservation::counted(&memory.accountant, memory.holder, bytes)
+        };
         Self {
             times,
             columns,
             bytes,
             is_copy: true,
-            _held: memory.map(count),
+            _reservation: memory.map(count),
         }
     }
 }
 
 /// Memory that is taken for pages, one after the other: as much as the largest of them needs.
 #[derive(Debug, Default)]
-pub(super) struct Room {
-    held: Option<Held>,
+pub(super) struct PageReservation {
+    reservation: Option<MemoryReservation>,
 }
 
-impl Room {
+impl PageReservation {
     /// Takes what is missing of `bytes`.
     ///
     /// # Errors
-    /// As [`Block::decoded`].
-    pub(super) fn reach(&mut self, bytes: usize, memory: Option<&Memory>) -> Result<()> {
+    /// As [`DecodedBlock::decoded`].
+    pub(super) fn reach(&mut self, bytes: usize, memory: Option<&BlockMemory>) -> Result<()> {
         let Some(memory) = memory else { return Ok(()) };
-        let none = || Held::none(&memory.accountant, memory.holder);
-        let held = self.held.get_or_insert_with(none);
-        let missing = bytes.saturating_sub(held.bytes());
-        if missing > 0 && !held.wait_grow(missing, WAIT_MAX) {
+        let none = || MemoryReservation::empty(&memory.accountant, memory.holder);
+        let reservation = self.reservation.get_or_insert_with(none);
+        let missing = bytes.saturating_sub(reservation.bytes());
+        if missing > 0 && !reservation.wait_grow(missing, WAIT_MAX) {
             return Err(memory.refuse(missing));
         }
         Ok(())
@@ -106,12 +108,12 @@ pub(super) fn bytes_of(times: &ScalarBuffer<i64>, columns: &[Option<ArrayRef>]) 
 
 /// On whose account blocks are held.
 #[derive(Clone, Debug)]
-pub(super) struct Memory {
+pub(super) struct BlockMemory {
     accountant: Arc<MemoryAccountant>,
     holder: Holder,
 }
 
-impl Memory {
+impl BlockMemory {
     pub(super) fn new(accountant: Arc<MemoryAccountant>, holder: Holder) -> Self {
         Self { accountant, holder }
     }

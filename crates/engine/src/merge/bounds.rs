@@ -4,8 +4,8 @@
 //! can have rows of the same (series, time): an older version of a row that the filter refuses
 //! would come back, or a newer one would lose the fields that it took over.
 
-use super::source::Source;
-use marigram_manifest::Space;
+use super::source::MergeSource;
+use marigram_manifest::SegmentSpace;
 use marigram_model::{ColumnId, FieldValue, SeriesId, TimeRange};
 use marigram_segment::PageStats;
 use std::cmp::Ordering;
@@ -58,25 +58,25 @@ fn compare(a: &FieldValue, b: &FieldValue) -> Option<Ordering> {
 
 /// Where the rows of every source lie.
 #[derive(Debug, Default)]
-pub(super) struct Extents(Vec<Extent>);
+pub(super) struct SourceExtents(Vec<SourceExtent>);
 
 #[derive(Debug)]
-struct Extent {
+struct SourceExtent {
     source: u32,
-    space: Space,
+    space: SegmentSpace,
     series_min: SeriesId,
     series_max: SeriesId,
     range: TimeRange,
 }
 
-impl Extents {
-    pub(super) fn of(sources: &[Source]) -> Self {
+impl SourceExtents {
+    pub(super) fn from_sources(sources: &[MergeSource]) -> Self {
         let extents = sources.iter().enumerate().flat_map(|(at, source)| {
             let space = source.space();
             source
                 .extents()
                 .into_iter()
-                .map(move |(series_min, series_max, range)| Extent {
+                .map(move |(series_min, series_max, range)| SourceExtent {
                     source: at as u32,
                     space,
                     series_min,
@@ -93,13 +93,13 @@ impl Extents {
     fn shared(
         &self,
         source: u32,
-        space: Space,
+        space: SegmentSpace,
         series: (SeriesId, SeriesId),
         range: TimeRange,
     ) -> bool {
         self.0.iter().any(|other| {
             other.source != source
-                && (other.space, space) != (Space::Sequence, Space::Sequence)
+                && (other.space, space) != (SegmentSpace::Sequence, SegmentSpace::Sequence)
                 && other.series_min <= series.1
                 && series.0 <= other.series_max
                 && other.range.overlaps(range)
@@ -109,18 +109,18 @@ impl Extents {
 
 /// What pages may be left out by their values.
 #[derive(Debug)]
-pub(super) struct Pruning {
+pub(super) struct PagePruning {
     pub(super) bounds: Vec<ColumnBounds>,
-    pub(super) extents: Extents,
+    pub(super) extents: SourceExtents,
 }
 
-impl Pruning {
+impl PagePruning {
     /// Whether a page of a segment between these series and times may be left out, if its values
     /// say so.
     pub(super) fn allowed(
         &self,
         source: u32,
-        space: Space,
+        space: SegmentSpace,
         series: (SeriesId, SeriesId),
         range: TimeRange,
     ) -> bool {

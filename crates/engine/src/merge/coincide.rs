@@ -6,15 +6,15 @@
 //! to tell, once: sources never change, and what was found is kept with them.
 
 use super::MergeOptions;
-use super::bounds::Extents;
+use super::bounds::SourceExtents;
 use super::metrics::ScanMetrics;
-use super::page_plan::{self, GroupPlan, PagePlan, Span};
+use super::page_plan::{self, PagePlan, PageSpan, RowGroupPlan};
 use super::page_read;
-use super::scope::Scope;
-use super::source::{Data, Source};
+use super::scope::MergeScope;
+use super::source::{MergeSource, SourceData};
 use crate::error::Result;
 use arrow_buffer::ScalarBuffer;
-use marigram_manifest::Space;
+use marigram_manifest::SegmentSpace;
 use marigram_model::{SeriesId, TimeRange};
 use roaring::RoaringBitmap;
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ const SEARCH_RATIO: usize = 16;
 /// # Errors
 /// Damage or I/O errors of the pages that are touched.
 pub(crate) fn series_that_share_rows(
-    sources: &[Source],
+    sources: &[MergeSource],
     series: &RoaringBitmap,
     range: TimeRange,
     metrics: &ScanMetrics,
@@ -62,7 +62,7 @@ pub(crate) fn series_that_share_rows(
 /// Whether it is known already, or told by where they lie, that no two of `sources` have rows of
 /// `series` at one time within `range`. Does not wait for who is finding out.
 pub(crate) fn are_known_apart(
-    sources: &[Source],
+    sources: &[MergeSource],
     series: &RoaringBitmap,
     range: TimeRange,
 ) -> bool {
@@ -75,10 +75,10 @@ pub(crate) fn are_known_apart(
 
 /// Two of the sources that may share rows within `range`, and the times in which they may.
 fn pairs(
-    sources: &[Source],
+    sources: &[MergeSource],
     range: TimeRange,
-) -> impl Iterator<Item = (&Source, &Source, TimeRange)> {
-    let extents: Vec<Extent> = sources.iter().map(Source::extents).collect();
+) -> impl Iterator<Item = (&MergeSource, &MergeSource, TimeRange)> {
+    let extents: Vec<PartExtents> = sources.iter().map(MergeSource::extents).collect();
     let pairs = (0..sources.len()).flat_map(|at| (0..at).map(move |other| (at, other)));
     pairs.filter_map(move |(at, other)| {
         let both = (&sources[at], &sources[other]);
@@ -92,17 +92,17 @@ fn pairs(
 
 /// Two sources of the sequence space never share rows if one is a segment: a series' rows go there
 /// only when they are after all that was flushed.
-fn never_share(one: &Source, other: &Source) -> bool {
-    (one.space(), other.space()) == (Space::Sequence, Space::Sequence)
+fn never_share(one: &MergeSource, other: &MergeSource) -> bool {
+    (one.space(), other.space()) == (SegmentSpace::Sequence, SegmentSpace::Sequence)
         && (one.is_segment() || other.is_segment())
 }
 
 /// Series and times of the parts of a source.
-type Extent = Vec<(SeriesId, SeriesId, TimeRange)>;
+type PartExtents = Vec<(SeriesId, SeriesId, TimeRange)>;
 
 /// The times in which two sources may have rows of the same series; `None` where they cannot share
 /// any, or none in `range`.
-fn overlap(mine: &Extent, others: &Extent, range: TimeRange) -> Option<TimeRange> {
+fn overlap(mine: &PartExtents, others: &PartExtents, range: TimeRange) -> Option<TimeRange> {
     let mut overlap: Option<TimeRange> = None;
     for (first, last, times) in mine {
         for (other_first, other_last, other_times) in others {
@@ -117,15 +117,15 @@ fn overlap(mine: &Extent, others: &Extent, range: TimeRange) -> Option<TimeRange
 
 /// Series of `series` of which both sources have a row of one time.
 fn find(
-    one: &Source,
-    other: &Source,
+    one: &MergeSource,
+    other: &MergeSource,
     series: &Arc<RoaringBitmap>,
     range: TimeRange,
     metrics: &ScanMetrics,
 ) -> Result<RoaringBitmap> {
     let mut shared = RoaringBitmap::new();
-    let mut a = Walk::new(one, series, range);
-    let mut b = Walk::new(other, series, range);
+    let mut a = StretchWalk::new(one, series, range);
+    let mut b = StretchWalk::new(other, series, range);
     loop {
         let (Some(x), Some(y)) = (a.head(metrics)?, b.head(metrics)?) else {
             return Ok(shared);
@@ -152,29 +152,29 @@ fn find(
 
 /// Rows of one series that stand together in a source.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct SeriesStretch {
     series: SeriesId,
     /// First and last time.
     range: TimeRange,
 }
 
 /// A walk along a source, stretch by stretch.
-struct Walk<'a> {
-    source: &'a Source,
-    scope: Scope,
+struct StretchWalk<'a> {
+    source: &'a MergeSource,
+    scope: MergeScope,
     groups: VecDeque<(usize, SeriesId)>,
     group: usize,
     pages: VecDeque<PagePlan>,
     /// Of the row group in hand, or of all rows in memory.
-    spans: Vec<Span>,
+    spans: Vec<PageSpan>,
     /// Next span, and where those of the page in hand end.
     at: usize,
     end: usize,
     times: Option<ScalarBuffer<i64>>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(source: &'a Source, series: &Arc<RoaringBitmap>, range: TimeRange) -> Self {
+impl<'a> StretchWalk<'a> {
+    fn new(source: &'a MergeSource, series: &Arc<RoaringBitmap>, range: TimeRange) -> Self {
         let wanted =
             |first: SeriesId, last: SeriesId| series.range_cardinality(first.0..=last.0) > 0;
         let groups = source.row_groups();
@@ -191,7 +191,7 @@ impl<'a> Walk<'a> {
         let mut walk = Self {
             source,
             groups: groups.collect(),
-            scope: Scope::new(options, Extents::default()),
+            scope: MergeScope::new(options, SourceExtents::default()),
             group: 0,
             pages: VecDeque::new(),
             spans: Vec::new(),
@@ -202,7 +202,7 @@ impl<'a> Walk<'a> {
         if let Some((_, rows)) = source.in_memory() {
             let runs = page_plan::selected_runs(&rows.runs, Some(series));
             walk.spans = runs
-                .map(|(run, start)| Span {
+                .map(|(run, start)| PageSpan {
                     series: run.series,
                     start,
                     end: start + run.rows,
@@ -215,7 +215,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What comes next; `None` at the end.
-    fn head(&mut self, metrics: &ScanMetrics) -> Result<Option<Stretch>> {
+    fn head(&mut self, metrics: &ScanMetrics) -> Result<Option<SeriesStretch>> {
         while self.at == self.end && self.open()? {}
         let Some(span) = self.spans.get(self.at).filter(|_| self.at < self.end) else {
             return Ok(None);
@@ -224,7 +224,7 @@ impl<'a> Walk<'a> {
         if let Some(page) = self.pages.front().filter(|_| self.times.is_none()) {
             // All rows of the page: its times are these rows' times, and need not be decoded.
             if span.start == 0 && span.end == page.rows {
-                return Ok(Some(Stretch {
+                return Ok(Some(SeriesStretch {
                     series: span.series,
                     range: page.range,
                 }));
@@ -232,7 +232,7 @@ impl<'a> Walk<'a> {
         }
         let times = self.times(metrics)?;
         let (min, max) = (times.first(), times.last());
-        Ok(min.zip(max).map(|(min, max)| Stretch {
+        Ok(min.zip(max).map(|(min, max)| SeriesStretch {
             series: span.series,
             range: TimeRange {
                 min: *min,
@@ -243,7 +243,7 @@ impl<'a> Walk<'a> {
 
     /// Goes to the next page or row group; `false` where there is none.
     fn open(&mut self) -> Result<bool> {
-        let Data::Segment(segment, _) = &self.source.data else {
+        let SourceData::Segment(segment, _) = &self.source.data else {
             return Ok(false);
         };
         self.times = None;
@@ -259,7 +259,7 @@ impl<'a> Walk<'a> {
             return Ok(false);
         };
         let plan = page_plan::plan(segment, group, (0, self.source.space()), &self.scope)?;
-        let GroupPlan { pages, spans } = plan;
+        let RowGroupPlan { pages, spans } = plan;
         (self.group, self.pages, self.spans) = (group, pages.into(), spans);
         if let Some(page) = self.pages.front() {
             (self.at, self.end) = (page.spans.start, page.spans.end);
@@ -271,7 +271,7 @@ impl<'a> Walk<'a> {
     fn times(&mut self, metrics: &ScanMetrics) -> Result<&[i64]> {
         let span = self.spans[self.at];
         if self.times.is_none()
-            && let Data::Segment(segment, _) = &self.source.data
+            && let SourceData::Segment(segment, _) = &self.source.data
             && let Some(page) = self.pages.front()
         {
             self.times = Some(page_read::times(

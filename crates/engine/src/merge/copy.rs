@@ -4,7 +4,7 @@
 //! the other: the head of every other source is after its last row, no tombstone touches it, and
 //! its row group has just the columns of the merge.
 
-use super::Merge;
+use super::MergeStream;
 use crate::error::{EngineError, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -54,7 +54,7 @@ impl CopyRule {
 
 /// What a merge gives to those who can copy pages.
 #[derive(Debug)]
-pub(crate) enum Piece {
+pub(crate) enum MergedPiece {
     /// Rows, sorted and unique.
     Rows(SortedRows),
     /// A page, all of whose rows come next.
@@ -123,32 +123,32 @@ impl WholePage {
     }
 }
 
-impl Merge {
+impl MergeStream {
     /// The next rows, or the next page that `rule` lets be copied; `None` at the end.
     ///
     /// # Errors
     /// As [`next_rows`](Self::next_rows).
-    pub(crate) fn next_piece(&mut self, rule: &CopyRule) -> Result<Option<Piece>> {
+    pub(crate) fn next_piece(&mut self, rule: &CopyRule) -> Result<Option<MergedPiece>> {
         let piece = self.gather_piece(rule);
         self.scope.tell();
         piece
     }
 
-    fn gather_piece(&mut self, rule: &CopyRule) -> Result<Option<Piece>> {
+    fn gather_piece(&mut self, rule: &CopyRule) -> Result<Option<MergedPiece>> {
         loop {
             if let Some(rows) = self.assembler.ready() {
-                return Ok(Some(Piece::Rows(rows)));
+                return Ok(Some(MergedPiece::Rows(rows)));
             }
             if self.page_comes_whole(rule)? {
                 if let Some(rows) = self.assembler.finish() {
-                    return Ok(Some(Piece::Rows(rows)));
+                    return Ok(Some(MergedPiece::Rows(rows)));
                 }
                 if let Some(page) = self.take_page() {
-                    return Ok(Some(Piece::Page(page)));
+                    return Ok(Some(MergedPiece::Page(page)));
                 }
             }
             if !self.step()? {
-                return Ok(self.assembler.finish().map(Piece::Rows));
+                return Ok(self.assembler.finish().map(MergedPiece::Rows));
             }
         }
     }

@@ -3,16 +3,16 @@
 
 mod whole;
 
-use super::block::Block;
+use super::block::DecodedBlock;
 use super::cut::{cut, read_cut, touching};
-use super::key::{Head, Key};
-use super::page_plan::{self, GroupPlan, PagePlan, Span, selected_runs};
-use super::page_read::{self, Place};
-use super::scope::Scope;
-use super::source::{Data, Source};
+use super::key::{CursorHead, RowKey};
+use super::page_plan::{self, PagePlan, PageSpan, RowGroupPlan, selected_runs};
+use super::page_read::{self, PageWindow};
+use super::scope::MergeScope;
+use super::source::{MergeSource, SourceData};
 use crate::error::Result;
 use arrow_buffer::ScalarBuffer;
-use marigram_manifest::Space;
+use marigram_manifest::SegmentSpace;
 use marigram_model::{SeriesId, SeriesRun};
 use marigram_segment::Segment;
 use std::collections::VecDeque;
@@ -20,29 +20,29 @@ use std::sync::Arc;
 
 /// See the head of this file.
 #[derive(Debug)]
-pub(super) struct Cursor {
+pub(super) struct SourceCursor {
     /// Number of the source in the merge.
     number: u32,
-    source: Source,
+    source: MergeSource,
     /// Row groups not yet planned, with a bound of their rows.
-    groups: VecDeque<(usize, Key)>,
+    groups: VecDeque<(usize, RowKey)>,
     /// Whether rows in memory have still to be loaded.
     whole: bool,
     /// The row group in hand: its pages not yet read.
     group: usize,
     pages: VecDeque<PagePlan>,
-    spans: Vec<Span>,
-    page: Option<Loaded>,
+    spans: Vec<PageSpan>,
+    page: Option<LoadedPage>,
 }
 
 /// The page (or chunk) in hand; there is at least one row left in it.
 #[derive(Debug)]
-struct Loaded {
+struct LoadedPage {
     /// Of the rows that were read, by whose numbers `spans` and `row` go.
     times: ScalarBuffer<i64>,
-    place: Place,
-    block: Option<Arc<Block>>,
-    spans: Vec<Span>,
+    place: PageWindow,
+    block: Option<Arc<DecodedBlock>>,
+    spans: Vec<PageSpan>,
     at: usize,
     /// Next row of `spans[at]`.
     row: u32,
@@ -50,8 +50,8 @@ struct Loaded {
     whole: bool,
 }
 
-impl Cursor {
-    pub(super) fn new(number: u32, source: Source, scope: &Scope) -> Self {
+impl SourceCursor {
+    pub(super) fn new(number: u32, source: MergeSource, scope: &MergeScope) -> Self {
         let series_min = scope.series.as_ref().map_or(Some(0), |series| series.min());
         let wanted = |first: SeriesId, last: SeriesId| match &scope.series {
             None => true,
@@ -65,11 +65,11 @@ impl Cursor {
                 let series = group.series_min.0.max(series_min.unwrap_or(0));
                 (
                     at,
-                    Key::new(SeriesId(series), group.range.min.max(scope.range.min)),
+                    RowKey::new(SeriesId(series), group.range.min.max(scope.range.min)),
                 )
             })
             .collect();
-        let whole = !matches!(source.data, Data::Segment(..)) && series_min.is_some();
+        let whole = !matches!(source.data, SourceData::Segment(..)) && series_min.is_some();
         let (pages, spans) = (VecDeque::new(), Vec::new());
         Self {
             number,
@@ -83,34 +83,34 @@ impl Cursor {
         }
     }
 
-    pub(super) fn rank(&self) -> (Space, u64) {
+    pub(super) fn rank(&self) -> (SegmentSpace, u64) {
         self.source.rank()
     }
 
     /// Where the cursor stands; `None` at the end.
-    pub(super) fn head(&self) -> Option<Head> {
+    pub(super) fn head(&self) -> Option<CursorHead> {
         if let Some(page) = &self.page {
             let series = page.spans[page.at].series;
-            let key = Key::new(series, page.times[page.row as usize]);
-            return Some(Head { key, exact: true });
+            let key = RowKey::new(series, page.times[page.row as usize]);
+            return Some(CursorHead { key, exact: true });
         }
         let key = match (self.pages.front(), self.groups.front()) {
             (Some(page), _) => page.bound,
             (None, Some((_, bound))) => *bound,
-            (None, None) if self.whole => Key::new(SeriesId(0), i64::MIN),
+            (None, None) if self.whole => RowKey::new(SeriesId(0), i64::MIN),
             (None, None) => return None,
         };
-        Some(Head { key, exact: false })
+        Some(CursorHead { key, exact: false })
     }
 
     /// Loads what comes next: plans a row group or decodes a page's times. For a head that is not
     /// exact; to be repeated until it is, or there is none.
-    pub(super) fn open(&mut self, scope: &Scope) -> Result<()> {
+    pub(super) fn open(&mut self, scope: &MergeScope) -> Result<()> {
         if std::mem::take(&mut self.whole) {
             self.load_whole(scope);
             return Ok(());
         }
-        let Data::Segment(segment, _) = &self.source.data else {
+        let SourceData::Segment(segment, _) = &self.source.data else {
             return Ok(());
         };
         let segment = segment.clone();
@@ -121,39 +121,40 @@ impl Cursor {
             return Ok(());
         };
         let source = (self.number, self.source.space());
-        let GroupPlan { pages, spans } = page_plan::plan(&segment, group, source, scope)?;
+        let RowGroupPlan { pages, spans } = page_plan::plan(&segment, group, source, scope)?;
         (self.group, self.pages, self.spans) = (group, pages.into(), spans);
         Ok(())
     }
 
-    fn load_whole(&mut self, scope: &Scope) {
+    fn load_whole(&mut self, scope: &MergeScope) {
         let Some((_, rows)) = self.source.in_memory() else {
             return;
         };
-        let spans = selected_runs(&rows.runs, scope.series.as_deref()).map(|(run, start)| Span {
-            series: run.series,
-            start,
-            end: start + run.rows,
-        });
+        let spans =
+            selected_runs(&rows.runs, scope.series.as_deref()).map(|(run, start)| PageSpan {
+                series: run.series,
+                start,
+                end: start + run.rows,
+            });
         let spans = cut(spans, &rows.times, scope.range, &self.source.tombstones);
         let times = rows.times.clone();
         let rows = times.len() as u32;
-        let place = Place {
+        let place = PageWindow {
             page: 0,
             offset: 0,
             rows,
             window: 0..rows,
         };
-        self.page = Loaded::new(times, place, spans);
+        self.page = LoadedPage::new(times, place, spans);
     }
 
-    fn load_page(&mut self, segment: &Segment, plan: &PagePlan, scope: &Scope) -> Result<()> {
+    fn load_page(&mut self, segment: &Segment, plan: &PagePlan, scope: &MergeScope) -> Result<()> {
         let spans = &self.spans[plan.spans.clone()];
         let tombstones = touching(&self.source.tombstones, plan.range);
         let read = || read_cut(segment, self.group, plan, spans, scope.range, &tombstones);
         let cut = scope.reading(read)?;
         scope.own.add_page(plan.bytes);
-        self.page = Loaded::new(cut.times, cut.place, cut.spans);
+        self.page = LoadedPage::new(cut.times, cut.place, cut.spans);
         Ok(())
     }
 
@@ -165,7 +166,7 @@ impl Cursor {
     }
 
     /// The rows in hand, with all columns.
-    pub(super) fn block(&mut self, scope: &Scope) -> Result<Arc<Block>> {
+    pub(super) fn block(&mut self, scope: &MergeScope) -> Result<Arc<DecodedBlock>> {
         let page = self
             .page
             .as_mut()
@@ -175,14 +176,18 @@ impl Cursor {
         }
         let times = page.times.clone();
         let block = Arc::new(match &self.source.data {
-            Data::Segment(segment, _) => {
+            SourceData::Segment(segment, _) => {
                 let read = || page_read::columns(segment, self.group, &page.place, scope);
                 let columns = scope.reading(read)?;
-                Block::decoded(times, columns, scope.memory.as_ref())?
+                DecodedBlock::decoded(times, columns, scope.memory.as_ref())?
             }
-            Data::Chunk(_) => Block::shared(times, self.source.columns_in_memory(&scope.columns)),
+            SourceData::Chunk(_) => {
+                DecodedBlock::shared(times, self.source.columns_in_memory(&scope.columns))
+            }
             #[cfg(test)]
-            Data::Rows(_) => Block::shared(times, self.source.columns_in_memory(&scope.columns)),
+            SourceData::Rows(_) => {
+                DecodedBlock::shared(times, self.source.columns_in_memory(&scope.columns))
+            }
         });
         page.block = Some(block.clone());
         Ok(block)
@@ -192,11 +197,11 @@ impl Cursor {
     /// `rows_max` at most. Returns their block, first row and number; `runs` says whose they are.
     pub(super) fn take(
         &mut self,
-        bound: Key,
+        bound: RowKey,
         rows_max: usize,
-        scope: &Scope,
+        scope: &MergeScope,
         runs: &mut Vec<SeriesRun>,
-    ) -> Result<(Arc<Block>, usize, usize)> {
+    ) -> Result<(Arc<DecodedBlock>, usize, usize)> {
         let block = self.block(scope)?;
         let page = self
             .page
@@ -275,8 +280,8 @@ impl Cursor {
     }
 }
 
-impl Loaded {
-    fn new(times: ScalarBuffer<i64>, place: Place, spans: Vec<Span>) -> Option<Self> {
+impl LoadedPage {
+    fn new(times: ScalarBuffer<i64>, place: PageWindow, spans: Vec<PageSpan>) -> Option<Self> {
         let row = spans.first()?.start;
         let whole = whole::are_all(&spans, place.rows as usize);
         Some(Self {
@@ -299,7 +304,7 @@ impl Loaded {
 }
 
 /// End of the rows of `series` from `row` to `limit` that are before `bound`.
-fn rows_before(series: SeriesId, times: &[i64], row: u32, limit: u32, bound: Key) -> u32 {
+fn rows_before(series: SeriesId, times: &[i64], row: u32, limit: u32, bound: RowKey) -> u32 {
     match bound.series() {
         Some(other) if other == series => {
             let ahead = &times[row as usize..limit as usize];

@@ -1,7 +1,7 @@
 //! Cutting what is read to the times that are asked for and that no tombstone covers.
 
-use super::page_plan::{PagePlan, Span};
-use super::page_read::{self, Place};
+use super::page_plan::{PagePlan, PageSpan};
+use super::page_read::{self, PageWindow};
 use crate::error::Result;
 use arrow_buffer::ScalarBuffer;
 use marigram_manifest::Tombstone;
@@ -10,13 +10,13 @@ use marigram_segment::Segment;
 use std::sync::Arc;
 
 /// The rows of a page that are left.
-pub(super) struct Cut {
+pub(super) struct RemainingRows {
     /// Those that were read; of columns no more need be.
-    pub(super) place: Place,
+    pub(super) place: PageWindow,
     /// Their times.
     pub(super) times: ScalarBuffer<i64>,
     /// Which of them are left, by their numbers.
-    pub(super) spans: Vec<Span>,
+    pub(super) spans: Vec<PageSpan>,
 }
 
 /// Those of `tombstones` that may cover rows of `range`.
@@ -34,16 +34,16 @@ pub(super) fn read_cut(
     segment: &Segment,
     group: usize,
     plan: &PagePlan,
-    spans: &[Span],
+    spans: &[PageSpan],
     range: TimeRange,
     tombstones: &[Arc<Tombstone>],
-) -> Result<Cut> {
+) -> Result<RemainingRows> {
     let (window, times) = page_read::times_within(segment, group, plan, spans, range)?;
-    let place = Place::of(plan, window);
+    let place = PageWindow::new(plan, window);
     let spans = spans.iter().map(|span| span.within(&place.window));
     if tombstones.is_empty() && range.covers(plan.range) {
         let spans = spans.collect();
-        return Ok(Cut {
+        return Ok(RemainingRows {
             place,
             times,
             spans,
@@ -51,7 +51,7 @@ pub(super) fn read_cut(
     }
     let spans = cut(spans, &times, range, tombstones);
     let left = page_read::window(&spans, place.window.len() as u32);
-    Ok(Cut {
+    Ok(RemainingRows {
         place: place.narrowed(&left),
         times: times.slice(left.start as usize, left.len()),
         spans: spans.iter().map(|span| span.within(&left)).collect(),
@@ -60,21 +60,21 @@ pub(super) fn read_cut(
 
 /// The parts of `spans` inside `range` and outside of all `tombstones`.
 pub(super) fn cut(
-    spans: impl Iterator<Item = Span>,
+    spans: impl Iterator<Item = PageSpan>,
     times: &[i64],
     range: TimeRange,
     tombstones: &[Arc<Tombstone>],
-) -> Vec<Span> {
+) -> Vec<PageSpan> {
     let mut left = Vec::new();
     let mut pieces = Vec::new();
     for span in spans {
-        let row = |from: Span, time: i64, included: bool| {
+        let row = |from: PageSpan, time: i64, included: bool| {
             let ahead = &times[from.start as usize..from.end as usize];
             let rows = ahead.partition_point(|at| *at < time || (included && *at == time));
             from.start + rows as u32
         };
         let start = row(span, range.min, false);
-        let within = Span {
+        let within = PageSpan {
             start,
             end: row(span, range.max, true).max(start),
             ..span
@@ -91,7 +91,7 @@ pub(super) fn cut(
                 let first = row(piece, tombstone.range.min, false);
                 let behind = row(piece, tombstone.range.max, true).max(first);
                 pieces[at].end = first;
-                pieces.push(Span {
+                pieces.push(PageSpan {
                     start: behind,
                     ..piece
                 });

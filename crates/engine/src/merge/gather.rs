@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Rows of one block; `block` is [`NO_BLOCK`] for rows without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct BlockSlice {
     pub(super) block: u32,
     pub(super) start: u32,
     pub(super) len: u32,
@@ -28,7 +28,7 @@ pub(super) const NO_BLOCK: u32 = u32::MAX;
 const SHORT_ROWS: usize = 8;
 
 /// Adds rows to a list of parts; rows that go on where the last part ends make it longer.
-pub(super) fn extend(parts: &mut Vec<Part>, part: Part) {
+pub(super) fn extend(parts: &mut Vec<BlockSlice>, part: BlockSlice) {
     if let Some(last) = parts.last_mut() {
         let goes_on = part.block == NO_BLOCK || last.start + last.len == part.start;
         if last.block == part.block && goes_on {
@@ -41,7 +41,7 @@ pub(super) fn extend(parts: &mut Vec<Part>, part: Part) {
 
 /// The times of `parts`; `times` gives those of a block.
 pub(super) fn times<'a>(
-    parts: &[Part],
+    parts: &[BlockSlice],
     rows: usize,
     times: impl Fn(u32) -> &'a ScalarBuffer<i64>,
 ) -> ScalarBuffer<i64> {
@@ -59,11 +59,11 @@ pub(super) fn times<'a>(
 /// The values of `parts`; `column` gives the column of a block, if it has one.
 pub(super) fn column<'a>(
     kind: FieldType,
-    parts: &[Part],
+    parts: &[BlockSlice],
     rows: usize,
     column: impl Fn(u32) -> Option<&'a ArrayRef>,
 ) -> ArrayRef {
-    let column = |part: &Part| {
+    let column = |part: &BlockSlice| {
         if part.block == NO_BLOCK {
             None
         } else {
@@ -101,9 +101,9 @@ pub(super) fn column<'a>(
 }
 
 fn numbers<'a, T: ArrowPrimitiveType>(
-    parts: &[Part],
+    parts: &[BlockSlice],
     rows: usize,
-    column: impl Fn(&Part) -> Option<&'a ArrayRef>,
+    column: impl Fn(&BlockSlice) -> Option<&'a ArrayRef>,
 ) -> ArrayRef {
     // Each block's array is looked up once: there are many more parts than blocks.
     let mut blocks: Vec<Option<&PrimitiveArray<T>>> = Vec::new();
@@ -118,7 +118,7 @@ fn numbers<'a, T: ArrowPrimitiveType>(
             has_nulls |= blocks[at].is_none_or(|array| array.nulls().is_some());
         }
     }
-    let array = |part: &Part| blocks.get(part.block as usize).copied().flatten();
+    let array = |part: &BlockSlice| blocks.get(part.block as usize).copied().flatten();
     let mut values: Vec<T::Native> = Vec::with_capacity(rows);
     for part in parts {
         let (start, len) = (part.start as usize, part.len as usize);
@@ -157,8 +157,8 @@ fn append<T: Copy>(all: &mut Vec<T>, values: &[T]) {
 
 fn slice_by_slice<'a>(
     kind: FieldType,
-    parts: &[Part],
-    column: impl Fn(&Part) -> Option<&'a ArrayRef>,
+    parts: &[BlockSlice],
+    column: impl Fn(&BlockSlice) -> Option<&'a ArrayRef>,
 ) -> ArrayRef {
     let slices: Vec<ArrayRef> = parts
         .iter()
@@ -173,9 +173,9 @@ fn slice_by_slice<'a>(
 
 fn row_by_row<'a>(
     kind: FieldType,
-    parts: &[Part],
+    parts: &[BlockSlice],
     rows: usize,
-    column: impl Fn(&Part) -> Option<&'a ArrayRef>,
+    column: impl Fn(&BlockSlice) -> Option<&'a ArrayRef>,
 ) -> ArrayRef {
     let null = kind.nulls(1);
     let mut arrays: Vec<&dyn Array> = vec![&null];

@@ -2,16 +2,16 @@
 //!
 //! `std`'s heap cannot: it would take a pop and a push for every slice that is given.
 
-use super::key::{Head, Key};
+use super::key::{CursorHead, RowKey};
 
 /// Smallest head first.
 #[derive(Debug, Default)]
-pub(super) struct Heap {
-    entries: Vec<(Head, u32)>,
+pub(super) struct CursorHeap {
+    entries: Vec<(CursorHead, u32)>,
 }
 
-impl Heap {
-    pub(super) fn new(entries: impl Iterator<Item = (Head, u32)>) -> Self {
+impl CursorHeap {
+    pub(super) fn new(entries: impl Iterator<Item = (CursorHead, u32)>) -> Self {
         let mut heap = Self {
             entries: entries.collect(),
         };
@@ -22,12 +22,12 @@ impl Heap {
     }
 
     /// The smallest head and its cursor.
-    pub(super) fn first(&self) -> Option<(Head, u32)> {
+    pub(super) fn first(&self) -> Option<(CursorHead, u32)> {
         self.entries.first().copied()
     }
 
     /// The key of the second smallest head.
-    pub(super) fn second_key(&self) -> Option<Key> {
+    pub(super) fn second_key(&self) -> Option<RowKey> {
         let left = self.entries.get(1)?.0.key;
         Some(
             self.entries
@@ -37,7 +37,7 @@ impl Heap {
     }
 
     /// The second smallest head and its cursor.
-    pub(super) fn second(&self) -> Option<(Head, u32)> {
+    pub(super) fn second(&self) -> Option<(CursorHead, u32)> {
         self.entries.get(self.second_place()).copied()
     }
 
@@ -49,7 +49,7 @@ impl Heap {
     }
 
     /// Gives the second cursor a head that is not before its old one, or removes it.
-    pub(super) fn replace_second(&mut self, head: Option<Head>) {
+    pub(super) fn replace_second(&mut self, head: Option<CursorHead>) {
         let at = self.second_place();
         let Some(second) = self.entries.get_mut(at) else {
             return;
@@ -63,7 +63,7 @@ impl Heap {
     }
 
     /// Gives the first cursor a new head, or removes it.
-    pub(super) fn replace_first(&mut self, head: Option<Head>) {
+    pub(super) fn replace_first(&mut self, head: Option<CursorHead>) {
         match head {
             Some(head) => {
                 if let Some(first) = self.entries.first_mut() {
@@ -79,7 +79,7 @@ impl Heap {
         self.sink(0);
     }
 
-    pub(super) fn push(&mut self, head: Head, cursor: u32) {
+    pub(super) fn push(&mut self, head: CursorHead, cursor: u32) {
         self.entries.push((head, cursor));
         let mut at = self.entries.len() - 1;
         while at > 0 {
@@ -120,12 +120,12 @@ mod tests {
 
     #[test]
     fn heads_come_out_in_order_and_the_second_is_known() {
-        let head = |time: i64, exact| Head {
-            key: Key::new(SeriesId(1), time),
+        let head = |time: i64, exact| CursorHead {
+            key: RowKey::new(SeriesId(1), time),
             exact,
         };
         let times = [5, 3, 9, 3, 7, 1, 8];
-        let mut heap = Heap::new(
+        let mut heap = CursorHeap::new(
             times
                 .iter()
                 .enumerate()
@@ -137,7 +137,7 @@ mod tests {
         for (at, time) in sorted.iter().enumerate() {
             let (first, _) = heap.first().unwrap();
             assert_eq!(first.key.time(), *time);
-            let second = heap.second_key().map(Key::time);
+            let second = heap.second_key().map(RowKey::time);
             assert_eq!(second, sorted.get(at + 1).copied());
             heap.replace_first(None);
         }
@@ -146,13 +146,13 @@ mod tests {
 
     #[test]
     fn the_second_is_replaced_in_its_place() {
-        let head = |time: i64| Head {
-            key: Key::new(SeriesId(1), time),
+        let head = |time: i64| CursorHead {
+            key: RowKey::new(SeriesId(1), time),
             exact: true,
         };
         let times = [1, 2, 3, 10, 11, 4, 5];
         let heads = times.iter().enumerate();
-        let mut heap = Heap::new(heads.map(|(at, time)| (head(*time), at as u32)));
+        let mut heap = CursorHeap::new(heads.map(|(at, time)| (head(*time), at as u32)));
         let mut expected: Vec<i64> = vec![1, 3, 4, 5, 10, 11, 20];
         assert_eq!(heap.second(), Some((head(2), 1)));
         heap.replace_second(Some(head(20)));
@@ -168,11 +168,11 @@ mod tests {
 
     #[test]
     fn of_equal_keys_the_one_to_be_opened_comes_first() {
-        let key = Key::new(SeriesId(1), 1);
-        let heap = Heap::new(
+        let key = RowKey::new(SeriesId(1), 1);
+        let heap = CursorHeap::new(
             [
-                (Head { key, exact: true }, 0),
-                (Head { key, exact: false }, 1),
+                (CursorHead { key, exact: true }, 0),
+                (CursorHead { key, exact: false }, 1),
             ]
             .into_iter(),
         );

@@ -6,12 +6,12 @@
 //! slices. Rows that stand in several sources are settled field by field, as in
 //! [`overlay`](super::overlay).
 
-use super::Merge;
-use super::assemble::Assembler;
-use super::block::Block;
-use super::gather::{self, Part};
-use super::key::Key;
-use super::order::{self, Rows};
+use super::MergeStream;
+use super::assemble::BatchAssembler;
+use super::block::DecodedBlock;
+use super::gather::{self, BlockSlice};
+use super::key::RowKey;
+use super::order::{self, SourceRows};
 use crate::error::Result;
 use arrow_array::Array;
 use marigram_model::{SeriesId, SeriesRun};
@@ -25,21 +25,21 @@ const SHORT_ROWS: usize = 48;
 const OWN_BLOCK_ROWS: usize = 64;
 
 /// A row that is not of the longest list: its time, whose it is, and its place among theirs.
-type Other = (i64, u32, u32);
+type OtherRow = (i64, u32, u32);
 
 /// A source that has rows of the series in hand.
-struct Member {
+struct InterleavedSource {
     cursor: u32,
-    block: Arc<Block>,
+    block: Arc<DecodedBlock>,
     /// The first row ahead, in its block.
     start: u32,
 }
 
-impl Merge {
+impl MergeStream {
     /// Puts the rows in hand of the first source's series in order, as far as that can be told, and
     /// takes them; `false` where the first source has many rows before the next one comes, and
     /// nothing was done. The first head must be exact.
-    pub(super) fn take_interleaved(&mut self, bound: Key) -> Result<bool> {
+    pub(super) fn take_interleaved(&mut self, bound: RowKey) -> Result<bool> {
         let Some((_, first)) = self.heap.first() else {
             return Ok(false);
         };
@@ -60,10 +60,14 @@ impl Merge {
 
     /// Takes all sources out of the heap that have rows of `series` up to `end`, and gives them
     /// with the time up to which all of their rows are in hand.
-    fn gather_members(&mut self, series: SeriesId, mut end: i64) -> Result<(Vec<Member>, i64)> {
+    fn gather_members(
+        &mut self,
+        series: SeriesId,
+        mut end: i64,
+    ) -> Result<(Vec<InterleavedSource>, i64)> {
         let mut members = Vec::new();
         while let Some((head, at)) = self.heap.first() {
-            if head.key > Key::new(series, end) {
+            if head.key > RowKey::new(series, end) {
                 break;
             }
             let cursor = &mut self.cursors[at as usize];
@@ -78,7 +82,7 @@ impl Merge {
             if let Some(last) = times.last().filter(|_| cursor.may_go_on()) {
                 end = end.min(*last);
             }
-            members.push(Member {
+            members.push(InterleavedSource {
                 cursor: at,
                 block,
                 start: start as u32,
@@ -88,7 +92,7 @@ impl Merge {
     }
 
     /// Hands the members' rows up to `end` to the assembler, and puts the members back.
-    fn order(&mut self, series: SeriesId, mut members: Vec<Member>, end: i64) {
+    fn order(&mut self, series: SeriesId, mut members: Vec<InterleavedSource>, end: i64) {
         let Self {
             cursors,
             heap,
@@ -108,17 +112,21 @@ impl Merge {
         let taken: Vec<usize> = ahead.iter().map(|times| times.len()).collect();
         let rows_taken: usize = taken.iter().sum();
         let ordered = (rows_taken >= OWN_BLOCK_ROWS).then(|| {
-            let rows = members.iter().zip(&ahead).map(|(member, times)| Rows {
-                times,
-                block: &member.block,
-                start: member.start as usize,
-            });
+            let rows = members
+                .iter()
+                .zip(&ahead)
+                .map(|(member, times)| SourceRows {
+                    times,
+                    block: &member.block,
+                    start: member.start as usize,
+                });
             order::in_order(&rows.collect::<Vec<_>>(), &scope.columns)
         });
         let given_way = match ordered.flatten() {
             Some(ordered) => {
                 let rows = ordered.times.len();
-                let block = Block::copied(ordered.times, ordered.columns, scope.memory.as_ref());
+                let block =
+                    DecodedBlock::copied(ordered.times, ordered.columns, scope.memory.as_ref());
                 let run = SeriesRun {
                     series,
                     rows: rows as u32,
@@ -126,7 +134,7 @@ impl Merge {
                 assembler.push_slice(&Arc::new(block), 0, rows, &[run]);
                 (rows_taken - rows) as u64
             }
-            None => Walk::along(series, &members, &ahead, assembler),
+            None => InterleavedWalk::along(series, &members, &ahead, assembler),
         };
         scope.metrics.add_merged(given_way);
         for (member, taken) in members.iter().zip(taken) {
@@ -140,28 +148,28 @@ impl Merge {
 }
 
 /// The rows of a series on their way to the assembler.
-struct Walk<'a> {
+struct InterleavedWalk<'a> {
     series: SeriesId,
-    members: &'a [Member],
-    assembler: &'a mut Assembler,
+    members: &'a [InterleavedSource],
+    assembler: &'a mut BatchAssembler,
     /// Slices in order; `block` is the number of the member.
-    parts: Vec<Part>,
+    parts: Vec<BlockSlice>,
     /// Who has the row that is looked at, and where; newest first.
     equal: Vec<(u32, u32)>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> InterleavedWalk<'a> {
     /// Hands the rows of `members`, which have the times `ahead`, to the assembler. Gives how many of
     /// them gave way to others.
     fn along(
         series: SeriesId,
-        members: &'a [Member],
+        members: &'a [InterleavedSource],
         ahead: &[&[i64]],
-        assembler: &'a mut Assembler,
+        assembler: &'a mut BatchAssembler,
     ) -> u64 {
         let longest = (0..ahead.len()).max_by_key(|at| ahead[*at].len());
         let longest = longest.unwrap_or_default();
-        let mut others: Vec<Other> = Vec::new();
+        let mut others: Vec<OtherRow> = Vec::new();
         for (at, times) in ahead.iter().enumerate().filter(|(at, _)| *at != longest) {
             let rows = times.iter().enumerate();
             others.extend(rows.map(|(row, time)| (*time, at as u32, row as u32)));
@@ -181,7 +189,7 @@ impl<'a> Walk<'a> {
 
     /// Fits `others` into `times`, the rows of member `longest`. Gives how many rows gave way to
     /// others.
-    fn run(&mut self, times: &[i64], longest: u32, others: &[Other]) -> u64 {
+    fn run(&mut self, times: &[i64], longest: u32, others: &[OtherRow]) -> u64 {
         let (mut row, mut at, mut given_way) = (0, 0, 0);
         while let Some((time, _, _)) = others.get(at).copied() {
             let before = rows_before(&times[row..], time);
@@ -213,7 +221,7 @@ impl<'a> Walk<'a> {
     /// Adds rows of a member, counted from the first one ahead.
     fn push(&mut self, member: u32, row: usize, len: usize) {
         if len > 0 {
-            let part = Part {
+            let part = BlockSlice {
                 block: member,
                 start: self.members[member as usize].start + row as u32,
                 len: len as u32,
@@ -251,7 +259,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl Member {
+impl InterleavedSource {
     /// Whether none of its rows lacks a field.
     fn carries_all(&self) -> bool {
         let mut columns = self.block.columns.iter();

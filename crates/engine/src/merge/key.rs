@@ -4,12 +4,12 @@ use marigram_model::SeriesId;
 
 /// A (series, time), ordered as such.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key(u128);
+pub(super) struct RowKey(u128);
 
 /// Flips the sign bit, so that times compare as unsigned numbers.
 const SIGN: u64 = 1 << 63;
 
-impl Key {
+impl RowKey {
     /// After every row.
     pub(super) const END: Self = Self(u128::MAX);
 
@@ -30,13 +30,13 @@ impl Key {
 
 /// Where a cursor stands: at a row, or somewhere not before `key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) key: Key,
+pub(super) struct CursorHead {
+    pub(super) key: RowKey,
     /// Whether a row with this key is there.
     pub(super) exact: bool,
 }
 
-impl Head {
+impl CursorHead {
     /// Order in the heap: of equal keys, what must still be opened comes first.
     pub(super) fn before(self, other: Self) -> bool {
         (self.key, self.exact) < (other.key, other.exact)
@@ -57,15 +57,15 @@ mod tests {
             (1, i64::MIN),
             (u32::MAX, i64::MAX),
         ];
-        let keys: Vec<Key> = sorted
+        let keys: Vec<RowKey> = sorted
             .iter()
-            .map(|(series, time)| Key::new(SeriesId(*series), *time))
+            .map(|(series, time)| RowKey::new(SeriesId(*series), *time))
             .collect();
         assert!(keys.is_sorted());
-        assert!(*keys.last().unwrap() < Key::END);
+        assert!(*keys.last().unwrap() < RowKey::END);
         for (key, (series, time)) in keys.iter().zip(sorted) {
             assert_eq!((key.series(), key.time()), (Some(SeriesId(series)), time));
         }
-        assert_eq!(Key::END.series(), None);
+        assert_eq!(RowKey::END.series(), None);
     }
 }

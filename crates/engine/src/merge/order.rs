@@ -5,7 +5,7 @@
 //! come at a pace, as they mostly do, or by sorting. Then times and columns are gathered by numbers,
 //! without a branch, however short the slices are that alternate.
 
-use super::block::Block;
+use super::block::DecodedBlock;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType,
@@ -22,21 +22,24 @@ const PLACES_A_ROW_MAX: usize = 4;
 
 /// Rows of a source: `times.len()` rows of `block` from row `start` on.
 #[derive(Clone, Copy)]
-pub(super) struct Rows<'a> {
+pub(super) struct SourceRows<'a> {
     pub(super) times: &'a [i64],
-    pub(super) block: &'a Block,
+    pub(super) block: &'a DecodedBlock,
     pub(super) start: usize,
 }
 
 /// Rows in order, each time once.
-pub(super) struct Ordered {
+pub(super) struct OrderedRows {
     pub(super) times: ScalarBuffer<i64>,
     pub(super) columns: Vec<Option<ArrayRef>>,
 }
 
 /// The rows of `sources`, the newest source first, whose times ascend in each; of equal rows the
 /// newest. `None` where more than times must be looked at, or they lie too far apart.
-pub(super) fn in_order(sources: &[Rows<'_>], columns: &[SegmentColumn]) -> Option<Ordered> {
+pub(super) fn in_order(
+    sources: &[SourceRows<'_>],
+    columns: &[SegmentColumn],
+) -> Option<OrderedRows> {
     let are_dense = sources.iter().all(|rows| {
         let mut columns = rows.block.columns.iter();
         columns.all(|column| column.as_ref().is_some_and(is_dense))
@@ -44,7 +47,7 @@ pub(super) fn in_order(sources: &[Rows<'_>], columns: &[SegmentColumn]) -> Optio
     if !are_dense {
         return None;
     }
-    let times = Times::of(sources)?;
+    let times = NumberedTimes::from_sources(sources)?;
     let rows = times.by_places().or_else(|| times.by_words())?;
     let columns = columns.iter().enumerate().map(|(at, column)| {
         let slices = sources.iter().filter_map(|rows| {
@@ -53,7 +56,7 @@ pub(super) fn in_order(sources: &[Rows<'_>], columns: &[SegmentColumn]) -> Optio
         });
         gathered(column.kind, slices, &rows).map(Some)
     });
-    Some(Ordered {
+    Some(OrderedRows {
         columns: columns.collect::<Option<_>>()?,
         times: pick(&times.all, &rows).into(),
     })
@@ -64,7 +67,7 @@ fn is_dense(values: &ArrayRef) -> bool {
 }
 
 /// Times of rows, which are numbered as they stand here.
-struct Times {
+struct NumberedTimes {
     all: Vec<i64>,
     earliest: i64,
     latest: i64,
@@ -73,9 +76,9 @@ struct Times {
     pace: u64,
 }
 
-impl Times {
+impl NumberedTimes {
     /// Of sources one after the other; `None` where they have no rows.
-    fn of(sources: &[Rows<'_>]) -> Option<Self> {
+    fn from_sources(sources: &[SourceRows<'_>]) -> Option<Self> {
         let lists = || sources.iter().map(|rows| rows.times);
         let mut all = Vec::with_capacity(lists().map(<[i64]>::len).sum());
         lists().for_each(|times| all.extend_from_slice(times));

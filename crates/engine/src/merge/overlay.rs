@@ -1,10 +1,10 @@
 //! Rows that stand in several sources: field by field, the newest value that is not null wins.
 
-use super::assemble::Assembler;
-use super::block::Block;
-use super::cursor::Cursor;
-use super::key::Key;
-use super::scope::Scope;
+use super::assemble::BatchAssembler;
+use super::block::DecodedBlock;
+use super::cursor::SourceCursor;
+use super::key::RowKey;
+use super::scope::MergeScope;
 use crate::error::Result;
 use arrow_array::Array;
 use marigram_model::SeriesRun;
@@ -14,13 +14,13 @@ use std::sync::Arc;
 /// at least one, and as many as follow in all of them alike and before `bound`. Returns how many
 /// rows gave way.
 pub(super) fn take_equal(
-    cursors: &mut [Cursor],
+    cursors: &mut [SourceCursor],
     holders: &[u32],
-    bound: Key,
-    scope: &Scope,
-    assembler: &mut Assembler,
+    bound: RowKey,
+    scope: &MergeScope,
+    assembler: &mut BatchAssembler,
 ) -> Result<u64> {
-    let mut blocks: Vec<(Arc<Block>, usize)> = Vec::with_capacity(holders.len());
+    let mut blocks: Vec<(Arc<DecodedBlock>, usize)> = Vec::with_capacity(holders.len());
     for at in holders {
         let cursor = &mut cursors[*at as usize];
         let block = cursor.block(scope)?;
@@ -45,7 +45,7 @@ pub(super) fn take_equal(
                 let Some(column) = column else {
                     return Some((newest, start + ahead));
                 };
-                let carries = |(block, first): &&(Arc<Block>, usize)| {
+                let carries = |(block, first): &&(Arc<DecodedBlock>, usize)| {
                     let array = block.columns[column].as_ref();
                     array.is_some_and(|array| !array.is_null(first + ahead))
                 };
@@ -63,7 +63,7 @@ pub(super) fn take_equal(
 }
 
 /// How many rows ahead are the same (series, time) in all of `holders`, and before `bound`.
-fn common_rows(cursors: &[Cursor], holders: &[u32], bound: Key, rows_max: usize) -> usize {
+fn common_rows(cursors: &[SourceCursor], holders: &[u32], bound: RowKey, rows_max: usize) -> usize {
     let (series, _, mut times) = cursors[holders[0] as usize].ahead();
     times = &times[..times.len().min(rows_max)];
     if bound.series() == Some(series) {

@@ -1,10 +1,10 @@
 //! Which pages of a row group must be read, and which of their rows.
 
-use super::key::Key;
+use super::key::RowKey;
 use super::metrics::ScanMetrics;
-use super::scope::Scope;
+use super::scope::MergeScope;
 use crate::error::Result;
-use marigram_manifest::Space;
+use marigram_manifest::SegmentSpace;
 use marigram_model::{ColumnId, FieldValue, SeriesId, SeriesRun, TimeRange};
 use marigram_segment::{PageMeta, Segment};
 use roaring::RoaringBitmap;
@@ -12,13 +12,13 @@ use std::ops::Range;
 
 /// Rows of one series within a page or chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct PageSpan {
     pub(super) series: SeriesId,
     pub(super) start: u32,
     pub(super) end: u32,
 }
 
-impl Span {
+impl PageSpan {
     /// As far as they are among the rows of `window`, by the numbers of these.
     pub(super) fn within(self, window: &Range<u32>) -> Self {
         let row = |row: u32| row.clamp(window.start, window.end) - window.start;
@@ -38,19 +38,19 @@ pub(super) struct PagePlan {
     /// Where the page stands in the file, and its size.
     pub(super) offset: u64,
     pub(super) bytes: u32,
-    /// Its rows that are asked for, in [`GroupPlan::spans`].
+    /// Its rows that are asked for, in [`RowGroupPlan::spans`].
     pub(super) spans: Range<usize>,
     /// Times of all its rows.
     pub(super) range: TimeRange,
     /// No row of it is before this.
-    pub(super) bound: Key,
+    pub(super) bound: RowKey,
 }
 
 /// The pages of a row group to be read.
 #[derive(Debug, Default)]
-pub(super) struct GroupPlan {
+pub(super) struct RowGroupPlan {
     pub(super) pages: Vec<PagePlan>,
-    pub(super) spans: Vec<Span>,
+    pub(super) spans: Vec<PageSpan>,
 }
 
 /// The runs of `series` among `runs`, which ascend, with their first rows.
@@ -93,22 +93,22 @@ pub(crate) fn selected_runs<'a>(
 pub(super) fn plan(
     segment: &Segment,
     group: usize,
-    source: (u32, Space),
-    scope: &Scope,
-) -> Result<GroupPlan> {
+    source: (u32, SegmentSpace),
+    scope: &MergeScope,
+) -> Result<RowGroupPlan> {
     scope.planning(|| planned(segment, group, source, scope))
 }
 
 fn planned(
     segment: &Segment,
     group: usize,
-    source: (u32, Space),
-    scope: &Scope,
-) -> Result<GroupPlan> {
+    source: (u32, SegmentSpace),
+    scope: &MergeScope,
+) -> Result<RowGroupPlan> {
     let directory = segment.directory(group)?;
     let times = segment.pages(group, ColumnId::TIME)?;
     let times = times.map_or(&[][..], |times| times);
-    let mut plan = GroupPlan::default();
+    let mut plan = RowGroupPlan::default();
     plan.assign(&directory, times, scope);
     let planned = plan.pages.len();
     plan.prune_by_values(segment, group, source, scope)?;
@@ -128,7 +128,7 @@ fn planned(
 }
 
 /// How many pages begin with a series of the merge's territory.
-fn own_pages(directory: &[SeriesRun], times: &[PageMeta], scope: &Scope) -> u64 {
+fn own_pages(directory: &[SeriesRun], times: &[PageMeta], scope: &MergeScope) -> u64 {
     let ends = directory.first().zip(directory.last());
     let own_series = |run: &SeriesRun| scope.territory.contains(&run.series.0);
     if ends.is_some_and(|(first, last)| own_series(first) && own_series(last)) {
@@ -147,9 +147,9 @@ fn own_pages(directory: &[SeriesRun], times: &[PageMeta], scope: &Scope) -> u64 
     own
 }
 
-impl GroupPlan {
+impl RowGroupPlan {
     /// Distributes the runs that are asked for over the pages, leaving out those of other times.
-    fn assign(&mut self, directory: &[SeriesRun], times: &[PageMeta], scope: &Scope) {
+    fn assign(&mut self, directory: &[SeriesRun], times: &[PageMeta], scope: &MergeScope) {
         let series = scope.series.as_ref();
         let runs = series.map_or(u64::MAX, |series| series.len());
         let runs = directory
@@ -173,7 +173,7 @@ impl GroupPlan {
                 if !range.overlaps(scope.range) {
                     continue;
                 }
-                let span = Span {
+                let span = PageSpan {
                     series: run.series,
                     start: first_row.max(meta.first_row) - meta.first_row,
                     end: end_row.min(end_of(meta)) - meta.first_row,
@@ -183,7 +183,14 @@ impl GroupPlan {
         }
     }
 
-    fn add(&mut self, page: usize, meta: &PageMeta, range: TimeRange, span: Span, scope: &Scope) {
+    fn add(
+        &mut self,
+        page: usize,
+        meta: &PageMeta,
+        range: TimeRange,
+        span: PageSpan,
+        scope: &MergeScope,
+    ) {
         self.spans.push(span);
         let end = self.spans.len();
         match self.pages.last_mut() {
@@ -195,7 +202,7 @@ impl GroupPlan {
                 bytes: meta.bytes,
                 spans: end - 1..end,
                 range,
-                bound: Key::new(span.series, range.min.max(scope.range.min)),
+                bound: RowKey::new(span.series, range.min.max(scope.range.min)),
             }),
         }
     }
@@ -204,8 +211,8 @@ impl GroupPlan {
         &mut self,
         segment: &Segment,
         group: usize,
-        source: (u32, Space),
-        scope: &Scope,
+        source: (u32, SegmentSpace),
+        scope: &MergeScope,
     ) -> Result<()> {
         for bounds in &scope.pruning.bounds {
             let stats = segment.pages(group, bounds.column)?;

@@ -1,7 +1,7 @@
 //! Reading pages of a row group, checked against what its index says.
 
-use super::page_plan::{PagePlan, Span};
-use super::scope::Scope;
+use super::page_plan::{PagePlan, PageSpan};
+use super::scope::MergeScope;
 use crate::error::{EngineError, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// Which rows of a page of `rows` rows to read, of which these are asked for: all of them, or those from
 /// the first to the last that is asked for, if they are half of the page at most.
-pub(super) fn window(spans: &[Span], rows: u32) -> Range<u32> {
+pub(super) fn window(spans: &[PageSpan], rows: u32) -> Range<u32> {
     let ends = spans.first().zip(spans.last());
     let asked = ends.map_or(0..rows, |(first, last)| first.start..last.end);
     if asked.end - asked.start > rows / 2 {
@@ -63,7 +63,7 @@ pub(super) fn times_within(
     segment: &Segment,
     group: usize,
     plan: &PagePlan,
-    spans: &[Span],
+    spans: &[PageSpan],
     range: TimeRange,
 ) -> Result<(Range<u32>, ScalarBuffer<i64>)> {
     if let [span] = spans
@@ -101,7 +101,7 @@ fn not_times(segment: &Segment, plan: &PagePlan) -> EngineError {
 
 /// Where a page stands in its row group, and which of its rows are read.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct PageWindow {
     /// Its number.
     pub(super) page: usize,
     /// Where its times stand in the file.
@@ -112,9 +112,9 @@ pub(super) struct Place {
     pub(super) window: Range<u32>,
 }
 
-impl Place {
+impl PageWindow {
     /// Of a planned page.
-    pub(super) fn of(plan: &PagePlan, window: Range<u32>) -> Self {
+    pub(super) fn new(plan: &PagePlan, window: Range<u32>) -> Self {
         Self {
             page: plan.page,
             offset: plan.offset,
@@ -143,8 +143,8 @@ impl Place {
 pub(super) fn columns(
     segment: &Segment,
     group: usize,
-    place: &Place,
-    scope: &Scope,
+    place: &PageWindow,
+    scope: &MergeScope,
 ) -> Result<Vec<Option<ArrayRef>>> {
     let (page, rows) = (place.page, place.window.len());
     let own = &segment.row_groups()[group].columns;

@@ -1,8 +1,8 @@
 //! What a merge reads, for those who read it.
 
 use super::MergeOptions;
-use super::block::Memory;
-use super::bounds::{Extents, Pruning};
+use super::block::BlockMemory;
+use super::bounds::{PagePruning, SourceExtents};
 use super::metrics::{OwnCounts, ScanMetrics};
 use marigram_model::TimeRange;
 use marigram_segment::SegmentColumn;
@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What all cursors of a merge share.
 #[derive(Debug)]
-pub(super) struct Scope {
+pub(super) struct MergeScope {
     pub(super) columns: Vec<SegmentColumn>,
     pub(super) range: TimeRange,
     pub(super) series: Option<Arc<RoaringBitmap>>,
-    pub(super) pruning: Pruning,
-    pub(super) memory: Option<Memory>,
+    pub(super) pruning: PagePruning,
+    pub(super) memory: Option<BlockMemory>,
     pub(super) metrics: Arc<ScanMetrics>,
     /// What `metrics` was not told yet.
     pub(super) own: OwnCounts,
@@ -27,19 +27,19 @@ pub(super) struct Scope {
     spent_ns: AtomicU64,
 }
 
-impl Scope {
+impl MergeScope {
     /// What `options` ask for, of sources that lie at `extents`.
-    pub(super) fn new(options: MergeOptions, extents: Extents) -> Self {
+    pub(super) fn new(options: MergeOptions, extents: SourceExtents) -> Self {
         let memory = options.memory;
         Self {
             columns: options.columns,
             range: options.range,
             series: options.series,
-            pruning: Pruning {
+            pruning: PagePruning {
                 bounds: options.bounds,
                 extents,
             },
-            memory: memory.map(|(accountant, holder)| Memory::new(accountant, holder)),
+            memory: memory.map(|(accountant, holder)| BlockMemory::new(accountant, holder)),
             metrics: options.metrics.unwrap_or_default(),
             territory: options.territory,
             own: OwnCounts::default(),
@@ -78,7 +78,7 @@ impl Scope {
     }
 }
 
-impl Drop for Scope {
+impl Drop for MergeScope {
     fn drop(&mut self) {
         self.tell();
     }

@@ -2,10 +2,10 @@
 
 use crate::chunk::Chunk;
 use crate::error::Result;
-use crate::shared_rows::{Found, SharedRows, Thing};
+use crate::shared_rows::{SharedRows, SharedSeries, SharedSource};
 use crate::view::OpenSegment;
 use arrow_array::ArrayRef;
-use marigram_manifest::{Space, Tombstone};
+use marigram_manifest::{SegmentSpace, Tombstone};
 use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
 use marigram_segment::{RowGroup, Segment, SegmentColumn};
 use parking_lot::Mutex;
@@ -14,18 +14,18 @@ use std::sync::Arc;
 
 /// Rows of one table in a chunk or a segment, with the tombstones that cut into them.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
-    pub(super) data: Data,
-    space: Space,
+pub(crate) struct MergeSource {
+    pub(super) data: SourceData,
+    space: SegmentSpace,
     sequence_max: u64,
     /// Those that apply: of the same table, and newer than every row of the source.
     pub(super) tombstones: Vec<Arc<Tombstone>>,
-    shared: Shared,
+    shared: SharedRowsState,
 }
 
 /// Where it is kept what rows a source shares with others.
 #[derive(Clone, Debug)]
-enum Shared {
+enum SharedRowsState {
     Chunk(Arc<Chunk>),
     Segment(Arc<SharedRows>),
     #[cfg(test)]
@@ -34,7 +34,7 @@ enum Shared {
 
 /// Where the rows are.
 #[derive(Clone, Debug)]
-pub(super) enum Data {
+pub(super) enum SourceData {
     /// In memory, as one block.
     Chunk(Arc<Chunk>),
     /// On disk, in pages.
@@ -44,22 +44,22 @@ pub(super) enum Data {
     Rows(Arc<(Vec<SegmentColumn>, SortedRows)>),
 }
 
-impl Source {
+impl MergeSource {
     /// A chunk. Of `tombstones` it takes those that apply to it.
     pub(crate) fn chunk(chunk: Arc<Chunk>, tombstones: &[Arc<Tombstone>]) -> Self {
         let space = if chunk.is_late() {
-            Space::Unsequence
+            SegmentSpace::Unsequence
         } else {
-            Space::Sequence
+            SegmentSpace::Sequence
         };
         let sequence_max = chunk.sequence_max();
         let tombstones = applicable(tombstones, chunk.table(), sequence_max, chunk.range());
         Self {
-            data: Data::Chunk(Arc::clone(&chunk)),
+            data: SourceData::Chunk(Arc::clone(&chunk)),
             space,
             sequence_max,
             tombstones,
-            shared: Shared::Chunk(chunk),
+            shared: SharedRowsState::Chunk(chunk),
         }
     }
 
@@ -75,13 +75,13 @@ impl Source {
         let meta = &segment.meta;
         let (space, sequence_max) = (meta.space, meta.sequence_max);
         let tombstones = applicable(tombstones, table, sequence_max, meta.range);
-        let data = Data::Segment(segment.segment()?, table);
+        let data = SourceData::Segment(segment.segment()?, table);
         Ok(Self {
             data,
             space,
             sequence_max,
             tombstones,
-            shared: Shared::Segment(Arc::clone(&segment.shared)),
+            shared: SharedRowsState::Segment(Arc::clone(&segment.shared)),
         })
     }
 
@@ -90,7 +90,7 @@ impl Source {
     pub(crate) fn rows(
         columns: Vec<SegmentColumn>,
         rows: SortedRows,
-        space: Space,
+        space: SegmentSpace,
         sequence_max: u64,
         tombstones: &[Arc<Tombstone>],
     ) -> Self {
@@ -99,30 +99,32 @@ impl Source {
             .map_or(TableId(1), |tombstone| tombstone.table);
         let tombstones = applicable(tombstones, table, sequence_max, TimeRange::ALL);
         Self {
-            data: Data::Rows(Arc::new((columns, rows))),
+            data: SourceData::Rows(Arc::new((columns, rows))),
             space,
             sequence_max,
             tombstones,
-            shared: Shared::Nowhere,
+            shared: SharedRowsState::Nowhere,
         }
     }
 
     /// Of two sources with the same (series, time), the one with the higher rank is newer.
-    pub(super) fn rank(&self) -> (Space, u64) {
+    pub(super) fn rank(&self) -> (SegmentSpace, u64) {
         (self.space, self.sequence_max)
     }
 
-    pub(super) fn space(&self) -> Space {
+    pub(super) fn space(&self) -> SegmentSpace {
         self.space
     }
 
     /// The table's row groups with their indexes, for a segment.
     pub(crate) fn row_groups(&self) -> impl Iterator<Item = (usize, &RowGroup)> {
         let (groups, range): (&[RowGroup], _) = match &self.data {
-            Data::Segment(segment, table) => (segment.row_groups(), segment.row_groups_of(*table)),
-            Data::Chunk(_) => (&[], 0..0),
+            SourceData::Segment(segment, table) => {
+                (segment.row_groups(), segment.row_groups_of(*table))
+            }
+            SourceData::Chunk(_) => (&[], 0..0),
             #[cfg(test)]
-            Data::Rows(_) => (&[], 0..0),
+            SourceData::Rows(_) => (&[], 0..0),
         };
         range.filter_map(move |at| Some((at, groups.get(at)?)))
     }
@@ -130,10 +132,10 @@ impl Source {
     /// The columns and rows of a source in memory.
     pub(super) fn in_memory(&self) -> Option<(&[SegmentColumn], &SortedRows)> {
         match &self.data {
-            Data::Chunk(chunk) => Some((chunk.columns(), chunk.sorted())),
-            Data::Segment(..) => None,
+            SourceData::Chunk(chunk) => Some((chunk.columns(), chunk.sorted())),
+            SourceData::Segment(..) => None,
             #[cfg(test)]
-            Data::Rows(rows) => Some((&rows.0, &rows.1)),
+            SourceData::Rows(rows) => Some((&rows.0, &rows.1)),
         }
     }
 
@@ -151,38 +153,38 @@ impl Source {
 
     /// Whether a segment.
     pub(super) fn is_segment(&self) -> bool {
-        matches!(self.data, Data::Segment(..))
+        matches!(self.data, SourceData::Segment(..))
     }
 
     /// Rows that are shown at once: those of a chunk, which has no pages.
     pub(crate) fn rows_at_once(&self) -> usize {
         match &self.data {
-            Data::Chunk(chunk) => chunk.rows(),
-            Data::Segment(..) => 0,
+            SourceData::Chunk(chunk) => chunk.rows(),
+            SourceData::Segment(..) => 0,
             #[cfg(test)]
-            Data::Rows(rows) => rows.1.len(),
+            SourceData::Rows(rows) => rows.1.len(),
         }
     }
 
     /// What is known of the rows that this source and `other`, of one table, share.
-    pub(super) fn found_with(&self, other: &Self) -> Arc<Mutex<Found>> {
+    pub(super) fn found_with(&self, other: &Self) -> Arc<Mutex<SharedSeries>> {
         // Both ways round, it is kept in the same place.
         let (keeper, other) = if self.rank() < other.rank() {
             (other, self)
         } else {
             (self, other)
         };
-        let (thing, table): (Thing, TableId) = match &other.data {
-            Data::Chunk(chunk) => (Arc::clone(chunk) as Thing, chunk.table()),
-            Data::Segment(segment, table) => (Arc::clone(segment) as Thing, *table),
+        let (thing, table): (SharedSource, TableId) = match &other.data {
+            SourceData::Chunk(chunk) => (Arc::clone(chunk) as SharedSource, chunk.table()),
+            SourceData::Segment(segment, table) => (Arc::clone(segment) as SharedSource, *table),
             #[cfg(test)]
-            Data::Rows(_) => return Arc::default(),
+            SourceData::Rows(_) => return Arc::default(),
         };
         match &keeper.shared {
-            Shared::Chunk(chunk) => chunk.shared.with(&thing, table),
-            Shared::Segment(shared) => shared.with(&thing, table),
+            SharedRowsState::Chunk(chunk) => chunk.shared.with(&thing, table),
+            SharedRowsState::Segment(shared) => shared.with(&thing, table),
             #[cfg(test)]
-            Shared::Nowhere => Arc::default(),
+            SharedRowsState::Nowhere => Arc::default(),
         }
     }
 
@@ -191,33 +193,33 @@ impl Source {
     pub(super) fn extents(&self) -> Vec<(SeriesId, SeriesId, TimeRange)> {
         let whole = |range| vec![(SeriesId(0), SeriesId(u32::MAX), range)];
         match &self.data {
-            Data::Chunk(chunk) => whole(chunk.range()),
-            Data::Segment(..) => self
+            SourceData::Chunk(chunk) => whole(chunk.range()),
+            SourceData::Segment(..) => self
                 .row_groups()
                 .map(|(_, group)| (group.series_min, group.series_max, group.range))
                 .collect(),
             #[cfg(test)]
-            Data::Rows(_) => whole(TimeRange::ALL),
+            SourceData::Rows(_) => whole(TimeRange::ALL),
         }
     }
 }
 
 /// Rows whose series are not looked up one by one: first and last series, and how many rows.
-pub(crate) type Even = (u32, u32, u64);
+pub(crate) type EvenSeries = (u32, u32, u64);
 
-impl Source {
+impl MergeSource {
     /// Shows the rows of each of the source's parts to `count`: as the runs of its directory, or,
     /// without `directories`, only as so many between two series.
     pub(crate) fn count_rows(
         &self,
         range: TimeRange,
         directories: bool,
-        count: &mut dyn FnMut(&[SeriesRun], Option<Even>),
+        count: &mut dyn FnMut(&[SeriesRun], Option<EvenSeries>),
     ) -> Result<()> {
         if let Some((_, rows)) = self.in_memory() {
             count(&rows.runs, None);
         }
-        let Data::Segment(segment, _) = &self.data else {
+        let SourceData::Segment(segment, _) = &self.data else {
             return Ok(());
         };
         for (at, group) in self
@@ -240,14 +242,14 @@ impl Source {
 }
 
 /// Every column that one of the sources has, ascending by id.
-pub(crate) fn columns_of(sources: &[Source]) -> Vec<SegmentColumn> {
+pub(crate) fn columns_of(sources: &[MergeSource]) -> Vec<SegmentColumn> {
     let mut columns = BTreeMap::new();
     for source in sources {
         let in_memory = match &source.data {
-            Data::Chunk(chunk) => chunk.columns(),
-            Data::Segment(..) => &[],
+            SourceData::Chunk(chunk) => chunk.columns(),
+            SourceData::Segment(..) => &[],
             #[cfg(test)]
-            Data::Rows(rows) => &rows.0,
+            SourceData::Rows(rows) => &rows.0,
         };
         let in_groups = source.row_groups().flat_map(|(_, group)| &group.columns);
         for column in in_memory.iter().chain(in_groups) {

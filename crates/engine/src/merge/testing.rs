@@ -1,7 +1,7 @@
 //! For tests: rows written down one by one, sources made of them, and the naive merge that the
 //! real one must agree with.
 
-use super::{Merge, MergeOptions, Source};
+use super::{MergeOptions, MergeSource, MergeStream};
 use crate::error::Result;
 use crate::memory::MemoryAccountant;
 use crate::segment_files::SegmentFiles;
@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, StringArray};
 use marigram_env::FileSystem;
-use marigram_manifest::{Partition, SegmentId, SegmentMeta, Space, Tombstone};
+use marigram_manifest::{Partition, SegmentId, SegmentMeta, SegmentSpace, Tombstone};
 use marigram_model::{
     ColumnId, DAY_NS, FieldType, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
 };
@@ -34,31 +34,31 @@ pub(crate) const COLUMNS: [SegmentColumn; 2] = [
 ];
 
 /// The fields of a row: an integer and a text.
-pub(crate) type Fields = (Option<i64>, Option<String>);
+pub(crate) type TestFields = (Option<i64>, Option<String>);
 
 /// Rows by (series, time).
-pub(crate) type Rows = BTreeMap<(u32, i64), Fields>;
+pub(crate) type TestRows = BTreeMap<(u32, i64), TestFields>;
 
 /// One source of a test.
 #[derive(Clone, Debug)]
-pub(crate) struct Given {
+pub(crate) struct TestSource {
     pub(crate) late: bool,
     pub(crate) sequence_max: u64,
-    pub(crate) rows: Rows,
+    pub(crate) rows: TestRows,
 }
 
-impl Given {
-    pub(crate) fn space(&self) -> Space {
+impl TestSource {
+    pub(crate) fn space(&self) -> SegmentSpace {
         if self.late {
-            Space::Unsequence
+            SegmentSpace::Unsequence
         } else {
-            Space::Sequence
+            SegmentSpace::Sequence
         }
     }
 
-    pub(crate) fn source(&self, tombstones: &[Arc<Tombstone>]) -> Source {
+    pub(crate) fn source(&self, tombstones: &[Arc<Tombstone>]) -> MergeSource {
         let rows = sorted_rows(&self.rows);
-        Source::rows(
+        MergeSource::rows(
             COLUMNS.to_vec(),
             rows,
             self.space(),
@@ -69,7 +69,7 @@ impl Given {
 }
 
 /// Rows as arrays of [`COLUMNS`].
-pub(crate) fn sorted_rows(rows: &Rows) -> SortedRows {
+pub(crate) fn sorted_rows(rows: &TestRows) -> SortedRows {
     let mut runs: Vec<SeriesRun> = Vec::new();
     for (series, _) in rows.keys() {
         match runs.last_mut() {
@@ -91,7 +91,7 @@ pub(crate) fn sorted_rows(rows: &Rows) -> SortedRows {
 }
 
 /// Arrays of [`COLUMNS`] as rows.
-pub(crate) fn listed(rows: &SortedRows) -> Vec<((u32, i64), Fields)> {
+pub(crate) fn listed(rows: &SortedRows) -> Vec<((u32, i64), TestFields)> {
     assert!(rows.is_sorted(), "{rows:?}");
     let numbers = rows.columns[0].as_primitive::<Int64Type>();
     let texts = rows.columns[1].as_string::<i32>();
@@ -111,10 +111,10 @@ pub(crate) fn listed(rows: &SortedRows) -> Vec<((u32, i64), Fields)> {
 
 /// What a merge gives, in order.
 pub(crate) fn merged(
-    sources: Vec<Source>,
+    sources: Vec<MergeSource>,
     options: MergeOptions,
-) -> Result<Vec<((u32, i64), Fields)>> {
-    let mut merge = Merge::new(sources, options);
+) -> Result<Vec<((u32, i64), TestFields)>> {
+    let mut merge = MergeStream::new(sources, options);
     let mut all = Vec::new();
     while let Some(rows) = merge.next_rows()? {
         assert!(!rows.is_empty(), "an empty batch");
@@ -124,10 +124,10 @@ pub(crate) fn merged(
 }
 
 /// The rows that must come out: sort, then the last write wins, field by field.
-pub(crate) fn naive(given: &[Given], tombstones: &[Arc<Tombstone>]) -> Rows {
-    let mut given: Vec<&Given> = given.iter().collect();
+pub(crate) fn naive(given: &[TestSource], tombstones: &[Arc<Tombstone>]) -> TestRows {
+    let mut given: Vec<&TestSource> = given.iter().collect();
     given.sort_by_key(|source| (source.space(), source.sequence_max));
-    let mut all = Rows::new();
+    let mut all = TestRows::new();
     for source in given {
         for ((series, time), fields) in &source.rows {
             let deleted = tombstones.iter().any(|tombstone| {
@@ -173,7 +173,7 @@ pub(crate) fn segment_files(fs: &Arc<dyn FileSystem>) -> Arc<SegmentFiles> {
 pub(crate) fn open_segment(
     fs: &Arc<dyn FileSystem>,
     id: u64,
-    given: &Given,
+    given: &TestSource,
     options: &SegmentOptions,
 ) -> Arc<OpenSegment> {
     open_segment_of_pages(fs, id, given, options, PAGE_ROWS)
@@ -183,7 +183,7 @@ pub(crate) fn open_segment(
 pub(crate) fn open_segment_of_pages(
     fs: &Arc<dyn FileSystem>,
     id: u64,
-    given: &Given,
+    given: &TestSource,
     options: &SegmentOptions,
     page_rows: u32,
 ) -> Arc<OpenSegment> {
@@ -217,7 +217,7 @@ pub(crate) fn open_segment_of_pages(
 
 /// Sources as a sequence space has them: no (series, time) in two of them. Of rows that stand in
 /// several, those of the newest stay.
-pub(crate) fn without_sequence_duplicates(mut given: Vec<Given>) -> Vec<Given> {
+pub(crate) fn without_sequence_duplicates(mut given: Vec<TestSource>) -> Vec<TestSource> {
     let mut seen = std::collections::BTreeSet::new();
     for source in given.iter_mut().rev().filter(|source| !source.late) {
         source.rows.retain(|key, _| seen.insert(*key));

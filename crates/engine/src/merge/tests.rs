@@ -1,8 +1,10 @@
 //! The merge against the naive one: sort, then the last write wins, field by field.
 
-use super::testing::{COLUMNS, Fields, Given, Rows, listed, merged, naive, sorted_rows, tombstone};
+use super::testing::{
+    COLUMNS, TestFields, TestRows, TestSource, listed, merged, naive, sorted_rows, tombstone,
+};
 use super::*;
-use marigram_manifest::{Space, Tombstone};
+use marigram_manifest::{SegmentSpace, Tombstone};
 use marigram_model::{ColumnId, FieldType};
 use proptest::prelude::*;
 
@@ -10,14 +12,14 @@ fn options(batch_rows: usize) -> MergeOptions {
     MergeOptions::all(COLUMNS.to_vec(), batch_rows)
 }
 
-fn fields() -> impl Strategy<Value = Fields> {
+fn fields() -> impl Strategy<Value = TestFields> {
     (
         proptest::option::of(0..100i64),
         proptest::option::of("[a-c]{0,3}"),
     )
 }
 
-fn rows() -> impl Strategy<Value = Rows> {
+fn rows() -> impl Strategy<Value = TestRows> {
     let scattered = proptest::collection::btree_map((0..5u32, 0..30i64), fields(), 0..60);
     // Long runs of one series, as the fast paths see them.
     let runs = (0..5u32, 0..20i64, 1..40i64, proptest::bool::ANY).prop_map(
@@ -28,17 +30,17 @@ fn rows() -> impl Strategy<Value = Rows> {
             };
             (first..first + count)
                 .map(|time| ((series, time), fields(time)))
-                .collect::<Rows>()
+                .collect::<TestRows>()
         },
     );
     prop_oneof![scattered, runs]
 }
 
-fn given() -> impl Strategy<Value = Vec<Given>> {
+fn test_sources() -> impl Strategy<Value = Vec<TestSource>> {
     proptest::collection::vec((proptest::bool::ANY, rows()), 0..6).prop_map(|sources| {
         let numbered = sources.into_iter().enumerate();
         numbered
-            .map(|(at, (late, rows))| Given {
+            .map(|(at, (late, rows))| TestSource {
                 late,
                 sequence_max: 10 * (at as u64 + 1),
                 rows,
@@ -75,7 +77,7 @@ proptest! {
 
     #[test]
     fn a_merge_is_sort_and_last_write_wins(
-        given in given(),
+        given in test_sources(),
         tombstones in tombstones(),
         (batch_rows, batch_text_bytes) in (1..50usize, prop_oneof![Just(1 << 20), 0..40usize]),
         wanted in proptest::option::of(proptest::collection::btree_set(0..5u32, 0..4)),
@@ -95,7 +97,7 @@ proptest! {
 }
 
 /// Rows of one of two series, mostly at a pace, with a part of them missing: all have a number.
-fn paced_numbers() -> impl Strategy<Value = Rows> {
+fn paced_numbers() -> impl Strategy<Value = TestRows> {
     let kept = proptest::collection::vec(proptest::bool::weighted(0.4), 1..300);
     (0..2u32, 0..40i64, 1..4i64, 0..100i64, kept).prop_map(|(series, first, pace, number, kept)| {
         let rows = kept.into_iter().zip(0..).filter(|(kept, _)| *kept);
@@ -115,8 +117,8 @@ proptest! {
         (first, len) in (0..200i64, 0..1000i64),
     ) {
         let numbered = sources.into_iter().zip(1..);
-        let given: Vec<Given> = numbered
-            .map(|((late, rows), sequence_max)| Given { late, sequence_max, rows })
+        let given: Vec<TestSource> = numbered
+            .map(|((late, rows), sequence_max)| TestSource { late, sequence_max, rows })
             .collect();
         let range = TimeRange { min: first, max: first + len };
         let mut expected = naive(&given, &[]);
@@ -124,7 +126,7 @@ proptest! {
         let columns = COLUMNS[..1].to_vec();
         let options = MergeOptions { columns, range, ..options(batch_rows) };
         let sources = given.iter().map(|given| given.source(&[])).collect();
-        let mut merge = Merge::new(sources, options);
+        let mut merge = MergeStream::new(sources, options);
         let mut got = Vec::new();
         while let Some(mut rows) = merge.next_rows().unwrap() {
             rows.columns.push(FieldType::String.nulls(rows.len()));
@@ -134,7 +136,7 @@ proptest! {
     }
 }
 
-fn numbers(series: u32, times: impl Iterator<Item = i64>) -> Rows {
+fn numbers(series: u32, times: impl Iterator<Item = i64>) -> TestRows {
     times
         .map(|time| ((series, time), (Some(time), None)))
         .collect()
@@ -145,8 +147,8 @@ fn one_source_is_handed_on_without_a_copy() {
     let rows = sorted_rows(&numbers(3, 0..1000));
     let values = rows.columns[0].to_data().buffers()[0].as_ptr();
     let times = rows.times.as_ptr();
-    let source = Source::rows(COLUMNS.to_vec(), rows, Space::Sequence, 1, &[]);
-    let mut merge = Merge::new(vec![source], options(1000));
+    let source = MergeSource::rows(COLUMNS.to_vec(), rows, SegmentSpace::Sequence, 1, &[]);
+    let mut merge = MergeStream::new(vec![source], options(1000));
     let all = merge.next_rows().unwrap().unwrap();
     assert_eq!(all.len(), 1000);
     assert_eq!(all.columns[0].to_data().buffers()[0].as_ptr(), values);
@@ -156,7 +158,7 @@ fn one_source_is_handed_on_without_a_copy() {
 
 #[test]
 fn columns_that_a_source_lacks_are_null() {
-    let only_first = |rows: &Rows| {
+    let only_first = |rows: &TestRows| {
         let mut rows = sorted_rows(rows);
         rows.columns.truncate(1);
         rows
@@ -164,8 +166,8 @@ fn columns_that_a_source_lacks_are_null() {
     let old = only_first(&numbers(1, 0..3));
     let new = sorted_rows(&[((1, 1), (None, Some("late".into())))].into());
     let sources = vec![
-        Source::rows(COLUMNS[..1].to_vec(), old, Space::Sequence, 1, &[]),
-        Source::rows(COLUMNS.to_vec(), new, Space::Unsequence, 2, &[]),
+        MergeSource::rows(COLUMNS[..1].to_vec(), old, SegmentSpace::Sequence, 1, &[]),
+        MergeSource::rows(COLUMNS.to_vec(), new, SegmentSpace::Unsequence, 2, &[]),
     ];
     let got = merged(sources, options(10)).unwrap();
     let expected = [
@@ -182,13 +184,19 @@ fn the_union_of_columns_is_ascending() {
         id: ColumnId(7),
         kind: FieldType::F64,
     };
-    let empty = || sorted_rows(&Rows::new());
+    let empty = || sorted_rows(&TestRows::new());
     let sources = [
-        Source::rows(vec![COLUMNS[1], other], empty(), Space::Sequence, 1, &[]),
-        Source::rows(
+        MergeSource::rows(
+            vec![COLUMNS[1], other],
+            empty(),
+            SegmentSpace::Sequence,
+            1,
+            &[],
+        ),
+        MergeSource::rows(
             vec![COLUMNS[0], COLUMNS[1]],
             empty(),
-            Space::Sequence,
+            SegmentSpace::Sequence,
             2,
             &[],
         ),
@@ -198,7 +206,7 @@ fn the_union_of_columns_is_ascending() {
 
 #[test]
 fn rows_that_are_rewritten_whole_come_from_the_newest_in_one_piece() {
-    let source = |late, sequence_max| Given {
+    let source = |late, sequence_max| TestSource {
         late,
         sequence_max,
         rows: numbers(1, 0..500),
@@ -210,7 +218,7 @@ fn rows_that_are_rewritten_whole_come_from_the_newest_in_one_piece() {
         ..options(500)
     };
     let sources = vec![source(false, 1).source(&[]), source(true, 2).source(&[])];
-    let mut merge = Merge::new(sources, options);
+    let mut merge = MergeStream::new(sources, options);
     let rows = merge.next_rows().unwrap().unwrap();
     assert_eq!(rows.len(), 500);
     assert!(merge.next_rows().unwrap().is_none());
@@ -223,19 +231,19 @@ fn rows_that_are_rewritten_whole_come_from_the_newest_in_one_piece() {
 }
 
 /// Rows of one series whose texts have a hundred bytes each, with a number in every other one.
-fn texts(times: impl Iterator<Item = i64>) -> Rows {
+fn texts(times: impl Iterator<Item = i64>) -> TestRows {
     let fields = |time: i64| ((time % 2 == 0).then_some(time), Some("t".repeat(100)));
     times.map(|time| ((1, time), fields(time))).collect()
 }
 
 /// Bytes of text of each batch of a merge whose batches have some 1,000 bytes of text.
-fn text_of_batches(given: &[Given]) -> Vec<usize> {
+fn text_of_batches(given: &[TestSource]) -> Vec<usize> {
     let sources = given.iter().map(|given| given.source(&[])).collect();
     let options = MergeOptions {
         batch_text_bytes: 1000,
         ..options(8192)
     };
-    let mut merge = Merge::new(sources, options);
+    let mut merge = MergeStream::new(sources, options);
     let mut all = Vec::new();
     while let Some(rows) = merge.next_rows().unwrap() {
         all.push(crate::text::bytes_of(&rows.columns));
@@ -245,7 +253,7 @@ fn text_of_batches(given: &[Given]) -> Vec<usize> {
 
 #[test]
 fn batches_that_are_put_together_are_bounded_by_their_text() {
-    let given = |late, sequence_max, rows| Given {
+    let given = |late, sequence_max, rows| TestSource {
         late,
         sequence_max,
         rows,

@@ -16,7 +16,7 @@ use marigram_model::{FieldType, TagType};
 use std::sync::Arc;
 
 /// A converted column.
-pub(crate) struct Coerced {
+pub(crate) struct CoercedColumn {
     /// Of the wanted type.
     pub values: ArrayRef,
     /// Rows whose value does not fit, ascending.
@@ -24,15 +24,19 @@ pub(crate) struct Coerced {
 }
 
 /// Field values of type `found` as `wanted`; `None` where the types do not convert at all.
-pub(crate) fn field(values: &ArrayRef, found: FieldType, wanted: FieldType) -> Option<Coerced> {
+pub(crate) fn field(
+    values: &ArrayRef,
+    found: FieldType,
+    wanted: FieldType,
+) -> Option<CoercedColumn> {
     if found == wanted {
-        return Some(Coerced {
+        return Some(CoercedColumn {
             values: values.clone(),
             bad: Vec::new(),
         });
     }
     let sure = |values: ArrayRef| {
-        Some(Coerced {
+        Some(CoercedColumn {
             values,
             bad: Vec::new(),
         })
@@ -63,7 +67,7 @@ pub(crate) fn field(values: &ArrayRef, found: FieldType, wanted: FieldType) -> O
     }
 }
 
-fn from_integer<T>(values: &ArrayRef, wanted: FieldType) -> Option<Coerced>
+fn from_integer<T>(values: &ArrayRef, wanted: FieldType) -> Option<CoercedColumn>
 where
     T: ArrowPrimitiveType,
     T::Native: Into<i128>,
@@ -86,7 +90,7 @@ where
 fn convert<T: ArrowPrimitiveType, W: ArrowPrimitiveType>(
     values: &ArrayRef,
     fit: impl Fn(T::Native) -> Option<W::Native>,
-) -> Coerced {
+) -> CoercedColumn {
     let mut bad = Vec::new();
     let converted: PrimitiveArray<W> = values
         .as_primitive::<T>()
@@ -100,7 +104,7 @@ fn convert<T: ArrowPrimitiveType, W: ArrowPrimitiveType>(
             fitted.flatten()
         })
         .collect();
-    Coerced {
+    CoercedColumn {
         values: Arc::new(converted),
         bad,
     }

@@ -2,14 +2,14 @@
 
 /// Rejected rows. Costs nothing while there are none.
 #[derive(Debug)]
-pub(crate) struct Rejects {
+pub(crate) struct RowRejections {
     rows: usize,
     /// By row; empty while there are none.
     bad: Vec<bool>,
     reasons: Vec<(u32, String)>,
 }
 
-impl Rejects {
+impl RowRejections {
     /// None yet, of so many rows.
     pub fn new(rows: usize) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! Batches against schemas, without an engine.
 
-use super::{Outcome, Resolved, resolve};
+use super::{ResolveOutcome, ResolvedBatch, resolve};
 use crate::catalog::blank;
 use marigram_model::{
     BatchBuilder, ColumnId, FieldColumn, FieldType, FieldValueRef as V, Limits, TableId,
@@ -32,10 +32,10 @@ fn batch(fields: &[(&str, V<'_>)]) -> WriteBatch {
     builder.finish()
 }
 
-fn done(schema: &TableSchema, batch: &WriteBatch) -> Resolved {
+fn done(schema: &TableSchema, batch: &WriteBatch) -> ResolvedBatch {
     match resolve(schema, batch, true, false, 0).unwrap() {
-        Outcome::Done(resolved) => resolved,
-        Outcome::Grow(growth) => panic!("nothing is missing, and yet {growth:?}"),
+        ResolveOutcome::Done(resolved) => resolved,
+        ResolveOutcome::Grow(growth) => panic!("nothing is missing, and yet {growth:?}"),
     }
 }
 
@@ -57,7 +57,7 @@ fn columns_come_in_the_order_of_their_ids() {
 #[test]
 fn what_is_missing_is_asked_for_with_its_type() {
     let rows = batch(&[("x", V::F64(1.0)), ("new", V::Bool(true))]);
-    let Outcome::Grow(growth) = resolve(&schema(), &rows, true, false, 0).unwrap() else {
+    let ResolveOutcome::Grow(growth) = resolve(&schema(), &rows, true, false, 0).unwrap() else {
         panic!("'new' is missing");
     };
     assert_eq!(growth.fields, vec![("new".to_owned(), FieldType::Bool)]);

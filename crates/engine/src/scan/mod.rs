@@ -12,7 +12,7 @@ mod split;
 mod tests;
 
 pub use crate::merge::{
-    ColumnBounds, Need, Outline, PageRows, Reducer, RowSpan, ScanMetrics, Totals,
+    ColumnBounds, PageNeed, PageOutline, PageReducer, PageRows, PageTotals, RowSpan, ScanMetrics,
 };
 pub(crate) use newest::{combine, newest_rows};
 pub use reduce::ReducePartition;
@@ -20,7 +20,7 @@ pub use reduce::ReducePartition;
 use crate::error::Result;
 use crate::filter::SeriesSelection;
 use crate::memory::{Holder, MemoryAccountant};
-use crate::merge::{Merge, MergeOptions, Source};
+use crate::merge::{MergeOptions, MergeSource, MergeStream};
 use crate::text::BATCH_TEXT_BYTES;
 use crate::view::ShardView;
 use marigram_model::{ColumnId, SortedRows, TableId, TimeRange};
@@ -55,7 +55,7 @@ pub struct ScanPartition {
     shard: usize,
     series: Arc<RoaringBitmap>,
     /// `None` when the limit is reached.
-    merge: Option<Merge>,
+    merge: Option<MergeStream>,
     rows_left: usize,
     metrics: Arc<ScanMetrics>,
 }
@@ -107,7 +107,7 @@ impl ScanPartition {
 pub(crate) struct ShardScan {
     shard: usize,
     series: RoaringBitmap,
-    sources: Vec<Source>,
+    sources: Vec<MergeSource>,
 }
 
 impl ShardScan {
@@ -148,15 +148,15 @@ impl ShardScan {
 
 /// Series of a shard, and where their rows are.
 #[derive(Debug)]
-struct Part {
+struct ShardPart {
     shard: usize,
     series: Arc<RoaringBitmap>,
-    sources: Vec<Source>,
+    sources: Vec<MergeSource>,
     territory: RangeInclusive<u32>,
 }
 
 /// Cuts what the shards give into about `request.partitions` parts.
-fn parts(shards: Vec<ShardScan>, request: &ScanRequest) -> Result<Vec<Part>> {
+fn parts(shards: Vec<ShardScan>, request: &ScanRequest) -> Result<Vec<ShardPart>> {
     let shards: Vec<ShardScan> = shards
         .into_iter()
         .filter(|s| !s.series.is_empty() && !s.sources.is_empty())
@@ -173,7 +173,7 @@ fn parts(shards: Vec<ShardScan>, request: &ScanRequest) -> Result<Vec<Part>> {
         for territory in territories {
             let series = within(&shard.series, &territory);
             if !series.is_empty() {
-                all.push(Part {
+                all.push(ShardPart {
                     shard: shard.shard,
                     series: Arc::new(series),
                     sources: shard.sources.clone(),
@@ -197,7 +197,7 @@ pub(crate) fn partitions(
     metrics: &Arc<ScanMetrics>,
 ) -> Result<Vec<ScanPartition>> {
     let rows_left = request.limit.unwrap_or(usize::MAX);
-    let partition = |part: Part| {
+    let partition = |part: ShardPart| {
         let options = MergeOptions {
             columns: columns.to_vec(),
             range: request.range,
@@ -212,7 +212,7 @@ pub(crate) fn partitions(
         ScanPartition {
             shard: part.shard,
             series: part.series,
-            merge: (rows_left > 0).then(|| Merge::new(part.sources, options)),
+            merge: (rows_left > 0).then(|| MergeStream::new(part.sources, options)),
             rows_left,
             metrics: metrics.clone(),
         }

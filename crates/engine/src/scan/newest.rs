@@ -3,8 +3,8 @@
 
 use super::sources::{chunks_of, sources_of, truncate};
 use crate::error::{EngineError, Result};
-use crate::memory::{Held, Holder, MemoryAccountant};
-use crate::merge::{Merge, MergeOptions};
+use crate::memory::{Holder, MemoryAccountant, MemoryReservation};
+use crate::merge::{MergeOptions, MergeStream};
 use crate::text::{self, BATCH_TEXT_BYTES};
 use crate::view::ShardView;
 use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
@@ -38,7 +38,7 @@ pub(crate) fn newest_rows(
 ) -> Result<Vec<SortedRows>> {
     let mut left = series.clone();
     let mut found = Vec::new();
-    let mut held = Held::none(memory, Holder::Scan);
+    let mut held = MemoryReservation::empty(memory, Holder::Scan);
     let mut newest_max = Some(i64::MAX);
     while let Some(max) = newest_max.filter(|_| !left.is_empty()) {
         let Some(window) = newest_window(view, max) else {
@@ -52,7 +52,7 @@ pub(crate) fn newest_rows(
             memory: Some((memory.clone(), Holder::Scan)),
             ..MergeOptions::all(columns.to_vec(), BATCH_ROWS)
         };
-        let newest = last_of_each(Merge::new(sources, options), &mut held)?;
+        let newest = last_of_each(MergeStream::new(sources, options), &mut held)?;
         for rows in &newest {
             rows.runs.iter().for_each(|run| {
                 left.remove(run.series.0);
@@ -94,7 +94,7 @@ fn view_reaches(view: &ShardView, max: i64, newest: TimeRange) -> bool {
 }
 
 /// The last row of each series of a merge, in batches sorted by series.
-fn last_of_each(mut merge: Merge, held: &mut Held) -> Result<Vec<SortedRows>> {
+fn last_of_each(mut merge: MergeStream, held: &mut MemoryReservation) -> Result<Vec<SortedRows>> {
     let mut batches: Vec<SortedRows> = Vec::new();
     while let Some(rows) = merge.next_rows()? {
         let goes_on = |earlier: &SortedRows| {

@@ -1,15 +1,15 @@
 //! Scans for somebody who adds rows up: each row once, but in no order, and pages by their
 //! statistics where that will do.
 //!
-//! Series of which no two sources have rows of one time are read source by source ([`Apart`]); the
+//! Series of which no two sources have rows of one time are read source by source ([`DisjointSources`]); the
 //! others go through the merge.
 
-use super::{Part, ScanRequest};
+use super::{ScanRequest, ShardPart};
 use crate::error::Result;
 use crate::memory::{Holder, MemoryAccountant};
 use crate::merge::{
-    Apart, Merge, MergeOptions, PageRows, Reducer, RowSpan, ScanMetrics, Source, are_known_apart,
-    series_that_share_rows,
+    DisjointSources, MergeOptions, MergeSource, MergeStream, PageReducer, PageRows, RowSpan,
+    ScanMetrics, are_known_apart, series_that_share_rows,
 };
 use crate::text::BATCH_TEXT_BYTES;
 use arrow_array::ArrayRef;
@@ -27,28 +27,31 @@ const SHORT_ROWS_MAX: usize = 16 << 10;
 pub struct ReducePartition {
     shard: usize,
     series: Arc<RoaringBitmap>,
-    state: State,
+    state: ReduceState,
     metrics: Arc<ScanMetrics>,
 }
 
 #[derive(Debug)]
-enum State {
+enum ReduceState {
     /// What the sources share has still to be found out.
-    Unsorted(Option<(Vec<Source>, MergeOptions)>),
-    Apart(Box<Apart>, Option<(Vec<Source>, MergeOptions)>),
-    Merged(Box<Merge>),
+    Unsorted(Option<(Vec<MergeSource>, MergeOptions)>),
+    Apart(
+        Box<DisjointSources>,
+        Option<(Vec<MergeSource>, MergeOptions)>,
+    ),
+    Merged(Box<MergeStream>),
     Done,
 }
 
 impl ReducePartition {
     pub(super) fn new(
-        part: Part,
+        part: ShardPart,
         columns: &[SegmentColumn],
         request: &ScanRequest,
         memory: &Arc<MemoryAccountant>,
         metrics: &Arc<ScanMetrics>,
     ) -> Self {
-        let Part {
+        let ShardPart {
             shard,
             series,
             sources,
@@ -68,7 +71,7 @@ impl ReducePartition {
         Self {
             shard,
             series,
-            state: State::Unsorted(Some((sources, options))),
+            state: ReduceState::Unsorted(Some((sources, options))),
             metrics: Arc::clone(metrics),
         }
     }
@@ -87,8 +90,8 @@ impl ReducePartition {
     /// compared before the first one.
     pub fn has_short_steps(&mut self) -> bool {
         match &mut self.state {
-            State::Unsorted(unsorted) => {
-                let is_short = |(sources, options): &mut (Vec<Source>, MergeOptions)| {
+            ReduceState::Unsorted(unsorted) => {
+                let is_short = |(sources, options): &mut (Vec<MergeSource>, MergeOptions)| {
                     sources.len() <= SHORT_SOURCES_MAX
                         && sources
                             .iter()
@@ -97,15 +100,18 @@ impl ReducePartition {
                 };
                 match unsorted.take_if(is_short) {
                     Some((sources, options)) => {
-                        self.state = State::Apart(Box::new(Apart::new(sources, options)), None);
+                        self.state = ReduceState::Apart(
+                            Box::new(DisjointSources::new(sources, options)),
+                            None,
+                        );
                         true
                     }
                     None => unsorted.is_none(),
                 }
             }
-            State::Done => true,
-            State::Apart(_, merged) => merged.is_none(),
-            State::Merged(_) => false,
+            ReduceState::Done => true,
+            ReduceState::Apart(_, merged) => merged.is_none(),
+            ReduceState::Merged(_) => false,
         }
     }
 
@@ -113,47 +119,50 @@ impl ReducePartition {
     ///
     /// # Errors
     /// Damage or I/O errors of a page that must be read, no memory for it, or the reducer's.
-    pub fn step<R: Reducer>(&mut self, reducer: &mut R) -> Result<bool, R::Error> {
+    pub fn step<R: PageReducer>(&mut self, reducer: &mut R) -> Result<bool, R::Error> {
         loop {
             match &mut self.state {
-                State::Unsorted(unsorted) => {
+                ReduceState::Unsorted(unsorted) => {
                     let unsorted = unsorted.take();
                     self.state = match unsorted {
                         Some((sources, options)) => self.sort(sources, options)?,
-                        None => State::Done,
+                        None => ReduceState::Done,
                     };
                 }
-                State::Apart(apart, merged) => {
+                ReduceState::Apart(apart, merged) => {
                     if apart.step(reducer)? {
                         return Ok(true);
                     }
                     self.state = match merged.take() {
                         Some((sources, options)) => {
-                            State::Merged(Box::new(Merge::new(sources, options)))
+                            ReduceState::Merged(Box::new(MergeStream::new(sources, options)))
                         }
-                        None => State::Done,
+                        None => ReduceState::Done,
                     };
                 }
-                State::Merged(merge) => match merge.next_rows()? {
+                ReduceState::Merged(merge) => match merge.next_rows()? {
                     Some(rows) => {
                         show(&rows, reducer)?;
                         return Ok(true);
                     }
-                    None => self.state = State::Done,
+                    None => self.state = ReduceState::Done,
                 },
-                State::Done => return Ok(false),
+                ReduceState::Done => return Ok(false),
             }
         }
     }
 
-    fn sort(&self, sources: Vec<Source>, options: MergeOptions) -> Result<State> {
+    fn sort(&self, sources: Vec<MergeSource>, options: MergeOptions) -> Result<ReduceState> {
         let (series, metrics) = (&self.series, &self.metrics);
         let (shared, took_ns) =
             ScanMetrics::timed(|| series_that_share_rows(&sources, series, options.range, metrics));
         ScanMetrics::add(&metrics.merging_ns, took_ns);
         let shared = shared?;
         if shared.is_empty() {
-            return Ok(State::Apart(Box::new(Apart::new(sources, options)), None));
+            return Ok(ReduceState::Apart(
+                Box::new(DisjointSources::new(sources, options)),
+                None,
+            ));
         }
         let others = &*self.series - &shared;
         let merged = MergeOptions {
@@ -164,14 +173,14 @@ impl ReducePartition {
             series: Some(Arc::new(others)),
             ..options
         };
-        Ok(State::Apart(
-            Box::new(Apart::new(sources.clone(), apart)),
+        Ok(ReduceState::Apart(
+            Box::new(DisjointSources::new(sources.clone(), apart)),
             Some((sources, merged)),
         ))
     }
 }
 
-fn show<R: Reducer>(rows: &SortedRows, reducer: &mut R) -> Result<(), R::Error> {
+fn show<R: PageReducer>(rows: &SortedRows, reducer: &mut R) -> Result<(), R::Error> {
     let mut end = 0;
     let spans: Vec<RowSpan> = rows
         .runs

@@ -1,7 +1,7 @@
 //! The sources of a shard with rows of some series and times, and the cutting of what they give.
 
 use crate::error::Result;
-use crate::merge::Source;
+use crate::merge::MergeSource;
 use crate::view::ShardView;
 use marigram_manifest::SegmentMeta;
 use marigram_model::{SortedRows, TableId, TimeRange};
@@ -13,7 +13,7 @@ pub(super) fn sources_of(
     table: TableId,
     series: &RoaringBitmap,
     range: TimeRange,
-) -> Result<Vec<Source>> {
+) -> Result<Vec<MergeSource>> {
     view.segments
         .iter()
         .filter(|open| {
@@ -25,17 +25,17 @@ pub(super) fn sources_of(
             open.meta.range.overlaps(range)
                 && series.range_cardinality(series_min.0..=series_max.0) > 0
         })
-        .map(|open| Source::segment(open, table, &view.tombstones))
+        .map(|open| MergeSource::segment(open, table, &view.tombstones))
         .collect()
 }
 
 /// The chunks with rows of these times as sources.
-pub(super) fn chunks_of(view: &ShardView, range: TimeRange) -> impl Iterator<Item = Source> {
+pub(super) fn chunks_of(view: &ShardView, range: TimeRange) -> impl Iterator<Item = MergeSource> {
     let chunks = view
         .chunks
         .iter()
         .filter(move |chunk| chunk.range().overlaps(range));
-    chunks.map(|chunk| Source::chunk(chunk.clone(), &view.tombstones))
+    chunks.map(|chunk| MergeSource::chunk(chunk.clone(), &view.tombstones))
 }
 
 /// Keeps the first `rows`.

@@ -4,7 +4,7 @@
 //! touches very many row groups, their rows are taken to be spread evenly over their series.
 
 use crate::error::Result;
-use crate::merge::{Source, selected_runs};
+use crate::merge::{MergeSource, selected_runs};
 use marigram_model::{SeriesRun, TimeRange};
 use roaring::RoaringBitmap;
 use std::ops::RangeInclusive;
@@ -18,7 +18,7 @@ const DIRECTORIES_MAX: usize = 256;
 /// For each shard, the ranges of series of its parts; they tile all of u32. There are about
 /// `partitions` of them over all shards, at least one a shard.
 pub(super) fn territories<'a>(
-    shards: impl Iterator<Item = (&'a RoaringBitmap, &'a [Source])>,
+    shards: impl Iterator<Item = (&'a RoaringBitmap, &'a [MergeSource])>,
     range: TimeRange,
     partitions: usize,
 ) -> Result<Vec<Vec<RangeInclusive<u32>>>> {
@@ -26,11 +26,11 @@ pub(super) fn territories<'a>(
     if partitions <= shards.len() {
         return Ok(vec![vec![0..=u32::MAX]; shards.len()]);
     }
-    let counted: Vec<Buckets> = shards
+    let counted: Vec<SeriesBuckets> = shards
         .iter()
-        .map(|(series, sources)| Buckets::count(series, sources, range))
+        .map(|(series, sources)| SeriesBuckets::count(series, sources, range))
         .collect::<Result<_>>()?;
-    let total: u64 = counted.iter().map(Buckets::rows).sum();
+    let total: u64 = counted.iter().map(SeriesBuckets::rows).sum();
     let part_rows = total.div_ceil(partitions as u64).max(1);
     Ok(counted
         .iter()
@@ -43,18 +43,18 @@ pub(super) fn territories<'a>(
 
 /// Rows by buckets of series.
 #[derive(Debug)]
-struct Buckets {
+struct SeriesBuckets {
     /// First series of each bucket, ascending.
     starts: Vec<u32>,
     rows: Vec<u64>,
 }
 
-impl Buckets {
+impl SeriesBuckets {
     fn rows(&self) -> u64 {
         self.rows.iter().sum()
     }
 
-    fn count(series: &RoaringBitmap, sources: &[Source], range: TimeRange) -> Result<Self> {
+    fn count(series: &RoaringBitmap, sources: &[MergeSource], range: TimeRange) -> Result<Self> {
         let count = series.len().min(BUCKETS);
         let start = |bucket: u64| series.select((bucket * series.len() / count) as u32);
         let starts: Vec<u32> = (0..count).filter_map(start).collect();
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn rows_without_a_directory_are_spread_over_their_series() {
-        let mut buckets = Buckets {
+        let mut buckets = SeriesBuckets {
             starts: vec![0, 10, 20, 30],
             rows: vec![0; 4],
         };

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::error::EngineError;
-use crate::last::LastValues;
+use crate::last_values::LastValues;
 use crate::merge::testing::{
-    COLUMNS, Fields, Given, Rows, TABLE, listed, naive, open_segment, tombstone,
+    COLUMNS, TABLE, TestFields, TestRows, TestSource, listed, naive, open_segment, tombstone,
     without_sequence_duplicates,
 };
 use crate::snapshot::TableSnapshot;
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// A table of one shard whose segments hold what is given.
-struct Disk {
+struct SegmentFixture {
     fs: SimFs,
     snapshot: TableSnapshot,
     last: Arc<Mutex<LastValues>>,
@@ -31,7 +31,11 @@ fn small() -> SegmentOptions {
     SegmentOptions { row_group_rows: 32 }
 }
 
-fn disk(given: &[Given], tombstones: &[Arc<Tombstone>], options: &SegmentOptions) -> Disk {
+fn disk(
+    given: &[TestSource],
+    tombstones: &[Arc<Tombstone>],
+    options: &SegmentOptions,
+) -> SegmentFixture {
     let fs = SimFs::new(1);
     let dynamic: Arc<dyn FileSystem> = Arc::new(fs.clone());
     let numbered = given.iter().enumerate();
@@ -47,12 +51,12 @@ fn disk(given: &[Given], tombstones: &[Arc<Tombstone>], options: &SegmentOptions
         segments,
         chunks: Vec::new(),
         tombstones: tombstones.to_vec(),
-        kept: Vec::new(),
+        reservations: Vec::new(),
     };
     let index = Arc::new(RwLock::new(SeriesIndex::default()));
     let (views, last_values) = (vec![view], vec![last.clone()]);
     let snapshot = TableSnapshot::new(schema(), views, vec![index], last_values, memory.clone());
-    Disk {
+    SegmentFixture {
         fs,
         snapshot,
         last,
@@ -99,7 +103,7 @@ fn request(series: impl IntoIterator<Item = u32>) -> ScanRequest {
     }
 }
 
-impl Disk {
+impl SegmentFixture {
     /// What each partition gives, and the metrics.
     fn scan(&self, request: &ScanRequest) -> Result<(Vec<Vec<Row>>, Arc<ScanMetrics>)> {
         let metrics = Arc::new(ScanMetrics::default());
@@ -127,44 +131,44 @@ impl Disk {
     }
 }
 
-type Row = ((u32, i64), Fields);
+type Row = ((u32, i64), TestFields);
 
-fn numbers(series: u32, times: impl Iterator<Item = i64>) -> Rows {
+fn numbers(series: u32, times: impl Iterator<Item = i64>) -> TestRows {
     times
         .map(|time| ((series, time), (Some(time), Some("x".into()))))
         .collect()
 }
 
-fn sequence(sequence_max: u64, rows: Rows) -> Given {
-    Given {
+fn sequence(sequence_max: u64, rows: TestRows) -> TestSource {
+    TestSource {
         late: false,
         sequence_max,
         rows,
     }
 }
 
-fn late(sequence_max: u64, rows: Rows) -> Given {
-    Given {
+fn late(sequence_max: u64, rows: TestRows) -> TestSource {
+    TestSource {
         late: true,
         sequence_max,
         rows,
     }
 }
 
-fn fields() -> impl Strategy<Value = Fields> {
+fn fields() -> impl Strategy<Value = TestFields> {
     (
         proptest::option::of(0..100i64),
         proptest::option::of("[a-c]{0,3}"),
     )
 }
 
-fn given() -> impl Strategy<Value = Vec<Given>> {
+fn test_sources() -> impl Strategy<Value = Vec<TestSource>> {
     let scattered = proptest::collection::btree_map((0..6u32, 0..40i64), fields(), 1..80);
     let run = (0..6u32, 0..20i64, 1..60i64).prop_map(|(s, first, n)| numbers(s, first..first + n));
     let rows = prop_oneof![scattered, run];
     proptest::collection::vec((proptest::bool::ANY, rows), 1..5).prop_map(|sources| {
         let numbered = sources.into_iter().enumerate();
-        let given = numbered.map(|(at, (late, rows))| Given {
+        let given = numbered.map(|(at, (late, rows))| TestSource {
             late,
             sequence_max: 10 * (at as u64 + 1),
             rows,
@@ -195,7 +199,7 @@ proptest! {
 
     #[test]
     fn a_scan_gives_what_sort_and_last_write_wins_gives(
-        given in given(),
+        given in test_sources(),
         tombstones in tombstones(),
         wanted in proptest::collection::btree_set(0..7u32, 0..7),
         range in (0..40i64, 0..60i64),
@@ -216,12 +220,12 @@ proptest! {
 
     #[test]
     fn bounds_never_change_what_a_filter_lets_through(
-        given in given(),
+        given in test_sources(),
         tombstones in tombstones(),
         bound in (0..100i64, 0..40i64),
     ) {
         let disk = disk(&given, &tombstones, &small());
-        let passes = |fields: &Fields| {
+        let passes = |fields: &TestFields| {
             fields.0.is_some_and(|number| (bound.0..=bound.0 + bound.1).contains(&number))
         };
         let mut expected = naive(&given, &tombstones);
@@ -238,12 +242,12 @@ proptest! {
 
     #[test]
     fn last_rows_are_the_last_of_each_series(
-        given in given(),
+        given in test_sources(),
         tombstones in tombstones(),
         first in proptest::collection::btree_set(0..7u32, 0..7),
     ) {
         let disk = disk(&given, &tombstones, &small());
-        let mut expected = Rows::new();
+        let mut expected = TestRows::new();
         for (key, fields) in naive(&given, &tombstones) {
             expected.retain(|(series, _), _| *series != key.0);
             expected.insert(key, fields);
@@ -262,7 +266,7 @@ proptest! {
         prop_assert_eq!(last((0..7).collect()), all.clone());
         let selection = SeriesSelection { shards: vec![(0..7).collect()] };
         prop_assert!(disk.snapshot.knows_last_rows(&selection));
-        let known = disk.last.lock().known(TABLE, 1000, &(0..7).collect(), &COLUMNS);
+        let known = disk.last.lock().cached_rows(TABLE, 1000, &(0..7).collect(), &COLUMNS);
         prop_assert!(known.unknown.is_empty());
         prop_assert_eq!(known.rows.iter().flat_map(listed).collect::<Vec<_>>(), all);
     }
@@ -270,7 +274,7 @@ proptest! {
 
 #[test]
 fn pages_of_other_series_and_times_are_not_read() {
-    let rows: Rows = (0..20).flat_map(|series| numbers(series, 0..64)).collect();
+    let rows: TestRows = (0..20).flat_map(|series| numbers(series, 0..64)).collect();
     let disk = disk(&[sequence(1, rows)], &[], &small());
     let one = ScanRequest {
         range: TimeRange { min: 8, max: 15 },
@@ -340,7 +344,7 @@ fn values_prune_pages_that_nothing_overlaps() {
 
 #[test]
 fn a_limit_ends_each_partition_early() {
-    let rows: Rows = (0..8).flat_map(|series| numbers(series, 0..64)).collect();
+    let rows: TestRows = (0..8).flat_map(|series| numbers(series, 0..64)).collect();
     let disk = disk(&[sequence(1, rows)], &[], &small());
     let request = ScanRequest {
         limit: Some(5),
@@ -359,7 +363,7 @@ fn a_limit_ends_each_partition_early() {
 
 #[test]
 fn partitions_have_about_equal_numbers_of_rows_and_whole_series() {
-    let rows: Rows = (0..10)
+    let rows: TestRows = (0..10)
         .flat_map(|s| numbers(s, 0..if s == 0 { 90 } else { 10 }))
         .collect();
     let disk = disk(&[sequence(1, rows)], &[], &small());
@@ -398,7 +402,7 @@ fn a_field_that_no_segment_has_is_null() {
 
 #[test]
 fn a_damaged_page_fails_the_scans_that_touch_it_and_no_others() {
-    let rows: Rows = (0..4).flat_map(|series| numbers(series, 0..64)).collect();
+    let rows: TestRows = (0..4).flat_map(|series| numbers(series, 0..64)).collect();
     let disk = disk(&[sequence(1, rows)], &[], &small());
     let open = disk.snapshot.views()[0].segments[0]
         .segment()

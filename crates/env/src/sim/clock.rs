@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 /// A clock for tests. Clones are handles on the same clock.
 #[derive(Clone, Debug, Default)]
 pub struct SimClock {
-    hands: Arc<Hands>,
+    hands: Arc<ClockHands>,
 }
 
 #[derive(Debug, Default)]
-struct Hands {
+struct ClockHands {
     now_ns: AtomicI64,
     monotonic_ns: AtomicU64,
 }

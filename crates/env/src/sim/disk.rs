@@ -1,7 +1,7 @@
 //! The simulated disk: inodes, paths over them, and what happens to all of them at a crash.
 
-use super::faults::{Fate, OpKind, Plan, SimCrash, io_error, no_space};
-use super::inode::{DirNode, FileNode, Inode, InodeId, NameChange};
+use super::faults::{FaultPlan, OpKind, OperationFate, SimCrash, io_error, no_space};
+use super::inode::{DirNode, FileNode, InodeId, NameChange, SimInode};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -9,30 +9,30 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// Files of a directory and those below it, by path within it.
-pub type Snapshot = BTreeMap<PathBuf, Vec<u8>>;
+pub type DiskSnapshot = BTreeMap<PathBuf, Vec<u8>>;
 
 const ROOT: InodeId = 0;
 
 #[derive(Debug)]
-pub(super) struct Disk {
+pub(super) struct SimDisk {
     pub(super) rng: Xoshiro256PlusPlus,
-    pub(super) plan: Plan,
+    pub(super) plan: FaultPlan,
     /// Rises with each crash; handles of an earlier epoch are dead.
     pub(super) epoch: u64,
     pub(super) locks: HashSet<InodeId>,
-    inodes: HashMap<InodeId, Inode>,
+    inodes: HashMap<InodeId, SimInode>,
     next_inode: InodeId,
     space_left: Option<u64>,
 }
 
-impl Disk {
+impl SimDisk {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
-            plan: Plan::default(),
+            plan: FaultPlan::default(),
             epoch: 0,
             locks: HashSet::new(),
-            inodes: HashMap::from([(ROOT, Inode::Dir(DirNode::default()))]),
+            inodes: HashMap::from([(ROOT, SimInode::Dir(DirNode::default()))]),
             next_inode: ROOT + 1,
             space_left: None,
         }
@@ -41,24 +41,24 @@ impl Disk {
     /// Counts an operation without effects on the disk.
     pub(super) fn look(&mut self, kind: OpKind) -> io::Result<()> {
         match self.plan.next(kind)? {
-            Fate::Succeed => Ok(()),
-            Fate::Fail => Err(io_error()),
-            Fate::Crash => Err(SimCrash::error()),
+            OperationFate::Succeed => Ok(()),
+            OperationFate::Fail => Err(io_error()),
+            OperationFate::Crash => Err(SimCrash::error()),
         }
     }
 
     /// Counts an operation that is done wholly or not at all, and says whether to do it. The
     /// result to return then is [`Self::outcome`].
-    fn attempt(&mut self, kind: OpKind) -> io::Result<Fate> {
+    fn attempt(&mut self, kind: OpKind) -> io::Result<OperationFate> {
         match self.plan.next(kind)? {
-            Fate::Fail => Err(io_error()),
-            Fate::Crash if self.rng.random_bool(0.5) => Err(SimCrash::error()),
+            OperationFate::Fail => Err(io_error()),
+            OperationFate::Crash if self.rng.random_bool(0.5) => Err(SimCrash::error()),
             fate => Ok(fate),
         }
     }
 
-    fn outcome(fate: Fate) -> io::Result<()> {
-        if fate == Fate::Crash {
+    fn outcome(fate: OperationFate) -> io::Result<()> {
+        if fate == OperationFate::Crash {
             Err(SimCrash::error())
         } else {
             Ok(())
@@ -97,37 +97,37 @@ impl Disk {
 
     fn dir(&self, inode: InodeId) -> io::Result<&DirNode> {
         match self.inodes.get(&inode) {
-            Some(Inode::Dir(dir)) => Ok(dir),
-            Some(Inode::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
+            Some(SimInode::Dir(dir)) => Ok(dir),
+            Some(SimInode::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
             None => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
     fn dir_mut(&mut self, inode: InodeId) -> io::Result<&mut DirNode> {
         match self.inodes.get_mut(&inode) {
-            Some(Inode::Dir(dir)) => Ok(dir),
-            Some(Inode::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
+            Some(SimInode::Dir(dir)) => Ok(dir),
+            Some(SimInode::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
             None => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
     pub(super) fn file(&self, inode: InodeId) -> io::Result<&FileNode> {
         match self.inodes.get(&inode) {
-            Some(Inode::File(file)) => Ok(file),
-            Some(Inode::Dir(_)) => Err(io::ErrorKind::IsADirectory.into()),
+            Some(SimInode::File(file)) => Ok(file),
+            Some(SimInode::Dir(_)) => Err(io::ErrorKind::IsADirectory.into()),
             None => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
     fn file_mut(&mut self, inode: InodeId) -> io::Result<&mut FileNode> {
         match self.inodes.get_mut(&inode) {
-            Some(Inode::File(file)) => Ok(file),
-            Some(Inode::Dir(_)) => Err(io::ErrorKind::IsADirectory.into()),
+            Some(SimInode::File(file)) => Ok(file),
+            Some(SimInode::Dir(_)) => Err(io::ErrorKind::IsADirectory.into()),
             None => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
-    fn add(&mut self, parent: InodeId, name: &str, inode: Inode) -> io::Result<InodeId> {
+    fn add(&mut self, parent: InodeId, name: &str, inode: SimInode) -> io::Result<InodeId> {
         let id = self.next_inode;
         self.dir_mut(parent)?
             .change(NameChange::Link(name.to_owned(), id));
@@ -149,7 +149,7 @@ impl Disk {
         for name in components(path)? {
             at = match self.dir(at)?.names().get(name) {
                 Some(inode) => *inode,
-                None => self.add(at, name, Inode::Dir(DirNode::default()))?,
+                None => self.add(at, name, SimInode::Dir(DirNode::default()))?,
             };
         }
         self.dir(at)?;
@@ -161,7 +161,7 @@ impl Disk {
         let (parent, name) = self.find_parent(path)?;
         let inode = match self.dir(parent)?.names().get(name) {
             Some(inode) => *inode,
-            None => self.add(parent, name, Inode::File(FileNode::default()))?,
+            None => self.add(parent, name, SimInode::File(FileNode::default()))?,
         };
         if kind == OpKind::Create {
             self.cut(inode, 0)?;
@@ -253,8 +253,8 @@ impl Disk {
     pub(super) fn append(&mut self, inode: InodeId, bytes: &[u8]) -> io::Result<()> {
         let fate = self.plan.next(OpKind::Append)?;
         let wanted = match fate {
-            Fate::Succeed => bytes.len(),
-            Fate::Fail | Fate::Crash => self.rng.random_range(0..=bytes.len()),
+            OperationFate::Succeed => bytes.len(),
+            OperationFate::Fail | OperationFate::Crash => self.rng.random_range(0..=bytes.len()),
         };
         let room = usize::try_from(self.space_left.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let file = self.file_mut(inode)?;
@@ -265,26 +265,26 @@ impl Disk {
         let taken = (written - from_reserve) as u64;
         self.space_left = self.space_left.map(|left| left - taken);
         match fate {
-            Fate::Crash => Err(SimCrash::error()),
-            Fate::Fail => Err(io_error()),
-            Fate::Succeed if written < wanted => Err(no_space()),
-            Fate::Succeed => Ok(()),
+            OperationFate::Crash => Err(SimCrash::error()),
+            OperationFate::Fail => Err(io_error()),
+            OperationFate::Succeed if written < wanted => Err(no_space()),
+            OperationFate::Succeed => Ok(()),
         }
     }
 
     pub(super) fn sync(&mut self, inode: InodeId) -> io::Result<()> {
         let fate = self.plan.next(OpKind::Sync)?;
         let Self { inodes, rng, .. } = self;
-        let Some(Inode::File(file)) = inodes.get_mut(&inode) else {
+        let Some(SimInode::File(file)) = inodes.get_mut(&inode) else {
             return Err(io::ErrorKind::NotFound.into());
         };
         match fate {
-            Fate::Succeed => file.sync(),
-            Fate::Fail => {
+            OperationFate::Succeed => file.sync(),
+            OperationFate::Fail => {
                 file.fail_sync(rng);
                 return Err(io_error());
             }
-            Fate::Crash => {
+            OperationFate::Crash => {
                 if rng.random_bool(0.5) {
                     file.sync();
                 }
@@ -334,8 +334,8 @@ impl Disk {
         let Self { inodes, rng, .. } = self;
         for id in ids {
             match inodes.get_mut(&id) {
-                Some(Inode::File(file)) => file.crash(rng),
-                Some(Inode::Dir(dir)) => dir.crash(rng),
+                Some(SimInode::File(file)) => file.crash(rng),
+                Some(SimInode::Dir(dir)) => dir.crash(rng),
                 None => {}
             }
         }
@@ -373,15 +373,15 @@ impl Disk {
         Ok(())
     }
 
-    pub(super) fn snapshot(&self, dir: &Path) -> io::Result<Snapshot> {
-        let mut files = Snapshot::new();
+    pub(super) fn snapshot(&self, dir: &Path) -> io::Result<DiskSnapshot> {
+        let mut files = DiskSnapshot::new();
         let mut todo = vec![(PathBuf::new(), self.find(dir)?)];
         while let Some((path, inode)) = todo.pop() {
             match self.inodes.get(&inode) {
-                Some(Inode::File(file)) => {
+                Some(SimInode::File(file)) => {
                     files.insert(path, file.live.clone());
                 }
-                Some(Inode::Dir(dir)) => {
+                Some(SimInode::Dir(dir)) => {
                     todo.extend(dir.names().iter().map(|(name, id)| (path.join(name), *id)));
                 }
                 None => {}
@@ -391,7 +391,7 @@ impl Disk {
     }
 
     /// Puts the files in place of `dir`, durably.
-    pub(super) fn restore(&mut self, dir: &Path, files: &Snapshot) -> io::Result<()> {
+    pub(super) fn restore(&mut self, dir: &Path, files: &DiskSnapshot) -> io::Result<()> {
         if self.find(dir).is_ok_and(|inode| self.dir(inode).is_ok()) {
             let inode = self.find(dir)?;
             self.empty_dir(inode)?;
@@ -403,10 +403,14 @@ impl Disk {
             let name = components(&path)?
                 .pop()
                 .ok_or(io::ErrorKind::InvalidInput)?;
-            self.add(parent, name, Inode::File(FileNode::durable(bytes.clone())))?;
+            self.add(
+                parent,
+                name,
+                SimInode::File(FileNode::durable(bytes.clone())),
+            )?;
         }
         for inode in self.inodes.values_mut() {
-            if let Inode::Dir(dir) = inode {
+            if let SimInode::Dir(dir) = inode {
                 dir.sync();
             }
         }

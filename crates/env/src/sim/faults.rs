@@ -41,7 +41,7 @@ pub enum OpKind {
 
 /// How long a fault lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeat {
+pub enum FaultRepeat {
     /// One operation fails.
     Once,
     /// That operation and every later one of the kind fails.
@@ -50,13 +50,13 @@ pub enum Repeat {
 
 /// An I/O error (EIO) to come.
 #[derive(Clone, Copy, Debug)]
-pub struct Fault {
+pub struct PlannedFault {
     /// Which operations count; `None`: all.
     pub kind: Option<OpKind>,
     /// How many of them still succeed before.
     pub after: u64,
     /// How long it lasts.
-    pub repeat: Repeat,
+    pub repeat: FaultRepeat,
 }
 
 /// Marks the error of every operation after the power was cut.
@@ -66,7 +66,7 @@ pub struct SimCrash;
 
 impl SimCrash {
     /// Whether an I/O error, or one that it wraps, comes from the loss of power.
-    pub fn is(error: &(dyn std::error::Error + 'static)) -> bool {
+    pub fn caused(error: &(dyn std::error::Error + 'static)) -> bool {
         if error.is::<Self>() {
             return true;
         }
@@ -75,8 +75,8 @@ impl SimCrash {
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);
         match wrapped {
-            Some(wrapped) => Self::is(wrapped),
-            None => error.source().is_some_and(Self::is),
+            Some(wrapped) => Self::caused(wrapped),
+            None => error.source().is_some_and(Self::caused),
         }
     }
 
@@ -87,7 +87,7 @@ impl SimCrash {
 
 /// What is to happen to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum OperationFate {
     Succeed,
     /// EIO.
     Fail,
@@ -97,14 +97,14 @@ pub(super) enum Fate {
 
 /// What is planned, and what has happened so far.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct FaultPlan {
     ops: u64,
     crash_at: Option<u64>,
     crashed: bool,
-    faults: Vec<Fault>,
+    faults: Vec<PlannedFault>,
 }
 
-impl Plan {
+impl FaultPlan {
     pub(super) fn ops(&self) -> u64 {
         self.ops
     }
@@ -117,7 +117,7 @@ impl Plan {
         self.crash_at = op;
     }
 
-    pub(super) fn add(&mut self, fault: Fault) {
+    pub(super) fn add(&mut self, fault: PlannedFault) {
         self.faults.push(fault);
     }
 
@@ -133,7 +133,7 @@ impl Plan {
     }
 
     /// Counts an operation and says what becomes of it.
-    pub(super) fn next(&mut self, kind: OpKind) -> io::Result<Fate> {
+    pub(super) fn next(&mut self, kind: OpKind) -> io::Result<OperationFate> {
         if self.crashed {
             return Err(SimCrash::error());
         }
@@ -141,7 +141,7 @@ impl Plan {
         self.ops += 1;
         if self.crash_at.is_some_and(|at| op >= at) {
             self.crashed = true;
-            return Ok(Fate::Crash);
+            return Ok(OperationFate::Crash);
         }
         let mut fails = false;
         self.faults.retain_mut(|fault| {
@@ -153,9 +153,13 @@ impl Plan {
                 return true;
             }
             fails = true;
-            fault.repeat == Repeat::Forever
+            fault.repeat == FaultRepeat::Forever
         });
-        Ok(if fails { Fate::Fail } else { Fate::Succeed })
+        Ok(if fails {
+            OperationFate::Fail
+        } else {
+            OperationFate::Succeed
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The simulated file system: handles on a simulated disk, and the levers that break it.
 
-use super::disk::{Disk, Snapshot};
-use super::faults::{Fault, OpKind, too_many_open_files};
+use super::disk::{DiskSnapshot, SimDisk};
+use super::faults::{OpKind, PlannedFault, too_many_open_files};
 use super::inode::InodeId;
 use crate::traits::{File, FileSystem, Lock};
 use parking_lot::{Mutex, MutexGuard};
@@ -25,13 +25,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// as long as not both directories are synced.
 #[derive(Clone, Debug)]
 pub struct SimFs {
-    disk: Arc<Mutex<Disk>>,
-    descriptors: Arc<Descriptors>,
+    disk: Arc<Mutex<SimDisk>>,
+    descriptors: Arc<SimDescriptors>,
 }
 
 /// Files and locks that are open, of all handles on a disk.
 #[derive(Debug)]
-struct Descriptors {
+struct SimDescriptors {
     open: AtomicUsize,
     peak: AtomicUsize,
     max: AtomicUsize,
@@ -39,9 +39,9 @@ struct Descriptors {
 
 /// One of them; ends with its handle.
 #[derive(Debug)]
-struct Descriptor(Arc<Descriptors>);
+struct SimDescriptor(Arc<SimDescriptors>);
 
-impl Drop for Descriptor {
+impl Drop for SimDescriptor {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
@@ -52,8 +52,8 @@ impl SimFs {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
-            disk: Arc::new(Mutex::new(Disk::new(seed))),
-            descriptors: Arc::new(Descriptors {
+            disk: Arc::new(Mutex::new(SimDisk::new(seed))),
+            descriptors: Arc::new(SimDescriptors {
                 open: AtomicUsize::new(0),
                 peak: AtomicUsize::new(0),
                 max: AtomicUsize::new(usize::MAX),
@@ -117,7 +117,7 @@ impl SimFs {
     }
 
     /// Plans an I/O error. Faults add up.
-    pub fn fail(&self, fault: Fault) {
+    pub fn fail(&self, fault: PlannedFault) {
         self.disk.lock().plan.add(fault);
     }
 
@@ -145,7 +145,7 @@ impl SimFs {
     ///
     /// # Errors
     /// If there is no such directory.
-    pub fn snapshot(&self, dir: &Path) -> io::Result<Snapshot> {
+    pub fn snapshot(&self, dir: &Path) -> io::Result<DiskSnapshot> {
         self.disk.lock().snapshot(dir)
     }
 
@@ -153,12 +153,12 @@ impl SimFs {
     ///
     /// # Errors
     /// If a file stands where a directory is needed.
-    pub fn restore(&self, dir: &Path, files: &Snapshot) -> io::Result<()> {
+    pub fn restore(&self, dir: &Path, files: &DiskSnapshot) -> io::Result<()> {
         self.disk.lock().restore(dir, files)
     }
 
-    fn handle(&self, disk: &Disk, inode: InodeId, descriptor: Descriptor) -> Handle {
-        Handle {
+    fn handle(&self, disk: &SimDisk, inode: InodeId, descriptor: SimDescriptor) -> InodeHandle {
+        InodeHandle {
             disk: Arc::clone(&self.disk),
             epoch: disk.epoch,
             inode,
@@ -166,9 +166,9 @@ impl SimFs {
         }
     }
 
-    fn descriptor(&self) -> io::Result<Descriptor> {
+    fn descriptor(&self) -> io::Result<SimDescriptor> {
         let all = &self.descriptors;
-        let descriptor = Descriptor(Arc::clone(all));
+        let descriptor = SimDescriptor(Arc::clone(all));
         let open = all.open.fetch_add(1, Ordering::Relaxed) + 1;
         if open > all.max.load(Ordering::Relaxed) {
             return Err(too_many_open_files());
@@ -180,15 +180,15 @@ impl SimFs {
 
 /// A handle on an inode, dead after the next crash.
 #[derive(Debug)]
-struct Handle {
-    disk: Arc<Mutex<Disk>>,
+struct InodeHandle {
+    disk: Arc<Mutex<SimDisk>>,
     epoch: u64,
     inode: InodeId,
-    _descriptor: Descriptor,
+    _descriptor: SimDescriptor,
 }
 
-impl Handle {
-    fn disk(&self) -> io::Result<MutexGuard<'_, Disk>> {
+impl InodeHandle {
+    fn disk(&self) -> io::Result<MutexGuard<'_, SimDisk>> {
         let disk = self.disk.lock();
         if disk.epoch == self.epoch {
             return Ok(disk);
@@ -199,7 +199,7 @@ impl Handle {
     }
 }
 
-impl File for Handle {
+impl File for InodeHandle {
     fn len(&self) -> io::Result<u64> {
         let mut disk = self.disk()?;
         disk.look(OpKind::Len)?;
@@ -238,7 +238,7 @@ impl File for Handle {
 }
 
 #[derive(Debug)]
-struct HeldLock(Handle);
+struct HeldLock(InodeHandle);
 
 impl Lock for HeldLock {}
 

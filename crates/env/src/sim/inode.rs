@@ -13,7 +13,7 @@ use std::ops::Range;
 pub(super) type InodeId = u64;
 
 #[derive(Debug)]
-pub(super) enum Inode {
+pub(super) enum SimInode {
     File(FileNode),
     Dir(DirNode),
 }

@@ -9,6 +9,6 @@ mod inode;
 mod tests;
 
 pub use clock::SimClock;
-pub use disk::Snapshot;
-pub use faults::{Fault, OpKind, Repeat, SimCrash};
+pub use disk::DiskSnapshot;
+pub use faults::{FaultRepeat, OpKind, PlannedFault, SimCrash};
 pub use fs::SimFs;

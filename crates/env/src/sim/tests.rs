@@ -179,10 +179,10 @@ fn power_fails_at_the_chosen_operation_and_stays_off() {
         fs.crash_at(fs.ops() + 1);
         file.append(b"+").unwrap();
         let error = file.sync().unwrap_err();
-        assert!(SimCrash::is(&error) && fs.is_crashed());
-        assert!(SimCrash::is(&fs.list(Path::new("/d")).unwrap_err()));
+        assert!(SimCrash::caused(&error) && fs.is_crashed());
+        assert!(SimCrash::caused(&fs.list(Path::new("/d")).unwrap_err()));
         let wrapped = io::Error::other(error);
-        assert!(SimCrash::is(&wrapped));
+        assert!(SimCrash::caused(&wrapped));
         fs.crash();
         let left = read(fs.open(Path::new("/d/f")).unwrap().as_ref());
         assert!(
@@ -190,25 +190,25 @@ fn power_fails_at_the_chosen_operation_and_stays_off() {
             "{left:?}"
         );
     }
-    assert!(!SimCrash::is(&io::Error::other("something else")));
+    assert!(!SimCrash::caused(&io::Error::other("something else")));
 }
 
 #[test]
 fn planned_errors_come_at_their_operation() {
     let fs = SimFs::new(1);
     let file = durable_file(&fs, "/d/f", b"");
-    fs.fail(Fault {
+    fs.fail(PlannedFault {
         kind: Some(OpKind::Append),
         after: 1,
-        repeat: Repeat::Once,
+        repeat: FaultRepeat::Once,
     });
     file.append(b"a").unwrap();
     assert_eq!(file.append(b"b").unwrap_err().raw_os_error(), Some(5));
     file.append(b"c").unwrap();
-    fs.fail(Fault {
+    fs.fail(PlannedFault {
         kind: None,
         after: 0,
-        repeat: Repeat::Forever,
+        repeat: FaultRepeat::Forever,
     });
     assert!(file.sync().is_err() && fs.list(Path::new("/")).is_err());
     fs.clear_faults();
@@ -219,10 +219,10 @@ fn planned_errors_come_at_their_operation() {
 fn a_failed_sync_may_drop_pages_that_a_later_one_claims_to_have_written() {
     let found = survivors(|fs, file| {
         file.append(b"tail").unwrap();
-        fs.fail(Fault {
+        fs.fail(PlannedFault {
             kind: Some(OpKind::Sync),
             after: 0,
-            repeat: Repeat::Once,
+            repeat: FaultRepeat::Once,
         });
         file.sync().unwrap_err();
         file.sync().unwrap();

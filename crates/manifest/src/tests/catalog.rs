@@ -452,7 +452,7 @@ proptest! {
  }
         let good = crate::log::read_file(&*fs.open(&dir.join("CATALOG")).unwrap()).unwrap();
         let (mut bytes, mut rest, mut nth) = (Vec::new(), &good[..], 0);
-        while let marigram_codec::frame::Read::Frame { payload, len } = marigram_codec::frame::read(rest) {
+        while let marigram_codec::frame::FrameRead::Frame { payload, len } = marigram_codec::frame::read(rest) {
             let mut payload = payload.to_vec();
             if nth == record {
                 let at = at % payload.len();

@@ -1,7 +1,7 @@
 //! Damaged files: an error that names the place, a torn tail, but never a wrong state.
 
 use super::{disk, edit};
-use crate::{CatalogState, Manifest, ManifestError, State};
+use crate::{CatalogState, Manifest, ManifestError, ManifestState};
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ fn log(edits: u64) -> Vec<u8> {
     crate::log::read_file(&*fs.open(&dir.join("MANIFEST")).unwrap()).unwrap()
 }
 
-fn state_of(bytes: &[u8]) -> Result<State, ManifestError> {
-    State::from_log(Path::new("MANIFEST"), bytes)
+fn state_of(bytes: &[u8]) -> Result<ManifestState, ManifestError> {
+    ManifestState::from_log(Path::new("MANIFEST"), bytes)
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn any_flipped_bit_is_found() {
 #[test]
 fn a_log_cut_short_is_an_earlier_state_or_no_log() {
     let bytes = log(5);
-    let mut states = vec![State::default()];
+    let mut states = vec![ManifestState::default()];
     for nth in 1..=5 {
         let mut state = states[nth - 1].clone();
         state.apply(&edit(nth as u64));
@@ -126,7 +126,7 @@ proptest! {
     ) {
         let good = log(3);
         let (mut records, mut rest) = (Vec::new(), &good[..]);
-        while let marigram_codec::frame::Read::Frame { payload, len } = marigram_codec::frame::read(rest) {
+        while let marigram_codec::frame::FrameRead::Frame { payload, len } = marigram_codec::frame::read(rest) {
             records.push(payload.to_vec());
             rest = &rest[len..];
         }

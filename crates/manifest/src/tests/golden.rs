@@ -9,10 +9,10 @@
 use super::catalog::{edits, edits_with_rollups, edits_with_settings, edits_with_views};
 use super::{disk, edit, pinned_edit};
 use crate::{
-    Catalog, CatalogEdit, CatalogState, Edit, LogExtent, LogOptions, Manifest, State, Witness,
-    WitnessOf, Witnessed,
+    Catalog, CatalogEdit, CatalogState, LogExtent, LogOptions, Manifest, ManifestEdit,
+    ManifestState, WitnessFile, WitnessOwner, Witnessed,
 };
-use marigram_codec::Extent;
+use marigram_codec::ChecksummedPrefix;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ fn golden(file: &str, current: &[u8]) -> Vec<u8> {
 }
 
 /// The manifest after twelve of these edits, and its file.
-fn manifest(edit: impl Fn(u64) -> Edit) -> (State, Vec<u8>) {
+fn manifest(edit: impl Fn(u64) -> ManifestEdit) -> (ManifestState, Vec<u8>) {
     let (_, fs, dir) = disk(1);
     let options = LogOptions {
         rewrite_bytes_min: 1500,
@@ -51,7 +51,7 @@ fn manifest(edit: impl Fn(u64) -> Edit) -> (State, Vec<u8>) {
 fn version_1_of_the_manifest_is_read() {
     let file = "manifest/v1-log.bin";
     let bytes = std::fs::read(path(file)).unwrap();
-    let state = State::from_log(&path(file), &bytes).unwrap();
+    let state = ManifestState::from_log(&path(file), &bytes).unwrap();
     assert_eq!(state, manifest(edit).0);
 }
 
@@ -60,7 +60,7 @@ fn version_2_of_the_manifest_is_read() {
     let (state, bytes) = manifest(pinned_edit);
     let file = "manifest/v2-log.bin";
     let bytes = golden(file, &bytes);
-    assert_eq!(State::from_log(&path(file), &bytes).unwrap(), state);
+    assert_eq!(ManifestState::from_log(&path(file), &bytes).unwrap(), state);
 }
 
 /// The catalog after `edits`, and its file.
@@ -120,12 +120,12 @@ fn version_5_of_the_catalog_is_read() {
 #[test]
 fn version_1_of_the_witness_is_read() {
     let (_, fs, dir) = disk(1);
-    let of = WitnessOf {
+    let of = WitnessOwner {
         lineage: 0x0123_4567_89ab_cdef,
         shard: Some(3),
     };
-    let extent = |bytes: u64| Extent::of(&vec![1; bytes as usize]);
-    let mut witness = Witness::open(Arc::clone(&fs), &dir, of, Witnessed::default()).unwrap();
+    let extent = |bytes: u64| ChecksummedPrefix::new(&vec![1; bytes as usize]);
+    let mut witness = WitnessFile::open(Arc::clone(&fs), &dir, of, Witnessed::default()).unwrap();
     for nth in 1..6 {
         let (base, number) = (nth / 3, nth);
         let extent = extent(100 * nth);
@@ -136,9 +136,9 @@ fn version_1_of_the_witness_is_read() {
         });
         witness.note_wal(nth / 2, extent);
     }
-    let bytes = crate::log::read_file(&*fs.open(&dir.join(Witness::FILE)).unwrap()).unwrap();
+    let bytes = crate::log::read_file(&*fs.open(&dir.join(WitnessFile::FILE)).unwrap()).unwrap();
     let file = "witness/v1.bin";
-    let (found, known) = Witness::decode(&path(file), &golden(file, &bytes)).unwrap();
+    let (found, known) = WitnessFile::decode(&path(file), &golden(file, &bytes)).unwrap();
     let (base, number) = (1, 5);
     let log = LogExtent {
         base,

@@ -1,8 +1,8 @@
 //! Power loss and I/O errors at every operation.
 
 use super::{disk, edit};
-use crate::{Edit, LogOptions, Manifest, ManifestError, State};
-use marigram_env::{Fault, FileSystem, OpKind, Repeat, SimFs};
+use crate::{LogOptions, Manifest, ManifestEdit, ManifestError, ManifestState};
+use marigram_env::{FaultRepeat, FileSystem, OpKind, PlannedFault, SimFs};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ const OPTIONS: LogOptions = LogOptions {
 };
 const EDITS: u64 = 14;
 
-fn state_after(edits: u64) -> State {
-    let mut state = State::default();
+fn state_after(edits: u64) -> ManifestState {
+    let mut state = ManifestState::default();
     (1..=edits).for_each(|nth| state.apply(&edit(nth)));
     state
 }
@@ -89,10 +89,10 @@ fn a_killed_process_loses_nothing_even_if_power_fails_later() {
     let total = operations();
     for at in 0..total {
         let (sim, fs, dir) = disk(at);
-        sim.fail(Fault {
+        sim.fail(PlannedFault {
             kind: None,
             after: at,
-            repeat: Repeat::Forever,
+            repeat: FaultRepeat::Forever,
         });
         let committed = run(&fs, &dir, 0);
         sim.clear_faults();
@@ -119,10 +119,10 @@ fn after_an_error_nothing_is_committed_and_nothing_lost() {
         for after in 0..40 {
             let (sim, fs, dir) = disk(after);
             let (mut manifest, _) = Manifest::open_with(Arc::clone(&fs), &dir, OPTIONS).unwrap();
-            sim.fail(Fault {
+            sim.fail(PlannedFault {
                 kind: Some(kind),
                 after,
-                repeat: Repeat::Once,
+                repeat: FaultRepeat::Once,
             });
             let mut committed = 0;
             for nth in 1..=EDITS {
@@ -132,7 +132,7 @@ fn after_an_error_nothing_is_committed_and_nothing_lost() {
                 }
             }
             if committed < EDITS {
-                let error = manifest.commit(&Edit::default()).unwrap_err();
+                let error = manifest.commit(&ManifestEdit::default()).unwrap_err();
                 assert!(matches!(error, ManifestError::Poisoned { .. }), "{error}");
                 assert_eq!(manifest.state(), &state_after(committed));
             }

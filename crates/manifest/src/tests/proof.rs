@@ -2,13 +2,15 @@
 
 use super::catalog::edits;
 use super::{disk, edit, pinned_edit};
-use crate::{Catalog, LogProof, Manifest, ManifestError, State, Witness, WitnessOf, Witnessed};
-use marigram_codec::Extent;
-use marigram_env::{Fault, FileSystem, OpKind, Repeat};
+use crate::{
+    Catalog, LogProof, Manifest, ManifestError, ManifestState, WitnessFile, WitnessOwner, Witnessed,
+};
+use marigram_codec::ChecksummedPrefix;
+use marigram_env::{FaultRepeat, FileSystem, OpKind, PlannedFault};
 use std::path::Path;
 use std::sync::Arc;
 
-const OF: WitnessOf = WitnessOf {
+const OF: WitnessOwner = WitnessOwner {
     lineage: 7,
     shard: Some(2),
 };
@@ -24,8 +26,8 @@ fn put(fs: &dyn FileSystem, path: &Path, bytes: &[u8]) {
 }
 
 /// Opens the manifest with what its witness says.
-fn open(fs: &Arc<dyn FileSystem>, dir: &Path) -> Result<State, ManifestError> {
-    let (_, known) = Witness::read(&**fs, dir).unwrap().unwrap();
+fn open(fs: &Arc<dyn FileSystem>, dir: &Path) -> Result<ManifestState, ManifestError> {
+    let (_, known) = WitnessFile::read(&**fs, dir).unwrap().unwrap();
     let proof = LogProof {
         exists: true,
         durable: known.log,
@@ -42,7 +44,7 @@ fn a_manifest_that_lost_its_end_or_grew_old_is_told() {
         log: Some(manifest.extent()),
         ..Witnessed::default()
     };
-    let mut witness = Witness::open(Arc::clone(&fs), &dir, OF, known).unwrap();
+    let mut witness = WitnessFile::open(Arc::clone(&fs), &dir, OF, known).unwrap();
     let mut versions = vec![file(&*fs, &path)];
     for nth in 1..=5 {
         manifest.commit(&edit(nth)).unwrap();
@@ -116,17 +118,17 @@ fn a_witness_that_is_behind_is_no_reason_to_refuse() {
 #[test]
 fn a_witness_says_what_is_known_whatever_becomes_of_its_entries() {
     let (sim, fs, dir) = disk(1);
-    let mut witness = Witness::open(Arc::clone(&fs), &dir, OF, Witnessed::default()).unwrap();
-    let path = dir.join(Witness::FILE);
-    let extent = |bytes: u64| Extent {
+    let mut witness = WitnessFile::open(Arc::clone(&fs), &dir, OF, Witnessed::default()).unwrap();
+    let path = dir.join(WitnessFile::FILE);
+    let extent = |bytes: u64| ChecksummedPrefix {
         bytes,
         checksum: bytes as u32 ^ 0x4D,
     };
     for nth in 1..5_000_u64 {
         if nth % 700 == 0 {
-            let (kind, repeat) = (Some(OpKind::Append), Repeat::Once);
+            let (kind, repeat) = (Some(OpKind::Append), FaultRepeat::Once);
             let after = 0;
-            sim.fail(Fault {
+            sim.fail(PlannedFault {
                 kind,
                 after,
                 repeat,
@@ -134,7 +136,7 @@ fn a_witness_says_what_is_known_whatever_becomes_of_its_entries() {
         }
         witness.note_wal(nth / 1000, extent(nth));
         witness.release_wal(nth / 1000);
-        let (of, known) = Witness::read(&*fs, &dir).unwrap().unwrap();
+        let (of, known) = WitnessFile::read(&*fs, &dir).unwrap().unwrap();
         assert_eq!(of, OF);
         let said = known.wal[&(nth / 1000)];
         assert!(
@@ -144,13 +146,14 @@ fn a_witness_says_what_is_known_whatever_becomes_of_its_entries() {
         assert!(file(&*fs, &path).len() < 70_000);
     }
     let bytes = file(&*fs, &path);
-    let whole = Witness::decode(&path, &bytes).unwrap().1;
+    let whole = WitnessFile::decode(&path, &bytes).unwrap().1;
     for end in 0..bytes.len() {
-        match Witness::decode(&path, &bytes[..end]) {
+        match WitnessFile::decode(&path, &bytes[..end]) {
             Ok((of, known)) => {
                 assert_eq!(of, OF);
-                let is_less =
-                    |(number, said): (&u64, &Extent)| said.bytes <= whole.wal[number].bytes;
+                let is_less = |(number, said): (&u64, &ChecksummedPrefix)| {
+                    said.bytes <= whole.wal[number].bytes
+                };
                 let newest = known
                     .wal
                     .iter()

@@ -1,6 +1,6 @@
 //! Arrow types to the types of tags and fields, losing nothing.
 
-use super::Refused;
+use super::RefusedRows;
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, Datum};
 use arrow::compute::{CastOptions, cast_with_options};
@@ -56,7 +56,7 @@ pub(super) fn tag(
     name: &str,
     values: &ArrayRef,
     kind: Option<TagType>,
-    refused: &mut Refused,
+    refused: &mut RefusedRows,
 ) -> Result<ArrayRef> {
     let own = tag_type(name, values.data_type())?;
     let kind = kind.unwrap_or(own);
@@ -74,7 +74,7 @@ pub(super) fn field(
     name: &str,
     values: &ArrayRef,
     kind: Option<FieldType>,
-    refused: &mut Refused,
+    refused: &mut RefusedRows,
 ) -> Result<ArrayRef> {
     let own = field_type(name, values.data_type())?;
     let kind = kind.unwrap_or(own);
@@ -112,7 +112,7 @@ pub(super) fn lossless(
     name: &str,
     values: &ArrayRef,
     to: &DataType,
-    refused: &mut Refused,
+    refused: &mut RefusedRows,
 ) -> Result<ArrayRef> {
     let from = values.data_type();
     if from == to {
@@ -161,6 +161,8 @@ fn describe(to: &DataType) -> String {
             "a time that fits i64 nanoseconds (1677 to 2262)".to_owned()
         }
         DataType::Utf8 => "text".to_owned(),
-        other => FieldType::of(other).map_or_else(|| other.to_string(), |kind| kind.to_string()),
+        other => {
+            FieldType::from_arrow(other).map_or_else(|| other.to_string(), |kind| kind.to_string())
+        }
     }
 }

@@ -6,14 +6,14 @@ use arrow::compute::take;
 use arrow::datatypes::{DataType, Int64Type};
 use hashbrown::HashMap;
 
-type Map<K> = HashMap<K, u32, foldhash::fast::RandomState>;
+type SlotMap<K> = HashMap<K, u32, foldhash::fast::RandomState>;
 
 /// The code of null in every column.
 const NULL: u32 = 0;
 
 /// Slots of rows.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(super) struct RowSlots {
     /// Slot of each row.
     pub of_rows: Vec<u32>,
     /// How many there are.
@@ -23,13 +23,13 @@ pub(super) struct Slots {
 }
 
 /// Gives each distinct tag set of the `rows` rows of `tags` a slot.
-pub(super) fn assign(tags: &[ArrayRef], rows: usize) -> Result<Slots> {
+pub(super) fn assign(tags: &[ArrayRef], rows: usize) -> Result<RowSlots> {
     let mut of_rows = vec![0; rows];
     let mut first_rows: Vec<u32> = if rows == 0 { Vec::new() } else { vec![0] };
     for tag in tags {
         let codes = codes(tag)?;
         first_rows.clear();
-        let mut pairs = Map::<(u32, u32)>::default();
+        let mut pairs = SlotMap::<(u32, u32)>::default();
         let mut last = None;
         for (row, (slot, code)) in of_rows.iter_mut().zip(&codes).enumerate() {
             let pair = (*slot, *code);
@@ -52,7 +52,7 @@ pub(super) fn assign(tags: &[ArrayRef], rows: usize) -> Result<Slots> {
             _ => Ok(values),
         }
     });
-    Ok(Slots {
+    Ok(RowSlots {
         of_rows,
         count,
         values: values.collect::<Result<_>>()?,
@@ -100,7 +100,7 @@ fn codes(tag: &ArrayRef) -> Result<Vec<u32>> {
 }
 
 fn codes_of<T: Copy + Eq + std::hash::Hash>(values: impl Iterator<Item = Option<T>>) -> Vec<u32> {
-    let mut seen = Map::<T>::default();
+    let mut seen = SlotMap::<T>::default();
     let mut last: Option<(T, u32)> = None;
     values
         .map(|value| {

@@ -147,8 +147,8 @@ fn bad_rows_are_named_and_the_others_kept() {
     assert_eq!(converted.batch.times.to_vec(), [1, 4, 5]);
     assert_eq!(converted.source_row(1), 3);
     let rpm = &converted.batch.fields[0].values;
-    assert_eq!(FieldValue::at(rpm, 0), Some(FieldValue::I64(900)));
-    assert_eq!(FieldValue::at(rpm, 1), None);
+    assert_eq!(FieldValue::from_array(rpm, 0), Some(FieldValue::I64(900)));
+    assert_eq!(FieldValue::from_array(rpm, 1), None);
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn mix(at: usize, part: u64) -> u64 {
 
 /// What threads share.
 #[derive(Default)]
-struct Shared {
+struct CeilingShared {
     next_row: AtomicUsize,
     writing: AtomicUsize,
     sum: AtomicI64,
@@ -165,7 +165,7 @@ pub fn run(dir: &Path, plan: &Plan) -> Result<Outcome, Error> {
     for (_, question) in &QUESTIONS {
         db.sql(question)?;
     }
-    let shared = Shared::default();
+    let shared = CeilingShared::default();
     shared.writing.store(plan.writers, Ordering::Release);
     let mut outcome = Outcome {
         rows: plan.devices * plan.rows,
@@ -215,7 +215,7 @@ pub fn run(dir: &Path, plan: &Plan) -> Result<Outcome, Error> {
 }
 
 /// Writes batches until all are written; says on leaving that it does.
-fn write(db: &Marigram, plan: &Plan, shared: &Shared) -> Result<(), Error> {
+fn write(db: &Marigram, plan: &Plan, shared: &CeilingShared) -> Result<(), Error> {
     let fleet = Fleet::new(plan.devices);
     let all = plan.devices * plan.rows;
     let mut outcome = Ok(());
@@ -242,7 +242,7 @@ fn write(db: &Marigram, plan: &Plan, shared: &Shared) -> Result<(), Error> {
 }
 
 /// Looks how much is resident until all is done.
-fn watch(shared: &Shared) {
+fn watch(shared: &CeilingShared) {
     while !shared.done.load(Ordering::Acquire) {
         if let Some(bytes) = resident_bytes() {
             shared.resident_max.fetch_max(bytes, Ordering::AcqRel);

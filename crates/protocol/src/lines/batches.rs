@@ -1,30 +1,30 @@
 //! One table's rows under construction, and what makes adding to them fast: the columns of the
 //! line before, at their places.
 
-use super::series::{Series, TIME, Tag};
+use super::series::{LineSeries, LineTag, TIME};
 use super::text::{find, shown, unescape, unescape_into};
-use super::value::{KINDS, Value};
-use super::{Fault, fault};
+use super::value::{KINDS, LineValue};
+use super::{LineFault, fault};
 use hashbrown::{HashMap, HashSet};
 use marigram_model::{BatchBuilder, FieldValueRef, Limits, TagValueRef, WriteBatch};
 
 /// A field of the line being read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Field<'a> {
+pub(super) struct LineField<'a> {
     /// Its name's number in the batch.
     pub(super) name: u32,
-    pub(super) value: Value<'a>,
+    pub(super) value: LineValue<'a>,
 }
 
 /// A table's batch under construction.
 #[derive(Debug)]
-pub(super) struct Batch<'a> {
+pub(super) struct TableBatch<'a> {
     /// Whether the table's rows go to another batch now.
     pub(super) is_closed: bool,
     table: String,
     builder: BatchBuilder,
     lines: Vec<u32>,
-    names: Vec<Name<'a>>,
+    names: Vec<ColumnName<'a>>,
     by_name: HashMap<String, u32>,
     /// By the name as it stands in lines, which may be escaped in several ways.
     by_raw: HashMap<&'a str, u32>,
@@ -43,7 +43,7 @@ const SPARSE_CELLS: usize = 1 << 13;
 const SPARSE_RATIO: usize = 16;
 
 #[derive(Debug)]
-struct Name<'a> {
+struct ColumnName<'a> {
     /// As it stands in lines, with the equals sign.
     raw: &'a [u8],
     text: String,
@@ -55,7 +55,7 @@ struct Name<'a> {
     serial: u64,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> TableBatch<'a> {
     pub(super) fn new(table: &str) -> Self {
         Self {
             is_closed: false,
@@ -79,8 +79,8 @@ impl<'a> Batch<'a> {
     }
 
     /// Refuses a series of which a tag is called as a field is.
-    pub(super) fn check_tags(&self, series: &Series<'_>) -> Result<(), Fault> {
-        let is_field = |tag: &&Tag<'_>| {
+    pub(super) fn check_tags(&self, series: &LineSeries<'_>) -> Result<(), LineFault> {
+        let is_field = |tag: &&LineTag<'_>| {
             let name = self.by_name.get(&*tag.name);
             name.is_some_and(|name| self.names[*name as usize].is_used)
         };
@@ -102,8 +102,8 @@ impl<'a> Batch<'a> {
         at: usize,
         nth: usize,
         serial: u64,
-        new: Option<&Series<'_>>,
-    ) -> Result<(u32, usize), Fault> {
+        new: Option<&LineSeries<'_>>,
+    ) -> Result<(u32, usize), LineFault> {
         let hint = self.hints.get(nth).copied();
         let hit =
             hint.filter(|hint| text.as_bytes()[at..].starts_with(self.names[*hint as usize].raw));
@@ -133,7 +133,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Reads a name that is not the one at this place of the line before.
-    fn other_name(&mut self, text: &'a str, at: usize, nth: usize) -> Result<u32, Fault> {
+    fn other_name(&mut self, text: &'a str, at: usize, nth: usize) -> Result<u32, LineFault> {
         let end = find(text.as_bytes(), at, b"=, \n").unwrap_or(text.len());
         let raw = &text[at..end];
         if text.as_bytes().get(end) != Some(&b'=') {
@@ -154,7 +154,7 @@ impl<'a> Batch<'a> {
         Ok(number)
     }
 
-    fn new_name(&mut self, text: &'a str, at: usize, end: usize) -> Result<u32, Fault> {
+    fn new_name(&mut self, text: &'a str, at: usize, end: usize) -> Result<u32, LineFault> {
         let raw = &text[at..end];
         let name = unescape(raw, b", =");
         if let Err(error) = Limits::check_name("field", &name) {
@@ -175,7 +175,7 @@ impl<'a> Batch<'a> {
         self.by_name.insert(name.clone(), number);
         self.by_raw.insert(raw, number);
         let raw = &text.as_bytes()[at..=end];
-        self.names.push(Name {
+        self.names.push(ColumnName {
             raw,
             text: name,
             places: [None; KINDS],
@@ -186,7 +186,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Adds a series.
-    pub(super) fn slot(&mut self, series: &Series<'_>) -> u32 {
+    pub(super) fn slot(&mut self, series: &LineSeries<'_>) -> u32 {
         for tag in &series.tags {
             if !self.tag_names.contains(&*tag.name) {
                 self.tag_names.insert(tag.name.clone().into_owned());
@@ -206,7 +206,7 @@ impl<'a> Batch<'a> {
         slot: u32,
         time: i64,
         line: u32,
-        fields: &[Field<'_>],
+        fields: &[LineField<'_>],
         scratch: &mut String,
     ) {
         self.builder.row(slot, time);
@@ -222,12 +222,12 @@ impl<'a> Batch<'a> {
                 builder.field_place(&name.text, field.value.field_type()) as u32
             });
             let value = match field.value {
-                Value::F64(value) => FieldValueRef::F64(value),
-                Value::I64(value) => FieldValueRef::I64(value),
-                Value::U64(value) => FieldValueRef::U64(value),
-                Value::Bool(value) => FieldValueRef::Bool(value),
-                Value::Text(text) => FieldValueRef::String(text),
-                Value::Escaped(raw) => {
+                LineValue::F64(value) => FieldValueRef::F64(value),
+                LineValue::I64(value) => FieldValueRef::I64(value),
+                LineValue::U64(value) => FieldValueRef::U64(value),
+                LineValue::Bool(value) => FieldValueRef::Bool(value),
+                LineValue::Text(text) => FieldValueRef::String(text),
+                LineValue::Escaped(raw) => {
                     scratch.clear();
                     unescape_into(raw, b"\"\\", scratch);
                     FieldValueRef::String(scratch)

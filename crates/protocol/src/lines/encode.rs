@@ -66,7 +66,9 @@ pub fn encode_batch(batch: &WriteBatch, out: &mut String) -> Result<(), EncodeEr
         let values: Vec<(&str, FieldValue)> = batch
             .fields
             .iter()
-            .filter_map(|field| FieldValue::at(&field.values, row).map(|v| (&*field.name, v)))
+            .filter_map(|field| {
+                FieldValue::from_array(&field.values, row).map(|v| (&*field.name, v))
+            })
             .collect();
         let fields = values.iter().map(|(name, value)| (*name, borrowed(value)));
         encode_row(&batch.table, tags, fields, *time, out)?;

@@ -131,14 +131,14 @@ impl ParsedLines {
 
 /// Where and why a line is refused.
 #[derive(Debug)]
-struct Fault {
+struct LineFault {
     /// Byte of the text.
     at: usize,
     reason: String,
 }
 
-fn fault<T>(at: usize, reason: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault {
+fn fault<T>(at: usize, reason: impl Into<String>) -> Result<T, LineFault> {
+    Err(LineFault {
         at,
         reason: reason.into(),
     })

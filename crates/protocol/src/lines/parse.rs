@@ -3,11 +3,11 @@
 //! A line is read as a whole before anything of it is kept, so that a bad line leaves no trace.
 //! A line of a series and with fields that were seen before allocates nothing.
 
-use super::batches::{Batch, Field};
-use super::series::{Series, parse_series};
+use super::batches::{LineField, TableBatch};
+use super::series::{LineSeries, parse_series};
 use super::text::shown;
-use super::value::{Value, line_breaks, parse_time, parse_value};
-use super::{Fault, LineError, LineLimits, ParsedLines, Precision, fault};
+use super::value::{LineValue, line_breaks, parse_time, parse_value};
+use super::{LineError, LineFault, LineLimits, ParsedLines, Precision, fault};
 use hashbrown::HashMap;
 use memchr::{memchr, memchr2};
 
@@ -19,7 +19,7 @@ pub fn parse(
     default_time_ns: i64,
     limits: LineLimits,
 ) -> ParsedLines {
-    let mut parser = Parser {
+    let mut parser = LineParser {
         precision,
         default_time_ns,
         limits,
@@ -38,7 +38,11 @@ pub fn parse(
         }
         Err(_) => parser.mixed(body),
     }
-    let (batches, lines) = parser.batches.into_iter().filter_map(Batch::finish).unzip();
+    let (batches, lines) = parser
+        .batches
+        .into_iter()
+        .filter_map(TableBatch::finish)
+        .unzip();
     ParsedLines {
         batches,
         lines,
@@ -48,23 +52,23 @@ pub fn parse(
 }
 
 /// Where a line's rows go within its batch.
-enum Place<'a> {
+enum BatchPosition<'a> {
     /// To this slot.
     Known(u32),
     /// To a slot that is made when the whole line was read.
-    New(Series<'a>),
+    New(LineSeries<'a>),
 }
 
-struct Parser<'a> {
+struct LineParser<'a> {
     precision: Precision,
     default_time_ns: i64,
     limits: LineLimits,
-    batches: Vec<Batch<'a>>,
+    batches: Vec<TableBatch<'a>>,
     by_table: HashMap<String, u32>,
     /// Batch and slot of each series, by its key as it stands in lines.
     places: HashMap<&'a str, (u32, u32)>,
     /// Fields of the line being read.
-    fields: Vec<Field<'a>>,
+    fields: Vec<LineField<'a>>,
     scratch: String,
     /// Number of the line being read among all that are not blank.
     serial: u64,
@@ -72,7 +76,7 @@ struct Parser<'a> {
     errors_omitted: u64,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> LineParser<'a> {
     /// Reads a body that is not UTF-8 throughout: the lines that are not are refused.
     fn mixed(&mut self, body: &'a [u8]) {
         let mut line = 1;
@@ -132,7 +136,7 @@ impl<'a> Parser<'a> {
                     start = end;
                     line += 1 + self.breaks();
                 }
-                Err(Fault {
+                Err(LineFault {
                     at: fault_at,
                     reason,
                 }) => {
@@ -160,8 +164,8 @@ impl<'a> Parser<'a> {
 
     /// Line breaks within the line read last.
     fn breaks(&self) -> u32 {
-        let breaks = |field: &Field<'_>| match field.value {
-            Value::Text(raw) | Value::Escaped(raw) => line_breaks(raw),
+        let breaks = |field: &LineField<'_>| match field.value {
+            LineValue::Text(raw) | LineValue::Escaped(raw) => line_breaks(raw),
             _ => 0,
         };
         self.fields.iter().map(breaks).sum()
@@ -169,28 +173,28 @@ impl<'a> Parser<'a> {
 
     /// Reads the line that begins at byte `start`; returns where the next one begins.
     #[inline]
-    fn line(&mut self, text: &'a str, start: usize, line: u32) -> Result<usize, Fault> {
+    fn line(&mut self, text: &'a str, start: usize, line: u32) -> Result<usize, LineFault> {
         let key_end = key_end(text, start)?;
         let key = &text[start..key_end];
         let is_open = |(batch, _): &(u32, u32)| !self.batches[*batch as usize].is_closed;
         let known = self.places.get(key).copied().filter(is_open);
         let (batch_number, place) = match known {
-            Some((batch, slot)) => (batch, Place::Known(slot)),
+            Some((batch, slot)) => (batch, BatchPosition::Known(slot)),
             None => {
                 let series = parse_series(key, start)?;
-                (self.batch_of(&series), Place::New(series))
+                (self.batch_of(&series), BatchPosition::New(series))
             }
         };
         let new = match &place {
-            Place::Known(_) => None,
-            Place::New(series) => Some(series),
+            BatchPosition::Known(_) => None,
+            BatchPosition::New(series) => Some(series),
         };
         let fields_end = self.fields(text, key_end, batch_number, new)?;
         let (time, end) = self.time(text, fields_end)?;
         let batch = &mut self.batches[batch_number as usize];
         let slot = match place {
-            Place::Known(slot) => slot,
-            Place::New(series) => {
+            BatchPosition::Known(slot) => slot,
+            BatchPosition::New(series) => {
                 let slot = batch.slot(&series);
                 self.places.insert(key, (batch_number, slot));
                 slot
@@ -203,12 +207,12 @@ impl<'a> Parser<'a> {
         Ok(end)
     }
 
-    fn batch_of(&mut self, series: &Series<'_>) -> u32 {
+    fn batch_of(&mut self, series: &LineSeries<'_>) -> u32 {
         if let Some(number) = self.by_table.get(&*series.table) {
             return *number;
         }
         let number = self.batches.len() as u32;
-        self.batches.push(Batch::new(&series.table));
+        self.batches.push(TableBatch::new(&series.table));
         self.by_table
             .insert(series.table.clone().into_owned(), number);
         number
@@ -221,7 +225,7 @@ impl<'a> Parser<'a> {
         let closed = &mut self.batches[batch as usize];
         closed.is_closed = true;
         let table = closed.table().to_owned();
-        self.batches.push(Batch::new(&table));
+        self.batches.push(TableBatch::new(&table));
         self.by_table.insert(table, number);
     }
 
@@ -232,8 +236,8 @@ impl<'a> Parser<'a> {
         text: &'a str,
         key_end: usize,
         batch: u32,
-        new: Option<&Series<'_>>,
-    ) -> Result<usize, Fault> {
+        new: Option<&LineSeries<'_>>,
+    ) -> Result<usize, LineFault> {
         let bytes = text.as_bytes();
         let batch = &mut self.batches[batch as usize];
         if let Some(new) = new {
@@ -247,7 +251,7 @@ impl<'a> Parser<'a> {
         loop {
             let (name, value_at) = batch.name(text, at, self.fields.len(), self.serial, new)?;
             let (value, end) = parse_value(text, value_at)?;
-            self.fields.push(Field { name, value });
+            self.fields.push(LineField { name, value });
             if bytes.get(end) != Some(&b',') {
                 return Ok(end);
             }
@@ -258,7 +262,7 @@ impl<'a> Parser<'a> {
     /// Reads the end of a line from where its fields end: the time, if there is one. Returns it and
     /// where the next line begins.
     #[inline]
-    fn time(&self, text: &str, fields_end: usize) -> Result<(i64, usize), Fault> {
+    fn time(&self, text: &str, fields_end: usize) -> Result<(i64, usize), LineFault> {
         let bytes = text.as_bytes();
         let at = skip_spaces(bytes, fields_end);
         if ends_line(bytes, at) {
@@ -284,7 +288,7 @@ impl<'a> Parser<'a> {
 
 /// The end of the key that begins at byte `start`: the first space without a backslash before it.
 #[inline]
-fn key_end(text: &str, start: usize) -> Result<usize, Fault> {
+fn key_end(text: &str, start: usize) -> Result<usize, LineFault> {
     let bytes = text.as_bytes();
     let mut at = start;
     loop {

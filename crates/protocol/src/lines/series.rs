@@ -1,7 +1,7 @@
 //! The first part of a line: `measurement,tag=value,…`.
 
 use super::text::{find, shown, unescape};
-use super::{Fault, fault};
+use super::{LineFault, fault};
 use marigram_model::Limits;
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ pub(super) const TIME: &str = "time";
 
 /// Measurement and tags of a line.
 #[derive(Debug)]
-pub(super) struct Series<'a> {
+pub(super) struct LineSeries<'a> {
     pub(super) table: Cow<'a, str>,
-    pub(super) tags: Vec<Tag<'a>>,
+    pub(super) tags: Vec<LineTag<'a>>,
 }
 
 #[derive(Debug)]
-pub(super) struct Tag<'a> {
+pub(super) struct LineTag<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) value: Cow<'a, str>,
     /// Where its name stands in the text.
@@ -24,14 +24,14 @@ pub(super) struct Tag<'a> {
 }
 
 /// Reads the key of a series, which stands at byte `start` of the text.
-pub(super) fn parse_series(key: &str, start: usize) -> Result<Series<'_>, Fault> {
+pub(super) fn parse_series(key: &str, start: usize) -> Result<LineSeries<'_>, LineFault> {
     let bytes = key.as_bytes();
     let mut at = find(bytes, 0, b",").unwrap_or(key.len());
     let table = unescape(&key[..at], b", ");
     if let Err(error) = Limits::check_name("measurement", &table) {
         return fault(start, error.to_string());
     }
-    let mut tags: Vec<Tag<'_>> = Vec::new();
+    let mut tags: Vec<LineTag<'_>> = Vec::new();
     while at < key.len() {
         let name_at = at + 1;
         let end = find(bytes, name_at, b",").unwrap_or(key.len());
@@ -45,11 +45,11 @@ pub(super) fn parse_series(key: &str, start: usize) -> Result<Series<'_>, Fault>
         }
         at = end;
     }
-    Ok(Series { table, tags })
+    Ok(LineSeries { table, tags })
 }
 
 /// Reads the tag at bytes `at..end` of a key that stands at byte `start` of the text.
-fn parse_tag(key: &str, at: usize, end: usize, start: usize) -> Result<Tag<'_>, Fault> {
+fn parse_tag(key: &str, at: usize, end: usize, start: usize) -> Result<LineTag<'_>, LineFault> {
     let tag = &key[at..end];
     if tag.is_empty() {
         return fault(start + at, "a comma is followed by no tag");
@@ -93,7 +93,7 @@ fn parse_tag(key: &str, at: usize, end: usize, start: usize) -> Result<Tag<'_>, 
         );
         return fault(value_at, reason);
     }
-    Ok(Tag {
+    Ok(LineTag {
         name,
         value,
         at: start + at,

@@ -31,7 +31,9 @@ fn rows(parsed: &ParsedLines) -> Vec<String> {
             let fields: Vec<_> = batch
                 .fields
                 .iter()
-                .filter_map(|f| FieldValue::at(&f.values, row).map(|v| format!("{}={v:?}", f.name)))
+                .filter_map(|f| {
+                    FieldValue::from_array(&f.values, row).map(|v| format!("{}={v:?}", f.name))
+                })
                 .collect();
             let tags: Vec<_> = tags
                 .iter()
@@ -413,7 +415,7 @@ proptest! {
     fn floats_are_read_as_the_standard_library_reads_them(text in "-?[0-9]{1,20}(\\.[0-9]{0,20})?(e-?[0-9]{1,2})?") {
         let parsed = parsed(&format!("m v={text} 1"));
         let expected: f64 = text.parse().unwrap();
-        let value = FieldValue::at(&parsed.batches[0].fields[0].values, 0);
+        let value = FieldValue::from_array(&parsed.batches[0].fields[0].values, 0);
         prop_assert_eq!(value, Some(FieldValue::F64(expected)));
     }
 

@@ -1,13 +1,13 @@
 //! Values of fields, and times.
 
 use super::text::shown;
-use super::{Fault, Precision, fault};
+use super::{LineFault, Precision, fault};
 use marigram_model::{FieldType, Limits};
 use memchr::{memchr, memchr2};
 
 /// A value of a field. Text is as it stands between its quotes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Value<'a> {
+pub(super) enum LineValue<'a> {
     F64(f64),
     I64(i64),
     U64(u64),
@@ -20,7 +20,7 @@ pub(super) enum Value<'a> {
 /// Number of field types that lines can have.
 pub(super) const KINDS: usize = 5;
 
-impl Value<'_> {
+impl LineValue<'_> {
     /// Number of the value's type, below [`KINDS`].
     pub(super) fn kind(&self) -> usize {
         match self {
@@ -45,7 +45,7 @@ impl Value<'_> {
 
 /// Reads the value at byte `at`; returns it and where it ends.
 #[inline]
-pub(super) fn parse_value(text: &str, at: usize) -> Result<(Value<'_>, usize), Fault> {
+pub(super) fn parse_value(text: &str, at: usize) -> Result<(LineValue<'_>, usize), LineFault> {
     match text.as_bytes().get(at) {
         Some(b'0'..=b'9' | b'-' | b'+' | b'.') => parse_number(text, at),
         Some(b'"') => parse_text(text, at),
@@ -77,7 +77,7 @@ const TENS: [f64; 23] = [
 /// exact in f64 is their quotient, correctly rounded (Clinger, 1990). All others go to the standard
 /// library.
 #[inline]
-fn parse_number(text: &str, start: usize) -> Result<(Value<'_>, usize), Fault> {
+fn parse_number(text: &str, start: usize) -> Result<(LineValue<'_>, usize), LineFault> {
     let bytes = text.as_bytes();
     let negative = bytes[start] == b'-';
     let mut at = start + usize::from(negative);
@@ -100,11 +100,11 @@ fn parse_number(text: &str, start: usize) -> Result<(Value<'_>, usize), Fault> {
                     digits.try_into().ok()
                 };
                 if let Some(value) = value {
-                    return Ok((Value::I64(value), at + 1));
+                    return Ok((LineValue::I64(value), at + 1));
                 }
             }
             Some(b'u') if is_end(bytes.get(at + 1)) && !negative => {
-                return Ok((Value::U64(digits), at + 1));
+                return Ok((LineValue::U64(digits), at + 1));
             }
             Some(b'.') => {
                 at += 1;
@@ -118,12 +118,12 @@ fn parse_number(text: &str, start: usize) -> Result<(Value<'_>, usize), Fault> {
                 let decimals = at - point;
                 if is_end(bytes.get(at)) && whole + decimals <= 19 && digits <= 1 << 53 {
                     let value = digits as f64 / TENS[decimals];
-                    return Ok((Value::F64(if negative { -value } else { value }), at));
+                    return Ok((LineValue::F64(if negative { -value } else { value }), at));
                 }
             }
             next if is_end(next) && digits <= 1 << 53 => {
                 let value = digits as f64;
-                return Ok((Value::F64(if negative { -value } else { value }), at));
+                return Ok((LineValue::F64(if negative { -value } else { value }), at));
             }
             _ => {}
         }
@@ -134,20 +134,20 @@ fn parse_number(text: &str, start: usize) -> Result<(Value<'_>, usize), Fault> {
 
 /// Reads any number.
 #[cold]
-fn parse_rare_number(word: &str, at: usize) -> Result<Value<'_>, Fault> {
+fn parse_rare_number(word: &str, at: usize) -> Result<LineValue<'_>, LineFault> {
     let is_digits = |digits: &str| {
         let digits = digits.strip_prefix(['-', '+']).unwrap_or(digits);
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     };
     if let Some(digits) = word.strip_suffix('i').filter(|digits| is_digits(digits)) {
         return match digits.parse() {
-            Ok(value) => Ok(Value::I64(value)),
+            Ok(value) => Ok(LineValue::I64(value)),
             Err(_) => fault(at, format!("{} does not fit into 64 bits", shown(word))),
         };
     }
     if let Some(digits) = word.strip_suffix('u').filter(|digits| is_digits(digits)) {
         return match digits.parse() {
-            Ok(value) => Ok(Value::U64(value)),
+            Ok(value) => Ok(LineValue::U64(value)),
             Err(_) => fault(
                 at,
                 format!("{} does not fit into 64 bits without a sign", shown(word)),
@@ -159,7 +159,7 @@ fn parse_rare_number(word: &str, at: usize) -> Result<Value<'_>, Fault> {
         .bytes()
         .all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     match word.parse::<f64>() {
-        Ok(value) if is_number && value.is_finite() => Ok(Value::F64(value)),
+        Ok(value) if is_number && value.is_finite() => Ok(LineValue::F64(value)),
         Ok(_) if is_number => fault(at, format!("{} is too large for a float", shown(word))),
         Ok(_) => fault(
             at,
@@ -170,7 +170,7 @@ fn parse_rare_number(word: &str, at: usize) -> Result<Value<'_>, Fault> {
 }
 
 /// Reads a truth value, or says what the word is not.
-fn parse_word(text: &str, at: usize) -> Result<(Value<'_>, usize), Fault> {
+fn parse_word(text: &str, at: usize) -> Result<(LineValue<'_>, usize), LineFault> {
     let end = word_end(text.as_bytes(), at);
     let value = match &text[at..end] {
         "t" | "T" | "true" | "True" | "TRUE" => true,
@@ -185,11 +185,11 @@ fn parse_word(text: &str, at: usize) -> Result<(Value<'_>, usize), Fault> {
             return fault(at, reason);
         }
     };
-    Ok((Value::Bool(value), end))
+    Ok((LineValue::Bool(value), end))
 }
 
 /// Reads quoted text.
-fn parse_text(text: &str, start: usize) -> Result<(Value<'_>, usize), Fault> {
+fn parse_text(text: &str, start: usize) -> Result<(LineValue<'_>, usize), LineFault> {
     let bytes = text.as_bytes();
     let first = start + 1;
     let mut at = first;
@@ -218,9 +218,9 @@ fn parse_text(text: &str, start: usize) -> Result<(Value<'_>, usize), Fault> {
     let raw = &text[first..at];
     Ok((
         if backslash {
-            Value::Escaped(raw)
+            LineValue::Escaped(raw)
         } else {
-            Value::Text(raw)
+            LineValue::Text(raw)
         },
         at + 1,
     ))
@@ -240,7 +240,7 @@ pub(super) fn parse_time(
     text: &str,
     at: usize,
     precision: Precision,
-) -> Result<(i64, usize), Fault> {
+) -> Result<(i64, usize), LineFault> {
     let end = word_end(text.as_bytes(), at);
     let word = &text[at..end];
     let digits = word.strip_prefix('-').unwrap_or(word);

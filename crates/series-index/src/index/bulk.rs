@@ -22,14 +22,14 @@ impl SeriesIndex {
 
 /// An index that is being loaded.
 #[derive(Debug, Default)]
-pub(crate) struct Bulk {
+pub(crate) struct BulkIndex {
     index: SeriesIndex,
     /// Places in the hash table, and ids.
     places: Vec<(u64, u32)>,
     removed: RoaringBitmap,
 }
 
-impl Bulk {
+impl BulkIndex {
     pub(crate) fn next_id(&self) -> SeriesId {
         self.index.next_id()
     }

@@ -31,7 +31,7 @@ impl TableMemory {
 
 /// Memory of the inverted indexes, measured when there were `len` series.
 #[derive(Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct MeasuredIndexes {
     bytes: usize,
     len: usize,
 }
@@ -93,7 +93,7 @@ impl SeriesIndex {
     }
 
     pub(super) fn measure(&mut self) {
-        self.measured = Measured {
+        self.measured = MeasuredIndexes {
             len: self.keys.len(),
             bytes: self.tables.values().map(TableSeries::inverted_bytes).sum(),
         };

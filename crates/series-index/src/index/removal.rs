@@ -1,11 +1,11 @@
 //! Series that go: with their table, or because all their rows were deleted.
 //!
 //! A series is *retired* first: no row finds it any more, and the same tags make a new series, with
-//! an id of its own. Its tags stay readable as long as somebody who began before holds a [`Pin`];
+//! an id of its own. Its tags stay readable as long as somebody who began before holds a [`RetiredSeriesPin`];
 //! then it is *swept*, and is gone. Ids are never used again.
 
 use super::{SeriesIndex, TableSeries, id_place};
-use crate::keys::{ColdKeys, Entry};
+use crate::keys::{ArenaEntry, ColdKeys};
 use crate::tag_index::KeyReader;
 use marigram_model::{SeriesId, TableId, tag_key_entries};
 use roaring::RoaringBitmap;
@@ -15,11 +15,13 @@ use std::sync::{Arc, Weak};
 
 /// As long as it is held, series that are retired later stay readable by their ids.
 #[derive(Clone, Debug, Default)]
-pub struct Pin(#[expect(dead_code, reason = "it is held for its count alone")] Arc<()>);
+pub struct RetiredSeriesPin(
+    #[expect(dead_code, reason = "it is held for its count alone")] Arc<()>,
+);
 
 /// Series that were retired.
 #[derive(Debug, Default)]
-pub(super) struct Removals {
+pub(super) struct RetiredSeries {
     /// What pins of now hold.
     now: Arc<()>,
     /// Oldest first: series, and what pins from before they were retired hold.
@@ -30,7 +32,7 @@ pub(super) struct Removals {
     history: Vec<SeriesId>,
 }
 
-impl Removals {
+impl RetiredSeries {
     pub fn holds(&self, id: SeriesId) -> bool {
         self.retired.contains(id.0)
     }
@@ -43,8 +45,8 @@ impl Removals {
 impl SeriesIndex {
     /// Holds back the end of series that are retired from here on.
     #[must_use]
-    pub fn pin(&self) -> Pin {
-        Pin(self.removals.now.clone())
+    pub fn pin(&self) -> RetiredSeriesPin {
+        RetiredSeriesPin(self.removals.now.clone())
     }
 
     /// Retires series of a table (see the head of this file); those that are none are passed over.
@@ -177,8 +179,8 @@ impl SeriesIndex {
     }
 }
 
-fn stored_bytes(entry: &Entry<'_>) -> usize {
+fn stored_bytes(entry: &ArenaEntry<'_>) -> usize {
     let mut bytes = Vec::new();
-    Entry::put(entry.table, entry.digest, &mut bytes);
+    ArenaEntry::put(entry.table, entry.digest, &mut bytes);
     bytes.len() + entry.tags.len()
 }

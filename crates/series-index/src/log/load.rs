@@ -1,10 +1,10 @@
 //! A log read record by record, so that no more than one of them is in memory.
 
-use super::records::{Loading, MAGIC, VERSION};
-use super::{Identities, io};
+use super::records::{LoadProgress, MAGIC, VERSION};
+use super::{TableIdentities, io};
 use crate::error::SeriesError;
-use crate::index::{Bulk, SeriesIndex};
-use marigram_codec::{Extent, frame};
+use crate::index::{BulkIndex, SeriesIndex};
+use marigram_codec::{ChecksummedPrefix, frame};
 use marigram_env::{File, FileSystem};
 use marigram_model::TagKey;
 use std::path::Path;
@@ -14,10 +14,10 @@ use std::sync::Arc;
 const VERSION_1: u32 = 1;
 
 /// An index from a log.
-pub(super) struct Loaded {
+pub(super) struct LoadedIndex {
     pub index: SeriesIndex,
     /// The bytes that were read.
-    pub extent: Extent,
+    pub extent: ChecksummedPrefix,
     /// Entries of series that the log holds, dead ones too.
     pub held: usize,
     /// Whether the log is of an earlier version.
@@ -25,12 +25,12 @@ pub(super) struct Loaded {
 }
 
 /// Where the bytes of a log come from.
-trait Source {
+trait LogSource {
     /// Fills `buf` from `offset`; all of it is there.
     fn read(&self, buf: &mut [u8], offset: u64) -> std::io::Result<()>;
 }
 
-impl Source for &[u8] {
+impl LogSource for &[u8] {
     fn read(&self, buf: &mut [u8], offset: u64) -> std::io::Result<()> {
         let from = self.get(offset as usize..).unwrap_or_default();
         let from = from
@@ -41,7 +41,7 @@ impl Source for &[u8] {
     }
 }
 
-impl Source for Arc<dyn File> {
+impl LogSource for Arc<dyn File> {
     fn read(&self, buf: &mut [u8], offset: u64) -> std::io::Result<()> {
         self.read_exact_at(buf, offset)
     }
@@ -53,8 +53,8 @@ pub(super) fn load(
     path: &Path,
     valid_bytes: u64,
     checksum: Option<u32>,
-    identity: Identities<'_>,
-) -> Result<(Arc<dyn File>, Loaded), SeriesError> {
+    identity: TableIdentities<'_>,
+) -> Result<(Arc<dyn File>, LoadedIndex), SeriesError> {
     let corrupt = |offset, reason| {
         let path = path.to_owned();
         Err(SeriesError::Corrupt {
@@ -91,25 +91,25 @@ pub(super) fn load(
 pub(super) fn decode(
     path: &Path,
     bytes: &[u8],
-    identity: Identities<'_>,
-) -> Result<Loaded, SeriesError> {
+    identity: TableIdentities<'_>,
+) -> Result<LoadedIndex, SeriesError> {
     read(path, &bytes, bytes.len() as u64, identity)
 }
 
 fn read(
     path: &Path,
-    source: &dyn Source,
+    source: &dyn LogSource,
     len: u64,
-    identity: Identities<'_>,
-) -> Result<Loaded, SeriesError> {
-    let mut loading = Loading {
-        index: Bulk::default(),
+    identity: TableIdentities<'_>,
+) -> Result<LoadedIndex, SeriesError> {
+    let mut loading = LoadProgress {
+        index: BulkIndex::default(),
         held: 0,
         identity,
         key: TagKey::default(),
     };
     let (mut at, mut version, mut buffer) = (0, VERSION, Vec::new());
-    let mut extent = Extent::default();
+    let mut extent = ChecksummedPrefix::default();
     while at < len {
         let corrupt = |reason: String| SeriesError::Corrupt {
             path: path.to_owned(),
@@ -118,9 +118,9 @@ fn read(
         };
         fill(source, at, len, &mut buffer).map_err(io(path))?;
         let payload = match frame::read(&buffer) {
-            frame::Read::Frame { payload, .. } => payload,
-            frame::Read::End => break,
-            frame::Read::Damaged(reason) => return Err(corrupt(reason.to_owned())),
+            frame::FrameRead::Frame { payload, .. } => payload,
+            frame::FrameRead::End => break,
+            frame::FrameRead::Damaged(reason) => return Err(corrupt(reason.to_owned())),
         };
         if at == 0 {
             version = read_version(path, payload)?;
@@ -141,7 +141,7 @@ fn read(
         offset: at,
         reason: format!("the log ends here, and is not one: {error}"),
     })?;
-    Ok(Loaded {
+    Ok(LoadedIndex {
         index,
         extent,
         held,
@@ -150,7 +150,7 @@ fn read(
 }
 
 /// Reads the frame at `at` into `buffer`, or what there is of it.
-fn fill(source: &dyn Source, at: u64, len: u64, buffer: &mut Vec<u8>) -> std::io::Result<()> {
+fn fill(source: &dyn LogSource, at: u64, len: u64, buffer: &mut Vec<u8>) -> std::io::Result<()> {
     let head = (len - at).min(frame::HEADER_BYTES as u64);
     buffer.resize(head as usize, 0);
     source.read(buffer, at)?;

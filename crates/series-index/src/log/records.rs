@@ -1,7 +1,7 @@
 //! Records of the log as bytes.
 
 use crate::compact::{canonical, put_key, put_number, take_number};
-use crate::index::{Bulk, SeriesIndex};
+use crate::index::{BulkIndex, SeriesIndex};
 use crate::keys::{ColdKeys, GONE};
 use marigram_codec::frame;
 use marigram_model::{SeriesId, SeriesIdentity, TableId, TagKey};
@@ -68,15 +68,15 @@ pub(super) fn put_series(
 }
 
 /// What a load has found so far.
-pub(super) struct Loading<'a> {
-    pub index: Bulk,
+pub(super) struct LoadProgress<'a> {
+    pub index: BulkIndex,
     /// Entries of series that are not gone.
     pub held: usize,
     pub identity: &'a dyn Fn(TableId) -> Option<SeriesIdentity>,
     pub key: TagKey,
 }
 
-impl Loading<'_> {
+impl LoadProgress<'_> {
     /// Adds the contents of a record of this version.
     pub fn replay(&mut self, payload: &[u8]) -> Result<(), String> {
         let (kind, rest) = payload.split_first().ok_or(SHORT)?;

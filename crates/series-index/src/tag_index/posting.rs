@@ -11,33 +11,33 @@ const BITMAP_IDS: usize = 64;
 const CONTAINER_IDS: usize = 16;
 
 #[derive(Debug)]
-pub(super) enum Posting {
+pub(super) enum SeriesPosting {
     Few(u8, [u32; INLINE]),
-    Many(Box<Many>),
+    Many(Box<PostingMany>),
 }
 
 #[derive(Debug)]
-pub(super) struct Many {
+pub(super) struct PostingMany {
     /// The value, if it is a text: keys may refer to it.
     text: Option<Box<str>>,
-    ids: Ids,
+    ids: PostingIds,
 }
 
 #[derive(Debug)]
-enum Ids {
+enum PostingIds {
     /// Ascending.
     List(Vec<u32>),
     Bitmap(RoaringBitmap),
 }
 
 /// One that nothing shares.
-impl Default for Posting {
+impl Default for SeriesPosting {
     fn default() -> Self {
         Self::Few(0, [0; INLINE])
     }
 }
 
-impl Posting {
+impl SeriesPosting {
     pub fn pair(first: u32, second: u32) -> Self {
         Self::Few(2, [first, second, 0, 0, 0])
     }
@@ -55,21 +55,21 @@ impl Posting {
                     TagValueRef::String(text) => Some(text.into()),
                     _ => None,
                 };
-                let ids = Ids::List(ids.iter().copied().chain([id]).collect());
-                *self = Self::Many(Box::new(Many { text, ids }));
+                let ids = PostingIds::List(ids.iter().copied().chain([id]).collect());
+                *self = Self::Many(Box::new(PostingMany { text, ids }));
             }
             Self::Many(many) => match &mut many.ids {
-                Ids::List(ids) => {
+                PostingIds::List(ids) => {
                     // Looked at where the list would grow.
                     let grows = ids.len() == ids.capacity() && ids.len() >= BITMAP_IDS;
                     if grows && is_dense(ids) {
                         let all = ids.iter().copied().chain([id]).collect();
-                        many.ids = Ids::Bitmap(all);
+                        many.ids = PostingIds::Bitmap(all);
                     } else {
                         ids.push(id);
                     }
                 }
-                Ids::Bitmap(ids) => append(ids, id),
+                PostingIds::Bitmap(ids) => append(ids, id),
             },
         }
     }
@@ -84,12 +84,12 @@ impl Posting {
                 }
             }
             Self::Many(many) => match &mut many.ids {
-                Ids::List(ids) => {
+                PostingIds::List(ids) => {
                     if let Ok(at) = ids.binary_search(&id) {
                         ids.remove(at);
                     }
                 }
-                Ids::Bitmap(ids) => {
+                PostingIds::Bitmap(ids) => {
                     ids.remove(id);
                 }
             },
@@ -100,8 +100,8 @@ impl Posting {
         match self {
             Self::Few(len, _) => *len == 0,
             Self::Many(many) => match &many.ids {
-                Ids::List(ids) => ids.is_empty(),
-                Ids::Bitmap(ids) => ids.is_empty(),
+                PostingIds::List(ids) => ids.is_empty(),
+                PostingIds::Bitmap(ids) => ids.is_empty(),
             },
         }
     }
@@ -111,8 +111,8 @@ impl Posting {
         match self {
             Self::Few(_, ids) => ids[0],
             Self::Many(many) => match &many.ids {
-                Ids::List(ids) => ids[0],
-                Ids::Bitmap(ids) => ids.min().unwrap_or_default(),
+                PostingIds::List(ids) => ids[0],
+                PostingIds::Bitmap(ids) => ids.min().unwrap_or_default(),
             },
         }
     }
@@ -129,8 +129,8 @@ impl Posting {
         match self {
             Self::Few(len, ids) => ids[..usize::from(*len)].iter().copied().collect(),
             Self::Many(many) => match &many.ids {
-                Ids::List(ids) => ids.iter().copied().collect(),
-                Ids::Bitmap(ids) => ids.clone(),
+                PostingIds::List(ids) => ids.iter().copied().collect(),
+                PostingIds::Bitmap(ids) => ids.clone(),
             },
         }
     }
@@ -139,10 +139,10 @@ impl Posting {
     pub fn memory_bytes(&self) -> usize {
         let Self::Many(many) = self else { return 0 };
         let ids = match &many.ids {
-            Ids::List(ids) => ids.capacity() * 4,
-            Ids::Bitmap(ids) => bitmap_bytes(ids),
+            PostingIds::List(ids) => ids.capacity() * 4,
+            PostingIds::Bitmap(ids) => bitmap_bytes(ids),
         };
-        size_of::<Many>() + many.text.as_ref().map_or(0, |text| text.len()) + ids
+        size_of::<PostingMany>() + many.text.as_ref().map_or(0, |text| text.len()) + ids
     }
 }
 
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn postings_hold_what_was_added_and_not_removed() {
         for step in [1, 7, 5000] {
-            let mut posting = Posting::pair(0, step);
+            let mut posting = SeriesPosting::pair(0, step);
             assert_eq!(size_of_val(&posting), 24);
             let mut ids = vec![0, step];
             for at in 2..3000 {
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn few_series_leave_a_posting_in_any_order() {
-        let mut posting = Posting::pair(3, 8);
+        let mut posting = SeriesPosting::pair(3, 8);
         posting.push(9, TagValueRef::I64(1));
         posting.remove(8);
         posting.remove(7);

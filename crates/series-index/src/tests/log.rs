@@ -7,7 +7,7 @@
 
 use super::{TABLE, device, index, tag_key};
 use crate::{LogPosition, SeriesError, SeriesIndex, SeriesLog};
-use marigram_env::{Fault, FileSystem, OpKind, Repeat, SimFs};
+use marigram_env::{FaultRepeat, FileSystem, OpKind, PlannedFault, SimFs};
 use marigram_model::{SeriesId, SeriesIdentity, TableId};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
@@ -117,10 +117,10 @@ fn after_an_error_nothing_is_appended() {
         let index = index(20);
         let (mut log, _) = open(&fs, &dir, START).unwrap();
         let valid = log.append(&index, SeriesId(10), START).unwrap();
-        sim.fail(Fault {
+        sim.fail(PlannedFault {
             kind: Some(kind),
             after: 0,
-            repeat: Repeat::Once,
+            repeat: FaultRepeat::Once,
         });
         let error = log.append(&index, SeriesId(15), valid).unwrap_err();
         assert!(matches!(error, SeriesError::Io { .. }), "{error}");

@@ -1,7 +1,7 @@
 //! The index does what a list of tag maps does.
 
 use super::{key, tag_key};
-use crate::{LogPosition, Pin, SeriesIndex, SeriesLog, ValueTest};
+use crate::{LogPosition, RetiredSeriesPin, SeriesIndex, SeriesLog, ValueTest};
 use marigram_env::{FileSystem, SimFs};
 use marigram_model::{SeriesId, SeriesIdentity, TableId, TagValue};
 use proptest::prelude::*;
@@ -121,18 +121,18 @@ fn check(index: &SeriesIndex, model: &[Option<(TableId, Tags)>]) {
 type Series = (TableId, Tags);
 
 /// An index with its log, beside a list of what it should hold.
-struct Pair {
+struct IndexAndModel {
     index: SeriesIndex,
     log: SeriesLog,
     fs: Arc<dyn FileSystem>,
     committed: LogPosition,
-    pins: Vec<Pin>,
+    pins: Vec<RetiredSeriesPin>,
     model: Vec<Option<Series>>,
     /// Retired, and may still be readable.
     waiting: BTreeSet<usize>,
 }
 
-impl Pair {
+impl IndexAndModel {
     fn new() -> Self {
         let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
         let start = LogPosition(0);
@@ -213,7 +213,7 @@ impl Pair {
 proptest! {
     #[test]
     fn the_index_does_what_a_list_does(steps in prop::collection::vec(step(), 0..300)) {
-        let mut pair = Pair::new();
+        let mut pair = IndexAndModel::new();
         let mut dropped = BTreeSet::new();
         for step in steps {
             match step {

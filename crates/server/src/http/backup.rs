@@ -4,7 +4,7 @@
 //! one below it, and nowhere else: no `..` and no link leads out. `backup_dir` itself may be a link,
 //! for the operator made it.
 
-use crate::http::Shared;
+use crate::http::HttpShared;
 use crate::http::error::{HttpError, json_answer};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -23,15 +23,15 @@ const NAME_BYTES_MAX: usize = 255;
 
 /// Parameters of the query string.
 #[derive(Debug, Default, Deserialize)]
-pub struct Parameters {
+pub struct BackupParameters {
     dir: Option<PathBuf>,
     keep: Option<usize>,
 }
 
 /// `POST /api/v1/backup?dir=&keep=`.
 pub async fn post(
-    State(shared): State<Shared>,
-    given: Result<Query<Parameters>, QueryRejection>,
+    State(shared): State<HttpShared>,
+    given: Result<Query<BackupParameters>, QueryRejection>,
 ) -> Result<Response, HttpError> {
     let Query(parameters) =
         given.map_err(|error| HttpError::bad_request(format!("bad parameters: {error}")))?;

@@ -3,7 +3,7 @@
 //! Invariant: no more bytes are held than the limits allow, whatever a `Content-Length` or a gzip
 //! header says.
 
-use crate::gate::{BodyLimit, Lease};
+use crate::admission::{BodyLimit, MemoryPermit};
 use crate::http::error::HttpError;
 use axum::body::{Body, BodyDataStream};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -23,19 +23,19 @@ const BODY_RATE_MIN: u64 = 256;
 
 /// How a body is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Packing {
+pub enum ContentEncoding {
     /// Not at all.
     Plain,
     /// gzip (RFC 1952), of one or more members.
     Gzip,
 }
 
-impl Packing {
+impl ContentEncoding {
     /// What `Content-Encoding` says.
     ///
     /// # Errors
     /// 415 for a coding other than gzip.
-    pub fn of(headers: &HeaderMap) -> Result<Self, HttpError> {
+    pub fn from_headers(headers: &HeaderMap) -> Result<Self, HttpError> {
         let Some(value) = headers.get(header::CONTENT_ENCODING) else {
             return Ok(Self::Plain);
         };
@@ -65,7 +65,7 @@ pub async fn read(
     body: Body,
     headers: &HeaderMap,
     limit: BodyLimit,
-    lease: &mut Lease,
+    lease: &mut MemoryPermit,
 ) -> Result<Bytes, HttpError> {
     let length = headers
         .get(header::CONTENT_LENGTH)
@@ -124,11 +124,11 @@ async fn next_part(
 /// 400 where it is not gzip, 413 where it is larger, 503 where bodies fill their memory.
 pub fn unpack(
     body: Bytes,
-    packing: Packing,
+    packing: ContentEncoding,
     limit: BodyLimit,
-    lease: &mut Lease,
+    lease: &mut MemoryPermit,
 ) -> Result<Bytes, HttpError> {
-    if packing == Packing::Plain {
+    if packing == ContentEncoding::Plain {
         return Ok(body);
     }
     let mut decoder = MultiGzDecoder::new(&body[..]);
@@ -156,7 +156,7 @@ pub fn unpack(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::tests::gate;
+    use crate::admission::tests::gate;
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use std::io::Write;
@@ -188,10 +188,16 @@ mod tests {
         let bomb = gzip(&vec![0; 1 << 20]);
         assert!(bomb.len() < 10_000);
         let mut lease = gate(1 << 30).lease();
-        let error = unpack(bomb.clone(), Packing::Gzip, limit(100_000), &mut lease).unwrap_err();
+        let error = unpack(
+            bomb.clone(),
+            ContentEncoding::Gzip,
+            limit(100_000),
+            &mut lease,
+        )
+        .unwrap_err();
         assert_eq!(error.status, StatusCode::PAYLOAD_TOO_LARGE);
         let mut lease = gate(100_000).lease();
-        let error = unpack(bomb, Packing::Gzip, limit(1 << 30), &mut lease).unwrap_err();
+        let error = unpack(bomb, ContentEncoding::Gzip, limit(1 << 30), &mut lease).unwrap_err();
         assert_eq!(error.status, StatusCode::SERVICE_UNAVAILABLE);
     }
 
@@ -202,14 +208,20 @@ mod tests {
         let mut lease = gate(1000).lease();
         let whole = unpack(
             Bytes::from(two.clone()),
-            Packing::Gzip,
+            ContentEncoding::Gzip,
             limit(10),
             &mut lease,
         )
         .unwrap();
         assert_eq!(&whole[..], b"abcd");
         two.truncate(two.len() - 3);
-        let error = unpack(Bytes::from(two), Packing::Gzip, limit(10), &mut lease).unwrap_err();
+        let error = unpack(
+            Bytes::from(two),
+            ContentEncoding::Gzip,
+            limit(10),
+            &mut lease,
+        )
+        .unwrap_err();
         assert_eq!(error.status, StatusCode::BAD_REQUEST);
     }
 }

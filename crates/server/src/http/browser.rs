@@ -32,27 +32,27 @@ const PREFLIGHT_AGE_S: &str = "600";
 
 /// Which hosts and origins are allowed.
 #[derive(Debug)]
-pub struct Rules {
+pub struct BrowserRules {
     hosts: Vec<HostRule>,
     origins: Vec<OriginRule>,
 }
 
 /// A request that may go on.
 #[derive(Debug)]
-pub struct Admitted {
+pub struct AdmittedRequest {
     /// The foreign origin that the answer is for.
     origin: Option<HeaderValue>,
     /// Whether it only asks what it may do, and what it asks.
-    preflight: Option<Preflight>,
+    preflight: Option<PreflightRequest>,
 }
 
 #[derive(Debug)]
-struct Preflight {
+struct PreflightRequest {
     headers: Option<HeaderValue>,
     private: bool,
 }
 
-impl Rules {
+impl BrowserRules {
     /// The rules that `config` sets.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Rules {
     ///
     /// # Errors
     /// 403 where its host or its origin is not allowed, 400 where they are malformed.
-    pub fn admit(&self, request: &Request, local: IpAddr) -> Result<Admitted, HttpError> {
+    pub fn admit(&self, request: &Request, local: IpAddr) -> Result<AdmittedRequest, HttpError> {
         let headers = request.headers();
         let host = self.check_host(request, local)?;
         let origin = match only(headers, &header::ORIGIN)? {
@@ -88,11 +88,11 @@ impl Rules {
         let asks = headers.get(header::ACCESS_CONTROL_REQUEST_METHOD);
         let is_preflight =
             origin.is_some() && request.method() == Method::OPTIONS && asks.is_some();
-        let preflight = is_preflight.then(|| Preflight {
+        let preflight = is_preflight.then(|| PreflightRequest {
             headers: headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned(),
             private: headers.contains_key(ASKS_PRIVATE),
         });
-        Ok(Admitted { origin, preflight })
+        Ok(AdmittedRequest { origin, preflight })
     }
 
     /// The host that the request names; `None` where it is of a time before there were names.
@@ -177,7 +177,7 @@ fn refused(message: String) -> HttpError {
     HttpError::new(StatusCode::FORBIDDEN, "forbidden", message)
 }
 
-impl Admitted {
+impl AdmittedRequest {
     /// The answer to a browser that only asks what its page may do.
     pub fn preflight(&self) -> Option<Response> {
         let asked = self.preflight.as_ref()?;

@@ -6,10 +6,10 @@
 //! such clients would hold every place.
 //!
 //! A request may be answered before its body was read to the end: it is too large, or for a path
-//! that is not there. The connection [lingers](Linger) then.
+//! that is not there. The connection [lingers](LingeringConnection) then.
 
-use crate::linger::Linger;
-use crate::stall::Stall;
+use crate::linger::LingeringConnection;
+use crate::write_stall::WriteStall;
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::extract::connect_info::Connected;
@@ -38,7 +38,7 @@ const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// A listener with a number of places; those over it wait in the system's queue. Where all are taken,
 /// a few more connections may ask how the server is.
-pub struct Connections {
+pub struct HttpConnections {
     listener: TcpListener,
     places: Arc<Semaphore>,
     reserved: Arc<Semaphore>,
@@ -47,7 +47,7 @@ pub struct Connections {
     stop: CancellationToken,
 }
 
-impl Connections {
+impl HttpConnections {
     /// On a socket that listens, until `stop` fires.
     pub fn new(
         listener: TcpListener,
@@ -70,11 +70,11 @@ impl Connections {
     }
 }
 
-impl Listener for Connections {
-    type Io = Connection;
-    type Addr = Peer;
+impl Listener for HttpConnections {
+    type Io = HttpConnection;
+    type Addr = ConnectedPeer;
 
-    async fn accept(&mut self) -> (Connection, Peer) {
+    async fn accept(&mut self) -> (HttpConnection, ConnectedPeer) {
         // A place for everybody is not held while nobody comes: a connection that has a reserved one
         // may wait for it.
         let (mut place, mut is_regular) = tokio::select! {
@@ -89,7 +89,7 @@ impl Listener for Connections {
                         place = Some(regular);
                         is_regular = true;
                     }
-                    let place = Place {
+                    let place = ConnectionSlot {
                         permit: place,
                         is_regular,
                         regular: self.places.clone(),
@@ -98,19 +98,19 @@ impl Listener for Connections {
                     if let Err(error) = socket.set_nodelay(true) {
                         tracing::debug!(%error, "TCP_NODELAY could not be set");
                     }
-                    let activity = Arc::new(Activity::default());
+                    let activity = Arc::new(ConnectionActivity::default());
                     let local = socket.local_addr().map_or(UNKNOWN, |local| local.ip());
-                    let connection = Connection {
+                    let connection = HttpConnection {
                         socket,
                         activity: activity.clone(),
                         timer: Box::pin(sleep(self.idle_max)),
                         idle_max: self.idle_max,
-                        stall: Stall::new(self.write_max),
+                        stall: WriteStall::new(self.write_max),
                         linger: None,
                         stop: self.stop.clone(),
                         _place: place.clone(),
                     };
-                    let peer = Peer {
+                    let peer = ConnectedPeer {
                         address,
                         local,
                         activity,
@@ -126,10 +126,10 @@ impl Listener for Connections {
         }
     }
 
-    fn local_addr(&self) -> io::Result<Peer> {
+    fn local_addr(&self) -> io::Result<ConnectedPeer> {
         let address = self.listener.local_addr()?;
         let activity = Arc::default();
-        Ok(Peer {
+        Ok(ConnectedPeer {
             address,
             local: address.ip(),
             activity,
@@ -140,16 +140,16 @@ impl Listener for Connections {
 
 /// Who is connected.
 #[derive(Clone, Debug)]
-pub struct Peer {
+pub struct ConnectedPeer {
     address: SocketAddr,
     local: IpAddr,
-    activity: Arc<Activity>,
-    place: Option<Arc<AsyncMutex<Place>>>,
+    activity: Arc<ConnectionActivity>,
+    place: Option<Arc<AsyncMutex<ConnectionSlot>>>,
 }
 
 /// A connection's place.
 #[derive(Debug)]
-struct Place {
+struct ConnectionSlot {
     permit: Option<OwnedSemaphorePermit>,
     /// Whether it is one of those for everybody.
     is_regular: bool,
@@ -157,7 +157,7 @@ struct Place {
     regular: Arc<Semaphore>,
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Takes a place for everybody instead of a reserved one; says whether there was one in time.
     async fn become_regular(&mut self, wait_max: Duration) -> bool {
         if self.is_regular {
@@ -173,7 +173,7 @@ impl Place {
     }
 }
 
-impl Peer {
+impl ConnectedPeer {
     /// Whether the connection has a place for any request; one that has a reserved place waits for
     /// that up to `wait_max`.
     pub async fn has_place(&self, wait_max: Duration) -> bool {
@@ -195,14 +195,14 @@ impl Peer {
 
     /// The connection is busy until the second that this gives is dropped; the first is the
     /// request, whose body is watched.
-    pub fn begin(&self, request: Request) -> (Request, Busy) {
+    pub fn begin(&self, request: Request) -> (Request, BusyGuard) {
         let unread = !request.body().is_end_stream();
         {
             let mut used = self.activity.used();
             used.requests += 1;
             used.unread = unread;
         }
-        let busy = Busy(self.activity.clone());
+        let busy = BusyGuard(self.activity.clone());
         if !unread {
             return (request, busy);
         }
@@ -216,18 +216,18 @@ impl Peer {
     }
 }
 
-impl Connected<IncomingStream<'_, Connections>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, Connections>) -> Self {
+impl Connected<IncomingStream<'_, HttpConnections>> for ConnectedPeer {
+    fn connect_info(stream: IncomingStream<'_, HttpConnections>) -> Self {
         stream.remote_addr().clone()
     }
 }
 
 /// What is known of a connection's use.
 #[derive(Debug)]
-struct Activity(Mutex<Use>);
+struct ConnectionActivity(Mutex<ConnectionUse>);
 
 #[derive(Debug)]
-struct Use {
+struct ConnectionUse {
     requests: usize,
     /// Whether a body began that was not read to its end.
     unread: bool,
@@ -235,10 +235,10 @@ struct Use {
     last: Instant,
 }
 
-impl Default for Activity {
+impl Default for ConnectionActivity {
     fn default() -> Self {
         let last = Instant::now();
-        Self(Mutex::new(Use {
+        Self(Mutex::new(ConnectionUse {
             requests: 0,
             unread: false,
             last,
@@ -246,8 +246,8 @@ impl Default for Activity {
     }
 }
 
-impl Activity {
-    fn used(&self) -> MutexGuard<'_, Use> {
+impl ConnectionActivity {
+    fn used(&self) -> MutexGuard<'_, ConnectionUse> {
         // Nothing that holds it can panic half way.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -255,9 +255,9 @@ impl Activity {
 
 /// A request under way.
 #[derive(Debug)]
-pub struct Busy(Arc<Activity>);
+pub struct BusyGuard(Arc<ConnectionActivity>);
 
-impl Drop for Busy {
+impl Drop for BusyGuard {
     fn drop(&mut self) {
         let mut used = self.0.used();
         used.requests -= 1;
@@ -266,19 +266,19 @@ impl Drop for Busy {
 }
 
 /// A connection with its place.
-pub struct Connection {
+pub struct HttpConnection {
     socket: TcpStream,
-    activity: Arc<Activity>,
+    activity: Arc<ConnectionActivity>,
     timer: Pin<Box<Sleep>>,
     idle_max: Duration,
-    stall: Stall,
-    linger: Option<Linger>,
+    stall: WriteStall,
+    linger: Option<LingeringConnection>,
     stop: CancellationToken,
     /// Given back when the connection and all who know of it are gone.
-    _place: Arc<AsyncMutex<Place>>,
+    _place: Arc<AsyncMutex<ConnectionSlot>>,
 }
 
-impl Connection {
+impl HttpConnection {
     /// Notes that bytes went out, or that the client takes none; an error where it takes none for
     /// too long.
     fn after_write(
@@ -297,7 +297,7 @@ impl Connection {
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for HttpConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -320,7 +320,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for HttpConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -355,7 +355,7 @@ impl AsyncWrite for Connection {
                 return Poll::Ready(Ok(()));
             }
         }
-        let begin = || Linger::until(this.stop.clone());
+        let begin = || LingeringConnection::until(this.stop.clone());
         let linger = this.linger.get_or_insert_with(begin);
         linger.poll(&mut this.socket, context).map(Ok)
     }

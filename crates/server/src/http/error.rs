@@ -1,7 +1,7 @@
 //! Errors as HTTP says them: a status, and JSON that names the error.
 
-use crate::failures::{Failure, kind_of};
-use crate::gate::BodyLimit;
+use crate::admission::BodyLimit;
+use crate::failures::{RequestFailure, kind_of};
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -112,7 +112,7 @@ impl HttpError {
     pub fn answer(&self, body: &Value) -> Response {
         let mut response = json_answer(self.status, body);
         if self.status.is_server_error() || self.status.is_client_error() {
-            response.extensions_mut().insert(Failure {
+            response.extensions_mut().insert(RequestFailure {
                 code: self.code,
                 error: self.message.clone(),
                 statement: self.statement.clone(),

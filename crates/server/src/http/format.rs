@@ -24,7 +24,7 @@ const ROW_GROUP_BYTES: usize = 32 << 20;
 
 /// A form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ResponseFormat {
     /// An object with `columns`, `rows`, `row_count`, `elapsed_ms`.
     Json,
     /// RFC 4180 with a header line; null is empty.
@@ -35,12 +35,12 @@ pub enum Form {
     Parquet,
 }
 
-impl Form {
+impl ResponseFormat {
     /// The first form of `Accept` that is known; JSON where everything is accepted.
     ///
     /// # Errors
     /// 406 where none is.
-    pub fn of(headers: &HeaderMap) -> Result<Self, HttpError> {
+    pub fn from_headers(headers: &HeaderMap) -> Result<Self, HttpError> {
         if !headers.contains_key(header::ACCEPT) {
             return Ok(Self::Json);
         }
@@ -83,12 +83,12 @@ impl Form {
 
 /// Turns batches into bytes of a form.
 pub struct Formatter {
-    state: State,
+    state: FormatterState,
     rows: u64,
     begin: Instant,
 }
 
-enum State {
+enum FormatterState {
     Json(SchemaRef),
     Csv(SchemaRef),
     Arrow(Box<StreamWriter<Vec<u8>>>),
@@ -100,17 +100,23 @@ impl Formatter {
     ///
     /// # Errors
     /// If the form cannot hold a column's type.
-    pub fn new(form: Form, schema: SchemaRef, begin: Instant) -> Result<Self, ArrowError> {
+    pub fn new(
+        form: ResponseFormat,
+        schema: SchemaRef,
+        begin: Instant,
+    ) -> Result<Self, ArrowError> {
         let state = match form {
-            Form::Json => State::Json(schema),
-            Form::Csv => State::Csv(schema),
-            Form::Arrow => State::Arrow(Box::new(StreamWriter::try_new(Vec::new(), &schema)?)),
-            Form::Parquet => {
+            ResponseFormat::Json => FormatterState::Json(schema),
+            ResponseFormat::Csv => FormatterState::Csv(schema),
+            ResponseFormat::Arrow => {
+                FormatterState::Arrow(Box::new(StreamWriter::try_new(Vec::new(), &schema)?))
+            }
+            ResponseFormat::Parquet => {
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))
                     .build();
                 let writer = ArrowWriter::try_new(Vec::new(), schema, Some(properties))?;
-                State::Parquet(Box::new(writer))
+                FormatterState::Parquet(Box::new(writer))
             }
         };
         Ok(Self {
@@ -126,8 +132,8 @@ impl Formatter {
     /// None that a caller can cause.
     pub fn head(&mut self) -> Result<Vec<u8>, ArrowError> {
         match &mut self.state {
-            State::Json(schema) => Ok(json_head(schema)),
-            State::Csv(schema) => {
+            FormatterState::Json(schema) => Ok(json_head(schema)),
+            FormatterState::Csv(schema) => {
                 let mut out = Vec::new();
                 let none = RecordBatch::new_empty(flat_schema(schema));
                 WriterBuilder::new()
@@ -136,8 +142,8 @@ impl Formatter {
                     .write(&none)?;
                 Ok(out)
             }
-            State::Arrow(writer) => Ok(std::mem::take(writer.get_mut())),
-            State::Parquet(writer) => Ok(std::mem::take(writer.inner_mut())),
+            FormatterState::Arrow(writer) => Ok(std::mem::take(writer.get_mut())),
+            FormatterState::Parquet(writer) => Ok(std::mem::take(writer.inner_mut())),
         }
     }
 
@@ -149,12 +155,12 @@ impl Formatter {
         let first = self.rows == 0;
         self.rows += batch.num_rows() as u64;
         match &mut self.state {
-            State::Json(_) => {
+            FormatterState::Json(_) => {
                 let mut out = Vec::with_capacity(batch.num_rows() * 32);
                 json::write_rows(batch, first, &mut out)?;
                 Ok(out)
             }
-            State::Csv(_) => {
+            FormatterState::Csv(_) => {
                 let mut out = Vec::with_capacity(batch.num_rows() * 32);
                 let times = "%Y-%m-%dT%H:%M:%S%.9fZ";
                 WriterBuilder::new()
@@ -165,11 +171,11 @@ impl Formatter {
                     .write(&flat(batch)?)?;
                 Ok(out)
             }
-            State::Arrow(writer) => {
+            FormatterState::Arrow(writer) => {
                 writer.write(batch)?;
                 Ok(std::mem::take(writer.get_mut()))
             }
-            State::Parquet(writer) => {
+            FormatterState::Parquet(writer) => {
                 writer.write(batch)?;
                 if writer.in_progress_size() > ROW_GROUP_BYTES {
                     writer.flush()?;
@@ -182,8 +188,8 @@ impl Formatter {
     /// Bytes of rows that it holds until they are ready.
     pub fn held_bytes(&self) -> usize {
         match &self.state {
-            State::Json(_) | State::Csv(_) | State::Arrow(_) => 0,
-            State::Parquet(writer) => writer.memory_size(),
+            FormatterState::Json(_) | FormatterState::Csv(_) | FormatterState::Arrow(_) => 0,
+            FormatterState::Parquet(writer) => writer.memory_size(),
         }
     }
 
@@ -193,13 +199,13 @@ impl Formatter {
     /// If the last rows have no place in the form.
     pub fn tail(self) -> Result<Vec<u8>, ArrowError> {
         match self.state {
-            State::Json(_) => Ok(json_tail(self.rows, self.begin).into_bytes()),
-            State::Csv(_) => Ok(Vec::new()),
-            State::Arrow(mut writer) => {
+            FormatterState::Json(_) => Ok(json_tail(self.rows, self.begin).into_bytes()),
+            FormatterState::Csv(_) => Ok(Vec::new()),
+            FormatterState::Arrow(mut writer) => {
                 writer.finish()?;
                 Ok(std::mem::take(writer.get_mut()))
             }
-            State::Parquet(writer) => Ok(writer.into_inner()?),
+            FormatterState::Parquet(writer) => Ok(writer.into_inner()?),
         }
     }
 }

@@ -22,7 +22,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 /// Writes the value of a row.
-type Writer<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
+type JsonValueWriter<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 
 /// Appends the rows of a batch to `out` as JSON arrays with `,` between them, and before the first
 /// unless `first`.
@@ -76,7 +76,7 @@ fn prepare(array: &Arc<dyn Array>) -> Result<Arc<dyn Array>, ArrowError> {
     }
 }
 
-fn nullable(array: &dyn Array) -> Result<Writer<'_>, ArrowError> {
+fn nullable(array: &dyn Array) -> Result<JsonValueWriter<'_>, ArrowError> {
     let write = writer(array)?;
     let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) else {
         return Ok(write);
@@ -90,7 +90,7 @@ fn nullable(array: &dyn Array) -> Result<Writer<'_>, ArrowError> {
     }))
 }
 
-fn writer(array: &dyn Array) -> Result<Writer<'_>, ArrowError> {
+fn writer(array: &dyn Array) -> Result<JsonValueWriter<'_>, ArrowError> {
     macro_rules! numbers {
         ($kind:ty) => {{
             let values = array.as_primitive::<$kind>().values();

@@ -1,6 +1,5 @@
 //! HTTP: health, line protocol, SQL, backups and metrics.
 
-mod answer;
 mod backup;
 mod body;
 mod browser;
@@ -8,15 +7,16 @@ mod connections;
 mod error;
 mod format;
 mod json;
+mod response_body;
 mod sql;
 mod status;
 mod write;
 
+use crate::admission::AdmissionControl;
 use crate::config::ServerConfig;
-use crate::failures::Failure;
-use crate::gate::Gate;
-use crate::services::Services;
-use crate::slow::PEER;
+use crate::failures::RequestFailure;
+use crate::services::ServedDatabase;
+use crate::slow_log::PEER;
 use crate::telemetry::Telemetry;
 use axum::Router;
 use axum::body::{Body, HttpBody};
@@ -25,8 +25,8 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-pub use browser::Rules;
-use connections::{Busy, Connections, Peer};
+pub use browser::BrowserRules;
+use connections::{BusyGuard, ConnectedPeer, HttpConnections};
 use error::HttpError;
 use futures::StreamExt;
 use std::sync::Arc;
@@ -36,12 +36,12 @@ use tokio_util::sync::CancellationToken;
 
 /// What the routes share.
 #[derive(Clone)]
-struct Shared {
-    services: Services,
+struct HttpShared {
+    services: ServedDatabase,
     config: Arc<ServerConfig>,
-    gate: Gate,
+    gate: AdmissionControl,
     telemetry: Arc<Telemetry>,
-    rules: Arc<Rules>,
+    rules: Arc<BrowserRules>,
     /// Fires when requests that still run are to stop.
     kill: CancellationToken,
 }
@@ -66,21 +66,21 @@ const PLACE_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Serves HTTP on `listener` until `stop` fires, then finishes what runs; `kill` ends that too.
 pub async fn serve(
     listener: TcpListener,
-    rules: Rules,
-    services: Services,
+    rules: BrowserRules,
+    services: ServedDatabase,
     config: Arc<ServerConfig>,
-    gate: Gate,
+    gate: AdmissionControl,
     telemetry: Arc<Telemetry>,
     (stop, kill): (CancellationToken, CancellationToken),
 ) {
-    let listener = Connections::new(
+    let listener = HttpConnections::new(
         listener,
         config.connections_max,
         Duration::from_millis(config.http_idle_timeout_ms.max(1)),
         config.write_timeout(),
         stop.clone(),
     );
-    let shared = Shared {
+    let shared = HttpShared {
         services,
         config,
         gate,
@@ -100,7 +100,7 @@ pub async fn serve(
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(shared.clone(), measure))
         .with_state(shared);
-    let router = router.into_make_service_with_connect_info::<Peer>();
+    let router = router.into_make_service_with_connect_info::<ConnectedPeer>();
     let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
     if let Err(error) = served.await {
         tracing::error!(%error, "the HTTP server ended");
@@ -110,8 +110,8 @@ pub async fn serve(
 /// Counts and times a request, refuses what a page may not do, and stops the request when the
 /// server is killed.
 async fn measure(
-    State(shared): State<Shared>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
+    State(shared): State<HttpShared>,
+    ConnectInfo(peer): ConnectInfo<ConnectedPeer>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -157,7 +157,7 @@ async fn measure(
         .insert(HeaderName::from_static("x-influxdb-version"), version);
     let status = response.status().as_u16();
     shared.telemetry.request(route, status, begin);
-    if let Some(failure) = response.extensions_mut().remove::<Failure>() {
+    if let Some(failure) = response.extensions_mut().remove::<RequestFailure>() {
         let failures = &shared.telemetry.failures;
         if response.status().is_server_error() {
             failures.note(route, status, &failure);
@@ -175,7 +175,7 @@ fn is_told(route: &str, status: u16) -> bool {
 }
 
 /// The same answer; where it streams, its connection is busy until the stream ends.
-fn busy_until_sent(response: Response, busy: Busy) -> Response {
+fn busy_until_sent(response: Response, busy: BusyGuard) -> Response {
     if response.body().size_hint().exact().is_some() {
         return response;
     }

@@ -1,11 +1,11 @@
 //! `/api/v1/sql`: statements in, rows out.
 
-use crate::gate::Ticket;
-use crate::http::Shared;
-use crate::http::answer::{self, Stop};
-use crate::http::body::{self, Packing};
+use crate::admission::RequestPermit;
+use crate::http::HttpShared;
+use crate::http::body::{self, ContentEncoding};
 use crate::http::error::{HttpError, json_answer};
-use crate::http::format::{Form, Formatter};
+use crate::http::format::{Formatter, ResponseFormat};
+use crate::http::response_body::{self, StopTime};
 use crate::script::locate;
 use arrow::array::{StringArray, UInt64Array};
 use arrow::record_batch::RecordBatch;
@@ -23,34 +23,34 @@ use std::time::{Duration, Instant};
 
 /// Parameters of the query string.
 #[derive(Debug, Default, Deserialize)]
-pub struct Parameters {
+pub struct SqlParameters {
     db: Option<String>,
     q: Option<String>,
     tz: Option<String>,
     timeout_ms: Option<u64>,
 }
 
-type Given = Result<Query<Parameters>, QueryRejection>;
+type GivenSqlParameters = Result<Query<SqlParameters>, QueryRejection>;
 
 /// `POST /api/v1/sql?db=`: the body is SQL.
 pub async fn post(
-    State(shared): State<Shared>,
-    given: Given,
+    State(shared): State<HttpShared>,
+    given: GivenSqlParameters,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, HttpError> {
     let parameters = parameters(given)?;
-    let form = Form::of(&headers)?;
+    let form = ResponseFormat::from_headers(&headers)?;
     // A body may come slowly: its request takes a place only once it is here.
     drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
     let mut lease = shared.gate.lease();
     let limit = shared
         .gate
-        .body_limit("body_limit", shared.config.body_bytes_max);
+        .body_limit("body_limit", shared.config.body_limit);
     let body = body::read(body, &headers, limit, &mut lease).await?;
-    let packing = Packing::of(&headers)?;
+    let packing = ContentEncoding::from_headers(&headers)?;
     let unpack = move || body::unpack(body, packing, limit, &mut lease).map(|body| (body, lease));
-    let (body, _lease) = if packing == Packing::Plain {
+    let (body, _lease) = if packing == ContentEncoding::Plain {
         unpack()?
     } else {
         let unpacked = tokio::task::spawn_blocking(unpack).await;
@@ -64,19 +64,19 @@ pub async fn post(
 
 /// `GET /api/v1/sql?db=&q=`: the parameter `q` is SQL that changes nothing.
 pub async fn get(
-    State(shared): State<Shared>,
-    given: Given,
+    State(shared): State<HttpShared>,
+    given: GivenSqlParameters,
     headers: HeaderMap,
 ) -> Result<Response, HttpError> {
     let mut parameters = parameters(given)?;
-    let form = Form::of(&headers)?;
+    let form = ResponseFormat::from_headers(&headers)?;
     let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
     let missing = || HttpError::bad_request("the parameter 'q' with the SQL is missing");
     let script = parameters.q.take().ok_or_else(missing)?;
     run(shared, parameters, &script, (form, true), ticket).await
 }
 
-fn parameters(given: Given) -> Result<Parameters, HttpError> {
+fn parameters(given: GivenSqlParameters) -> Result<SqlParameters, HttpError> {
     let Query(parameters) =
         given.map_err(|error| HttpError::bad_request(format!("bad parameters: {error}")))?;
     Ok(parameters)
@@ -85,11 +85,11 @@ fn parameters(given: Given) -> Result<Parameters, HttpError> {
 /// Runs the statements of a script; the answer is the last one's. Where `read_only`, the first one
 /// that would change something ends it.
 async fn run(
-    shared: Shared,
-    parameters: Parameters,
+    shared: HttpShared,
+    parameters: SqlParameters,
     script: &str,
-    (form, read_only): (Form, bool),
-    ticket: Ticket,
+    (form, read_only): (ResponseFormat, bool),
+    ticket: RequestPermit,
 ) -> Result<Response, HttpError> {
     let begin = Instant::now();
     let query = &shared.services.query;
@@ -144,18 +144,18 @@ async fn run(
     let answer = stop.guard(query.execute(&mut session, &last)).await;
     match answer.map_err(|error| shift(error.into(), at).of_statement(&last))? {
         Answer::Rows(rows) => {
-            let share = answer::Share::new(&shared, ticket);
-            let answer = answer::stream(rows, form, begin, stop, share).await;
+            let share = response_body::ClientShare::new(&shared, ticket);
+            let answer = response_body::stream(rows, form, begin, stop, share).await;
             answer.map_err(|error| error.of_statement(&last))
         }
         Answer::Done { tag, rows, notices } => done(&tag, rows, &notices, form, begin),
     }
 }
 
-fn stop(shared: &Shared, session: &Session) -> Stop {
+fn stop(shared: &HttpShared, session: &Session) -> StopTime {
     let timeout = session.statement_timeout;
     let deadline = timeout.and_then(|timeout| tokio::time::Instant::now().checked_add(timeout));
-    Stop {
+    StopTime {
         deadline,
         timeout,
         kill: shared.kill.clone(),
@@ -175,10 +175,10 @@ fn done(
     tag: &str,
     rows: u64,
     notices: &[String],
-    form: Form,
+    form: ResponseFormat,
     begin: Instant,
 ) -> Result<Response, HttpError> {
-    if form == Form::Json {
+    if form == ResponseFormat::Json {
         let elapsed_ms = begin.elapsed().as_secs_f64() * 1000.0;
         let body = json!({
             "columns": [], "rows": [], "row_count": 0,

@@ -1,6 +1,6 @@
 //! `/health`, `/ping` and `/metrics`.
 
-use crate::http::Shared;
+use crate::http::HttpShared;
 use crate::http::error::json_answer;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// 200 while reads and writes work; 503 with the reason where writes are refused. `warnings` says
 /// what an operator should know of in either case.
-pub async fn health(State(shared): State<Shared>) -> Response {
+pub async fn health(State(shared): State<HttpShared>) -> Response {
     let version = env!("CARGO_PKG_VERSION");
     let (status, word, message) = match shared.services.status.health() {
         Ok(()) => (
@@ -33,7 +33,7 @@ pub async fn ping() -> StatusCode {
 }
 
 /// Everything measured, as Prometheus reads it.
-pub async fn metrics(State(shared): State<Shared>) -> Response {
+pub async fn metrics(State(shared): State<HttpShared>) -> Response {
     let text = shared.telemetry.text(&shared.services.status.metrics());
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], text).into_response()

@@ -3,9 +3,9 @@
 //! Good lines are stored and the others are named, line by line: a batch is never dropped for the
 //! sake of one line.
 
-use crate::gate::{BodyLimit, Lease};
-use crate::http::Shared;
-use crate::http::body::{self, Packing};
+use crate::admission::{BodyLimit, MemoryPermit};
+use crate::http::HttpShared;
+use crate::http::body::{self, ContentEncoding};
 use crate::http::error::HttpError;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
@@ -28,13 +28,13 @@ const BYTES_INLINE: usize = 16 << 10;
 
 /// Parameters of the query string. `rp`, `consistency`, `u`, `p` and `org` are taken and ignored.
 #[derive(Debug, Default, Deserialize)]
-pub struct Parameters {
+pub struct WriteParameters {
     db: Option<String>,
     bucket: Option<String>,
     precision: Option<String>,
 }
 
-type Given = Result<Query<Parameters>, QueryRejection>;
+type GivenWriteParameters = Result<Query<WriteParameters>, QueryRejection>;
 
 /// A line that was not stored, and why.
 struct BadLine {
@@ -44,8 +44,8 @@ struct BadLine {
 
 /// `POST /write?db=&precision=`, as InfluxDB 1 has it.
 pub async fn write(
-    State(shared): State<Shared>,
-    given: Given,
+    State(shared): State<HttpShared>,
+    given: GivenWriteParameters,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, HttpError> {
@@ -60,8 +60,8 @@ pub async fn write(
 /// `POST /api/v2/write?bucket=&org=&precision=`, as InfluxDB 2 has it. The bucket is the database;
 /// of `database/retention` the part before the `/`.
 pub async fn write_v2(
-    State(shared): State<Shared>,
-    given: Given,
+    State(shared): State<HttpShared>,
+    given: GivenWriteParameters,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, HttpError> {
@@ -82,13 +82,13 @@ pub async fn write_v2(
     .await
 }
 
-fn parameters(given: Given) -> Result<Parameters, HttpError> {
+fn parameters(given: GivenWriteParameters) -> Result<WriteParameters, HttpError> {
     let Query(parameters) =
         given.map_err(|error| HttpError::bad_request(format!("bad parameters: {error}")))?;
     Ok(parameters)
 }
 
-fn precision(parameters: &Parameters) -> Result<Precision, HttpError> {
+fn precision(parameters: &WriteParameters) -> Result<Precision, HttpError> {
     let Some(name) = parameters
         .precision
         .as_deref()
@@ -105,26 +105,26 @@ fn precision(parameters: &Parameters) -> Result<Precision, HttpError> {
 
 /// Stores the lines of a body: 204 when all are good, otherwise 400 that names the bad ones.
 async fn store(
-    shared: &Shared,
+    shared: &HttpShared,
     route: &'static str,
     database: &str,
-    parameters: &Parameters,
+    parameters: &WriteParameters,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, HttpError> {
     let precision = precision(parameters)?;
-    let packing = Packing::of(headers)?;
+    let packing = ContentEncoding::from_headers(headers)?;
     // A body may come slowly: its request takes a place only once it is here.
     drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
     let mut lease = shared.gate.lease();
     let limits = &shared.config;
-    let limit = shared.gate.body_limit("body_limit", limits.body_bytes_max);
+    let limit = shared.gate.body_limit("body_limit", limits.body_limit);
     let body = body::read(body, headers, limit, &mut lease).await?;
     let _ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
     let limit = shared
         .gate
-        .body_limit("unpacked_limit", limits.unpacked_bytes_max);
-    let parsed = if packing == Packing::Plain && body.len() <= BYTES_INLINE {
+        .body_limit("unpacked_limit", limits.unpacked_limit);
+    let parsed = if packing == ContentEncoding::Plain && body.len() <= BYTES_INLINE {
         parse(body, packing, precision, limit, lease)
     } else {
         let work = move || parse(body, packing, precision, limit, lease);
@@ -132,7 +132,7 @@ async fn store(
             .await
             .map_err(|error| ServiceError::Internal(error.to_string()))?
     };
-    let Parsed {
+    let ParsedBody {
         batches,
         lines,
         mut bad,
@@ -159,7 +159,7 @@ async fn store(
 }
 
 /// A body turned into batches, with what is needed to name lines later.
-struct Parsed {
+struct ParsedBody {
     batches: Vec<WriteBatch>,
     /// Line of each row of each batch, from 1.
     lines: Vec<Vec<u32>>,
@@ -167,19 +167,19 @@ struct Parsed {
     /// Bad lines beyond those in `bad`.
     bad_omitted: u64,
     /// Held as long as the batches are.
-    lease: Lease,
+    lease: MemoryPermit,
 }
 
 fn parse(
     body: Bytes,
-    packing: Packing,
+    packing: ContentEncoding,
     precision: Precision,
     unpacked_limit: BodyLimit,
-    mut lease: Lease,
-) -> Result<Parsed, HttpError> {
+    mut lease: MemoryPermit,
+) -> Result<ParsedBody, HttpError> {
     let packed_bytes = lease.held();
     let body = body::unpack(body, packing, unpacked_limit, &mut lease)?;
-    if packing != Packing::Plain {
+    if packing != ContentEncoding::Plain {
         lease.shrink(packed_bytes);
     }
     // The rows take about what their lines take. A small body does without: it may be parsed on a
@@ -206,7 +206,7 @@ fn parse(
             message: format!("column {}: {}", error.column, error.reason),
         })
         .collect();
-    Ok(Parsed {
+    Ok(ParsedBody {
         batches: parsed.batches,
         lines: parsed.lines,
         bad,

@@ -10,43 +10,43 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 /// Flags of connections by number and secret.
-type Open = HashMap<(i32, i32), Arc<Flag>>;
+type OpenConnections = HashMap<(i32, i32), Arc<CancelFlag>>;
 
 /// The connections that are open. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Registry {
-    open: Arc<Mutex<Open>>,
+pub struct ConnectionRegistry {
+    open: Arc<Mutex<OpenConnections>>,
     next: Arc<AtomicI32>,
 }
 
 /// Whether a connection's query is to stop.
 #[derive(Debug, Default)]
-pub struct Flag {
+pub struct CancelFlag {
     raised: AtomicBool,
     notify: Notify,
 }
 
 /// A connection's place in the registry; it leaves when this is dropped.
 #[derive(Debug)]
-pub struct Entry {
-    registry: Registry,
+pub struct RegistryEntry {
+    registry: ConnectionRegistry,
     /// Number of the connection.
     pub process: i32,
     /// Its secret.
     pub secret: i32,
     /// Its flag.
-    pub flag: Arc<Flag>,
+    pub flag: Arc<CancelFlag>,
 }
 
-impl Registry {
+impl ConnectionRegistry {
     /// Registers a connection.
-    pub fn enter(&self) -> Entry {
+    pub fn enter(&self) -> RegistryEntry {
         let process = self.next.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         // A `RandomState` is seeded by the system; the number makes it differ between connections.
         let secret = RandomState::new().hash_one(process) as i32;
-        let flag = Arc::<Flag>::default();
+        let flag = Arc::<CancelFlag>::default();
         self.lock().insert((process, secret), flag.clone());
-        Entry {
+        RegistryEntry {
             registry: self.clone(),
             process,
             secret,
@@ -63,12 +63,12 @@ impl Registry {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Flag {
+impl CancelFlag {
     /// Forgets requests that came before a query begins.
     pub fn lower(&self) {
         self.raised.store(false, Ordering::Release);
@@ -88,7 +88,7 @@ impl Flag {
     }
 }
 
-impl Drop for Entry {
+impl Drop for RegistryEntry {
     fn drop(&mut self) {
         self.registry.lock().remove(&(self.process, self.secret));
     }
@@ -100,7 +100,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_secret_stops_a_query() {
-        let registry = Registry::default();
+        let registry = ConnectionRegistry::default();
         let entry = registry.enter();
         registry.cancel(entry.process, entry.secret.wrapping_add(1));
         assert!(!entry.flag.raised.load(Ordering::Acquire));

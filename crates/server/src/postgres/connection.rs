@@ -1,16 +1,18 @@
 //! A connection from its first message to its last: startup, simple queries, and the order of the
 //! extended protocol.
 
-use crate::failures::{Failure, kind_of};
-use crate::postgres::cancel::Entry;
-use crate::postgres::control::Control;
+use crate::failures::{RequestFailure, kind_of};
+use crate::postgres::cancel::RegistryEntry;
+use crate::postgres::control::ControlStatement;
 use crate::postgres::error::PgError;
-use crate::postgres::io::{Gone, Halt, Io, Watch};
-use crate::postgres::messages::{Frontend, Opening, put_text};
-use crate::postgres::portal::{Kind, Life, Portal, Progress, Statement, classify};
-use crate::postgres::{SERVER_VERSION, Shared};
+use crate::postgres::io::{ConnectionEnd, HaltWatch, PostgresSocket, StatementHalt};
+use crate::postgres::messages::{FrontendMessage, StartupMessage, put_text};
+use crate::postgres::portal::{
+    NamedStatement, Portal, PortalLifetime, PortalProgress, StatementKind, classify,
+};
+use crate::postgres::{PostgresShared, SERVER_VERSION};
 use crate::script::locate;
-use crate::slow::PEER;
+use crate::slow_log::PEER;
 use bytes::BufMut;
 use marigram_service::{ServiceError, Session};
 use std::collections::HashMap;
@@ -23,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// What the session says of its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Block {
+pub enum TransactionState {
     /// None.
     Idle,
     /// Within BEGIN and COMMIT.
@@ -32,7 +34,7 @@ pub enum Block {
     Failed,
 }
 
-impl Block {
+impl TransactionState {
     /// As `ReadyForQuery` says it.
     pub fn letter(self) -> u8 {
         match self {
@@ -44,40 +46,44 @@ impl Block {
 }
 
 /// A connection.
-pub struct Connection<'a> {
-    pub(super) shared: &'a Shared,
-    pub(super) io: Io,
+pub struct PostgresConnection<'a> {
+    pub(super) shared: &'a PostgresShared,
+    pub(super) io: PostgresSocket,
     pub(super) session: Session,
-    pub(super) entry: Entry,
-    pub(super) block: Block,
-    pub(super) statements: HashMap<String, Arc<Statement>>,
+    pub(super) entry: RegistryEntry,
+    pub(super) block: TransactionState,
+    pub(super) statements: HashMap<String, Arc<NamedStatement>>,
     pub(super) portals: HashMap<String, Portal>,
 }
 
-impl<'a> Connection<'a> {
+impl<'a> PostgresConnection<'a> {
     /// Serves a client until it leaves. Where there is no `place` for it, it is told so.
     ///
     /// # Errors
     /// Why the connection ended, other than by the client's wish.
-    pub async fn run(socket: TcpStream, shared: &'a Shared, place: bool) -> Result<(), Gone> {
+    pub async fn run(
+        socket: TcpStream,
+        shared: &'a PostgresShared,
+        place: bool,
+    ) -> Result<(), ConnectionEnd> {
         let limit = shared
             .gate
-            .body_limit("body_limit", shared.config.body_bytes_max);
+            .body_limit("body_limit", shared.config.body_limit);
         let write_timeout = shared.config.write_timeout();
-        let mut io = Io::new(socket, limit.bytes, &shared.gate, write_timeout);
+        let mut io = PostgresSocket::new(socket, limit.bytes, &shared.gate, write_timeout);
         let open = Self::open(&mut io, shared, place);
         let opened = tokio::select! {
             opened = tokio::time::timeout(STARTUP_TIMEOUT, open) => opened,
-            () = shared.stop.cancelled() => return Err(Gone::Stopping),
+            () = shared.stop.cancelled() => return Err(ConnectionEnd::Stopping),
         };
         let (session, entry) = match opened {
             Ok(Ok(Some(opened))) => opened,
             // A request to cancel, or a client that did not say in time who it is.
             Ok(Ok(None)) | Err(_) => return Ok(()),
-            Ok(Err(Halt::Gone(gone))) => return Self::part(io, gone, &shared.stop).await,
-            Ok(Err(Halt::Error(error))) => {
+            Ok(Err(StatementHalt::Gone(gone))) => return Self::part(io, gone, &shared.stop).await,
+            Ok(Err(StatementHalt::Error(error))) => {
                 if let Ok(peer) = PEER.try_with(|peer| *peer) {
-                    let failure = Failure {
+                    let failure = RequestFailure {
                         code: error.sqlstate,
                         error: error.message.clone(),
                         statement: None,
@@ -98,7 +104,7 @@ impl<'a> Connection<'a> {
             io,
             session,
             entry,
-            block: Block::Idle,
+            block: TransactionState::Idle,
             statements: HashMap::new(),
             portals: HashMap::new(),
         };
@@ -109,19 +115,23 @@ impl<'a> Connection<'a> {
     }
 
     /// Tells the client why the connection ends, where that can be told.
-    async fn part(mut io: Io, gone: Gone, stop: &CancellationToken) -> Result<(), Gone> {
+    async fn part(
+        mut io: PostgresSocket,
+        gone: ConnectionEnd,
+        stop: &CancellationToken,
+    ) -> Result<(), ConnectionEnd> {
         let error = match &gone {
-            Gone::Socket(_) => return Err(gone),
+            ConnectionEnd::Socket(_) => return Err(gone),
             // Another protocol: whatever was told would be taken for something else. And a client
             // that does not read.
-            Gone::Foreign | Gone::Stalled => {
+            ConnectionEnd::Foreign | ConnectionEnd::Stalled => {
                 tracing::info!(reason = %gone, "a PostgreSQL connection is closed");
                 return Err(gone);
             }
-            Gone::Slow => PgError::fatal("57P05", gone.to_string()),
-            Gone::Malformed(malformed) => PgError::fatal("08P01", malformed.to_string()),
-            Gone::Full(_) => PgError::fatal("53200", gone.to_string()),
-            Gone::Stopping => {
+            ConnectionEnd::Slow => PgError::fatal("57P05", gone.to_string()),
+            ConnectionEnd::Malformed(malformed) => PgError::fatal("08P01", malformed.to_string()),
+            ConnectionEnd::Full(_) => PgError::fatal("53200", gone.to_string()),
+            ConnectionEnd::Stopping => {
                 PgError::fatal("57P01", "the server is stopping; connect again later")
             }
         };
@@ -136,13 +146,13 @@ impl<'a> Connection<'a> {
 
     /// Reads the opening and begins the session; `None` where there is none to begin.
     async fn open(
-        io: &mut Io,
-        shared: &Shared,
+        io: &mut PostgresSocket,
+        shared: &PostgresShared,
         place: bool,
-    ) -> Result<Option<(Session, Entry)>, Halt> {
+    ) -> Result<Option<(Session, RegistryEntry)>, StatementHalt> {
         let (minor, parameters) = loop {
             match io.opening().await? {
-                Opening::Encryption => {
+                StartupMessage::Encryption => {
                     if io.has_input() {
                         let message = "data came before the answer about encryption";
                         return Err(PgError::fatal("08P01", message).into());
@@ -150,11 +160,11 @@ impl<'a> Connection<'a> {
                     io.out.bytes.put_u8(b'N');
                     io.flush().await?;
                 }
-                Opening::Cancel { process, secret } => {
+                StartupMessage::Cancel { process, secret } => {
                     shared.registry.cancel(process, secret);
                     return Ok(None);
                 }
-                Opening::Startup { minor, parameters } => break (minor, parameters),
+                StartupMessage::Startup { minor, parameters } => break (minor, parameters),
             }
         };
         if !place {
@@ -237,18 +247,18 @@ impl<'a> Connection<'a> {
         Ok(Some((session, entry)))
     }
 
-    async fn serve(&mut self) -> Result<(), Gone> {
+    async fn serve(&mut self) -> Result<(), ConnectionEnd> {
         // After an error in the extended protocol, messages are passed over until Sync.
         let mut skipping = false;
         loop {
             let message = tokio::select! {
                 message = self.io.next() => message?,
-                () = self.shared.stop.cancelled() => return Err(Gone::Stopping),
+                () = self.shared.stop.cancelled() => return Err(ConnectionEnd::Stopping),
             };
             let begin = Instant::now();
             let done = match message {
-                Frontend::Terminate => return Ok(()),
-                Frontend::Query(sql) => {
+                FrontendMessage::Terminate => return Ok(()),
+                FrontendMessage::Query(sql) => {
                     skipping = false;
                     let done = self.simple(&sql).await;
                     self.count(("postgres simple", Some(&sql)), &done, begin);
@@ -256,23 +266,23 @@ impl<'a> Connection<'a> {
                     self.end_cycle().await?;
                     continue;
                 }
-                Frontend::Sync => {
+                FrontendMessage::Sync => {
                     skipping = false;
                     self.end_cycle().await?;
                     continue;
                 }
                 // What follows a COPY that ended early, and passwords that nobody asked for.
-                Frontend::CopyData(_)
-                | Frontend::CopyDone
-                | Frontend::CopyFail(_)
-                | Frontend::Password => continue,
+                FrontendMessage::CopyData(_)
+                | FrontendMessage::CopyDone
+                | FrontendMessage::CopyFail(_)
+                | FrontendMessage::Password => continue,
                 _ if skipping => continue,
-                Frontend::Flush => self.io.flush().await.map_err(Halt::from),
-                Frontend::Parse { name, sql, types } => self.parse(name, sql, types).await,
-                Frontend::Bind(bind) => self.bind(bind),
-                Frontend::Describe { kind, name } => self.describe(kind, &name),
-                Frontend::Close { kind, name } => self.close(kind, &name),
-                Frontend::Execute { portal, rows_max } => {
+                FrontendMessage::Flush => self.io.flush().await.map_err(StatementHalt::from),
+                FrontendMessage::Parse { name, sql, types } => self.parse(name, sql, types).await,
+                FrontendMessage::Bind(bind) => self.bind(bind),
+                FrontendMessage::Describe { kind, name } => self.describe(kind, &name),
+                FrontendMessage::Close { kind, name } => self.close(kind, &name),
+                FrontendMessage::Execute { portal, rows_max } => {
                     // It may be gone after it was run.
                     let run = self.portals.get(&portal);
                     let prepared = run.and_then(|portal| portal.statement.prepared.clone());
@@ -292,23 +302,24 @@ impl<'a> Connection<'a> {
     }
 
     /// Ends a cycle of messages: portals outside of a block are gone that nothing holds, and the client may go on.
-    async fn end_cycle(&mut self) -> Result<(), Gone> {
-        if self.block == Block::Idle {
-            self.portals.retain(|_, portal| portal.life != Life::Block);
+    async fn end_cycle(&mut self) -> Result<(), ConnectionEnd> {
+        if self.block == TransactionState::Idle {
+            self.portals
+                .retain(|_, portal| portal.life != PortalLifetime::Block);
         }
         self.io.out.ready(self.block.letter());
         self.io.flush().await
     }
 
     /// Tells the client of an error.
-    fn report(&mut self, done: Result<(), Halt>) -> Result<(), Gone> {
+    fn report(&mut self, done: Result<(), StatementHalt>) -> Result<(), ConnectionEnd> {
         match done {
             Ok(()) => Ok(()),
-            Err(Halt::Gone(gone)) => Err(gone),
-            Err(Halt::Error(error)) => {
+            Err(StatementHalt::Gone(gone)) => Err(gone),
+            Err(StatementHalt::Error(error)) => {
                 error.write(&mut self.io.out);
-                if self.block == Block::Open {
-                    self.block = Block::Failed;
+                if self.block == TransactionState::Open {
+                    self.block = TransactionState::Failed;
                 }
                 Ok(())
             }
@@ -319,20 +330,20 @@ impl<'a> Connection<'a> {
     fn count(
         &self,
         (route, sql): (&'static str, Option<&str>),
-        done: &Result<(), Halt>,
+        done: &Result<(), StatementHalt>,
         begin: Instant,
     ) {
         let status = match done {
             Ok(()) => 200,
-            Err(Halt::Error(error)) if error.sqlstate == "XX000" => 500,
-            Err(Halt::Error(_)) => 400,
-            Err(Halt::Gone(_)) => 499,
+            Err(StatementHalt::Error(error)) if error.sqlstate == "XX000" => 500,
+            Err(StatementHalt::Error(_)) => 400,
+            Err(StatementHalt::Gone(_)) => 499,
         };
         self.shared.telemetry.request(route, status, begin);
-        if let Err(Halt::Error(error)) = done
+        if let Err(StatementHalt::Error(error)) = done
             && error.is_of_server()
         {
-            let failure = Failure {
+            let failure = RequestFailure {
                 code: error.sqlstate,
                 error: error.message.clone(),
                 statement: sql.map(kind_of),
@@ -342,7 +353,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Answers the statements of a simple query.
-    async fn simple(&mut self, script: &str) -> Result<(), Halt> {
+    async fn simple(&mut self, script: &str) -> Result<(), StatementHalt> {
         let statements = self.shared.services.query.split(script)?;
         if statements.is_empty() {
             self.io.out.bare(b'I');
@@ -352,52 +363,57 @@ impl<'a> Connection<'a> {
         for statement in statements {
             let at = locate(script, &statement, &mut offset);
             self.one(&statement).await.map_err(|halt| match halt {
-                Halt::Error(mut error) => {
+                StatementHalt::Error(mut error) => {
                     error.position = error.position.map(|position| position + at);
-                    Halt::Error(error)
+                    StatementHalt::Error(error)
                 }
-                gone @ Halt::Gone(_) => gone,
+                gone @ StatementHalt::Gone(_) => gone,
             })?;
         }
         Ok(())
     }
 
-    async fn one(&mut self, sql: &str) -> Result<(), Halt> {
+    async fn one(&mut self, sql: &str) -> Result<(), StatementHalt> {
         let kind = classify(sql)?;
         self.check_block(&kind)?;
         match kind {
-            Kind::Empty => {
+            StatementKind::Empty => {
                 self.io.out.bare(b'I');
                 Ok(())
             }
-            Kind::Control(control) => self.control(&control),
-            Kind::Copy(copy) => self.copy(&copy).await,
-            Kind::Session(statement) => {
+            StatementKind::Control(control) => self.control(&control),
+            StatementKind::Copy(copy) => self.copy(&copy).await,
+            StatementKind::Session(statement) => {
                 let mut portal = Portal {
-                    statement: Arc::new(Statement {
-                        kind: Kind::Empty,
+                    statement: Arc::new(NamedStatement {
+                        kind: StatementKind::Empty,
                         prepared: None,
                         oids: Vec::new(),
                     }),
                     parameters: Vec::new(),
                     formats: Vec::new(),
-                    progress: Progress::Ready,
-                    life: Life::Block,
+                    progress: PortalProgress::Ready,
+                    life: PortalLifetime::Block,
                 };
                 self.session_statement(&statement, &mut portal, true, 0)
                     .await
             }
-            Kind::Query => self.query(sql).await,
+            StatementKind::Query => self.query(sql).await,
         }
     }
 
     /// Refuses statements in a block that has failed, but for those that end it.
-    pub(super) fn check_block(&self, kind: &Kind) -> Result<(), PgError> {
+    pub(super) fn check_block(&self, kind: &StatementKind) -> Result<(), PgError> {
         let ends = matches!(
             kind,
-            Kind::Empty | Kind::Control(Control::Commit | Control::Rollback | Control::RollbackTo)
+            StatementKind::Empty
+                | StatementKind::Control(
+                    ControlStatement::Commit
+                        | ControlStatement::Rollback
+                        | ControlStatement::RollbackTo
+                )
         );
-        if self.block == Block::Failed && !ends {
+        if self.block == TransactionState::Failed && !ends {
             let message = "a statement of this transaction block failed; nothing is done until \
                            ROLLBACK";
             return Err(PgError::new("25P02", message));
@@ -407,52 +423,52 @@ impl<'a> Connection<'a> {
 
     /// Ends the transaction block, and with it the cursors that do not outlive it.
     fn end_block(&mut self, is_committed: bool) {
-        self.block = Block::Idle;
+        self.block = TransactionState::Idle;
         if is_committed {
             for portal in self.portals.values_mut() {
-                if portal.life == Life::SessionOnceCommitted {
-                    portal.life = Life::Session;
+                if portal.life == PortalLifetime::SessionOnceCommitted {
+                    portal.life = PortalLifetime::Session;
                 }
             }
         }
         self.portals
-            .retain(|_, portal| portal.life == Life::Session);
+            .retain(|_, portal| portal.life == PortalLifetime::Session);
     }
 
     /// Does a control statement and says so.
-    pub(super) fn control(&mut self, control: &Control) -> Result<(), Halt> {
+    pub(super) fn control(&mut self, control: &ControlStatement) -> Result<(), StatementHalt> {
         let tag = match control {
-            Control::Begin => {
-                self.block = Block::Open;
+            ControlStatement::Begin => {
+                self.block = TransactionState::Open;
                 "BEGIN"
             }
-            Control::Commit if self.block == Block::Failed => {
+            ControlStatement::Commit if self.block == TransactionState::Failed => {
                 self.end_block(false);
                 "ROLLBACK"
             }
-            Control::Commit => {
+            ControlStatement::Commit => {
                 self.end_block(true);
                 "COMMIT"
             }
-            Control::Rollback => {
+            ControlStatement::Rollback => {
                 self.end_block(false);
                 "ROLLBACK"
             }
-            Control::RollbackTo => {
-                if self.block == Block::Failed {
-                    self.block = Block::Open;
+            ControlStatement::RollbackTo => {
+                if self.block == TransactionState::Failed {
+                    self.block = TransactionState::Open;
                 }
                 "ROLLBACK"
             }
-            Control::Nothing(tag) => tag,
-            Control::Deallocate(Some(name)) => {
+            ControlStatement::Nothing(tag) => tag,
+            ControlStatement::Deallocate(Some(name)) => {
                 if self.statements.remove(name).is_none() {
                     let message = format!("prepared statement \"{name}\" does not exist");
                     return Err(PgError::new("26000", message).into());
                 }
                 "DEALLOCATE"
             }
-            Control::Deallocate(None) => {
+            ControlStatement::Deallocate(None) => {
                 self.statements.clear();
                 "DEALLOCATE ALL"
             }
@@ -462,13 +478,13 @@ impl<'a> Connection<'a> {
     }
 
     /// What may stop the statement that begins now.
-    pub(super) fn watch(&self) -> Watch {
+    pub(super) fn watch(&self) -> HaltWatch {
         self.entry.flag.lower();
         let deadline = self
             .session
             .statement_timeout
             .and_then(|timeout| Some((tokio::time::Instant::now().checked_add(timeout)?, timeout)));
-        Watch {
+        HaltWatch {
             flag: self.entry.flag.clone(),
             kill: self.shared.kill.clone(),
             deadline,
@@ -480,7 +496,7 @@ impl<'a> Connection<'a> {
 /// send when no database is named) or `postgres` (where they go to make another), the default
 /// database stands in.
 async fn open_session(
-    shared: &Shared,
+    shared: &PostgresShared,
     database: Option<&str>,
     user: &str,
 ) -> Result<Session, ServiceError> {
@@ -530,19 +546,22 @@ mod tests {
 
     #[test]
     fn statements_are_classified() {
-        assert!(matches!(classify(" ;; -- x"), Ok(Kind::Empty)));
+        assert!(matches!(classify(" ;; -- x"), Ok(StatementKind::Empty)));
         assert!(matches!(
             classify("commit"),
-            Ok(Kind::Control(Control::Commit))
+            Ok(StatementKind::Control(ControlStatement::Commit))
         ));
-        assert!(matches!(classify("Copy t from stdin"), Ok(Kind::Copy(_))));
-        assert!(matches!(classify("select 1"), Ok(Kind::Query)));
+        assert!(matches!(
+            classify("Copy t from stdin"),
+            Ok(StatementKind::Copy(_))
+        ));
+        assert!(matches!(classify("select 1"), Ok(StatementKind::Query)));
         for file in [
             "copy t to 'x.tsfile'",
             "copy (select 'to' from t) to 'x.csv'",
             "copy d.t from 'x.parquet'",
         ] {
-            assert!(matches!(classify(file), Ok(Kind::Query)), "{file}");
+            assert!(matches!(classify(file), Ok(StatementKind::Query)), "{file}");
         }
         assert!(classify("copy t").is_err());
     }

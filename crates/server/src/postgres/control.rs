@@ -4,11 +4,11 @@
 //! only what the session says of itself. After an error within BEGIN … COMMIT statements are
 //! refused until the block ends, as drivers expect it.
 
-use crate::postgres::lexer::{Lexer, Token};
+use crate::postgres::lexer::{StatementLexer, Token};
 
 /// A statement that needs no database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Control {
+pub enum ControlStatement {
     /// `BEGIN`, `START TRANSACTION`.
     Begin,
     /// `COMMIT`, `END`.
@@ -24,8 +24,11 @@ pub enum Control {
 }
 
 /// The control statement that `sql` is, if it is one.
-pub fn recognize(sql: &str) -> Option<Control> {
-    let tokens: Vec<Token> = Lexer::new(sql).map(|(_, token)| token).take(12).collect();
+pub fn recognize(sql: &str) -> Option<ControlStatement> {
+    let tokens: Vec<Token> = StatementLexer::new(sql)
+        .map(|(_, token)| token)
+        .take(12)
+        .collect();
     let word = |at: usize| match tokens.get(at) {
         Some(Token::Word(word)) => word.as_str(),
         _ => "",
@@ -33,13 +36,15 @@ pub fn recognize(sql: &str) -> Option<Control> {
     let name = |at: usize| tokens.get(at).and_then(Token::name).map(str::to_owned);
     let transaction = |at| matches!(word(at), "work" | "transaction");
     let control = match word(0) {
-        "begin" => Control::Begin,
-        "start" if word(1) == "transaction" => Control::Begin,
-        "commit" | "end" => Control::Commit,
-        "rollback" if word(1) == "to" || (transaction(1) && word(2) == "to") => Control::RollbackTo,
-        "rollback" | "abort" => Control::Rollback,
-        "savepoint" => Control::Nothing("SAVEPOINT"),
-        "release" => Control::Nothing("RELEASE"),
+        "begin" => ControlStatement::Begin,
+        "start" if word(1) == "transaction" => ControlStatement::Begin,
+        "commit" | "end" => ControlStatement::Commit,
+        "rollback" if word(1) == "to" || (transaction(1) && word(2) == "to") => {
+            ControlStatement::RollbackTo
+        }
+        "rollback" | "abort" => ControlStatement::Rollback,
+        "savepoint" => ControlStatement::Nothing("SAVEPOINT"),
+        "release" => ControlStatement::Nothing("RELEASE"),
         "deallocate" => {
             let at = if word(1) == "prepare" && tokens.len() > 2 {
                 2
@@ -47,15 +52,15 @@ pub fn recognize(sql: &str) -> Option<Control> {
                 1
             };
             let all = word(at) == "all";
-            Control::Deallocate(if all { None } else { Some(name(at)?) })
+            ControlStatement::Deallocate(if all { None } else { Some(name(at)?) })
         }
         "discard" => match word(1) {
-            "plans" => Control::Nothing("DISCARD PLANS"),
-            "sequences" => Control::Nothing("DISCARD SEQUENCES"),
-            "temp" | "temporary" => Control::Nothing("DISCARD TEMP"),
+            "plans" => ControlStatement::Nothing("DISCARD PLANS"),
+            "sequences" => ControlStatement::Nothing("DISCARD SEQUENCES"),
+            "temp" | "temporary" => ControlStatement::Nothing("DISCARD TEMP"),
             _ => return None,
         },
-        "unlisten" => Control::Nothing("UNLISTEN"),
+        "unlisten" => ControlStatement::Nothing("UNLISTEN"),
         _ => return None,
     };
     Some(control)
@@ -67,20 +72,23 @@ mod tests {
 
     #[test]
     fn what_drivers_send() {
-        assert_eq!(recognize("begin"), Some(Control::Begin));
+        assert_eq!(recognize("begin"), Some(ControlStatement::Begin));
         assert_eq!(
             recognize("START TRANSACTION READ ONLY"),
-            Some(Control::Begin)
+            Some(ControlStatement::Begin)
         );
         assert_eq!(
             recognize("ROLLBACK TO SAVEPOINT a"),
-            Some(Control::RollbackTo)
+            Some(ControlStatement::RollbackTo)
         );
         assert_eq!(
             recognize("DEALLOCATE \"_pg3_0\""),
-            Some(Control::Deallocate(Some("_pg3_0".into())))
+            Some(ControlStatement::Deallocate(Some("_pg3_0".into())))
         );
-        assert_eq!(recognize("DEALLOCATE ALL"), Some(Control::Deallocate(None)));
+        assert_eq!(
+            recognize("DEALLOCATE ALL"),
+            Some(ControlStatement::Deallocate(None))
+        );
     }
 
     #[test]

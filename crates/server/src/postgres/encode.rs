@@ -1,6 +1,6 @@
 //! Arrow values as PostgreSQL sends them, in text and in binary.
 //!
-//! A column is downcast once a batch and becomes an [`Encoder`], which writes the value of a row.
+//! A column is downcast once a batch and becomes an [`ValueEncoder`], which writes the value of a row.
 //! PostgreSQL's times have microseconds: nanoseconds are rounded down, in text as in binary,
 //! because clients refuse a text with more digits.
 
@@ -36,15 +36,15 @@ const EPOCH_DAYS: i32 = 10_957;
 const NESTED: &str = "arrays of arrays are not sent over this protocol; unnest them, or select their \
                       elements";
 
-type Write1 = Box<dyn Fn(usize, &mut BytesMut) + Send + Sync>;
+type WriteOneValue = Box<dyn Fn(usize, &mut BytesMut) + Send + Sync>;
 
 /// Writes values of a column.
-pub struct Encoder {
+pub struct ValueEncoder {
     nulls: Option<NullBuffer>,
-    write: Write1,
+    write: WriteOneValue,
 }
 
-impl Encoder {
+impl ValueEncoder {
     /// An encoder of `array`, in binary or in text.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Encoder {
     }
 }
 
-fn writer(array: &ArrayRef, binary: bool) -> Result<Write1, ArrowError> {
+fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
     let convert = |to: DataType| writer(&cast(array, &to)?, binary);
     Ok(match array.data_type() {
         DataType::Int8 | DataType::UInt8 => return convert(DataType::Int16),
@@ -203,7 +203,7 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<Write1, ArrowError> {
         }
         DataType::List(inner) if !inner.data_type().is_nested() => {
             let lists = array.as_list::<i32>().clone();
-            let values = Encoder::new(lists.values(), binary)?;
+            let values = ValueEncoder::new(lists.values(), binary)?;
             let oid = pg_type(inner.data_type()).oid();
             Box::new(move |row, out| {
                 let offsets = lists.value_offsets();
@@ -239,7 +239,7 @@ fn numbers<T: ArrowPrimitiveType>(
     binary: bool,
     put: fn(&mut BytesMut, T::Native),
     print: fn(&mut BytesMut, T::Native),
-) -> Write1 {
+) -> WriteOneValue {
     let values = array.as_primitive::<T>().values().clone();
     if binary {
         Box::new(move |row, out| put(out, values[row]))
@@ -284,7 +284,7 @@ fn timestamps(
     unit: TimeUnit,
     zone: Option<&str>,
     binary: bool,
-) -> Result<Write1, ArrowError> {
+) -> Result<WriteOneValue, ArrowError> {
     let (values, to_us) = microseconds(array, unit);
     if binary {
         return Ok(Box::new(move |row, out| {
@@ -356,7 +356,7 @@ fn write_interval(months: i32, days: i32, us: i64, binary: bool, out: &mut Bytes
 
 /// An array of one dimension.
 fn write_array(
-    values: &Encoder,
+    values: &ValueEncoder,
     rows: std::ops::Range<usize>,
     oid: u32,
     binary: bool,

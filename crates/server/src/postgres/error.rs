@@ -1,6 +1,6 @@
 //! Errors as PostgreSQL's clients read them.
 
-use crate::postgres::messages::Backend;
+use crate::postgres::messages::BackendMessages;
 use marigram_service::ServiceError;
 
 /// An error on its way to a client.
@@ -44,7 +44,7 @@ impl PgError {
     }
 
     /// The same error, with the place in the data.
-    pub fn at(self, context: String) -> Self {
+    pub fn with_context(self, context: String) -> Self {
         Self {
             context: Some(context),
             ..self
@@ -52,7 +52,7 @@ impl PgError {
     }
 
     /// Appends the error's message.
-    pub fn write(&self, backend: &mut Backend) {
+    pub fn write(&self, backend: &mut BackendMessages) {
         let severity = if self.fatal { "FATAL" } else { "ERROR" };
         let position = self.position.map(|position| position.to_string());
         let mut fields = vec![

@@ -1,15 +1,15 @@
 //! Running statements: rows out, COPY in and out.
 
-use crate::gate::Ticket;
-use crate::postgres::connection::Connection;
+use crate::admission::RequestPermit;
+use crate::postgres::connection::PostgresConnection;
 use crate::postgres::copy::input::CopyIn;
 use crate::postgres::copy::output;
-use crate::postgres::copy::syntax::{Copy, CopyForm, CopyOptions};
+use crate::postgres::copy::syntax::{CopyDataFormat, CopyOptions, CopyStatement};
 use crate::postgres::encode::RowWriter;
 use crate::postgres::error::PgError;
-use crate::postgres::io::{Halt, Watch};
-use crate::postgres::messages::{Backend, Column, Frontend};
-use crate::postgres::portal::{Flow, Portal, Progress, ROWS_PART};
+use crate::postgres::io::{HaltWatch, StatementHalt};
+use crate::postgres::messages::{BackendMessages, FrontendMessage, RowDescriptionColumn};
+use crate::postgres::portal::{Portal, PortalProgress, PortalRows, ROWS_PART};
 use arrow::record_batch::RecordBatch;
 use marigram_service::Answer;
 
@@ -19,9 +19,9 @@ const INLINE_VALUES: usize = 8 << 10;
 /// Values of an answer that are encoded there before its batches go to blocking threads.
 const INLINE_VALUES_MAX: usize = 64 << 10;
 
-impl Connection<'_> {
+impl PostgresConnection<'_> {
     /// The right to run a statement.
-    pub(super) fn enter(&self) -> Result<Ticket, PgError> {
+    pub(super) fn enter(&self) -> Result<RequestPermit, PgError> {
         self.shared.gate.enter().ok_or_else(|| {
             PgError::new(
                 "53300",
@@ -31,7 +31,7 @@ impl Connection<'_> {
     }
 
     /// Runs a statement of a simple query; columns and rows go out as text.
-    pub(super) async fn query(&mut self, sql: &str) -> Result<(), Halt> {
+    pub(super) async fn query(&mut self, sql: &str) -> Result<(), StatementHalt> {
         let ticket = self.enter()?;
         let watch = self.watch();
         let zone = self.session.time_zone.clone();
@@ -47,7 +47,7 @@ impl Connection<'_> {
                 self.io.out.complete(&tag);
             }
             Answer::Rows(rows) => {
-                let mut flow = Flow::new(rows, &[], &self.session.time_zone);
+                let mut flow = PortalRows::new(rows, &[], &self.session.time_zone);
                 self.io.out.row_description(&flow.columns);
                 self.send(&mut flow, &watch, usize::MAX).await?;
             }
@@ -61,27 +61,27 @@ impl Connection<'_> {
         &mut self,
         portal: &mut Portal,
         rows_max: usize,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), StatementHalt> {
         let watch = self.watch();
         let rows_max = if rows_max == 0 { usize::MAX } else { rows_max };
-        let progress = match std::mem::replace(&mut portal.progress, Progress::Done) {
-            Progress::Ready => self.begin(portal, &watch).await?,
+        let progress = match std::mem::replace(&mut portal.progress, PortalProgress::Done) {
+            PortalProgress::Ready => self.begin(portal, &watch).await?,
             going_on => going_on,
         };
         let mut running = match progress {
-            Progress::Rows(running) => running,
-            Progress::Done => {
+            PortalProgress::Rows(running) => running,
+            PortalProgress::Done => {
                 self.io.out.complete("SELECT 0");
                 return Ok(());
             }
-            Progress::Answered(tag) => {
+            PortalProgress::Answered(tag) => {
                 self.io.out.complete(&tag);
                 return Ok(());
             }
-            Progress::Ready => return Ok(()),
+            PortalProgress::Ready => return Ok(()),
         };
         if self.send(&mut running.0, &watch, rows_max).await? {
-            portal.progress = Progress::Rows(running);
+            portal.progress = PortalProgress::Rows(running);
         }
         Ok(())
     }
@@ -90,8 +90,8 @@ impl Connection<'_> {
     pub(super) async fn begin(
         &mut self,
         portal: &mut Portal,
-        watch: &Watch,
-    ) -> Result<Progress, Halt> {
+        watch: &HaltWatch,
+    ) -> Result<PortalProgress, StatementHalt> {
         let ticket = self.enter()?;
         let prepared = portal.statement.prepared.clone().ok_or_else(|| {
             PgError::new(
@@ -108,11 +108,14 @@ impl Connection<'_> {
         Ok(match answer {
             Answer::Done { tag, notices, .. } => {
                 self.notify(&notices);
-                Progress::Answered(tag)
+                PortalProgress::Answered(tag)
             }
             Answer::Rows(rows) => {
                 let zone = &self.session.time_zone;
-                Progress::Rows(Box::new((Flow::new(rows, &portal.formats, zone), ticket)))
+                PortalProgress::Rows(Box::new((
+                    PortalRows::new(rows, &portal.formats, zone),
+                    ticket,
+                )))
             }
         })
     }
@@ -127,10 +130,10 @@ impl Connection<'_> {
     /// Sends up to `rows_max` rows, and how it ended; says whether the client may ask for more.
     async fn send(
         &mut self,
-        flow: &mut Flow,
-        watch: &Watch,
+        flow: &mut PortalRows,
+        watch: &HaltWatch,
         rows_max: usize,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, StatementHalt> {
         let (rows, is_over) = self.pour(flow, watch, rows_max).await?;
         flow.sent += rows as u64;
         if is_over {
@@ -147,10 +150,10 @@ impl Connection<'_> {
     /// Sends up to `rows_max` rows; how many there were, and whether they are over.
     pub(super) async fn pour(
         &mut self,
-        flow: &mut Flow,
-        watch: &Watch,
+        flow: &mut PortalRows,
+        watch: &HaltWatch,
         rows_max: usize,
-    ) -> Result<(usize, bool), Halt> {
+    ) -> Result<(usize, bool), StatementHalt> {
         let mut left = rows_max;
         let width = flow.columns.len().max(1);
         let mut inline = INLINE_VALUES_MAX;
@@ -177,8 +180,8 @@ impl Connection<'_> {
     async fn encode(
         &mut self,
         batch: RecordBatch,
-        write: impl FnOnce(&RecordBatch, &mut Backend) -> Result<(), PgError> + Send + 'static,
-    ) -> Result<(), Halt> {
+        write: impl FnOnce(&RecordBatch, &mut BackendMessages) -> Result<(), PgError> + Send + 'static,
+    ) -> Result<(), StatementHalt> {
         let values = batch.num_rows() * batch.num_columns();
         if values <= INLINE_VALUES {
             write(&batch, &mut self.io.out)?;
@@ -212,9 +215,9 @@ impl Connection<'_> {
     }
 
     /// Runs a COPY.
-    pub(super) async fn copy(&mut self, copy: &Copy) -> Result<(), Halt> {
+    pub(super) async fn copy(&mut self, copy: &CopyStatement) -> Result<(), StatementHalt> {
         match copy {
-            Copy::In {
+            CopyStatement::In {
                 database,
                 table,
                 columns,
@@ -226,7 +229,7 @@ impl Connection<'_> {
                 self.copy_in(&database, table, columns, options.clone())
                     .await
             }
-            Copy::Out { query, options } => self.copy_out(query, options).await,
+            CopyStatement::Out { query, options } => self.copy_out(query, options).await,
         }
     }
 
@@ -236,7 +239,7 @@ impl Connection<'_> {
         table: &str,
         columns: &[String],
         options: CopyOptions,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), StatementHalt> {
         let _ticket = self.enter()?;
         let watch = self.watch();
         let ingest = self.shared.services.ingest.clone();
@@ -244,7 +247,7 @@ impl Connection<'_> {
             .io
             .guard(&watch, ingest.table_schema(database, table))
             .await?;
-        let limit = self.shared.config.body_bytes_max;
+        let limit = self.shared.config.body_limit;
         let read = (&schema, self.session.time_zone.as_str());
         let mut copy = CopyIn::new(ingest, (database, table), read, columns, options, limit)?;
         self.io.out.copy_response(b'G', copy.width, copy.binary);
@@ -253,20 +256,20 @@ impl Connection<'_> {
             // What stops other statements stops the wait for data too.
             let message = tokio::select! {
                 message = self.io.next() => message?,
-                () = watch.kill.cancelled() => return Err(crate::postgres::io::Gone::Stopping.into()),
+                () = watch.kill.cancelled() => return Err(crate::postgres::io::ConnectionEnd::Stopping.into()),
                 () = watch.flag.raised() => {
                     return Err(PgError::new("57014", "the COPY was cancelled by its client").into());
                 }
             };
             match message {
-                Frontend::CopyData(data) => copy.push(&data).await?,
-                Frontend::CopyDone => break,
-                Frontend::CopyFail(reason) => {
+                FrontendMessage::CopyData(data) => copy.push(&data).await?,
+                FrontendMessage::CopyDone => break,
+                FrontendMessage::CopyFail(reason) => {
                     let message = format!("the client ended the COPY: {reason}");
                     return Err(PgError::new("57014", message).into());
                 }
                 // Drivers send these ahead; the protocol says to pass them over.
-                Frontend::Flush | Frontend::Sync => {}
+                FrontendMessage::Flush | FrontendMessage::Sync => {}
                 _ => {
                     let message = "a message that has no place in a COPY came within one";
                     return Err(PgError::new("08P01", message).into());
@@ -279,7 +282,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    async fn copy_out(&mut self, sql: &str, options: &CopyOptions) -> Result<(), Halt> {
+    async fn copy_out(&mut self, sql: &str, options: &CopyOptions) -> Result<(), StatementHalt> {
         let _ticket = self.enter()?;
         let watch = self.watch();
         let query = &self.shared.services.query;
@@ -292,10 +295,10 @@ impl Connection<'_> {
             return Err(PgError::new("0A000", message).into());
         };
         let schema = rows.schema.clone();
-        let mut flow = Flow::new(rows, &[], &self.session.time_zone);
+        let mut flow = PortalRows::new(rows, &[], &self.session.time_zone);
         // The first rows are fetched before the answer begins, so that most errors come alone.
         let mut next = flow.next(&mut self.io, &watch, ROWS_PART).await?;
-        let binary = options.form == CopyForm::Binary;
+        let binary = options.form == CopyDataFormat::Binary;
         self.io
             .out
             .copy_response(b'H', schema.fields().len(), binary);
@@ -304,7 +307,7 @@ impl Connection<'_> {
         while let Some(batch) = next {
             rows += batch.num_rows() as u64;
             let (options, head) = (options.clone(), std::mem::take(&mut head));
-            let write = move |batch: &RecordBatch, out: &mut Backend| {
+            let write = move |batch: &RecordBatch, out: &mut BackendMessages| {
                 output::write_rows(&options, &head, batch, out)
             };
             self.encode(batch, write).await?;
@@ -319,7 +322,11 @@ impl Connection<'_> {
 }
 
 /// Appends a batch, one `DataRow` a row. CPU-bound.
-fn write_rows(columns: &[Column], batch: &RecordBatch, out: &mut Backend) -> Result<(), PgError> {
+fn write_rows(
+    columns: &[RowDescriptionColumn],
+    batch: &RecordBatch,
+    out: &mut BackendMessages,
+) -> Result<(), PgError> {
     let arrays = batch.columns().iter();
     let arrays = arrays.zip(columns.iter().map(|column| column.binary));
     RowWriter::new(arrays, batch.num_rows())?.write(b'D', &[], &mut out.bytes);

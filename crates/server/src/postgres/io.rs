@@ -1,12 +1,12 @@
 //! The socket of a connection: messages in, bytes out, and a watch on the client while a query
 //! runs.
 
-use crate::gate::{Gate, Lease};
-use crate::linger::Linger;
-use crate::postgres::cancel::Flag;
+use crate::admission::{AdmissionControl, MemoryPermit};
+use crate::linger::LingeringConnection;
+use crate::postgres::cancel::CancelFlag;
 use crate::postgres::error::PgError;
-use crate::postgres::messages::{self, Backend, Frontend, Opening};
-use crate::stall::Stall;
+use crate::postgres::messages::{self, BackendMessages, FrontendMessage, StartupMessage};
+use crate::write_stall::WriteStall;
 use bytes::BytesMut;
 use std::future::{Future, poll_fn};
 use std::io;
@@ -34,13 +34,13 @@ const REST_WAIT_MAX: Duration = Duration::from_mins(1);
 
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
-pub enum Gone {
+pub enum ConnectionEnd {
     /// The client left, or the network did.
     #[error(transparent)]
     Socket(#[from] io::Error),
     /// The client broke the protocol.
     #[error(transparent)]
-    Malformed(#[from] messages::Malformed),
+    Malformed(#[from] messages::MalformedMessage),
     /// What the client speaks is another protocol.
     #[error("this is not PostgreSQL's protocol")]
     Foreign,
@@ -60,35 +60,35 @@ pub enum Gone {
 
 /// Why a statement ends early.
 #[derive(Debug)]
-pub enum Halt {
+pub enum StatementHalt {
     /// With an error; the connection goes on.
     Error(PgError),
     /// With the connection.
-    Gone(Gone),
+    Gone(ConnectionEnd),
 }
 
-impl From<PgError> for Halt {
+impl From<PgError> for StatementHalt {
     fn from(error: PgError) -> Self {
         Self::Error(error)
     }
 }
 
-impl From<Gone> for Halt {
-    fn from(gone: Gone) -> Self {
+impl From<ConnectionEnd> for StatementHalt {
+    fn from(gone: ConnectionEnd) -> Self {
         Self::Gone(gone)
     }
 }
 
-impl From<marigram_service::ServiceError> for Halt {
+impl From<marigram_service::ServiceError> for StatementHalt {
     fn from(error: marigram_service::ServiceError) -> Self {
         Self::Error(error.into())
     }
 }
 
 /// What stops a statement from outside.
-pub struct Watch {
+pub struct HaltWatch {
     /// A request of the client on another connection.
-    pub flag: Arc<Flag>,
+    pub flag: Arc<CancelFlag>,
     /// The end of the server's grace.
     pub kill: CancellationToken,
     /// The time of the statement's timeout, and the timeout.
@@ -96,27 +96,27 @@ pub struct Watch {
 }
 
 /// The socket.
-pub struct Io {
+pub struct PostgresSocket {
     reader: OwnedReadHalf,
     writer: OwnedWriteHalf,
     input: BytesMut,
     /// Messages that are not sent yet.
-    pub out: Backend,
+    pub out: BackendMessages,
     bytes_max: usize,
     /// Memory taken for the message in hand and for `input`.
-    lease: Lease,
+    lease: MemoryPermit,
     /// Memory taken for `out`.
-    out_lease: Lease,
+    out_lease: MemoryPermit,
     write_timeout: Option<Duration>,
 }
 
-impl Io {
+impl PostgresSocket {
     /// Over a connected socket; no message of the client may have more than `bytes_max` bytes, and
     /// large ones take memory at `gate`. A client that takes nothing for `write_timeout` is gone.
     pub fn new(
         socket: TcpStream,
         bytes_max: usize,
-        gate: &Gate,
+        gate: &AdmissionControl,
         write_timeout: Option<Duration>,
     ) -> Self {
         let (reader, writer) = socket.into_split();
@@ -125,7 +125,7 @@ impl Io {
             reader,
             writer,
             input,
-            out: Backend::default(),
+            out: BackendMessages::default(),
             bytes_max,
             lease: gate.lease(),
             out_lease: gate.lease(),
@@ -133,11 +133,11 @@ impl Io {
         }
     }
 
-    async fn fill(&mut self) -> Result<(), Gone> {
+    async fn fill(&mut self) -> Result<(), ConnectionEnd> {
         let needed = self.input.len().saturating_sub(INPUT_BYTES_FREE);
         let more = needed.saturating_sub(self.lease.held());
         if more > 0 && !self.lease.grow_in_time(more).await {
-            return Err(Gone::Full(self.input.len()));
+            return Err(ConnectionEnd::Full(self.input.len()));
         }
         if self.reader.read_buf(&mut self.input).await? == 0 {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
@@ -146,10 +146,10 @@ impl Io {
     }
 
     /// The opening message.
-    pub async fn opening(&mut self) -> Result<Opening, Gone> {
+    pub async fn opening(&mut self) -> Result<StartupMessage, ConnectionEnd> {
         loop {
             if messages::is_foreign(&self.input) {
-                return Err(Gone::Foreign);
+                return Err(ConnectionEnd::Foreign);
             }
             if let Some(opening) = messages::take_opening(&mut self.input)? {
                 return Ok(opening);
@@ -164,7 +164,7 @@ impl Io {
     }
 
     /// The next message.
-    pub async fn next(&mut self) -> Result<Frontend, Gone> {
+    pub async fn next(&mut self) -> Result<FrontendMessage, ConnectionEnd> {
         // The message before is done with.
         let needed = self.input.len().saturating_sub(INPUT_BYTES_FREE);
         self.lease.shrink(self.lease.held().saturating_sub(needed));
@@ -178,7 +178,7 @@ impl Io {
             }
             // What is there already holds memory.
             let rest = tokio::time::timeout(REST_WAIT_MAX, self.fill()).await;
-            rest.map_err(|_| Gone::Slow)??;
+            rest.map_err(|_| ConnectionEnd::Slow)??;
         }
     }
 
@@ -197,8 +197,8 @@ impl Io {
     }
 
     /// Sends what was gathered.
-    pub async fn flush(&mut self) -> Result<(), Gone> {
-        let mut stall = Stall::new(self.write_timeout);
+    pub async fn flush(&mut self) -> Result<(), ConnectionEnd> {
+        let mut stall = WriteStall::new(self.write_timeout);
         while !self.out.bytes.is_empty() {
             let writing = self.writer.write_buf(&mut self.out.bytes);
             tokio::pin!(writing);
@@ -211,7 +211,9 @@ impl Io {
             match written.await {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
                 Ok(_) => stall.end(),
-                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Err(Gone::Stalled),
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                    return Err(ConnectionEnd::Stalled);
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -224,14 +226,14 @@ impl Io {
     }
 
     /// Sends what was gathered if it is much.
-    pub async fn flush_if_much(&mut self) -> Result<(), Gone> {
+    pub async fn flush_if_much(&mut self) -> Result<(), ConnectionEnd> {
         if self.out.bytes.len() < FLUSH_BYTES {
             return Ok(());
         }
         self.flush().await
     }
 
-    /// [Lingers](Linger), and shuts the sending side once the client pauses.
+    /// [Lingers](LingeringConnection), and shuts the sending side once the client pauses.
     pub async fn linger(self, stop: CancellationToken) {
         let Self {
             mut reader,
@@ -242,11 +244,11 @@ impl Io {
         } = self;
         drop((input, lease));
         // libpq gives up where it meets the end while it sends, before it looks at what else came.
-        let mut linger = Linger::while_it_sends(stop.clone());
+        let mut linger = LingeringConnection::while_it_sends(stop.clone());
         poll_fn(|context| linger.poll(&mut reader, context)).await;
         // A client that is gone needs no end.
         let _ = writer.shutdown().await;
-        let mut linger = Linger::until(stop);
+        let mut linger = LingeringConnection::until(stop);
         poll_fn(|context| linger.poll(&mut reader, context)).await;
     }
 
@@ -254,11 +256,11 @@ impl Io {
     /// server stops.
     pub async fn guard<T, E>(
         &mut self,
-        watch: &Watch,
+        watch: &HaltWatch,
         work: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, Halt>
+    ) -> Result<T, StatementHalt>
     where
-        Halt: From<E>,
+        StatementHalt: From<E>,
     {
         tokio::pin!(work);
         let timeout = async {
@@ -285,10 +287,10 @@ impl Io {
                     );
                     return Err(PgError::new("57014", message).into());
                 }
-                () = watch.kill.cancelled() => return Err(Gone::Stopping.into()),
+                () = watch.kill.cancelled() => return Err(ConnectionEnd::Stopping.into()),
                 read = self.reader.read_buf(&mut self.input), if room => {
-                    if read.map_err(Gone::from)? == 0 {
-                        return Err(Gone::from(io::Error::from(io::ErrorKind::UnexpectedEof)).into());
+                    if read.map_err(ConnectionEnd::from)? == 0 {
+                        return Err(ConnectionEnd::from(io::Error::from(io::ErrorKind::UnexpectedEof)).into());
                     }
                 }
             }

@@ -19,7 +19,7 @@ pub enum Token {
 
 impl Token {
     /// Whether it is this keyword.
-    pub fn is(&self, keyword: &str) -> bool {
+    pub fn is_keyword(&self, keyword: &str) -> bool {
         matches!(self, Self::Word(word) if word == keyword)
     }
 
@@ -33,12 +33,12 @@ impl Token {
 }
 
 /// The tokens of a statement with the byte at which each begins; comments and blanks are left out.
-pub struct Lexer<'a> {
+pub struct StatementLexer<'a> {
     text: &'a str,
     characters: Peekable<CharIndices<'a>>,
 }
 
-impl<'a> Lexer<'a> {
+impl<'a> StatementLexer<'a> {
     /// A lexer at the begin of `text`.
     pub fn new(text: &'a str) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-impl Iterator for Lexer<'_> {
+impl Iterator for StatementLexer<'_> {
     type Item = (usize, Token);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn words_quotes_and_comments() {
         let text = "/* a */ Copy \"A\"\"b\" -- c\n(x1, 'it''s', E'\\t');";
-        let tokens: Vec<Token> = Lexer::new(text).map(|(_, token)| token).collect();
+        let tokens: Vec<Token> = StatementLexer::new(text).map(|(_, token)| token).collect();
         let word = |word: &str| Token::Word(word.to_owned());
         let expected = vec![
             word("copy"),
@@ -178,10 +178,14 @@ mod tests {
 
     #[test]
     fn parentheses_close() {
-        let mut lexer = Lexer::new("(select ')' , (1)) to");
+        let mut lexer = StatementLexer::new("(select ')' , (1)) to");
         assert_eq!(lexer.next(), Some((0, Token::Sign('('))));
         assert_eq!(lexer.parenthesized(), Some("select ')' , (1)"));
-        assert!(lexer.next().is_some_and(|(_, token)| token.is("to")));
-        assert_eq!(Lexer::new("never closed").parenthesized(), None);
+        assert!(
+            lexer
+                .next()
+                .is_some_and(|(_, token)| token.is_keyword("to"))
+        );
+        assert_eq!(StatementLexer::new("never closed").parenthesized(), None);
     }
 }

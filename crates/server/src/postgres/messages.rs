@@ -2,7 +2,7 @@
 //! PostgreSQL's manual.
 //!
 //! Invariant: every length and count that a client sends is checked against the bytes that are
-//! there; a message that breaks the rules is a [`Malformed`], after which the connection ends,
+//! there; a message that breaks the rules is a [`MalformedMessage`], after which the connection ends,
 //! because where the next message begins is no longer known for sure.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -13,13 +13,13 @@ const STARTUP_BYTES_MAX: usize = 10_000;
 /// A client broke the protocol; the text says how.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Malformed(pub String);
+pub struct MalformedMessage(pub String);
 
-type Result<T> = std::result::Result<T, Malformed>;
+type Result<T> = std::result::Result<T, MalformedMessage>;
 
 /// The first message of a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum StartupMessage {
     /// Asks for TLS or GSS encryption; the answer is one byte.
     Encryption,
     /// Asks that the query of another connection be stopped.
@@ -44,14 +44,14 @@ pub enum Opening {
     missing_docs,
     reason = "the names are those of the protocol's own description"
 )]
-pub enum Frontend {
+pub enum FrontendMessage {
     Query(String),
     Parse {
         name: String,
         sql: String,
         types: Vec<u32>,
     },
-    Bind(Bind),
+    Bind(BindMessage),
     Describe {
         kind: u8,
         name: String,
@@ -76,7 +76,7 @@ pub enum Frontend {
 
 /// Values for a prepared statement.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Bind {
+pub struct BindMessage {
     /// Name of the portal to make.
     pub portal: String,
     /// Name of the statement.
@@ -96,26 +96,26 @@ pub fn is_foreign(buffer: &[u8]) -> bool {
 }
 
 /// Takes the opening message off `buffer`; `None` where it is not there whole.
-pub fn take_opening(buffer: &mut BytesMut) -> Result<Option<Opening>> {
+pub fn take_opening(buffer: &mut BytesMut) -> Result<Option<StartupMessage>> {
     let Some(mut length) = buffer.get(..4) else {
         return Ok(None);
     };
     let length = length.get_u32() as usize;
     if !(8..=STARTUP_BYTES_MAX).contains(&length) {
-        return Err(Malformed(format!(
+        return Err(MalformedMessage(format!(
             "an opening message cannot have {length} bytes"
         )));
     }
     if buffer.len() < length {
         return Ok(None);
     }
-    let mut body = Body(buffer.split_to(length).freeze());
+    let mut body = MessageBody(buffer.split_to(length).freeze());
     body.0.advance(4);
     let code = body.u32()?;
     match code {
         // SSLRequest and GSSENCRequest.
-        80_877_103 | 80_877_104 => Ok(Some(Opening::Encryption)),
-        80_877_102 => Ok(Some(Opening::Cancel {
+        80_877_103 | 80_877_104 => Ok(Some(StartupMessage::Encryption)),
+        80_877_102 => Ok(Some(StartupMessage::Cancel {
             process: body.i32()?,
             secret: body.i32()?,
         })),
@@ -128,12 +128,12 @@ pub fn take_opening(buffer: &mut BytesMut) -> Result<Option<Opening>> {
                 }
                 parameters.push((name, body.text()?));
             }
-            Ok(Some(Opening::Startup {
+            Ok(Some(StartupMessage::Startup {
                 minor: code as u16,
                 parameters,
             }))
         }
-        other => Err(Malformed(format!(
+        other => Err(MalformedMessage(format!(
             "protocol {}.{} is not spoken here; 3.0 is",
             other >> 16,
             other & 0xffff
@@ -143,13 +143,13 @@ pub fn take_opening(buffer: &mut BytesMut) -> Result<Option<Opening>> {
 
 /// Takes the next message off `buffer`; `None` where it is not there whole. A message of more than
 /// `bytes_max` is refused before it is read.
-pub fn take(buffer: &mut BytesMut, bytes_max: usize) -> Result<Option<Frontend>> {
+pub fn take(buffer: &mut BytesMut, bytes_max: usize) -> Result<Option<FrontendMessage>> {
     let (Some(kind), Some(mut length)) = (buffer.first().copied(), buffer.get(1..5)) else {
         return Ok(None);
     };
     let length = length.get_u32() as usize;
     if length < 4 || length > bytes_max.max(STARTUP_BYTES_MAX) {
-        return Err(Malformed(format!(
+        return Err(MalformedMessage(format!(
             "a message of type '{}' cannot have {length} bytes; the limit is {bytes_max}",
             kind.escape_ascii()
         )));
@@ -157,24 +157,24 @@ pub fn take(buffer: &mut BytesMut, bytes_max: usize) -> Result<Option<Frontend>>
     if buffer.len() <= length {
         return Ok(None);
     }
-    let mut body = Body(buffer.split_to(length + 1).freeze());
+    let mut body = MessageBody(buffer.split_to(length + 1).freeze());
     body.0.advance(5);
     Ok(Some(match kind {
-        b'Q' => Frontend::Query(body.text()?),
+        b'Q' => FrontendMessage::Query(body.text()?),
         b'P' => {
             let (name, sql) = (body.text()?, body.text()?);
-            Frontend::Parse {
+            FrontendMessage::Parse {
                 name,
                 sql,
-                types: body.counted(4, Body::u32)?,
+                types: body.counted(4, MessageBody::u32)?,
             }
         }
         b'B' => {
             let (portal, statement) = (body.text()?, body.text()?);
-            let formats = body.counted(2, Body::i16)?;
-            let values = body.counted(4, Body::value)?;
-            let results = body.counted(2, Body::i16)?;
-            Frontend::Bind(Bind {
+            let formats = body.counted(2, MessageBody::i16)?;
+            let values = body.counted(4, MessageBody::value)?;
+            let results = body.counted(2, MessageBody::i16)?;
+            FrontendMessage::Bind(BindMessage {
                 portal,
                 statement,
                 formats,
@@ -182,39 +182,41 @@ pub fn take(buffer: &mut BytesMut, bytes_max: usize) -> Result<Option<Frontend>>
                 results,
             })
         }
-        b'D' => Frontend::Describe {
+        b'D' => FrontendMessage::Describe {
             kind: body.u8()?,
             name: body.text()?,
         },
-        b'E' => Frontend::Execute {
+        b'E' => FrontendMessage::Execute {
             portal: body.text()?,
             rows_max: body.u32()?,
         },
-        b'C' => Frontend::Close {
+        b'C' => FrontendMessage::Close {
             kind: body.u8()?,
             name: body.text()?,
         },
-        b'S' => Frontend::Sync,
-        b'H' => Frontend::Flush,
-        b'X' => Frontend::Terminate,
-        b'd' => Frontend::CopyData(body.0),
-        b'c' => Frontend::CopyDone,
-        b'f' => Frontend::CopyFail(body.text()?),
-        b'p' => Frontend::Password,
+        b'S' => FrontendMessage::Sync,
+        b'H' => FrontendMessage::Flush,
+        b'X' => FrontendMessage::Terminate,
+        b'd' => FrontendMessage::CopyData(body.0),
+        b'c' => FrontendMessage::CopyDone,
+        b'f' => FrontendMessage::CopyFail(body.text()?),
+        b'p' => FrontendMessage::Password,
         other => {
             let other = other.escape_ascii();
-            return Err(Malformed(format!("there is no message of type '{other}'")));
+            return Err(MalformedMessage(format!(
+                "there is no message of type '{other}'"
+            )));
         }
     }))
 }
 
 /// The bytes of one message that are not read yet.
-struct Body(Bytes);
+struct MessageBody(Bytes);
 
-impl Body {
+impl MessageBody {
     fn need(&self, bytes: usize) -> Result<()> {
         if self.0.len() < bytes {
-            return Err(Malformed(
+            return Err(MalformedMessage(
                 "a message is shorter than what it holds".to_owned(),
             ));
         }
@@ -243,11 +245,12 @@ impl Body {
 
     fn text(&mut self) -> Result<String> {
         let end = self.0.iter().position(|byte| *byte == 0);
-        let end = end.ok_or_else(|| Malformed("a text in a message has no end".to_owned()))?;
+        let end =
+            end.ok_or_else(|| MalformedMessage("a text in a message has no end".to_owned()))?;
         let text = self.0.split_to(end);
         self.0.advance(1);
         String::from_utf8(text.to_vec())
-            .map_err(|_| Malformed("a text in a message is not UTF-8".to_owned()))
+            .map_err(|_| MalformedMessage("a text in a message is not UTF-8".to_owned()))
     }
 
     fn value(&mut self) -> Result<Option<Bytes>> {
@@ -269,7 +272,7 @@ impl Body {
 
 /// A column of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct RowDescriptionColumn {
     /// Name.
     pub name: String,
     /// OID of its type.
@@ -282,12 +285,12 @@ pub struct Column {
 
 /// Messages to a client, gathered until they are sent.
 #[derive(Debug, Default)]
-pub struct Backend {
+pub struct BackendMessages {
     /// The bytes.
     pub bytes: BytesMut,
 }
 
-impl Backend {
+impl BackendMessages {
     /// Appends a message of type `kind` with the body that `write` writes.
     pub fn message(&mut self, kind: u8, write: impl FnOnce(&mut BytesMut)) {
         self.bytes.put_u8(kind);
@@ -322,7 +325,7 @@ impl Backend {
     }
 
     /// The columns of the rows that follow.
-    pub fn row_description(&mut self, columns: &[Column]) {
+    pub fn row_description(&mut self, columns: &[RowDescriptionColumn]) {
         self.message(b'T', |body| {
             body.put_u16(columns.len() as u16);
             for column in columns {
@@ -398,7 +401,7 @@ mod tests {
     use super::*;
 
     fn message(kind: u8, body: &[u8]) -> BytesMut {
-        let mut backend = Backend::default();
+        let mut backend = BackendMessages::default();
         backend.message(kind, |out| out.extend_from_slice(body));
         backend.bytes
     }
@@ -414,7 +417,7 @@ mod tests {
         two.extend_from_slice(&whole);
         assert_eq!(
             take(&mut two, 1000).unwrap(),
-            Some(Frontend::Query("select 1".to_owned()))
+            Some(FrontendMessage::Query("select 1".to_owned()))
         );
         assert_eq!(two, whole);
     }
@@ -423,14 +426,14 @@ mod tests {
     fn bind_holds_values_and_formats() {
         let body = b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x02hi\xff\xff\xff\xff\0\0";
         let taken = take(&mut message(b'B', body), 1000).unwrap().unwrap();
-        let bind = Bind {
+        let bind = BindMessage {
             portal: "p".to_owned(),
             statement: "s".to_owned(),
             formats: vec![1],
             values: vec![Some(Bytes::from_static(b"hi")), None],
             results: vec![],
         };
-        assert_eq!(taken, Frontend::Bind(bind));
+        assert_eq!(taken, FrontendMessage::Bind(bind));
     }
 
     #[test]
@@ -464,14 +467,17 @@ mod tests {
     #[test]
     fn openings() {
         let mut ssl = BytesMut::from(&[0, 0, 0, 8, 4, 210, 22, 47][..]);
-        assert_eq!(take_opening(&mut ssl).unwrap(), Some(Opening::Encryption));
+        assert_eq!(
+            take_opening(&mut ssl).unwrap(),
+            Some(StartupMessage::Encryption)
+        );
         let mut startup = BytesMut::from(&b"\0\0\0\x13\0\x03\0\0user\0me\0\0\0"[..]);
         startup[3] = 17;
         let opening = take_opening(&mut startup).unwrap();
         let parameters = vec![("user".to_owned(), "me".to_owned())];
         assert_eq!(
             opening,
-            Some(Opening::Startup {
+            Some(StartupMessage::Startup {
                 minor: 0,
                 parameters
             })

@@ -22,13 +22,13 @@ mod session_syntax;
 mod types;
 mod zones;
 
+use crate::admission::AdmissionControl;
 use crate::config::ServerConfig;
-use crate::gate::Gate;
-use crate::services::Services;
-use crate::slow::PEER;
+use crate::services::ServedDatabase;
+use crate::slow_log::PEER;
 use crate::telemetry::Telemetry;
-use cancel::Registry;
-use connection::Connection;
+use cancel::ConnectionRegistry;
+use connection::PostgresConnection;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -44,12 +44,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What connections share.
 #[derive(Clone)]
-struct Shared {
-    services: Services,
+struct PostgresShared {
+    services: ServedDatabase,
     config: Arc<ServerConfig>,
-    gate: Gate,
+    gate: AdmissionControl,
     telemetry: Arc<Telemetry>,
-    registry: Registry,
+    registry: ConnectionRegistry,
     /// Fires when no new statements are to begin.
     stop: CancellationToken,
     /// Fires when statements that still run are to stop.
@@ -60,17 +60,17 @@ struct Shared {
 /// finish; `kill` ends those too.
 pub async fn serve(
     listener: TcpListener,
-    services: Services,
+    services: ServedDatabase,
     config: Arc<ServerConfig>,
-    gate: Gate,
+    gate: AdmissionControl,
     telemetry: Arc<Telemetry>,
     (stop, kill): (CancellationToken, CancellationToken),
 ) {
     let places = Arc::new(Semaphore::new(
         config.connections_max.min(Semaphore::MAX_PERMITS),
     ));
-    let registry = Registry::default();
-    let shared = Shared {
+    let registry = ConnectionRegistry::default();
+    let shared = PostgresShared {
         services,
         config,
         gate,
@@ -100,7 +100,10 @@ pub async fn serve(
         let shared = shared.clone();
         connections.spawn(async move {
             shared.telemetry.postgres_connections.inc();
-            let run = PEER.scope(peer, Connection::run(socket, &shared, place.is_some()));
+            let run = PEER.scope(
+                peer,
+                PostgresConnection::run(socket, &shared, place.is_some()),
+            );
             if let Err(error) = run.await {
                 tracing::debug!(%error, "a PostgreSQL connection ended");
             }

@@ -4,7 +4,7 @@ mod arrays;
 
 use crate::postgres::copy::rows::{parse_bool, parse_bytes};
 use crate::postgres::error::PgError;
-use crate::postgres::messages::Bind;
+use crate::postgres::messages::BindMessage;
 use crate::postgres::numeric;
 use crate::postgres::types::{PgType, element, is_binary, pg_type, type_oid};
 use crate::postgres::zones;
@@ -32,7 +32,7 @@ const OID_ARRAY: u32 = 1028;
 /// # Errors
 /// The parameter that is no value of its type, or a wrong number of them.
 pub fn arrays(
-    bind: &Bind,
+    bind: &BindMessage,
     oids: &[u32],
     types: &[DataType],
     zone: &str,
@@ -292,7 +292,7 @@ mod tests {
     use bytes::Bytes;
 
     fn one(value: &[u8], binary: bool, oid: u32, kind: DataType) -> Result<ArrayRef, PgError> {
-        let bind = Bind {
+        let bind = BindMessage {
             portal: String::new(),
             statement: String::new(),
             formats: vec![i16::from(binary)],
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn the_wrong_number_is_an_error() {
-        let bind = Bind {
+        let bind = BindMessage {
             portal: String::new(),
             statement: String::new(),
             formats: vec![],

@@ -1,13 +1,13 @@
 //! What the extended protocol keeps between messages: statements, portals, rows on their way.
 
-use crate::gate::Ticket;
+use crate::admission::RequestPermit;
 use crate::outgoing::{PART_BYTES, rows_within};
-use crate::postgres::control::{self, Control};
-use crate::postgres::copy::syntax::{self, Copy};
+use crate::postgres::control::{self, ControlStatement};
+use crate::postgres::copy::syntax::{self, CopyStatement};
 use crate::postgres::error::PgError;
-use crate::postgres::io::{Halt, Io, Watch};
-use crate::postgres::lexer::{Lexer, Token};
-use crate::postgres::messages::Column;
+use crate::postgres::io::{HaltWatch, PostgresSocket, StatementHalt};
+use crate::postgres::lexer::{StatementLexer, Token};
+use crate::postgres::messages::RowDescriptionColumn;
 use crate::postgres::session_syntax::{self, SessionStatement};
 use crate::postgres::types::{arrow_type, columns};
 use crate::postgres::zones;
@@ -26,13 +26,13 @@ pub const PREPARED_MAX: usize = 10_000;
 pub const PREPARED_BYTES_MAX: usize = 16 << 20;
 
 /// What a statement is to the protocol.
-pub enum Kind {
+pub enum StatementKind {
     /// Nothing but blanks and comments.
     Empty,
     /// Answered here.
-    Control(Control),
+    Control(ControlStatement),
     /// Data follows, in or out.
-    Copy(Copy),
+    Copy(CopyStatement),
     /// About what the connection keeps.
     Session(SessionStatement),
     /// For the database.
@@ -43,28 +43,28 @@ pub enum Kind {
 ///
 /// # Errors
 /// If it is a COPY, or a statement about what the connection keeps, that is not understood.
-pub fn classify(sql: &str) -> Result<Kind, PgError> {
-    let mut tokens = Lexer::new(sql).map(|(_, token)| token);
+pub fn classify(sql: &str) -> Result<StatementKind, PgError> {
+    let mut tokens = StatementLexer::new(sql).map(|(_, token)| token);
     let Some(first) = tokens.find(|token| *token != Token::Sign(';')) else {
-        return Ok(Kind::Empty);
+        return Ok(StatementKind::Empty);
     };
-    if first.is("copy") {
+    if first.is_keyword("copy") {
         // What names a file is the database's to do, or to refuse.
         return if copies_a_file(sql) {
-            Ok(Kind::Query)
+            Ok(StatementKind::Query)
         } else {
-            Ok(Kind::Copy(syntax::parse(sql)?))
+            Ok(StatementKind::Copy(syntax::parse(sql)?))
         };
     }
     if let Some(control) = control::recognize(sql) {
-        return Ok(Kind::Control(control));
+        return Ok(StatementKind::Control(control));
     }
-    Ok(session_syntax::recognize(sql)?.map_or(Kind::Query, Kind::Session))
+    Ok(session_syntax::recognize(sql)?.map_or(StatementKind::Query, StatementKind::Session))
 }
 
 /// Whether a COPY is TO or FROM a text in quotes, after its table or its query.
 fn copies_a_file(sql: &str) -> bool {
-    let mut lexer = Lexer::new(sql);
+    let mut lexer = StatementLexer::new(sql);
     let mut is_end = false;
     while let Some((_, token)) = lexer.next() {
         if is_end {
@@ -73,22 +73,22 @@ fn copies_a_file(sql: &str) -> bool {
         if token == Token::Sign('(') && lexer.parenthesized().is_none() {
             return false;
         }
-        is_end = token.is("to") || token.is("from");
+        is_end = token.is_keyword("to") || token.is_keyword("from");
     }
     false
 }
 
 /// A prepared statement.
-pub struct Statement {
+pub struct NamedStatement {
     /// What it is to the protocol.
-    pub kind: Kind,
-    /// The database's own, for [`Kind::Query`].
+    pub kind: StatementKind,
+    /// The database's own, for [`StatementKind::Query`].
     pub prepared: Option<Arc<dyn Prepared>>,
     /// OIDs of its parameters, for the client.
     pub oids: Vec<u32>,
 }
 
-impl Statement {
+impl NamedStatement {
     /// Types of its parameters. One of which the database knows no type has the one that the client
     /// named.
     pub fn parameter_types(&self) -> Vec<DataType> {
@@ -109,7 +109,7 @@ impl Statement {
 
 /// How long a portal is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
+pub enum PortalLifetime {
     /// Until its transaction ends.
     Block,
     /// The same if that is rolled back; until its session ends if not.
@@ -121,23 +121,23 @@ pub enum Life {
 /// A statement with values, ready to run or running.
 pub struct Portal {
     /// The statement.
-    pub statement: Arc<Statement>,
+    pub statement: Arc<NamedStatement>,
     /// Its values.
     pub parameters: Vec<ArrayRef>,
     /// Formats of its columns.
     pub formats: Vec<i16>,
     /// How far it is.
-    pub progress: Progress,
+    pub progress: PortalProgress,
     /// How long it is there.
-    pub life: Life,
+    pub life: PortalLifetime,
 }
 
 /// How far a portal is.
-pub enum Progress {
+pub enum PortalProgress {
     /// Not begun.
     Ready,
     /// Its rows flow; it stands between two of them.
-    Rows(Box<(Flow, Ticket)>),
+    Rows(Box<(PortalRows, RequestPermit)>),
     /// It had no rows; its command tag was not told yet.
     Answered(String),
     /// All rows were given out.
@@ -145,9 +145,9 @@ pub enum Progress {
 }
 
 /// Rows on their way to a client.
-pub struct Flow {
+pub struct PortalRows {
     pub rows: RowStream,
-    pub columns: Arc<[Column]>,
+    pub columns: Arc<[RowDescriptionColumn]>,
     /// What was fetched and not sent yet.
     pub ahead: Option<RecordBatch>,
     pub sent: u64,
@@ -155,7 +155,7 @@ pub struct Flow {
     zone: String,
 }
 
-impl Flow {
+impl PortalRows {
     pub fn new(rows: RowStream, formats: &[i16], zone: &str) -> Self {
         let columns = columns(&rows.schema, formats).into();
         Self {
@@ -170,10 +170,10 @@ impl Flow {
     /// Up to `rows_max` rows that are sent next; `None` at the end.
     pub async fn next(
         &mut self,
-        io: &mut Io,
-        watch: &Watch,
+        io: &mut PostgresSocket,
+        watch: &HaltWatch,
         rows_max: usize,
-    ) -> Result<Option<RecordBatch>, Halt> {
+    ) -> Result<Option<RecordBatch>, StatementHalt> {
         let batch = match self.ahead.take() {
             Some(batch) => batch,
             None => loop {

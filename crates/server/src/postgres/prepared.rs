@@ -1,26 +1,27 @@
 //! The extended protocol: prepared statements and portals.
 
-use crate::postgres::connection::Connection;
+use crate::postgres::connection::PostgresConnection;
 use crate::postgres::error::PgError;
-use crate::postgres::io::Halt;
-use crate::postgres::messages::Bind;
+use crate::postgres::io::StatementHalt;
+use crate::postgres::messages::BindMessage;
 use crate::postgres::parameters;
 use crate::postgres::portal::{
-    Kind, Life, PREPARED_BYTES_MAX, PREPARED_MAX, Portal, Progress, Statement, classify,
+    NamedStatement, PREPARED_BYTES_MAX, PREPARED_MAX, Portal, PortalLifetime, PortalProgress,
+    StatementKind, classify,
 };
 use crate::postgres::session_syntax::SessionStatement;
 use crate::postgres::types::{PgType, arrow_type, columns};
 use arrow::datatypes::DataType;
 use std::sync::Arc;
 
-impl Connection<'_> {
+impl PostgresConnection<'_> {
     /// Prepares a statement.
     pub(super) async fn parse(
         &mut self,
         name: String,
         sql: String,
         types: Vec<u32>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), StatementHalt> {
         self.keep(name, &sql, types).await?;
         self.io.out.bare(b'1');
         Ok(())
@@ -33,7 +34,7 @@ impl Connection<'_> {
         name: String,
         sql: &str,
         types: Vec<u32>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), StatementHalt> {
         if !name.is_empty() && self.statements.contains_key(&name) {
             let message = format!("prepared statement \"{name}\" already exists");
             return Err(PgError::new("42P05", message).into());
@@ -47,9 +48,9 @@ impl Connection<'_> {
         let kind = classify(sql)?;
         self.check_block(&kind)?;
         let planned = match &kind {
-            Kind::Query => Some(sql),
+            StatementKind::Query => Some(sql),
             // Its query has the parameters.
-            Kind::Session(SessionStatement::Declare { inner, .. }) => Some(&*inner.sql),
+            StatementKind::Session(SessionStatement::Declare { inner, .. }) => Some(&*inner.sql),
             _ => None,
         };
         let (prepared, oids) = if let Some(sql) = planned {
@@ -66,7 +67,7 @@ impl Connection<'_> {
         } else {
             (None, Vec::new())
         };
-        let statement = Statement {
+        let statement = NamedStatement {
             kind,
             prepared,
             oids,
@@ -85,7 +86,7 @@ impl Connection<'_> {
     }
 
     /// Makes a portal.
-    pub(super) fn bind(&mut self, bind: Bind) -> Result<(), Halt> {
+    pub(super) fn bind(&mut self, bind: BindMessage) -> Result<(), StatementHalt> {
         let statement = self.statement(&bind.statement)?.clone();
         self.check_block(&statement.kind)?;
         if !bind.portal.is_empty() && self.portals.contains_key(&bind.portal) {
@@ -103,8 +104,8 @@ impl Connection<'_> {
             statement,
             parameters,
             formats: bind.results,
-            progress: Progress::Ready,
-            life: Life::Block,
+            progress: PortalProgress::Ready,
+            life: PortalLifetime::Block,
         };
         self.portals.insert(bind.portal, portal);
         self.io.out.bare(b'2');
@@ -112,7 +113,7 @@ impl Connection<'_> {
     }
 
     /// Tells the columns (and parameters) of a statement (`S`) or portal (`P`).
-    pub(super) fn describe(&mut self, kind: u8, name: &str) -> Result<(), Halt> {
+    pub(super) fn describe(&mut self, kind: u8, name: &str) -> Result<(), StatementHalt> {
         let (statement, formats) = match kind {
             b'S' => {
                 let statement = self.statement(name)?.clone();
@@ -125,7 +126,7 @@ impl Connection<'_> {
             }
             other => return Err(bad_kind(other)),
         };
-        if let Kind::Session(session) = &statement.kind {
+        if let StatementKind::Session(session) = &statement.kind {
             match self.session_columns(session, &formats)? {
                 Some(columns) => self.io.out.row_description(&columns),
                 None => self.io.out.bare(b'n'),
@@ -144,7 +145,7 @@ impl Connection<'_> {
     }
 
     /// Forgets a statement (`S`) or portal (`P`).
-    pub(super) fn close(&mut self, kind: u8, name: &str) -> Result<(), Halt> {
+    pub(super) fn close(&mut self, kind: u8, name: &str) -> Result<(), StatementHalt> {
         match kind {
             b'S' => drop(self.statements.remove(name)),
             b'P' => drop(self.portals.remove(name)),
@@ -155,7 +156,11 @@ impl Connection<'_> {
     }
 
     /// Runs a portal, or goes on with it, for at most `rows_max` rows (0 for all).
-    pub(super) async fn execute(&mut self, name: &str, rows_max: usize) -> Result<(), Halt> {
+    pub(super) async fn execute(
+        &mut self,
+        name: &str,
+        rows_max: usize,
+    ) -> Result<(), StatementHalt> {
         // Taken out while it runs: after an error it is gone, as the protocol wants it.
         let (key, mut portal) = self
             .portals
@@ -164,29 +169,29 @@ impl Connection<'_> {
         self.check_block(&portal.statement.kind)?;
         let statement = portal.statement.clone();
         match &statement.kind {
-            Kind::Empty => self.io.out.bare(b'I'),
-            Kind::Control(control) => self.control(control)?,
-            Kind::Copy(copy) => self.copy(copy).await?,
-            Kind::Session(session) => {
+            StatementKind::Empty => self.io.out.bare(b'I'),
+            StatementKind::Control(control) => self.control(control)?,
+            StatementKind::Copy(copy) => self.copy(copy).await?,
+            StatementKind::Session(session) => {
                 // Executed before, in part: it goes on with what it has become.
-                if matches!(portal.progress, Progress::Ready) {
+                if matches!(portal.progress, PortalProgress::Ready) {
                     self.session_statement(session, &mut portal, false, rows_max)
                         .await?;
                     // What it is stays what it was bound as.
-                    if matches!(portal.progress, Progress::Ready) {
-                        portal.progress = Progress::Done;
+                    if matches!(portal.progress, PortalProgress::Ready) {
+                        portal.progress = PortalProgress::Done;
                     }
                 } else {
                     self.advance(&mut portal, rows_max).await?;
                 }
             }
-            Kind::Query => self.advance(&mut portal, rows_max).await?,
+            StatementKind::Query => self.advance(&mut portal, rows_max).await?,
         }
         self.portals.insert(key, portal);
         Ok(())
     }
 
-    pub(super) fn statement(&self, name: &str) -> Result<&Arc<Statement>, PgError> {
+    pub(super) fn statement(&self, name: &str) -> Result<&Arc<NamedStatement>, PgError> {
         self.statements.get(name).ok_or_else(|| {
             PgError::new(
                 "26000",
@@ -204,11 +209,11 @@ fn named_type(oid: u32) -> DataType {
     kind.unwrap_or(DataType::Null)
 }
 
-fn no_portal(name: &str) -> Halt {
+fn no_portal(name: &str) -> StatementHalt {
     PgError::new("34000", format!("portal \"{name}\" does not exist")).into()
 }
 
-fn bad_kind(kind: u8) -> Halt {
+fn bad_kind(kind: u8) -> StatementHalt {
     let message = format!("there is no object of kind '{}'", kind.escape_ascii());
     PgError::new("08P01", message).into()
 }

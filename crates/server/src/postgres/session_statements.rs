@@ -1,20 +1,22 @@
 //! What SQL says of the statements and cursors that a connection keeps. They are those of the extended
 //! protocol: what one side prepares or declares, the other can run, describe and close.
 
-use crate::postgres::connection::{Block, Connection};
+use crate::postgres::connection::{PostgresConnection, TransactionState};
 use crate::postgres::error::PgError;
-use crate::postgres::io::Halt;
-use crate::postgres::messages::Column;
+use crate::postgres::io::StatementHalt;
+use crate::postgres::messages::RowDescriptionColumn;
 use crate::postgres::parameters;
-use crate::postgres::portal::{Flow, Kind, Life, PREPARED_MAX, Portal, Progress, Statement};
-use crate::postgres::session_syntax::{Inner, SessionStatement};
+use crate::postgres::portal::{
+    NamedStatement, PREPARED_MAX, Portal, PortalLifetime, PortalProgress, PortalRows, StatementKind,
+};
+use crate::postgres::session_syntax::{InnerStatement, SessionStatement};
 use crate::postgres::types::{columns, oid_of_name};
 use arrow::array::ArrayRef;
 use futures::StreamExt;
 use marigram_service::Answer;
 use std::sync::Arc;
 
-impl Connection<'_> {
+impl PostgresConnection<'_> {
     /// Does a statement about what the connection keeps. `portal` has the values that are bound to it
     /// and the formats that are asked for; rows are described first where `describes` says so.
     pub(super) async fn session_statement(
@@ -23,7 +25,7 @@ impl Connection<'_> {
         portal: &mut Portal,
         describes: bool,
         rows_max: usize,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), StatementHalt> {
         match statement {
             SessionStatement::Prepare { name, types, inner } => {
                 let types = types.iter().map(|kind| oid_of_name(kind));
@@ -33,7 +35,7 @@ impl Connection<'_> {
                 self.io.out.complete("PREPARE");
             }
             SessionStatement::Execute { name, arguments } => {
-                if matches!(portal.progress, Progress::Ready) {
+                if matches!(portal.progress, PortalProgress::Ready) {
                     let statement = self.statement(name)?.clone();
                     portal.parameters = self.arguments(&statement, arguments).await?;
                     portal.statement = statement;
@@ -70,7 +72,7 @@ impl Connection<'_> {
                 self.io.out.complete("CLOSE CURSOR ALL");
             }
             SessionStatement::DiscardAll => {
-                if self.block != Block::Idle {
+                if self.block != TransactionState::Idle {
                     let message = "DISCARD ALL cannot run inside a transaction block";
                     return Err(PgError::new("25001", message).into());
                 }
@@ -89,7 +91,7 @@ impl Connection<'_> {
         &self,
         statement: &SessionStatement,
         formats: &[i16],
-    ) -> Result<Option<Vec<Column>>, PgError> {
+    ) -> Result<Option<Vec<RowDescriptionColumn>>, PgError> {
         match statement {
             SessionStatement::Fetch { name, is_move, .. } if !is_move => {
                 self.cursor_columns(name, formats).map(Some)
@@ -104,7 +106,11 @@ impl Connection<'_> {
         }
     }
 
-    fn cursor_columns(&self, name: &str, formats: &[i16]) -> Result<Vec<Column>, PgError> {
+    fn cursor_columns(
+        &self,
+        name: &str,
+        formats: &[i16],
+    ) -> Result<Vec<RowDescriptionColumn>, PgError> {
         let cursor = self.portals.get(name).ok_or_else(|| no_cursor(name))?;
         let prepared = cursor.statement.prepared.as_ref();
         let schema = prepared.and_then(|prepared| prepared.schema());
@@ -122,10 +128,10 @@ impl Connection<'_> {
         portal: &mut Portal,
         describes: bool,
         rows_max: usize,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), StatementHalt> {
         let statement = portal.statement.clone();
         match &statement.kind {
-            Kind::Query => {
+            StatementKind::Query => {
                 if describes
                     && let Some(prepared) = &statement.prepared
                     && let Some(schema) = prepared.schema()
@@ -136,12 +142,12 @@ impl Connection<'_> {
                 }
                 self.advance(portal, rows_max).await
             }
-            Kind::Control(control) => self.control(control),
-            Kind::Empty => {
+            StatementKind::Control(control) => self.control(control),
+            StatementKind::Empty => {
                 self.io.out.bare(b'I');
                 Ok(())
             }
-            Kind::Copy(_) | Kind::Session(_) => {
+            StatementKind::Copy(_) | StatementKind::Session(_) => {
                 let message = "EXECUTE runs queries, INSERT and DELETE";
                 Err(PgError::new("0A000", message).into())
             }
@@ -151,9 +157,9 @@ impl Connection<'_> {
     /// The values of the arguments of EXECUTE, in the types of the statement's parameters.
     async fn arguments(
         &mut self,
-        statement: &Statement,
+        statement: &NamedStatement,
         arguments: &[String],
-    ) -> Result<Vec<ArrayRef>, Halt> {
+    ) -> Result<Vec<ArrayRef>, StatementHalt> {
         let wanted = statement.parameter_types();
         if wanted.len() != arguments.len() {
             let message = format!(
@@ -208,9 +214,9 @@ impl Connection<'_> {
         name: &str,
         hold: bool,
         binary: bool,
-        inner: &Inner,
-    ) -> Result<(), Halt> {
-        if self.block == Block::Idle && !hold {
+        inner: &InnerStatement,
+    ) -> Result<(), StatementHalt> {
+        if self.block == TransactionState::Idle && !hold {
             let message = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(PgError::new("25P01", message).into());
         }
@@ -247,17 +253,17 @@ impl Connection<'_> {
         };
         let formats = if binary { vec![1] } else { Vec::new() };
         let life = match (hold, self.block) {
-            (false, _) => Life::Block,
-            (true, Block::Idle) => Life::Session,
-            (true, _) => Life::SessionOnceCommitted,
+            (false, _) => PortalLifetime::Block,
+            (true, TransactionState::Idle) => PortalLifetime::Session,
+            (true, _) => PortalLifetime::SessionOnceCommitted,
         };
         let cursor = Portal {
-            progress: Progress::Rows(Box::new((
-                Flow::new(rows, &formats, &self.session.time_zone),
+            progress: PortalProgress::Rows(Box::new((
+                PortalRows::new(rows, &formats, &self.session.time_zone),
                 ticket,
             ))),
-            statement: Arc::new(Statement {
-                kind: Kind::Query,
+            statement: Arc::new(NamedStatement {
+                kind: StatementKind::Query,
                 prepared: Some(prepared),
                 oids: Vec::new(),
             }),
@@ -277,17 +283,17 @@ impl Connection<'_> {
         rows_max: usize,
         is_move: bool,
         formats: &[i16],
-    ) -> Result<(), Halt> {
+    ) -> Result<(), StatementHalt> {
         // Taken out while it runs: after an error it is gone.
         let cursor = self.portals.remove_entry(name);
         let (key, mut cursor) = cursor.ok_or_else(|| no_cursor(name))?;
         let mut rows = 0;
         let watch = self.watch();
-        if matches!(cursor.progress, Progress::Ready) {
+        if matches!(cursor.progress, PortalProgress::Ready) {
             // Bound by the protocol, and not executed yet.
             cursor.progress = self.begin(&mut cursor, &watch).await?;
         }
-        if let Progress::Rows(running) = &mut cursor.progress {
+        if let PortalProgress::Rows(running) = &mut cursor.progress {
             let flow = &mut running.0;
             let schema = Arc::clone(&flow.rows.schema);
             let formats = if formats.is_empty() {
@@ -308,7 +314,7 @@ impl Connection<'_> {
                 (rows, is_over) = self.pour(flow, &watch, rows_max).await?;
             }
             if is_over {
-                cursor.progress = Progress::Done;
+                cursor.progress = PortalProgress::Done;
             }
         }
         self.portals.insert(key, cursor);
@@ -323,12 +329,12 @@ fn no_cursor(name: &str) -> PgError {
 }
 
 /// An error in a statement that stands in another one, with its place there.
-fn moved(halt: Halt, inner: &Inner) -> Halt {
+fn moved(halt: StatementHalt, inner: &InnerStatement) -> StatementHalt {
     match halt {
-        Halt::Error(error) => Halt::Error(PgError {
+        StatementHalt::Error(error) => StatementHalt::Error(PgError {
             position: error.position.map(|position| position + inner.before),
             ..error
         }),
-        gone @ Halt::Gone(_) => gone,
+        gone @ StatementHalt::Gone(_) => gone,
     }
 }

@@ -2,7 +2,7 @@
 //! connection keeps, read as PostgreSQL writes them.
 
 use crate::postgres::error::PgError;
-use crate::postgres::lexer::{Lexer, Token};
+use crate::postgres::lexer::{StatementLexer, Token};
 
 /// A statement about what the connection keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum SessionStatement {
         /// Types of its first parameters, in lower case.
         types: Vec<String>,
         /// What is prepared.
-        inner: Inner,
+        inner: InnerStatement,
     },
     /// `EXECUTE name [(arguments)]`
     Execute {
@@ -32,7 +32,7 @@ pub enum SessionStatement {
         /// Whether its rows come in binary.
         binary: bool,
         /// The query.
-        inner: Inner,
+        inner: InnerStatement,
     },
     /// `FETCH` of a cursor, or `MOVE`.
     Fetch {
@@ -51,7 +51,7 @@ pub enum SessionStatement {
 
 /// A statement within a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inner {
+pub struct InnerStatement {
     /// Its text.
     pub sql: String,
     /// Characters before it.
@@ -59,9 +59,9 @@ pub struct Inner {
 }
 
 /// Tokens of a statement about the connection.
-struct Words<'a> {
+struct SessionTokens<'a> {
     text: &'a str,
-    lexer: Lexer<'a>,
+    lexer: StatementLexer<'a>,
     next: Option<Token>,
     /// Byte at which `next` begins.
     at: usize,
@@ -69,9 +69,9 @@ struct Words<'a> {
     usage: &'static str,
 }
 
-impl<'a> Words<'a> {
+impl<'a> SessionTokens<'a> {
     fn new(text: &'a str) -> Self {
-        let lexer = Lexer::new(text);
+        let lexer = StatementLexer::new(text);
         let (next, at, usage) = (None, 0, "");
         let mut words = Self {
             text,
@@ -91,7 +91,10 @@ impl<'a> Words<'a> {
     }
 
     fn takes(&mut self, word: &str) -> bool {
-        let is_there = self.next.as_ref().is_some_and(|token| token.is(word));
+        let is_there = self
+            .next
+            .as_ref()
+            .is_some_and(|token| token.is_keyword(word));
         if is_there {
             self.step();
         }
@@ -153,13 +156,13 @@ impl<'a> Words<'a> {
     }
 
     /// All that follows.
-    fn rest(&self) -> Result<Inner, PgError> {
+    fn rest(&self) -> Result<InnerStatement, PgError> {
         let sql = self.text[self.at..].trim_end().to_owned();
         if sql.is_empty() {
             return Err(self.wrong());
         }
         let before = self.text[..self.at].chars().count();
-        Ok(Inner { sql, before })
+        Ok(InnerStatement { sql, before })
     }
 
     /// What stands in parentheses, of which the first was read, apart at its commas.
@@ -196,7 +199,7 @@ impl<'a> Words<'a> {
 /// # Errors
 /// If it is one that is written wrongly, or goes where no cursor goes.
 pub fn recognize(sql: &str) -> Result<Option<SessionStatement>, PgError> {
-    let mut words = Words::new(sql);
+    let mut words = SessionTokens::new(sql);
     while words.takes_sign(';') {}
     let Some(Token::Word(first)) = words.next.clone() else {
         return Ok(None);
@@ -213,7 +216,7 @@ pub fn recognize(sql: &str) -> Result<Option<SessionStatement>, PgError> {
     read(&mut words).map(Some)
 }
 
-fn prepare(words: &mut Words<'_>) -> Result<SessionStatement, PgError> {
+fn prepare(words: &mut SessionTokens<'_>) -> Result<SessionStatement, PgError> {
     words.usage = "PREPARE name [(types)] AS SELECT, INSERT, DELETE or VALUES";
     words.step();
     let name = words.name()?;
@@ -241,7 +244,7 @@ fn prepare(words: &mut Words<'_>) -> Result<SessionStatement, PgError> {
     })
 }
 
-fn execute(words: &mut Words<'_>) -> Result<SessionStatement, PgError> {
+fn execute(words: &mut SessionTokens<'_>) -> Result<SessionStatement, PgError> {
     words.usage = "EXECUTE name [(arguments)]";
     words.step();
     let name = words.name()?;
@@ -254,7 +257,7 @@ fn execute(words: &mut Words<'_>) -> Result<SessionStatement, PgError> {
     Ok(SessionStatement::Execute { name, arguments })
 }
 
-fn declare(words: &mut Words<'_>) -> Result<SessionStatement, PgError> {
+fn declare(words: &mut SessionTokens<'_>) -> Result<SessionStatement, PgError> {
     words.usage = "DECLARE name [BINARY] [NO SCROLL] CURSOR [WITH HOLD] FOR query";
     words.step();
     let name = words.name()?;
@@ -285,16 +288,19 @@ fn declare(words: &mut Words<'_>) -> Result<SessionStatement, PgError> {
 }
 
 /// Where a cursor goes, of which nothing but its name and `FROM` follows.
-fn fetch(words: &mut Words<'_>) -> Result<SessionStatement, PgError> {
+fn fetch(words: &mut SessionTokens<'_>) -> Result<SessionStatement, PgError> {
     words.usage = "FETCH [NEXT | number | ALL | FORWARD [number | ALL]] [FROM] cursor";
-    let is_move = words.next.as_ref().is_some_and(|token| token.is("move"));
+    let is_move = words
+        .next
+        .as_ref()
+        .is_some_and(|token| token.is_keyword("move"));
     words.step();
     let backward = || {
         let message = "a cursor can only scan forward";
         PgError::new("55000", message)
     };
     // A cursor may have the name of a direction.
-    let mut only = Words::new(words.text);
+    let mut only = SessionTokens::new(words.text);
     only.step();
     let is_only = only.name().is_ok() && only.end().is_ok();
     let mut goes_back = false;
@@ -329,16 +335,19 @@ fn fetch(words: &mut Words<'_>) -> Result<SessionStatement, PgError> {
     })
 }
 
-fn close(words: &mut Words<'_>) -> Result<SessionStatement, PgError> {
+fn close(words: &mut SessionTokens<'_>) -> Result<SessionStatement, PgError> {
     words.usage = "CLOSE cursor, or CLOSE ALL";
     words.step();
-    let is_all = words.next.as_ref().is_some_and(|token| token.is("all"));
+    let is_all = words
+        .next
+        .as_ref()
+        .is_some_and(|token| token.is_keyword("all"));
     let name = words.name()?;
     words.end()?;
     Ok(SessionStatement::Close((!is_all).then_some(name)))
 }
 
-fn discard(words: &mut Words<'_>) -> Result<SessionStatement, PgError> {
+fn discard(words: &mut SessionTokens<'_>) -> Result<SessionStatement, PgError> {
     words.usage = "DISCARD ALL";
     words.step();
     words.expect("all")?;
@@ -359,7 +368,7 @@ mod tests {
         let prepared = SessionStatement::Prepare {
             name: "p".to_owned(),
             types: vec!["int".to_owned(), "numeric(3, 1)".to_owned()],
-            inner: Inner {
+            inner: InnerStatement {
                 sql: "SELECT $1, 'ü;'".to_owned(),
                 before: 34,
             },
@@ -414,7 +423,7 @@ mod tests {
             name: "c".to_owned(),
             hold,
             binary,
-            inner: Inner {
+            inner: InnerStatement {
                 sql: "SELECT 1".to_owned(),
                 before,
             },

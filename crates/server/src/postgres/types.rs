@@ -4,7 +4,7 @@
 //! (`pg.oid_alias`) or a `"char"` (`pg.char`); these marks are those of the crate `arrow-pg`.
 
 use crate::postgres::error::PgError;
-use crate::postgres::messages::Column;
+use crate::postgres::messages::RowDescriptionColumn;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 
 /// A type of PostgreSQL; its number is its OID (`pg_type.dat` in PostgreSQL's source).
@@ -220,13 +220,13 @@ fn column_type(field: &Field) -> (u32, i16) {
 }
 
 /// The columns of an answer, in text or in binary as `formats` says (see
-/// [`Bind`](crate::postgres::messages::Bind)).
-pub fn columns(schema: &Schema, formats: &[i16]) -> Vec<Column> {
+/// [`Bind`](crate::postgres::messages::BindMessage)).
+pub fn columns(schema: &Schema, formats: &[i16]) -> Vec<RowDescriptionColumn> {
     let fields = schema.fields().iter().enumerate();
     fields
         .map(|(at, field)| {
             let (oid, size) = column_type(field);
-            Column {
+            RowDescriptionColumn {
                 name: field.name().clone(),
                 oid,
                 size,

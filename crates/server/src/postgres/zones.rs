@@ -6,7 +6,7 @@ use arrow::datatypes::DataType;
 use arrow::datatypes::{Field, Schema};
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use marigram_pgtext::{Clock, TimeText, ZoneClock, session_zone, zone_of};
+use marigram_pgtext::{ReferenceClock, TimeText, ZoneClock, session_zone, zone_of};
 use std::sync::Arc;
 
 /// The zone of most sessions, and of all times with a zone as they come.
@@ -67,7 +67,7 @@ pub fn shown_in(batch: RecordBatch, label: &str) -> Result<RecordBatch, ArrowErr
 /// Why it is no time.
 pub fn read(text: &str, zone: &str) -> Result<i64, String> {
     let (_, zone) = session_zone(zone).map_err(|error| error.to_string())?;
-    let clock = Clock { now: None, zone };
+    let clock = ReferenceClock { now: None, zone };
     let time = TimeText::parse(text, &clock).and_then(|time| time.utc_ns(&clock));
     time.map_err(|error| error.to_string())
 }

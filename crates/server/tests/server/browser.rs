@@ -2,7 +2,7 @@
 
 use crate::fake::{Fake, serve};
 use crate::http::{Reply, ask, ask_as};
-use marigram_server::{ServerConfig, ServerError, Services, start};
+use marigram_server::{ServedDatabase, ServerConfig, ServerError, start};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -40,7 +40,7 @@ fn is_refused(reply: &Reply, what: &str) {
 
 async fn with_backups(
     change: impl FnOnce(&mut ServerConfig),
-) -> (marigram_server::Running, Arc<Fake>, SocketAddr) {
+) -> (marigram_server::RunningServers, Arc<Fake>, SocketAddr) {
     let (running, fake) = serve(|config| {
         config.backup_dir = Some("/backups".into());
         change(config);
@@ -341,7 +341,7 @@ async fn rules_that_make_no_sense_are_refused_at_the_start() {
             allowed_origins: origins,
             ..ServerConfig::default()
         };
-        let services = Services {
+        let services = ServedDatabase {
             ingest: fake.clone(),
             query: fake.clone(),
             status: fake.clone(),

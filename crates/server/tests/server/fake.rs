@@ -9,9 +9,9 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit, UInt32Type}
 use async_trait::async_trait;
 use futures::StreamExt;
 use marigram_model::WriteBatch;
-use marigram_server::{Running, ServerConfig, Services, start};
+use marigram_server::{RunningServers, ServedDatabase, ServerConfig, start};
 use marigram_service::{
-    Answer, Backup, BackupReport, Ingest, Metric, Prepared, Query, Rejected, Result, RowStream,
+    Answer, Backup, BackupReport, Ingest, Metric, Prepared, Query, RejectedRow, Result, RowStream,
     ServiceError, Session, Status, WriteReport,
 };
 use std::any::Any;
@@ -47,9 +47,9 @@ pub struct Fake {
 }
 
 /// Starts servers over a new fake on free ports.
-pub async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (Running, Arc<Fake>) {
+pub async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (RunningServers, Arc<Fake>) {
     let fake = Arc::new(Fake::default());
-    let services = Services {
+    let services = ServedDatabase {
         ingest: fake.clone(),
         query: fake.clone(),
         status: fake.clone(),
@@ -216,7 +216,7 @@ impl Ingest for Fake {
                 .enumerate()
                 .filter(|(_, time)| **time < 0);
             let rejected: Vec<_> = bad
-                .map(|(row, _)| Rejected {
+                .map(|(row, _)| RejectedRow {
                     row,
                     reason: "too old".to_owned(),
                 })
@@ -252,7 +252,7 @@ impl Ingest for Fake {
         let times = batch.column_by_name("time").unwrap();
         let rejected: Vec<_> = (0..batch.num_rows())
             .filter(|row| times.is_null(*row))
-            .map(|row| Rejected {
+            .map(|row| RejectedRow {
                 row,
                 reason: "it has no time".to_owned(),
             })

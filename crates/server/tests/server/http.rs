@@ -193,8 +193,8 @@ async fn good_lines_are_stored_and_bad_ones_named() {
 #[tokio::test]
 async fn bad_writes_say_what_is_wrong() {
     let (running, fake) = serve(|config| {
-        config.body_bytes_max = 1000;
-        config.unpacked_bytes_max = 2000;
+        config.body_limit = 1000;
+        config.unpacked_limit = 2000;
     })
     .await;
     let http = running.http_addr().unwrap();
@@ -244,7 +244,7 @@ async fn bad_writes_say_what_is_wrong() {
 
 #[tokio::test]
 async fn a_client_that_sends_first_and_reads_later_gets_its_refusal() {
-    let (running, fake) = serve(|config| config.body_bytes_max = 1000).await;
+    let (running, fake) = serve(|config| config.body_limit = 1000).await;
     let http = running.http_addr().unwrap();
     // More than the buffers of both sockets hold.
     let body = vec![b'#'; 32 << 20];
@@ -476,7 +476,7 @@ async fn shutdown_waits_for_the_grace_and_no_longer() {
 async fn an_address_in_use_is_named() {
     let (running, fake) = serve(|_| {}).await;
     let taken = running.http_addr();
-    let services = marigram_server::Services {
+    let services = marigram_server::ServedDatabase {
         ingest: fake.clone(),
         query: fake.clone(),
         status: fake.clone(),

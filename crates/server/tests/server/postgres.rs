@@ -5,7 +5,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, TimestampNanosecondType};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::{SinkExt, StreamExt, TryStreamExt};
-use marigram_server::Running;
+use marigram_server::RunningServers;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, NoTls, SimpleQueryMessage};
 
-async fn connect(running: &Running, database: &str) -> Result<Client, Error> {
+async fn connect(running: &RunningServers, database: &str) -> Result<Client, Error> {
     let address = running.postgres_addr().unwrap();
     let config = format!(
         "host={} port={} user=me password=any dbname={database} application_name=test",
@@ -30,7 +30,7 @@ async fn connect(running: &Running, database: &str) -> Result<Client, Error> {
     Ok(client)
 }
 
-async fn client() -> (Running, Arc<Fake>, Client) {
+async fn client() -> (RunningServers, Arc<Fake>, Client) {
     let (running, fake) = serve(|_| {}).await;
     let client = connect(&running, "main").await.unwrap();
     (running, fake, client)
@@ -392,7 +392,7 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_client_that_sends_first_and_reads_later_is_told_what_is_too_large() {
-    let (running, _fake) = serve(|config| config.body_bytes_max = 1000).await;
+    let (running, _fake) = serve(|config| config.body_limit = 1000).await;
     let mut socket = TcpStream::connect(running.postgres_addr().unwrap())
         .await
         .unwrap();

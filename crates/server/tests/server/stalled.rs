@@ -2,7 +2,7 @@
 
 use crate::fake::{Fake, serve};
 use crate::http::ask;
-use marigram_server::Running;
+use marigram_server::RunningServers;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,7 +15,7 @@ const CLIENTS: usize = 20;
 const SOON: Duration = Duration::from_mins(1);
 
 /// Asks for `select flood` over HTTP and never reads.
-async fn http_client(running: &Running) -> TcpStream {
+async fn http_client(running: &RunningServers) -> TcpStream {
     let mut socket = TcpStream::connect(running.http_addr().unwrap())
         .await
         .unwrap();
@@ -25,7 +25,7 @@ async fn http_client(running: &Running) -> TcpStream {
 }
 
 /// The same over PostgreSQL's protocol.
-async fn postgres_client(running: &Running) -> TcpStream {
+async fn postgres_client(running: &RunningServers) -> TcpStream {
     let address = running.postgres_addr().unwrap();
     let mut socket = TcpStream::connect(address).await.unwrap();
     let startup = b"\0\0\0\0\0\x03\0\0user\0me\0database\0main\0\0";

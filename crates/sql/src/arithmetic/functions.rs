@@ -1,6 +1,6 @@
 //! The operators as functions.
 
-use super::kernel::{Op, Operand, compute};
+use super::kernel::{ArithmeticOp, KernelOperand, compute};
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -14,31 +14,31 @@ use std::sync::{Arc, LazyLock};
 
 /// An operator of two whole numbers of one type, or the minus sign of one.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Checked {
+struct CheckedOperator {
     /// `None` is the minus sign.
-    op: Option<Op>,
+    op: Option<ArithmeticOp>,
     signature: Signature,
 }
 
-fn made(op: Option<Op>) -> Arc<ScalarUDF> {
+fn made(op: Option<ArithmeticOp>) -> Arc<ScalarUDF> {
     let arguments = if op.is_some() { 2 } else { 1 };
-    Arc::new(ScalarUDF::from(Checked {
+    Arc::new(ScalarUDF::from(CheckedOperator {
         op,
         signature: Signature::any(arguments, Volatility::Immutable),
     }))
 }
 
-static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(Op::Add)));
-static SUBTRACT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(Op::Subtract)));
-static MULTIPLY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(Op::Multiply)));
+static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(ArithmeticOp::Add)));
+static SUBTRACT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(ArithmeticOp::Subtract)));
+static MULTIPLY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(ArithmeticOp::Multiply)));
 static NEGATE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(None));
 
 /// `left op right`, checked.
-pub(super) fn binary(op: Op, left: Expr, right: Expr) -> Expr {
+pub(super) fn binary(op: ArithmeticOp, left: Expr, right: Expr) -> Expr {
     let function = match op {
-        Op::Add => &ADD,
-        Op::Subtract => &SUBTRACT,
-        Op::Multiply => &MULTIPLY,
+        ArithmeticOp::Add => &ADD,
+        ArithmeticOp::Subtract => &SUBTRACT,
+        ArithmeticOp::Multiply => &MULTIPLY,
     };
     Expr::ScalarFunction(ScalarFunction::new_udf(
         Arc::clone(function),
@@ -51,13 +51,13 @@ pub(super) fn negate(operand: Expr) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&NEGATE), vec![operand]))
 }
 
-impl Checked {
+impl CheckedOperator {
     /// The operator as it was written; `None` is the minus sign.
     fn operator(&self) -> Option<Operator> {
         self.op.map(|op| match op {
-            Op::Add => Operator::Plus,
-            Op::Subtract => Operator::Minus,
-            Op::Multiply => Operator::Multiply,
+            ArithmeticOp::Add => Operator::Plus,
+            ArithmeticOp::Subtract => Operator::Minus,
+            ArithmeticOp::Multiply => Operator::Multiply,
         })
     }
 
@@ -78,7 +78,13 @@ impl Checked {
 /// them would walk through a long row of operators once for each of them.
 pub(super) fn type_of(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
     match expr {
-        Expr::ScalarFunction(call) if call.func.inner().downcast_ref::<Checked>().is_some() => {
+        Expr::ScalarFunction(call)
+            if call
+                .func
+                .inner()
+                .downcast_ref::<CheckedOperator>()
+                .is_some() =>
+        {
             type_of(call.args.last()?, schema)
         }
         other => other.get_type(schema).ok(),
@@ -95,7 +101,7 @@ pub fn unchecked(expr: Expr) -> Result<Expr> {
             Expr::ScalarFunction(call) => call
                 .func
                 .inner()
-                .downcast_ref::<Checked>()
+                .downcast_ref::<CheckedOperator>()
                 .and_then(|checked| checked.written(&call.args)),
             _ => None,
         };
@@ -107,12 +113,12 @@ pub fn unchecked(expr: Expr) -> Result<Expr> {
     Ok(made.data)
 }
 
-impl ScalarUDFImpl for Checked {
+impl ScalarUDFImpl for CheckedOperator {
     fn name(&self) -> &'static str {
         match self.op {
-            Some(Op::Add) => "checked_add",
-            Some(Op::Subtract) => "checked_subtract",
-            Some(Op::Multiply) => "checked_multiply",
+            Some(ArithmeticOp::Add) => "checked_add",
+            Some(ArithmeticOp::Subtract) => "checked_subtract",
+            Some(ArithmeticOp::Multiply) => "checked_multiply",
             None => "checked_negate",
         }
     }
@@ -151,11 +157,11 @@ impl ScalarUDFImpl for Checked {
             (Some(op), [left, right]) => compute(op, left.operand(), right.operand(), rows)?,
             (None, [operand]) => {
                 let zero = ScalarValue::new_zero(&kind)?.to_array()?;
-                let zero = Operand {
+                let zero = KernelOperand {
                     array: &zero,
                     is_scalar: true,
                 };
-                compute(Op::Subtract, zero, operand.operand(), rows)?
+                compute(ArithmeticOp::Subtract, zero, operand.operand(), rows)?
             }
             _ => return internal_err!("{} has {} arguments", self.name(), columns.len()),
         };
@@ -169,28 +175,28 @@ impl ScalarUDFImpl for Checked {
 }
 
 /// An argument.
-struct Column {
+struct OperatorArgument {
     array: ArrayRef,
     is_scalar: bool,
 }
 
-impl Column {
-    fn operand(&self) -> Operand<'_> {
-        Operand {
+impl OperatorArgument {
+    fn operand(&self) -> KernelOperand<'_> {
+        KernelOperand {
             array: &self.array,
             is_scalar: self.is_scalar,
         }
     }
 }
 
-fn columns(args: Vec<ColumnarValue>) -> Result<Vec<Column>> {
+fn columns(args: Vec<ColumnarValue>) -> Result<Vec<OperatorArgument>> {
     let column = |arg| {
         Ok(match arg {
-            ColumnarValue::Array(array) => Column {
+            ColumnarValue::Array(array) => OperatorArgument {
                 array,
                 is_scalar: false,
             },
-            ColumnarValue::Scalar(scalar) => Column {
+            ColumnarValue::Scalar(scalar) => OperatorArgument {
                 array: scalar.to_array()?,
                 is_scalar: true,
             },

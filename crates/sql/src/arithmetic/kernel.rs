@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Op {
+pub enum ArithmeticOp {
     /// `a + b`
     Add,
     /// `a - b`
@@ -29,7 +29,7 @@ pub enum Op {
 
 /// Whole numbers of one width. Beside each result stand *flags*, whose union over all rows tells whether a
 /// result may be wrong: words, not truth values, so that the loops become vector instructions.
-pub trait Whole: Copy + Default + std::ops::BitOr<Output = Self> {
+pub trait KernelInteger: Copy + Default + std::ops::BitOr<Output = Self> {
     /// SQL's name of the type.
     const NAME: &'static str;
     /// `a + b`, and its flags.
@@ -39,18 +39,18 @@ pub trait Whole: Copy + Default + std::ops::BitOr<Output = Self> {
     /// `a * b`, and its flags; they may take a right result for wrong.
     fn multiply(self, other: Self) -> (Self, Self);
     /// Whether a result may be wrong, by the union of their flags.
-    fn is_doubtful(op: Op, flags: Self) -> bool;
+    fn is_doubtful(op: ArithmeticOp, flags: Self) -> bool;
     /// The result, if it fits.
-    fn exact(op: Op, left: Self, right: Self) -> Option<Self>;
+    fn exact(op: ArithmeticOp, left: Self, right: Self) -> Option<Self>;
 }
 
 macro_rules! exact {
     () => {
-        fn exact(op: Op, left: Self, right: Self) -> Option<Self> {
+        fn exact(op: ArithmeticOp, left: Self, right: Self) -> Option<Self> {
             match op {
-                Op::Add => left.checked_add(right),
-                Op::Subtract => left.checked_sub(right),
-                Op::Multiply => left.checked_mul(right),
+                ArithmeticOp::Add => left.checked_add(right),
+                ArithmeticOp::Subtract => left.checked_sub(right),
+                ArithmeticOp::Multiply => left.checked_mul(right),
             }
         }
     };
@@ -58,7 +58,7 @@ macro_rules! exact {
 
 macro_rules! signed {
     ($native:ty, $name:literal, $multiply:expr) => {
-        impl Whole for $native {
+        impl KernelInteger for $native {
             const NAME: &'static str = $name;
 
             #[inline(always)]
@@ -78,11 +78,11 @@ macro_rules! signed {
                 $multiply(self, other)
             }
 
-            fn is_doubtful(op: Op, flags: Self) -> bool {
+            fn is_doubtful(op: ArithmeticOp, flags: Self) -> bool {
                 match op {
                     // Two of one sign, and the result of the other.
-                    Op::Add | Op::Subtract => flags < 0,
-                    Op::Multiply => flags != 0,
+                    ArithmeticOp::Add | ArithmeticOp::Subtract => flags < 0,
+                    ArithmeticOp::Multiply => flags != 0,
                 }
             }
 
@@ -93,7 +93,7 @@ macro_rules! signed {
 
 macro_rules! unsigned {
     ($native:ty, $name:literal, $multiply:expr) => {
-        impl Whole for $native {
+        impl KernelInteger for $native {
             const NAME: &'static str = $name;
 
             #[inline(always)]
@@ -112,7 +112,7 @@ macro_rules! unsigned {
                 $multiply(self, other)
             }
 
-            fn is_doubtful(_: Op, flags: Self) -> bool {
+            fn is_doubtful(_: ArithmeticOp, flags: Self) -> bool {
                 flags != 0
             }
 
@@ -165,7 +165,7 @@ unsigned!(u64, "BIGINT UNSIGNED", multiply_u64);
 
 /// A column, or one value for all rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Operand<'a> {
+pub struct KernelOperand<'a> {
     /// The column; of one row where it is one value.
     pub array: &'a ArrayRef,
     /// Whether it is one value.
@@ -176,13 +176,22 @@ pub struct Operand<'a> {
 ///
 /// # Errors
 /// If a result does not fit (22003).
-pub fn compute(op: Op, left: Operand<'_>, right: Operand<'_>, rows: usize) -> Result<ArrayRef> {
+pub fn compute(
+    op: ArithmeticOp,
+    left: KernelOperand<'_>,
+    right: KernelOperand<'_>,
+    rows: usize,
+) -> Result<ArrayRef> {
     macro_rules! of {
         ($kind:ty) => {
             match op {
-                Op::Add => typed::<$kind>(op, left, right, rows, Whole::add),
-                Op::Subtract => typed::<$kind>(op, left, right, rows, Whole::subtract),
-                Op::Multiply => typed::<$kind>(op, left, right, rows, Whole::multiply),
+                ArithmeticOp::Add => typed::<$kind>(op, left, right, rows, KernelInteger::add),
+                ArithmeticOp::Subtract => {
+                    typed::<$kind>(op, left, right, rows, KernelInteger::subtract)
+                }
+                ArithmeticOp::Multiply => {
+                    typed::<$kind>(op, left, right, rows, KernelInteger::multiply)
+                }
             }
         };
     }
@@ -200,15 +209,15 @@ pub fn compute(op: Op, left: Operand<'_>, right: Operand<'_>, rows: usize) -> Re
 }
 
 fn typed<T>(
-    op: Op,
-    left: Operand<'_>,
-    right: Operand<'_>,
+    op: ArithmeticOp,
+    left: KernelOperand<'_>,
+    right: KernelOperand<'_>,
     rows: usize,
     quick: impl Fn(T::Native, T::Native) -> (T::Native, T::Native),
 ) -> Result<ArrayRef>
 where
     T: ArrowPrimitiveType,
-    T::Native: Whole,
+    T::Native: KernelInteger,
 {
     let (Some(a), Some(b)) = (
         left.array.as_primitive_opt::<T>(),
@@ -216,12 +225,13 @@ where
     ) else {
         return internal_err!("checked arithmetic of two types");
     };
-    let is_null =
-        |side: &PrimitiveArray<T>, operand: Operand<'_>| operand.is_scalar && side.null_count() > 0;
+    let is_null = |side: &PrimitiveArray<T>, operand: KernelOperand<'_>| {
+        operand.is_scalar && side.null_count() > 0
+    };
     if is_null(a, left) || is_null(b, right) {
         return Ok(Arc::new(PrimitiveArray::<T>::new_null(rows)));
     }
-    let nulls = |side: &PrimitiveArray<T>, operand: Operand<'_>| {
+    let nulls = |side: &PrimitiveArray<T>, operand: KernelOperand<'_>| {
         (!operand.is_scalar)
             .then(|| side.nulls().cloned())
             .flatten()
@@ -257,7 +267,7 @@ where
     Ok(Arc::new(PrimitiveArray::<T>::new(results.into(), nulls)))
 }
 
-impl std::fmt::Display for Op {
+impl std::fmt::Display for ArithmeticOp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Add => "+",
@@ -272,13 +282,17 @@ mod tests {
     use super::*;
     use arrow::array::Int64Array;
 
-    const OPS: [Op; 3] = [Op::Add, Op::Subtract, Op::Multiply];
+    const OPS: [ArithmeticOp; 3] = [
+        ArithmeticOp::Add,
+        ArithmeticOp::Subtract,
+        ArithmeticOp::Multiply,
+    ];
 
     /// Every pair of numbers, as columns and as single values, by what the standard library says.
     fn pairs<T>(values: &[T::Native])
     where
         T: ArrowPrimitiveType,
-        T::Native: Whole + PartialEq,
+        T::Native: KernelInteger + PartialEq,
     {
         let column = |values: &[T::Native]| {
             Arc::new(PrimitiveArray::<T>::from_iter_values(
@@ -303,7 +317,7 @@ mod tests {
                         };
                         if expected.is_none() || (!left && !right) {
                             let (l, r) = (side(*a, left), side(*b, right));
-                            let operand = |array, is_scalar| Operand { array, is_scalar };
+                            let operand = |array, is_scalar| KernelOperand { array, is_scalar };
                             let made = compute(op, operand(&l, left), operand(&r, right), 3);
                             match expected {
                                 Some(expected) => {
@@ -364,24 +378,28 @@ mod tests {
         );
         let (values, one): (ArrayRef, ArrayRef) =
             (Arc::new(values), Arc::new(Int64Array::from(vec![2])));
-        let left = Operand {
+        let left = KernelOperand {
             array: &values,
             is_scalar: false,
         };
-        let right = Operand {
+        let right = KernelOperand {
             array: &one,
             is_scalar: true,
         };
-        for (op, expected) in [(Op::Add, 3), (Op::Multiply, 2), (Op::Subtract, -1)] {
+        for (op, expected) in [
+            (ArithmeticOp::Add, 3),
+            (ArithmeticOp::Multiply, 2),
+            (ArithmeticOp::Subtract, -1),
+        ] {
             let made = compute(op, left, right, 3).unwrap();
             let expected = Int64Array::from(vec![None, Some(expected), None]);
             assert_eq!(made.as_primitive::<Int64Type>(), &expected);
         }
         let null: ArrayRef = Arc::new(Int64Array::from(vec![None::<i64>]));
         let made = compute(
-            Op::Add,
+            ArithmeticOp::Add,
             left,
-            Operand {
+            KernelOperand {
                 array: &null,
                 is_scalar: true,
             },

@@ -1,7 +1,7 @@
 //! The analyzer rule that puts checked functions in the place of operators.
 
 use super::functions::{binary, negate, type_of};
-use super::kernel::Op;
+use super::kernel::ArithmeticOp;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -61,11 +61,11 @@ fn has_arithmetic(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-fn op_of(op: Operator) -> Option<Op> {
+fn op_of(op: Operator) -> Option<ArithmeticOp> {
     match op {
-        Operator::Plus => Some(Op::Add),
-        Operator::Minus => Some(Op::Subtract),
-        Operator::Multiply => Some(Op::Multiply),
+        Operator::Plus => Some(ArithmeticOp::Add),
+        Operator::Minus => Some(ArithmeticOp::Subtract),
+        Operator::Multiply => Some(ArithmeticOp::Multiply),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! The operator: it asks for both sides in order, and merges them as a stream.
 
-use super::merge::{By, Found, Merge, Side};
-use super::node::{AsOfJoin, Match};
+use super::merge::{AsOfKeys, AsOfMatch, AsOfMerge, AsOfSide};
+use super::node::{AsOfCondition, AsOfJoin};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::Session;
@@ -48,11 +48,11 @@ pub fn plan(
         keys.collect::<Result<Vec<_>>>()
     };
     let by = (
-        By {
+        AsOfKeys {
             keys: keys(|pair| &pair.0, of_left)?,
             time: physical(&node.times.0, of_left)?,
         },
-        By {
+        AsOfKeys {
             keys: keys(|pair| &pair.1, of_right)?,
             time: physical(&node.times.1, of_right)?,
         },
@@ -66,8 +66,8 @@ pub fn plan(
 struct AsOfJoinExec {
     left: Arc<dyn ExecutionPlan>,
     right: Arc<dyn ExecutionPlan>,
-    by: (By, By),
-    matching: Match,
+    by: (AsOfKeys, AsOfKeys),
+    matching: AsOfCondition,
     orders: (LexOrdering, LexOrdering),
     schema: SchemaRef,
     metrics: ExecutionPlanMetricsSet,
@@ -78,8 +78,8 @@ impl AsOfJoinExec {
     fn new(
         left: Arc<dyn ExecutionPlan>,
         right: Arc<dyn ExecutionPlan>,
-        by: (By, By),
-        matching: Match,
+        by: (AsOfKeys, AsOfKeys),
+        matching: AsOfCondition,
     ) -> Result<Self> {
         let (of_left, of_right) = (left.schema(), right.schema());
         let fields = of_left.fields().iter().cloned();
@@ -110,7 +110,7 @@ impl AsOfJoinExec {
     }
 }
 
-fn order(by: &By, matching: Match) -> Result<LexOrdering> {
+fn order(by: &AsOfKeys, matching: AsOfCondition) -> Result<LexOrdering> {
     let sorted = |expr: &Arc<dyn PhysicalExpr>, descending| {
         let options = SortOptions {
             descending,
@@ -231,13 +231,13 @@ impl ExecutionPlan for AsOfJoinExec {
         let forward = self.matching.forward;
         let left = self.left.execute(partition, Arc::clone(&context))?;
         let right = self.right.execute(partition, context)?;
-        let merge = Merge {
-            left: Side::new(left, self.by.0.clone(), &kinds, forward)?,
-            right: Side::new(right, self.by.1.clone(), &kinds, forward)?,
+        let merge = AsOfMerge {
+            left: AsOfSide::new(left, self.by.0.clone(), &kinds, forward)?,
+            right: AsOfSide::new(right, self.by.1.clone(), &kinds, forward)?,
             matching: self.matching,
             schema: Arc::clone(&self.schema),
             right_schema: self.right.schema(),
-            found: Found::default(),
+            found: AsOfMatch::default(),
         };
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let begun = (merge, baseline);

@@ -1,6 +1,6 @@
 //! The merge: both sides in the order of keys and time, each row of the left side looked up.
 
-use super::node::Match;
+use super::node::AsOfCondition;
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatchOptions, new_null_array};
 use arrow::compute::{SortOptions, cast, interleave};
 use arrow::datatypes::{DataType, SchemaRef};
@@ -18,7 +18,7 @@ const HELD_MAX: usize = 16;
 
 /// What a side is compared by.
 #[derive(Clone, Debug)]
-pub struct By {
+pub struct AsOfKeys {
     /// Keys.
     pub keys: Vec<Arc<dyn PhysicalExpr>>,
     /// The time.
@@ -26,7 +26,7 @@ pub struct By {
 }
 
 /// A batch of a side, with what it is compared by.
-struct Rowed {
+struct AsOfBatch {
     number: usize,
     batch: RecordBatch,
     keys: Option<Rows>,
@@ -36,26 +36,26 @@ struct Rowed {
 }
 
 /// A side that is read.
-pub struct Side {
+pub struct AsOfSide {
     stream: SendableRecordBatchStream,
-    by: By,
+    by: AsOfKeys,
     kinds: Vec<DataType>,
     converter: Option<RowConverter>,
     forward: bool,
-    current: Option<Arc<Rowed>>,
+    current: Option<Arc<AsOfBatch>>,
     row: usize,
     number: usize,
     ended: bool,
 }
 
-impl Side {
+impl AsOfSide {
     /// Reads `stream`, whose keys are of `kinds`.
     ///
     /// # Errors
     /// If keys cannot be compared.
     pub fn new(
         stream: SendableRecordBatchStream,
-        by: By,
+        by: AsOfKeys,
         kinds: &[DataType],
         forward: bool,
     ) -> Result<Self> {
@@ -103,7 +103,7 @@ impl Side {
         Ok(self.current.is_some())
     }
 
-    fn rowed(&mut self, batch: RecordBatch) -> Result<Rowed> {
+    fn rowed(&mut self, batch: RecordBatch) -> Result<AsOfBatch> {
         let rows = batch.num_rows();
         let of = |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(&batch)?.into_array(rows);
         let keys = self.by.keys.iter().zip(&self.kinds).map(|(key, kind)| {
@@ -135,7 +135,7 @@ impl Side {
             None => None,
         };
         self.number += 1;
-        Ok(Rowed {
+        Ok(AsOfBatch {
             number: self.number,
             batch,
             keys,
@@ -145,7 +145,7 @@ impl Side {
     }
 }
 
-fn compare(one: &Rowed, row: usize, other: &Rowed, other_row: usize) -> Ordering {
+fn compare(one: &AsOfBatch, row: usize, other: &AsOfBatch, other_row: usize) -> Ordering {
     match (&one.keys, &other.keys) {
         (Some(keys), Some(others)) => keys.row(row).cmp(&others.row(other_row)),
         _ => Ordering::Equal,
@@ -153,26 +153,26 @@ fn compare(one: &Rowed, row: usize, other: &Rowed, other_row: usize) -> Ordering
 }
 
 /// A merge of two sides.
-pub struct Merge {
+pub struct AsOfMerge {
     /// Rows that are looked up for.
-    pub left: Side,
+    pub left: AsOfSide,
     /// Rows that are looked up.
-    pub right: Side,
+    pub right: AsOfSide,
     /// How they match.
-    pub matching: Match,
+    pub matching: AsOfCondition,
     /// Columns of the left side, then of the right.
     pub schema: SchemaRef,
     /// Columns of the right side.
     pub right_schema: SchemaRef,
     /// The last row of the right side that is not after the row of the left, of the same keys.
-    pub found: Found,
+    pub found: AsOfMatch,
 }
 
 /// A row of the right side.
 #[derive(Default)]
-pub struct Found(Option<(Arc<Rowed>, usize)>);
+pub struct AsOfMatch(Option<(Arc<AsOfBatch>, usize)>);
 
-impl Merge {
+impl AsOfMerge {
     /// The next batch of the answer.
     ///
     /// # Errors
@@ -185,7 +185,7 @@ impl Merge {
             return Ok(None);
         };
         let start = self.left.row;
-        let mut held: Vec<Arc<Rowed>> = Vec::new();
+        let mut held: Vec<Arc<AsOfBatch>> = Vec::new();
         // Place 0 is a null.
         let mut places: Vec<(usize, usize)> = Vec::new();
         while self.left.row < left.batch.num_rows() && held.len() < HELD_MAX {
@@ -219,16 +219,16 @@ impl Merge {
 
     async fn look_up(
         &mut self,
-        left: &Arc<Rowed>,
+        left: &Arc<AsOfBatch>,
         row: usize,
-    ) -> Result<Option<(Arc<Rowed>, usize)>> {
+    ) -> Result<Option<(Arc<AsOfBatch>, usize)>> {
         if left.without_key[row] || left.times.is_null(row) {
             return Ok(None);
         }
         let time = left.times.value(row);
-        let same = |(found, at): &(Arc<Rowed>, usize)| compare(found, *at, left, row).is_eq();
+        let same = |(found, at): &(Arc<AsOfBatch>, usize)| compare(found, *at, left, row).is_eq();
         if !self.found.0.as_ref().is_some_and(same) {
-            self.found = Found(None);
+            self.found = AsOfMatch(None);
         }
         while self.right.ready().await? {
             let Some(right) = self.right.current.clone() else {
@@ -245,7 +245,7 @@ impl Merge {
                     if found > time || (self.matching.strict && found == time) {
                         break;
                     }
-                    self.found = Found(Some((right, at)));
+                    self.found = AsOfMatch(Some((right, at)));
                 }
             }
             self.right.row += 1;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Which rows of the right side match in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Match {
+pub struct AsOfCondition {
     /// Whether rows at the same time do not.
     pub strict: bool,
     /// Whether the next row is meant and not the last.
@@ -30,7 +30,7 @@ pub struct AsOfJoin {
     /// The times that are compared: of the left side, of the right side.
     pub times: (Expr, Expr),
     /// How they match.
-    pub matching: Match,
+    pub matching: AsOfCondition,
     schema: DFSchemaRef,
 }
 
@@ -44,7 +44,7 @@ impl AsOfJoin {
         right: LogicalPlan,
         on: Vec<(Expr, Expr)>,
         times: (Expr, Expr),
-        matching: Match,
+        matching: AsOfCondition,
     ) -> Result<Self> {
         let schema = build_join_schema(left.schema(), right.schema(), &JoinType::Left)?;
         Ok(Self {
@@ -58,7 +58,7 @@ impl AsOfJoin {
     }
 
     /// The node of a plan, if it is one.
-    pub fn of(plan: &LogicalPlan) -> Option<&Self> {
+    pub fn from_plan(plan: &LogicalPlan) -> Option<&Self> {
         match plan {
             LogicalPlan::Extension(Extension { node }) => node.as_any().downcast_ref(),
             _ => None,

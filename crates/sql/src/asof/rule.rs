@@ -1,8 +1,8 @@
 //! The rule that finds marked joins, and hands conditions around them on to their sides.
 
-use super::node::{AsOfJoin, Match};
-use super::wrong;
-use crate::functions::marks::AS_OF;
+use super::asof_join_error;
+use super::node::{AsOfCondition, AsOfJoin};
+use crate::functions::marker_functions::AS_OF;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DataFusionError, JoinType, Result, ScalarValue};
@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 /// See the head of this file.
 #[derive(Debug)]
-pub struct AsOfJoining;
+pub struct AsOfJoinRule;
 
-impl OptimizerRule for AsOfJoining {
+impl OptimizerRule for AsOfJoinRule {
     fn name(&self) -> &'static str {
         "asof_joining"
     }
@@ -44,7 +44,7 @@ fn has_join(plan: &LogicalPlan) -> Result<bool> {
     plan.apply_with_subqueries(|node| {
         found = match node {
             LogicalPlan::Join(join) => is_marked(join),
-            other => AsOfJoin::of(other).is_some(),
+            other => AsOfJoin::from_plan(other).is_some(),
         };
         Ok(if found {
             TreeNodeRecursion::Stop
@@ -100,7 +100,7 @@ fn joined(join: Join) -> Result<LogicalPlan> {
                 "ON of ASOF JOIN takes equalities of the two sides, not {condition}; write other \
                  conditions in WHERE, or in a subquery"
             );
-            return Err(wrong("0A000", message));
+            return Err(asof_join_error("0A000", message));
         };
         on.push((of_left.as_ref().clone(), of_right.as_ref().clone()));
     }
@@ -116,11 +116,15 @@ fn no_match() -> DataFusionError {
     let message = "MATCH_CONDITION of ASOF JOIN compares a time of the left side with one of the right \
                    side, and may bound how far they are apart: (a.time >= b.time AND a.time - b.time <= \
                    INTERVAL '5 minutes')";
-    wrong("0A000", message)
+    asof_join_error("0A000", message)
 }
 
 /// What a match condition says: a comparison, and perhaps how far times may be apart.
-fn times(condition: &Expr, left: &DFSchema, right: &DFSchema) -> Result<(Match, (Expr, Expr))> {
+fn times(
+    condition: &Expr,
+    left: &DFSchema,
+    right: &DFSchema,
+) -> Result<(AsOfCondition, (Expr, Expr))> {
     let (mut order, mut bound) = (None, None);
     for part in split_conjunction(condition) {
         let Expr::BinaryExpr(BinaryExpr {
@@ -166,7 +170,7 @@ fn times(condition: &Expr, left: &DFSchema, right: &DFSchema) -> Result<(Match, 
         let is_time = matches!(&kind, DataType::Timestamp(TimeUnit::Nanosecond, _));
         if !is_time && kind != DataType::Int64 {
             let message = format!("ASOF JOIN compares times, not {kind}");
-            return Err(wrong("42804", message));
+            return Err(asof_join_error("42804", message));
         }
     }
     let most = match bound {
@@ -192,7 +196,7 @@ fn times(condition: &Expr, left: &DFSchema, right: &DFSchema) -> Result<(Match, 
         }
         Some(_) => return Err(no_match()),
     };
-    let matching = Match {
+    let matching = AsOfCondition {
         strict,
         forward,
         most,
@@ -213,7 +217,7 @@ fn literal(expr: &Expr) -> Option<i64> {
 /// A condition of the left side alone selects rows before they are joined; one of the left side's
 /// keys selects rows of the right side too.
 fn handed_on(filter: Filter) -> Result<Transformed<LogicalPlan>> {
-    let Some(node) = AsOfJoin::of(&filter.input) else {
+    let Some(node) = AsOfJoin::from_plan(&filter.input) else {
         return Ok(Transformed::no(LogicalPlan::Filter(filter)));
     };
     let left = node.left.schema();

@@ -1,7 +1,7 @@
 //! `ASOF JOIN` in the parsed statement.
 
 use crate::error::SqlError;
-use crate::functions::marks::AS_OF;
+use crate::functions::marker_functions::AS_OF;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Select, TableFactor,
@@ -15,9 +15,9 @@ pub fn may_join(sql: &str) -> bool {
 }
 
 /// Makes such joins LEFT JOINs with a mark in their condition.
-pub struct Marked;
+pub struct AsOfJoinMarker;
 
-impl VisitorMut for Marked {
+impl VisitorMut for AsOfJoinMarker {
     type Break = SqlError;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {

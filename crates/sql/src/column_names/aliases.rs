@@ -3,7 +3,7 @@
 use super::output::{Names, OutputNames};
 use super::{marked, name_of_item};
 use crate::ast_walk::{walk, walk_mut};
-use crate::words::fold;
+use crate::identifiers::fold_case;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, GroupByExpr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem,
@@ -75,9 +75,9 @@ impl Visitor for Identifiers {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
         match expr {
             Expr::Identifier(name) => {
-                self.0.insert(fold(name));
+                self.0.insert(fold_case(name));
             }
-            Expr::CompoundIdentifier(parts) => self.0.extend(parts.last().map(fold)),
+            Expr::CompoundIdentifier(parts) => self.0.extend(parts.last().map(fold_case)),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -124,7 +124,11 @@ impl VisitorMut for Inner {
                 with_ordinality: false,
                 ..
             } if !self.names_value => {
-                let function = name.0.last().and_then(|part| part.as_ident()).map(fold);
+                let function = name
+                    .0
+                    .last()
+                    .and_then(|part| part.as_ident())
+                    .map(fold_case);
                 if let Some(function) = function.filter(|name| SERIES.contains(&name.as_str())) {
                     name_function(alias, &function);
                 }
@@ -300,7 +304,7 @@ fn stands_for(item: &SelectItem, column: &[Ident]) -> bool {
             [.., of, _],
         ) => {
             let table = table.0.last().and_then(|part| part.as_ident());
-            is_whole(options) && table.map(fold) == Some(fold(of))
+            is_whole(options) && table.map(fold_case) == Some(fold_case(of))
         }
         _ => false,
     }
@@ -330,7 +334,7 @@ fn sort_by_places(select: &Select, order_by: Option<&mut OrderBy>) {
         let Expr::Identifier(name) = &by.expr else {
             continue;
         };
-        let name = fold(name);
+        let name = fold_case(name);
         let named = |item: &SelectItem| name_of_item(item).as_deref() == Some(&name);
         let mut found = select.projection.iter().enumerate();
         let mut found = found.by_ref().filter(|(_, item)| named(item));
@@ -349,12 +353,12 @@ fn tell_aliases_apart(items: &mut [SelectItem]) {
         if let SelectItem::UnnamedExpr(expr) = item
             && let Some(name) = column(expr).and_then(<[Ident]>::last)
         {
-            seen.insert(fold(name));
+            seen.insert(fold_case(name));
         }
     }
     for (at, item) in items.iter_mut().enumerate() {
         if let SelectItem::ExprWithAlias { alias, .. } = item {
-            let name = fold(alias);
+            let name = fold_case(alias);
             if !seen.insert(name.clone()) {
                 set_alias(item, marked(&name, at));
             }
@@ -368,7 +372,7 @@ fn alias_keys(select: &mut Select) {
         return;
     };
     let names = keys.iter().filter_map(|key| match key {
-        Expr::Identifier(name) => Some(fold(name)),
+        Expr::Identifier(name) => Some(fold_case(name)),
         _ => None,
     });
     let mut names: HashSet<String> = names.collect();

@@ -1,7 +1,7 @@
 //! PostgreSQL's name of an expression (`FigureColname` in its `parse_target.c`).
 
 use super::naming_select;
-use crate::words::fold;
+use crate::identifiers::fold_case;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, DataType, ExactNumberInfo, Expr, ObjectName, Query, SelectItem,
     SetExpr, TrimWhereField,
@@ -37,12 +37,12 @@ fn weak(name: impl Into<String>) -> Option<Figured> {
 
 fn figured(expr: &Expr) -> Option<Figured> {
     match expr {
-        Expr::Identifier(name) => strong(fold(name)),
-        Expr::CompoundIdentifier(parts) => strong(fold(parts.last()?)),
+        Expr::Identifier(name) => strong(fold_case(name)),
+        Expr::CompoundIdentifier(parts) => strong(fold_case(parts.last()?)),
         Expr::CompoundFieldAccess { root, access_chain } => {
             let mut accesses = access_chain.iter().rev();
             let field = accesses.find_map(|access| match access {
-                AccessExpr::Dot(Expr::Identifier(name)) => Some(fold(name)),
+                AccessExpr::Dot(Expr::Identifier(name)) => Some(fold_case(name)),
                 _ => None,
             });
             field.map_or_else(|| figured(root), strong)
@@ -88,14 +88,14 @@ fn name_of_first(query: &Query) -> String {
     let item = naming_select(query).and_then(|select| select.projection.first());
     match item {
         Some(SelectItem::UnnamedExpr(expr)) => name_of(expr),
-        Some(SelectItem::ExprWithAlias { alias, .. }) => fold(alias),
+        Some(SelectItem::ExprWithAlias { alias, .. }) => fold_case(alias),
         None if matches!(*query.body, SetExpr::Values(_)) => "column1".to_owned(),
         _ => UNNAMED.to_owned(),
     }
 }
 
 fn last_part(name: &ObjectName) -> Option<String> {
-    name.0.last()?.as_ident().map(fold)
+    name.0.last()?.as_ident().map(fold_case)
 }
 
 /// The name that PostgreSQL has for a type.

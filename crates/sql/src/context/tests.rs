@@ -91,7 +91,7 @@ fn unlisted<'a>(registered: impl Iterator<Item = &'a String>, listed: &str) -> V
 
 #[test]
 fn every_function_is_bounded() {
-    let mut state = Prototype::get().unwrap().state.clone();
+    let mut state = SessionPrototype::get().unwrap().state.clone();
     for function in functions::session_functions(&Session::new("d", "u")) {
         state.register_udf(Arc::new(function)).unwrap();
     }
@@ -134,7 +134,7 @@ fn every_rule_asks_whether_it_is_wanted() {
         ..EngineOptions::default()
     };
     let engine = Engine::open(Env::real(), &dir.path().join("data"), options);
-    let contexts = Contexts::new(engine.unwrap(), SqlOptions::default()).unwrap();
+    let contexts = SessionStates::new(engine.unwrap(), SqlOptions::default()).unwrap();
     let state = contexts.state(&Session::new("d", "u")).unwrap();
     let analyzer = &state.analyzer().rules;
     let logical = state.optimizer().rules.iter();
@@ -164,7 +164,7 @@ fn what_needs_no_memory_runs_where_all_is_taken() {
     };
     let engine = Engine::open(Env::real(), &dir.path().join("data"), options).unwrap();
     let memory = Arc::clone(engine.memory());
-    let contexts = Contexts::new(engine, SqlOptions::default()).unwrap();
+    let contexts = SessionStates::new(engine, SqlOptions::default()).unwrap();
     memory.grow(Holder::Query, 2 * memory.limit());
     let runtime = Builder::new_multi_thread().build().unwrap();
     for _ in 0..20 {

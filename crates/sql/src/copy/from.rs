@@ -3,15 +3,15 @@
 //! Columns are found by name, and a value that does not fit its column's type fails the statement;
 //! rows before it are stored, as `marigram import` would name and leave out the row alone.
 
-use super::options::Options;
+use super::options::StatementOptions;
 use super::{FileUse, file_url, form_of, resolve};
 use crate::SqlOptions;
 use crate::error::{SqlError, SqlResult};
+use crate::identifiers::{accept_words, parse_name, parse_target};
 use crate::sink::TableSink;
-use crate::statement::{CopyFrom, FileForm};
+use crate::statement::{CopyFileFormat, CopyFrom};
 use crate::tsfile::{DEVICE_TAG, TsFileRows};
 use crate::types::arrow_schema;
-use crate::words::{name, target, words};
 use crate::zones::times_of_integers;
 use arrow::array::{ArrayRef, RecordBatch, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options};
@@ -36,12 +36,12 @@ use std::sync::Arc;
 /// # Errors
 /// Where it is one and is not understood.
 pub fn parse_from(parser: &mut Parser<'_>) -> SqlResult<Option<CopyFrom>> {
-    words(parser, &["COPY"]);
+    accept_words(parser, &["COPY"]);
     if parser.peek_token().token == Token::LParen {
         return Ok(None);
     }
-    let target = target(parser)?;
-    if !words(parser, &["FROM"]) {
+    let target = parse_target(parser)?;
+    if !accept_words(parser, &["FROM"]) {
         return Ok(None);
     }
     let Token::SingleQuotedString(path) = parser.next_token().token else {
@@ -50,11 +50,11 @@ pub fn parse_from(parser: &mut Parser<'_>) -> SqlResult<Option<CopyFrom>> {
              protocol",
         ));
     };
-    let mut options = Options::default();
-    if words(parser, &["STORED", "AS"]) {
-        options.push("format", name(parser)?);
+    let mut options = StatementOptions::default();
+    if accept_words(parser, &["STORED", "AS"]) {
+        options.push("format", parse_name(parser)?);
     }
-    let _ = words(parser, &["WITH"]) || words(parser, &["OPTIONS"]);
+    let _ = accept_words(parser, &["WITH"]) || accept_words(parser, &["OPTIONS"]);
     if parser.consume_token(&Token::LParen) {
         loop {
             let key = option_word(parser)?;
@@ -81,7 +81,7 @@ pub fn parse_from(parser: &mut Parser<'_>) -> SqlResult<Option<CopyFrom>> {
         unit_ns: 1_000_000,
     };
     match form {
-        FileForm::Csv => {
+        CopyFileFormat::Csv => {
             if let Some(delimiter) = options.take("delimiter") {
                 let [byte] = delimiter.as_bytes() else {
                     return Err(SqlError::syntax("the delimiter of CSV is one character"));
@@ -92,8 +92,8 @@ pub fn parse_from(parser: &mut Parser<'_>) -> SqlResult<Option<CopyFrom>> {
                 copy.has_header = matches!(header.to_lowercase().as_str(), "true" | "on" | "1");
             }
         }
-        FileForm::TsFile => copy.unit_ns = options.take_unit_ns()?,
-        FileForm::Parquet => {}
+        CopyFileFormat::TsFile => copy.unit_ns = options.take_unit_ns()?,
+        CopyFileFormat::Parquet => {}
     }
     options.end()?;
     Ok(Some(copy))
@@ -157,7 +157,7 @@ async fn rows_of(
     // It is for telling files of a directory apart, and here is one file.
     let extension = "";
     let frame = match copy.form {
-        FileForm::Csv => {
+        CopyFileFormat::Csv => {
             // Every column is read as text, so that the table says what it is.
             let csv = CsvReadOptions::new()
                 .has_header(copy.has_header)
@@ -166,14 +166,14 @@ async fn rows_of(
                 .file_extension(extension);
             context.read_csv(text, csv).await?
         }
-        FileForm::Parquet => {
+        CopyFileFormat::Parquet => {
             let parquet = ParquetReadOptions {
                 file_extension: extension,
                 ..ParquetReadOptions::default()
             };
             context.read_parquet(text, parquet).await?
         }
-        FileForm::TsFile => return tsfile_rows(path, copy.unit_ns, arrow),
+        CopyFileFormat::TsFile => return tsfile_rows(path, copy.unit_ns, arrow),
     };
     Ok(frame.execute_stream().await?)
 }

@@ -4,9 +4,9 @@ use crate::error::{SqlError, SqlResult};
 
 /// Options by their names in lower case; taken one by one, so that what is left is unknown.
 #[derive(Clone, Debug, Default)]
-pub struct Options(Vec<(String, String)>);
+pub struct StatementOptions(Vec<(String, String)>);
 
-impl Options {
+impl StatementOptions {
     pub fn new(options: impl IntoIterator<Item = (String, String)>) -> Self {
         let lower = |(name, value): (String, String)| (name.to_lowercase(), value);
         Self(options.into_iter().map(lower).collect())

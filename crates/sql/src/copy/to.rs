@@ -1,10 +1,10 @@
 //! `COPY … TO 'x.tsfile'`: a table or the answer of a query to a TsFile.
 
-use super::options::Options;
+use super::options::StatementOptions;
 use super::{FileUse, form_of, resolve};
 use crate::SqlOptions;
 use crate::error::{SqlError, SqlResult};
-use crate::statement::FileForm;
+use crate::statement::CopyFileFormat;
 use crate::tsfile::TsFileExport;
 use crate::types::ROLE_KEY;
 use arrow::array::RecordBatch;
@@ -31,13 +31,13 @@ impl CopyToTsFile {
     ///
     /// # Errors
     /// If it is one, and may not touch its file or has unknown options.
-    pub fn of(statement: &Statement, options: &SqlOptions) -> SqlResult<Option<Self>> {
+    pub fn from_statement(statement: &Statement, options: &SqlOptions) -> SqlResult<Option<Self>> {
         let Statement::CopyTo(copy) = statement else {
             return Ok(None);
         };
         let is_tsfile = match &copy.stored_as {
             Some(told) => told.eq_ignore_ascii_case("tsfile"),
-            None => matches!(form_of(&copy.target, None), Ok(FileForm::TsFile)),
+            None => matches!(form_of(&copy.target, None), Ok(CopyFileFormat::TsFile)),
         };
         if !is_tsfile {
             return Ok(None);
@@ -51,14 +51,14 @@ impl CopyToTsFile {
             .options
             .iter()
             .map(|(name, value)| (name.clone(), text(value)));
-        let mut told = Options::new(told);
+        let mut told = StatementOptions::new(told);
         let (query, own_name) = match &copy.source {
             CopyToSource::Query(query) => (query.to_string(), None),
             CopyToSource::Relation(name) => {
                 let last = name.0.last().and_then(|part| part.as_ident());
                 (
                     format!("SELECT * FROM {name}"),
-                    last.map(crate::words::fold),
+                    last.map(crate::identifiers::fold_case),
                 )
             }
         };
@@ -96,7 +96,7 @@ impl CopyToTsFile {
     ///
     /// # Errors
     /// If it cannot be told which column is the time.
-    pub fn ordered(&self, schema: &Schema) -> SqlResult<(String, Roles)> {
+    pub fn ordered(&self, schema: &Schema) -> SqlResult<(String, ExportRoles)> {
         let of_role = |role: &'static str| {
             let fields = schema.fields().iter();
             fields.filter(move |field| field.metadata().get(ROLE_KEY).is_some_and(|r| r == role))
@@ -122,7 +122,7 @@ impl CopyToTsFile {
         let order = TsFileExport::<File, File>::order_by(&time, &tags);
         Ok((
             format!("SELECT * FROM ({}) {order}", self.query),
-            Roles { time, tags },
+            ExportRoles { time, tags },
         ))
     }
 
@@ -130,7 +130,7 @@ impl CopyToTsFile {
     ///
     /// # Errors
     /// If it cannot be made, or a column is of a type that it cannot hold.
-    pub fn begin(&self, schema: &Schema, roles: &Roles) -> SqlResult<Writing> {
+    pub fn begin(&self, schema: &Schema, roles: &ExportRoles) -> SqlResult<PendingFile> {
         let failed = |error: std::io::Error| {
             let place = self.path.display();
             SqlError::invalid("58030", format!("cannot write '{place}': {error}"))
@@ -148,7 +148,7 @@ impl CopyToTsFile {
             (&roles.time, &roles.tags),
             self.unit_ns,
         )?;
-        Ok(Writing {
+        Ok(PendingFile {
             export,
             file,
             path: self.path.clone(),
@@ -158,19 +158,19 @@ impl CopyToTsFile {
 
 /// Which column is the time and which are tags.
 #[derive(Clone, Debug)]
-pub struct Roles {
+pub struct ExportRoles {
     time: String,
     tags: Vec<String>,
 }
 
 /// A file being written beside its place, and moved there when it is whole.
-pub struct Writing {
+pub struct PendingFile {
     export: TsFileExport<BufWriter<File>, File>,
     file: tempfile::NamedTempFile,
     path: PathBuf,
 }
 
-impl Writing {
+impl PendingFile {
     /// Appends rows.
     pub fn write(&mut self, batch: &RecordBatch) -> SqlResult<()> {
         self.export.write(batch)

@@ -1,10 +1,10 @@
 //! Reads the statements that make something of a query, and `TRUNCATE`.
 
-use super::views::query_span;
+use super::materialized_views::query_span;
 use crate::error::{SqlError, SqlResult};
+use crate::identifiers::{accept_word, accept_words, parse_name, parse_target};
 use crate::settings::{set, value};
-use crate::statement::{Command, PlainView, TableAs, Target};
-use crate::words::{name, target, word, words};
+use crate::statement::{Command, CreatePlainView, CreateTableAs, TableReferenceName};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
@@ -12,18 +12,18 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 /// the name of the table.
 pub fn create_table_as(
     parser: &mut Parser<'_>,
-    target: Target,
+    target: TableReferenceName,
     text: impl Fn(Location, Location) -> String,
-) -> SqlResult<TableAs> {
-    let mut table = TableAs {
+) -> SqlResult<CreateTableAs> {
+    let mut table = CreateTableAs {
         database: target.database,
         table: target.table,
-        ..TableAs::default()
+        ..CreateTableAs::default()
     };
-    if words(parser, &["WITH"]) {
+    if accept_words(parser, &["WITH"]) {
         parser.expect_token(&Token::LParen)?;
         loop {
-            let key = name(parser)?;
+            let key = parse_name(parser)?;
             parser.expect_token(&Token::Eq)?;
             let value = value(parser)?;
             match key.as_str() {
@@ -40,7 +40,7 @@ pub fn create_table_as(
         }
         parser.expect_token(&Token::RParen)?;
     }
-    if !words(parser, &["AS"]) {
+    if !accept_words(parser, &["AS"]) {
         let found = parser.peek_token();
         return Ok(parser.expected("columns in parentheses, or AS SELECT …", found)?);
     }
@@ -64,26 +64,26 @@ pub fn create_view(
     parser: &mut Parser<'_>,
     text: impl Fn(Location, Location) -> String,
 ) -> SqlResult<Command> {
-    let or_replace = words(parser, &["CREATE", "OR", "REPLACE", "VIEW"]);
-    words(parser, &["CREATE", "VIEW"]);
-    let if_not_exists = words(parser, &["IF", "NOT", "EXISTS"]);
-    let target = target(parser)?;
+    let or_replace = accept_words(parser, &["CREATE", "OR", "REPLACE", "VIEW"]);
+    accept_words(parser, &["CREATE", "VIEW"]);
+    let if_not_exists = accept_words(parser, &["IF", "NOT", "EXISTS"]);
+    let target = parse_target(parser)?;
     let mut columns = Vec::new();
     if parser.consume_token(&Token::LParen) {
         loop {
-            columns.push(name(parser)?);
+            columns.push(parse_name(parser)?);
             if !parser.consume_token(&Token::Comma) {
                 break;
             }
         }
         parser.expect_token(&Token::RParen)?;
     }
-    if words(parser, &["WITH"]) {
+    if accept_words(parser, &["WITH"]) {
         return Err(SqlError::unsupported(
             "a view has no settings; CREATE MATERIALIZED VIEW … WITH (continuous) keeps its rows",
         ));
     }
-    if !words(parser, &["AS"]) {
+    if !accept_words(parser, &["AS"]) {
         let found = parser.peek_token();
         return Ok(parser.expected("AS SELECT …", found)?);
     }
@@ -97,7 +97,7 @@ pub fn create_view(
         parser.next_token();
         end = next.span.end;
     }
-    Ok(Command::CreatePlainView(PlainView {
+    Ok(Command::CreatePlainView(CreatePlainView {
         target,
         or_replace,
         if_not_exists,
@@ -108,22 +108,22 @@ pub fn create_view(
 
 /// `DROP VIEW [IF EXISTS] name, … [RESTRICT]`
 pub fn drop_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
-    words(parser, &["DROP", "VIEW"]);
-    let if_exists = words(parser, &["IF", "EXISTS"]);
+    accept_words(parser, &["DROP", "VIEW"]);
+    let if_exists = accept_words(parser, &["IF", "EXISTS"]);
     let targets = targets(parser)?;
-    words(parser, &["RESTRICT"]);
+    accept_words(parser, &["RESTRICT"]);
     Ok(Command::DropPlainView { targets, if_exists })
 }
 
 /// `ALTER VIEW name RENAME TO name`
 pub fn rename_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
-    words(parser, &["ALTER", "VIEW"]);
-    let target = target(parser)?;
-    if !words(parser, &["RENAME", "TO"]) {
+    accept_words(parser, &["ALTER", "VIEW"]);
+    let target = parse_target(parser)?;
+    if !accept_words(parser, &["RENAME", "TO"]) {
         let found = parser.peek_token();
         return Ok(parser.expected("RENAME TO and the view's new name", found)?);
     }
-    let to = name(parser)?;
+    let to = parse_name(parser)?;
     Ok(Command::RenameView { target, to })
 }
 
@@ -131,36 +131,37 @@ pub fn rename_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
 /// neither sequences nor references, so that what follows the names changes nothing.
 pub fn truncate(parser: &mut Parser<'_>) -> SqlResult<Command> {
     parser.next_token();
-    words(parser, &["TABLE"]);
-    words(parser, &["ONLY"]);
+    accept_words(parser, &["TABLE"]);
+    accept_words(parser, &["ONLY"]);
     let targets = targets(parser)?;
-    let _ = words(parser, &["RESTART", "IDENTITY"]) || words(parser, &["CONTINUE", "IDENTITY"]);
-    let _ = word(parser, "CASCADE") || word(parser, "RESTRICT");
+    let _ = accept_words(parser, &["RESTART", "IDENTITY"])
+        || accept_words(parser, &["CONTINUE", "IDENTITY"]);
+    let _ = accept_word(parser, "CASCADE") || accept_word(parser, "RESTRICT");
     Ok(Command::Truncate(targets))
 }
 
 /// `CREATE INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] ON table [USING method] (column, …)`
 pub fn create_index(parser: &mut Parser<'_>) -> SqlResult<Command> {
-    words(parser, &["CREATE", "INDEX"]);
-    words(parser, &["CONCURRENTLY"]);
-    words(parser, &["IF", "NOT", "EXISTS"]);
-    if !word(parser, "ON") {
-        name(parser)?;
-        if !word(parser, "ON") {
+    accept_words(parser, &["CREATE", "INDEX"]);
+    accept_words(parser, &["CONCURRENTLY"]);
+    accept_words(parser, &["IF", "NOT", "EXISTS"]);
+    if !accept_word(parser, "ON") {
+        parse_name(parser)?;
+        if !accept_word(parser, "ON") {
             let found = parser.peek_token();
             return Ok(parser.expected("ON and a table", found)?);
         }
     }
-    words(parser, &["ONLY"]);
-    let target = target(parser)?;
-    if word(parser, "USING") {
-        name(parser)?;
+    accept_words(parser, &["ONLY"]);
+    let target = parse_target(parser)?;
+    if accept_word(parser, "USING") {
+        parse_name(parser)?;
     }
     parser.expect_token(&Token::LParen)?;
     let mut columns = Vec::new();
     loop {
-        columns.push(name(parser)?);
-        let _ = word(parser, "ASC") || word(parser, "DESC");
+        columns.push(parse_name(parser)?);
+        let _ = accept_word(parser, "ASC") || accept_word(parser, "DESC");
         if !parser.consume_token(&Token::Comma) {
             break;
         }
@@ -169,10 +170,10 @@ pub fn create_index(parser: &mut Parser<'_>) -> SqlResult<Command> {
     Ok(Command::CreateIndex { target, columns })
 }
 
-fn targets(parser: &mut Parser<'_>) -> SqlResult<Vec<Target>> {
-    let mut targets = vec![target(parser)?];
+fn targets(parser: &mut Parser<'_>) -> SqlResult<Vec<TableReferenceName>> {
+    let mut targets = vec![parse_target(parser)?];
     while parser.consume_token(&Token::Comma) {
-        targets.push(target(parser)?);
+        targets.push(parse_target(parser)?);
     }
     Ok(targets)
 }

@@ -31,7 +31,7 @@ const OPERATORS: [Operator; 8] = [
 
 /// A comparison of two floats of one type.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Comparison {
+struct FloatComparison {
     op: Operator,
     signature: Signature,
 }
@@ -39,7 +39,7 @@ struct Comparison {
 static COMPARISONS: LazyLock<Vec<Arc<ScalarUDF>>> = LazyLock::new(|| {
     let made = |op| {
         let signature = Signature::any(2, Volatility::Immutable);
-        Arc::new(ScalarUDF::from(Comparison { op, signature }))
+        Arc::new(ScalarUDF::from(FloatComparison { op, signature }))
     };
     OPERATORS.map(made).into()
 });
@@ -57,7 +57,7 @@ pub(super) fn comparison(left: Expr, op: Operator, right: Expr) -> Option<Expr> 
     Some(Expr::ScalarFunction(call))
 }
 
-impl ScalarUDFImpl for Comparison {
+impl ScalarUDFImpl for FloatComparison {
     fn name(&self) -> &'static str {
         match self.op {
             Operator::Eq => "float_eq",
@@ -92,7 +92,10 @@ impl ScalarUDFImpl for Comparison {
         let [left, right] = args.args.as_slice() else {
             return internal_err!("a comparison of {} arguments", args.args.len());
         };
-        let (left, right) = (Side::of(left)?, Side::of(right)?);
+        let (left, right) = (
+            FloatOperand::from_value(left)?,
+            FloatOperand::from_value(right)?,
+        );
         let one = left.is_scalar && right.is_scalar;
         let rows = if one { 1 } else { args.number_rows };
         let made = match left.array.data_type() {
@@ -109,13 +112,13 @@ impl ScalarUDFImpl for Comparison {
 }
 
 /// One side of a comparison.
-struct Side {
+struct FloatOperand {
     array: ArrayRef,
     is_scalar: bool,
 }
 
-impl Side {
-    fn of(value: &ColumnarValue) -> Result<Self> {
+impl FloatOperand {
+    fn from_value(value: &ColumnarValue) -> Result<Self> {
         let (array, is_scalar) = match value {
             ColumnarValue::Array(array) => (Arc::clone(array), false),
             ColumnarValue::Scalar(scalar) => (scalar.to_array()?, true),
@@ -137,7 +140,12 @@ impl Side {
     }
 }
 
-fn compare<T>(op: Operator, left: &Side, right: &Side, rows: usize) -> Result<BooleanArray>
+fn compare<T>(
+    op: Operator,
+    left: &FloatOperand,
+    right: &FloatOperand,
+    rows: usize,
+) -> Result<BooleanArray>
 where
     T: ArrowPrimitiveType,
     T::Native: PartialOrd,
@@ -268,7 +276,7 @@ mod tests {
             f64::INFINITY,
             f64::NAN,
         ];
-        let side = |value: Option<f64>, is_scalar: bool| Side {
+        let side = |value: Option<f64>, is_scalar: bool| FloatOperand {
             array: Arc::new(Float64Array::from(if is_scalar {
                 vec![value]
             } else {

@@ -10,14 +10,14 @@ use datafusion::logical_expr::{
 use std::sync::{Arc, LazyLock};
 
 /// A float with one zero and one NaN instead of several whose bits differ.
-pub trait Canonical: Copy {
+pub trait CanonicalFloat: Copy {
     /// The one that it is equal to.
     fn canonical(self) -> Self;
 }
 
 macro_rules! canonical {
     ($float:ty) => {
-        impl Canonical for $float {
+        impl CanonicalFloat for $float {
             #[inline(always)]
             fn canonical(self) -> Self {
                 // The sum of the two zeros is 0.0.
@@ -29,8 +29,8 @@ macro_rules! canonical {
 canonical!(f32);
 canonical!(f64);
 
-/// See [`Canonical`].
-pub fn canonical<F: Canonical>(value: F) -> F {
+/// See [`CanonicalFloat`].
+pub fn canonical<F: CanonicalFloat>(value: F) -> F {
     value.canonical()
 }
 

@@ -32,9 +32,9 @@ const COMPARING: [&str; 3] = ["greatest", "least", "nullif"];
 
 /// See the head of `crate::floats`.
 #[derive(Debug)]
-pub struct FloatOrder;
+pub struct FloatOrderRule;
 
-impl OptimizerRule for FloatOrder {
+impl OptimizerRule for FloatOrderRule {
     fn name(&self) -> &'static str {
         "float_order"
     }
@@ -83,9 +83,9 @@ impl OptimizerRule for FloatOrder {
     }
 }
 
-/// The same for comparisons of constants, which are folded before [`FloatOrder`] would see them; of
+/// The same for comparisons of constants, which are folded before [`FloatOrderRule`] would see them; of
 /// others the constants are made such that their bits have the right order.
-impl AnalyzerRule for FloatOrder {
+impl AnalyzerRule for FloatOrderRule {
     fn name(&self) -> &'static str {
         "float_order_of_constants"
     }
@@ -352,12 +352,12 @@ fn put_keys<'a>(exprs: impl Iterator<Item = &'a mut Expr>, schema: &DFSchema) ->
     changed
 }
 
-fn of_orders(orders: &mut [Sort]) -> impl Iterator<Item = &mut Expr> {
+fn sort_expressions(orders: &mut [Sort]) -> impl Iterator<Item = &mut Expr> {
     orders.iter_mut().map(|order| &mut order.expr)
 }
 
 fn aggregate(mut call: AggregateFunction, schema: &DFSchema) -> Transformed<Expr> {
-    let mut changed = put_keys(of_orders(&mut call.params.order_by), schema);
+    let mut changed = put_keys(sort_expressions(&mut call.params.order_by), schema);
     if call.params.distinct || BY_BITS.contains(&call.func.name()) {
         // Of a percentile, the first argument is the value.
         changed |= put_keys(call.params.args.iter_mut().take(1), schema);
@@ -372,7 +372,7 @@ fn aggregate(mut call: AggregateFunction, schema: &DFSchema) -> Transformed<Expr
 
 fn window(mut call: WindowFunction, schema: &DFSchema) -> Transformed<Expr> {
     let params = &mut call.params;
-    let mut changed = put_keys(of_orders(&mut params.order_by), schema);
+    let mut changed = put_keys(sort_expressions(&mut params.order_by), schema);
     changed |= put_keys(params.partition_by.iter_mut(), schema);
     if params.distinct {
         changed |= put_keys(params.args.iter_mut().take(1), schema);
@@ -394,13 +394,13 @@ mod tests {
     use datafusion::optimizer::OptimizerContext;
 
     /// Counts nodes that the rule would change again.
-    struct Again(usize);
+    struct RewriteCounter(usize);
 
-    impl<'n> TreeNodeVisitor<'n> for Again {
+    impl<'n> TreeNodeVisitor<'n> for RewriteCounter {
         type Node = LogicalPlan;
 
         fn f_up(&mut self, plan: &'n LogicalPlan) -> Result<TreeNodeRecursion> {
-            let made = FloatOrder.rewrite(plan.clone(), &OptimizerContext::new())?;
+            let made = FloatOrderRule.rewrite(plan.clone(), &OptimizerContext::new())?;
             self.0 += usize::from(made.transformed);
             Ok(TreeNodeRecursion::Continue)
         }
@@ -420,11 +420,11 @@ mod tests {
             .unwrap();
         let before = plan.schema().clone();
         let made = plan
-            .transform_up(|node| FloatOrder.rewrite(node, &OptimizerContext::new()))
+            .transform_up(|node| FloatOrderRule.rewrite(node, &OptimizerContext::new()))
             .unwrap();
         assert!(made.transformed);
         assert_eq!(*made.data.schema(), before);
-        let mut again = Again(0);
+        let mut again = RewriteCounter(0);
         made.data.visit(&mut again).unwrap();
         assert_eq!(again.0, 0, "{}", made.data.display_indent());
         let text = made.data.display_indent().to_string();

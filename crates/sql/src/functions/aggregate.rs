@@ -4,7 +4,7 @@
 //! Invariant: rows of a group come in any order, and in several parts that are merged; a state
 //! keeps enough that the answer is the same.
 
-use super::arguments::Constants;
+use super::arguments::ConstantArguments;
 use arrow::array::{Array, ArrayRef, BooleanArray, ListArray, new_empty_array};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, FieldRef};
@@ -19,7 +19,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 /// What is kept of the rows of a group, and how the answer comes of it.
-pub trait Fold: Debug + Send + Sync + 'static {
+pub trait AggregateState: Debug + Send + Sync + 'static {
     /// What is kept of one group.
     type State: Default + Debug + Send + Sync;
     /// The arguments of a batch, ready to be read by row.
@@ -35,7 +35,7 @@ pub trait Fold: Debug + Send + Sync + 'static {
     }
     /// Takes the oldest row out, which is this one.
     fn retract(&self, _: &mut Self::State, _: &Self::Rows<'_>, _: usize) {}
-    /// States as columns, in the order of [`Function::state_types`].
+    /// States as columns, in the order of [`AggregateDescription::state_types`].
     fn states(&self, states: &[Self::State]) -> Result<Vec<ArrayRef>>;
     /// Adds the state in a row of such columns.
     fn merge(&self, state: &mut Self::State, columns: &[ArrayRef], row: usize) -> Result<()>;
@@ -46,7 +46,7 @@ pub trait Fold: Debug + Send + Sync + 'static {
 }
 
 /// A fold whose type is not told.
-pub trait Accumulators {
+pub trait AccumulatorFactory {
     /// Whether rows can be taken out again.
     fn slides(&self) -> bool;
     /// The accumulator of one group.
@@ -55,20 +55,20 @@ pub trait Accumulators {
     fn many(self: Box<Self>) -> Box<dyn GroupsAccumulator>;
 }
 
-impl<F: Fold> Accumulators for F {
+impl<F: AggregateState> AccumulatorFactory for F {
     fn slides(&self) -> bool {
         self.retracts()
     }
 
     fn one(self: Box<Self>) -> Box<dyn Accumulator> {
-        Box::new(One {
+        Box::new(StateAccumulator {
             fold: *self,
             states: [F::State::default()],
         })
     }
 
     fn many(self: Box<Self>) -> Box<dyn GroupsAccumulator> {
-        Box::new(Many {
+        Box::new(StateGroupsAccumulator {
             fold: *self,
             states: Vec::new(),
             heap_bytes: 0,
@@ -77,7 +77,7 @@ impl<F: Fold> Accumulators for F {
 }
 
 /// What a function says about itself.
-pub trait Function: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
+pub trait AggregateDescription: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
     /// Its name.
     fn name(&self) -> &'static str;
     /// Its other names.
@@ -94,31 +94,35 @@ pub trait Function: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
     fn fold(
         &self,
         types: &[DataType],
-        constants: &Constants<'_>,
+        constants: &ConstantArguments<'_>,
         sliding: bool,
-    ) -> Result<Box<dyn Accumulators>>;
+    ) -> Result<Box<dyn AccumulatorFactory>>;
 }
 
 /// A function as DataFusion knows it.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Aggregate<F> {
+struct StateAggregate<F> {
     function: F,
     aliases: Vec<String>,
     signature: Signature,
 }
 
 /// A function as DataFusion knows it.
-pub fn aggregate(function: impl Function) -> AggregateUDF {
+pub fn aggregate(function: impl AggregateDescription) -> AggregateUDF {
     let aliases = function.aliases().iter().map(|&alias| alias.to_owned());
-    AggregateUDF::from(Aggregate {
+    AggregateUDF::from(StateAggregate {
         aliases: aliases.collect(),
         function,
         signature: Signature::user_defined(Volatility::Immutable),
     })
 }
 
-impl<F: Function> Aggregate<F> {
-    fn fold(&self, args: &AccumulatorArgs<'_>, sliding: bool) -> Result<Box<dyn Accumulators>> {
+impl<F: AggregateDescription> StateAggregate<F> {
+    fn fold(
+        &self,
+        args: &AccumulatorArgs<'_>,
+        sliding: bool,
+    ) -> Result<Box<dyn AccumulatorFactory>> {
         let function = self.function.name();
         if args.is_distinct {
             return not_impl_err!("{function} does not take DISTINCT");
@@ -127,7 +131,7 @@ impl<F: Function> Aggregate<F> {
             .expr_fields
             .iter()
             .map(|field| field.data_type().clone());
-        let constants = Constants {
+        let constants = ConstantArguments {
             function,
             expressions: args.exprs,
         };
@@ -136,7 +140,7 @@ impl<F: Function> Aggregate<F> {
     }
 }
 
-impl<F: Function> AggregateUDFImpl for Aggregate<F> {
+impl<F: AggregateDescription> AggregateUDFImpl for StateAggregate<F> {
     fn name(&self) -> &str {
         self.function.name()
     }
@@ -202,12 +206,12 @@ impl<F: Function> AggregateUDFImpl for Aggregate<F> {
 
 /// One group.
 #[derive(Debug)]
-struct One<F: Fold> {
+struct StateAccumulator<F: AggregateState> {
     fold: F,
     states: [F::State; 1],
 }
 
-impl<F: Fold> Accumulator for One<F> {
+impl<F: AggregateState> Accumulator for StateAccumulator<F> {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
         let rows = self.fold.rows(columns)?;
         for row in 0..columns[0].len() {
@@ -254,13 +258,13 @@ impl<F: Fold> Accumulator for One<F> {
 
 /// Many groups.
 #[derive(Debug)]
-struct Many<F: Fold> {
+struct StateGroupsAccumulator<F: AggregateState> {
     fold: F,
     states: Vec<F::State>,
     heap_bytes: usize,
 }
 
-impl<F: Fold> Many<F> {
+impl<F: AggregateState> StateGroupsAccumulator<F> {
     fn take(&mut self, emit_to: EmitTo) -> Vec<F::State> {
         let states = emit_to.take_needed(&mut self.states);
         let taken: usize = states.iter().map(|state| self.fold.heap_bytes(state)).sum();
@@ -269,7 +273,7 @@ impl<F: Fold> Many<F> {
     }
 }
 
-impl<F: Fold> GroupsAccumulator for Many<F> {
+impl<F: AggregateState> GroupsAccumulator for StateGroupsAccumulator<F> {
     fn update_batch(
         &mut self,
         columns: &[ArrayRef],

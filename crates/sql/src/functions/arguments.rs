@@ -1,7 +1,7 @@
 //! What the functions of series ask of their arguments: types while a statement is planned, and
 //! constants before it runs.
 
-use crate::duration::{Interval, parse_interval};
+use crate::duration::{CalendarInterval, parse_interval};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, IntervalUnit, Schema, TimeUnit};
 use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_err};
@@ -82,14 +82,14 @@ pub fn comparable(function: &str, data_type: &DataType) -> Result<DataType> {
 }
 
 /// Arguments that must be the same for all rows.
-pub struct Constants<'a> {
+pub struct ConstantArguments<'a> {
     /// Whose arguments they are.
     pub function: &'static str,
     /// All arguments.
     pub expressions: &'a [Arc<dyn PhysicalExpr>],
 }
 
-impl Constants<'_> {
+impl ConstantArguments<'_> {
     fn get(&self, at: usize, what: &str) -> Result<ScalarValue> {
         let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
         // What needs a column cannot be evaluated without one.
@@ -137,7 +137,7 @@ impl Constants<'_> {
             return Ok(SECOND_NS);
         }
         let interval = match self.get(at, "the interval")? {
-            ScalarValue::IntervalMonthDayNano(Some(value)) => Interval {
+            ScalarValue::IntervalMonthDayNano(Some(value)) => CalendarInterval {
                 months: value.months,
                 days: value.days,
                 nanos: value.nanoseconds,

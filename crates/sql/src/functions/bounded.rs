@@ -34,7 +34,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ExpressionPlacement, ReturnFieldArgs, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature, StructFieldMapping,
 };
-use growth::Growth;
+use growth::ValueGrowth;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ const OFFSETS_MAX: usize = i32::MAX as usize;
 /// See the head of this file.
 pub struct BoundedFunction {
     inner: Arc<ScalarUDF>,
-    growth: Growth,
+    growth: ValueGrowth,
     pool: Arc<dyn MemoryPool>,
 }
 
@@ -66,11 +66,11 @@ pub fn bounded(function: &Arc<ScalarUDF>, pool: &Arc<dyn MemoryPool>) -> Arc<Sca
 }
 
 /// How a function grows that is not bounded yet.
-fn growth_to_bound(function: &ScalarUDF) -> Option<Growth> {
+fn growth_to_bound(function: &ScalarUDF) -> Option<ValueGrowth> {
     if function.inner().downcast_ref::<BoundedFunction>().is_some() {
         return None;
     }
-    Growth::of_function(function.name())
+    ValueGrowth::for_function(function.name())
 }
 
 /// Bounds the functions that are called in an expression.
@@ -123,7 +123,7 @@ impl BoundedFunction {
     }
 
     /// Evaluates rows, in slices where their bound is large.
-    fn slices(&self, args: ScalarFunctionArgs, made: &mut Slices) -> Result<()> {
+    fn slices(&self, args: ScalarFunctionArgs, made: &mut BatchSlices) -> Result<()> {
         let rows = args.number_rows;
         let bound = self.growth.bound(&args)?;
         if bound > SLICE_BYTES && rows > 1 {
@@ -145,7 +145,7 @@ impl BoundedFunction {
 }
 
 #[derive(Default)]
-struct Slices {
+struct BatchSlices {
     arrays: Vec<ArrayRef>,
     held: Vec<MemoryReservation>,
     bytes: usize,
@@ -273,7 +273,7 @@ impl ScalarUDFImpl for BoundedFunction {
             return self.call(args);
         }
         let result_type = args.return_type().clone();
-        let mut made = Slices::default();
+        let mut made = BatchSlices::default();
         self.slices(args, &mut made)?;
         if made.arrays.len() == 1
             && let Some(values) = made.arrays.pop()

@@ -3,7 +3,7 @@
 //! Invariant: buckets follow one another without gap or overlap, so that a later time is never in
 //! an earlier bucket, also across the changes of a zone's offset.
 
-use crate::duration::Interval;
+use crate::duration::CalendarInterval;
 use chrono::{DateTime, Datelike, Days, Months, NaiveDateTime, Offset, TimeDelta, TimeZone, Utc};
 use chrono_tz::{GapInfo, Tz};
 use marigram_model::DAY_NS;
@@ -18,8 +18,8 @@ pub type BucketError = String;
 
 /// Buckets of one width.
 #[derive(Clone, Debug)]
-pub struct Buckets {
-    width: Width,
+pub struct TimeBuckets {
+    width: BucketWidth,
     /// Where the count begins: UTC, or wall time where there is a zone.
     origin_ns: i64,
     zone: Option<Tz>,
@@ -28,36 +28,36 @@ pub struct Buckets {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Width {
+enum BucketWidth {
     Fixed(i64),
     Months(i32),
 }
 
-impl Buckets {
+impl TimeBuckets {
     /// Buckets of `width`, counted from `origin_ns` (UTC), on the clocks of `zone` where given.
     ///
     /// # Errors
     /// If the width is not positive, or mixes months with days.
     pub fn new(
-        width: Interval,
+        width: CalendarInterval,
         origin_ns: Option<i64>,
         zone: Option<Tz>,
     ) -> Result<Self, BucketError> {
         let width = match width {
-            Interval {
+            CalendarInterval {
                 months,
                 days: 0,
                 nanos: 0,
-            } if months != 0 => Width::Months(months),
-            Interval { months: 0, .. } => match width.fixed_ns() {
-                Some(ns) => Width::Fixed(ns),
+            } if months != 0 => BucketWidth::Months(months),
+            CalendarInterval { months: 0, .. } => match width.fixed_ns() {
+                Some(ns) => BucketWidth::Fixed(ns),
                 None => return Err("the bucket's width does not fit into 64 bits of ns".into()),
             },
             _ => return Err("a bucket is of months, or of days and less, not of both".into()),
         };
         let positive = match width {
-            Width::Fixed(ns) => ns > 0,
-            Width::Months(months) => months > 0,
+            BucketWidth::Fixed(ns) => ns > 0,
+            BucketWidth::Months(months) => months > 0,
         };
         if !positive {
             return Err("a bucket's width must be positive".into());
@@ -66,8 +66,8 @@ impl Buckets {
             (Some(origin_ns), Some(zone)) => wall_ns(origin_ns, zone)?,
             (Some(origin_ns), None) => origin_ns,
             (None, _) => match width {
-                Width::Fixed(_) => MONDAY_NS,
-                Width::Months(_) => CENTURY_NS,
+                BucketWidth::Fixed(_) => MONDAY_NS,
+                BucketWidth::Months(_) => CENTURY_NS,
             },
         };
         Ok(Self {
@@ -82,7 +82,7 @@ impl Buckets {
     ///
     /// # Errors
     /// If the first of them would begin out of the range of i64 nanoseconds.
-    pub fn with_offset(mut self, offset: Interval) -> Result<Self, BucketError> {
+    pub fn with_offset(mut self, offset: CalendarInterval) -> Result<Self, BucketError> {
         let months = Months::new(offset.months.unsigned_abs());
         let origin = naive(self.origin_ns);
         let origin = if offset.months < 0 {
@@ -107,8 +107,8 @@ impl Buckets {
     /// If it is out of the range of i64 nanoseconds.
     pub fn floor(&mut self, time: i64) -> Result<i64, BucketError> {
         let found = match (self.width, self.zone) {
-            (Width::Fixed(ns), None) => return fixed_floor(time, ns, self.origin_ns),
-            (Width::Fixed(ns), Some(zone)) if ns < DAY_NS => {
+            (BucketWidth::Fixed(ns), None) => return fixed_floor(time, ns, self.origin_ns),
+            (BucketWidth::Fixed(ns), Some(zone)) if ns < DAY_NS => {
                 if let Some((start, end)) = self.last
                     && start <= time
                     && time < end
@@ -131,7 +131,7 @@ impl Buckets {
     /// The width, where all buckets have the same, ns.
     pub fn fixed_ns(&self) -> Option<i64> {
         match (self.width, self.zone) {
-            (Width::Fixed(ns), None) => Some(ns),
+            (BucketWidth::Fixed(ns), None) => Some(ns),
             _ => None,
         }
     }
@@ -191,11 +191,11 @@ impl Buckets {
             None => time,
         };
         match self.width {
-            Width::Fixed(ns) => Ok(wall
+            BucketWidth::Fixed(ns) => Ok(wall
                 .checked_sub(self.origin_ns)
                 .ok_or_else(out_of_range)?
                 .div_euclid(ns)),
-            Width::Months(months) => {
+            BucketWidth::Months(months) => {
                 let (wall, origin) = (naive(wall), naive(self.origin_ns));
                 let since = (i64::from(wall.year()) - i64::from(origin.year())) * 12
                     + i64::from(wall.month())
@@ -208,11 +208,11 @@ impl Buckets {
     /// The first time of a bucket.
     fn start(&self, number: i64) -> Result<i64, BucketError> {
         let wall = match self.width {
-            Width::Fixed(ns) => number
+            BucketWidth::Fixed(ns) => number
                 .checked_mul(ns)
                 .and_then(|since| self.origin_ns.checked_add(since))
                 .map(naive),
-            Width::Months(months) => {
+            BucketWidth::Months(months) => {
                 let months = number
                     .checked_mul(i64::from(months))
                     .ok_or_else(out_of_range)?;

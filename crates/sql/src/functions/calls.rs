@@ -1,12 +1,12 @@
 //! The buckets that calls of functions mean: `time_bucket`, `date_bin`, `date_trunc`.
 
-use super::bucket::Buckets;
+use super::bucket::TimeBuckets;
 use super::time_bucket::buckets;
-use crate::duration::Interval;
+use crate::duration::CalendarInterval;
 use datafusion::common::ScalarValue;
 
 /// The buckets of `name(first, time, more…)`; `None` of what means none.
-pub fn buckets_of(name: &str, first: &ScalarValue, more: &[ScalarValue]) -> Option<Buckets> {
+pub fn buckets_of(name: &str, first: &ScalarValue, more: &[ScalarValue]) -> Option<TimeBuckets> {
     match (name, more) {
         ("time_bucket", more) => buckets(first, more).ok(),
         ("date_bin", _) => {
@@ -18,14 +18,14 @@ pub fn buckets_of(name: &str, first: &ScalarValue, more: &[ScalarValue]) -> Opti
                 [ScalarValue::TimestampNanosecond(Some(origin), _)] => *origin,
                 _ => return None,
             };
-            let width = Interval {
+            let width = CalendarInterval {
                 months: width.months,
                 days: width.days,
                 nanos: width.nanoseconds,
             };
             // Months are counted otherwise there, from origins within a month.
             let fixed = width.months == 0;
-            fixed.then(|| Buckets::new(width, Some(origin), None).ok())?
+            fixed.then(|| TimeBuckets::new(width, Some(origin), None).ok())?
         }
         ("date_trunc", []) => {
             let ScalarValue::Utf8(Some(unit)) = first else {
@@ -38,13 +38,13 @@ pub fn buckets_of(name: &str, first: &ScalarValue, more: &[ScalarValue]) -> Opti
 }
 
 /// The buckets of `date_trunc`.
-fn truncated(unit: &str) -> Option<Buckets> {
-    let months = |months| Interval {
+fn truncated(unit: &str) -> Option<TimeBuckets> {
+    let months = |months| CalendarInterval {
         months,
         days: 0,
         nanos: 0,
     };
-    let nanos = |seconds: i64| Interval {
+    let nanos = |seconds: i64| CalendarInterval {
         months: 0,
         days: 0,
         nanos: seconds * 1_000_000_000,
@@ -60,5 +60,5 @@ fn truncated(unit: &str) -> Option<Buckets> {
         "year" => months(12),
         _ => return None,
     };
-    Buckets::new(width, None, None).ok()
+    TimeBuckets::new(width, None, None).ok()
 }

@@ -1,8 +1,10 @@
 //! `histogram(value, min, max, buckets)`: how many values are below `min`, in each of as many
 //! buckets of equal width, and from `max` on. Nulls do not count; NaN is greater than all numbers.
 
-use super::aggregate::{Accumulators, Fold, Function, list_type, lists};
-use super::arguments::{self, Constants};
+use super::aggregate::{
+    AccumulatorFactory, AggregateDescription, AggregateState, list_type, lists,
+};
+use super::arguments::{self, ConstantArguments};
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, LargeListArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Int64Type};
@@ -16,7 +18,7 @@ const BUCKETS_MAX: usize = 1_000;
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Histogram;
 
-impl Function for Histogram {
+impl AggregateDescription for Histogram {
     fn name(&self) -> &'static str {
         "histogram"
     }
@@ -51,9 +53,9 @@ impl Function for Histogram {
     fn fold(
         &self,
         _: &[DataType],
-        constants: &Constants<'_>,
+        constants: &ConstantArguments<'_>,
         _: bool,
-    ) -> Result<Box<dyn Accumulators>> {
+    ) -> Result<Box<dyn AccumulatorFactory>> {
         let min = constants.finite(1, "the lower bound")?;
         let max = constants.finite(2, "the upper bound")?;
         if min >= max {
@@ -62,18 +64,18 @@ impl Function for Histogram {
             );
         }
         let buckets = constants.count(3, "the number of buckets", 1, BUCKETS_MAX)?;
-        Ok(Box::new(Counts { min, max, buckets }))
+        Ok(Box::new(HistogramState { min, max, buckets }))
     }
 }
 
 #[derive(Debug)]
-struct Counts {
+struct HistogramState {
     min: f64,
     max: f64,
     buckets: usize,
 }
 
-impl Counts {
+impl HistogramState {
     fn bucket(&self, value: f64) -> usize {
         if value < self.min {
             0
@@ -107,7 +109,7 @@ impl Counts {
     }
 }
 
-impl Fold for Counts {
+impl AggregateState for HistogramState {
     /// Empty until a value comes.
     type State = Vec<i64>;
     type Rows<'a> = &'a Float64Array;

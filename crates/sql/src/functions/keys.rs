@@ -11,11 +11,11 @@ use datafusion::common::{Result, exec_err, internal_datafusion_err};
 use std::sync::Arc;
 
 /// The bytes of a value.
-pub type Key = Box<[u8]>;
+pub type ValueKey = Box<[u8]>;
 
 /// Values of one type to bytes and back.
 #[derive(Debug)]
-pub struct Keys {
+pub struct ValueKeys {
     converter: RowConverter,
     data_type: DataType,
 }
@@ -33,7 +33,7 @@ impl BatchKeys {
     }
 }
 
-impl Keys {
+impl ValueKeys {
     /// Keys whose order is that of the values, or the opposite.
     pub fn new(data_type: &DataType, descending: bool) -> Result<Self> {
         let options = SortOptions::new(descending, true);
@@ -45,7 +45,7 @@ impl Keys {
     }
 
     /// The keys of a column.
-    pub fn of(&self, column: &ArrayRef) -> Result<BatchKeys> {
+    pub fn encode_column(&self, column: &ArrayRef) -> Result<BatchKeys> {
         let column = canonical_array(column);
         let rows = self
             .converter
@@ -77,7 +77,7 @@ pub fn list_type() -> DataType {
 /// Keys of many groups as a column of states: how many each group has, and all of them.
 pub fn key_lists<'a>(
     lengths: impl Iterator<Item = usize>,
-    keys: impl Iterator<Item = &'a Key>,
+    keys: impl Iterator<Item = &'a ValueKey>,
 ) -> Result<ArrayRef> {
     let keys: LargeBinaryArray = keys.map(|key| Some(key.as_ref())).collect();
     let offsets = OffsetBuffer::<i64>::from_lengths(lengths);

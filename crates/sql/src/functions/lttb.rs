@@ -2,10 +2,12 @@
 //! three buckets* (Sveinn Steinarsson, Downsampling Time Series for Visual Representation, 2013).
 //! Rows whose value or time is null do not count. All rows of a group are kept until it is done.
 
-use super::aggregate::{Accumulators, Fold, Function, list_type, lists};
-use super::arguments::{self, Constants, TIME};
-use super::numbers::Kind;
-use super::pairs::{self, Pair, Pairs, Rows};
+use super::aggregate::{
+    AccumulatorFactory, AggregateDescription, AggregateState, list_type, lists,
+};
+use super::arguments::{self, ConstantArguments, TIME};
+use super::numbers::NumberKind;
+use super::pairs::{self, TimeValueColumns, TimeValuePair, TimeValuePairs};
 use arrow::array::{ArrayRef, Float64Array, StructArray, TimestampNanosecondArray};
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, plan_err};
@@ -25,7 +27,7 @@ fn fields() -> Fields {
     ])
 }
 
-impl Function for Lttb {
+impl AggregateDescription for Lttb {
     fn name(&self) -> &'static str {
         "lttb"
     }
@@ -54,10 +56,10 @@ impl Function for Lttb {
     fn fold(
         &self,
         _: &[DataType],
-        constants: &Constants<'_>,
+        constants: &ConstantArguments<'_>,
         sliding: bool,
-    ) -> Result<Box<dyn Accumulators>> {
-        Ok(Box::new(Shape {
+    ) -> Result<Box<dyn AccumulatorFactory>> {
+        Ok(Box::new(LttbState {
             n: constants.count(2, "n", 2, POINTS_MAX)?,
             sliding,
         }))
@@ -65,20 +67,20 @@ impl Function for Lttb {
 }
 
 #[derive(Debug)]
-struct Shape {
+struct LttbState {
     n: usize,
     sliding: bool,
 }
 
-impl Fold for Shape {
-    type State = Pairs;
-    type Rows<'a> = Rows<'a>;
+impl AggregateState for LttbState {
+    type State = TimeValuePairs;
+    type Rows<'a> = TimeValueColumns<'a>;
 
-    fn rows<'a>(&self, columns: &'a [ArrayRef]) -> Result<Rows<'a>> {
-        Rows::of(&columns[0], &columns[1])
+    fn rows<'a>(&self, columns: &'a [ArrayRef]) -> Result<TimeValueColumns<'a>> {
+        TimeValueColumns::from_arrays(&columns[0], &columns[1])
     }
 
-    fn add(&self, state: &mut Pairs, rows: &Rows<'_>, row: usize) {
+    fn add(&self, state: &mut TimeValuePairs, rows: &TimeValueColumns<'_>, row: usize) {
         if let Some(pair) = rows.pair(row) {
             state.push(pair);
         }
@@ -88,25 +90,25 @@ impl Fold for Shape {
         self.sliding
     }
 
-    fn retract(&self, state: &mut Pairs, rows: &Rows<'_>, row: usize) {
+    fn retract(&self, state: &mut TimeValuePairs, rows: &TimeValueColumns<'_>, row: usize) {
         if rows.pair(row).is_some() {
             state.pop();
         }
     }
 
-    fn states(&self, states: &[Pairs]) -> Result<Vec<ArrayRef>> {
+    fn states(&self, states: &[TimeValuePairs]) -> Result<Vec<ArrayRef>> {
         pairs::states(states)
     }
 
-    fn merge(&self, state: &mut Pairs, columns: &[ArrayRef], row: usize) -> Result<()> {
+    fn merge(&self, state: &mut TimeValuePairs, columns: &[ArrayRef], row: usize) -> Result<()> {
         state.merge(columns, row)
     }
 
-    fn answers(&self, states: &mut [Pairs]) -> Result<ArrayRef> {
+    fn answers(&self, states: &mut [TimeValuePairs]) -> Result<ArrayRef> {
         let (mut times, mut values, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
         for state in states {
             let before = times.len();
-            state.ordered(Kind::Float, self.sliding, |pairs| {
+            state.ordered(NumberKind::Float, self.sliding, |pairs| {
                 for at in chosen(pairs, self.n) {
                     times.push(pairs[at].0);
                     values.push(f64::from_bits(pairs[at].1));
@@ -121,14 +123,14 @@ impl Fold for Shape {
         lists("lttb", &lengths, Arc::new(points))
     }
 
-    fn heap_bytes(&self, state: &Pairs) -> usize {
+    fn heap_bytes(&self, state: &TimeValuePairs) -> usize {
         state.heap_bytes()
     }
 }
 
 /// Which of `pairs` are shown: the first, the last, and of each bucket between them the one that
 /// makes the largest triangle with the one chosen before it and the mean of the bucket after it.
-fn chosen(pairs: &[Pair], n: usize) -> Vec<usize> {
+fn chosen(pairs: &[TimeValuePair], n: usize) -> Vec<usize> {
     if pairs.len() <= n {
         return (0..pairs.len()).collect();
     }

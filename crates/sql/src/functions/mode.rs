@@ -1,9 +1,9 @@
 //! `mode(value)`: the value that comes most often, and of several the smallest. Nulls do not count.
 //! Each distinct value of a group is kept with its number.
 
-use super::aggregate::{Accumulators, Fold, Function};
-use super::arguments::{self, Constants};
-use super::keys::{self, BatchKeys, Key, Keys};
+use super::aggregate::{AccumulatorFactory, AggregateDescription, AggregateState};
+use super::arguments::{self, ConstantArguments};
+use super::keys::{self, BatchKeys, ValueKey, ValueKeys};
 use arrow::array::{Array, ArrayRef, AsArray, LargeListArray, UInt64Array};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, UInt64Type};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Mode;
 
-impl Function for Mode {
+impl AggregateDescription for Mode {
     fn name(&self) -> &'static str {
         "mode"
     }
@@ -42,24 +42,24 @@ impl Function for Mode {
     fn fold(
         &self,
         types: &[DataType],
-        _: &Constants<'_>,
+        _: &ConstantArguments<'_>,
         _: bool,
-    ) -> Result<Box<dyn Accumulators>> {
-        Ok(Box::new(Counts(Keys::new(&types[0], false)?)))
+    ) -> Result<Box<dyn AccumulatorFactory>> {
+        Ok(Box::new(ModeState(ValueKeys::new(&types[0], false)?)))
     }
 }
 
 #[derive(Debug)]
-struct Counts(Keys);
+struct ModeState(ValueKeys);
 
 /// How often each value came.
 #[derive(Debug, Default)]
-struct Tally {
-    counts: HashMap<Key, u64>,
+struct ValueTally {
+    counts: HashMap<ValueKey, u64>,
     key_bytes: usize,
 }
 
-impl Tally {
+impl ValueTally {
     fn add(&mut self, key: &[u8], count: u64) {
         if let Some(held) = self.counts.get_mut(key) {
             *held += count;
@@ -70,15 +70,15 @@ impl Tally {
     }
 }
 
-impl Fold for Counts {
-    type State = Tally;
+impl AggregateState for ModeState {
+    type State = ValueTally;
     type Rows<'a> = BatchKeys;
 
     fn rows(&self, columns: &[ArrayRef]) -> Result<BatchKeys> {
-        self.0.of(&columns[0])
+        self.0.encode_column(&columns[0])
     }
 
-    fn add(&self, state: &mut Tally, rows: &BatchKeys, row: usize) {
+    fn add(&self, state: &mut ValueTally, rows: &BatchKeys, row: usize) {
         if let Some(key) = rows.get(row) {
             state.add(key, 1);
         }
@@ -88,7 +88,7 @@ impl Fold for Counts {
         true
     }
 
-    fn retract(&self, state: &mut Tally, rows: &BatchKeys, row: usize) {
+    fn retract(&self, state: &mut ValueTally, rows: &BatchKeys, row: usize) {
         let Some(key) = rows.get(row) else {
             return;
         };
@@ -101,7 +101,7 @@ impl Fold for Counts {
         }
     }
 
-    fn states(&self, states: &[Tally]) -> Result<Vec<ArrayRef>> {
+    fn states(&self, states: &[ValueTally]) -> Result<Vec<ArrayRef>> {
         let lengths = || states.iter().map(|state| state.counts.len());
         let keys = states.iter().flat_map(|state| state.counts.keys());
         let keys = keys::key_lists(lengths(), keys)?;
@@ -115,7 +115,7 @@ impl Fold for Counts {
         Ok(vec![keys, Arc::new(counts)])
     }
 
-    fn merge(&self, state: &mut Tally, columns: &[ArrayRef], row: usize) -> Result<()> {
+    fn merge(&self, state: &mut ValueTally, columns: &[ArrayRef], row: usize) -> Result<()> {
         let keys = keys::keys_at(&columns[0], row)?;
         let counts = downcast_value!(columns[1], LargeListArray);
         if counts.is_null(row) {
@@ -133,7 +133,7 @@ impl Fold for Counts {
         Ok(())
     }
 
-    fn answers(&self, states: &mut [Tally]) -> Result<ArrayRef> {
+    fn answers(&self, states: &mut [ValueTally]) -> Result<ArrayRef> {
         self.0.values(states.iter().map(|state| {
             let entries = state.counts.iter();
             let most = entries.max_by_key(|(key, count)| (*count, Reverse(*key)));
@@ -141,9 +141,9 @@ impl Fold for Counts {
         }))
     }
 
-    fn heap_bytes(&self, state: &Tally) -> usize {
+    fn heap_bytes(&self, state: &ValueTally) -> usize {
         // The table has a byte of its own for each entry, and the allocator some for each key.
-        state.counts.capacity() * (size_of::<(Key, u64)>() + 1)
+        state.counts.capacity() * (size_of::<(ValueKey, u64)>() + 1)
             + state.counts.len() * 16
             + state.key_bytes
     }

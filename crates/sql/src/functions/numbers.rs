@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 /// How the bits of a number are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NumberKind {
     /// BIGINT, or the nanoseconds of a time.
     Signed,
     /// BIGINT UNSIGNED.
@@ -19,9 +19,9 @@ pub enum Kind {
     Float,
 }
 
-impl Kind {
+impl NumberKind {
     /// The kind of a column.
-    pub fn of(data_type: &DataType) -> Result<Self> {
+    pub fn from_type(data_type: &DataType) -> Result<Self> {
         match data_type {
             DataType::Int64 | DataType::Timestamp(..) => Ok(Self::Signed),
             DataType::UInt64 => Ok(Self::Unsigned),
@@ -58,10 +58,10 @@ impl Kind {
     }
 
     /// `left - right`, exact for whole numbers.
-    pub fn minus(self, left: u64, right: u64) -> Difference {
+    pub fn minus(self, left: u64, right: u64) -> NumberDifference {
         match (self.whole(left), self.whole(right)) {
-            (Some(left), Some(right)) => Difference::Whole(left - right),
-            _ => Difference::Float(self.float(left) - self.float(right)),
+            (Some(left), Some(right)) => NumberDifference::Whole(left - right),
+            _ => NumberDifference::Float(self.float(left) - self.float(right)),
         }
     }
 }
@@ -74,14 +74,14 @@ pub fn compare_floats(left: f64, right: f64) -> Ordering {
 
 /// What lies between two numbers, or several such added.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Difference {
+pub enum NumberDifference {
     /// Of whole numbers.
     Whole(i128),
     /// Of floats.
     Float(f64),
 }
 
-impl Difference {
+impl NumberDifference {
     /// As a float.
     pub fn float(self) -> f64 {
         match self {
@@ -124,7 +124,7 @@ impl Difference {
 
 /// A column of numbers.
 #[derive(Clone, Copy)]
-pub enum Numbers<'a> {
+pub enum NumberColumn<'a> {
     /// BIGINT.
     Signed(&'a Int64Array),
     /// Times.
@@ -135,9 +135,9 @@ pub enum Numbers<'a> {
     Floats(&'a Float64Array),
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> NumberColumn<'a> {
     /// The numbers of a column.
-    pub fn of(column: &'a ArrayRef) -> Result<Self> {
+    pub fn from_array(column: &'a ArrayRef) -> Result<Self> {
         Ok(match column.data_type() {
             DataType::Int64 => Self::Signed(downcast_value!(column, Int64Array)),
             DataType::UInt64 => Self::Unsigned(downcast_value!(column, UInt64Array)),

@@ -5,10 +5,10 @@
 //! order of time, and keep them: 16 bytes a row until the group is done. Of rows with the same time
 //! the order of their values decides, so that the answer never depends on how rows arrived.
 
-use super::aggregate::{Accumulators, Fold, Function, column};
-use super::arguments::{self, Constants};
-use super::numbers::{Difference, Kind};
-use super::pairs::{self, Pair, Pairs, Rows};
+use super::aggregate::{AccumulatorFactory, AggregateDescription, AggregateState, column};
+use super::arguments::{self, ConstantArguments};
+use super::numbers::{NumberDifference, NumberKind};
+use super::pairs::{self, TimeValueColumns, TimeValuePair, TimeValuePairs};
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
@@ -40,7 +40,7 @@ pub const ALL: [OverTime; 6] = [
     OverTime::Average,
 ];
 
-impl Function for OverTime {
+impl AggregateDescription for OverTime {
     fn name(&self) -> &'static str {
         match self {
             Self::Increase => "increase",
@@ -105,9 +105,9 @@ impl Function for OverTime {
     fn fold(
         &self,
         types: &[DataType],
-        constants: &Constants<'_>,
+        constants: &ConstantArguments<'_>,
         sliding: bool,
-    ) -> Result<Box<dyn Accumulators>> {
+    ) -> Result<Box<dyn AccumulatorFactory>> {
         let (mut unit_ns, mut carry) = (1_000_000_000, false);
         match self {
             Self::Derivative | Self::Integral => unit_ns = constants.interval_ns(2)?,
@@ -127,40 +127,40 @@ impl Function for OverTime {
             }
             _ => (),
         }
-        let finish = Finish {
+        let finish = OverTimeFinish {
             function: *self,
-            kind: Kind::of(&types[0])?,
+            kind: NumberKind::from_type(&types[0])?,
             answer: self.answer_type(types),
             unit_ns: unit_ns as f64,
             carry,
         };
         Ok(match self {
             // A sliding frame takes rows out, and then must know those that follow.
-            Self::Delta | Self::Derivative if !sliding => Box::new(OfEnds(finish)),
-            _ => Box::new(OfAll { finish, sliding }),
+            Self::Delta | Self::Derivative if !sliding => Box::new(EndRowsState(finish)),
+            _ => Box::new(AllRowsState { finish, sliding }),
         })
     }
 }
 
 /// How the answer comes of the rows of a group.
 #[derive(Debug)]
-struct Finish {
+struct OverTimeFinish {
     function: OverTime,
-    kind: Kind,
+    kind: NumberKind,
     answer: DataType,
     unit_ns: f64,
     /// A value holds until the next (`locf`), instead of a line leading from one to the other.
     carry: bool,
 }
 
-impl Finish {
+impl OverTimeFinish {
     /// The answer of rows in order of time.
-    fn answer(&self, pairs: &[Pair]) -> Result<ScalarValue> {
+    fn answer(&self, pairs: &[TimeValuePair]) -> Result<ScalarValue> {
         let (Some(first), Some(last)) = (pairs.first(), pairs.last()) else {
             return ScalarValue::try_from(&self.answer);
         };
         let span_ns = since(first, last);
-        let per_unit = |difference: Difference| {
+        let per_unit = |difference: NumberDifference| {
             (span_ns > 0.0).then(|| difference.float() / (span_ns / self.unit_ns))
         };
         let float = match self.function {
@@ -184,7 +184,7 @@ impl Finish {
         Ok(ScalarValue::Float64(float))
     }
 
-    fn increase(&self, pairs: &[Pair]) -> Difference {
+    fn increase(&self, pairs: &[TimeValuePair]) -> NumberDifference {
         let mut increase = self.kind.minus(0, 0);
         for (before, after) in pairs.iter().zip(&pairs[1..]) {
             let fell = self.kind.compare(after.1, before.1).is_lt();
@@ -196,7 +196,7 @@ impl Finish {
     }
 
     /// The area between the values and zero, with widths counted in `unit_ns`.
-    fn area(&self, pairs: &[Pair], unit_ns: f64) -> f64 {
+    fn area(&self, pairs: &[TimeValuePair], unit_ns: f64) -> f64 {
         let mut area = 0.0;
         for (before, after) in pairs.iter().zip(&pairs[1..]) {
             let width = since(before, after) / unit_ns;
@@ -217,26 +217,26 @@ impl Finish {
 }
 
 /// The nanoseconds from one pair to a later one, which may be more than 63 bits hold.
-fn since(before: &Pair, after: &Pair) -> f64 {
+fn since(before: &TimeValuePair, after: &TimeValuePair) -> f64 {
     (i128::from(after.0) - i128::from(before.0)) as f64
 }
 
 /// Keeps all rows.
 #[derive(Debug)]
-struct OfAll {
-    finish: Finish,
+struct AllRowsState {
+    finish: OverTimeFinish,
     sliding: bool,
 }
 
-impl Fold for OfAll {
-    type State = Pairs;
-    type Rows<'a> = Rows<'a>;
+impl AggregateState for AllRowsState {
+    type State = TimeValuePairs;
+    type Rows<'a> = TimeValueColumns<'a>;
 
-    fn rows<'a>(&self, columns: &'a [ArrayRef]) -> Result<Rows<'a>> {
-        Rows::of(&columns[1], &columns[0])
+    fn rows<'a>(&self, columns: &'a [ArrayRef]) -> Result<TimeValueColumns<'a>> {
+        TimeValueColumns::from_arrays(&columns[1], &columns[0])
     }
 
-    fn add(&self, state: &mut Pairs, rows: &Rows<'_>, row: usize) {
+    fn add(&self, state: &mut TimeValuePairs, rows: &TimeValueColumns<'_>, row: usize) {
         if let Some(pair) = rows.pair(row) {
             state.push(pair);
         }
@@ -246,21 +246,21 @@ impl Fold for OfAll {
         self.sliding
     }
 
-    fn retract(&self, state: &mut Pairs, rows: &Rows<'_>, row: usize) {
+    fn retract(&self, state: &mut TimeValuePairs, rows: &TimeValueColumns<'_>, row: usize) {
         if rows.pair(row).is_some() {
             state.pop();
         }
     }
 
-    fn states(&self, states: &[Pairs]) -> Result<Vec<ArrayRef>> {
+    fn states(&self, states: &[TimeValuePairs]) -> Result<Vec<ArrayRef>> {
         pairs::states(states)
     }
 
-    fn merge(&self, state: &mut Pairs, columns: &[ArrayRef], row: usize) -> Result<()> {
+    fn merge(&self, state: &mut TimeValuePairs, columns: &[ArrayRef], row: usize) -> Result<()> {
         state.merge(columns, row)
     }
 
-    fn answers(&self, states: &mut [Pairs]) -> Result<ArrayRef> {
+    fn answers(&self, states: &mut [TimeValuePairs]) -> Result<ArrayRef> {
         let answers = states.iter_mut().map(|state| {
             state.ordered(self.finish.kind, self.sliding, |pairs| {
                 self.finish.answer(pairs)
@@ -269,25 +269,25 @@ impl Fold for OfAll {
         column(answers, &self.finish.answer)
     }
 
-    fn heap_bytes(&self, state: &Pairs) -> usize {
+    fn heap_bytes(&self, state: &TimeValuePairs) -> usize {
         state.heap_bytes()
     }
 }
 
 /// Keeps the first and the last row.
 #[derive(Debug)]
-struct OfEnds(Finish);
+struct EndRowsState(OverTimeFinish);
 
 /// The first and the last row of a group.
-type Ends = Option<[Pair; 2]>;
+type EndPairs = Option<[TimeValuePair; 2]>;
 
-impl OfEnds {
-    fn push(&self, state: &mut Ends, pair: Pair) {
+impl EndRowsState {
+    fn push(&self, state: &mut EndPairs, pair: TimeValuePair) {
         let Some([first, last]) = state else {
             *state = Some([pair, pair]);
             return;
         };
-        let compare = |other: &Pair| {
+        let compare = |other: &TimeValuePair| {
             let by_time = pair.0.cmp(&other.0);
             by_time.then_with(|| self.0.kind.compare(pair.1, other.1))
         };
@@ -300,25 +300,25 @@ impl OfEnds {
     }
 }
 
-impl Fold for OfEnds {
-    type State = Ends;
-    type Rows<'a> = Rows<'a>;
+impl AggregateState for EndRowsState {
+    type State = EndPairs;
+    type Rows<'a> = TimeValueColumns<'a>;
 
-    fn rows<'a>(&self, columns: &'a [ArrayRef]) -> Result<Rows<'a>> {
-        Rows::of(&columns[1], &columns[0])
+    fn rows<'a>(&self, columns: &'a [ArrayRef]) -> Result<TimeValueColumns<'a>> {
+        TimeValueColumns::from_arrays(&columns[1], &columns[0])
     }
 
-    fn add(&self, state: &mut Ends, rows: &Rows<'_>, row: usize) {
+    fn add(&self, state: &mut EndPairs, rows: &TimeValueColumns<'_>, row: usize) {
         if let Some(pair) = rows.pair(row) {
             self.push(state, pair);
         }
     }
 
-    fn states(&self, states: &[Ends]) -> Result<Vec<ArrayRef>> {
-        let groups: Vec<Pairs> = states
+    fn states(&self, states: &[EndPairs]) -> Result<Vec<ArrayRef>> {
+        let groups: Vec<TimeValuePairs> = states
             .iter()
             .map(|ends| {
-                let mut pairs = Pairs::default();
+                let mut pairs = TimeValuePairs::default();
                 ends.iter().flatten().for_each(|pair| pairs.push(*pair));
                 pairs
             })
@@ -326,8 +326,8 @@ impl Fold for OfEnds {
         pairs::states(&groups)
     }
 
-    fn merge(&self, state: &mut Ends, columns: &[ArrayRef], row: usize) -> Result<()> {
-        let mut pairs = Pairs::default();
+    fn merge(&self, state: &mut EndPairs, columns: &[ArrayRef], row: usize) -> Result<()> {
+        let mut pairs = TimeValuePairs::default();
         pairs.merge(columns, row)?;
         pairs.ordered(self.0.kind, false, |pairs| {
             for pair in pairs {
@@ -337,7 +337,7 @@ impl Fold for OfEnds {
         Ok(())
     }
 
-    fn answers(&self, states: &mut [Ends]) -> Result<ArrayRef> {
+    fn answers(&self, states: &mut [EndPairs]) -> Result<ArrayRef> {
         let answers = states.iter().map(|ends| match ends {
             Some(ends) => self.0.answer(ends),
             None => self.0.answer(&[]),
@@ -345,7 +345,7 @@ impl Fold for OfEnds {
         column(answers, &self.0.answer)
     }
 
-    fn heap_bytes(&self, _: &Ends) -> usize {
+    fn heap_bytes(&self, _: &EndPairs) -> usize {
         0
     }
 }

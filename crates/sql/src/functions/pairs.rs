@@ -2,7 +2,7 @@
 //! while they come in any order.
 
 use super::arguments::TIME;
-use super::numbers::{Kind, Numbers};
+use super::numbers::{NumberColumn, NumberKind};
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, LargeListArray, UInt64Array};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Int64Type, UInt64Type};
@@ -10,21 +10,21 @@ use datafusion::common::{Result, exec_err};
 use std::sync::Arc;
 
 /// A time and the bits of a value.
-pub type Pair = (i64, u64);
+pub type TimeValuePair = (i64, u64);
 
 /// Rows whose time or value is null are not among them.
 #[derive(Debug, Default)]
-pub struct Pairs {
-    held: Vec<Pair>,
+pub struct TimeValuePairs {
+    held: Vec<TimeValuePair>,
     /// Those before it were taken out.
     start: usize,
     /// A pair came that is not after the one before it.
     unordered: bool,
 }
 
-impl Pairs {
+impl TimeValuePairs {
     /// Adds a pair.
-    pub fn push(&mut self, pair: Pair) {
+    pub fn push(&mut self, pair: TimeValuePair) {
         // Of one time, the order of values decides, so that the order of arrival does not.
         self.unordered |= self.held.last().is_some_and(|last| last.0 >= pair.0);
         self.held.push(pair);
@@ -43,8 +43,13 @@ impl Pairs {
 
     /// All, by time and then by value. They are put in order where they stand, unless `keep` says
     /// that the order of arrival is needed again.
-    pub fn ordered<T>(&mut self, kind: Kind, keep: bool, read: impl FnOnce(&[Pair]) -> T) -> T {
-        let compare = |left: &Pair, right: &Pair| {
+    pub fn ordered<T>(
+        &mut self,
+        kind: NumberKind,
+        keep: bool,
+        read: impl FnOnce(&[TimeValuePair]) -> T,
+    ) -> T {
+        let compare = |left: &TimeValuePair, right: &TimeValuePair| {
             left.0
                 .cmp(&right.0)
                 .then_with(|| kind.compare(left.1, right.1))
@@ -64,7 +69,7 @@ impl Pairs {
 
     /// The bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
-        self.held.capacity() * size_of::<Pair>()
+        self.held.capacity() * size_of::<TimeValuePair>()
     }
 
     /// Adds those in a row of columns made by [`states`].
@@ -99,7 +104,7 @@ pub fn state_types() -> Vec<(&'static str, DataType)> {
 }
 
 /// Pairs of many groups as columns.
-pub fn states(groups: &[Pairs]) -> Result<Vec<ArrayRef>> {
+pub fn states(groups: &[TimeValuePairs]) -> Result<Vec<ArrayRef>> {
     let all = || groups.iter().flat_map(|group| &group.held[group.start..]);
     let lengths = groups.iter().map(|group| group.held.len() - group.start);
     let offsets = OffsetBuffer::<i64>::from_lengths(lengths);
@@ -114,23 +119,23 @@ pub fn states(groups: &[Pairs]) -> Result<Vec<ArrayRef>> {
 }
 
 /// Times and values of a batch.
-pub struct Rows<'a> {
-    times: Numbers<'a>,
-    values: Numbers<'a>,
+pub struct TimeValueColumns<'a> {
+    times: NumberColumn<'a>,
+    values: NumberColumn<'a>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> TimeValueColumns<'a> {
     /// Of these columns.
-    pub fn of(times: &'a ArrayRef, values: &'a ArrayRef) -> Result<Self> {
+    pub fn from_arrays(times: &'a ArrayRef, values: &'a ArrayRef) -> Result<Self> {
         debug_assert_eq!(times.data_type(), &TIME);
         Ok(Self {
-            times: Numbers::of(times)?,
-            values: Numbers::of(values)?,
+            times: NumberColumn::from_array(times)?,
+            values: NumberColumn::from_array(values)?,
         })
     }
 
     /// The pair in a row, if neither part is null.
-    pub fn pair(&self, row: usize) -> Option<Pair> {
+    pub fn pair(&self, row: usize) -> Option<TimeValuePair> {
         Some((self.times.get(row)? as i64, self.values.get(row)?))
     }
 }

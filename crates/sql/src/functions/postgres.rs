@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 /// A function with any arguments and one answer.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Constant {
+struct ConstantFunction {
     name: &'static str,
     signature: Signature,
     answer: ScalarValue,
 }
 
-impl Constant {
+impl ConstantFunction {
     #[expect(
         clippy::new_ret_no_self,
         reason = "what is registered is the function around it"
@@ -39,7 +39,7 @@ impl Constant {
     }
 }
 
-impl ScalarUDFImpl for Constant {
+impl ScalarUDFImpl for ConstantFunction {
     fn name(&self) -> &str {
         self.name
     }
@@ -148,7 +148,7 @@ pub fn session_functions(session: &Session) -> [ScalarUDF; 2] {
         settings: crate::session::all(session),
     };
     [
-        Constant::new("session_user", &[0], user),
+        ConstantFunction::new("session_user", &[0], user),
         ScalarUDF::from(settings),
     ]
 }
@@ -162,40 +162,40 @@ pub fn functions() -> Vec<ScalarUDF> {
         env!("CARGO_PKG_VERSION")
     );
     vec![
-        Constant::new("version", &[0], text(&version)),
-        Constant::new("obj_description", &[1, 2], none()),
-        Constant::new("col_description", &[2], none()),
-        Constant::new("shobj_description", &[2], none()),
-        Constant::new("pg_get_indexdef", &[1, 2, 3], none()),
-        Constant::new("pg_get_viewdef", &[1, 2], none()),
-        Constant::new("pg_get_triggerdef", &[1, 2], none()),
-        Constant::new("pg_get_serial_sequence", &[2], none()),
-        Constant::new("pg_tablespace_location", &[1], none()),
-        Constant::new("pg_is_in_recovery", &[0], ScalarValue::Boolean(Some(false))),
-        Constant::new(
+        ConstantFunction::new("version", &[0], text(&version)),
+        ConstantFunction::new("obj_description", &[1, 2], none()),
+        ConstantFunction::new("col_description", &[2], none()),
+        ConstantFunction::new("shobj_description", &[2], none()),
+        ConstantFunction::new("pg_get_indexdef", &[1, 2, 3], none()),
+        ConstantFunction::new("pg_get_viewdef", &[1, 2], none()),
+        ConstantFunction::new("pg_get_triggerdef", &[1, 2], none()),
+        ConstantFunction::new("pg_get_serial_sequence", &[2], none()),
+        ConstantFunction::new("pg_tablespace_location", &[1], none()),
+        ConstantFunction::new("pg_is_in_recovery", &[0], ScalarValue::Boolean(Some(false))),
+        ConstantFunction::new(
             "pg_function_is_visible",
             &[1],
             ScalarValue::Boolean(Some(true)),
         ),
-        Constant::new("pg_type_is_visible", &[1], ScalarValue::Boolean(Some(true))),
-        Constant::new("pg_my_temp_schema", &[0], ScalarValue::Int32(Some(0))),
-        Constant::new(
+        ConstantFunction::new("pg_type_is_visible", &[1], ScalarValue::Boolean(Some(true))),
+        ConstantFunction::new("pg_my_temp_schema", &[0], ScalarValue::Int32(Some(0))),
+        ConstantFunction::new(
             "pg_is_other_temp_schema",
             &[1],
             ScalarValue::Boolean(Some(false)),
         ),
-        Constant::new("pg_database_size", &[1], ScalarValue::Int64(None)),
-        Constant::new("pg_table_size", &[1], ScalarValue::Int64(None)),
-        Constant::new("pg_indexes_size", &[1], ScalarValue::Int64(None)),
-        Constant::new("pg_get_function_result", &[1], none()),
-        Constant::new("pg_get_function_arguments", &[1], none()),
-        Constant::new("pg_get_function_identity_arguments", &[1], none()),
+        ConstantFunction::new("pg_database_size", &[1], ScalarValue::Int64(None)),
+        ConstantFunction::new("pg_table_size", &[1], ScalarValue::Int64(None)),
+        ConstantFunction::new("pg_indexes_size", &[1], ScalarValue::Int64(None)),
+        ConstantFunction::new("pg_get_function_result", &[1], none()),
+        ConstantFunction::new("pg_get_function_arguments", &[1], none()),
+        ConstantFunction::new("pg_get_function_identity_arguments", &[1], none()),
         ScalarUDF::from(SizePretty {
             signature: Signature::exact(vec![DataType::Int64], Volatility::Immutable),
         }),
-        Constant::new("txid_current", &[0], ScalarValue::Int64(Some(1))),
-        Constant::new("pg_current_xact_id", &[0], ScalarValue::Int64(Some(1))),
-        Constant::new("inet_server_addr", &[0], none()),
-        Constant::new("inet_client_addr", &[0], none()),
+        ConstantFunction::new("txid_current", &[0], ScalarValue::Int64(Some(1))),
+        ConstantFunction::new("pg_current_xact_id", &[0], ScalarValue::Int64(Some(1))),
+        ConstantFunction::new("inet_server_addr", &[0], none()),
+        ConstantFunction::new("inet_client_addr", &[0], none()),
     ]
 }

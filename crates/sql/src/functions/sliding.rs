@@ -16,11 +16,11 @@ use datafusion::logical_expr::{
 
 /// `avg`, DataFusion's but for windows.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct Mean {
+pub struct WindowedAvg {
     other: Avg,
 }
 
-impl AggregateUDFImpl for Mean {
+impl AggregateUDFImpl for WindowedAvg {
     fn name(&self) -> &str {
         self.other.name()
     }
@@ -47,7 +47,7 @@ impl AggregateUDFImpl for Mean {
             .first()
             .is_some_and(|field| *field.data_type() == DataType::Float64);
         if of_floats && !args.is_distinct {
-            return Ok(Box::new(Sliding::mean()));
+            return Ok(Box::new(SlidingSum::mean()));
         }
         self.other.create_sliding_accumulator(args)
     }
@@ -82,7 +82,7 @@ impl AggregateUDFImpl for Mean {
 
 /// A sum or mean of the floats of a window.
 #[derive(Debug)]
-pub struct Sliding {
+pub struct SlidingSum {
     /// Whether the sum is divided by how many values there are.
     is_mean: bool,
     /// Of the older values, from each to the last of them: the sums. That of the oldest is on top.
@@ -91,7 +91,7 @@ pub struct Sliding {
     newer_sum: f64,
 }
 
-impl Sliding {
+impl SlidingSum {
     /// A mean.
     pub fn mean() -> Self {
         Self {
@@ -123,7 +123,7 @@ impl Sliding {
     }
 }
 
-impl Accumulator for Sliding {
+impl Accumulator for SlidingSum {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
         let Some(column) = columns
             .first()

@@ -7,7 +7,7 @@
 mod changes;
 mod numbering;
 
-use super::arguments::{self, Constants};
+use super::arguments::{self, ConstantArguments};
 use arrow::array::{Array, ArrayRef, BooleanArray, TimestampNanosecondArray};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, downcast_value, not_impl_err, plan_err};
@@ -24,14 +24,14 @@ use std::sync::Arc;
 const ROWS_MAX: usize = 100_000;
 
 /// What goes through the rows of one partition.
-trait Step: Debug + Send {
+trait WindowStep: Debug + Send {
     /// The answer for a row, which is the one after the last that was asked for.
     fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue>;
 }
 
 /// The functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum StepFunction {
     StateCount,
     StateDuration,
     Difference,
@@ -44,8 +44,8 @@ enum Kind {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Stepping {
-    kind: Kind,
+struct StepWindowFunction {
+    kind: StepFunction,
     aliases: Vec<String>,
     signature: Signature,
 }
@@ -53,25 +53,25 @@ struct Stepping {
 /// The functions.
 pub fn functions() -> impl Iterator<Item = WindowUDF> {
     let all = [
-        Kind::StateCount,
-        Kind::StateDuration,
-        Kind::Difference,
-        Kind::NonNegativeDerivative,
-        Kind::MovingAvg,
-        Kind::SessionId,
-        Kind::StateId,
-        Kind::EventId,
-        Kind::CountId,
+        StepFunction::StateCount,
+        StepFunction::StateDuration,
+        StepFunction::Difference,
+        StepFunction::NonNegativeDerivative,
+        StepFunction::MovingAvg,
+        StepFunction::SessionId,
+        StepFunction::StateId,
+        StepFunction::EventId,
+        StepFunction::CountId,
     ];
     all.into_iter().map(|kind| {
         let aliases: &[&str] = match kind {
-            Kind::StateCount => &["statecount"],
-            Kind::StateDuration => &["stateduration"],
-            Kind::Difference => &["diff"],
-            Kind::MovingAvg => &["moving_average", "mavg"],
+            StepFunction::StateCount => &["statecount"],
+            StepFunction::StateDuration => &["stateduration"],
+            StepFunction::Difference => &["diff"],
+            StepFunction::MovingAvg => &["moving_average", "mavg"],
             _ => &[],
         };
-        WindowUDF::from(Stepping {
+        WindowUDF::from(StepWindowFunction {
             kind,
             aliases: aliases.iter().map(|&alias| alias.to_owned()).collect(),
             signature: Signature::user_defined(Volatility::Immutable),
@@ -79,7 +79,7 @@ pub fn functions() -> impl Iterator<Item = WindowUDF> {
     })
 }
 
-impl Kind {
+impl StepFunction {
     fn name(self) -> &'static str {
         match self {
             Self::StateCount => "state_count",
@@ -165,14 +165,18 @@ impl Kind {
         }
     }
 
-    fn start(self, types: &[&DataType], constants: &Constants<'_>) -> Result<Box<dyn Step>> {
+    fn start(
+        self,
+        types: &[&DataType],
+        constants: &ConstantArguments<'_>,
+    ) -> Result<Box<dyn WindowStep>> {
         Ok(match self {
             Self::StateCount => Box::new(numbering::StateCount::default()),
             Self::StateDuration => {
                 Box::new(numbering::StateDuration::new(constants.interval_ns(2)?))
             }
-            Self::Difference => Box::new(changes::Difference::new(types[0])?),
-            Self::NonNegativeDerivative => Box::new(changes::Derivative::new(
+            Self::Difference => Box::new(changes::DifferenceStep::new(types[0])?),
+            Self::NonNegativeDerivative => Box::new(changes::DerivativeStep::new(
                 types[0],
                 constants.interval_ns(2)?,
             )?),
@@ -192,7 +196,7 @@ impl Kind {
     }
 }
 
-impl WindowUDFImpl for Stepping {
+impl WindowUDFImpl for StepWindowFunction {
     fn name(&self) -> &str {
         self.kind.name()
     }
@@ -224,11 +228,13 @@ impl WindowUDFImpl for Stepping {
             return not_impl_err!("{function} does not take IGNORE NULLS: it does so by itself");
         }
         let types: Vec<&DataType> = args.input_fields().iter().map(|f| f.data_type()).collect();
-        let constants = Constants {
+        let constants = ConstantArguments {
             function,
             expressions: args.input_exprs(),
         };
-        Ok(Box::new(Walk(self.kind.start(&types, &constants)?)))
+        Ok(Box::new(StepEvaluator(
+            self.kind.start(&types, &constants)?,
+        )))
     }
 
     fn limit_effect(&self, _: &[Arc<dyn PhysicalExpr>]) -> LimitEffect {
@@ -239,9 +245,9 @@ impl WindowUDFImpl for Stepping {
 
 /// A step as DataFusion walks it.
 #[derive(Debug)]
-struct Walk(Box<dyn Step>);
+struct StepEvaluator(Box<dyn WindowStep>);
 
-impl PartitionEvaluator for Walk {
+impl PartitionEvaluator for StepEvaluator {
     fn is_causal(&self) -> bool {
         true
     }

@@ -5,7 +5,7 @@
 //! values come, as long as there are fewer than 2^63 of them. The state between two stages is a number
 //! of 38 digits.
 
-use super::sliding::Sliding;
+use super::sliding::SlidingSum;
 use crate::arithmetic::out_of_range;
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array, PrimitiveArray,
@@ -29,7 +29,7 @@ const STATE: DataType = DataType::Decimal128(38, 0);
 
 /// The function.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct Sum {
+pub struct CheckedSum {
     other: Wrapping,
 }
 
@@ -46,7 +46,7 @@ macro_rules! by_type {
     };
 }
 
-impl AggregateUDFImpl for Sum {
+impl AggregateUDFImpl for CheckedSum {
     fn name(&self) -> &'static str {
         "sum"
     }
@@ -62,15 +62,15 @@ impl AggregateUDFImpl for Sum {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         match args.return_type() {
             kind if !is_whole(kind) => self.other.accumulator(args),
-            kind if args.is_distinct => by_type!(kind, Distinct::<_>),
-            kind => by_type!(kind, One::<_>),
+            kind if args.is_distinct => by_type!(kind, DistinctSumAccumulator::<_>),
+            kind => by_type!(kind, SumAccumulator::<_>),
         }
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         match args.return_type() {
             kind if is_whole(kind) => self.accumulator(args),
-            DataType::Float64 if !args.is_distinct => Ok(Box::new(Sliding::sum())),
+            DataType::Float64 if !args.is_distinct => Ok(Box::new(SlidingSum::sum())),
             _ => self.other.create_sliding_accumulator(args),
         }
     }
@@ -92,7 +92,7 @@ impl AggregateUDFImpl for Sum {
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
         match args.return_type() {
-            kind if is_whole(kind) => by_type!(kind, Many::<_>),
+            kind if is_whole(kind) => by_type!(kind, SumGroupsAccumulator::<_>),
             _ => self.other.create_groups_accumulator(args),
         }
     }
@@ -111,7 +111,7 @@ impl AggregateUDFImpl for Sum {
 }
 
 /// A type of whole numbers that are added up.
-trait Whole: ArrowPrimitiveType + Debug + Send + Sync {
+trait WholeNumber: ArrowPrimitiveType + Debug + Send + Sync {
     const NAME: &'static str;
     fn widen(value: Self::Native) -> i128;
     fn narrow(sum: i128) -> Option<Self::Native>;
@@ -119,7 +119,7 @@ trait Whole: ArrowPrimitiveType + Debug + Send + Sync {
 
 macro_rules! whole {
     ($kind:ty, $native:ty, $name:literal) => {
-        impl Whole for $kind {
+        impl WholeNumber for $kind {
             const NAME: &'static str = $name;
 
             fn widen(value: $native) -> i128 {
@@ -135,7 +135,7 @@ macro_rules! whole {
 whole!(Int64Type, i64, "BIGINT");
 whole!(UInt64Type, u64, "BIGINT UNSIGNED");
 
-fn narrow<T: Whole>(sum: i128) -> Result<T::Native> {
+fn narrow<T: WholeNumber>(sum: i128) -> Result<T::Native> {
     T::narrow(sum).ok_or_else(|| {
         out_of_range(format!(
             "a sum is out of the range of {}; cast its argument to NUMERIC",
@@ -144,7 +144,7 @@ fn narrow<T: Whole>(sum: i128) -> Result<T::Native> {
     })
 }
 
-fn answer<T: Whole>(sum: Option<i128>) -> Result<ScalarValue> {
+fn answer<T: WholeNumber>(sum: Option<i128>) -> Result<ScalarValue> {
     let sum = sum.map(narrow::<T>).transpose()?;
     let array = PrimitiveArray::<T>::from_iter([sum]);
     ScalarValue::try_from_array(&array, 0)
@@ -161,7 +161,7 @@ fn numbers<T: ArrowPrimitiveType>(columns: &[ArrayRef]) -> Result<&PrimitiveArra
 }
 
 /// The sum of a column, and how many values it has.
-fn total<T: Whole>(column: &PrimitiveArray<T>) -> (i128, usize) {
+fn total<T: WholeNumber>(column: &PrimitiveArray<T>) -> (i128, usize) {
     let count = column.len() - column.null_count();
     let sum = if column.null_count() == 0 {
         column.values().iter().map(|value| T::widen(*value)).sum()
@@ -173,14 +173,14 @@ fn total<T: Whole>(column: &PrimitiveArray<T>) -> (i128, usize) {
 
 /// One group, or a window.
 #[derive(Debug)]
-struct One<T> {
+struct SumAccumulator<T> {
     sum: i128,
     /// How many values there are.
     count: usize,
     kind: PhantomData<T>,
 }
 
-impl<T: Whole> One<T> {
+impl<T: WholeNumber> SumAccumulator<T> {
     fn new() -> Self {
         Self {
             sum: 0,
@@ -190,7 +190,7 @@ impl<T: Whole> One<T> {
     }
 }
 
-impl<T: Whole> Accumulator for One<T> {
+impl<T: WholeNumber> Accumulator for SumAccumulator<T> {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
         let (sum, count) = total(numbers::<T>(columns)?);
         self.sum += sum;
@@ -233,12 +233,12 @@ impl<T: Whole> Accumulator for One<T> {
 
 /// Each value once; of a window, with how often it is there.
 #[derive(Debug)]
-struct Distinct<T> {
+struct DistinctSumAccumulator<T> {
     counts: HashMap<i128, usize>,
     kind: PhantomData<T>,
 }
 
-impl<T: Whole> Distinct<T> {
+impl<T: WholeNumber> DistinctSumAccumulator<T> {
     fn new() -> Self {
         Self {
             counts: HashMap::new(),
@@ -247,7 +247,7 @@ impl<T: Whole> Distinct<T> {
     }
 }
 
-impl<T: Whole> Distinct<T> {
+impl<T: WholeNumber> DistinctSumAccumulator<T> {
     fn add(&mut self, column: &PrimitiveArray<T>) {
         for value in column.iter().flatten() {
             *self.counts.entry(T::widen(value)).or_default() += 1;
@@ -255,7 +255,7 @@ impl<T: Whole> Distinct<T> {
     }
 }
 
-impl<T: Whole> Accumulator for Distinct<T> {
+impl<T: WholeNumber> Accumulator for DistinctSumAccumulator<T> {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
         self.add(numbers::<T>(columns)?);
         Ok(())
@@ -308,13 +308,13 @@ impl<T: Whole> Accumulator for Distinct<T> {
 
 /// Many groups.
 #[derive(Debug)]
-struct Many<T> {
+struct SumGroupsAccumulator<T> {
     /// Of each group, and whether it has a value.
     sums: Vec<(i128, bool)>,
     kind: PhantomData<T>,
 }
 
-impl<T: Whole> Many<T> {
+impl<T: WholeNumber> SumGroupsAccumulator<T> {
     fn new() -> Self {
         Self {
             sums: Vec::new(),
@@ -323,7 +323,7 @@ impl<T: Whole> Many<T> {
     }
 }
 
-impl<T: Whole> Many<T> {
+impl<T: WholeNumber> SumGroupsAccumulator<T> {
     fn take(&mut self, emit_to: EmitTo) -> impl Iterator<Item = Option<i128>> {
         let sums = emit_to.take_needed(&mut self.sums);
         sums.into_iter().map(|(sum, any)| any.then_some(sum))
@@ -339,7 +339,7 @@ fn states(sums: impl Iterator<Item = Option<i128>>) -> Result<Vec<ArrayRef>> {
     Ok(vec![Arc::new(sums.with_precision_and_scale(38, 0)?)])
 }
 
-impl<T: Whole> GroupsAccumulator for Many<T> {
+impl<T: WholeNumber> GroupsAccumulator for SumGroupsAccumulator<T> {
     fn update_batch(
         &mut self,
         columns: &[ArrayRef],

@@ -1,8 +1,8 @@
 //! Aggregates in parts: rows in any order, over several partitions, merged, spilled as states of
 //! single rows, answer as one partition in order does.
 
-use super::aggregate::Function;
-use super::arguments::{Constants, TIME};
+use super::aggregate::AggregateDescription;
+use super::arguments::{ConstantArguments, TIME};
 use super::mode::Mode;
 use super::over_time::OverTime;
 use arrow::array::{
@@ -148,7 +148,7 @@ fn what_groups_hold_is_counted_and_given_back() {
     let rows = batch(&(0..ROWS).collect::<Vec<_>>());
     let column = |name: &str| ArrayRef::clone(rows.column_by_name(name).unwrap());
     let groups: Vec<usize> = (0..ROWS as usize).map(|row| row % 10).collect();
-    let constants = Constants {
+    let constants = ConstantArguments {
         function: "",
         expressions: &[],
     };

@@ -42,13 +42,13 @@ fn columns(args: &ScalarFunctionArgs) -> Result<[ArrayRef; 2]> {
 }
 
 /// A pattern of `to_char`.
-enum Pattern {
+enum ToCharPattern {
     Postgres(TimePattern),
     /// What has a `%` before a letter is taken for one of strftime.
     Strftime(String),
 }
 
-impl Pattern {
+impl ToCharPattern {
     fn parse(text: &str) -> Self {
         let is_strftime = text
             .as_bytes()
@@ -124,7 +124,7 @@ impl ScalarUDFImpl for ToChar {
             None => TimeZone::UTC,
         };
         let mut out = StringBuilder::with_capacity(times.len(), 24 * times.len());
-        let mut last: Option<(&str, Pattern)> = None;
+        let mut last: Option<(&str, ToCharPattern)> = None;
         for row in 0..times.len() {
             // PostgreSQL gives NULL for an empty pattern, too.
             if times.is_null(row) || patterns.is_null(row) || patterns.value(row).is_empty() {
@@ -134,14 +134,14 @@ impl ScalarUDFImpl for ToChar {
             let text = patterns.value(row);
             let pattern = match &last {
                 Some((known, pattern)) if *known == text => pattern,
-                _ => &last.insert((text, Pattern::parse(text))).1,
+                _ => &last.insert((text, ToCharPattern::parse(text))).1,
             };
             let time = Timestamp::from_nanosecond(i128::from(times.value(row)))
                 .map_err(|error| refused("22008", error.to_string()))?;
             let time = time.to_zoned(zone.clone());
             out.append_value(match pattern {
-                Pattern::Postgres(pattern) => time_to_char(&time, pattern, has_zone),
-                Pattern::Strftime(pattern) => jiff::fmt::strtime::format(pattern, &time)
+                ToCharPattern::Postgres(pattern) => time_to_char(&time, pattern, has_zone),
+                ToCharPattern::Strftime(pattern) => jiff::fmt::strtime::format(pattern, &time)
                     .map_err(|error| refused("22007", format!("'{text}': {error}")))?,
             });
         }

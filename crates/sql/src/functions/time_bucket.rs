@@ -1,8 +1,8 @@
 //! `time_bucket(width, time [, origin] [, offset] [, zone])`, the last three in any order: a
 //! timestamp is the origin, an interval the offset, a text what it can be read as.
 
-use super::bucket::Buckets;
-use crate::duration::{Interval, parse_interval};
+use super::bucket::TimeBuckets;
+use crate::duration::{CalendarInterval, parse_interval};
 use crate::session::find_zone;
 use arrow::array::{Array, ArrayRef, AsArray, TimestampNanosecondArray};
 use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
@@ -195,7 +195,7 @@ fn text_at(array: &ArrayRef, row: usize) -> Option<&str> {
 ///
 /// # Errors
 /// If one of them is null, or means none.
-pub fn buckets(width: &ScalarValue, places: &[ScalarValue]) -> Result<Buckets> {
+pub fn buckets(width: &ScalarValue, places: &[ScalarValue]) -> Result<TimeBuckets> {
     let wrong = |reason: String| DataFusionError::Execution(format!("time_bucket: {reason}"));
     let width = match width {
         ScalarValue::IntervalMonthDayNano(Some(value)) => interval(*value),
@@ -204,24 +204,24 @@ pub fn buckets(width: &ScalarValue, places: &[ScalarValue]) -> Result<Buckets> {
     };
     let (mut origin, mut offset, mut zone) = (None, None, None);
     for place in places {
-        let twice = match Place::of(place)? {
-            Place::Origin(time) => origin.replace(time).map(|_| "origins"),
-            Place::Offset(interval) => offset.replace(interval).map(|_| "offsets"),
-            Place::Zone(tz) => zone.replace(tz).map(|_| "time zones"),
+        let twice = match BucketAnchor::from_scalar(place)? {
+            BucketAnchor::Origin(time) => origin.replace(time).map(|_| "origins"),
+            BucketAnchor::Offset(interval) => offset.replace(interval).map(|_| "offsets"),
+            BucketAnchor::Zone(tz) => zone.replace(tz).map(|_| "time zones"),
         };
         if let Some(twice) = twice {
             return exec_err!("time_bucket: there are two {twice}");
         }
     }
-    let buckets = Buckets::new(width, origin, zone).map_err(wrong)?;
+    let buckets = TimeBuckets::new(width, origin, zone).map_err(wrong)?;
     match offset {
         Some(offset) => buckets.with_offset(offset).map_err(wrong),
         None => Ok(buckets),
     }
 }
 
-fn interval(value: IntervalMonthDayNano) -> Interval {
-    Interval {
+fn interval(value: IntervalMonthDayNano) -> CalendarInterval {
+    CalendarInterval {
         months: value.months,
         days: value.days,
         nanos: value.nanoseconds,
@@ -229,23 +229,23 @@ fn interval(value: IntervalMonthDayNano) -> Interval {
 }
 
 /// What says where buckets begin.
-enum Place {
+enum BucketAnchor {
     Origin(i64),
-    Offset(Interval),
+    Offset(CalendarInterval),
     Zone(Tz),
 }
 
-impl Place {
-    fn of(value: &ScalarValue) -> Result<Self> {
+impl BucketAnchor {
+    fn from_scalar(value: &ScalarValue) -> Result<Self> {
         match value {
             ScalarValue::TimestampNanosecond(Some(origin), _) => Ok(Self::Origin(*origin)),
             ScalarValue::IntervalMonthDayNano(Some(value)) => Ok(Self::Offset(interval(*value))),
-            ScalarValue::Utf8(Some(text)) => Self::of_text(text),
+            ScalarValue::Utf8(Some(text)) => Self::from_text(text),
             other => exec_err!("time_bucket: {other} is no origin, offset or time zone"),
         }
     }
 
-    fn of_text(text: &str) -> Result<Self> {
+    fn from_text(text: &str) -> Result<Self> {
         if let Some(zone) = find_zone(text) {
             return Ok(Self::Zone(zone));
         }

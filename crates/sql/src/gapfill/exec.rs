@@ -1,9 +1,9 @@
 //! The operator: it asks for rows in the order of keys and bucket, and fills them as a stream.
 
-use super::fill::{Filling, Shape};
-use super::groups::Gather;
-use super::node::{GapFill, Grid};
-use crate::functions::Buckets;
+use super::fill::{GapFillLayout, GapFiller};
+use super::groups::GroupGatherer;
+use super::node::{BucketGrid, GapFill};
+use crate::functions::TimeBuckets;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Field, Schema};
 use arrow::record_batch::RecordBatch;
@@ -67,7 +67,7 @@ pub fn plan(
         fields.push(Field::new(name, value.data_type(&input_schema)?, true));
     }
     let metadata = input_schema.metadata().clone();
-    let shape = Shape {
+    let shape = GapFillLayout {
         schema: Arc::new(Schema::new_with_metadata(fields, metadata)),
         keys,
         bucket: column(&node.bucket)?,
@@ -84,9 +84,9 @@ pub fn plan(
 #[derive(Debug)]
 struct GapFillExec {
     input: Arc<dyn ExecutionPlan>,
-    shape: Arc<Shape>,
-    grid: Grid,
-    buckets: Buckets,
+    shape: Arc<GapFillLayout>,
+    grid: BucketGrid,
+    buckets: TimeBuckets,
     range: Option<(i64, i64)>,
     order: LexOrdering,
     metrics: ExecutionPlanMetricsSet,
@@ -94,7 +94,11 @@ struct GapFillExec {
 }
 
 impl GapFillExec {
-    fn new(input: Arc<dyn ExecutionPlan>, shape: Arc<Shape>, grid: Grid) -> Result<Self> {
+    fn new(
+        input: Arc<dyn ExecutionPlan>,
+        shape: Arc<GapFillLayout>,
+        grid: BucketGrid,
+    ) -> Result<Self> {
         let (buckets, range) = grid.buckets()?;
         let sorted = shape.keys.iter().chain([&shape.bucket]).map(|at| {
             let column = Column::new(input.schema().field(*at).name(), *at);
@@ -147,19 +151,19 @@ impl DisplayAs for GapFillExec {
 }
 
 /// An execution.
-struct Run {
+struct GapFillRun {
     input: SendableRecordBatchStream,
-    gather: Gather,
-    filling: Option<Filling>,
-    shape: Arc<Shape>,
-    buckets: Buckets,
+    gather: GroupGatherer,
+    filling: Option<GapFiller>,
+    shape: Arc<GapFillLayout>,
+    buckets: TimeBuckets,
     range: Option<(i64, i64)>,
     rows: usize,
     ended: bool,
     baseline: BaselineMetrics,
 }
 
-impl Run {
+impl GapFillRun {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             let compute = self.baseline.elapsed_compute().clone();
@@ -186,7 +190,7 @@ impl Run {
             };
             if let Some(whole) = whole {
                 let (shape, buckets) = (Arc::clone(&self.shape), self.buckets.clone());
-                self.filling = Some(Filling::new(shape, whole, buckets, self.range)?);
+                self.filling = Some(GapFiller::new(shape, whole, buckets, self.range)?);
             }
         }
     }
@@ -264,9 +268,9 @@ impl ExecutionPlan for GapFillExec {
     ) -> Result<SendableRecordBatchStream> {
         let reservation = MemoryConsumer::new("GapFill").register(context.memory_pool());
         let keys = self.shape.keys.clone();
-        let run = Run {
+        let run = GapFillRun {
             input: self.input.execute(partition, Arc::clone(&context))?,
-            gather: Gather::new(self.input.schema(), keys, reservation)?,
+            gather: GroupGatherer::new(self.input.schema(), keys, reservation)?,
             filling: None,
             shape: Arc::clone(&self.shape),
             buckets: self.buckets.clone(),

@@ -1,9 +1,9 @@
 //! Whole groups, answered batch by batch with the missing buckets between.
 
-use super::groups::Whole;
-use super::lines::{Spot, draw};
-use super::node::How;
-use crate::functions::Buckets;
+use super::groups::WholeGroups;
+use super::interpolation::{FillSource, draw};
+use super::node::FillMethod;
+use crate::functions::TimeBuckets;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, RecordBatchOptions, TimestampNanosecondArray,
     UInt32Array, new_null_array,
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// What is filled, in the terms of columns.
 #[derive(Debug)]
-pub struct Shape {
+pub struct GapFillLayout {
     /// Columns of the input, then those filled.
     pub schema: SchemaRef,
     /// The input's columns that are keys beside the bucket.
@@ -26,12 +26,12 @@ pub struct Shape {
     /// The input's column that is the bucket.
     pub bucket: usize,
     /// Values over the input's columns, and how they are filled.
-    pub fills: Vec<(Arc<dyn PhysicalExpr>, How)>,
+    pub fills: Vec<(Arc<dyn PhysicalExpr>, FillMethod)>,
 }
 
 /// A row of the answer.
 #[derive(Clone, Copy)]
-struct Spaced {
+struct GapFillRow {
     /// The first row of its group.
     group: u32,
     /// Its bucket.
@@ -45,9 +45,9 @@ struct Spaced {
 }
 
 /// A column to fill.
-struct Column {
+struct GapFillColumn {
     values: ArrayRef,
-    how: How,
+    how: FillMethod,
     /// For each row, the last row that has a value, up to it; where nulls are missing values.
     last: Vec<Option<u32>>,
     /// For each row, the next that has one, from it on.
@@ -55,13 +55,13 @@ struct Column {
 }
 
 /// Groups that are being answered.
-pub struct Filling {
-    shape: Arc<Shape>,
+pub struct GapFiller {
+    shape: Arc<GapFillLayout>,
     rows: RecordBatch,
     ends: Vec<usize>,
-    columns: Vec<Column>,
+    columns: Vec<GapFillColumn>,
     times: TimestampNanosecondArray,
-    buckets: Buckets,
+    buckets: TimeBuckets,
     /// First and last bucket to fill; none in an empty range.
     range: Option<(i64, i64)>,
     /// Groups that are done.
@@ -73,18 +73,18 @@ pub struct Filling {
     due: Option<i64>,
 }
 
-impl Filling {
+impl GapFiller {
     /// Begins to answer groups.
     ///
     /// # Errors
     /// If a value cannot be evaluated.
     pub fn new(
-        shape: Arc<Shape>,
-        whole: Whole,
-        buckets: Buckets,
+        shape: Arc<GapFillLayout>,
+        whole: WholeGroups,
+        buckets: TimeBuckets,
         range: Option<(i64, i64)>,
     ) -> Result<Self> {
-        let Whole { rows, ends } = whole;
+        let WholeGroups { rows, ends } = whole;
         if u32::try_from(rows.num_rows()).is_err() {
             return Err(exec_datafusion_err!("a group has too many rows to fill"));
         }
@@ -96,13 +96,13 @@ impl Filling {
             .ok_or_else(|| exec_datafusion_err!("a bucket is no time"))?;
         let columns = shape.fills.iter().map(|(value, how)| {
             let values = value.evaluate(&rows)?.into_array(rows.num_rows())?;
-            let by_value = matches!(how, How::Locf(true) | How::Interpolate(true));
+            let by_value = matches!(how, FillMethod::Locf(true) | FillMethod::Interpolate(true));
             let (last, next) = if by_value {
                 neighbours(&values, &times, &ends)
             } else {
                 (Vec::new(), Vec::new())
             };
-            Ok(Column {
+            Ok(GapFillColumn {
                 values,
                 how: how.clone(),
                 last,
@@ -141,7 +141,7 @@ impl Filling {
         self.answer(&spaced).map(Some)
     }
 
-    fn next_row(&mut self) -> Result<Option<Spaced>> {
+    fn next_row(&mut self) -> Result<Option<GapFillRow>> {
         loop {
             let Some(end) = self.ends.get(self.done).copied() else {
                 return Ok(None);
@@ -159,7 +159,7 @@ impl Filling {
             if is_gap {
                 let time = self.due;
                 self.advance()?;
-                return Ok(Some(Spaced {
+                return Ok(Some(GapFillRow {
                     group: index(self.start),
                     time,
                     row: None,
@@ -173,7 +173,7 @@ impl Filling {
                 }
                 let row = index(self.row);
                 self.row += 1;
-                return Ok(Some(Spaced {
+                return Ok(Some(GapFillRow {
                     group: index(self.start),
                     time,
                     row: Some(row),
@@ -199,7 +199,7 @@ impl Filling {
         Ok(())
     }
 
-    fn answer(&self, spaced: &[Spaced]) -> Result<RecordBatch> {
+    fn answer(&self, spaced: &[GapFillRow]) -> Result<RecordBatch> {
         let groups: UInt32Array = spaced.iter().map(|s| Some(s.group)).collect();
         let rows: UInt32Array = spaced.iter().map(|s| s.row).collect();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.shape.schema.fields().len());
@@ -223,25 +223,32 @@ impl Filling {
         )?)
     }
 
-    fn filled(&self, column: &Column, spaced: &[Spaced], rows: &UInt32Array) -> Result<ArrayRef> {
+    fn filled(
+        &self,
+        column: &GapFillColumn,
+        spaced: &[GapFillRow],
+        rows: &UInt32Array,
+    ) -> Result<ArrayRef> {
         let last = |row: u32| column.last[row as usize];
         let next = |row: u32| column.next[row as usize];
         match &column.how {
-            How::Locf(false) => {
+            FillMethod::Locf(false) => {
                 let from: UInt32Array = spaced.iter().map(|s| s.before).collect();
                 picked(&column.values, &from)
             }
-            How::Locf(true) => {
+            FillMethod::Locf(true) => {
                 let from: UInt32Array = spaced.iter().map(|s| s.before.and_then(last)).collect();
                 picked(&column.values, &from)
             }
-            How::Interpolate(nulls) => {
-                let spots: Vec<Spot> = spaced
+            FillMethod::Interpolate(nulls) => {
+                let spots: Vec<FillSource> = spaced
                     .iter()
                     .map(|s| match (s.row, nulls) {
-                        (Some(row), false) => Spot::Row(row),
+                        (Some(row), false) => FillSource::Row(row),
                         (None, false) => self.between(s.time, s.before, s.after),
-                        (Some(row), true) if column.values.is_valid(row as usize) => Spot::Row(row),
+                        (Some(row), true) if column.values.is_valid(row as usize) => {
+                            FillSource::Row(row)
+                        }
                         (_, true) => {
                             let before = s.before.and_then(last);
                             self.between(s.time, before, s.after.and_then(next))
@@ -250,7 +257,7 @@ impl Filling {
                     .collect();
                 draw(&column.values, &spots)
             }
-            How::Value(value) => {
+            FillMethod::Value(value) => {
                 let there: BooleanArray = spaced.iter().map(|s| Some(s.row.is_some())).collect();
                 let value = value.cast_to(column.values.data_type())?;
                 let there_is = picked(&column.values, rows)?;
@@ -259,7 +266,7 @@ impl Filling {
         }
     }
 
-    fn between(&self, time: Option<i64>, before: Option<u32>, after: Option<u32>) -> Spot {
+    fn between(&self, time: Option<i64>, before: Option<u32>, after: Option<u32>) -> FillSource {
         let at = |row: u32| {
             let row = row as usize;
             self.times
@@ -269,9 +276,9 @@ impl Filling {
         let ends = before.zip(after).and_then(|(before, after)| {
             let (first, last) = (at(before)?, at(after)?);
             let done = i128::from(time?) - first;
-            (first < last).then_some(Spot::Between(before, after, done, last - first))
+            (first < last).then_some(FillSource::Between(before, after, done, last - first))
         });
-        ends.unwrap_or(Spot::Nothing)
+        ends.unwrap_or(FillSource::Nothing)
     }
 }
 

@@ -9,7 +9,7 @@ use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 
 /// Rows of whole groups.
-pub struct Whole {
+pub struct WholeGroups {
     /// The rows.
     pub rows: RecordBatch,
     /// Where each group ends.
@@ -17,7 +17,7 @@ pub struct Whole {
 }
 
 /// Gathers rows.
-pub struct Gather {
+pub struct GroupGatherer {
     schema: SchemaRef,
     keys: Vec<usize>,
     /// None without keys: then there is one group.
@@ -32,7 +32,7 @@ pub struct Gather {
     reservation: MemoryReservation,
 }
 
-impl Gather {
+impl GroupGatherer {
     /// Rows of `schema` with keys in the columns `keys`.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Gather {
     ///
     /// # Errors
     /// If there is not enough memory for a group.
-    pub fn push(&mut self, batch: RecordBatch) -> Result<Option<Whole>> {
+    pub fn push(&mut self, batch: RecordBatch) -> Result<Option<WholeGroups>> {
         self.reservation.resize(self.open_bytes);
         if batch.num_rows() == 0 {
             return Ok(None);
@@ -101,20 +101,20 @@ impl Gather {
         self.hold(batch.slice(0, whole))?;
         let rows = self.whole()?;
         self.hold(batch.slice(whole, batch.num_rows() - whole))?;
-        Ok(Some(Whole { rows, ends }))
+        Ok(Some(WholeGroups { rows, ends }))
     }
 
     /// The last group. Without keys there is one, also of no rows.
     ///
     /// # Errors
     /// If its rows cannot be put together.
-    pub fn finish(&mut self) -> Result<Option<Whole>> {
+    pub fn finish(&mut self) -> Result<Option<WholeGroups>> {
         if self.open.is_empty() && self.converter.is_some() {
             return Ok(None);
         }
         let rows = self.whole()?;
         let ends = vec![rows.num_rows()];
-        Ok(Some(Whole { rows, ends }))
+        Ok(Some(WholeGroups { rows, ends }))
     }
 
     /// The rows that are open as one batch.

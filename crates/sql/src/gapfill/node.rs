@@ -1,9 +1,9 @@
 //! The logical node: an aggregate's rows, with those of missing buckets between.
 
 use super::BUCKETS_MAX;
-use super::wrong;
-use crate::functions::marks::BUCKET;
-use crate::functions::{Buckets, time_buckets};
+use super::gap_fill_error;
+use crate::functions::marker_functions::BUCKET;
+use crate::functions::{TimeBuckets, time_buckets};
 use datafusion::common::{DFSchema, DFSchemaRef, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     Expr, ExprSchemable, Extension, LogicalPlan, UserDefinedLogicalNodeCore,
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The buckets that are filled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Grid {
+pub struct BucketGrid {
     /// As `time_bucket` takes them.
     pub width: ScalarValue,
     /// Origin, offset and zone.
@@ -26,12 +26,12 @@ pub struct Grid {
     pub last_ns: i64,
 }
 
-impl Grid {
+impl BucketGrid {
     /// The buckets, and the starts of the first and the last to fill.
     ///
     /// # Errors
     /// If there are no such buckets, or too many.
-    pub fn buckets(&self) -> Result<(Buckets, Option<(i64, i64)>)> {
+    pub fn buckets(&self) -> Result<(TimeBuckets, Option<(i64, i64)>)> {
         let mut buckets = time_buckets(&self.width, &self.places).map_err(|error| {
             let text = error
                 .message()
@@ -41,12 +41,13 @@ impl Grid {
             } else {
                 ""
             };
-            wrong("22023", BUCKET, format!("{text}{hint}"))
+            gap_fill_error("22023", BUCKET, format!("{text}{hint}"))
         })?;
         if self.first_ns > self.last_ns {
             return Ok((buckets, None));
         }
-        let bad = |reason| wrong("22008", BUCKET, format!("time_bucket_gapfill: {reason}"));
+        let bad =
+            |reason| gap_fill_error("22008", BUCKET, format!("time_bucket_gapfill: {reason}"));
         let first = buckets.floor(self.first_ns).map_err(bad)?;
         let last = buckets.floor(self.last_ns).map_err(bad)?;
         let count = buckets.count(first, last);
@@ -55,7 +56,7 @@ impl Grid {
                 "time_bucket_gapfill would make {count} rows for each group, and {BUCKETS_MAX} are \
                  the most; ask for a shorter range of times or wider buckets"
             );
-            return Err(wrong("54000", BUCKET, message));
+            return Err(gap_fill_error("54000", BUCKET, message));
         }
         Ok((buckets, Some((first, last))))
     }
@@ -63,7 +64,7 @@ impl Grid {
 
 /// How a value that is missing is found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum How {
+pub enum FillMethod {
     /// The last one before; whether a null counts as missing.
     Locf(bool),
     /// On the line between the one before and the one after; whether a null counts as missing.
@@ -74,13 +75,13 @@ pub enum How {
 
 /// A column in which missing values are filled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Fill {
+pub struct FillColumn {
     /// Its name.
     pub name: String,
     /// What it is where there is a row, over the columns of the input.
     pub value: Expr,
     /// What it is where there is none.
-    pub how: How,
+    pub how: FillMethod,
 }
 
 /// See the head of this file.
@@ -92,9 +93,9 @@ pub struct GapFill {
     /// The bucket: a column of the input.
     pub bucket: Expr,
     /// Which there are.
-    pub grid: Grid,
+    pub grid: BucketGrid,
     /// Columns behind those of the input.
-    pub fills: Vec<Fill>,
+    pub fills: Vec<FillColumn>,
     schema: DFSchemaRef,
 }
 
@@ -107,8 +108,8 @@ impl GapFill {
         input: LogicalPlan,
         keys: Vec<Expr>,
         bucket: Expr,
-        grid: Grid,
-        fills: Vec<Fill>,
+        grid: BucketGrid,
+        fills: Vec<FillColumn>,
     ) -> Result<Self> {
         let known = input.schema();
         let is_key = |field: &str| keys.iter().any(|key| is_column(key, field));
@@ -138,7 +139,7 @@ impl GapFill {
     }
 
     /// The node of a plan, if it is one.
-    pub fn of(plan: &LogicalPlan) -> Option<&Self> {
+    pub fn from_plan(plan: &LogicalPlan) -> Option<&Self> {
         match plan {
             LogicalPlan::Extension(Extension { node }) => node.as_any().downcast_ref(),
             _ => None,

@@ -23,7 +23,7 @@ fn is_plain(kind: &DataType) -> bool {
 }
 
 /// Evaluates what does not depend on rows.
-pub struct Constants {
+pub struct ConstantEvaluator {
     simplifier: ExprSimplifier,
     options: Arc<ConfigOptions>,
     start: Option<DateTime<Utc>>,
@@ -42,7 +42,7 @@ fn simplifier(
     ExprSimplifier::new(context)
 }
 
-impl Constants {
+impl ConstantEvaluator {
     /// With the time at which the query began as `now()`.
     pub fn new(config: &dyn OptimizerConfig) -> Self {
         let (options, start) = (config.options(), config.query_execution_start_time());
@@ -99,14 +99,14 @@ impl Constants {
 
 /// Bounds of times, both inclusive.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Range {
+pub struct TimeBounds {
     /// The first, ns.
     pub first: Option<i64>,
     /// The last, ns.
     pub last: Option<i64>,
 }
 
-impl Range {
+impl TimeBounds {
     fn from(&mut self, time: i64) {
         self.first = Some(self.first.map_or(time, |known| known.max(time)));
     }
@@ -119,7 +119,12 @@ impl Range {
     ///
     /// # Errors
     /// If a bound cannot be evaluated.
-    pub fn read(&mut self, plan: &LogicalPlan, time: &Column, constants: &Constants) -> Result<()> {
+    pub fn read(
+        &mut self,
+        plan: &LogicalPlan,
+        time: &Column,
+        constants: &ConstantEvaluator,
+    ) -> Result<()> {
         match plan {
             LogicalPlan::Filter(filter) => {
                 for condition in split_conjunction(&filter.predicate) {
@@ -147,7 +152,12 @@ impl Range {
         }
     }
 
-    fn condition(&mut self, expr: &Expr, time: &Column, constants: &Constants) -> Result<()> {
+    fn condition(
+        &mut self,
+        expr: &Expr,
+        time: &Column,
+        constants: &ConstantEvaluator,
+    ) -> Result<()> {
         let is_time = |expr: &Expr| column(expr) == Some(time);
         match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {

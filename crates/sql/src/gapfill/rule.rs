@@ -3,10 +3,10 @@
 //! Invariant: behind it no call of them is left in the plan; what stands where it means nothing is
 //! an error that says where to put it.
 
-use super::node::{Fill, GapFill, Grid, How};
-use super::range::{Constants, Range, column};
-use super::wrong;
-use crate::functions::marks::{BUCKET, INTERPOLATE, LOCF, VALUE, time_bucket};
+use super::gap_fill_error;
+use super::node::{BucketGrid, FillColumn, FillMethod, GapFill};
+use super::range::{ConstantEvaluator, TimeBounds, column};
+use crate::functions::marker_functions::{BUCKET, INTERPOLATE, LOCF, VALUE, time_bucket};
 use crate::named::ENDS;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DataFusionError, Result, ScalarValue};
@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 /// See the head of this file.
 #[derive(Debug)]
-pub struct GapFilling;
+pub struct GapFillRule;
 
-impl OptimizerRule for GapFilling {
+impl OptimizerRule for GapFillRule {
     fn name(&self) -> &'static str {
         "gap_filling"
     }
@@ -33,7 +33,7 @@ impl OptimizerRule for GapFilling {
         if first_call(&plan)?.is_none() {
             return Ok(Transformed::no(plan));
         }
-        let constants = Constants::new(config);
+        let constants = ConstantEvaluator::new(config);
         let done = plan.transform_up_with_subqueries(|node| {
             // Columns below may have come to be null.
             let node = node.recompute_schema()?;
@@ -90,17 +90,17 @@ fn misplaced(name: &str) -> DataFusionError {
              {name}(avg(x)); what it answers can be sorted and filtered in a query around that SELECT"
         )
     };
-    wrong("42803", name, message)
+    gap_fill_error("42803", name, message)
 }
 
-fn rewritten(node: LogicalPlan, constants: &Constants) -> Result<LogicalPlan> {
+fn rewritten(node: LogicalPlan, constants: &ConstantEvaluator) -> Result<LogicalPlan> {
     match node {
         LogicalPlan::Aggregate(aggregate) => fill(aggregate, constants),
         // A HAVING says which rows there are, so that those it rejects are gaps.
         LogicalPlan::Filter(Filter {
             predicate, input, ..
-        }) if GapFill::of(&input).is_some() && call_in(&predicate).is_none() => {
-            let Some(node) = GapFill::of(&input) else {
+        }) if GapFill::from_plan(&input).is_some() && call_in(&predicate).is_none() => {
+            let Some(node) = GapFill::from_plan(&input) else {
                 return Filter::try_new(predicate, input).map(LogicalPlan::Filter);
             };
             let below = Filter::try_new(predicate, Arc::new(node.input().clone()))?;
@@ -112,7 +112,7 @@ fn rewritten(node: LogicalPlan, constants: &Constants) -> Result<LogicalPlan> {
 }
 
 /// An aggregate by a bucket that is to be filled; another stays as it is.
-fn fill(aggregate: Aggregate, constants: &Constants) -> Result<LogicalPlan> {
+fn fill(aggregate: Aggregate, constants: &ConstantEvaluator) -> Result<LogicalPlan> {
     let calls: Vec<(usize, ScalarFunction)> = aggregate
         .group_expr
         .iter()
@@ -129,14 +129,14 @@ fn fill(aggregate: Aggregate, constants: &Constants) -> Result<LogicalPlan> {
         .any(|expr| grouping_set(expr) && call_in(expr).is_some())
     {
         let message = "time_bucket_gapfill does not go with ROLLUP, CUBE or GROUPING SETS";
-        return Err(wrong("0A000", BUCKET, message));
+        return Err(gap_fill_error("0A000", BUCKET, message));
     }
     let (at, call) = match calls.as_slice() {
         [] => return Ok(LogicalPlan::Aggregate(aggregate)),
         [(at, call)] => (*at, call),
         _ => {
             let message = "there can be only one time_bucket_gapfill in GROUP BY";
-            return Err(wrong("42803", BUCKET, message));
+            return Err(gap_fill_error("42803", BUCKET, message));
         }
     };
     let Aggregate {
@@ -165,9 +165,9 @@ fn fill(aggregate: Aggregate, constants: &Constants) -> Result<LogicalPlan> {
 fn grid(
     call: &ScalarFunction,
     input: &LogicalPlan,
-    constants: &Constants,
-) -> Result<(Grid, Vec<Expr>)> {
-    let (mut arguments, mut range) = (Vec::new(), Range::default());
+    constants: &ConstantEvaluator,
+) -> Result<(BucketGrid, Vec<Expr>)> {
+    let (mut arguments, mut range) = (Vec::new(), TimeBounds::default());
     let mut given = [None, None];
     for argument in &call.args {
         match end(argument) {
@@ -186,7 +186,7 @@ fn grid(
         let asked = given[at].map(|value| match constants.value(value)? {
             None => {
                 let message = format!("{BUCKET}: '{}' is not the same for all rows", ENDS[at]);
-                Err(wrong("42P10", BUCKET, message))
+                Err(gap_fill_error("42P10", BUCKET, message))
             }
             Some(value) if value.is_null() => Ok(None),
             Some(value) => {
@@ -201,7 +201,7 @@ fn grid(
             .or(found)
             .ok_or_else(|| no_range(at, time))
     };
-    let grid = Grid {
+    let grid = BucketGrid {
         first_ns: bound(0, range.first)?,
         last_ns: bound(1, range.last)?,
         width: constant(width, constants)?,
@@ -232,11 +232,11 @@ fn end(argument: &Expr) -> Option<(usize, &Expr)> {
 }
 
 /// An expression without the names it was given.
-trait Named {
+trait WithoutAliases {
     fn clone_free(&self) -> &Expr;
 }
 
-impl Named for Expr {
+impl WithoutAliases for Expr {
     fn clone_free(&self) -> &Expr {
         match self {
             Expr::Alias(alias) => alias.expr.clone_free(),
@@ -245,10 +245,10 @@ impl Named for Expr {
     }
 }
 
-fn constant(expr: &Expr, constants: &Constants) -> Result<ScalarValue> {
+fn constant(expr: &Expr, constants: &ConstantEvaluator) -> Result<ScalarValue> {
     constants.value(expr)?.ok_or_else(|| {
         let message = format!("{BUCKET}: {expr} must be the same for all rows");
-        wrong("42P10", BUCKET, message)
+        gap_fill_error("42P10", BUCKET, message)
     })
 }
 
@@ -260,13 +260,13 @@ fn no_range(at: usize, time: &Expr) -> DataFusionError {
          {sign} …) or as an argument ({end} => …)",
         ["begin", "end"][at]
     );
-    wrong("22023", BUCKET, message)
+    gap_fill_error("22023", BUCKET, message)
 }
 
 /// Takes the calls of filling functions out of a node, and hands them to the node below that fills.
-fn take_fills(node: LogicalPlan, constants: &Constants) -> Result<LogicalPlan> {
+fn take_fills(node: LogicalPlan, constants: &ConstantEvaluator) -> Result<LogicalPlan> {
     let names = NamePreserver::new(&node);
-    let mut fills: Vec<Fill> = Vec::new();
+    let mut fills: Vec<FillColumn> = Vec::new();
     let mut exprs = Vec::new();
     for expr in node.expressions() {
         let name = names.save(&expr);
@@ -294,7 +294,7 @@ fn take_fills(node: LogicalPlan, constants: &Constants) -> Result<LogicalPlan> {
 }
 
 /// A call of a filling function.
-fn as_fill(expr: &Expr, constants: &Constants) -> Result<Option<Fill>> {
+fn as_fill(expr: &Expr, constants: &ConstantEvaluator) -> Result<Option<FillColumn>> {
     let Expr::ScalarFunction(call) = expr else {
         return Ok(None);
     };
@@ -306,24 +306,24 @@ fn as_fill(expr: &Expr, constants: &Constants) -> Result<Option<Fill>> {
     if let Some(inner) = call_in(value) {
         let name = call.name();
         let message = format!("{inner} cannot stand in {name}; fill in a query around the SELECT");
-        return Err(wrong("42803", name, message));
+        return Err(gap_fill_error("42803", name, message));
     }
     let second = second.map(|second| match constants.value(second)? {
         Some(value) => Ok(value),
         None => {
             let message = format!("{}: {second} must be the same for all rows", call.name());
-            Err(wrong("42P10", call.name(), message))
+            Err(gap_fill_error("42P10", call.name(), message))
         }
     });
     let second = second.transpose()?;
     let nulls = matches!(second, Some(ScalarValue::Boolean(Some(true))));
     let how = match (call.name(), second) {
-        (LOCF, _) => How::Locf(nulls),
-        (INTERPOLATE, _) => How::Interpolate(nulls),
-        (_, Some(value)) => How::Value(value),
+        (LOCF, _) => FillMethod::Locf(nulls),
+        (INTERPOLATE, _) => FillMethod::Interpolate(nulls),
+        (_, Some(value)) => FillMethod::Value(value),
         (_, None) => return Ok(None),
     };
-    Ok(Some(Fill {
+    Ok(Some(FillColumn {
         name: expr.schema_name().to_string(),
         value: value.clone(),
         how,
@@ -332,8 +332,8 @@ fn as_fill(expr: &Expr, constants: &Constants) -> Result<Option<Fill>> {
 
 /// The plan with columns of `fills` behind its own: below it, or below windows over it, must be a
 /// node that fills.
-fn with_fills(plan: LogicalPlan, fills: &[Fill]) -> Result<LogicalPlan> {
-    if let Some(node) = GapFill::of(&plan) {
+fn with_fills(plan: LogicalPlan, fills: &[FillColumn]) -> Result<LogicalPlan> {
+    if let Some(node) = GapFill::from_plan(&plan) {
         let mut all = node.fills.clone();
         for fill in fills {
             let known = node.input().schema();
@@ -347,7 +347,7 @@ fn with_fills(plan: LogicalPlan, fills: &[Fill]) -> Result<LogicalPlan> {
                     "{}: '{}' is neither an aggregate nor a key of GROUP BY",
                     fill.name, column.name
                 );
-                return Err(wrong("42803", call_name(fill), message));
+                return Err(gap_fill_error("42803", call_name(fill), message));
             }
             if !all.contains(fill) {
                 all.push(fill.clone());
@@ -375,10 +375,10 @@ fn with_fills(plan: LogicalPlan, fills: &[Fill]) -> Result<LogicalPlan> {
     }
 }
 
-fn call_name(fill: &Fill) -> &'static str {
+fn call_name(fill: &FillColumn) -> &'static str {
     match fill.how {
-        How::Locf(_) => LOCF,
-        How::Interpolate(_) => INTERPOLATE,
-        How::Value(_) => VALUE,
+        FillMethod::Locf(_) => LOCF,
+        FillMethod::Interpolate(_) => INTERPOLATE,
+        FillMethod::Value(_) => VALUE,
     }
 }

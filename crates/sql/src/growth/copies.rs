@@ -2,7 +2,7 @@
 
 use crate::ast_walk::walk;
 use crate::error::{SqlError, SqlResult};
-use crate::words::fold;
+use crate::identifiers::fold_case;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Query, Visitor};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ const EXPRESSIONS_COPIED_MAX: u64 = 50_000;
 /// # Errors
 /// `54001`
 pub fn check_copies(statement: &Statement) -> SqlResult<()> {
-    let mut counting = Counting::default();
+    let mut counting = CopyCounter::default();
     let _ = match statement {
         Statement::Statement(statement) => walk(&**statement, &mut counting),
         Statement::Explain(explain) => return check_copies(&explain.statement),
@@ -30,7 +30,7 @@ pub fn check_copies(statement: &Statement) -> SqlResult<()> {
         },
         _ => return Ok(()),
     };
-    let Counting { all, in_text, .. } = counting;
+    let CopyCounter { all, in_text, .. } = counting;
     let tables = all.tables.saturating_sub(in_text.tables);
     let expressions = all.expressions.saturating_sub(in_text.expressions);
     if tables > TABLES_COPIED_MAX || expressions > EXPRESSIONS_COPIED_MAX {
@@ -47,12 +47,12 @@ pub fn check_copies(statement: &Statement) -> SqlResult<()> {
 
 /// What a part of a plan holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Size {
+struct PlanPartSize {
     tables: u64,
     expressions: u64,
 }
 
-impl Size {
+impl PlanPartSize {
     fn add(&mut self, other: Self) {
         self.tables = self.tables.saturating_add(other.tables);
         self.expressions = self.expressions.saturating_add(other.expressions);
@@ -61,24 +61,24 @@ impl Size {
 
 /// A query that is being walked through.
 #[derive(Default)]
-struct Frame {
-    size: Size,
+struct QueryFrame {
+    size: PlanPartSize,
     /// Its WITH queries that were walked through, by name.
-    known: HashMap<String, Size>,
+    known: HashMap<String, PlanPartSize>,
     /// All of them, by their place in memory.
     named: Vec<(*const Query, String)>,
 }
 
 #[derive(Default)]
-struct Counting {
-    frames: Vec<Frame>,
+struct CopyCounter {
+    frames: Vec<QueryFrame>,
     /// Of the plan, and of the text.
-    all: Size,
-    in_text: Size,
+    all: PlanPartSize,
+    in_text: PlanPartSize,
 }
 
-impl Counting {
-    fn add(&mut self, size: Size) {
+impl CopyCounter {
+    fn add(&mut self, size: PlanPartSize) {
         match self.frames.last_mut() {
             Some(frame) => frame.size.add(size),
             None => self.all.add(size),
@@ -86,29 +86,29 @@ impl Counting {
     }
 
     /// The WITH query that a name means.
-    fn known(&self, name: &ObjectName) -> Option<Size> {
+    fn known(&self, name: &ObjectName) -> Option<PlanPartSize> {
         let [part] = &name.0[..] else { return None };
-        let name = fold(part.as_ident()?);
+        let name = fold_case(part.as_ident()?);
         let mut frames = self.frames.iter().rev();
         frames.find_map(|frame| frame.known.get(&name)).copied()
     }
 }
 
-impl Visitor for Counting {
+impl Visitor for CopyCounter {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         let tables = query.with.iter().flat_map(|with| &with.cte_tables);
-        let named = tables.map(|cte| (ptr::from_ref(&*cte.query), fold(&cte.alias.name)));
-        self.frames.push(Frame {
+        let named = tables.map(|cte| (ptr::from_ref(&*cte.query), fold_case(&cte.alias.name)));
+        self.frames.push(QueryFrame {
             named: named.collect(),
-            ..Frame::default()
+            ..QueryFrame::default()
         });
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        let Some(Frame { size, .. }) = self.frames.pop() else {
+        let Some(QueryFrame { size, .. }) = self.frames.pop() else {
             return ControlFlow::Continue(());
         };
         if let Some(outer) = self.frames.last_mut() {
@@ -124,7 +124,7 @@ impl Visitor for Counting {
     }
 
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
-        let one = Size {
+        let one = PlanPartSize {
             tables: 1,
             expressions: 0,
         };
@@ -136,7 +136,7 @@ impl Visitor for Counting {
     }
 
     fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
-        let one = Size {
+        let one = PlanPartSize {
             tables: 0,
             expressions: 1,
         };

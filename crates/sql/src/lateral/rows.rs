@@ -1,6 +1,6 @@
 //! Which rows a LIMIT takes, of all or of each partition.
 
-use super::wrong;
+use super::lateral_error;
 use datafusion::common::{Column, Result};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::functions_window::expr_fn::row_number;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Which of some rows in order are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rows {
+pub struct RowLimit {
     /// Left out before the first.
     pub skip: u64,
     /// Taken at most; all where `None`.
@@ -21,23 +21,23 @@ pub struct Rows {
 }
 
 /// The first row, and no other.
-pub const FIRST: Rows = Rows {
+pub const FIRST: RowLimit = RowLimit {
     skip: 0,
     fetch: Some(1),
 };
 
-impl Rows {
+impl RowLimit {
     /// What a LIMIT says.
     ///
     /// # Errors
     /// If its numbers are not written out.
-    pub fn of(limit: &Limit) -> Result<Self> {
+    pub fn from_limit(limit: &Limit) -> Result<Self> {
         match (limit.get_skip_type()?, limit.get_fetch_type()?) {
             (SkipType::Literal(skip), FetchType::Literal(fetch)) => Ok(Self {
                 skip: skip as u64,
                 fetch: fetch.map(|fetch| fetch as u64),
             }),
-            _ => Err(wrong(
+            _ => Err(lateral_error(
                 "LIMIT and OFFSET of a LATERAL subquery must be numbers that are written out",
             )),
         }

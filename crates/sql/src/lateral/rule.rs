@@ -1,9 +1,9 @@
 //! The rule that finds lateral subqueries with a LIMIT, and joins them.
 
+use super::decorrelate::{CorrelatedCondition, DecorrelatedSubquery, is_correlated};
+use super::lateral_error;
 use super::rows::{FIRST, columns_of};
-use super::unnest::{Condition, Unnested, is_correlated};
-use super::wrong;
-use crate::asof::{AsOfJoin, Match};
+use crate::asof::{AsOfCondition, AsOfJoin};
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::TableReference;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -19,9 +19,9 @@ const NUMBER: &str = "__lateral_row";
 
 /// See the head of this file.
 #[derive(Debug)]
-pub struct LateralLimits;
+pub struct LateralLimitRule;
 
-impl OptimizerRule for LateralLimits {
+impl OptimizerRule for LateralLimitRule {
     fn name(&self) -> &'static str {
         "lateral_limits"
     }
@@ -85,11 +85,11 @@ fn joined(
     name: Option<&TableReference>,
 ) -> Result<LogicalPlan> {
     if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
-        return Err(wrong(
+        return Err(lateral_error(
             "a LATERAL subquery is joined by CROSS JOIN, JOIN or LEFT JOIN",
         ));
     }
-    let right = Unnested::new(subquery)?.under(name)?;
+    let right = DecorrelatedSubquery::new(subquery)?.under(name)?;
     let outer = subquery.all_out_ref_exprs();
     let beyond = outer.iter().find_map(|expr| match expr {
         Expr::OuterReferenceColumn(_, column) => {
@@ -100,7 +100,7 @@ fn joined(
     if let Some(column) = beyond {
         let message =
             format!("'{column}' is not of the left side of LATERAL, but of a query around");
-        return Err(wrong(message));
+        return Err(lateral_error(message));
     }
     let equal = join.on.iter();
     let equal = equal.map(|(left, right)| left.clone().eq(right.clone()));
@@ -117,7 +117,7 @@ fn joined(
         }
         Some(_) => {
             if join.join_type == JoinType::Left && !on.is_empty() {
-                return Err(wrong(
+                return Err(lateral_error(
                     "LEFT JOIN LATERAL takes ON true where its subquery has a LIMIT, and conditions on \
                      the left side that are not equalities",
                 ));
@@ -148,7 +148,7 @@ fn is_true(condition: &Expr) -> bool {
 }
 
 /// A condition that names the left side by its own columns.
-fn of_left(condition: Expr) -> Result<Expr> {
+fn on_left_side(condition: Expr) -> Result<Expr> {
     let replaced = condition.transform(|expr| {
         Ok(match expr {
             Expr::OuterReferenceColumn(_, column) => Transformed::yes(Expr::Column(column)),
@@ -158,22 +158,24 @@ fn of_left(condition: Expr) -> Result<Expr> {
     Ok(replaced.data)
 }
 
-fn conditions(right: &Unnested) -> Result<Vec<Expr>> {
-    right.conditions.iter().cloned().map(of_left).collect()
+fn conditions(right: &DecorrelatedSubquery) -> Result<Vec<Expr>> {
+    right.conditions.iter().cloned().map(on_left_side).collect()
 }
 
 /// The row of the right side that is next in time, by an `ASOF JOIN`; `None` where anything else is
 /// asked.
-fn as_of(join: &Join, right: &Unnested) -> Result<Option<LogicalPlan>> {
+fn as_of(join: &Join, right: &DecorrelatedSubquery) -> Result<Option<LogicalPlan>> {
     let ([order], Some(FIRST)) = (right.order.as_slice(), right.rows) else {
         return Ok(None);
     };
     let (mut on, mut times) = (Vec::new(), None);
     for condition in &right.conditions {
-        let Condition::Compared(outer, op, inner) = Condition::of(condition) else {
+        let CorrelatedCondition::Compared(outer, op, inner) =
+            CorrelatedCondition::classify(condition)
+        else {
             return Ok(None);
         };
-        let (outer, inner) = (of_left(*outer)?, *inner);
+        let (outer, inner) = (on_left_side(*outer)?, *inner);
         let (forward, strict) = match op {
             Operator::Eq => {
                 on.push((outer, inner));
@@ -185,7 +187,7 @@ fn as_of(join: &Join, right: &Unnested) -> Result<Option<LogicalPlan>> {
             Operator::Lt => (true, true),
             _ => return Ok(None),
         };
-        let matching = Match {
+        let matching = AsOfCondition {
             strict,
             forward,
             most: None,
@@ -220,11 +222,11 @@ fn as_of(join: &Join, right: &Unnested) -> Result<Option<LogicalPlan>> {
 }
 
 /// Numbers the rows of the left side, joins them, and takes the first rows of each number.
-fn counted(join: &Join, right: Unnested) -> Result<LogicalPlan> {
+fn counted(join: &Join, right: DecorrelatedSubquery) -> Result<LogicalPlan> {
     let conditions = conditions(&right)?;
     let rows = right.rows.unwrap_or(FIRST);
     if join.join_type == JoinType::Left && (rows.skip > 0 || rows.fetch == Some(0)) {
-        return Err(wrong(
+        return Err(lateral_error(
             "LEFT JOIN LATERAL takes neither OFFSET nor LIMIT 0 where its subquery has conditions on the \
              left side that are not equalities",
         ));

@@ -41,13 +41,13 @@ fn schema() -> TableSchema {
     }
 }
 
-fn at(ns: i64) -> Expr {
+fn time_literal(ns: i64) -> Expr {
     lit(ScalarValue::TimestampNanosecond(Some(ns), None))
 }
 
-fn exact(expr: &Expr) -> Part {
+fn exact(expr: &Expr) -> PredicateRows {
     match classify(expr, &schema()) {
-        Class::Exact(part) => part,
+        PredicateClass::Exact(part) => part,
         other => panic!("{expr} is {other:?}"),
     }
 }
@@ -56,33 +56,38 @@ fn exact(expr: &Expr) -> Part {
 fn time_ranges_are_exact() {
     let range = |expr: Expr| exact(&expr).range;
     assert_eq!(
-        range(col("time").gt(at(5))),
+        range(col("time").gt(time_literal(5))),
         TimeRange {
             min: 6,
             max: i64::MAX
         }
     );
     assert_eq!(
-        range(at(5).gt(col("time"))),
+        range(time_literal(5).gt(col("time"))),
         TimeRange {
             min: i64::MIN,
             max: 4
         }
     );
-    assert_eq!(range(col("time").eq(at(5))), TimeRange { min: 5, max: 5 });
     assert_eq!(
-        range(col("time").between(at(1), at(9))),
+        range(col("time").eq(time_literal(5))),
+        TimeRange { min: 5, max: 5 }
+    );
+    assert_eq!(
+        range(col("time").between(time_literal(1), time_literal(9))),
         TimeRange { min: 1, max: 9 }
     );
     assert_eq!(
-        range(!col("time").lt(at(5))),
+        range(!col("time").lt(time_literal(5))),
         TimeRange {
             min: 5,
             max: i64::MAX
         }
     );
-    assert!(range(col("time").gt(at(i64::MAX))).is_empty());
-    let touching = col("time").lt(at(5)).or(col("time").gt_eq(at(5)));
+    assert!(range(col("time").gt(time_literal(i64::MAX))).is_empty());
+    let touching = col("time")
+        .lt(time_literal(5))
+        .or(col("time").gt_eq(time_literal(5)));
     assert_eq!(range(touching), TimeRange::ALL);
 }
 
@@ -124,11 +129,20 @@ fn tags_are_exact_and_nulls_are_not_true() {
 fn other_predicates_over_tags_are_evaluated_per_series() {
     let longer = datafusion::functions::unicode::expr_fn::character_length(col("dev"));
     let longer = longer.gt(lit(3));
-    assert!(matches!(classify(&longer, &schema()), Class::PerSeries));
+    assert!(matches!(
+        classify(&longer, &schema()),
+        PredicateClass::PerSeries
+    ));
     let odd = col("dev").like(lit("a\\b"));
-    assert!(matches!(classify(&odd, &schema()), Class::PerSeries));
+    assert!(matches!(
+        classify(&odd, &schema()),
+        PredicateClass::PerSeries
+    ));
     let mixed = col("dev").like(lit("a%")).or(col("x").gt(lit(1.0)));
-    assert!(matches!(classify(&mixed, &schema()), Class::Unknown));
+    assert!(matches!(
+        classify(&mixed, &schema()),
+        PredicateClass::Unknown
+    ));
 }
 
 #[test]
@@ -155,7 +169,10 @@ fn patterns_and_ranges_are_tests_of_values() {
         r#"Matches(0, Regex(Regex("7$")))"#
     );
     let broken = regex(Operator::RegexMatch, "(");
-    assert!(matches!(classify(&broken, &schema()), Class::PerSeries));
+    assert!(matches!(
+        classify(&broken, &schema()),
+        PredicateClass::PerSeries
+    ));
     assert_eq!(
         filter(col("unit").gt(lit(7_i64))),
         "Matches(1, Range(Excluded(I64(7)), Unbounded))"
@@ -168,9 +185,9 @@ fn patterns_and_ranges_are_tests_of_values() {
 
 #[test]
 fn a_disjunction_of_series_and_times_is_a_superset() {
-    let a = col("dev").eq(lit("a")).and(col("time").lt(at(5)));
-    let b = col("dev").eq(lit("b")).and(col("time").gt(at(9)));
-    let Class::Inexact(part) = classify(&a.or(b), &schema()) else {
+    let a = col("dev").eq(lit("a")).and(col("time").lt(time_literal(5)));
+    let b = col("dev").eq(lit("b")).and(col("time").gt(time_literal(9)));
+    let PredicateClass::Inexact(part) = classify(&a.or(b), &schema()) else {
         panic!("inexact")
     };
     assert_eq!(part.range, TimeRange::ALL);

@@ -1,13 +1,13 @@
 //! The operator: partitions side by side, then one answer.
 
-use super::groups::{Groups, Members, Slots};
-use super::kept::Found;
+use super::group_cache::GroupAssignment;
+use super::groups::{GroupMembers, GroupSlots, SeriesGroups};
+use super::inline::{begins_inline, estimated_rows};
 use super::last::{self, LastRows};
-use super::recipe::{From, Key, Recipe};
-use super::short::{begins_quickly, rows_about};
+use super::recipe::{AggregateRecipe, CallSource, RecipeKey};
 use super::threads::{blocking, joined, timed};
-use super::worker::{Taken, Worker};
-use crate::scan::{SeriesScan, counters, external, stages, without_holes};
+use super::worker::{AggregateWorker, WorkerOutput};
+use crate::scan::{SeriesScan, counters, external, fill_scan_placeholders, stages};
 use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -47,12 +47,12 @@ const INLINE_SLOTS_MAX: usize = 4096;
 /// An aggregate over a table's series.
 #[derive(Debug)]
 pub struct SeriesAggregate {
-    pub(super) recipe: Arc<Recipe>,
+    pub(super) recipe: Arc<AggregateRecipe>,
     pub(super) scan: Arc<SeriesScan>,
     /// The same by DataFusion's operators, which can spill; over `scan`, or a hole in its place.
-    pub(super) other_way: Arc<dyn ExecutionPlan>,
+    pub(super) fallback: Arc<dyn ExecutionPlan>,
     counts: Arc<ScanMetrics>,
-    spent: Arc<Spent>,
+    spent: Arc<ReduceTimings>,
     metrics: ExecutionPlanMetricsSet,
     pub(super) properties: Arc<PlanProperties>,
 }
@@ -63,7 +63,7 @@ const ANSWER_VALUE_BYTES: usize = 8;
 
 /// Where the time went that the engine does not count, ns, over all threads.
 #[derive(Debug, Default)]
-struct Spent {
+struct ReduceTimings {
     /// Until partitions could be read.
     beginning: AtomicU64,
     /// With partitions, the engine's time among it.
@@ -75,15 +75,15 @@ struct Spent {
 impl SeriesAggregate {
     /// Of parts.
     pub(super) fn with(
-        recipe: Arc<Recipe>,
+        recipe: Arc<AggregateRecipe>,
         scan: Arc<SeriesScan>,
-        other_way: Arc<dyn ExecutionPlan>,
+        fallback: Arc<dyn ExecutionPlan>,
         properties: Arc<PlanProperties>,
     ) -> Self {
         Self {
             recipe,
             scan,
-            other_way,
+            fallback,
             counts: Arc::default(),
             spent: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
@@ -92,7 +92,7 @@ impl SeriesAggregate {
     }
 }
 
-impl Spent {
+impl ReduceTimings {
     /// The stages that are not the engine's, ns.
     fn stages(&self, counts: &ScanMetrics, scan: &SeriesScan) -> [(&'static str, u64); 2] {
         let load = |stage: &AtomicU64| stage.load(Ordering::Relaxed);
@@ -138,23 +138,23 @@ impl Drop for StopOnDrop {
 }
 
 /// A partition and what takes its rows in.
-type Part = (ReducePartition, Worker);
+type PartitionWorker = (ReducePartition, AggregateWorker);
 
 /// What an execution takes along.
 #[derive(Clone)]
-struct Run {
-    recipe: Arc<Recipe>,
+struct AggregateRun {
+    recipe: Arc<AggregateRecipe>,
     scan: Arc<SeriesScan>,
     counts: Arc<ScanMetrics>,
-    spent: Arc<Spent>,
+    spent: Arc<ReduceTimings>,
     context: Arc<TaskContext>,
     stop: Arc<AtomicBool>,
     baseline: BaselineMetrics,
 }
 
-impl Run {
+impl AggregateRun {
     /// Groups, what is known already, and the partitions with their workers. Blocks.
-    fn begin(&self) -> Result<Begun> {
+    fn begin(&self) -> Result<BegunAggregate> {
         let compute = self.baseline.elapsed_compute().clone();
         let _timer = compute.timer();
         let snapshot = self.scan.snapshot();
@@ -173,23 +173,26 @@ impl Run {
         let of_last = last.iter().map(|rows| (rows.shard, &rows.series));
         let of_partitions = partitions.iter().map(|part| (part.shard(), part.series()));
         let parts: Vec<_> = of_last.chain(of_partitions).collect();
-        let Found { groups, members } = Found::of(&self.recipe, snapshot, &parts, &self.context)?;
+        let GroupAssignment { groups, members } =
+            GroupAssignment::find_or_compute(&self.recipe, snapshot, &parts, &self.context)?;
         if partitions.is_empty() {
             let mut held = self.reservation();
             if let Some(answer) = last::answer(&self.recipe, &last, &groups, &mut held)? {
-                return Ok(Begun::Answered(answer, held));
+                return Ok(BegunAggregate::Answered(answer, held));
             }
         }
         let buckets = self.recipe.buckets.as_ref();
-        let slots = Slots::new(groups.count, buckets, self.scan.range());
+        let slots = GroupSlots::new(groups.count, buckets, self.scan.range());
         let mut members = members.into_iter();
         let mut worker = |shard| {
-            let members = members.next().unwrap_or(Members::One);
+            let members = members.next().unwrap_or(GroupMembers::One);
             let (recipe, snapshot) = (Arc::clone(&self.recipe), Arc::clone(snapshot));
             let taken = self.taken(slots.clone())?;
-            Ok::<_, DataFusionError>(Worker::new(recipe, snapshot, shard, members, taken))
+            Ok::<_, DataFusionError>(AggregateWorker::new(
+                recipe, snapshot, shard, members, taken,
+            ))
         };
-        let mut known: Option<Taken> = None;
+        let mut known: Option<WorkerOutput> = None;
         for rows in &last {
             let mut worker = worker(rows.shard)?;
             rows.show(&mut worker)?;
@@ -199,15 +202,15 @@ impl Run {
             let worker = worker(partition.shard())?;
             Ok((partition, worker))
         });
-        Ok(Begun::Reading {
+        Ok(BegunAggregate::Reading {
             partitions: workers.collect::<Result<_>>()?,
             groups,
             known,
         })
     }
 
-    fn taken(&self, slots: Slots) -> Result<Taken> {
-        Taken::new(&self.recipe, slots, self.reservation())
+    fn taken(&self, slots: GroupSlots) -> Result<WorkerOutput> {
+        WorkerOutput::new(&self.recipe, slots, self.reservation())
     }
 
     fn reservation(&self) -> MemoryReservation {
@@ -216,7 +219,11 @@ impl Run {
     }
 
     /// Reads a partition. Blocks.
-    fn read(&self, mut partition: ReducePartition, mut worker: Worker) -> Result<Taken> {
+    fn read(
+        &self,
+        mut partition: ReducePartition,
+        mut worker: AggregateWorker,
+    ) -> Result<WorkerOutput> {
         let compute = self.baseline.elapsed_compute().clone();
         let _timer = compute.timer();
         while partition.step(&mut worker).map_err(|failed| failed.0)? {
@@ -231,9 +238,9 @@ impl Run {
     /// done. Most small answers are done here, without waiting for other threads.
     fn read_short(
         &self,
-        partitions: Vec<Part>,
-        mut taken: Option<Taken>,
-    ) -> Result<(Option<Taken>, Vec<Part>)> {
+        partitions: Vec<PartitionWorker>,
+        mut taken: Option<WorkerOutput>,
+    ) -> Result<(Option<WorkerOutput>, Vec<PartitionWorker>)> {
         let (mut rest, mut steps) = (Vec::new(), INLINE_STEPS_MAX);
         let pages_max = if self.scan.rows_about() <= FEW_ROWS_MAX {
             INLINE_PAGES_MAX_OF_FEW_ROWS
@@ -263,18 +270,18 @@ impl Run {
         self.counts.pages_read.load(Ordering::Relaxed)
     }
 
-    async fn all(self) -> Result<Answer> {
+    async fn all(self) -> Result<AggregateAnswer> {
         let _stop = StopOnDrop(Arc::clone(&self.stop));
         let run = self.clone();
         let begin = move || timed(&run.spent.beginning, || run.begin());
-        let begun = if begins_quickly(&self.recipe, &self.scan) {
+        let begun = if begins_inline(&self.recipe, &self.scan) {
             begin()?
         } else {
             blocking(begin).await?
         };
         let (groups, known, partitions) = match begun {
-            Begun::Answered(answer, held) => return Ok(self.cut(&answer, held)),
-            Begun::Reading {
+            BegunAggregate::Answered(answer, held) => return Ok(self.cut(&answer, held)),
+            BegunAggregate::Reading {
                 groups,
                 known,
                 partitions,
@@ -283,7 +290,7 @@ impl Run {
         let short = || self.read_short(partitions, known);
         let (mut taken, mut partitions) = timed(&self.spent.partitions, short)?;
         let last = partitions.pop();
-        let started: Vec<SpawnedTask<Result<Taken>>> = partitions
+        let started: Vec<SpawnedTask<Result<WorkerOutput>>> = partitions
             .into_iter()
             .map(|(partition, worker)| {
                 let run = self.clone();
@@ -303,7 +310,7 @@ impl Run {
         }
         let taken = match taken {
             Some(taken) => taken,
-            None => self.taken(Slots::Groups { count: 1 })?,
+            None => self.taken(GroupSlots::Groups { count: 1 })?,
         };
         if taken.present.len() <= INLINE_SLOTS_MAX {
             return timed(&self.spent.finishing, || self.finish(&groups, taken));
@@ -313,7 +320,7 @@ impl Run {
     }
 
     /// The answer.
-    fn finish(&self, groups: &Groups, mut taken: Taken) -> Result<Answer> {
+    fn finish(&self, groups: &SeriesGroups, mut taken: WorkerOutput) -> Result<AggregateAnswer> {
         let compute = self.baseline.elapsed_compute().clone();
         let _timer = compute.timer();
         let recipe = &self.recipe;
@@ -333,11 +340,11 @@ impl Run {
         let of_group: UInt32Array = keys.iter().map(|(group, _)| *group).collect();
         for (key, field) in recipe.keys.iter().zip(fields) {
             let column = match key {
-                Key::Tags(place) => match groups.keys.get(*place) {
+                RecipeKey::Tags(place) => match groups.keys.get(*place) {
                     Some(values) => take(values, &of_group, None)?,
                     None => arrow::array::new_empty_array(field.data_type()),
                 },
-                Key::Bucket => {
+                RecipeKey::Bucket => {
                     let starts = keys.iter().map(|(_, start)| *start);
                     Arc::new(TimestampNanosecondArray::from_iter_values(starts))
                 }
@@ -346,8 +353,8 @@ impl Run {
         }
         for from in &recipe.answers {
             columns.push(match from {
-                From::Fold(fold, answer) => taken.folds[*fold].finish(*answer, &slots)?,
-                From::Key(key) => Arc::clone(&columns[*key]),
+                CallSource::Fold(fold, answer) => taken.folds[*fold].finish(*answer, &slots)?,
+                CallSource::Key(key) => Arc::clone(&columns[*key]),
             });
         }
         for (column, field) in columns.iter_mut().zip(fields) {
@@ -362,7 +369,7 @@ impl Run {
     }
 
     /// The answer in batches.
-    fn cut(&self, whole: &RecordBatch, held: MemoryReservation) -> Answer {
+    fn cut(&self, whole: &RecordBatch, held: MemoryReservation) -> AggregateAnswer {
         self.baseline.record_output(whole.num_rows());
         let rows = self.context.session_config().batch_size().max(1);
         let starts = (0..whole.num_rows()).step_by(rows);
@@ -372,18 +379,18 @@ impl Run {
         if held.size() > 0 {
             held.resize(whole.get_array_memory_size());
         }
-        Answer { batches, held }
+        AggregateAnswer { batches, held }
     }
 }
 
 /// The whole answer, and the memory that it takes until it is read.
-struct Answer {
+struct AggregateAnswer {
     batches: Vec<RecordBatch>,
     held: MemoryReservation,
 }
 
 /// What two partitions came to.
-fn joined_taken(taken: Option<Taken>, other: Taken) -> Result<Taken> {
+fn joined_taken(taken: Option<WorkerOutput>, other: WorkerOutput) -> Result<WorkerOutput> {
     match taken {
         Some(mut taken) => {
             taken.merge(other)?;
@@ -394,14 +401,14 @@ fn joined_taken(taken: Option<Taken>, other: Taken) -> Result<Taken> {
 }
 
 /// An execution that has begun.
-enum Begun {
+enum BegunAggregate {
     /// It is done already.
     Answered(RecordBatch, MemoryReservation),
     Reading {
-        groups: Arc<Groups>,
+        groups: Arc<SeriesGroups>,
         /// What was known without reading.
-        known: Option<Taken>,
-        partitions: Vec<Part>,
+        known: Option<WorkerOutput>,
+        partitions: Vec<PartitionWorker>,
     },
 }
 
@@ -445,7 +452,7 @@ impl ExecutionPlan for SeriesAggregate {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let run = Run {
+        let run = AggregateRun {
             recipe: Arc::clone(&self.recipe),
             scan: Arc::clone(&self.scan),
             counts: Arc::clone(&self.counts),
@@ -454,11 +461,11 @@ impl ExecutionPlan for SeriesAggregate {
             stop: Arc::default(),
             baseline: BaselineMetrics::new(&self.metrics, partition),
         };
-        let (other_way, scan) = (Arc::clone(&self.other_way), Arc::clone(&self.scan));
+        let (fallback, scan) = (Arc::clone(&self.fallback), Arc::clone(&self.scan));
         let handed_over = MetricBuilder::new(&self.metrics).counter("handed_over", partition);
         let stream = futures::stream::once(async move {
             match run.all().await {
-                Ok(Answer { batches, held }) => {
+                Ok(AggregateAnswer { batches, held }) => {
                     let batches = batches.into_iter().map(move |batch| {
                         let _held = &held;
                         Ok(batch)
@@ -471,8 +478,8 @@ impl ExecutionPlan for SeriesAggregate {
                 {
                     handed_over.add(1);
                     tracing::debug!(%error, "groups do not fit into memory; operators that spill take over");
-                    let other_way = without_holes(other_way, &scan)?;
-                    Ok(spilling(other_way, context)?.boxed())
+                    let fallback = fill_scan_placeholders(fallback, &scan)?;
+                    Ok(spilling(fallback, context)?.boxed())
                 }
                 Err(error) => Err(error),
             }
@@ -489,7 +496,7 @@ impl ExecutionPlan for SeriesAggregate {
         _: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(&self.recipe.schema);
-        statistics.num_rows = Precision::Inexact(rows_about(&self.recipe, &self.scan));
+        statistics.num_rows = Precision::Inexact(estimated_rows(&self.recipe, &self.scan));
         Ok(Arc::new(statistics))
     }
 

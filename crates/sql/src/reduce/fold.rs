@@ -5,19 +5,19 @@
 //! belong to one slot each, so that its loops run over slices and know nothing of groups; and it
 //! takes whole pages in by their statistics where those tell enough.
 
+mod accumulator;
 mod counts;
-mod edges;
-mod foreign;
-mod moments;
-mod number;
-mod numbers;
+mod first_last;
+mod numeric;
+mod numeric_type;
+mod variance;
 
-pub use counts::Counts;
-pub use edges::{Edges, Side};
-pub use foreign::Foreign;
-pub use moments::Moments;
-pub use number::{F32, F64, I32, I64, Time, U64};
-pub use numbers::{Asked, Numbers};
+pub use accumulator::AccumulatorFold;
+pub use counts::CountFold;
+pub use first_last::{FirstLastFold, FoldSide};
+pub use numeric::{NumericFold, NumericOutputs};
+pub use numeric_type::{F32, F64, I32, I64, TimeNumbers, U64};
+pub use variance::VarianceFold;
 
 use arrow::array::ArrayRef;
 use datafusion::common::Result;
@@ -27,7 +27,7 @@ use std::fmt::Debug;
 
 /// Consecutive rows of one slot; where a fold goes by time, of one series, in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct SlotRun {
     /// The slot.
     pub slot: u32,
     /// First row.
@@ -36,7 +36,7 @@ pub struct Stretch {
     pub end: u32,
 }
 
-impl Stretch {
+impl SlotRun {
     /// Its rows.
     pub fn rows(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
@@ -45,7 +45,7 @@ impl Stretch {
 
 /// What is known of a page's rows of one slot without reading them.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
+pub struct SlotStatistics<'a> {
     /// How many rows.
     pub rows: u64,
     /// Whether they are all of the page, so that `stats` are theirs.
@@ -56,7 +56,7 @@ pub struct Facts<'a> {
 
 /// What is asked of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Answer {
+pub enum FoldOutput {
     /// Number of rows, or of values that are not null.
     Count,
     /// Sum.
@@ -80,43 +80,43 @@ pub enum Answer {
 
 /// Rows of a page or batch as a fold takes them.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
+pub struct FoldRows<'a> {
     /// The arguments; `None` for one of which no row has a value.
     pub args: &'a [Option<ArrayRef>],
     /// Times, ns; empty where nobody needs them.
     pub times: &'a [i64],
     /// Whose the rows are, ascending and not overlapping.
-    pub stretches: &'a [Stretch],
+    pub stretches: &'a [SlotRun],
 }
 
 /// See the head of this file.
-pub trait Fold: Debug + Send {
+pub trait SeriesFold: Debug + Send {
     /// Makes room for so many slots. They only become more.
     fn resize(&mut self, slots: usize);
 
     /// Whether [`take_page`](Self::take_page) can take these rows in.
-    fn can_take_page(&self, facts: &Facts<'_>) -> bool;
+    fn can_take_page(&self, facts: &SlotStatistics<'_>) -> bool;
 
     /// Takes the rows of a page in.
-    fn take_page(&mut self, slot: usize, facts: &Facts<'_>);
+    fn take_page(&mut self, slot: usize, facts: &SlotStatistics<'_>);
 
     /// Takes rows in.
     ///
     /// # Errors
     /// Those of a function that is not ours.
-    fn take_rows(&mut self, rows: Rows<'_>) -> Result<()>;
+    fn take_rows(&mut self, rows: FoldRows<'_>) -> Result<()>;
 
     /// Takes in what another fold of the same kind knows: its slot `from[i]` is this one's `to[i]`.
     ///
     /// # Errors
     /// As [`take_rows`](Self::take_rows).
-    fn merge(&mut self, other: Box<dyn Fold>, from: &[u32], to: &[u32]) -> Result<()>;
+    fn merge(&mut self, other: Box<dyn SeriesFold>, from: &[u32], to: &[u32]) -> Result<()>;
 
     /// The answer for each of `slots`.
     ///
     /// # Errors
     /// Where the answer does not fit into its type.
-    fn finish(&mut self, answer: Answer, slots: &[u32]) -> Result<ArrayRef>;
+    fn finish(&mut self, answer: FoldOutput, slots: &[u32]) -> Result<ArrayRef>;
 
     /// Memory in use, bytes.
     fn size(&self) -> usize;
@@ -126,7 +126,7 @@ pub trait Fold: Debug + Send {
 }
 
 /// The other fold of a merge as what it is.
-fn same<F: Fold + 'static>(other: Box<dyn Fold>) -> Result<F> {
+fn same<F: SeriesFold + 'static>(other: Box<dyn SeriesFold>) -> Result<F> {
     match other.into_any().downcast() {
         Ok(other) => Ok(*other),
         Err(_) => datafusion::common::internal_err!("folds of two kinds are merged"),

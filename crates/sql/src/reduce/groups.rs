@@ -1,8 +1,8 @@
 //! Groups: which one each series is of, and the slots of groups and buckets.
 
-use super::order::{Order, Ranks};
-use super::recipe::Tags;
-use crate::functions::Buckets;
+use super::order::{GroupOrder, GroupRanks};
+use super::recipe::GroupingTags;
+use crate::functions::TimeBuckets;
 use crate::interrupt;
 use crate::rows::tag_array;
 use crate::zoned;
@@ -33,20 +33,20 @@ const LAID_OUT_MAX: u64 = 1 << 18;
 
 /// The groups of a query, by tags alone.
 #[derive(Debug)]
-pub struct Groups {
+pub struct SeriesGroups {
     /// How many.
     pub count: usize,
     /// A column of each expression over tags, with one row a group.
     pub keys: Vec<ArrayRef>,
     /// Their order, where one is asked for.
-    pub ranks: Ranks,
+    pub ranks: GroupRanks,
     /// The memory that they hold, and which series is of which.
     _held: Option<MemoryReservation>,
 }
 
 /// The group of each series of a partition. Cheap to clone.
 #[derive(Clone, Debug)]
-pub enum Members {
+pub enum GroupMembers {
     /// There is one group.
     One,
     /// Groups of the series from `first` on.
@@ -60,7 +60,7 @@ pub enum Members {
     Sparse(Arc<HashMap<u32, u32, foldhash::fast::RandomState>>),
 }
 
-impl Members {
+impl GroupMembers {
     /// The group of a series of the partition.
     pub fn group(&self, series: SeriesId) -> u32 {
         match self {
@@ -70,7 +70,7 @@ impl Members {
         }
     }
 
-    fn of(series: &[SeriesId], groups: &[u32]) -> Self {
+    fn from_groups(series: &[SeriesId], groups: &[u32]) -> Self {
         let (Some(first), Some(last)) = (series.first(), series.last()) else {
             return Self::One;
         };
@@ -100,13 +100,13 @@ impl Members {
     }
 }
 
-impl Groups {
+impl SeriesGroups {
     /// One group of all series.
     pub fn one() -> Self {
         Self {
             count: 1,
             keys: Vec::new(),
-            ranks: Ranks::default(),
+            ranks: GroupRanks::default(),
             _held: None,
         }
     }
@@ -116,15 +116,15 @@ impl Groups {
     /// # Errors
     /// If an expression over tags fails; `ResourcesExhausted` if `held` cannot hold what they take.
     pub fn find(
-        tags: &Tags,
-        order: &Order,
+        tags: &GroupingTags,
+        order: &GroupOrder,
         snapshot: &TableSnapshot,
         parts: &[(usize, &RoaringBitmap)],
         held: MemoryReservation,
-    ) -> Result<(Self, Vec<Members>)> {
-        let mut values: Box<dyn Interning> = match tags.one_text() {
-            Some(ordinal) => Box::new(Texts::new(ordinal)),
-            None => Box::new(Expressions {
+    ) -> Result<(Self, Vec<GroupMembers>)> {
+        let mut values: Box<dyn GroupInterner> = match tags.one_text() {
+            Some(ordinal) => Box::new(TextGroups::new(ordinal)),
+            None => Box::new(ExpressionGroups {
                 values: new_group_values(Arc::clone(&tags.keys_schema), &GroupOrdering::None)?,
                 tags,
             }),
@@ -143,7 +143,7 @@ impl Groups {
                     held.try_resize(values.size() + members_bytes + part_bytes)?;
                 }
             }
-            let part = Members::of(&all, &groups);
+            let part = GroupMembers::from_groups(&all, &groups);
             members_bytes += part.size();
             members.push(part);
         }
@@ -155,7 +155,7 @@ impl Groups {
         let (count, keys) = values.finish()?;
         let keys_bytes: usize = keys.iter().map(Array::get_array_memory_size).sum();
         held.try_resize(keys_bytes + members_bytes + count * order.group_bytes())?;
-        let ranks = Ranks::of(order, &keys)?;
+        let ranks = GroupRanks::from_keys(order, &keys)?;
         let held = Some(held);
         let groups = Self {
             count,
@@ -168,7 +168,7 @@ impl Groups {
 }
 
 /// Finds groups of series.
-trait Interning {
+trait GroupInterner {
     /// Appends the group of each of some series of a shard.
     fn intern(
         &mut self,
@@ -186,12 +186,12 @@ trait Interning {
 }
 
 /// Groups by any expressions over tags.
-struct Expressions<'a> {
-    tags: &'a Tags,
+struct ExpressionGroups<'a> {
+    tags: &'a GroupingTags,
     values: Box<dyn GroupValues>,
 }
 
-impl Interning for Expressions<'_> {
+impl GroupInterner for ExpressionGroups<'_> {
     fn intern(
         &mut self,
         snapshot: &TableSnapshot,
@@ -229,7 +229,7 @@ impl Interning for Expressions<'_> {
 }
 
 /// Groups by one tag of text, which most queries ask for: without keys as rows.
-struct Texts {
+struct TextGroups {
     ordinal: u16,
     /// Hash and group of each word.
     known: HashTable<(u64, u32)>,
@@ -241,7 +241,7 @@ struct Texts {
     bytes: usize,
 }
 
-impl Texts {
+impl TextGroups {
     fn new(ordinal: u16) -> Self {
         Self {
             ordinal,
@@ -271,7 +271,7 @@ impl Texts {
     }
 }
 
-impl Interning for Texts {
+impl GroupInterner for TextGroups {
     fn intern(
         &mut self,
         snapshot: &TableSnapshot,
@@ -335,7 +335,7 @@ pub fn batch_of(
 
 /// Slots: one for each group, or for each group and bucket.
 #[derive(Clone, Debug)]
-pub enum Slots {
+pub enum GroupSlots {
     /// A slot is a group.
     Groups {
         /// How many.
@@ -361,9 +361,9 @@ pub enum Slots {
     },
 }
 
-impl Slots {
+impl GroupSlots {
     /// Slots for rows of `groups` groups between two times.
-    pub fn new(groups: usize, buckets: Option<&Buckets>, range: TimeRange) -> Self {
+    pub fn new(groups: usize, buckets: Option<&TimeBuckets>, range: TimeRange) -> Self {
         let Some(buckets) = buckets else {
             return Self::Groups { count: groups };
         };

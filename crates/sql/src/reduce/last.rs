@@ -1,15 +1,15 @@
 //! Last rows of series, from the last-value cache: where they are all that is asked for.
 
-use super::groups::{Groups, batch_of};
-use super::recipe::{Arg, From, Key, Recipe};
-use super::worker::Worker;
+use super::groups::{SeriesGroups, batch_of};
+use super::recipe::{AggregateRecipe, CallSource, FoldArgument, RecipeKey};
+use super::worker::AggregateWorker;
 use crate::scan::external;
 use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
 use arrow::compute::{cast, concat, take};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
-use marigram_engine::{PageRows, Reducer, RowSpan, ScanRequest, TableSnapshot};
+use marigram_engine::{PageReducer, PageRows, RowSpan, ScanRequest, TableSnapshot};
 use marigram_model::{SortedRows, TimeRange};
 use roaring::RoaringBitmap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl LastRows {
     /// # Errors
     /// The engine's.
     pub fn find(
-        recipe: &Recipe,
+        recipe: &AggregateRecipe,
         snapshot: &TableSnapshot,
         request: &mut ScanRequest,
     ) -> Result<Vec<Self>> {
@@ -95,7 +95,7 @@ impl LastRows {
     ///
     /// # Errors
     /// The worker's.
-    pub fn show(&self, worker: &mut Worker) -> Result<()> {
+    pub fn show(&self, worker: &mut AggregateWorker) -> Result<()> {
         let times = self.spans.iter();
         let times = times.map(|span| self.rows.times[span.start as usize]);
         let (Some(min), Some(max)) = (times.clone().min(), times.max()) else {
@@ -121,9 +121,9 @@ impl LastRows {
 /// `ResourcesExhausted` if `held` cannot hold what it takes; Arrow's, of columns that do not fit
 /// together.
 pub fn answer(
-    recipe: &Recipe,
+    recipe: &AggregateRecipe,
     all: &[LastRows],
-    groups: &Groups,
+    groups: &SeriesGroups,
     held: &mut MemoryReservation,
 ) -> Result<Option<RecordBatch>> {
     let rows: usize = all.iter().map(|rows| rows.spans.len()).sum();
@@ -139,7 +139,7 @@ pub fn answer(
     let fields = recipe.schema.fields();
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
     for key in &recipe.keys {
-        let Key::Tags(place) = key else {
+        let RecipeKey::Tags(place) = key else {
             return Ok(None);
         };
         // Groups are numbered as their first series come.
@@ -147,10 +147,10 @@ pub fn answer(
     }
     for from in &recipe.answers {
         let column = match from {
-            From::Key(key) => Arc::clone(&columns[*key]),
-            From::Fold(fold, _) => {
+            CallSource::Key(key) => Arc::clone(&columns[*key]),
+            CallSource::Fold(fold, _) => {
                 let parts = all.iter().map(|rows| match &recipe.folds[*fold].args[..] {
-                    [Arg::Field(place)] => rows.column(&rows.rows.columns[*place]),
+                    [FoldArgument::Field(place)] => rows.column(&rows.rows.columns[*place]),
                     _ => Ok(rows.times()),
                 });
                 let parts = parts.collect::<Result<Vec<_>>>()?;

@@ -4,7 +4,7 @@
 //! come. So each group gets its rank among the keys over tags, and rows are sorted by two numbers and
 //! a time.
 
-use super::recipe::{From, Key, Recipe};
+use super::recipe::{AggregateRecipe, CallSource, RecipeKey};
 use arrow::array::{Array, ArrayRef, DynComparator, UInt32Array, make_comparator};
 use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices};
 use arrow::datatypes::DataType;
@@ -24,15 +24,15 @@ pub fn is_sortable(kind: &DataType) -> bool {
 }
 
 /// The keys by which the answer is sorted: those over tags before and after the bucket, by their
-/// place among [`Tags::keys`](super::recipe::Tags::keys).
+/// place among [`Tags::keys`](super::recipe::GroupingTags::keys).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Order {
+pub struct GroupOrder {
     before: Vec<(usize, SortOptions)>,
     bucket: Option<SortOptions>,
     after: Vec<(usize, SortOptions)>,
 }
 
-impl Recipe {
+impl AggregateRecipe {
     /// The same as an ordering of the answer's columns; `None` where there is none.
     pub fn ordering(&self) -> Option<LexOrdering> {
         LexOrdering::new(self.sorted_by.iter().map(|(column, options)| {
@@ -47,22 +47,22 @@ impl Recipe {
             return Some(column);
         };
         match self.answers.get(answer)? {
-            From::Key(key) => Some(*key),
-            From::Fold(..) => None,
+            CallSource::Key(key) => Some(*key),
+            CallSource::Fold(..) => None,
         }
     }
 
     /// The order that is asked for.
-    pub fn order(&self) -> Order {
-        let mut order = Order::default();
+    pub fn order(&self) -> GroupOrder {
+        let mut order = GroupOrder::default();
         for (column, options) in &self.sorted_by {
             let key = self.key_of(*column).and_then(|key| self.keys.get(key));
             match key {
-                Some(Key::Tags(place)) if order.bucket.is_none() => {
+                Some(RecipeKey::Tags(place)) if order.bucket.is_none() => {
                     order.before.push((*place, *options));
                 }
-                Some(Key::Tags(place)) => order.after.push((*place, *options)),
-                Some(Key::Bucket) => {
+                Some(RecipeKey::Tags(place)) => order.after.push((*place, *options)),
+                Some(RecipeKey::Bucket) => {
                     order.bucket.get_or_insert(*options);
                 }
                 None => {}
@@ -75,19 +75,19 @@ impl Recipe {
 /// The places of groups in the order that is asked for. Those that are equal share a rank; there are
 /// none where nothing is asked for.
 #[derive(Debug, Default)]
-pub struct Ranks {
+pub struct GroupRanks {
     before: Vec<u32>,
     after: Vec<u32>,
     /// Groups by their ranks before the bucket, where they are not in that order as they come.
     sorted: Option<UInt32Array>,
 }
 
-impl Ranks {
+impl GroupRanks {
     /// Of groups with these keys.
     ///
     /// # Errors
     /// Arrow's, of keys that cannot be compared.
-    pub fn of(order: &Order, keys: &[ArrayRef]) -> Result<Self> {
+    pub fn from_keys(order: &GroupOrder, keys: &[ArrayRef]) -> Result<Self> {
         let (before, sorted) = ranks(&order.before, keys)?;
         let (after, _) = ranks(&order.after, keys)?;
         Ok(Self {
@@ -110,7 +110,7 @@ impl Ranks {
     }
 }
 
-impl Order {
+impl GroupOrder {
     /// What the ranks of a group take while they are found, bytes.
     pub fn group_bytes(&self) -> usize {
         let sorts = usize::from(!self.before.is_empty()) + usize::from(!self.after.is_empty());
@@ -118,7 +118,7 @@ impl Order {
     }
 
     /// Puts slots in this order; `key` tells group and start of the bucket of each.
-    pub fn arrange(&self, ranks: &Ranks, slots: &mut [u32], key: impl Fn(u32) -> (u32, i64)) {
+    pub fn arrange(&self, ranks: &GroupRanks, slots: &mut [u32], key: impl Fn(u32) -> (u32, i64)) {
         let rank = |ranks: &[u32], group: u32| ranks.get(group as usize).copied().unwrap_or(0);
         let bucket = |start: i64| match self.bucket {
             None => 0,

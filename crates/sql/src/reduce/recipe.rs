@@ -4,11 +4,11 @@ mod calls;
 mod keys;
 
 use super::fold::{
-    Answer, Asked, Counts, Edges, F32, F64, Fold, Foreign, I32, I64, Moments, Numbers, Side, Time,
-    U64,
+    AccumulatorFold, CountFold, F32, F64, FirstLastFold, FoldOutput, FoldSide, I32, I64,
+    NumericFold, NumericOutputs, SeriesFold, TimeNumbers, U64, VarianceFold,
 };
-use crate::functions::Buckets;
-use crate::rows::Source;
+use crate::functions::TimeBuckets;
+use crate::rows::OutputColumnSource;
 use crate::scan::SeriesScan;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, SchemaRef};
@@ -21,16 +21,16 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
-use keys::Keys;
+use keys::GroupKeys;
 use marigram_model::TagType;
 use std::sync::Arc;
 
-type Expr = Arc<dyn PhysicalExpr>;
+type PhysicalExprRef = Arc<dyn PhysicalExpr>;
 
 /// A group key of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
-    /// An expression over tags: its place among [`Tags::keys`].
+pub enum RecipeKey {
+    /// An expression over tags: its place among [`GroupingTags::keys`].
     Tags(usize),
     /// The start of the bucket.
     Bucket,
@@ -38,18 +38,18 @@ pub enum Key {
 
 /// The expressions over tags by which rows are grouped.
 #[derive(Debug)]
-pub struct Tags {
+pub struct GroupingTags {
     /// The tags that they name.
     pub ordinals: Vec<(u16, TagType)>,
     /// Those tags as a batch.
     pub schema: SchemaRef,
     /// The expressions.
-    pub keys: Vec<Expr>,
+    pub keys: Vec<PhysicalExprRef>,
     /// What they give.
     pub keys_schema: SchemaRef,
 }
 
-impl Tags {
+impl GroupingTags {
     /// The tag, where they are nothing but one of text.
     pub fn one_text(&self) -> Option<u16> {
         match (&self.keys[..], &self.ordinals[..]) {
@@ -63,22 +63,22 @@ impl Tags {
 
 /// An argument of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arg {
+pub enum FoldArgument {
     /// A field, by its place among the scan's columns.
     Field(usize),
     /// Times.
     Time,
-    /// An expression, by its place among [`Recipe::computed`].
+    /// An expression, by its place among [`AggregateRecipe::computed`].
     Computed(usize),
 }
 
 /// An expression over rows. Where `mask` is not true, it is null.
 #[derive(Clone, Debug)]
-pub struct Computed {
+pub struct RowExpression {
     /// The expression.
-    pub expr: Expr,
+    pub expr: PhysicalExprRef,
     /// The condition of a FILTER.
-    pub mask: Option<Expr>,
+    pub mask: Option<PhysicalExprRef>,
 }
 
 /// A type of numbers.
@@ -94,65 +94,67 @@ pub enum NumberType {
     F32,
     /// See [`F64`].
     F64,
-    /// See [`Time`].
+    /// See [`TimeNumbers`].
     Time,
 }
 
 /// How a fold is made.
 #[derive(Clone, Debug)]
-pub enum Make {
+pub enum FoldKind {
     /// Number of rows.
     Rows,
     /// Number of values.
     Values,
     /// Numbers of a type.
-    Numbers(NumberType, DataType, Asked),
+    Numbers(NumberType, DataType, NumericOutputs),
     /// Variance of numbers of a type.
     Moments(NumberType),
     /// First or last value by time; whether a null is one.
-    Edges(Side, bool, DataType),
+    Edges(FoldSide, bool, DataType),
     /// A function that is not ours, with the types of its arguments; whether it has a FILTER.
     Foreign(Arc<AggregateFunctionExpr>, Vec<DataType>, bool),
 }
 
 /// A fold and its arguments.
 #[derive(Clone, Debug)]
-pub struct Spec {
+pub struct FoldSpec {
     /// How it is made.
-    pub make: Make,
+    pub make: FoldKind,
     /// Of what.
-    pub args: Vec<Arg>,
+    pub args: Vec<FoldArgument>,
 }
 
-impl Spec {
+impl FoldSpec {
     /// A fold without slots.
     ///
     /// # Errors
     /// If a function that is not ours makes no accumulator.
-    pub fn fold(&self) -> Result<Box<dyn Fold>> {
+    pub fn fold(&self) -> Result<Box<dyn SeriesFold>> {
         Ok(match &self.make {
-            Make::Rows => Box::new(Counts::rows()),
-            Make::Values => Box::new(Counts::values()),
-            Make::Edges(side, nulls, kind) => Box::new(Edges::new(*side, *nulls, kind.clone())),
-            Make::Foreign(call, kinds, filtered) => {
-                Box::new(Foreign::new(call, kinds.clone(), *filtered)?)
+            FoldKind::Rows => Box::new(CountFold::rows()),
+            FoldKind::Values => Box::new(CountFold::values()),
+            FoldKind::Edges(side, nulls, kind) => {
+                Box::new(FirstLastFold::new(*side, *nulls, kind.clone()))
             }
-            Make::Moments(number) => match number {
-                NumberType::I32 => Box::new(Moments::<I32>::new()),
-                NumberType::I64 | NumberType::Time => Box::new(Moments::<I64>::new()),
-                NumberType::U64 => Box::new(Moments::<U64>::new()),
-                NumberType::F32 => Box::new(Moments::<F32>::new()),
-                NumberType::F64 => Box::new(Moments::<F64>::new()),
+            FoldKind::Foreign(call, kinds, filtered) => {
+                Box::new(AccumulatorFold::new(call, kinds.clone(), *filtered)?)
+            }
+            FoldKind::Moments(number) => match number {
+                NumberType::I32 => Box::new(VarianceFold::<I32>::new()),
+                NumberType::I64 | NumberType::Time => Box::new(VarianceFold::<I64>::new()),
+                NumberType::U64 => Box::new(VarianceFold::<U64>::new()),
+                NumberType::F32 => Box::new(VarianceFold::<F32>::new()),
+                NumberType::F64 => Box::new(VarianceFold::<F64>::new()),
             },
-            Make::Numbers(number, kind, asked) => {
+            FoldKind::Numbers(number, kind, asked) => {
                 let kind = kind.clone();
                 match number {
-                    NumberType::I32 => Box::new(Numbers::<I32>::new(kind, *asked)),
-                    NumberType::I64 => Box::new(Numbers::<I64>::new(kind, *asked)),
-                    NumberType::U64 => Box::new(Numbers::<U64>::new(kind, *asked)),
-                    NumberType::F32 => Box::new(Numbers::<F32>::new(kind, *asked)),
-                    NumberType::F64 => Box::new(Numbers::<F64>::new(kind, *asked)),
-                    NumberType::Time => Box::new(Numbers::<Time>::new(kind, *asked)),
+                    NumberType::I32 => Box::new(NumericFold::<I32>::new(kind, *asked)),
+                    NumberType::I64 => Box::new(NumericFold::<I64>::new(kind, *asked)),
+                    NumberType::U64 => Box::new(NumericFold::<U64>::new(kind, *asked)),
+                    NumberType::F32 => Box::new(NumericFold::<F32>::new(kind, *asked)),
+                    NumberType::F64 => Box::new(NumericFold::<F64>::new(kind, *asked)),
+                    NumberType::Time => Box::new(NumericFold::<TimeNumbers>::new(kind, *asked)),
                 }
             }
         })
@@ -161,41 +163,41 @@ impl Spec {
 
 /// See the head of this file.
 #[derive(Debug)]
-pub struct Recipe {
+pub struct AggregateRecipe {
     /// Group keys, then answers of the calls.
     pub schema: SchemaRef,
     /// Group keys in their order.
-    pub keys: Vec<Key>,
+    pub keys: Vec<RecipeKey>,
     /// What they are made of, where there are any over tags.
-    pub tags: Option<Tags>,
+    pub tags: Option<GroupingTags>,
     /// Buckets of time, where rows are grouped by them.
-    pub buckets: Option<Buckets>,
+    pub buckets: Option<TimeBuckets>,
     /// What must be true of a row.
-    pub predicate: Option<Expr>,
+    pub predicate: Option<PhysicalExprRef>,
     /// Columns of the scan that `predicate` and `computed` name, as they number them.
-    pub inputs: Vec<Source>,
+    pub inputs: Vec<OutputColumnSource>,
     /// Those columns as a batch.
     pub inputs_schema: SchemaRef,
     /// Expressions over rows.
-    pub computed: Vec<Computed>,
+    pub computed: Vec<RowExpression>,
     /// What is kept.
-    pub folds: Vec<Spec>,
+    pub folds: Vec<FoldSpec>,
     /// For each call, where its answer comes from.
-    pub answers: Vec<From>,
+    pub answers: Vec<CallSource>,
     /// By which columns of `schema` the answer is sorted: group keys alone. Empty: in any order.
     pub sorted_by: Vec<(usize, SortOptions)>,
 }
 
 /// Where the answer of a call comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
+pub enum CallSource {
     /// A fold, and what is asked of it.
-    Fold(usize, Answer),
+    Fold(usize, FoldOutput),
     /// A group key.
     Key(usize),
 }
 
-impl Recipe {
+impl AggregateRecipe {
     /// Whether rows are looked at one by one, and not only columns of them.
     pub fn has_expressions(&self) -> bool {
         self.predicate.is_some() || !self.computed.is_empty()
@@ -203,22 +205,27 @@ impl Recipe {
 
     /// Whether times are needed beyond finding buckets.
     pub fn needs_times(&self) -> bool {
-        let by_time = |spec: &Spec| spec.args.contains(&Arg::Time);
+        let by_time = |spec: &FoldSpec| spec.args.contains(&FoldArgument::Time);
         let order = self.needs_order();
-        order || self.inputs.contains(&Source::Time) || self.folds.iter().any(by_time)
+        order || self.inputs.contains(&OutputColumnSource::Time) || self.folds.iter().any(by_time)
     }
 
     /// Whether a fold goes by the order of times.
     pub fn needs_order(&self) -> bool {
-        let by_order = |spec: &Spec| matches!(spec.make, Make::Edges(..));
+        let by_order = |spec: &FoldSpec| matches!(spec.make, FoldKind::Edges(..));
         self.folds.iter().any(by_order)
     }
 
     /// Whether the last row of each series is all that is needed.
     pub fn needs_last_rows_only(&self) -> bool {
-        let by_last = |spec: &Spec| match (&spec.make, spec.args.as_slice()) {
-            (Make::Edges(Side::Last, ..), [Arg::Field(_) | Arg::Time]) => true,
-            (Make::Numbers(NumberType::Time, _, asked), [Arg::Time]) => asked.is_max_only(),
+        let by_last = |spec: &FoldSpec| match (&spec.make, spec.args.as_slice()) {
+            (
+                FoldKind::Edges(FoldSide::Last, ..),
+                [FoldArgument::Field(_) | FoldArgument::Time],
+            ) => true,
+            (FoldKind::Numbers(NumberType::Time, _, asked), [FoldArgument::Time]) => {
+                asked.is_max_only()
+            }
             _ => false,
         };
         let plain = !self.has_expressions() && self.buckets.is_none();
@@ -228,8 +235,8 @@ impl Recipe {
     /// Of a series whose last row is known: whether it tells all, for the columns that are null in
     /// it do not matter.
     pub fn takes_nulls(&self, column: usize) -> bool {
-        let takes = |spec: &Spec| match spec.make {
-            Make::Edges(_, nulls, _) => nulls || spec.args != [Arg::Field(column)],
+        let takes = |spec: &FoldSpec| match spec.make {
+            FoldKind::Edges(_, nulls, _) => nulls || spec.args != [FoldArgument::Field(column)],
             _ => true,
         };
         self.folds.iter().all(takes)
@@ -239,7 +246,7 @@ impl Recipe {
     ///
     /// # Errors
     /// DataFusion's, of expressions.
-    pub fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<(Self, Arc<SeriesScan>)>> {
+    pub fn from_plan(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<(Self, Arc<SeriesScan>)>> {
         let Some(last) = plan.downcast_ref::<AggregateExec>() else {
             return Ok(None);
         };
@@ -257,7 +264,7 @@ impl Recipe {
             return Ok(None);
         }
         let keys = first.group_expr().expr().iter();
-        let mut below = Below {
+        let mut below = AggregateInput {
             keys: keys.map(|(expr, _)| Arc::clone(expr)).collect(),
             orders: first
                 .aggr_expr()
@@ -275,8 +282,8 @@ impl Recipe {
         let Some(scan) = below.descend(first.input())? else {
             return Ok(None);
         };
-        let mut reading = Reading::new(&scan);
-        let Some(Keys {
+        let mut reading = RecipeBuilder::new(&scan);
+        let Some(GroupKeys {
             list: keys,
             tags,
             buckets,
@@ -289,7 +296,7 @@ impl Recipe {
             None => None,
         };
         for (at, call) in first.aggr_expr().iter().enumerate() {
-            let call = Call {
+            let call = ScanAggregateCall {
                 function: call,
                 args: &below.args[at],
                 orders: &below.orders[at],
@@ -318,20 +325,20 @@ impl Recipe {
 }
 
 /// The expressions of an aggregate, in terms of what stands below it.
-struct Below {
-    keys: Vec<Expr>,
-    args: Vec<Vec<Expr>>,
+struct AggregateInput {
+    keys: Vec<PhysicalExprRef>,
+    args: Vec<Vec<PhysicalExprRef>>,
     orders: Vec<Vec<PhysicalSortExpr>>,
-    filters: Vec<Option<Expr>>,
-    predicate: Option<Expr>,
+    filters: Vec<Option<PhysicalExprRef>>,
+    predicate: Option<PhysicalExprRef>,
 }
 
-impl Below {
+impl AggregateInput {
     /// Goes down to the scan, through projections and filters; `None` where anything else comes.
     fn descend(&mut self, mut plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<SeriesScan>>> {
         loop {
             if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-                let exprs: Vec<Expr> = projection
+                let exprs: Vec<PhysicalExprRef> = projection
                     .expr()
                     .iter()
                     .map(|projected| Arc::clone(&projected.expr))
@@ -345,9 +352,10 @@ impl Below {
                 if let Some(places) = filter.projection() {
                     let schema = filter.input().schema();
                     let column = |place: &usize| {
-                        Arc::new(Column::new(schema.field(*place).name(), *place)) as Expr
+                        Arc::new(Column::new(schema.field(*place).name(), *place))
+                            as PhysicalExprRef
                     };
-                    let exprs: Vec<Expr> = places.iter().map(column).collect();
+                    let exprs: Vec<PhysicalExprRef> = places.iter().map(column).collect();
                     self.replace(&exprs)?;
                 }
                 let own = Arc::clone(filter.predicate());
@@ -368,7 +376,7 @@ impl Below {
     }
 
     /// Puts `exprs` in the place of columns.
-    fn replace(&mut self, exprs: &[Expr]) -> Result<()> {
+    fn replace(&mut self, exprs: &[PhysicalExprRef]) -> Result<()> {
         let all = self.keys.iter_mut().chain(self.args.iter_mut().flatten());
         let filters = self.filters.iter_mut().flatten();
         let orders = self.orders.iter_mut().flatten();
@@ -381,7 +389,10 @@ impl Below {
 }
 
 /// An expression with others in the place of its columns.
-pub fn replaced(expr: &Expr, mut with: impl FnMut(&Column) -> Result<Expr>) -> Result<Expr> {
+pub fn replaced(
+    expr: &PhysicalExprRef,
+    mut with: impl FnMut(&Column) -> Result<PhysicalExprRef>,
+) -> Result<PhysicalExprRef> {
     let replaced = Arc::clone(expr).transform_up(|node| {
         Ok(match node.downcast_ref::<Column>() {
             Some(column) => Transformed::yes(with(column)?),
@@ -392,26 +403,26 @@ pub fn replaced(expr: &Expr, mut with: impl FnMut(&Column) -> Result<Expr>) -> R
 }
 
 /// A recipe in the making.
-struct Reading<'a> {
+struct RecipeBuilder<'a> {
     scan: &'a SeriesScan,
     /// Columns of the scan that expressions name.
     inputs: Vec<usize>,
-    computed: Vec<Computed>,
-    folds: Vec<Spec>,
-    answers: Vec<From>,
+    computed: Vec<RowExpression>,
+    folds: Vec<FoldSpec>,
+    answers: Vec<CallSource>,
 }
 
 /// An aggregate call in terms of the scan.
-struct Call<'a> {
+struct ScanAggregateCall<'a> {
     function: &'a Arc<AggregateFunctionExpr>,
-    args: &'a [Expr],
+    args: &'a [PhysicalExprRef],
     orders: &'a [PhysicalSortExpr],
-    filter: Option<&'a Expr>,
+    filter: Option<&'a PhysicalExprRef>,
     /// What rows are grouped by.
-    keys: &'a [Expr],
+    keys: &'a [PhysicalExprRef],
 }
 
-impl<'a> Reading<'a> {
+impl<'a> RecipeBuilder<'a> {
     fn new(scan: &'a SeriesScan) -> Self {
         Self {
             scan,
@@ -423,12 +434,12 @@ impl<'a> Reading<'a> {
     }
 
     /// What a column of the scan is.
-    fn source(&self, column: &Column) -> Source {
+    fn source(&self, column: &Column) -> OutputColumnSource {
         self.scan.sources()[column.index()]
     }
 
     /// An expression over the scan's columns as one over `inputs`.
-    fn input(&mut self, expr: &Expr) -> Result<Expr> {
+    fn input(&mut self, expr: &PhysicalExprRef) -> Result<PhysicalExprRef> {
         replaced(expr, |column| {
             let known = self
                 .inputs
@@ -446,7 +457,7 @@ impl<'a> Reading<'a> {
         Ok(Arc::new(self.scan.schema().project(&self.inputs)?))
     }
 
-    fn sources(&self) -> Vec<Source> {
+    fn sources(&self) -> Vec<OutputColumnSource> {
         let sources = self.scan.sources();
         self.inputs.iter().map(|place| sources[*place]).collect()
     }

@@ -5,7 +5,7 @@
 
 use super::exec::SeriesAggregate;
 use super::order::is_sortable;
-use super::recipe::{Recipe, replaced};
+use super::recipe::{AggregateRecipe, replaced};
 use crate::scan::SeriesScan;
 use arrow::compute::SortOptions;
 use datafusion::common::Result;
@@ -30,9 +30,9 @@ const CHANGED: ReplaceChildrenOptions =
 
 /// See the head of this file.
 #[derive(Debug)]
-pub struct SeriesReduction;
+pub struct SeriesAggregateRule;
 
-impl PhysicalOptimizerRule for SeriesReduction {
+impl PhysicalOptimizerRule for SeriesAggregateRule {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
@@ -42,7 +42,7 @@ impl PhysicalOptimizerRule for SeriesReduction {
             if let Some(sorted) = in_order(&node)? {
                 return Ok(Transformed::new(sorted, true, TreeNodeRecursion::Jump));
             }
-            Ok(match Recipe::of(&node)? {
+            Ok(match AggregateRecipe::from_plan(&node)? {
                 Some((recipe, scan)) => {
                     let reduced = SeriesAggregate::new(recipe, scan, node);
                     Transformed::new(Arc::new(reduced), true, TreeNodeRecursion::Jump)
@@ -63,12 +63,16 @@ impl PhysicalOptimizerRule for SeriesReduction {
 }
 
 impl SeriesAggregate {
-    /// `recipe` over `scan`; `other_way` is the plan in whose place it stands, without the order.
-    fn new(recipe: Recipe, scan: Arc<SeriesScan>, mut other_way: Arc<dyn ExecutionPlan>) -> Self {
+    /// `recipe` over `scan`; `fallback` is the plan in whose place it stands, without the order.
+    fn new(
+        recipe: AggregateRecipe,
+        scan: Arc<SeriesScan>,
+        mut fallback: Arc<dyn ExecutionPlan>,
+    ) -> Self {
         let mut equivalence = EquivalenceProperties::new(Arc::clone(&recipe.schema));
         if let Some(ordering) = recipe.ordering() {
             equivalence.add_ordering(ordering.clone());
-            other_way = Arc::new(SortExec::new(ordering, other_way));
+            fallback = Arc::new(SortExec::new(ordering, fallback));
         }
         let properties = PlanProperties::new(
             equivalence,
@@ -76,7 +80,7 @@ impl SeriesAggregate {
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        Self::with(Arc::new(recipe), scan, other_way, Arc::new(properties))
+        Self::with(Arc::new(recipe), scan, fallback, Arc::new(properties))
     }
 }
 
@@ -108,7 +112,7 @@ fn in_order(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPla
             break;
         }
     }
-    let Some((mut recipe, scan)) = Recipe::of(below)? else {
+    let Some((mut recipe, scan)) = AggregateRecipe::from_plan(below)? else {
         return Ok(None);
     };
     for (by, options) in wanted {

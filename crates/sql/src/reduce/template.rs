@@ -2,18 +2,18 @@
 //! and whether it is short.
 
 use super::exec::SeriesAggregate;
-use super::recipe::Recipe;
-use super::short::is_short;
-use crate::scan::{SeriesScan, with_holes};
+use super::inline::runs_inline;
+use super::recipe::AggregateRecipe;
+use crate::scan::{SeriesScan, with_scan_placeholders};
 use datafusion::common::Result;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use std::sync::Arc;
 
 /// An aggregate over no scan yet.
 #[derive(Debug)]
-pub struct Template {
-    recipe: Arc<Recipe>,
-    other_way: Arc<dyn ExecutionPlan>,
+pub struct SeriesAggregateTemplate {
+    recipe: Arc<AggregateRecipe>,
+    fallback: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }
 
@@ -22,27 +22,27 @@ impl SeriesAggregate {
     ///
     /// # Errors
     /// DataFusion's, of operators that cannot be walked through.
-    pub fn template(&self) -> Result<Template> {
-        Ok(Template {
+    pub fn template(&self) -> Result<SeriesAggregateTemplate> {
+        Ok(SeriesAggregateTemplate {
             recipe: Arc::clone(&self.recipe),
-            other_way: with_holes(&self.other_way)?,
+            fallback: with_scan_placeholders(&self.fallback)?,
             properties: Arc::clone(&self.properties),
         })
     }
 
     /// Whether it takes little time, unless there are more pages to be read than are read at once.
-    pub fn is_short(&self) -> bool {
-        is_short(&self.recipe, &self.scan)
+    pub fn runs_inline(&self) -> bool {
+        runs_inline(&self.recipe, &self.scan)
     }
 }
 
-impl Template {
+impl SeriesAggregateTemplate {
     /// The aggregate over a scan of the same columns.
     pub fn over(&self, scan: Arc<SeriesScan>) -> SeriesAggregate {
         SeriesAggregate::with(
             Arc::clone(&self.recipe),
             scan,
-            Arc::clone(&self.other_way),
+            Arc::clone(&self.fallback),
             Arc::clone(&self.properties),
         )
     }

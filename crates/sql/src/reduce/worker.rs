@@ -1,13 +1,13 @@
 //! One partition of an aggregate: pages and rows to groups, and from there to folds.
 
-mod part;
-mod stretches;
+mod selected_rows;
+mod slot_runs;
 
-use super::fold::{Facts, Fold, Rows, Stretch};
-use super::groups::{Members, Slots, batch_of, bucket_error};
-use super::recipe::{Arg, Recipe};
-use crate::functions::Buckets;
-use crate::rows::{Source, tag_column};
+use super::fold::{FoldRows, SeriesFold, SlotRun, SlotStatistics};
+use super::groups::{GroupMembers, GroupSlots, batch_of, bucket_error};
+use super::recipe::{AggregateRecipe, FoldArgument};
+use crate::functions::TimeBuckets;
+use crate::rows::{OutputColumnSource, tag_column};
 use crate::scan::external;
 use arrow::array::{ArrayRef, TimestampNanosecondArray, new_null_array};
 use arrow::compute::{not, nullif};
@@ -15,12 +15,12 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
 use marigram_engine::{
-    EngineError, Need, Outline, PageRows, PageStats, Reducer, TableSnapshot, Totals,
+    EngineError, PageNeed, PageOutline, PageReducer, PageRows, PageStats, PageTotals, TableSnapshot,
 };
 use marigram_model::{FieldValue, SeriesId, SeriesRun, TimeRange};
-use part::{Part, truths_of};
+use selected_rows::{SelectedRows, truths_of};
+use slot_runs::CachedSlotRuns;
 use std::sync::Arc;
-use stretches::KnownOutline;
 
 /// Memory is asked for in steps of so many bytes.
 const MEMORY_STEP: usize = 64 << 10;
@@ -29,15 +29,15 @@ const FOLD_SLOT_BYTES: usize = 16;
 
 /// An error on the way through the engine.
 #[derive(Debug)]
-pub struct Failed(pub DataFusionError);
+pub struct WorkerFailure(pub DataFusionError);
 
-impl From<EngineError> for Failed {
+impl From<EngineError> for WorkerFailure {
     fn from(error: EngineError) -> Self {
         Self(external(error))
     }
 }
 
-impl From<DataFusionError> for Failed {
+impl From<DataFusionError> for WorkerFailure {
     fn from(error: DataFusionError) -> Self {
         Self(error)
     }
@@ -45,24 +45,28 @@ impl From<DataFusionError> for Failed {
 
 /// What rows of a partition came to.
 #[derive(Debug)]
-pub struct Taken {
+pub struct WorkerOutput {
     /// Slots of groups and buckets.
-    pub slots: Slots,
+    pub slots: GroupSlots,
     /// Whether a slot has rows.
     pub present: Vec<bool>,
     /// One for each of the recipe's folds.
-    pub folds: Vec<Box<dyn Fold>>,
+    pub folds: Vec<Box<dyn SeriesFold>>,
     /// The memory that they hold.
     pub reservation: MemoryReservation,
 }
 
-impl Taken {
+impl WorkerOutput {
     /// Nothing yet.
     ///
     /// # Errors
     /// If a function that is not ours makes no accumulator, or there is no memory for the slots.
-    pub fn new(recipe: &Recipe, slots: Slots, reservation: MemoryReservation) -> Result<Self> {
-        let folds = recipe.folds.iter().map(super::recipe::Spec::fold);
+    pub fn new(
+        recipe: &AggregateRecipe,
+        slots: GroupSlots,
+        reservation: MemoryReservation,
+    ) -> Result<Self> {
+        let folds = recipe.folds.iter().map(super::recipe::FoldSpec::fold);
         // Asked for before it is taken; what it is in truth comes after.
         let bytes = slots.len() * (1 + FOLD_SLOT_BYTES * recipe.folds.len());
         reservation.try_grow(bytes.next_multiple_of(MEMORY_STEP))?;
@@ -84,7 +88,7 @@ impl Taken {
             return;
         }
         // In powers of two, so that it is not done for each.
-        let room = if matches!(self.slots, Slots::Made { .. }) {
+        let room = if matches!(self.slots, GroupSlots::Made { .. }) {
             slots.next_power_of_two().max(64)
         } else {
             slots
@@ -134,33 +138,33 @@ impl Taken {
 
 /// See the head of this file.
 #[derive(Debug)]
-pub struct Worker {
-    recipe: Arc<Recipe>,
+pub struct AggregateWorker {
+    recipe: Arc<AggregateRecipe>,
     snapshot: Arc<TableSnapshot>,
     shard: usize,
-    members: Members,
-    buckets: Option<Buckets>,
+    members: GroupMembers,
+    buckets: Option<TimeBuckets>,
     /// Start and end of the last bucket, ns.
     bucket: (i64, i64),
-    taken: Taken,
+    taken: WorkerOutput,
     /// Whether rows of several series may be one stretch: not where the order of times matters.
     joins: bool,
     /// Slots of the page in hand, with how many rows each has of it; kept for its memory.
     slots: Vec<(u32, u32)>,
     /// Kept for its memory.
-    stretches: Vec<Stretch>,
+    stretches: Vec<SlotRun>,
     /// Pages that were seen.
-    outlines: Vec<KnownOutline>,
+    outlines: Vec<CachedSlotRuns>,
 }
 
-impl Worker {
+impl AggregateWorker {
     /// For a partition of a shard, whose series are `members`.
     pub fn new(
-        recipe: Arc<Recipe>,
+        recipe: Arc<AggregateRecipe>,
         snapshot: Arc<TableSnapshot>,
         shard: usize,
-        members: Members,
-        taken: Taken,
+        members: GroupMembers,
+        taken: WorkerOutput,
     ) -> Self {
         Self {
             buckets: recipe.buckets.clone(),
@@ -178,7 +182,7 @@ impl Worker {
     }
 
     /// What the rows came to.
-    pub fn finish(self) -> Taken {
+    pub fn finish(self) -> WorkerOutput {
         self.taken
     }
 
@@ -207,7 +211,7 @@ impl Worker {
 
     /// Finds the slots of spans whose rows are all between two times; `false` where they are in more
     /// than one bucket.
-    fn find_slots(&mut self, outline: &Outline<'_>) -> Result<bool> {
+    fn find_slots(&mut self, outline: &PageOutline<'_>) -> Result<bool> {
         let Some(start) = self.bucket_within(outline.range)? else {
             return Ok(false);
         };
@@ -225,7 +229,7 @@ impl Worker {
     }
 
     /// Takes a page in by its statistics, if they tell enough.
-    fn answer(&mut self, outline: &Outline<'_>, slots: &[(u32, u32)]) -> bool {
+    fn answer(&mut self, outline: &PageOutline<'_>, slots: &[(u32, u32)]) -> bool {
         if self.recipe.has_expressions() {
             return false;
         }
@@ -237,9 +241,9 @@ impl Worker {
             last: Some((max, FieldValue::Timestamp(max))),
             ..PageStats::default()
         };
-        let stats = |args: &[Arg]| match args {
-            [Arg::Field(place)] => outline.stats[*place],
-            [Arg::Time] => Some(&times),
+        let stats = |args: &[FoldArgument]| match args {
+            [FoldArgument::Field(place)] => outline.stats[*place],
+            [FoldArgument::Time] => Some(&times),
             _ => None,
         };
         // First and last of a page are those of its first and last series.
@@ -248,7 +252,7 @@ impl Worker {
         let specs = &self.recipe.folds;
         for (fold, spec) in self.taken.folds.iter().zip(specs) {
             let known = slots.iter().all(|(_, rows)| {
-                fold.can_take_page(&Facts {
+                fold.can_take_page(&SlotStatistics {
                     rows: u64::from(*rows),
                     whole,
                     stats: stats(&spec.args),
@@ -262,7 +266,7 @@ impl Worker {
         for (slot, rows) in slots {
             self.taken.present[*slot as usize] = true;
             for (fold, spec) in self.taken.folds.iter_mut().zip(specs) {
-                let facts = Facts {
+                let facts = SlotStatistics {
                     rows: u64::from(*rows),
                     whole,
                     stats: stats(&spec.args),
@@ -276,7 +280,7 @@ impl Worker {
     /// Rows with expressions over them: only those that are asked for are shown to expressions, so
     /// that no other row makes one fail.
     fn take_expressions(&mut self, rows: &PageRows<'_>) -> Result<()> {
-        let mut part = Part::of(rows, &self.recipe)?;
+        let mut part = SelectedRows::from_page(rows, &self.recipe)?;
         let mut batch = self.batch(&part)?;
         if let Some(predicate) = &self.recipe.predicate {
             let truths = predicate.evaluate(&batch)?.into_array(part.rows)?;
@@ -303,19 +307,19 @@ impl Worker {
     }
 
     /// The columns that expressions name.
-    fn batch(&self, part: &Part) -> Result<RecordBatch> {
+    fn batch(&self, part: &SelectedRows) -> Result<RecordBatch> {
         let schema = &self.recipe.inputs_schema;
         let mut columns = Vec::with_capacity(self.recipe.inputs.len());
         for (input, field) in self.recipe.inputs.iter().zip(schema.fields()) {
             columns.push(match input {
-                Source::Time => {
+                OutputColumnSource::Time => {
                     Arc::new(TimestampNanosecondArray::from(part.times.clone())) as ArrayRef
                 }
-                Source::Field(place) => match &part.columns[*place] {
+                OutputColumnSource::Field(place) => match &part.columns[*place] {
                     Some(values) => Arc::clone(values),
                     None => new_null_array(field.data_type(), part.rows),
                 },
-                Source::Tag(ordinal, kind) => {
+                OutputColumnSource::Tag(ordinal, kind) => {
                     let series: Vec<SeriesId> = part.spans.iter().map(|span| span.series).collect();
                     let values = self.snapshot.tag_values(self.shard, &series, *ordinal);
                     let runs: Vec<SeriesRun> = part
@@ -345,9 +349,9 @@ impl Worker {
                 .args
                 .iter()
                 .map(|arg| match arg {
-                    Arg::Field(place) => columns[*place].clone(),
-                    Arg::Computed(place) => Some(Arc::clone(&computed[*place])),
-                    Arg::Time => {
+                    FoldArgument::Field(place) => columns[*place].clone(),
+                    FoldArgument::Computed(place) => Some(Arc::clone(&computed[*place])),
+                    FoldArgument::Time => {
                         let array = by_time.get_or_insert_with(|| {
                             Arc::new(TimestampNanosecondArray::from(times.to_vec())) as ArrayRef
                         });
@@ -355,7 +359,7 @@ impl Worker {
                     }
                 })
                 .collect();
-            fold.take_rows(Rows {
+            fold.take_rows(FoldRows {
                 args: &args,
                 times,
                 stretches: &self.stretches,
@@ -365,21 +369,21 @@ impl Worker {
     }
 }
 
-impl Reducer for Worker {
-    type Error = Failed;
+impl PageReducer for AggregateWorker {
+    type Error = WorkerFailure;
 
-    fn takes_totals(&mut self, range: TimeRange) -> Result<bool, Failed> {
+    fn takes_totals(&mut self, range: TimeRange) -> Result<bool, WorkerFailure> {
         // Series of several groups, or an order of times, are for the pages to tell.
-        let may = matches!(self.members, Members::One) && self.joins;
+        let may = matches!(self.members, GroupMembers::One) && self.joins;
         Ok(may && !self.recipe.has_expressions() && self.bucket_within(range)?.is_some())
     }
 
-    fn totals(&mut self, totals: Totals<'_>) -> Result<bool, Failed> {
+    fn totals(&mut self, totals: PageTotals<'_>) -> Result<bool, WorkerFailure> {
         let Some(start) = self.bucket_within(totals.range)? else {
             return Ok(false);
         };
         let slot = self.taken.slots.slot(0, start)?;
-        let outline = Outline {
+        let outline = PageOutline {
             spans: &[],
             range: totals.range,
             whole: true,
@@ -388,26 +392,26 @@ impl Reducer for Worker {
         Ok(self.answer(&outline, &[(slot, totals.rows)]))
     }
 
-    fn outline(&mut self, outline: Outline<'_>) -> Result<Need, Failed> {
+    fn outline(&mut self, outline: PageOutline<'_>) -> Result<PageNeed, WorkerFailure> {
         let in_one_bucket = self.find_slots(&outline)?;
         let slots = std::mem::take(&mut self.slots);
         let answered = in_one_bucket && self.answer(&outline, &slots);
         self.slots = slots;
         if answered {
-            return Ok(Need::Nothing);
+            return Ok(PageNeed::Nothing);
         }
         Ok(if self.recipe.needs_times() {
-            Need::Rows
+            PageNeed::Rows
         } else if in_one_bucket {
-            Need::Values
+            PageNeed::Values
         } else if self.recipe.has_expressions() {
-            Need::Rows
+            PageNeed::Rows
         } else {
-            Need::Steps
+            PageNeed::Steps
         })
     }
 
-    fn rows(&mut self, rows: PageRows<'_>) -> Result<(), Failed> {
+    fn rows(&mut self, rows: PageRows<'_>) -> Result<(), WorkerFailure> {
         if self.recipe.has_expressions() {
             return Ok(self.take_expressions(&rows)?);
         }

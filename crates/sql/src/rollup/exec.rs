@@ -1,7 +1,7 @@
 //! The operator above a rollup's table and its source: their rows one after another, and for a
 //! person what came from where.
 
-use super::times::Split;
+use super::time_split::RollupTimeSplit;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use chrono::{DateTime, Utc};
@@ -26,7 +26,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct RollupScan {
     name: String,
-    split: Split,
+    split: RollupTimeSplit,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
     schema: SchemaRef,
     metrics: ExecutionPlanMetricsSet,
@@ -40,7 +40,7 @@ impl RollupScan {
     /// If an input has columns of other types.
     pub fn new(
         name: String,
-        split: Split,
+        split: RollupTimeSplit,
         schema: SchemaRef,
         mut inputs: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Self> {

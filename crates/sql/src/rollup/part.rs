@@ -18,22 +18,22 @@ use std::sync::Arc;
 
 /// A field of a rollup's table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct RollupPart {
     /// Its name there.
     pub name: String,
     /// Its type there.
     pub kind: FieldType,
     /// What it is of the source.
-    pub of: Of,
+    pub of: RollupPartSource,
     /// How the parts of several buckets or series become one.
-    pub merge: Merge,
+    pub merge: RollupPartMerge,
     /// The part that says whether this one is there: a count above 0, or true.
     pub guard: Option<usize>,
 }
 
 /// What a part is of the source.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Of {
+pub enum RollupPartSource {
     /// An aggregate.
     Call(Expr),
     /// Whether another part is there.
@@ -42,7 +42,7 @@ pub enum Of {
 
 /// How parts become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Merge {
+pub enum RollupPartMerge {
     /// They are added.
     Sum,
     /// The least counts.
@@ -59,7 +59,7 @@ pub enum Merge {
 
 /// How an aggregate is made of parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Finish {
+pub enum RollupFinish {
     /// It is one.
     Value(usize),
     /// It is a count.
@@ -72,33 +72,33 @@ pub enum Finish {
 
 /// The parts of a rollup.
 #[derive(Clone, Debug, Default)]
-pub struct Parts {
+pub struct RollupParts {
     /// In the order of their fields.
-    pub list: Vec<Part>,
+    pub list: Vec<RollupPart>,
 }
 
 /// An aggregate's function, arguments and filter, where it has no more than those.
-struct Simple<'a> {
+struct SimpleAggregateCall<'a> {
     name: &'a str,
     args: &'a [Expr],
     filter: Option<&'a Expr>,
 }
 
-impl Parts {
+impl RollupParts {
     /// Adds what an aggregate over the source is made of. `schema` is the source's, whose times are
     /// in the column `time`.
     ///
     /// # Errors
     /// If a part's type is none of a field.
-    pub fn add(&mut self, call: &Expr, schema: &DFSchema, time: &str) -> SqlResult<Finish> {
-        let Some(Simple { name, args, filter }) = simple(call) else {
+    pub fn add(&mut self, call: &Expr, schema: &DFSchema, time: &str) -> SqlResult<RollupFinish> {
+        let Some(SimpleAggregateCall { name, args, filter }) = simple(call) else {
             return self.whole(call, schema);
         };
         match (name, args) {
-            ("count", [x]) => Ok(Finish::Count(self.count(x, filter, schema)?)),
-            ("sum", [x]) => self.guarded(call, x, filter, schema, Merge::Sum),
-            ("min", [x]) => self.guarded(call, x, filter, schema, Merge::Min),
-            ("max", [x]) => self.guarded(call, x, filter, schema, Merge::Max),
+            ("count", [x]) => Ok(RollupFinish::Count(self.count(x, filter, schema)?)),
+            ("sum", [x]) => self.guarded(call, x, filter, schema, RollupPartMerge::Sum),
+            ("min", [x]) => self.guarded(call, x, filter, schema, RollupPartMerge::Min),
+            ("max", [x]) => self.guarded(call, x, filter, schema, RollupPartMerge::Max),
             ("avg" | "mean", [x]) if call.get_type(schema)? == DataType::Float64 => {
                 let count = self.count(x, filter, schema)?;
                 let x = match x.get_type(schema)? {
@@ -106,16 +106,17 @@ impl Parts {
                     _ => cast(x.clone(), DataType::Float64),
                 };
                 let sum = aggregate(sum_udaf(), vec![x], filter.cloned());
-                let sum = self.part(sum, schema, Merge::Sum, Some(count))?;
-                Ok(Finish::Mean { sum, count })
+                let sum = self.part(sum, schema, RollupPartMerge::Sum, Some(count))?;
+                Ok(RollupFinish::Mean { sum, count })
             }
             ("spread", [x]) => {
                 let count = self.count(x, filter, schema)?;
-                let [max, min] =
-                    [(max_udaf(), Merge::Max), (min_udaf(), Merge::Min)].map(|(udaf, merge)| {
-                        (aggregate(udaf, vec![x.clone()], filter.cloned()), merge)
-                    });
-                Ok(Finish::Spread {
+                let [max, min] = [
+                    (max_udaf(), RollupPartMerge::Max),
+                    (min_udaf(), RollupPartMerge::Min),
+                ]
+                .map(|(udaf, merge)| (aggregate(udaf, vec![x.clone()], filter.cloned()), merge));
+                Ok(RollupFinish::Spread {
                     max: self.part(max.0, schema, max.1, Some(count))?,
                     min: self.part(min.0, schema, min.1, Some(count))?,
                 })
@@ -126,19 +127,19 @@ impl Parts {
                     Some(filter) => filter.clone().and(there),
                     None => there,
                 };
-                let (udaf, merge): (_, fn(usize) -> Merge) = match name {
-                    "first" => (min_udaf(), Merge::First),
-                    _ => (max_udaf(), Merge::Last),
+                let (udaf, merge): (_, fn(usize) -> RollupPartMerge) = match name {
+                    "first" => (min_udaf(), RollupPartMerge::First),
+                    _ => (max_udaf(), RollupPartMerge::Last),
                 };
                 let count = self.count(x, filter, schema)?;
                 let at = aggregate(udaf, vec![at.clone()], Some(filter_there));
                 let extreme = match name {
-                    "first" => Merge::Min,
-                    _ => Merge::Max,
+                    "first" => RollupPartMerge::Min,
+                    _ => RollupPartMerge::Max,
                 };
                 let at = self.part(at, schema, extreme, Some(count))?;
                 let value = self.part(call.clone(), schema, merge(at), Some(count))?;
-                Ok(Finish::Value(value))
+                Ok(RollupFinish::Value(value))
             }
             _ => self.whole(call, schema),
         }
@@ -161,12 +162,12 @@ impl Parts {
     pub fn merged(&self, part: usize) -> Result<Option<Expr>> {
         let value = self.value(part)?;
         let (udaf, args) = match self.list[part].merge {
-            Merge::Sum => (sum_udaf(), vec![value]),
-            Merge::Min => (min_udaf(), vec![value]),
-            Merge::Max => (max_udaf(), vec![value]),
-            Merge::First(at) => (first_udaf(), vec![value, self.value(at)?]),
-            Merge::Last(at) => (last_udaf(), vec![value, self.value(at)?]),
-            Merge::Never => return Ok(None),
+            RollupPartMerge::Sum => (sum_udaf(), vec![value]),
+            RollupPartMerge::Min => (min_udaf(), vec![value]),
+            RollupPartMerge::Max => (max_udaf(), vec![value]),
+            RollupPartMerge::First(at) => (first_udaf(), vec![value, self.value(at)?]),
+            RollupPartMerge::Last(at) => (last_udaf(), vec![value, self.value(at)?]),
+            RollupPartMerge::Never => return Ok(None),
         };
         Ok(Some(aggregate(udaf, args, None)))
     }
@@ -177,47 +178,49 @@ impl Parts {
         x: &Expr,
         filter: Option<&Expr>,
         schema: &DFSchema,
-        merge: Merge,
-    ) -> SqlResult<Finish> {
+        merge: RollupPartMerge,
+    ) -> SqlResult<RollupFinish> {
         let count = self.count(x, filter, schema)?;
         let value = self.part(call.clone(), schema, merge, Some(count))?;
-        Ok(Finish::Value(value))
+        Ok(RollupFinish::Value(value))
     }
 
     /// How many rows have a value.
     fn count(&mut self, x: &Expr, filter: Option<&Expr>, schema: &DFSchema) -> SqlResult<usize> {
         let count = aggregate(count_udaf(), vec![uncast(x).clone()], filter.cloned());
-        self.part(count, schema, Merge::Sum, None)
+        self.part(count, schema, RollupPartMerge::Sum, None)
     }
 
     /// An aggregate that is kept as it is, for its own buckets and tags alone.
-    fn whole(&mut self, call: &Expr, schema: &DFSchema) -> SqlResult<Finish> {
-        let known = |part: &Part| part.of == Of::Call(call.clone()) && part.merge == Merge::Never;
+    fn whole(&mut self, call: &Expr, schema: &DFSchema) -> SqlResult<RollupFinish> {
+        let known = |part: &RollupPart| {
+            part.of == RollupPartSource::Call(call.clone()) && part.merge == RollupPartMerge::Never
+        };
         if let Some(known) = self.list.iter().position(known) {
-            return Ok(Finish::Value(known));
+            return Ok(RollupFinish::Value(known));
         }
-        let value = self.part(call.clone(), schema, Merge::Never, None)?;
+        let value = self.part(call.clone(), schema, RollupPartMerge::Never, None)?;
         let name = self.free(format!("{} is there", self.list[value].name));
         self.list[value].guard = Some(self.list.len());
-        self.list.push(Part {
+        self.list.push(RollupPart {
             name,
             kind: FieldType::Bool,
-            of: Of::IsThere(value),
-            merge: Merge::Never,
+            of: RollupPartSource::IsThere(value),
+            merge: RollupPartMerge::Never,
             guard: None,
         });
-        Ok(Finish::Value(value))
+        Ok(RollupFinish::Value(value))
     }
 
     fn part(
         &mut self,
         call: Expr,
         schema: &DFSchema,
-        merge: Merge,
+        merge: RollupPartMerge,
         guard: Option<usize>,
     ) -> SqlResult<usize> {
-        let of = Of::Call(call.clone());
-        let known = |part: &Part| part.of == of && part.merge == merge;
+        let of = RollupPartSource::Call(call.clone());
+        let known = |part: &RollupPart| part.of == of && part.merge == merge;
         if let Some(known) = self.list.iter().position(known) {
             return Ok(known);
         }
@@ -229,7 +232,7 @@ impl Parts {
                 crate::error::in_sql(&data_type.to_string())
             )));
         };
-        self.list.push(Part {
+        self.list.push(RollupPart {
             name,
             kind,
             of,
@@ -259,7 +262,7 @@ impl Parts {
     }
 }
 
-impl Finish {
+impl RollupFinish {
     /// The parts that it is made of.
     pub fn parts(&self) -> Vec<usize> {
         match self {
@@ -270,7 +273,7 @@ impl Finish {
     }
 
     /// The aggregate from its parts, each null where there is none.
-    pub fn of(&self, part: impl Fn(usize) -> Result<Expr>, to: &DataType) -> Result<Expr> {
+    pub fn to_expr(&self, part: impl Fn(usize) -> Result<Expr>, to: &DataType) -> Result<Expr> {
         let made = match self {
             Self::Value(at) => part(*at)?,
             Self::Count(at) => {
@@ -286,7 +289,7 @@ impl Finish {
     }
 }
 
-fn simple(call: &Expr) -> Option<Simple<'_>> {
+fn simple(call: &Expr) -> Option<SimpleAggregateCall<'_>> {
     let Expr::AggregateFunction(AggregateFunction { func, params }) = call else {
         return None;
     };
@@ -300,7 +303,7 @@ fn simple(call: &Expr) -> Option<Simple<'_>> {
     else {
         return None;
     };
-    order_by.is_empty().then_some(Simple {
+    order_by.is_empty().then_some(SimpleAggregateCall {
         name: func.name(),
         args,
         filter: filter.as_deref(),
@@ -327,7 +330,7 @@ fn uncast(expr: &Expr) -> &Expr {
 
 /// An aggregate as a person would write it.
 fn written(call: &Expr) -> String {
-    let Some(Simple { name, args, filter }) = simple(call) else {
+    let Some(SimpleAggregateCall { name, args, filter }) = simple(call) else {
         return call.human_display().to_string();
     };
     let arg = |arg: &Expr| match uncast(arg) {
@@ -363,26 +366,29 @@ mod tests {
 
     #[test]
     fn parts_are_shared_and_their_names_differ() {
-        let (schema, mut parts) = (schema(), Parts::default());
+        let (schema, mut parts) = (schema(), RollupParts::default());
         let mut add = |call: Expr| parts.add(&call, &schema, "time").unwrap();
         let of = |udaf: Arc<AggregateUDF>, args: Vec<Expr>| aggregate(udaf, args, None);
         let mean = add(of(
             datafusion::functions_aggregate::average::avg_udaf(),
             vec![cast(col("n"), DataType::Float64)],
         ));
-        assert_eq!(mean, Finish::Mean { sum: 1, count: 0 });
-        assert_eq!(add(of(count_udaf(), vec![col("n")])), Finish::Count(0));
-        assert_eq!(add(of(sum_udaf(), vec![col("n")])), Finish::Value(2));
-        assert_eq!(add(of(max_udaf(), vec![col("x")])), Finish::Value(4));
+        assert_eq!(mean, RollupFinish::Mean { sum: 1, count: 0 });
+        assert_eq!(
+            add(of(count_udaf(), vec![col("n")])),
+            RollupFinish::Count(0)
+        );
+        assert_eq!(add(of(sum_udaf(), vec![col("n")])), RollupFinish::Value(2));
+        assert_eq!(add(of(max_udaf(), vec![col("x")])), RollupFinish::Value(4));
         let last = of(last_udaf(), vec![col("x"), col("time")]);
-        assert_eq!(add(last.clone()), Finish::Value(6));
-        assert_eq!(add(last), Finish::Value(6));
+        assert_eq!(add(last.clone()), RollupFinish::Value(6));
+        assert_eq!(add(last), RollupFinish::Value(6));
         let deviation = of(
             datafusion::functions_aggregate::stddev::stddev_udaf(),
             vec![col("x")],
         );
-        assert_eq!(add(deviation.clone()), Finish::Value(7));
-        assert_eq!(add(deviation), Finish::Value(7));
+        assert_eq!(add(deviation.clone()), RollupFinish::Value(7));
+        assert_eq!(add(deviation), RollupFinish::Value(7));
         let names: Vec<&str> = parts.list.iter().map(|part| part.name.as_str()).collect();
         let expected = [
             "count(n)",
@@ -404,7 +410,7 @@ mod tests {
     fn what_no_column_holds_is_refused() {
         let udaf = datafusion::functions_aggregate::array_agg::array_agg_udaf();
         let call = aggregate(udaf, vec![col("x")], None);
-        let refused = Parts::default().add(&call, &schema(), "time");
+        let refused = RollupParts::default().add(&call, &schema(), "time");
         let text = refused.unwrap_err().to_string();
         assert!(text.contains("cannot keep array_agg(x)"), "{text}");
     }

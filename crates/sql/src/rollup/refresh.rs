@@ -1,11 +1,11 @@
 //! Keeping rollups up to date: what was touched is made anew, then the watermark moves on, in steps
 //! that each are done or not.
 
-use super::partials::within;
-use super::shape::Shape;
-use super::times::{ceil, floor, whole};
+use super::rollup_definition::RollupDefinition;
+use super::table_provider::time_between;
+use super::time_split::{ceil, floor, whole_buckets};
 use crate::error::{SqlError, SqlResult};
-use crate::functions::Buckets;
+use crate::functions::TimeBuckets;
 use crate::sink::to_write_batch;
 use crate::table::SeriesTable;
 use arrow::array::AsArray;
@@ -34,7 +34,7 @@ const TTL_MARGIN_NS: i64 = 60_000_000_000;
 
 /// What one step tells a rollup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Step {
+struct RefreshStep {
     /// Touched times that it takes.
     taken: TimeSet,
     /// Times of the source whose buckets it makes.
@@ -44,7 +44,7 @@ struct Step {
 }
 
 /// What a step goes by.
-struct Given<'a> {
+struct RefreshInput<'a> {
     progress: &'a RollupProgress,
     /// Times of the source's rows.
     held: TimeRange,
@@ -59,7 +59,10 @@ struct Given<'a> {
 }
 
 /// The next step; `None` where the rollup tells all that it can.
-fn next_step(given: &Given<'_>, buckets: &mut Buckets) -> Result<Option<Step>, String> {
+fn next_step(
+    given: &RefreshInput<'_>,
+    buckets: &mut TimeBuckets,
+) -> Result<Option<RefreshStep>, String> {
     let RollupProgress {
         through_ns,
         touched,
@@ -74,17 +77,17 @@ fn next_step(given: &Given<'_>, buckets: &mut Buckets) -> Result<Option<Step>, S
             ..*range
         });
         let taken = TimeSet::from_ranges(near);
-        let before = TimeSet::of(TimeRange {
+        let before = TimeSet::from_range(TimeRange {
             min: i64::MIN,
             max: through_ns.saturating_sub(1),
         });
-        let mut made = whole(&taken, buckets)?.intersect(&before);
+        let mut made = whole_buckets(&taken, buckets)?.intersect(&before);
         if let Some(kept_from) = given.kept_from {
             // What is left of a bucket is not what it was.
             made = made.intersect(&from(ceil(kept_from, buckets)?));
         }
-        Step {
-            taken: whole(&taken, buckets)?,
+        RefreshStep {
+            taken: whole_buckets(&taken, buckets)?,
             made,
             through_ns: *through_ns,
         }
@@ -98,9 +101,9 @@ fn next_step(given: &Given<'_>, buckets: &mut Buckets) -> Result<Option<Step>, S
         let next = buckets.next(start)?.unwrap_or(target);
         let end = floor(start.saturating_add(given.width_ns), buckets)?;
         let through_ns = end.max(next).min(target);
-        Step {
+        RefreshStep {
             taken: TimeSet::default(),
-            made: TimeSet::of(TimeRange {
+            made: TimeSet::from_range(TimeRange {
                 min: start,
                 max: through_ns - 1,
             }),
@@ -114,12 +117,12 @@ fn next_step(given: &Given<'_>, buckets: &mut Buckets) -> Result<Option<Step>, S
 }
 
 fn from(min: i64) -> TimeSet {
-    TimeSet::of(TimeRange { min, max: i64::MAX })
+    TimeSet::from_range(TimeRange { min, max: i64::MAX })
 }
 
 /// What is known of a rollup's refreshes since start.
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct RefreshRecord {
     steps: u64,
     rows: u64,
     failures: u64,
@@ -155,13 +158,13 @@ pub struct RollupStatus {
 
 /// Brings rollups up to date, each by one at a time.
 #[derive(Debug)]
-pub struct Refresher {
+pub struct RollupRefresher {
     engine: Engine,
-    told: Mutex<HashMap<TableId, Told>>,
+    told: Mutex<HashMap<TableId, RefreshRecord>>,
     turns: Mutex<HashMap<TableId, Arc<tokio::sync::Mutex<i64>>>>,
 }
 
-impl Refresher {
+impl RollupRefresher {
     /// For the rollups of an engine.
     pub fn new(engine: Engine) -> Self {
         Self {
@@ -192,7 +195,7 @@ impl Refresher {
     pub async fn step(
         &self,
         state: &SessionState,
-        shape: &Shape,
+        shape: &RollupDefinition,
         table: &Arc<TableSchema>,
     ) -> SqlResult<bool> {
         let turn = Arc::clone(self.turns.lock().entry(table.id).or_default());
@@ -228,7 +231,7 @@ impl Refresher {
     async fn one_step(
         &self,
         state: &SessionState,
-        shape: &Shape,
+        shape: &RollupDefinition,
         table: &Arc<TableSchema>,
         partitions: &mut i64,
     ) -> SqlResult<Option<u64>> {
@@ -240,7 +243,7 @@ impl Refresher {
         let now_ns = engine.now_ns();
         let lag_ns = table.rollup.as_ref().map_or(0, |rollup| rollup.lag_ns);
         let before = |ttl_ns: i64| now_ns.saturating_sub(ttl_ns);
-        let given = Given {
+        let given = RefreshInput {
             progress: &progress,
             held,
             newest_ns: held.max.min(now_ns).saturating_sub(lag_ns),
@@ -280,12 +283,12 @@ impl Refresher {
     async fn make(
         &self,
         state: &SessionState,
-        shape: &Shape,
+        shape: &RollupDefinition,
         table: &Arc<TableSchema>,
         range: TimeRange,
     ) -> SqlResult<u64> {
         let rows = self.write(state, shape, table, range).await?;
-        if self.kept(state, table, range).await? == rows {
+        if self.stored_rows(state, table, range).await? == rows {
             return Ok(rows);
         }
         // A group that was there has no rows any more.
@@ -298,12 +301,12 @@ impl Refresher {
     async fn write(
         &self,
         state: &SessionState,
-        shape: &Shape,
+        shape: &RollupDefinition,
         table: &Arc<TableSchema>,
         range: TimeRange,
     ) -> SqlResult<u64> {
         let time = Expr::Column(Column::new_unqualified(&shape.source.time_name));
-        let plan = shape.partials(self.plain(&shape.source), [within(&time, range)])?;
+        let plan = shape.partials(self.plain(&shape.source), [time_between(&time, range)])?;
         let physical = state.create_physical_plan(&plan).await?;
         let mut batches = execute_stream(physical, state.task_ctx())?;
         let mut rows = 0;
@@ -321,7 +324,7 @@ impl Refresher {
     }
 
     /// How many rows the rollup has in a range of time.
-    async fn kept(
+    async fn stored_rows(
         &self,
         state: &SessionState,
         table: &Arc<TableSchema>,
@@ -343,7 +346,7 @@ impl Refresher {
         let bucket = Expr::Column(Column::new_unqualified(&table.time_name));
         let name = TableReference::bare(table.name.as_str());
         LogicalPlanBuilder::scan(name, self.plain(table), None)?
-            .filter(within(&bucket, range))?
+            .filter(time_between(&bucket, range))?
             .aggregate(Vec::<Expr>::new(), [count(lit(1_i64))])?
             .build()
     }
@@ -402,8 +405,8 @@ mod tests {
     use super::*;
     use crate::rollup::testing::{buckets, progress, set};
 
-    fn given(progress: &RollupProgress) -> Given<'_> {
-        Given {
+    fn refresh_input(progress: &RollupProgress) -> RefreshInput<'_> {
+        RefreshInput {
             progress,
             held: TimeRange { min: 3, max: 257 },
             newest_ns: 257,
@@ -417,7 +420,7 @@ mod tests {
     fn the_watermark_moves_by_steps_up_to_the_newest_bucket() {
         let mut now = progress(i64::MIN, &[]);
         let (mut all, mut steps) = (TimeSet::default(), 0);
-        while let Some(step) = next_step(&given(&now), &mut buckets(10)).unwrap() {
+        while let Some(step) = next_step(&refresh_input(&now), &mut buckets(10)).unwrap() {
             assert!(step.taken.is_empty() && step.made.intersect(&all).is_empty());
             assert!(step.through_ns > now.through_ns);
             all = all.union(&step.made);
@@ -426,14 +429,19 @@ mod tests {
         }
         assert_eq!((all, now.through_ns, steps), (set(&[(0, 249)]), 250, 3));
         let far = progress(i64::MIN, &[]);
-        assert_eq!(next_step(&given(&far), &mut buckets(1000)).unwrap(), None);
+        assert_eq!(
+            next_step(&refresh_input(&far), &mut buckets(1000)).unwrap(),
+            None
+        );
     }
 
     #[test]
     fn what_was_touched_comes_first() {
         let now = progress(200, &[(15, 22), (60, 61), (190, 191)]);
-        let step = next_step(&given(&now), &mut buckets(10)).unwrap().unwrap();
-        let expected = Step {
+        let step = next_step(&refresh_input(&now), &mut buckets(10))
+            .unwrap()
+            .unwrap();
+        let expected = RefreshStep {
             taken: set(&[(10, 29), (60, 69)]),
             made: set(&[(10, 29), (60, 69)]),
             through_ns: 200,
@@ -444,10 +452,10 @@ mod tests {
     #[test]
     fn what_was_or_will_be_outlived_is_not_made() {
         let now = progress(200, &[(15, 22), (60, 61)]);
-        let ttl = Given {
+        let ttl = RefreshInput {
             kept_from: Some(12),
             stays_from: Some(55),
-            ..given(&now)
+            ..refresh_input(&now)
         };
         let step = next_step(&ttl, &mut buckets(10)).unwrap().unwrap();
         assert_eq!(step.taken, set(&[(10, 29), (60, 69)]));

@@ -3,15 +3,15 @@
 //! It stands before DataFusion's logical rules, where a query still has the form in which it was
 //! written. What it puts in the place of an aggregate gives the same answer, but for the last
 //! digits of sums of floats: for times of which the rollup does not tell, and for parts of buckets,
-//! the source is asked ([`Partials`]).
+//! the source is asked ([`RollupTableProvider`]).
 
-use super::grouped::{Grouped, Key, plain};
-use super::part::{Finish, Merge};
-use super::partials::Partials;
-use super::shape::Shape;
-use super::shapes::Shapes;
-use crate::gapfill::Constants;
-use crate::predicate::{Class, classify};
+use super::grouped_aggregate::{GroupedAggregate, GroupedAggregateKey, without_qualifiers};
+use super::part::{RollupFinish, RollupPartMerge};
+use super::rollup_definition::RollupDefinition;
+use super::rollup_definitions::RollupDefinitions;
+use super::table_provider::RollupTableProvider;
+use crate::gapfill::ConstantEvaluator;
+use crate::predicate::{PredicateClass, classify};
 use crate::scan::share;
 use crate::table::narrow;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -39,16 +39,16 @@ const PAGES: u64 = 32;
 
 /// See the head of this file.
 #[derive(Debug)]
-pub struct UseRollups {
+pub struct RollupRewriteRule {
     engine: Engine,
-    shapes: Shapes,
+    rollup_definitions: RollupDefinitions,
     /// Rows that are read in the time in which an operator begins.
     operator_rows: u64,
 }
 
 /// What would be read of a table.
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+struct ReadEstimate {
     /// About how many rows.
     rows: u64,
     /// Of how many series.
@@ -58,11 +58,11 @@ struct Reading {
 }
 
 /// A rollup that can answer an aggregate.
-struct Fit {
-    shape: Arc<Shape>,
+struct RollupCandidate {
+    shape: Arc<RollupDefinition>,
     table: Arc<TableSchema>,
     /// How each call is made of parts.
-    calls: Vec<Finish>,
+    calls: Vec<RollupFinish>,
     times: TimeRange,
     filters: Vec<Expr>,
     /// Whether its groups are those that are asked for.
@@ -71,23 +71,27 @@ struct Fit {
     cost: u64,
 }
 
-impl UseRollups {
+impl RollupRewriteRule {
     /// The rule for an engine's tables. In the time in which an operator begins, `operator_rows` rows
     /// are read.
-    pub fn new(engine: Engine, shapes: Shapes, operator_rows: usize) -> Self {
+    pub fn new(
+        engine: Engine,
+        rollup_definitions: RollupDefinitions,
+        operator_rows: usize,
+    ) -> Self {
         let operator_rows = operator_rows as u64;
         Self {
             engine,
-            shapes,
+            rollup_definitions,
             operator_rows,
         }
     }
 
     /// What is read of a table for conditions and times, as far as the index tells which series have
     /// such tags, and rows are spread evenly over series and times.
-    fn reading(&self, table: &TableSchema, conditions: &[Expr], times: TimeRange) -> Reading {
+    fn reading(&self, table: &TableSchema, conditions: &[Expr], times: TimeRange) -> ReadEstimate {
         let Ok(snapshot) = self.engine.snapshot(&table.database, &table.name) else {
-            return Reading {
+            return ReadEstimate {
                 rows: 0,
                 series: 0,
                 held: times,
@@ -97,7 +101,7 @@ impl UseRollups {
         let series = snapshot.select(narrow(conditions, table).tags()).len();
         let total = snapshot.series_total().max(series).max(1);
         let of_series = u128::from(rows) * u128::from(series) / u128::from(total);
-        Reading {
+        ReadEstimate {
             rows: share(of_series as u64, held.intersect(times), held),
             series,
             held,
@@ -105,7 +109,7 @@ impl UseRollups {
     }
 
     /// What it costs to read the rows of a rollup and the rest of them from its source, in rows.
-    fn cost(&self, kept: &Reading, source: &Reading, times: TimeRange) -> u64 {
+    fn cost(&self, kept: &ReadEstimate, source: &ReadEstimate, times: TimeRange) -> u64 {
         // The newest bucket is never kept.
         let newest = if times.max >= kept.held.max {
             source.series.saturating_mul(self.operator_rows / PAGES)
@@ -119,22 +123,22 @@ impl UseRollups {
     fn answered(
         &self,
         aggregate: &Aggregate,
-        constants: &Constants,
+        constants: &ConstantEvaluator,
     ) -> Result<Option<LogicalPlan>> {
-        let Some(grouped) = Grouped::of(aggregate, constants)? else {
+        let Some(grouped) = GroupedAggregate::from_aggregate(aggregate, constants)? else {
             return Ok(None);
         };
         if grouped.bucket.is_none() {
             // Statistics of pages answer those.
             return Ok(None);
         }
-        let mut best: Option<Fit> = None;
+        let mut best: Option<RollupCandidate> = None;
         for table in self.engine.rollups() {
             let is_of = table.rollup.as_ref().map(|rollup| rollup.source);
             if is_of != Some(grouped.table.id) {
                 continue;
             }
-            let Some(shape) = self.shapes.of(&table) else {
+            let Some(shape) = self.rollup_definitions.for_table(&table) else {
                 continue;
             };
             let Some(fit) = self.fit(&grouped, shape, table)? else {
@@ -153,10 +157,10 @@ impl UseRollups {
     /// How a rollup answers an aggregate, if it can and that is worth it.
     fn fit(
         &self,
-        grouped: &Grouped,
-        shape: Arc<Shape>,
+        grouped: &GroupedAggregate,
+        shape: Arc<RollupDefinition>,
         table: Arc<TableSchema>,
-    ) -> Result<Option<Fit>> {
+    ) -> Result<Option<RollupCandidate>> {
         let Some((_, buckets)) = &grouped.bucket else {
             return Ok(None);
         };
@@ -172,13 +176,17 @@ impl UseRollups {
                 continue;
             }
             match classify(condition, &grouped.table) {
-                Class::Exact(part) if matches!(part.tags, TagFilter::All) => {
+                PredicateClass::Exact(part) if matches!(part.tags, TagFilter::All) => {
                     times = times.intersect(part.range);
                 }
-                Class::Exact(part) if part.range == TimeRange::ALL && are(condition, &has) => {
+                PredicateClass::Exact(part)
+                    if part.range == TimeRange::ALL && all_columns_satisfy(condition, &has) =>
+                {
                     filters.push(condition.clone());
                 }
-                Class::PerSeries if are(condition, &has) => filters.push(condition.clone()),
+                PredicateClass::PerSeries if all_columns_satisfy(condition, &has) => {
+                    filters.push(condition.clone());
+                }
                 _ => return Ok(None),
             }
         }
@@ -197,7 +205,7 @@ impl UseRollups {
                     None => return Ok(None),
                 },
             };
-            let merges = |part: &usize| shape.parts.list[*part].merge != Merge::Never;
+            let merges = |part: &usize| shape.parts.list[*part].merge != RollupPartMerge::Never;
             if !same_groups && !finish.parts().iter().all(merges) {
                 return Ok(None);
             }
@@ -206,10 +214,10 @@ impl UseRollups {
         let kept = self.reading(&table, &filters, times);
         let source = self.reading(&grouped.table, &grouped.conditions, times);
         let cost = self.cost(&kept, &source, times);
-        let parts = calls.iter().flat_map(Finish::parts);
+        let parts = calls.iter().flat_map(RollupFinish::parts);
         let looks = parts
             .into_iter()
-            .any(|part| shape.parts.list[part].merge == Merge::Never);
+            .any(|part| shape.parts.list[part].merge == RollupPartMerge::Never);
         let look = if looks || !shape.conditions.is_empty() {
             LOOK
         } else {
@@ -217,7 +225,7 @@ impl UseRollups {
         };
         let rows = source.rows.saturating_mul(look);
         let is_worth_it = kept.rows > 0 && cost.saturating_mul(ROWS_FACTOR) <= rows;
-        Ok(is_worth_it.then_some(Fit {
+        Ok(is_worth_it.then_some(RollupCandidate {
             shape,
             table,
             calls,
@@ -229,8 +237,13 @@ impl UseRollups {
     }
 
     /// The aggregate over parts, with the columns of the one over rows.
-    fn plan(&self, aggregate: &Aggregate, grouped: &Grouped, fit: Fit) -> Result<LogicalPlan> {
-        let Fit {
+    fn plan(
+        &self,
+        aggregate: &Aggregate,
+        grouped: &GroupedAggregate,
+        fit: RollupCandidate,
+    ) -> Result<LogicalPlan> {
+        let RollupCandidate {
             shape,
             table,
             calls,
@@ -240,8 +253,8 @@ impl UseRollups {
             cost: _,
         } = fit;
         let name = TableReference::bare(table.name.as_str());
-        let (engine, bucket) = (self.engine.clone(), shape.key(&Key::Bucket));
-        let partials = Partials::of_times(engine, Arc::clone(&shape), table, times);
+        let (engine, bucket) = (self.engine.clone(), shape.key(&GroupedAggregateKey::Bucket));
+        let partials = RollupTableProvider::for_times(engine, Arc::clone(&shape), table, times);
         let source = provider_as_source(Arc::new(partials));
         let mut plan = LogicalPlanBuilder::scan(name, source, None)?;
         for filter in filters {
@@ -250,19 +263,21 @@ impl UseRollups {
         let time = grouped.table.time_name.as_str();
         let keys = aggregate.group_expr.iter().zip(&grouped.keys);
         let keys = keys.map(|(expr, key)| match key {
-            Key::Tag(_) => Ok(shape.key(key)),
-            Key::Bucket => over(&plain(expr)?, time, &bucket),
+            GroupedAggregateKey::Tag(_) => Ok(shape.key(key)),
+            GroupedAggregateKey::Bucket => {
+                bucket_over_rollup(&without_qualifiers(expr)?, time, &bucket)
+            }
         });
         let mut columns = keys.collect::<Result<Vec<_>>>()?;
         let kind = |at: usize| aggregate.schema.field(at).data_type();
         let first = columns.len();
         if same_groups {
             for (call, at) in calls.iter().zip(first..) {
-                columns.push(call.of(|part| shape.parts.value(part), kind(at))?);
+                columns.push(call.to_expr(|part| shape.parts.value(part), kind(at))?);
             }
             return plan.project(named(columns, aggregate))?.build();
         }
-        let needed: BTreeSet<usize> = calls.iter().flat_map(Finish::parts).collect();
+        let needed: BTreeSet<usize> = calls.iter().flat_map(RollupFinish::parts).collect();
         let needed: Vec<usize> = needed.into_iter().collect();
         let merged = needed.iter().map(|part| shape.parts.merged(*part));
         let merged: Vec<Option<Expr>> = merged.collect::<Result<_>>()?;
@@ -276,7 +291,7 @@ impl UseRollups {
                 let place = needed.iter().position(|known| *known == part);
                 Ok(output(first + place.unwrap_or_default()))
             };
-            columns.push(call.of(part, kind(at))?);
+            columns.push(call.to_expr(part, kind(at))?);
         }
         plan.project(named(columns, aggregate))?.build()
     }
@@ -292,13 +307,13 @@ fn named(columns: Vec<Expr>, aggregate: &Aggregate) -> Vec<Expr> {
 }
 
 /// Whether all columns of a condition are tags that a rollup has.
-fn are(condition: &Expr, has: &impl Fn(&str) -> bool) -> bool {
+fn all_columns_satisfy(condition: &Expr, has: &impl Fn(&str) -> bool) -> bool {
     let columns = condition.column_refs();
     !columns.is_empty() && columns.iter().all(|column| has(&column.name))
 }
 
 /// A bucket's expression over a rollup's buckets in the place of times.
-fn over(bucket: &Expr, time: &str, buckets: &Expr) -> Result<Expr> {
+fn bucket_over_rollup(bucket: &Expr, time: &str, buckets: &Expr) -> Result<Expr> {
     let over = bucket.clone().transform(|expr| {
         Ok(match &expr {
             Expr::Column(column) if column.name == time => Transformed::yes(buckets.clone()),
@@ -308,7 +323,7 @@ fn over(bucket: &Expr, time: &str, buckets: &Expr) -> Result<Expr> {
     Ok(over.data)
 }
 
-impl OptimizerRule for UseRollups {
+impl OptimizerRule for RollupRewriteRule {
     fn name(&self) -> &'static str {
         "use_rollups"
     }
@@ -321,7 +336,7 @@ impl OptimizerRule for UseRollups {
         if self.engine.rollups().is_empty() {
             return Ok(Transformed::no(plan));
         }
-        let constants = Constants::new(config);
+        let constants = ConstantEvaluator::new(config);
         plan.transform_down_with_subqueries(|node| {
             let LogicalPlan::Aggregate(aggregate) = &node else {
                 return Ok(Transformed::no(node));

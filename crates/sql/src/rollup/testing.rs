@@ -1,17 +1,17 @@
 //! What the tests of rollups share: buckets of ten, sets of times, progress.
 
-use crate::duration::Interval;
-use crate::functions::Buckets;
+use crate::duration::CalendarInterval;
+use crate::functions::TimeBuckets;
 use marigram_model::{RollupProgress, TimeRange, TimeSet};
 
 /// Buckets of `width` ns from 0 on.
-pub fn buckets(width: i64) -> Buckets {
-    let width = Interval {
+pub fn buckets(width: i64) -> TimeBuckets {
+    let width = CalendarInterval {
         months: 0,
         days: 0,
         nanos: width,
     };
-    Buckets::new(width, Some(0), None).unwrap()
+    TimeBuckets::new(width, Some(0), None).unwrap()
 }
 
 pub fn set(ranges: &[(i64, i64)]) -> TimeSet {

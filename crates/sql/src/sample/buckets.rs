@@ -1,11 +1,11 @@
 //! A marked GROUP BY becomes buckets and keys.
 
-use super::{MARK, wrong};
+use super::{MARK, sample_by_error};
 use crate::ast_walk::walk_mut;
 use crate::error::SqlError;
-use crate::functions::marks::{BUCKET, INTERPOLATE, LOCF, VALUE};
+use crate::functions::marker_functions::{BUCKET, INTERPOLATE, LOCF, VALUE};
+use crate::identifiers::fold_case;
 use crate::rewriting::{FirstTable, TimeOf, call};
-use crate::words::fold;
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy,
     OrderByExpr, OrderByKind, OrderByOptions, Query, Select, SelectItem, SetExpr, Value,
@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 use std::ops::ControlFlow;
 
 /// Goes through a statement and rewrites each marked GROUP BY.
-pub struct Buckets<'a> {
+pub struct SampleByRewriter<'a> {
     /// The time columns of tables.
     pub time_of: TimeOf<'a>,
     /// Whether a function of this name is an aggregate.
@@ -22,16 +22,16 @@ pub struct Buckets<'a> {
 }
 
 /// What a mark says.
-struct Clause {
+struct SampleByClause {
     width: Expr,
     /// Zone and offset, where they are given.
     places: Vec<Expr>,
     fills: Vec<Expr>,
 }
 
-impl Clause {
+impl SampleByClause {
     /// Reads the mark of a GROUP BY.
-    fn of(group_by: &GroupByExpr) -> Option<Self> {
+    fn from_group_by(group_by: &GroupByExpr) -> Option<Self> {
         let GroupByExpr::Expressions(keys, _) = group_by else {
             return None;
         };
@@ -66,7 +66,7 @@ impl Clause {
             .filter(|fill| is_word(fill, "none"))
             .count();
         if none > 0 && self.fills.len() > 1 {
-            return Err(wrong("42601", "FILL(NONE) stands alone"));
+            return Err(sample_by_error("42601", "FILL(NONE) stands alone"));
         }
         Ok(none == 0 && !self.fills.is_empty())
     }
@@ -77,7 +77,7 @@ fn is_word(fill: &Expr, word: &str) -> bool {
 }
 
 /// The bucket of a SELECT.
-struct Bucket<'a> {
+struct SampleBucket<'a> {
     /// Name of the column of times.
     time: String,
     /// What the SELECT calls its table.
@@ -97,7 +97,7 @@ struct Bucket<'a> {
     put: usize,
 }
 
-impl Bucket<'_> {
+impl SampleBucket<'_> {
     fn is_call(&self, expr: &Expr) -> bool {
         matches!(expr, Expr::Function(call) if call.over.is_none()
             && (self.is_aggregate)(&call.name.to_string().to_lowercase()))
@@ -105,9 +105,11 @@ impl Bucket<'_> {
 
     fn is_time(&self, expr: &Expr) -> bool {
         match expr {
-            Expr::Identifier(name) => fold(name) == self.time,
+            Expr::Identifier(name) => fold_case(name) == self.time,
             Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-                [table, name] => fold(name) == self.time && self.table == Some(fold(table)),
+                [table, name] => {
+                    fold_case(name) == self.time && self.table == Some(fold_case(table))
+                }
                 _ => false,
             },
             _ => false,
@@ -124,7 +126,7 @@ impl Bucket<'_> {
     }
 }
 
-impl VisitorMut for Bucket<'_> {
+impl VisitorMut for SampleBucket<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
@@ -163,7 +165,7 @@ impl VisitorMut for Bucket<'_> {
     }
 }
 
-impl VisitorMut for Buckets<'_> {
+impl VisitorMut for SampleByRewriter<'_> {
     type Break = SqlError;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
@@ -180,7 +182,7 @@ impl VisitorMut for Buckets<'_> {
     }
 }
 
-impl<'a> Buckets<'a> {
+impl<'a> SampleByRewriter<'a> {
     /// The branches of a UNION.
     fn branches(&self, body: &mut SetExpr) -> Result<(), SqlError> {
         match body {
@@ -194,8 +196,11 @@ impl<'a> Buckets<'a> {
     }
 
     /// Rewrites a SELECT; gives its bucket and the name under which it is answered.
-    fn select(&self, select: &mut Select) -> Result<Option<(Bucket<'a>, Option<Ident>)>, SqlError> {
-        let Some(clause) = Clause::of(&select.group_by) else {
+    fn select(
+        &self,
+        select: &mut Select,
+    ) -> Result<Option<(SampleBucket<'a>, Option<Ident>)>, SqlError> {
+        let Some(clause) = SampleByClause::from_group_by(&select.group_by) else {
             return Ok(None);
         };
         let fills_gaps = clause.fills_gaps()?;
@@ -208,7 +213,7 @@ impl<'a> Buckets<'a> {
                 _ => {
                     let message =
                         "SAMPLE BY goes with columns and aggregates that are named, not with *";
-                    return Err(wrong("42803", message));
+                    return Err(sample_by_error("42803", message));
                 }
             };
             let (is_time, text) = (bucket.is_time(expr), expr.to_string());
@@ -238,7 +243,7 @@ impl<'a> Buckets<'a> {
         }
         let fills = clause.fills.len();
         if aggregates.is_empty() {
-            return Err(wrong(
+            return Err(sample_by_error(
                 "42803",
                 "SAMPLE BY needs an aggregate: SELECT time, avg(x) FROM t SAMPLE BY 1h",
             ));
@@ -248,7 +253,7 @@ impl<'a> Buckets<'a> {
                 "FILL has {fills} values for {} aggregates; write one for all, or one for each",
                 aggregates.len()
             );
-            return Err(wrong("42601", message));
+            return Err(sample_by_error("42601", message));
         }
         keys.push(bucket.expr.clone());
         select.group_by = GroupByExpr::Expressions(keys, Vec::new());
@@ -259,17 +264,17 @@ impl<'a> Buckets<'a> {
     fn bucket(
         &self,
         select: &Select,
-        clause: &Clause,
+        clause: &SampleByClause,
         fills_gaps: bool,
-    ) -> Result<Bucket<'a>, SqlError> {
-        let Some(table) = FirstTable::of(select, self.time_of) else {
-            return Err(wrong("42601", "SAMPLE BY needs a table"));
+    ) -> Result<SampleBucket<'a>, SqlError> {
+        let Some(table) = FirstTable::from_select(select, self.time_of) else {
+            return Err(sample_by_error("42601", "SAMPLE BY needs a table"));
         };
         let time = table.time.clone().unwrap_or_else(|| "time".to_owned());
         let mut arguments = vec![clause.width.clone(), table.column(&time)];
         arguments.extend(clause.places.iter().cloned());
         let name = if fills_gaps { BUCKET } else { "time_bucket" };
-        Ok(Bucket {
+        Ok(SampleBucket {
             time,
             table: table.name,
             expr: call(name, arguments),
@@ -283,7 +288,7 @@ impl<'a> Buckets<'a> {
     }
 }
 
-impl Clause {
+impl SampleByClause {
     /// An aggregate with what stands in its gaps.
     fn filled(&self, expr: Expr, at: usize) -> Expr {
         let fill = match self.fills.as_slice() {
@@ -307,8 +312,8 @@ impl Clause {
 
 /// Rows come in the order of their buckets where no other is asked for; an order by a time that is
 /// not answered is one by the bucket.
-fn order(query: &mut Query, mut bucket: Bucket<'_>, name: Option<Ident>) {
-    let answered = name.as_ref().map(fold) == Some(bucket.time.clone());
+fn order(query: &mut Query, mut bucket: SampleBucket<'_>, name: Option<Ident>) {
+    let answered = name.as_ref().map(fold_case) == Some(bucket.time.clone());
     match (&mut query.order_by, name) {
         (None, Some(name)) => {
             query.order_by = Some(OrderBy {

@@ -1,11 +1,11 @@
 //! The clause among the tokens of a statement:
 //! `SAMPLE BY width [FILL (how, …)] [ALIGN TO CALENDAR [TIME ZONE 'zone'] [WITH OFFSET '±hh:mm']]`.
 
-use super::{MARK, wrong};
+use super::{MARK, sample_by_error};
 use crate::dialect::MarigramDialect;
 use crate::duration::questdb_unit;
 use crate::error::SqlResult;
-use crate::words::{word, words};
+use crate::identifiers::{accept_word, accept_words};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -53,36 +53,36 @@ pub fn marked(tokens: &[TokenWithSpan]) -> SqlResult<Option<Vec<TokenWithSpan>>>
 /// What the clause says, as arguments: width, zone or NULL, offset or NULL, and how each aggregate
 /// is filled: a word as a text, a constant in parentheses.
 fn clause(parser: &mut Parser<'_>) -> SqlResult<Vec<Token>> {
-    words(parser, &["SAMPLE", "BY"]);
+    accept_words(parser, &["SAMPLE", "BY"]);
     let text = Token::SingleQuotedString;
     let mut arguments = vec![text(width(parser)?)];
-    let fills = if word(parser, "FILL") {
+    let fills = if accept_word(parser, "FILL") {
         fills(parser)?
     } else {
         Vec::new()
     };
     let (mut zone, mut offset) = (Token::make_keyword("NULL"), Token::make_keyword("NULL"));
-    if words(parser, &["ALIGN", "TO"]) {
-        if words(parser, &["FIRST", "OBSERVATION"]) {
+    if accept_words(parser, &["ALIGN", "TO"]) {
+        if accept_words(parser, &["FIRST", "OBSERVATION"]) {
             let message =
                 "SAMPLE BY is aligned to the calendar; ALIGN TO FIRST OBSERVATION is not there";
-            return Err(wrong("0A000", message));
+            return Err(sample_by_error("0A000", message));
         }
-        if !word(parser, "CALENDAR") {
+        if !accept_word(parser, "CALENDAR") {
             let found = parser.peek_token();
             return Ok(parser.expected("CALENDAR", found)?);
         }
-        if words(parser, &["TIME", "ZONE"]) {
+        if accept_words(parser, &["TIME", "ZONE"]) {
             zone = text(parser.parse_literal_string()?);
         }
-        if words(parser, &["WITH", "OFFSET"]) {
+        if accept_words(parser, &["WITH", "OFFSET"]) {
             let written = parser.parse_literal_string()?;
             match minutes(&written) {
                 Some(0) => {}
                 Some(minutes) => offset = text(format!("{minutes} minutes")),
                 None => {
                     let message = format!("'{written}' is no offset; write '00:30' or '-02:00'");
-                    return Err(wrong("22023", message));
+                    return Err(sample_by_error("22023", message));
                 }
             }
         }

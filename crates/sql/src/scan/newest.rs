@@ -2,7 +2,7 @@
 //! wider than the one before, until there are enough rows.
 
 use super::SeriesScan;
-use crate::rows::Source;
+use crate::rows::OutputColumnSource;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -27,7 +27,7 @@ const RECOMPUTED: ReplaceChildrenOptions =
     ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
 
 /// Windows of time from the newest on.
-pub(super) struct Windows {
+pub(super) struct TimeWindows {
     snapshot: Arc<TableSnapshot>,
     counts: Arc<ScanMetrics>,
     request: ScanRequest,
@@ -40,7 +40,7 @@ pub(super) struct Windows {
     current: Vec<ScanPartition>,
 }
 
-impl Windows {
+impl TimeWindows {
     /// For `rows` of the newest rows of a partition, of which there are about `rows_max` between
     /// the times of `range`.
     pub(super) fn new(
@@ -117,9 +117,9 @@ impl Windows {
 /// The rule that finds sorts by descending time with a limit, over nothing but a scan. It comes
 /// before DataFusion's own.
 #[derive(Debug)]
-pub struct NewestRows;
+pub struct NewestRowsRule;
 
-impl PhysicalOptimizerRule for NewestRows {
+impl PhysicalOptimizerRule for NewestRowsRule {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
@@ -175,7 +175,7 @@ fn newest(
     let Some(scan) = plan.downcast_ref::<SeriesScan>() else {
         return Ok(None);
     };
-    let by_time = scan.sources().get(column.index()) == Some(&Source::Time);
+    let by_time = scan.sources().get(column.index()) == Some(&OutputColumnSource::Time);
     if !by_time || scan.request().limit.is_some() || scan.newest.is_some() {
         return Ok(None);
     }

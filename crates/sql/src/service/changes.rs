@@ -1,6 +1,6 @@
 //! Changes that have no rows: what they answer, and those of tables and views that are short.
 
-use super::Inner;
+use super::SqlServiceInner;
 use crate::error::{SqlError, SqlResult};
 use marigram_engine::{EngineError, TableChange, TagFilter};
 use marigram_model::TimeRange;
@@ -8,20 +8,20 @@ use marigram_service::Answer;
 
 /// What is answered to a statement without rows.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct StatementDone {
     tag: String,
     rows: u64,
     notices: Vec<String>,
 }
 
-impl Done {
+impl StatementDone {
     /// A command tag.
     pub(super) fn new(tag: &str) -> Self {
-        Self::of_rows(tag.to_owned(), 0)
+        Self::with_rows(tag.to_owned(), 0)
     }
 
     /// A command tag, and rows that were changed.
-    pub(super) fn of_rows(tag: String, rows: u64) -> Self {
+    pub(super) fn with_rows(tag: String, rows: u64) -> Self {
         Self {
             tag,
             rows,
@@ -36,8 +36,8 @@ impl Done {
     }
 }
 
-impl From<Done> for Answer {
-    fn from(done: Done) -> Self {
+impl From<StatementDone> for Answer {
+    fn from(done: StatementDone) -> Self {
         Self::Done {
             tag: done.tag,
             rows: done.rows,
@@ -51,12 +51,12 @@ pub(super) fn missing_already(kind: &str, name: &str) -> String {
     format!("{kind} '{name}' does not exist, and nothing was done")
 }
 
-impl Inner {
+impl SqlServiceInner {
     /// `TRUNCATE`: all rows of tables, by database and name. Blocks.
     pub(super) fn truncate<'a>(
         &self,
         tables: impl Iterator<Item = (String, &'a str)> + Clone,
-    ) -> SqlResult<Done> {
+    ) -> SqlResult<StatementDone> {
         // Nothing is emptied where one of them cannot be.
         for (database, name) in tables.clone() {
             let table = self.engine.table(&database, name)?;
@@ -69,7 +69,7 @@ impl Inner {
             let all = TimeRange::ALL;
             self.engine.delete(&database, name, &TagFilter::All, all)?;
         }
-        Ok(Done::new("TRUNCATE TABLE"))
+        Ok(StatementDone::new("TRUNCATE TABLE"))
     }
 
     /// `DROP VIEW`, by database and name. Blocks.
@@ -77,8 +77,8 @@ impl Inner {
         &self,
         views: impl Iterator<Item = (String, &'a str)>,
         if_exists: bool,
-    ) -> SqlResult<Done> {
-        let mut done = Done::new("DROP VIEW");
+    ) -> SqlResult<StatementDone> {
+        let mut done = StatementDone::new("DROP VIEW");
         for (database, name) in views {
             let table = match self.engine.table(&database, name) {
                 Err(EngineError::NotFound { kind: "table", .. }) if if_exists => {
@@ -101,7 +101,12 @@ impl Inner {
     }
 
     /// `ALTER [MATERIALIZED] VIEW … RENAME TO`. Blocks.
-    pub(super) fn rename_view(&self, database: &str, name: &str, to: &str) -> SqlResult<Done> {
+    pub(super) fn rename_view(
+        &self,
+        database: &str,
+        name: &str,
+        to: &str,
+    ) -> SqlResult<StatementDone> {
         let table = self.engine.table(database, name)?;
         let tag = match (&table.rollup, &table.view) {
             (Some(_), _) => "ALTER MATERIALIZED VIEW",
@@ -113,6 +118,6 @@ impl Inner {
         };
         let change = TableChange::Rename(to.to_owned());
         self.engine.alter_table(database, name, &change)?;
-        Ok(Done::new(tag))
+        Ok(StatementDone::new(tag))
     }
 }

@@ -4,17 +4,17 @@
 //! they are in the table that they come from, or, as `marigram import` does, by which of them tell
 //! rows of one time apart among the first rows.
 
-use super::Inner;
-use super::changes::Done;
-use super::planned::Kind;
+use super::SqlServiceInner;
+use super::changes::StatementDone;
+use super::planned::PlannedStatementKind;
 use crate::column_names::named_schema;
-use crate::definition::{exists_already, untagged};
+use crate::ddl_execution::{exists_already, untagged};
 use crate::error::{SqlError, SqlResult};
-use crate::notices::Notices;
+use crate::notices::StatementNotices;
 use crate::parse;
 use crate::sink::TableSink;
 use crate::stack::on_stack;
-use crate::statement::{Command, TableAs};
+use crate::statement::{Command, CreateTableAs};
 use crate::types::{ROLE_KEY, arrow_schema};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::{CastOptions, cast_with_options};
@@ -28,7 +28,7 @@ use futures::StreamExt;
 use marigram_engine::{EngineError, TableSpec};
 use marigram_model::{FieldType, TableOptions, TagType};
 use marigram_service::Session;
-use marigram_tabular::tags::{Candidate, SampleRow, infer};
+use marigram_tabular::tags::{SampleRow, TagCandidate, infer};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -38,26 +38,25 @@ const SAMPLE_ROWS: usize = 10_000;
 /// Distinct values of a column up to which they are counted.
 const DISTINCT_MAX: usize = 5_000;
 
-impl Inner {
+impl SqlServiceInner {
     /// `CREATE TABLE … AS`
     pub(super) async fn create_table_as(
         self: Arc<Self>,
         session: &Session,
-        asked: TableAs,
-    ) -> SqlResult<Done> {
+        asked: CreateTableAs,
+    ) -> SqlResult<StatementDone> {
         let Command::Plan(statement, names) = parse::parse(&asked.query)? else {
             return Err(SqlError::syntax("CREATE TABLE … AS needs a query"));
         };
         let need = statement.need();
         let work = async {
             let mut state = self.contexts.state(session)?;
-            let notices = Notices::of_statement(&mut state);
+            let notices = StatementNotices::for_statement(&mut state);
             let database = asked.database.as_ref().unwrap_or(&session.database);
             match self.engine.table(database, &asked.table) {
                 Ok(_) if asked.if_not_exists => {
-                    return Ok(
-                        Done::new("CREATE TABLE AS").telling(Some(exists_already(&asked.table)))
-                    );
+                    return Ok(StatementDone::new("CREATE TABLE AS")
+                        .telling(Some(exists_already(&asked.table))));
                 }
                 Ok(_) => {
                     let (kind, name) = ("table", asked.table.clone());
@@ -67,14 +66,14 @@ impl Inner {
                 Err(error) => return Err(error.into()),
             }
             let plan = self.plan(&state, session, statement.into_inner()).await?;
-            if !matches!(self.kind(&plan)?, Kind::Rows) {
+            if !matches!(self.kind(&plan)?, PlannedStatementKind::Rows) {
                 return Err(SqlError::syntax("CREATE TABLE … AS needs a query"));
             }
             let physical = state.create_physical_plan(&plan).await?;
             let named = named_schema(&names, Arc::clone(plan.schema().inner()));
             let fields = named.fields().iter().map(|f| Field::clone(f)).collect();
             let mut rows = execute_stream(physical, state.task_ctx())?;
-            let mut columns = Columns::of(fields, &asked)?;
+            let mut columns = CreateAsColumns::from_fields(fields, &asked)?;
             let mut first: Vec<RecordBatch> = Vec::new();
             let mut told = Vec::new();
             if columns.tags.is_none() {
@@ -93,7 +92,7 @@ impl Inner {
             let table = self.workers.block(create).await?;
             told.extend(untagged(&table));
             if !asked.with_data {
-                return Ok(Done::new("CREATE TABLE AS").telling(told));
+                return Ok(StatementDone::new("CREATE TABLE AS").telling(told));
             }
             let wanted = arrow_schema(&table);
             let places = columns.places(&wanted);
@@ -108,7 +107,7 @@ impl Inner {
             match sink.write_all(stream, &state.task_ctx()).await {
                 Ok(rows) => {
                     told.extend(notices.take());
-                    Ok(Done::of_rows(format!("SELECT {rows}"), rows).telling(told))
+                    Ok(StatementDone::with_rows(format!("SELECT {rows}"), rows).telling(told))
                 }
                 Err(error) => {
                     let (engine, of) = (self.engine.clone(), table.database.clone());
@@ -124,7 +123,7 @@ impl Inner {
 }
 
 /// The columns of a query, and what they become.
-struct Columns {
+struct CreateAsColumns {
     fields: Vec<Field>,
     time: usize,
     /// `None` until they are inferred.
@@ -135,8 +134,8 @@ fn role(field: &Field) -> Option<&str> {
     field.metadata().get(ROLE_KEY).map(String::as_str)
 }
 
-impl Columns {
-    fn of(fields: Vec<Field>, asked: &TableAs) -> SqlResult<Self> {
+impl CreateAsColumns {
+    fn from_fields(fields: Vec<Field>, asked: &CreateTableAs) -> SqlResult<Self> {
         let place = |name: &String| {
             let known = || fields.iter().map(|field| field.name().as_str());
             let found = known().position(|field| field == name);
@@ -201,12 +200,12 @@ impl Columns {
                 (times.value(row), hashes.collect())
             }));
         }
-        let candidates: Vec<Candidate> = places
+        let candidates: Vec<TagCandidate> = places
             .iter()
             .enumerate()
             .map(|(nth, at)| {
                 let values: HashSet<u64> = rows.iter().map(|(_, hashes)| hashes[nth]).collect();
-                Candidate {
+                TagCandidate {
                     name: self.fields[*at].name().clone(),
                     is_text: tag_type(self.fields[*at].data_type()) == Some(TagType::String),
                     distinct: (values.len() <= DISTINCT_MAX).then_some(values.len()),
@@ -233,7 +232,7 @@ impl Columns {
     }
 
     /// The table to be made.
-    fn spec(&self, asked: &TableAs) -> SqlResult<TableSpec> {
+    fn spec(&self, asked: &CreateTableAs) -> SqlResult<TableSpec> {
         let tags = self.tags.as_deref().unwrap_or_default();
         let mut spec = TableSpec {
             name: asked.table.clone(),

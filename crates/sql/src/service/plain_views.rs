@@ -1,17 +1,17 @@
 //! Plain views: `CREATE VIEW`, and their plans in statements.
 
-use super::Inner;
-use super::changes::Done;
-use super::planned::Kind;
+use super::SqlServiceInner;
+use super::changes::StatementDone;
+use super::planned::PlannedStatementKind;
 use crate::batches::texts;
 use crate::column_names::{Names, named_schema};
-use crate::definition::exists_already;
+use crate::ddl_execution::exists_already;
 use crate::error::{SqlError, SqlResult};
+use crate::identifiers::target_of;
 use crate::parse;
 use crate::plain_views::through;
 use crate::show::quoted;
-use crate::statement::{Command, PlainView};
-use crate::words::target_of;
+use crate::statement::{Command, CreatePlainView};
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::TableReference;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// As whom the queries of views are planned.
 const USER: &str = "marigram";
 
-impl Inner {
+impl SqlServiceInner {
     /// Plans the queries of plain views that are not planned yet.
     pub(super) async fn read_plain_views(&self) -> SqlResult<()> {
         let views = self.contexts.views();
@@ -85,12 +85,12 @@ impl Inner {
     pub(super) async fn create_plain_view(
         self: Arc<Self>,
         session: &Session,
-        asked: PlainView,
-    ) -> SqlResult<Done> {
+        asked: CreatePlainView,
+    ) -> SqlResult<StatementDone> {
         let name = asked.target.table.clone();
         let database = asked.target.database.clone();
         let database = database.unwrap_or_else(|| session.database.clone());
-        let done = Done::new("CREATE VIEW");
+        let done = StatementDone::new("CREATE VIEW");
         let existing = match self.engine.table(&database, &name) {
             Ok(table) => Some(table),
             Err(EngineError::NotFound { kind: "table", .. }) => None,
@@ -122,7 +122,9 @@ impl Inner {
             self.check_recursion(&name, view.id, &reads)?;
         }
         let plan = self.plan(&state, &session, statement).await?;
-        if !matches!(self.kind(&plan)?, Kind::Rows) || matches!(plan, LogicalPlan::Explain(_)) {
+        if !matches!(self.kind(&plan)?, PlannedStatementKind::Rows)
+            || matches!(plan, LogicalPlan::Explain(_))
+        {
             return Err(SqlError::syntax("a view is made of a SELECT"));
         }
         if let Some(parameter) = plan.get_parameter_names()?.into_iter().next() {

@@ -1,19 +1,19 @@
 //! From a parsed statement to a plan, and from a plan to its answer.
 
-use super::Inner;
+use super::SqlServiceInner;
+use crate::cached_plan::CachedPlan;
 use crate::column_names::{Names, named_batch};
 use crate::copy::{self, CopyToTsFile, FileUse};
-use crate::dependence::may_be_kept;
 use crate::error::{SqlError, SqlResult, nearest};
+use crate::generic_plan::GenericPlan;
 use crate::grouping_sets::check_grouping_sets;
-use crate::known::Known;
-use crate::notices::Notices;
-use crate::pattern::Pattern;
+use crate::notices::StatementNotices;
 use crate::plain_views::one_snapshot;
+use crate::plan_dependencies::may_be_kept;
 use crate::statement::{Command, CopyFrom};
-use crate::workers::Outlet;
+use crate::thread_pool::StatementOutput;
 use crate::zones::plan_scope;
-use crate::{delete, growth, interrupt, parse, short, shorthand, summarize};
+use crate::{delete, growth, inline, interrupt, parse, shorthand, summarize};
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, UInt64Type};
 use arrow::record_batch::RecordBatch;
@@ -32,7 +32,7 @@ use marigram_service::{ServiceError, Session};
 use std::sync::Arc;
 
 /// How a planned statement is carried out.
-pub(super) enum Kind {
+pub(super) enum PlannedStatementKind {
     Rows,
     Insert,
     Delete,
@@ -40,14 +40,14 @@ pub(super) enum Kind {
     ExternalTable,
 }
 
-impl Inner {
+impl SqlServiceInner {
     pub(super) async fn plan(
         &self,
         state: &SessionState,
         session: &Session,
         mut statement: Statement,
     ) -> SqlResult<LogicalPlan> {
-        if CopyToTsFile::of(&statement, &self.options)?.is_some() {
+        if CopyToTsFile::from_statement(&statement, &self.options)?.is_some() {
             return Err(SqlError::unsupported(
                 "COPY to a TsFile is not supported here; send it as a statement of its own",
             ));
@@ -144,7 +144,7 @@ impl Inner {
     }
 
     /// How a plan is carried out; refuses what may not be.
-    pub(super) fn kind(&self, plan: &LogicalPlan) -> SqlResult<Kind> {
+    pub(super) fn kind(&self, plan: &LogicalPlan) -> SqlResult<PlannedStatementKind> {
         let kind = match plan {
             LogicalPlan::Dml(dml) => match &dml.op {
                 WriteOp::Insert(_) | WriteOp::Delete if is_view(dml) => {
@@ -152,8 +152,8 @@ impl Inner {
                     let message = format!("'{name}' is a view: its rows come from its query alone");
                     return Err(SqlError::named("42809", name, message));
                 }
-                WriteOp::Insert(_) => Kind::Insert,
-                WriteOp::Delete => Kind::Delete,
+                WriteOp::Insert(_) => PlannedStatementKind::Insert,
+                WriteOp::Delete => PlannedStatementKind::Delete,
                 WriteOp::Update => {
                     return Err(SqlError::unsupported(
                         "UPDATE is not supported; INSERT the row again, with the fields that change",
@@ -162,16 +162,19 @@ impl Inner {
                 other => return Err(SqlError::unsupported(format!("{other} is not supported"))),
             },
             LogicalPlan::Copy(_) if self.options.allow_files || self.options.copy_dir.is_some() => {
-                Kind::Copy
+                PlannedStatementKind::Copy
             }
             LogicalPlan::Ddl(DdlStatement::CreateExternalTable(_)) if self.options.allow_files => {
-                Kind::ExternalTable
+                PlannedStatementKind::ExternalTable
             }
-            _ => Kind::Rows,
+            _ => PlannedStatementKind::Rows,
         };
         let nested = !matches!(
             kind,
-            Kind::Insert | Kind::Delete | Kind::Copy | Kind::ExternalTable
+            PlannedStatementKind::Insert
+                | PlannedStatementKind::Delete
+                | PlannedStatementKind::Copy
+                | PlannedStatementKind::ExternalTable
         );
         plan.apply_with_subqueries(|node| {
             let refused = match node {
@@ -197,13 +200,13 @@ impl Inner {
         session: Session,
         command: Command,
         sql: &str,
-        out: Outlet,
+        out: StatementOutput,
     ) -> SqlResult<()> {
         let state = self.contexts.state(&session)?;
         match command {
             Command::CopyFrom(copy) => self.copy_from(&session, state, &copy, out).await,
             Command::Plan(statement, names) => {
-                if let Some(copy) = CopyToTsFile::of(&statement, &self.options)? {
+                if let Some(copy) = CopyToTsFile::from_statement(&statement, &self.options)? {
                     return self.copy_to_tsfile(&session, &state, &copy, out).await;
                 }
                 self.plans.miss();
@@ -212,9 +215,9 @@ impl Inner {
                 let reads_views = !self.views_in(&state, &session, &statement)?.is_empty();
                 let plan = self.plan(&state, &session, statement).await?;
                 let keep = if need.is_deep() || reads_views {
-                    Keep::Nothing
+                    PlanRetention::Nothing
                 } else {
-                    Keep::Text(&scope, sql)
+                    PlanRetention::Text(&scope, sql)
                 };
                 self.carry_out(state, plan, names, keep, out).await
             }
@@ -230,7 +233,7 @@ impl Inner {
         session: &Session,
         state: SessionState,
         copy: &CopyFrom,
-        out: Outlet,
+        out: StatementOutput,
     ) -> SqlResult<()> {
         let database = copy.target.database.as_ref().unwrap_or(&session.database);
         let table = self.engine.table(database, &copy.target.table)?;
@@ -244,7 +247,7 @@ impl Inner {
         session: &Session,
         state: &SessionState,
         copy: &CopyToTsFile,
-        out: Outlet,
+        out: StatementOutput,
     ) -> SqlResult<()> {
         let plan = self.plan_query(session, state, copy.query()).await?;
         let (ordered, roles) = copy.ordered(plan.schema().as_arrow())?;
@@ -271,7 +274,7 @@ impl Inner {
         };
         let plan = self.plan(state, session, statement.into_inner()).await?;
         match self.kind(&plan)? {
-            Kind::Rows => Ok(plan),
+            PlannedStatementKind::Rows => Ok(plan),
             _ => Err(SqlError::syntax("COPY needs a query or a table")),
         }
     }
@@ -284,7 +287,7 @@ impl Inner {
     ) -> SqlResult<RecordBatch> {
         let state = self.contexts.state(session)?;
         let rows = self.plan(&state, session, statement).await?;
-        if !matches!(self.kind(&rows)?, Kind::Rows) {
+        if !matches!(self.kind(&rows)?, PlannedStatementKind::Rows) {
             return Err(SqlError::syntax("SUMMARIZE takes a table or a query"));
         }
         let plan = summarize::plan(&rows)?;
@@ -302,28 +305,30 @@ impl Inner {
         mut state: SessionState,
         plan: LogicalPlan,
         names: Names,
-        keep: Keep<'_>,
-        out: Outlet,
+        keep: PlanRetention<'_>,
+        out: StatementOutput,
     ) -> SqlResult<()> {
         match self.kind(&plan)? {
-            Kind::Rows => {
+            PlannedStatementKind::Rows => {
                 let optimized = Arc::new(state.optimize(&plan)?);
-                let known = match keep {
-                    Keep::Text(database, sql) if may_be_kept(sql, &plan).unwrap_or(false) => {
+                let cached = match keep {
+                    PlanRetention::Text(database, sql)
+                        if may_be_kept(sql, &plan).unwrap_or(false) =>
+                    {
                         Some(self.plans.put(database, sql, &names, &plan, &optimized)?)
                     }
-                    Keep::Pattern(pattern, values) => {
-                        pattern.learn(values, &optimized, self.plans.ready_uses())?
+                    PlanRetention::Generic(generic_plan, values) => {
+                        generic_plan.learn(values, &optimized, self.plans.template_hit_counter())?
                     }
-                    Keep::Nothing | Keep::Text(..) => None,
+                    PlanRetention::Nothing | PlanRetention::Text(..) => None,
                 };
-                match known {
-                    Some(known) => known_rows(&state, &known, names, out).await,
+                match cached {
+                    Some(cached) => cached_plan_rows(&state, &cached, names, out).await,
                     None => rows(&state, &optimized, names, out).await,
                 }
             }
-            kind @ (Kind::Insert | Kind::Copy) => {
-                let notices = Notices::of_statement(&mut state);
+            kind @ (PlannedStatementKind::Insert | PlannedStatementKind::Copy) => {
+                let notices = StatementNotices::for_statement(&mut state);
                 let physical = physical(&state, &plan).await?;
                 let mut counts = execute_stream(physical, state.task_ctx())?;
                 let mut rows = 0;
@@ -332,7 +337,7 @@ impl Inner {
                     let counts = batch.column(0).as_primitive_opt::<UInt64Type>();
                     rows += counts.map_or(0, |counts| counts.values().iter().sum());
                 }
-                let verb = if matches!(kind, Kind::Insert) {
+                let verb = if matches!(kind, PlannedStatementKind::Insert) {
                     "INSERT 0"
                 } else {
                     "COPY"
@@ -340,7 +345,7 @@ impl Inner {
                 out.done_with(format!("{verb} {rows}"), rows, notices.take());
                 Ok(())
             }
-            Kind::Delete => {
+            PlannedStatementKind::Delete => {
                 let LogicalPlan::Dml(dml) = &plan else {
                     return Err(ServiceError::Internal("a DELETE is no DML".into()).into());
                 };
@@ -354,7 +359,7 @@ impl Inner {
                 out.done(format!("DELETE {rows}"), rows);
                 Ok(())
             }
-            Kind::ExternalTable => {
+            PlannedStatementKind::ExternalTable => {
                 SessionContext::new_with_state(state)
                     .execute_logical_plan(plan)
                     .await?;
@@ -367,12 +372,12 @@ impl Inner {
 
 /// What is kept of the plan of a statement.
 #[derive(Clone, Copy)]
-pub(super) enum Keep<'a> {
+pub(super) enum PlanRetention<'a> {
     Nothing,
     /// The plan, by database and text.
     Text(&'a str, &'a str),
     /// What it tells of the statement's other executions; and the values of its parameters.
-    Pattern(&'a Pattern, &'a [ScalarValue]),
+    Generic(&'a GenericPlan, &'a [ScalarValue]),
 }
 
 /// Whether a statement would change a view.
@@ -398,7 +403,7 @@ async fn rows(
     session: &dyn Planning,
     optimized: &LogicalPlan,
     names: Names,
-    out: Outlet,
+    out: StatementOutput,
 ) -> SqlResult<()> {
     let planner = session.query_planner();
     let physical = planner.create_physical_plan(optimized, session).await?;
@@ -407,23 +412,23 @@ async fn rows(
 }
 
 /// The same of a plan that is known; it goes on elsewhere where it is not short.
-pub(super) async fn known_rows(
+pub(super) async fn cached_plan_rows(
     session: &dyn Planning,
-    known: &Known,
+    cached: &CachedPlan,
     names: Names,
-    out: Outlet,
+    out: StatementOutput,
 ) -> SqlResult<()> {
-    let held = if known.is_light {
-        short::begins_here(&known.plan, session.execution_props())?
+    let held = if cached.is_light {
+        inline::may_run_inline(&cached.plan, session.execution_props())?
     } else {
         None
     };
     if held.is_none() {
         out.move_on().await;
     }
-    let physical = known.operators(session).await?;
+    let physical = cached.physical_plan(session).await?;
     drop(held);
-    if !short::is_short(&physical) {
+    if !inline::runs_inline(&physical) {
         out.move_on().await;
     }
     let rows = execute_stream(physical, session.task_ctx())?;
@@ -431,7 +436,11 @@ pub(super) async fn known_rows(
 }
 
 /// Tells rows, with the names of their answer.
-async fn tell(rows: SendableRecordBatchStream, names: Names, out: Outlet) -> SqlResult<()> {
+async fn tell(
+    rows: SendableRecordBatchStream,
+    names: Names,
+    out: StatementOutput,
+) -> SqlResult<()> {
     let own = rows.schema();
     let Some(schema) = names.and_then(|names| names.renamed(&own)) else {
         return out.rows(own, rows).await;

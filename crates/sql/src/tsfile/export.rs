@@ -8,7 +8,8 @@ use arrow::datatypes::{
     TimestampNanosecondType,
 };
 use marigram_tsfile::{
-    Category, Column, ColumnSchema, DataType as TsType, TableSchema, TsFileWriter, Values,
+    ColumnCategory, ColumnSchema, ColumnValues, DataType as TsType, DeviceColumn,
+    TsFileTableSchema, TsFileWriter,
 };
 use std::io::{Read, Seek, Write};
 use std::ops::Range;
@@ -25,7 +26,7 @@ pub struct TsFileExport<W, S> {
     writer: TsFileWriter<W, S>,
     time: usize,
     tags: Vec<usize>,
-    fields: Vec<Field>,
+    fields: Vec<ExportField>,
     unit_ns: i64,
     rows: u64,
     /// Rows with times that are no whole units.
@@ -33,7 +34,7 @@ pub struct TsFileExport<W, S> {
 }
 
 /// A field: its place in the batches, and what it is in the file.
-struct Field {
+struct ExportField {
     at: usize,
     name: Arc<str>,
     kind: TsType,
@@ -70,7 +71,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileExport<W, S> {
             columns.push(ColumnSchema {
                 name: schema.field(*at).name().clone(),
                 data_type: TsType::String,
-                category: Category::Tag,
+                category: ColumnCategory::Tag,
             });
         }
         let mut fields = Vec::new();
@@ -89,15 +90,15 @@ impl<W: Write, S: Read + Write + Seek> TsFileExport<W, S> {
             columns.push(ColumnSchema {
                 name: field.name().clone(),
                 data_type: kind,
-                category: Category::Field,
+                category: ColumnCategory::Field,
             });
-            fields.push(Field {
+            fields.push(ExportField {
                 at,
                 name: field.name().as_str().into(),
                 kind,
             });
         }
-        let table = TableSchema {
+        let table = TsFileTableSchema {
             name: table.to_owned(),
             columns,
         };
@@ -167,7 +168,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileExport<W, S> {
             let columns = self.fields.iter().zip(&fields).map(|(field, values)| {
                 column(field, &values.slice(rows.start, rows.len()), self.unit_ns)
             });
-            let columns: Vec<Column> = columns.collect();
+            let columns: Vec<DeviceColumn> = columns.collect();
             self.writer.write(&of_run, &units, &columns)?;
         }
         Ok(())
@@ -268,30 +269,30 @@ fn runs(tags: &[&StringArray], rows: usize) -> Vec<Range<usize>> {
     runs
 }
 
-fn column(field: &Field, array: &ArrayRef, unit_ns: i64) -> Column {
+fn column(field: &ExportField, array: &ArrayRef, unit_ns: i64) -> DeviceColumn {
     let values = match field.kind {
-        TsType::Boolean => Values::Bool(array.as_boolean().values().iter().collect()),
+        TsType::Boolean => ColumnValues::Bool(array.as_boolean().values().iter().collect()),
         TsType::Int32 | TsType::Date => {
-            Values::I32(array.as_primitive::<Int32Type>().values().to_vec())
+            ColumnValues::I32(array.as_primitive::<Int32Type>().values().to_vec())
         }
-        TsType::Int64 => Values::I64(array.as_primitive::<Int64Type>().values().to_vec()),
+        TsType::Int64 => ColumnValues::I64(array.as_primitive::<Int64Type>().values().to_vec()),
         TsType::Timestamp => {
             let times = array.as_primitive::<TimestampNanosecondType>().values();
-            Values::I64(times.iter().map(|ns| ns / unit_ns).collect())
+            ColumnValues::I64(times.iter().map(|ns| ns / unit_ns).collect())
         }
-        TsType::Float => Values::F32(array.as_primitive::<Float32Type>().values().to_vec()),
-        TsType::Double => Values::F64(array.as_primitive::<Float64Type>().values().to_vec()),
+        TsType::Float => ColumnValues::F32(array.as_primitive::<Float32Type>().values().to_vec()),
+        TsType::Double => ColumnValues::F64(array.as_primitive::<Float64Type>().values().to_vec()),
         TsType::Text | TsType::String => {
             let texts = array.as_string::<i32>().iter();
-            Values::Bytes(texts.map(Option::unwrap_or_default).collect())
+            ColumnValues::Bytes(texts.map(Option::unwrap_or_default).collect())
         }
         TsType::Blob => {
             let all = array.as_binary::<i32>().iter();
-            Values::Bytes(all.map(Option::unwrap_or_default).collect())
+            ColumnValues::Bytes(all.map(Option::unwrap_or_default).collect())
         }
     };
     let valid = array.nulls().filter(|nulls| nulls.null_count() > 0);
-    Column {
+    DeviceColumn {
         name: field.name.clone(),
         data_type: field.kind,
         values,

@@ -11,7 +11,8 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use chrono::NaiveDate;
 use marigram_tsfile::{
-    Block, Category, Column, DataType as TsType, DeviceId, TableSchema, TsFileReader, Values,
+    ColumnCategory, ColumnValues, DataType as TsType, DeviceBlock, DeviceColumn, DeviceId,
+    TsFileReader, TsFileTableSchema,
 };
 use std::io::{Read, Seek};
 use std::sync::Arc;
@@ -98,13 +99,13 @@ impl<R: Read + Seek> TsFileRows<R> {
         }
     }
 
-    fn rows_of(&self, block: &Block) -> SqlResult<FileRows> {
+    fn rows_of(&self, block: &DeviceBlock) -> SqlResult<FileRows> {
         let name = block.device.table();
         let is_path = name == "root" || name.starts_with("root.");
         let mut tables = self.reader.tables().iter();
         let schema = tables.find(|table| !is_path && table.name == name);
         let rows = block.times.len();
-        let time = schema.and_then(|table| table.of(Category::Time).next());
+        let time = schema.and_then(|table| table.columns_of(ColumnCategory::Time).next());
         let time = time.map_or(TIME_COLUMN, |column| &column.name).to_owned();
         let mut columns = vec![(time.clone(), times(&block.times, self.unit_ns)?)];
         let (table, tags) = match schema {
@@ -122,7 +123,10 @@ impl<R: Read + Seek> TsFileRows<R> {
         match schema {
             Some(schema) => {
                 let fields = schema.columns.iter().filter(|column| {
-                    matches!(column.category, Category::Field | Category::Attribute)
+                    matches!(
+                        column.category,
+                        ColumnCategory::Field | ColumnCategory::Attribute
+                    )
                 });
                 for field in fields {
                     let found = block
@@ -157,8 +161,11 @@ impl<R: Read + Seek> TsFileRows<R> {
 }
 
 /// The tags of a device of a table.
-fn tags_of(schema: &TableSchema, device: &DeviceId) -> SqlResult<Vec<(String, Option<String>)>> {
-    let names = schema.of(Category::Tag);
+fn tags_of(
+    schema: &TsFileTableSchema,
+    device: &DeviceId,
+) -> SqlResult<Vec<(String, Option<String>)>> {
+    let names = schema.columns_of(ColumnCategory::Tag);
     let values = device.segments.iter().skip(1).cloned();
     let tags: Vec<_> = names
         .map(|column| column.name.clone())
@@ -228,7 +235,7 @@ fn arrow_type(kind: TsType) -> DataType {
     }
 }
 
-fn array(column: &Column, unit_ns: i64) -> SqlResult<ArrayRef> {
+fn array(column: &DeviceColumn, unit_ns: i64) -> SqlResult<ArrayRef> {
     let nulls = column.valid.clone().map(NullBuffer::from);
     let rows = 0..column.values.len();
     let timestamps = |value: &dyn Fn(usize) -> SqlResult<i64>| {
@@ -239,18 +246,18 @@ fn array(column: &Column, unit_ns: i64) -> SqlResult<ArrayRef> {
         Ok::<ArrayRef, SqlError>(Arc::new(TimestampNanosecondArray::from(times)))
     };
     Ok(match &column.values {
-        Values::Bool(values) => Arc::new(BooleanArray::new(values.clone().into(), nulls)),
-        Values::I32(values) if column.data_type == TsType::Date => {
+        ColumnValues::Bool(values) => Arc::new(BooleanArray::new(values.clone().into(), nulls)),
+        ColumnValues::I32(values) if column.data_type == TsType::Date => {
             timestamps(&|row| day(values[row]))?
         }
-        Values::I32(values) => Arc::new(Int32Array::new(values.clone().into(), nulls)),
-        Values::I64(values) if column.data_type == TsType::Timestamp => {
+        ColumnValues::I32(values) => Arc::new(Int32Array::new(values.clone().into(), nulls)),
+        ColumnValues::I64(values) if column.data_type == TsType::Timestamp => {
             timestamps(&|row| nanoseconds(values[row], unit_ns))?
         }
-        Values::I64(values) => Arc::new(Int64Array::new(values.clone().into(), nulls)),
-        Values::F32(values) => Arc::new(Float32Array::new(values.clone().into(), nulls)),
-        Values::F64(values) => Arc::new(Float64Array::new(values.clone().into(), nulls)),
-        Values::Bytes(values) => {
+        ColumnValues::I64(values) => Arc::new(Int64Array::new(values.clone().into(), nulls)),
+        ColumnValues::F32(values) => Arc::new(Float32Array::new(values.clone().into(), nulls)),
+        ColumnValues::F64(values) => Arc::new(Float64Array::new(values.clone().into(), nulls)),
+        ColumnValues::Bytes(values) => {
             let values = values.iter().zip(rows.clone());
             let mut values = values.map(|(value, row)| column.is_valid(row).then_some(value));
             if column.data_type == TsType::Blob {

@@ -44,7 +44,7 @@ fn out_of_range() -> DataFusionError {
 /// The functions that are called by name.
 pub fn functions() -> [ScalarUDF; 2] {
     [TIMEZONE, TRUNC_IN_ZONE].map(|name| {
-        ScalarUDF::from(Named {
+        ScalarUDF::from(ExplicitZoneFunction {
             name,
             signature: Signature::user_defined(Volatility::Immutable),
         })
@@ -53,12 +53,12 @@ pub fn functions() -> [ScalarUDF; 2] {
 
 /// A function that is told its zone.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Named {
+struct ExplicitZoneFunction {
     name: &'static str,
     signature: Signature,
 }
 
-impl Named {
+impl ExplicitZoneFunction {
     fn is_trunc(&self) -> bool {
         self.name == TRUNC_IN_ZONE
     }
@@ -71,7 +71,7 @@ fn is_text(kind: &DataType) -> bool {
     }
 }
 
-impl ScalarUDFImpl for Named {
+impl ScalarUDFImpl for ExplicitZoneFunction {
     fn name(&self) -> &str {
         self.name
     }
@@ -132,14 +132,14 @@ impl ScalarUDFImpl for Named {
         };
         let is_zoned = matches!(times.data_type(), DataType::Timestamp(_, Some(_)));
         let values = times.as_primitive::<TimestampNanosecondType>();
-        let mut clock: Option<(Key, ZoneClock)> = None;
+        let mut clock: Option<(ZoneKey, ZoneClock)> = None;
         let mut out = Vec::with_capacity(values.len());
         for row in 0..values.len() {
             if values.is_null(row) || zones.is_null(row) {
                 out.push(None);
                 continue;
             }
-            let key = Key::of(zones, row)?;
+            let key = ZoneKey::from_row(zones, row)?;
             let clock = match &mut clock {
                 Some((known, clock)) if *known == key => clock,
                 other => {
@@ -162,11 +162,11 @@ impl ScalarUDFImpl for Named {
         let out = TimestampNanosecondArray::from(out);
         let gives_zoned = units.is_some() || !is_zoned;
         let out = out.with_timezone_opt(gives_zoned.then_some(UTC));
-        given(&(Arc::new(out) as ArrayRef), all_one)
+        scalar_or_array(&(Arc::new(out) as ArrayRef), all_one)
     }
 }
 
-fn given(values: &ArrayRef, is_one: bool) -> Result<ColumnarValue> {
+fn scalar_or_array(values: &ArrayRef, is_one: bool) -> Result<ColumnarValue> {
     Ok(if is_one {
         ColumnarValue::Scalar(ScalarValue::try_from_array(values, 0)?)
     } else {
@@ -186,13 +186,13 @@ fn unit(name: &str) -> Result<Unit> {
 
 /// How a row says its zone.
 #[derive(PartialEq)]
-enum Key {
+enum ZoneKey {
     Text(String),
     Seconds(i64),
 }
 
-impl Key {
-    fn of(zones: &ArrayRef, row: usize) -> Result<Self> {
+impl ZoneKey {
+    fn from_row(zones: &ArrayRef, row: usize) -> Result<Self> {
         if *zones.data_type() != INTERVAL {
             return Ok(Self::Text(zones.as_string::<i32>().value(row).to_owned()));
         }
@@ -217,7 +217,7 @@ impl Key {
 
 /// What is asked of the session's clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Asked {
+pub enum ClockQuestion {
     /// What they show at a time.
     Shown,
     /// When they show a time.
@@ -242,15 +242,15 @@ pub enum Asked {
 
 /// A function of the session's zone.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct OfSession {
-    pub asked: Asked,
+pub struct SessionZoneFunction {
+    pub asked: ClockQuestion,
     zone: String,
     signature: Signature,
 }
 
 /// A call of such a function.
-pub fn ask(asked: Asked, zone: &str, args: Vec<Expr>) -> Expr {
-    let function = OfSession {
+pub fn ask(asked: ClockQuestion, zone: &str, args: Vec<Expr>) -> Expr {
+    let function = SessionZoneFunction {
         asked,
         zone: zone.to_owned(),
         signature: Signature::any(args.len(), Volatility::Immutable),
@@ -286,19 +286,19 @@ fn moved(
     Ok(TimestampNanosecondArray::from(out))
 }
 
-impl ScalarUDFImpl for OfSession {
+impl ScalarUDFImpl for SessionZoneFunction {
     fn name(&self) -> &'static str {
         match self.asked {
-            Asked::Shown => "shown_in_zone",
-            Asked::Meant => "meant_in_zone",
-            Asked::Text => "text_in_zone",
-            Asked::Truncated => "truncated_in_zone",
-            Asked::Plus => "plus_in_zone",
-            Asked::Minus => "minus_in_zone",
-            Asked::Seconds => "zone_seconds",
-            Asked::Hours => "zone_hours",
-            Asked::Minutes => "zone_minutes",
-            Asked::Labelled => "in_zone",
+            ClockQuestion::Shown => "shown_in_zone",
+            ClockQuestion::Meant => "meant_in_zone",
+            ClockQuestion::Text => "text_in_zone",
+            ClockQuestion::Truncated => "truncated_in_zone",
+            ClockQuestion::Plus => "plus_in_zone",
+            ClockQuestion::Minus => "minus_in_zone",
+            ClockQuestion::Seconds => "zone_seconds",
+            ClockQuestion::Hours => "zone_hours",
+            ClockQuestion::Minutes => "zone_minutes",
+            ClockQuestion::Labelled => "in_zone",
         }
     }
 
@@ -308,11 +308,16 @@ impl ScalarUDFImpl for OfSession {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(match self.asked {
-            Asked::Shown => TIME,
-            Asked::Meant | Asked::Truncated | Asked::Plus | Asked::Minus => zoned_type(),
-            Asked::Text => DataType::Utf8,
-            Asked::Seconds | Asked::Hours | Asked::Minutes => DataType::Int32,
-            Asked::Labelled => {
+            ClockQuestion::Shown => TIME,
+            ClockQuestion::Meant
+            | ClockQuestion::Truncated
+            | ClockQuestion::Plus
+            | ClockQuestion::Minus => zoned_type(),
+            ClockQuestion::Text => DataType::Utf8,
+            ClockQuestion::Seconds | ClockQuestion::Hours | ClockQuestion::Minutes => {
+                DataType::Int32
+            }
+            ClockQuestion::Labelled => {
                 DataType::Timestamp(TimeUnit::Nanosecond, Some(self.zone.as_str().into()))
             }
         })
@@ -325,7 +330,7 @@ impl ScalarUDFImpl for OfSession {
         let (_, zone) = session_zone(&self.zone).map_err(|error| unknown(&error))?;
         let mut clock = ZoneClock::new(zone);
         let values: ArrayRef = match (self.asked, &arrays[..]) {
-            (Asked::Truncated, [units, times]) => {
+            (ClockQuestion::Truncated, [units, times]) => {
                 let (units, times) = (cast(units, &DataType::Utf8)?, nanoseconds(times)?);
                 let mut out = Vec::with_capacity(times.len());
                 for (name, time) in units.as_string::<i32>().iter().zip(times.iter()) {
@@ -339,9 +344,13 @@ impl ScalarUDFImpl for OfSession {
                 }
                 Arc::new(TimestampNanosecondArray::from(out).with_timezone(UTC))
             }
-            (Asked::Plus | Asked::Minus, [times, intervals]) => {
+            (ClockQuestion::Plus | ClockQuestion::Minus, [times, intervals]) => {
                 let (times, intervals) = (nanoseconds(times)?, cast(intervals, &INTERVAL)?);
-                let sign = if self.asked == Asked::Plus { 1 } else { -1 };
+                let sign = if self.asked == ClockQuestion::Plus {
+                    1
+                } else {
+                    -1
+                };
                 let mut out = Vec::with_capacity(times.len());
                 let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
                 for (time, by) in times.iter().zip(intervals.iter()) {
@@ -358,7 +367,7 @@ impl ScalarUDFImpl for OfSession {
                 }
                 Arc::new(TimestampNanosecondArray::from(out).with_timezone(UTC))
             }
-            (Asked::Text, [times]) => {
+            (ClockQuestion::Text, [times]) => {
                 let mut out = Vec::with_capacity(times.len());
                 for time in &nanoseconds(times)? {
                     out.push(match time {
@@ -368,12 +377,12 @@ impl ScalarUDFImpl for OfSession {
                 }
                 Arc::new(StringArray::from(out))
             }
-            (Asked::Seconds | Asked::Hours | Asked::Minutes, [times]) => {
+            (ClockQuestion::Seconds | ClockQuestion::Hours | ClockQuestion::Minutes, [times]) => {
                 let mut part = |time: i64| {
                     let seconds = (clock.offset_ns(time) / 1_000_000_000) as i32;
                     match self.asked {
-                        Asked::Hours => seconds / 3600,
-                        Asked::Minutes => seconds / 60 % 60,
+                        ClockQuestion::Hours => seconds / 3600,
+                        ClockQuestion::Minutes => seconds / 60 % 60,
                         _ => seconds,
                     }
                 };
@@ -381,18 +390,18 @@ impl ScalarUDFImpl for OfSession {
                 let out = times.iter().map(|time| time.map(&mut part));
                 Arc::new(out.collect::<Int32Array>())
             }
-            (Asked::Labelled, [times]) => {
+            (ClockQuestion::Labelled, [times]) => {
                 Arc::new(nanoseconds(times)?.with_timezone(self.zone.as_str()))
             }
-            (Asked::Shown, [times]) => {
+            (ClockQuestion::Shown, [times]) => {
                 Arc::new(moved(&nanoseconds(times)?, |time| clock.local_ns(time))?)
             }
-            (Asked::Meant, [times]) => {
+            (ClockQuestion::Meant, [times]) => {
                 let out = moved(&nanoseconds(times)?, |time| clock.utc_ns(time))?;
                 Arc::new(out.with_timezone(UTC))
             }
             _ => return internal_err!("{} has other arguments", self.name()),
         };
-        given(&values, all_one)
+        scalar_or_array(&values, all_one)
     }
 }

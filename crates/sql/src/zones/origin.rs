@@ -17,14 +17,14 @@ const STEPS_MAX: usize = 4096;
 
 /// Whether an expression over the columns of some plans is computed from a stored time.
 pub fn is_stored(expr: &Expr, inputs: &[&LogicalPlan]) -> bool {
-    Search { steps: 0 }.expr(expr, inputs)
+    ZoneOriginSearch { steps: 0 }.expr(expr, inputs)
 }
 
-struct Search {
+struct ZoneOriginSearch {
     steps: usize,
 }
 
-impl Search {
+impl ZoneOriginSearch {
     fn expr(&mut self, expr: &Expr, inputs: &[&LogicalPlan]) -> bool {
         let mut found = false;
         // Nothing in the search fails.
@@ -66,7 +66,7 @@ impl Search {
         }
         match plan {
             LogicalPlan::TableScan(scan) => is_ours(scan),
-            LogicalPlan::SubqueryAlias(alias) => self.at(&alias.input, at),
+            LogicalPlan::SubqueryAlias(alias) => self.search_in(&alias.input, at),
             LogicalPlan::Projection(projection) => {
                 let input = [projection.input.as_ref()];
                 let made = projection.expr.get(at);
@@ -87,10 +87,10 @@ impl Search {
                     .and_then(|at| window.window_expr.get(at))
                 {
                     Some(expr) => self.expr(expr, &[window.input.as_ref()]),
-                    None => self.at(&window.input, at),
+                    None => self.search_in(&window.input, at),
                 }
             }
-            LogicalPlan::Union(union) => union.inputs.iter().any(|input| self.at(input, at)),
+            LogicalPlan::Union(union) => union.inputs.iter().any(|input| self.search_in(input, at)),
             other => {
                 let inputs = other.inputs();
                 inputs.into_iter().any(|input| self.column(input, column))
@@ -99,7 +99,7 @@ impl Search {
     }
 
     /// The column at a place.
-    fn at(&mut self, plan: &LogicalPlan, at: usize) -> bool {
+    fn search_in(&mut self, plan: &LogicalPlan, at: usize) -> bool {
         let columns = plan.schema().columns();
         columns
             .get(at)

@@ -3,7 +3,7 @@
 //! In a session in UTC the rule changes two things: text of a `timestamptz` is as PostgreSQL writes it,
 //! and a column that is compared with one is compared without a cast, so that scans see the bounds.
 
-use super::functions::{Asked, OfSession, ask};
+use super::functions::{ClockQuestion, SessionZoneFunction, ask};
 use super::integers::time_of_integer;
 use super::origin::{is_ours, is_stored};
 use super::session::SessionZone;
@@ -92,7 +92,7 @@ fn one_node(plan: LogicalPlan, zone: &str, is_inserted: bool) -> Result<Transfor
         schema.merge(&DFSchema::try_from_qualified_schema(name, &source)?);
     }
     let whole = plan.clone();
-    let place = Place {
+    let place = ExpressionPlace {
         zone,
         schema: &schema,
         plan: &whole,
@@ -133,13 +133,13 @@ fn is_zoned(kind: &DataType) -> bool {
 }
 
 /// Where expressions stand.
-struct Place<'a> {
+struct ExpressionPlace<'a> {
     zone: &'a str,
     schema: &'a DFSchema,
     plan: &'a LogicalPlan,
 }
 
-impl Place<'_> {
+impl ExpressionPlace<'_> {
     fn is_zoned(&self, expr: &Expr) -> bool {
         expr.get_type(self.schema).is_ok_and(|kind| is_zoned(&kind))
     }
@@ -229,7 +229,7 @@ impl Place<'_> {
         let value = || vec![expr.clone()];
         match (&from, to) {
             (DataType::Timestamp(_, Some(_)), text) if text.is_string() => Some(as_kind(
-                ask(Asked::Text, self.zone, value()),
+                ask(ClockQuestion::Text, self.zone, value()),
                 &DataType::Utf8,
                 text,
             )),
@@ -241,12 +241,16 @@ impl Place<'_> {
                 | DataType::Date64
                 | DataType::Time32(_)
                 | DataType::Time64(_),
-            ) => Some(as_kind(ask(Asked::Shown, self.zone, value()), &TIME, to)),
+            ) => Some(as_kind(
+                ask(ClockQuestion::Shown, self.zone, value()),
+                &TIME,
+                to,
+            )),
             (
                 DataType::Timestamp(_, None) | DataType::Date32 | DataType::Date64,
                 DataType::Timestamp(_, Some(_)),
             ) if !self.is_moment(expr) => Some(as_kind(
-                ask(Asked::Meant, self.zone, value()),
+                ask(ClockQuestion::Meant, self.zone, value()),
                 &zoned_type(),
                 to,
             )),
@@ -261,14 +265,14 @@ impl Place<'_> {
             ("date_part", [Expr::Literal(unit, _), time]) if self.is_zoned(time) => {
                 let unit = unit.try_as_str().flatten().unwrap_or("").to_lowercase();
                 let asked = match unit.as_str() {
-                    "timezone" => Asked::Seconds,
-                    "timezone_hour" => Asked::Hours,
-                    "timezone_minute" => Asked::Minutes,
+                    "timezone" => ClockQuestion::Seconds,
+                    "timezone_hour" => ClockQuestion::Hours,
+                    "timezone_minute" => ClockQuestion::Minutes,
                     _ if self.is_utc() => return stays(call),
                     // Counted from a moment, whatever clocks show.
                     "epoch" => return stays(call),
                     _ => {
-                        let shown = ask(Asked::Shown, zone, vec![time.clone()]);
+                        let shown = ask(ClockQuestion::Shown, zone, vec![time.clone()]);
                         let args = vec![call.args[0].clone(), shown];
                         return Transformed::yes(call.func.call(args));
                     }
@@ -277,19 +281,19 @@ impl Place<'_> {
             }
             _ if self.is_utc() => stays(call),
             ("date_trunc", [_, time]) if self.is_zoned(time) => {
-                Transformed::yes(ask(Asked::Truncated, zone, call.args))
+                Transformed::yes(ask(ClockQuestion::Truncated, zone, call.args))
             }
             ("to_char", [time, _]) if self.is_zoned(time) => {
                 let mut args = call.args;
-                args[0] = ask(Asked::Labelled, zone, vec![args[0].clone()]);
+                args[0] = ask(ClockQuestion::Labelled, zone, vec![args[0].clone()]);
                 Transformed::yes(call.func.call(args))
             }
             ("current_date", []) => {
-                let shown = ask(Asked::Shown, zone, vec![now()]);
+                let shown = ask(ClockQuestion::Shown, zone, vec![now()]);
                 Transformed::yes(as_kind(shown, &TIME, &DataType::Date32))
             }
             ("current_time", []) => {
-                let shown = ask(Asked::Shown, zone, vec![now()]);
+                let shown = ask(ClockQuestion::Shown, zone, vec![now()]);
                 let kind = DataType::Time64(TimeUnit::Nanosecond);
                 Transformed::yes(as_kind(shown, &TIME, &kind))
             }
@@ -319,8 +323,8 @@ impl Place<'_> {
             return same(left, right);
         }
         let asked = match op {
-            Operator::Plus => Asked::Plus,
-            Operator::Minus => Asked::Minus,
+            Operator::Plus => ClockQuestion::Plus,
+            Operator::Minus => ClockQuestion::Minus,
             _ => return same(left, right),
         };
         if self.is_zoned(&left) && self.is_long(&right) {
@@ -400,8 +404,8 @@ fn exact_times(name: &str, args: &mut [Expr]) -> bool {
         let is_shown = call
             .func
             .inner()
-            .downcast_ref::<OfSession>()
-            .is_some_and(|function| function.asked == Asked::Shown);
+            .downcast_ref::<SessionZoneFunction>()
+            .is_some_and(|function| function.asked == ClockQuestion::Shown);
         if is_shown && let Some(time) = call.args.pop() {
             *arg = as_moment(time);
             changed = true;

@@ -14,7 +14,7 @@ pub struct SessionZone(pub String);
 
 impl SessionZone {
     /// Of a session.
-    pub fn of(session: &Session) -> Option<Self> {
+    pub fn from_session(session: &Session) -> Option<Self> {
         (session.time_zone != UTC).then(|| Self(session.time_zone.clone()))
     }
 

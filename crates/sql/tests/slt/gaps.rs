@@ -20,7 +20,7 @@ use std::sync::Arc;
 const QUERIES: u64 = 10;
 
 /// A row that is there: number of rows, and the mean if there is one.
-type There = (u64, Option<f64>);
+type PresentRows = (u64, Option<f64>);
 
 async fn rows(db: &mut Database, sql: &str) -> Vec<Vec<String>> {
     match db.run(sql).await {
@@ -102,7 +102,7 @@ fn float(text: &str) -> Option<f64> {
 
 /// The value of the row next to `at` in a direction: the very next, or the next that has one.
 fn beside<'a>(
-    mut rows: impl Iterator<Item = (&'a String, &'a There)>,
+    mut rows: impl Iterator<Item = (&'a String, &'a PresentRows)>,
     nulls_missing: bool,
 ) -> Option<(i64, f64)> {
     let (time, (_, value)) = rows.find(|(_, (_, value))| value.is_some() || !nulls_missing)?;
@@ -111,7 +111,7 @@ fn beside<'a>(
 
 /// What a group should answer at a bucket: count, mean, locf, locf over nulls, interpolate,
 /// interpolate over nulls, constant.
-fn expected(group: &BTreeMap<String, There>, bucket: &str) -> [Option<f64>; 7] {
+fn expected(group: &BTreeMap<String, PresentRows>, bucket: &str) -> [Option<f64>; 7] {
     let own = group.get(bucket);
     let mean = own.and_then(|(_, mean)| *mean);
     let before = |missing| {
@@ -177,7 +177,7 @@ async fn check(db: &mut Database, rng: &mut StdRng, seed: u64) {
         "SELECT {key}time_bucket('{width}', time{places}) AS b, count(*), avg(x) FROM g WHERE {range} \
          GROUP BY {keys} {having}"
     );
-    let mut groups: BTreeMap<String, BTreeMap<String, There>> = BTreeMap::new();
+    let mut groups: BTreeMap<String, BTreeMap<String, PresentRows>> = BTreeMap::new();
     if !by_dev {
         groups.insert(String::new(), BTreeMap::new());
     }

@@ -83,10 +83,10 @@ async fn fill(db: &mut Database, rng: &mut StdRng) -> (Vec<Row>, Vec<Row>) {
     (sides.pop().expect("two sides"), inner)
 }
 
-type Holds = fn(&Row, &Row) -> bool;
+type LateralPredicate = fn(&Row, &Row) -> bool;
 
 /// Conditions, and whether they are equalities with the left side, or say nothing of it.
-const CONDITIONS: [(&str, bool, Holds); 11] = [
+const CONDITIONS: [(&str, bool, LateralPredicate); 11] = [
     ("i.dev = o.dev", true, |o, i| {
         i.dev == o.dev && i.dev.is_some()
     }),
@@ -106,10 +106,10 @@ const CONDITIONS: [(&str, bool, Holds); 11] = [
     ("i.w IS NOT NULL", true, |_, i| i.w.is_some()),
 ];
 
-type By = fn(&Row, &Row) -> Ordering;
+type OrderKey = fn(&Row, &Row) -> Ordering;
 
 /// Orders in which no two rows are equal.
-const ORDERS: [(&str, By); 6] = [
+const ORDERS: [(&str, OrderKey); 6] = [
     ("i.time DESC, i.v", |a, b| {
         (Reverse(a.time), a.v).cmp(&(Reverse(b.time), b.v))
     }),
@@ -127,7 +127,7 @@ const ORDERS: [(&str, By); 6] = [
     }),
 ];
 
-fn picked(rng: &mut StdRng) -> (String, Vec<(bool, Holds)>) {
+fn picked(rng: &mut StdRng) -> (String, Vec<(bool, LateralPredicate)>) {
     let count = rng.random_range(1..4);
     let picked: Vec<_> = CONDITIONS.sample(rng, count).collect();
     let texts: Vec<&str> = picked.iter().map(|(text, ..)| *text).collect();

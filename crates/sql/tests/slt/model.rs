@@ -18,13 +18,13 @@ const TIME_MAX: i64 = 1200;
 
 /// Fields of a row; quarters, so that sums are exact.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fields {
+struct ModelFields {
     a: Option<i64>,
     c: Option<f64>,
 }
 
 /// Rows by series and time in ms; no two series have rows of one time.
-type Rows = BTreeMap<(u32, i64), Fields>;
+type ModelRows = BTreeMap<(u32, i64), ModelFields>;
 
 fn site(series: u32) -> Option<String> {
     (!series.is_multiple_of(5)).then(|| format!("s{}", series % 3))
@@ -46,13 +46,13 @@ fn quoted(text: &str) -> String {
     format!("'{text}'")
 }
 
-async fn insert(db: &mut Database, rng: &mut StdRng, there: &mut Rows) {
+async fn insert(db: &mut Database, rng: &mut StdRng, there: &mut ModelRows) {
     let mut values = BTreeMap::new();
     let (start, step) = (rng.random_range(0..TIME_MAX), rng.random_range(1..20));
     for row in 0..rng.random_range(10..300) {
         let series = rng.random_range(0..9);
         let ms = (start + row * step / 6) % TIME_MAX * 1000 + i64::from(series);
-        let mut fields = Fields {
+        let mut fields = ModelFields {
             a: (!rng.random_ratio(1, 6)).then(|| rng.random_range(-50..50)),
             c: (!rng.random_ratio(1, 6)).then(|| f64::from(rng.random_range(-99..99)) * 0.25),
         };
@@ -78,11 +78,11 @@ async fn insert(db: &mut Database, rng: &mut StdRng, there: &mut Rows) {
     }
 }
 
-async fn fill(db: &mut Database, rng: &mut StdRng) -> Rows {
+async fn fill(db: &mut Database, rng: &mut StdRng) -> ModelRows {
     let create = "CREATE TABLE m (time TIMESTAMP, site STRING TAG, unit BIGINT TAG, a INT, c DOUBLE) \
                   WITH (page_size = '1KiB', partition = '1h')";
     rows(db, create).await;
-    let mut there = Rows::new();
+    let mut there = ModelRows::new();
     for _ in 0..rng.random_range(1..6) {
         insert(db, rng, &mut there).await;
         if rng.random_bool(0.6) {
@@ -107,14 +107,14 @@ async fn fill(db: &mut Database, rng: &mut StdRng) -> Rows {
 }
 
 /// What is kept of a group: its rows by time.
-type Group = BTreeMap<i64, (u32, Fields)>;
-type Answer = fn(&Group) -> Option<f64>;
+type ModelGroup = BTreeMap<i64, (u32, ModelFields)>;
+type ModelAnswer = fn(&ModelGroup) -> Option<f64>;
 
-fn values(group: &Group) -> impl DoubleEndedIterator<Item = f64> {
+fn values(group: &ModelGroup) -> impl DoubleEndedIterator<Item = f64> {
     group.values().filter_map(|(_, fields)| fields.c)
 }
 
-fn numbers(group: &Group) -> impl DoubleEndedIterator<Item = f64> {
+fn numbers(group: &ModelGroup) -> impl DoubleEndedIterator<Item = f64> {
     let numbers = group.values().filter_map(|(_, fields)| fields.a);
     numbers.map(|a| a as f64)
 }
@@ -123,7 +123,7 @@ fn sum(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value))
 }
 
-const CALLS: [(&str, Answer); 14] = [
+const CALLS: [(&str, ModelAnswer); 14] = [
     ("count(*)", |group| Some(group.len() as f64)),
     ("count(a)", |group| Some(numbers(group).count() as f64)),
     ("count(c)", |group| Some(values(group).count() as f64)),
@@ -157,9 +157,9 @@ const CALLS: [(&str, Answer); 14] = [
     }),
 ];
 
-type Holds = Box<dyn Fn(u32, i64, Fields) -> bool>;
+type ModelPredicate = Box<dyn Fn(u32, i64, ModelFields) -> bool>;
 
-fn condition(rng: &mut StdRng) -> (String, Holds) {
+fn condition(rng: &mut StdRng) -> (String, ModelPredicate) {
     let second = rng.random_range(0..TIME_MAX);
     let (ms, unit, a) = (
         second * 1000,
@@ -198,13 +198,13 @@ fn condition(rng: &mut StdRng) -> (String, Holds) {
     }
 }
 
-async fn check(db: &mut Database, rng: &mut StdRng, there: &Rows, seed: u64) {
+async fn check(db: &mut Database, rng: &mut StdRng, there: &ModelRows, seed: u64) {
     let keys: Vec<&str> = ["site", "unit", "unit % 4", "b"]
         .into_iter()
         .filter(|_| rng.random_ratio(1, 3))
         .collect();
     let width = rng.random_range(1..200);
-    let conditions: Vec<(String, Holds)> = (0..rng.random_range(0..3))
+    let conditions: Vec<(String, ModelPredicate)> = (0..rng.random_range(0..3))
         .map(|_| condition(rng))
         .collect();
     let count = rng.random_range(1..5);
@@ -233,9 +233,9 @@ async fn check(db: &mut Database, rng: &mut StdRng, there: &Rows, seed: u64) {
             let _ = write!(sql, " ORDER BY {}{way}", by.join(", "));
         }
     }
-    let mut groups: BTreeMap<Vec<String>, Group> = BTreeMap::new();
+    let mut groups: BTreeMap<Vec<String>, ModelGroup> = BTreeMap::new();
     if keys.is_empty() {
-        groups.insert(Vec::new(), Group::new());
+        groups.insert(Vec::new(), ModelGroup::new());
     }
     for ((series, ms), fields) in there {
         if conditions

@@ -60,7 +60,7 @@ async fn prepare(db: &Database, sql: &str) -> Arc<dyn Prepared> {
 /// How often plans were there, and operators used again.
 fn counts(db: &Database) -> (u64, u64) {
     let usage = db.sql.plan_cache();
-    (usage.hits, usage.ready)
+    (usage.hits, usage.template_hits)
 }
 
 /// A database with rows of four devices, late ones and flushed ones among them.

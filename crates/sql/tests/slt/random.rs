@@ -26,7 +26,7 @@ pub fn number(name: &str, default: u64) -> u64 {
     given.map_or(default, |text| text.parse().expect("a number"))
 }
 
-pub struct Pair {
+pub struct DatabaseAndModel {
     pub engine: Engine,
     pub ours: SqlService,
     plain: SqlService,
@@ -34,7 +34,7 @@ pub struct Pair {
     _dir: tempfile::TempDir,
 }
 
-impl Pair {
+impl DatabaseAndModel {
     pub async fn open(partition_rows: usize) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let options = EngineOptions {
@@ -73,7 +73,12 @@ impl Pair {
     }
 
     /// Asks so many times, and compares with DataFusion's own.
-    async fn check(&mut self, seed: u64, Asked { sql, in_order }: &Asked, times: usize) {
+    async fn check(
+        &mut self,
+        seed: u64,
+        RandomQuery { sql, in_order }: &RandomQuery,
+        times: usize,
+    ) {
         let plain = self.rows_as_given(false, sql).await;
         for _ in 0..times {
             match (self.rows_as_given(true, sql).await, plain.clone()) {
@@ -194,7 +199,7 @@ pub fn insert(rng: &mut StdRng, start: u32) -> String {
     sql
 }
 
-pub async fn fill(pair: &mut Pair, rng: &mut StdRng) {
+pub async fn fill(pair: &mut DatabaseAndModel, rng: &mut StdRng) {
     pair.run(TABLE).await;
     let start = rng.random_range(0..40_000);
     for round in 0..rng.random_range(2..7) {
@@ -330,7 +335,7 @@ fn edges(rng: &mut StdRng) -> String {
 }
 
 /// A query.
-struct Asked {
+struct RandomQuery {
     sql: String,
     /// Whether it says in which order all of its rows come.
     in_order: bool,
@@ -350,9 +355,9 @@ fn order(rng: &mut StdRng, keys: &[String]) -> String {
     format!(" ORDER BY {}{limit}", keys.join(", "))
 }
 
-fn query(rng: &mut StdRng) -> Asked {
+fn query(rng: &mut StdRng) -> RandomQuery {
     if rng.random_ratio(1, 4) {
-        return Asked {
+        return RandomQuery {
             sql: edges(rng),
             in_order: false,
         };
@@ -389,7 +394,7 @@ fn query(rng: &mut StdRng) -> Asked {
     if in_order {
         sql.push_str(&order(rng, &keys));
     }
-    Asked { sql, in_order }
+    RandomQuery { sql, in_order }
 }
 
 #[test]
@@ -402,7 +407,7 @@ fn aggregates_are_what_datafusion_makes_of_the_same_rows() {
         block_on(async {
             // One partition or several.
             let partition_rows = if seed % 2 == 0 { 1 } else { 1 << 20 };
-            let mut pair = Pair::open(partition_rows).await;
+            let mut pair = DatabaseAndModel::open(partition_rows).await;
             fill(&mut pair, &mut rng).await;
             let mut asked = Vec::new();
             for _ in 0..QUERIES {

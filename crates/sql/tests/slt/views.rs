@@ -3,7 +3,7 @@
 //!
 //! `MARIGRAM_RANDOM_QUERIES` says how many queries, and `MARIGRAM_RANDOM_SEED` from where on.
 
-use super::random::{Pair, call, condition, fill, insert, number, one, time};
+use super::random::{DatabaseAndModel, call, condition, fill, insert, number, one, time};
 use super::service::block_on;
 use futures::StreamExt;
 use marigram_service::{Answer, Query};
@@ -93,7 +93,7 @@ fn question(rng: &mut StdRng, definition: &str) -> String {
     sql
 }
 
-async fn change(pair: &mut Pair, rng: &mut StdRng) {
+async fn change(pair: &mut DatabaseAndModel, rng: &mut StdRng) {
     let second = rng.random_range(0..45_000);
     match rng.random_range(0..7) {
         0..=2 => pair.run(&insert(rng, second)).await,
@@ -110,7 +110,7 @@ async fn change(pair: &mut Pair, rng: &mut StdRng) {
     }
 }
 
-async fn compare(pair: &mut Pair, seed: u64, asked: &str, plain: &str) {
+async fn compare(pair: &mut DatabaseAndModel, seed: u64, asked: &str, plain: &str) {
     let expected = pair.rows(false, plain).await;
     let found = pair.rows(true, asked).await;
     match (found, expected) {
@@ -127,7 +127,7 @@ fn views_have_the_rows_of_their_queries_and_answer_others_unasked() {
     for seed in seed..seed + queries.div_ceil(QUERIES) {
         let mut rng = StdRng::seed_from_u64(seed ^ 0x5eed);
         block_on(async {
-            let mut pair = Pair::open(1).await;
+            let mut pair = DatabaseAndModel::open(1).await;
             fill(&mut pair, &mut rng).await;
             let views: Vec<String> = (0..3).map(|_| definition(&mut rng)).collect();
             for (at, view) in views.iter().enumerate() {
@@ -162,7 +162,7 @@ fn views_have_the_rows_of_their_queries_and_answer_others_unasked() {
 }
 
 /// The number that a query answers with.
-async fn number_of(pair: &mut Pair, sql: &str) -> i64 {
+async fn number_of(pair: &mut DatabaseAndModel, sql: &str) -> i64 {
     let rows = pair.rows(true, sql).await;
     let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
     rows[0][0].parse().unwrap_or_else(|_| panic!("{rows:?}"))
@@ -173,7 +173,7 @@ async fn number_of(pair: &mut Pair, sql: &str) -> i64 {
 #[test]
 fn a_query_sees_one_version_while_a_view_is_refreshed() {
     block_on(async {
-        let mut pair = Pair::open(1).await;
+        let mut pair = DatabaseAndModel::open(1).await;
         pair.run("CREATE TABLE t (time TIMESTAMP, d STRING TAG, x BIGINT)")
             .await;
         for hour in 0..24 {
@@ -230,7 +230,7 @@ fn a_query_sees_one_version_while_a_view_is_refreshed() {
 #[test]
 fn a_view_outlives_the_rows_of_its_table() {
     block_on(async {
-        let mut pair = Pair::open(1).await;
+        let mut pair = DatabaseAndModel::open(1).await;
         for sql in [
             "CREATE TABLE t (time TIMESTAMP, d STRING TAG, x DOUBLE)",
             "INSERT INTO t SELECT to_timestamp_nanos(1714521600000000000 + i * 3600000000000), 'a', i \
@@ -348,7 +348,7 @@ fn views_are_refreshed_in_the_background_and_found_again_after_a_restart() {
 }
 
 /// Whether a query is answered from a view; its answer is that of the table all the same.
-async fn is_from_view(pair: &mut Pair, sql: &str) -> bool {
+async fn is_from_view(pair: &mut DatabaseAndModel, sql: &str) -> bool {
     compare(pair, 0, sql, sql).await;
     let plan = pair.rows(true, &format!("EXPLAIN {sql}")).await;
     format!("{plan:?}").contains("RollupScan")
@@ -372,7 +372,7 @@ fn a_view_is_taken_by_what_conditions_leave() {
     let early = by("WHERE time < '1970-01-01 00:05:00'");
     let late = by("WHERE time >= '1970-01-01 00:10:00'");
     block_on(async {
-        let mut pair = Pair::open(1).await;
+        let mut pair = DatabaseAndModel::open(1).await;
         for sql in setup {
             pair.run(sql).await;
         }
@@ -387,7 +387,7 @@ fn a_view_is_taken_by_what_conditions_leave() {
     });
     block_on(async {
         // Operators take longer to begin here, and so do the last pages of all devices.
-        let mut pair = Pair::open(64).await;
+        let mut pair = DatabaseAndModel::open(64).await;
         for sql in setup {
             pair.run(sql).await;
         }
@@ -397,7 +397,7 @@ fn a_view_is_taken_by_what_conditions_leave() {
         assert!(!is_from_view(&mut pair, &late).await, "{late}");
     });
     block_on(async {
-        let mut pair = Pair::open(300).await;
+        let mut pair = DatabaseAndModel::open(300).await;
         for sql in setup {
             pair.run(sql).await;
         }

@@ -1,14 +1,14 @@
 //! What the cells of a column say about the form of its times.
 
-use super::{DateOrder, Precision, TimeForm, TimeReader, Written, Zone, is_clock};
-use crate::cell::{Decimal, read_f64};
+use super::{DateOrder, FileZone, Precision, TimeFormat, TimeReader, WrittenTime, is_clock};
+use crate::cell::{DecimalMark, read_f64};
 
 /// Of the cells that are dates, the part that may be of another form and is refused.
 const STRAY_MAX: f64 = 0.05;
 
 /// What was seen of a column. Nothing is decided before all of it was.
 #[derive(Clone, Debug, Default)]
-pub struct Evidence {
+pub struct TimeEvidence {
     cells: u64,
     /// Cells that are a date in each order.
     by_order: [u64; 3],
@@ -80,14 +80,15 @@ pub enum FormError {
     },
 }
 
-impl Evidence {
+impl TimeEvidence {
     /// Adds a cell that holds a value; `line` is where it stands.
     pub fn add(&mut self, cell: &str, line: u64) {
         self.cells += 1;
         if self.first.is_none() {
             self.first = Some(cell.to_owned());
         }
-        let number = read_f64(cell, Decimal::Point).or_else(|| read_f64(cell, Decimal::Comma));
+        let number =
+            read_f64(cell, DecimalMark::Point).or_else(|| read_f64(cell, DecimalMark::Comma));
         let number = number.or_else(|| cell.parse::<i64>().ok().map(|whole| whole as f64));
         if let Some(number) = number.filter(|number| number.is_finite()) {
             if self.numbers == 0 {
@@ -104,7 +105,7 @@ impl Evidence {
         if !cell.as_bytes().iter().any(u8::is_ascii_digit) {
             return self.stray(cell, line);
         }
-        let readings = DateOrder::ALL.map(|order| Written::read(cell, order));
+        let readings = DateOrder::ALL.map(|order| WrittenTime::read(cell, order));
         let fitting = readings.iter().flatten().count();
         if fitting == 0 {
             if is_clock(cell) {
@@ -183,19 +184,19 @@ impl Evidence {
     ///
     /// # Errors
     /// If there is none, or there are two.
-    pub fn form(&self, column: &str, order: Option<DateOrder>) -> Result<TimeForm, FormError> {
+    pub fn form(&self, column: &str, order: Option<DateOrder>) -> Result<TimeFormat, FormError> {
         if self.cells == 0 {
-            return Ok(TimeForm::Written(order.unwrap_or(DateOrder::Ymd)));
+            return Ok(TimeFormat::Written(order.unwrap_or(DateOrder::Ymd)));
         }
         if self.numbers > 0 && self.compact == self.numbers {
-            return Ok(TimeForm::Written(DateOrder::Ymd));
+            return Ok(TimeFormat::Written(DateOrder::Ymd));
         }
         if self.numbers * 2 > self.cells {
             let largest = self.number_max.abs().max(self.number_min.abs());
-            return Ok(TimeForm::Number(Precision::guess(largest)));
+            return Ok(TimeFormat::Number(Precision::guess(largest)));
         }
         if let Some(order) = order {
-            return Ok(TimeForm::Written(order));
+            return Ok(TimeFormat::Written(order));
         }
         let most = self.by_order.iter().max().copied().unwrap_or(0);
         if most == 0 {
@@ -204,7 +205,7 @@ impl Evidence {
         }
         let [ymd, dmy, mdy] = self.by_order;
         if ymd == most && ymd > dmy.max(mdy) {
-            return Ok(TimeForm::Written(DateOrder::Ymd));
+            return Ok(TimeFormat::Written(DateOrder::Ymd));
         }
         let contradict = self.only[1] > 0 && self.only[2] > 0;
         // Month names and equal parts read the same in any order.
@@ -213,7 +214,7 @@ impl Evidence {
                 .into_iter()
                 .zip(self.by_order)
                 .find(|(_, count)| *count == most);
-            return Ok(TimeForm::Written(
+            return Ok(TimeFormat::Written(
                 order.map_or(DateOrder::Ymd, |(order, _)| order),
             ));
         }
@@ -222,7 +223,7 @@ impl Evidence {
                 return Err(self.mixed(column));
             };
             let read = |order| {
-                let reading = Written::read(cell, order);
+                let reading = WrittenTime::read(cell, order);
                 let day = reading.map(|reading| reading.at.strftime("%-d %B %Y").to_string());
                 Box::from(day.unwrap_or_default())
             };
@@ -243,7 +244,7 @@ impl Evidence {
         if contrary as f64 > most as f64 * STRAY_MAX {
             return Err(self.mixed(column));
         }
-        Ok(TimeForm::Written(order))
+        Ok(TimeFormat::Written(order))
     }
 
     fn mixed(&self, column: &str) -> FormError {
@@ -263,15 +264,15 @@ fn compact(cell: &str) -> bool {
         return false;
     }
     let year = cell[..4].parse::<u32>().unwrap_or(0);
-    (1970..2100).contains(&year) && Written::read(cell, DateOrder::Ymd).is_some()
+    (1970..2100).contains(&year) && WrittenTime::read(cell, DateOrder::Ymd).is_some()
 }
 
 /// The zone of a field that is a TIMESTAMP is its own, or UTC.
 impl Default for TimeReader {
     fn default() -> Self {
         Self {
-            form: TimeForm::Written(DateOrder::Ymd),
-            zone: Zone::utc(),
+            form: TimeFormat::Written(DateOrder::Ymd),
+            zone: FileZone::utc(),
         }
     }
 }

@@ -4,15 +4,15 @@ use super::*;
 
 const NOON: i64 = 1_404_216_000_000_000_000; // 2014-07-01T12:00:00Z
 
-fn reader(order: DateOrder, zone: Zone) -> TimeReader {
+fn reader(order: DateOrder, zone: FileZone) -> TimeReader {
     TimeReader {
-        form: TimeForm::Written(order),
+        form: TimeFormat::Written(order),
         zone,
     }
 }
 
-fn form(cells: &[&str]) -> Result<TimeForm, FormError> {
-    let mut evidence = Evidence::default();
+fn form(cells: &[&str]) -> Result<TimeFormat, FormError> {
+    let mut evidence = TimeEvidence::default();
     for (line, cell) in cells.iter().enumerate() {
         evidence.add(cell, line as u64);
     }
@@ -42,9 +42,13 @@ fn many_forms_are_one_moment() {
         (DateOrder::Ymd, "Tue Jul  1 12:00:00 2014"),
         (DateOrder::Ymd, "2014-07-01 14:00:00 CEST"),
     ] {
-        assert_eq!(reader(order, Zone::utc()).read(text), Ok(NOON), "{text}");
+        assert_eq!(
+            reader(order, FileZone::utc()).read(text),
+            Ok(NOON),
+            "{text}"
+        );
     }
-    let iso = reader(DateOrder::Ymd, Zone::utc());
+    let iso = reader(DateOrder::Ymd, FileZone::utc());
     assert_eq!(iso.read("2014-07-01 12:00:00,25"), Ok(NOON + 250_000_000));
     assert_eq!(
         iso.read("2014-07-01T12:00:00.123456789Z"),
@@ -74,22 +78,25 @@ fn many_forms_are_one_moment() {
 fn the_order_of_dates_is_decided_over_all_of_them() {
     assert_eq!(
         form(&["05/04/2026", "13/04/2026"]),
-        Ok(TimeForm::Written(DateOrder::Dmy))
+        Ok(TimeFormat::Written(DateOrder::Dmy))
     );
     assert_eq!(
         form(&["05/04/2026", "04/13/2026"]),
-        Ok(TimeForm::Written(DateOrder::Mdy))
+        Ok(TimeFormat::Written(DateOrder::Mdy))
     );
     assert_eq!(
         form(&["05.04.2026 10:00"]),
-        Ok(TimeForm::Written(DateOrder::Dmy))
+        Ok(TimeFormat::Written(DateOrder::Dmy))
     );
-    assert_eq!(form(&["2026-04-05"]), Ok(TimeForm::Written(DateOrder::Ymd)));
+    assert_eq!(
+        form(&["2026-04-05"]),
+        Ok(TimeFormat::Written(DateOrder::Ymd))
+    );
     assert_eq!(
         form(&["20260405", "20260406"]),
-        Ok(TimeForm::Written(DateOrder::Ymd))
+        Ok(TimeFormat::Written(DateOrder::Ymd))
     );
-    assert_eq!(form(&["1775347200"]), Ok(TimeForm::Number(Precision::S)));
+    assert_eq!(form(&["1775347200"]), Ok(TimeFormat::Number(Precision::S)));
     let error = form(&["04/04/2026", "05/04/2026"]).unwrap_err().to_string();
     for word in [
         "5 April 2026",
@@ -108,7 +115,7 @@ fn the_order_of_dates_is_decided_over_all_of_them() {
 
 #[test]
 fn zones_are_what_they_say_or_an_error() {
-    let berlin = Zone::named("Europe/Berlin", None).unwrap();
+    let berlin = FileZone::named("Europe/Berlin", None).unwrap();
     let read = |text: &str| reader(DateOrder::Ymd, berlin.clone()).read(text);
     assert_eq!(read("2014-07-01 14:00"), Ok(NOON));
     assert_eq!(read("2014-07-01 12:00Z"), Ok(NOON));
@@ -135,13 +142,13 @@ fn zones_are_what_they_say_or_an_error() {
     let hour = 3_600_000_000_000;
     let first = read("2026-10-25 02:30 CEST").unwrap();
     assert_eq!(read("2026-10-25 02:30 CET"), Ok(first + hour));
-    let told = Zone::named("Europe/Berlin", Some(RepeatedHour::Second)).unwrap();
+    let told = FileZone::named("Europe/Berlin", Some(RepeatedHour::Second)).unwrap();
     let second = reader(DateOrder::Ymd, told).read("2026-10-25 02:30");
     assert_eq!(second, Ok(first + hour));
-    let unknown = reader(DateOrder::Ymd, Zone::utc()).read("2014-07-01 12:00 EST");
+    let unknown = reader(DateOrder::Ymd, FileZone::utc()).read("2014-07-01 12:00 EST");
     assert_eq!(unknown, Err(TimeFault::Name("EST".into())));
-    assert!(Zone::named("Europe/Atlantis", None).is_err());
-    let fixed = Zone::named("+02:00", None).unwrap();
+    assert!(FileZone::named("Europe/Atlantis", None).is_err());
+    let fixed = FileZone::named("+02:00", None).unwrap();
     assert_eq!(
         reader(DateOrder::Ymd, fixed).read("2014-07-01 14:00"),
         Ok(NOON)
@@ -151,10 +158,10 @@ fn zones_are_what_they_say_or_an_error() {
 #[test]
 fn patterns_read_offsets_and_names() {
     let read = |pattern: &str, text: &str| {
-        let form = TimeForm::Pattern(pattern.to_owned());
+        let form = TimeFormat::Pattern(pattern.to_owned());
         TimeReader {
             form,
-            zone: Zone::utc(),
+            zone: FileZone::utc(),
         }
         .read(text)
     };
@@ -183,10 +190,10 @@ fn the_unit_of_numbers_is_guessed() {
         ("1404216000000000000", Precision::Ns),
     ] {
         let found = form(&[text]).unwrap();
-        assert_eq!(found, TimeForm::Number(precision));
+        assert_eq!(found, TimeFormat::Number(precision));
         let reader = TimeReader {
             form: found,
-            zone: Zone::utc(),
+            zone: FileZone::utc(),
         };
         assert_eq!(reader.read(text), Ok(NOON));
     }
@@ -200,9 +207,9 @@ fn no_text_panics() {
     use proptest::prelude::*;
     proptest!(|(text in "[0-9a-zA-Zäµ:./+, -]{0,24}")| {
         for order in DateOrder::ALL {
-            let _ = Written::read(&text, order);
+            let _ = WrittenTime::read(&text, order);
         }
-        let mut evidence = Evidence::default();
+        let mut evidence = TimeEvidence::default();
         evidence.add(&text, 1);
         let _ = evidence.form("t", None);
     });

@@ -38,7 +38,7 @@ impl DateOrder {
 
 /// What a text says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written<'a> {
+pub struct WrittenTime<'a> {
     /// Date and time of day.
     pub at: DateTime,
     /// Seconds east of UTC, where the text says so.
@@ -49,18 +49,18 @@ pub struct Written<'a> {
 
 /// A time of day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clock {
+pub struct TimeOfDay {
     /// It.
     pub time: Time,
     /// Whether it is 24:00, the end of the day.
     pub is_end: bool,
 }
 
-impl<'a> Written<'a> {
+impl<'a> WrittenTime<'a> {
     /// Reads a text whose date is in `order`; `None` where it is not.
     pub fn read(text: &'a str, order: DateOrder) -> Option<Self> {
         let Some((date, rest)) = date_of(text, order) else {
-            return of_ctime(text);
+            return parse_ctime(text);
         };
         let rest = rest
             .strip_prefix(['T', 't', ' ', ',', ':'])
@@ -117,7 +117,7 @@ fn month_name(text: &str) -> Option<(i64, &str)> {
 }
 
 /// `Tue Jul  1 12:00:00 2014`, as C writes it.
-fn of_ctime(text: &str) -> Option<Written<'_>> {
+fn parse_ctime(text: &str) -> Option<WrittenTime<'_>> {
     let (month, rest) = month_name(without_day_name(text))?;
     let (day, _, rest) = number(rest.trim_start(), 2)?;
     let (clock, rest) = clock_of(rest.trim_start())?;
@@ -125,7 +125,7 @@ fn of_ctime(text: &str) -> Option<Written<'_>> {
         return None;
     };
     let at = date(year, month, day)?.to_datetime(clock.time);
-    Some(Written {
+    Some(WrittenTime {
         at,
         offset_s: None,
         name: None,
@@ -213,7 +213,7 @@ pub fn is_clock(text: &str) -> bool {
 }
 
 /// The time of day at the start of `text`, and what follows.
-pub fn clock_of(text: &str) -> Option<(Clock, &str)> {
+pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
     let (mut hour, digits, rest) = number(text, 6)?;
     let (mut minute, mut second, mut ns) = (0, 0, 0);
     let mut rest = rest;
@@ -267,7 +267,7 @@ pub fn clock_of(text: &str) -> Option<(Clock, &str)> {
         ns.try_into().ok()?,
     );
     Some((
-        Clock {
+        TimeOfDay {
             time: time.ok()?,
             is_end,
         },

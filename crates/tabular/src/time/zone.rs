@@ -1,6 +1,6 @@
 //! Zones: where clocks show a time, and the hours that they show twice or never.
 
-use super::written::Written;
+use super::written::WrittenTime;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 
@@ -58,12 +58,12 @@ pub enum RepeatedHour {
 
 /// Where clocks show the times of a file that carry no zone of their own.
 #[derive(Clone, Debug)]
-pub struct Zone {
+pub struct FileZone {
     told: Option<(String, TimeZone)>,
     repeated: Option<RepeatedHour>,
 }
 
-impl Zone {
+impl FileZone {
     /// UTC, because nobody said otherwise.
     pub fn utc() -> Self {
         Self {
@@ -77,17 +77,18 @@ impl Zone {
     /// # Errors
     /// If there is none.
     pub fn named(name: &str, repeated: Option<RepeatedHour>) -> Result<Self, String> {
-        let zone = match Written::read(&format!("2000-01-01 00:00{name}"), super::DateOrder::Ymd) {
-            Some(Written {
-                offset_s: Some(offset),
-                ..
-            }) => Offset::from_seconds(offset as i32)
-                .map(TimeZone::fixed)
-                .map_err(|error| error.to_string())?,
-            _ => TimeZone::get(name).map_err(|_| {
-                format!("'{name}' is no time zone; give one such as Europe/Berlin or +01:00")
-            })?,
-        };
+        let zone =
+            match WrittenTime::read(&format!("2000-01-01 00:00{name}"), super::DateOrder::Ymd) {
+                Some(WrittenTime {
+                    offset_s: Some(offset),
+                    ..
+                }) => Offset::from_seconds(offset as i32)
+                    .map(TimeZone::fixed)
+                    .map_err(|error| error.to_string())?,
+                _ => TimeZone::get(name).map_err(|_| {
+                    format!("'{name}' is no time zone; give one such as Europe/Berlin or +01:00")
+                })?,
+            };
         Ok(Self {
             told: Some((name.to_owned(), zone)),
             repeated,
@@ -103,7 +104,7 @@ impl Zone {
     ///
     /// # Errors
     /// If there is none, or there are two.
-    pub fn place(&self, written: &Written<'_>) -> Result<i64, TimeFault> {
+    pub fn place(&self, written: &WrittenTime<'_>) -> Result<i64, TimeFault> {
         if let Some(offset) = written.offset_s {
             return moment(written.at, offset);
         }

@@ -1,6 +1,6 @@
 //! Bits, highest first.
 
-use crate::error::{Part, PartResult};
+use crate::error::{PartError, PartResult};
 
 /// Bits not yet read.
 pub(super) struct BitReader<'a> {
@@ -22,7 +22,7 @@ impl<'a> BitReader<'a> {
         let mut value = 0u64;
         let mut left = count as usize;
         if left > self.bytes.len() * 8 - self.at {
-            return Err(Part::Short);
+            return Err(PartError::Short);
         }
         while left > 0 {
             let in_byte = 8 - self.at % 8;
@@ -85,6 +85,6 @@ mod tests {
             let mask = u64::MAX >> (64 - count);
             assert_eq!(reader.bits(count), Ok(value & mask));
         }
-        assert_eq!(reader.bits(8), Err(Part::Short));
+        assert_eq!(reader.bits(8), Err(PartError::Short));
     }
 }

@@ -4,13 +4,13 @@
 //! not-a-number). A page may hold that value itself, so it is read by count and not up to its end.
 
 use super::bits::BitReader;
-use super::word::Word;
+use super::word::EncodedInteger;
 use crate::bytes::Cursor;
-use crate::error::{Part, PartResult};
+use crate::error::{PartError, PartResult};
 
-const WINDOW: Part = Part::Wrong("the bits of a difference are more than its type has");
+const WINDOW: PartError = PartError::Wrong("the bits of a difference are more than its type has");
 
-pub(super) fn decode<W: Word>(bytes: &[u8], count: usize) -> PartResult<Vec<W>> {
+pub(super) fn decode<W: EncodedInteger>(bytes: &[u8], count: usize) -> PartResult<Vec<W>> {
     let mut reader = BitReader::new(bytes);
     let mut values = Vec::with_capacity(count.min(bytes.len() * 8));
     if count == 0 {
@@ -38,7 +38,7 @@ pub(super) fn decode<W: Word>(bytes: &[u8], count: usize) -> PartResult<Vec<W>> 
 
 /// The form of files before version 3: the first value is little-endian, and a difference that
 /// reuses a window reuses that of the value before, not of the difference before.
-pub(super) fn decode_v1<W: Word>(bytes: &[u8], count: usize) -> PartResult<Vec<W>> {
+pub(super) fn decode_v1<W: EncodedInteger>(bytes: &[u8], count: usize) -> PartResult<Vec<W>> {
     let mut values = Vec::with_capacity(count.min(bytes.len() * 8));
     if count == 0 {
         return Ok(values);

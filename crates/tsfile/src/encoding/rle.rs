@@ -4,21 +4,24 @@
 //! groups of eight follow, with the number of values in the last of them, or one value.
 
 use super::bits::BitReader;
-use super::word::Word;
+use super::word::EncodedInteger;
 use crate::bytes::Cursor;
-use crate::error::{Part, PartResult};
+use crate::error::{PartError, PartResult};
 
-const COUNT: Part = Part::Wrong("a run holds more values than its page");
+const COUNT: PartError = PartError::Wrong("a run holds more values than its page");
 
 /// Exactly `count` values from the front of `cursor`.
-pub(super) fn decode<W: Word>(cursor: &mut Cursor<'_>, count: usize) -> PartResult<Vec<W>> {
+pub(super) fn decode<W: EncodedInteger>(
+    cursor: &mut Cursor<'_>,
+    count: usize,
+) -> PartResult<Vec<W>> {
     let mut values = Vec::new();
     while values.len() < count {
         let len = cursor.uvar()? as usize;
         let mut part = Cursor::new(cursor.take(len)?);
         let width = u32::from(part.byte()?);
         if width > W::BITS {
-            return Err(Part::Wrong("a value is wider than its type"));
+            return Err(PartError::Wrong("a value is wider than its type"));
         }
         while !part.is_empty() {
             let header = part.uvar()?;
@@ -36,10 +39,10 @@ pub(super) fn decode<W: Word>(cursor: &mut Cursor<'_>, count: usize) -> PartResu
                 values.resize(values.len() + groups, W::from_bits(value));
             } else {
                 let in_last = usize::from(part.byte()?);
-                let packed = groups.checked_mul(width as usize).ok_or(Part::Short)?;
+                let packed = groups.checked_mul(width as usize).ok_or(PartError::Short)?;
                 let mut packed = BitReader::new(part.take(packed)?);
                 let Some(full) = groups.checked_sub(1) else {
-                    return Err(Part::Wrong("a run has no values"));
+                    return Err(PartError::Wrong("a run has no values"));
                 };
                 let in_run = full
                     .checked_mul(8)

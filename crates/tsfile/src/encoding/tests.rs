@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-fn come_back(values: &Values, data_type: DataType) {
+fn come_back(values: &ColumnValues, data_type: DataType) {
     let mut out = Vec::new();
     encode(values, &mut out);
     let back = decode(written(data_type), data_type, &out, values.len()).unwrap();
@@ -14,43 +14,43 @@ fn come_back(values: &Values, data_type: DataType) {
 proptest! {
     #[test]
     fn integers_come_back(values in prop::collection::vec(any::<i32>(), 0..400)) {
-        come_back(&Values::I32(values), DataType::Int32);
+        come_back(&ColumnValues::I32(values), DataType::Int32);
     }
 
     #[test]
     fn slow_integers_come_back(start in any::<i64>(), steps in prop::collection::vec(-3i64..900, 0..400)) {
         let mut value = start;
         let values = steps.iter().map(|step| { value = value.wrapping_add(*step); value });
-        come_back(&Values::I64(values.collect()), DataType::Int64);
+        come_back(&ColumnValues::I64(values.collect()), DataType::Int64);
     }
 
     #[test]
     fn long_integers_come_back(values in prop::collection::vec(any::<i64>(), 0..400)) {
         let mut out = Vec::new();
         encode_times(&values, &mut out);
-        prop_assert_eq!(decode_times(Encoding::Ts2Diff, &out, 400), Ok(values.clone()));
-        come_back(&Values::I64(values), DataType::Timestamp);
+        prop_assert_eq!(decode_times(ChunkEncoding::Ts2Diff, &out, 400), Ok(values.clone()));
+        come_back(&ColumnValues::I64(values), DataType::Timestamp);
     }
 
     #[test]
     fn floats_come_back(bits in prop::collection::vec(any::<u64>(), 0..200)) {
         let wide = bits.iter().map(|bits| f64::from_bits(*bits)).collect();
-        come_back(&Values::F64(wide), DataType::Double);
+        come_back(&ColumnValues::F64(wide), DataType::Double);
         let narrow = bits.iter().map(|bits| f32::from_bits(*bits as u32)).collect();
-        come_back(&Values::F32(narrow), DataType::Float);
+        come_back(&ColumnValues::F32(narrow), DataType::Float);
     }
 
     #[test]
     fn decimal_floats_come_back(values in prop::collection::vec(-5000i32..5000, 0..200)) {
         let floats = values.iter().map(|value| f64::from(*value) / 100.0).collect();
-        come_back(&Values::F64(floats), DataType::Double);
+        come_back(&ColumnValues::F64(floats), DataType::Double);
         let floats = values.iter().map(|value| *value as f32 / 10.0).collect();
-        come_back(&Values::F32(floats), DataType::Float);
+        come_back(&ColumnValues::F32(floats), DataType::Float);
     }
 
     #[test]
     fn any_bytes_are_values_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200), number in 0u8..16, kind in 0u8..12, count in 0usize..3000) {
-        if let (Ok(encoding), Ok(kind)) = (Encoding::from_number(number), DataType::from_number(kind))
+        if let (Ok(encoding), Ok(kind)) = (ChunkEncoding::from_number(number), DataType::from_number(kind))
             && let Ok(values) = decode(encoding, kind, &bytes, count)
         {
             prop_assert_eq!(values.len(), count);
@@ -62,11 +62,11 @@ proptest! {
 fn special_floats_come_back() {
     let odd = f64::from_bits(0x7ff8_0000_0000_0001);
     let values = vec![0.0, -0.0, f64::INFINITY, odd, f64::MIN_POSITIVE];
-    come_back(&Values::F64(values), DataType::Double);
-    let nan = Values::F32(vec![1.0, f32::NAN, 2.0]);
+    come_back(&ColumnValues::F64(values), DataType::Double);
+    let nan = ColumnValues::F32(vec![1.0, f32::NAN, 2.0]);
     come_back(&nan, DataType::Float);
-    come_back(&Values::Bool(vec![true, false]), DataType::Boolean);
-    let texts = Values::Bytes(["", "ü\0", "long"].into_iter().collect());
+    come_back(&ColumnValues::Bool(vec![true, false]), DataType::Boolean);
+    let texts = ColumnValues::Bytes(["", "ü\0", "long"].into_iter().collect());
     come_back(&texts, DataType::String);
 }
 
@@ -76,10 +76,10 @@ fn runs_and_groups_of_eight_are_read() {
     let packed = [0b0010_1000, 0, 0];
     let part = [&[3, 4 << 1, 5, (1 << 1) | 1, 2], &packed[..]].concat();
     let bytes = [&[part.len() as u8], &part[..]].concat();
-    let values = decode(Encoding::Rle, DataType::Int32, &bytes, 6).unwrap();
-    assert_eq!(values, Values::I32(vec![5, 5, 5, 5, 1, 2]));
-    let values = decode(Encoding::Rle, DataType::Boolean, &bytes, 6).unwrap();
-    assert_eq!(values, Values::Bool(vec![true; 6]));
-    assert!(decode(Encoding::Rle, DataType::Int32, &bytes, 5).is_err());
-    assert!(decode(Encoding::Rle, DataType::Int32, &bytes, 7).is_err());
+    let values = decode(ChunkEncoding::Rle, DataType::Int32, &bytes, 6).unwrap();
+    assert_eq!(values, ColumnValues::I32(vec![5, 5, 5, 5, 1, 2]));
+    let values = decode(ChunkEncoding::Rle, DataType::Boolean, &bytes, 6).unwrap();
+    assert_eq!(values, ColumnValues::Bool(vec![true; 6]));
+    assert!(decode(ChunkEncoding::Rle, DataType::Int32, &bytes, 5).is_err());
+    assert!(decode(ChunkEncoding::Rle, DataType::Int32, &bytes, 7).is_err());
 }

@@ -4,15 +4,15 @@
 //! the first value, and the packed differences up to a whole byte.
 
 use super::bits::{BitReader, BitWriter};
-use super::word::Word;
+use super::word::EncodedInteger;
 use crate::bytes::{Cursor, put_i32};
-use crate::error::{Part, PartResult};
+use crate::error::{PartError, PartResult};
 
 /// Differences of a block as they are written.
 const BLOCK_DELTAS: usize = 128;
 
 /// Appends values up to the end of `bytes`, at most `count_max` in all.
-pub(super) fn decode<W: Word>(bytes: &[u8], count_max: usize) -> PartResult<Vec<W>> {
+pub(super) fn decode<W: EncodedInteger>(bytes: &[u8], count_max: usize) -> PartResult<Vec<W>> {
     let mut cursor = Cursor::new(bytes);
     let mut values = Vec::new();
     while !cursor.is_empty() {
@@ -24,10 +24,11 @@ pub(super) fn decode<W: Word>(bytes: &[u8], count_max: usize) -> PartResult<Vec<
             return Err(WIDTH);
         }
         if deltas >= count_max.saturating_sub(values.len()) {
-            return Err(Part::Wrong("a block holds more values than its page"));
+            return Err(PartError::Wrong("a block holds more values than its page"));
         }
         let bits = deltas as u64 * u64::from(width);
-        let packed = cursor.take(usize::try_from(bits.div_ceil(8)).map_err(|_| Part::Short)?)?;
+        let packed =
+            cursor.take(usize::try_from(bits.div_ceil(8)).map_err(|_| PartError::Short)?)?;
         let mut packed = BitReader::new(packed);
         values.reserve(deltas + 1);
         values.push(first);
@@ -40,10 +41,10 @@ pub(super) fn decode<W: Word>(bytes: &[u8], count_max: usize) -> PartResult<Vec<
     Ok(values)
 }
 
-const WIDTH: Part = Part::Wrong("a block's count or width is impossible");
+const WIDTH: PartError = PartError::Wrong("a block's count or width is impossible");
 
 /// Differences wrap where they do not fit, as they do in the format's own libraries.
-pub(super) fn encode<W: Word>(values: &[W], out: &mut Vec<u8>) {
+pub(super) fn encode<W: EncodedInteger>(values: &[W], out: &mut Vec<u8>) {
     let mut deltas = Vec::with_capacity(BLOCK_DELTAS);
     for block in values.chunks(BLOCK_DELTAS + 1) {
         deltas.clear();

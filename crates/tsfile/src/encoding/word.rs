@@ -4,7 +4,7 @@ use crate::bytes::Cursor;
 use crate::error::PartResult;
 
 /// A 32-bit or 64-bit integer.
-pub(super) trait Word: Copy + Default + Eq + Ord {
+pub(super) trait EncodedInteger: Copy + Default + Eq + Ord {
     /// Its width.
     const BITS: u32;
     /// Bits in which a number of leading zeros stands.
@@ -19,7 +19,7 @@ pub(super) trait Word: Copy + Default + Eq + Ord {
     fn put(self, out: &mut Vec<u8>);
 }
 
-impl Word for i32 {
+impl EncodedInteger for i32 {
     const BITS: u32 = 32;
     const LEADING_BITS: u32 = 5;
 
@@ -40,7 +40,7 @@ impl Word for i32 {
     }
 }
 
-impl Word for i64 {
+impl EncodedInteger for i64 {
     const BITS: u32 = 64;
     const LEADING_BITS: u32 = 6;
 

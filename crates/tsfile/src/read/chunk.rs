@@ -1,13 +1,13 @@
 //! Chunks and their pages.
 
-use super::input::Input;
+use super::input::FileInput;
 use crate::bytes::Cursor;
 use crate::compress::decompress;
 use crate::encoding;
-use crate::error::{Part, PartResult, Result};
-use crate::kinds::{Compression, DataType, Encoding, VECTOR};
+use crate::error::{PartError, PartResult, Result};
+use crate::kinds::{ChunkCompression, ChunkEncoding, DataType, VECTOR};
 use crate::statistics;
-use crate::values::{Column, Values};
+use crate::values::{ColumnValues, DeviceColumn};
 use std::io::{Read, Seek};
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use std::sync::Arc;
 pub(crate) const PAGE_ROWS_MAX: usize = 1 << 20;
 
 /// A chunk being read, page by page.
-pub(super) struct Chunk {
+pub(super) struct ChunkRead {
     number: u8,
-    compression: Compression,
-    encoding: Encoding,
+    compression: ChunkCompression,
+    encoding: ChunkEncoding,
     /// Whether each page says its statistics, as it does where there are several.
     has_statistics: bool,
     at: u64,
@@ -26,19 +26,21 @@ pub(super) struct Chunk {
 }
 
 /// A page before it is decoded, and where it stands.
-pub(super) struct Page {
+pub(super) struct EncodedPage {
     bytes: Vec<u8>,
     offset: u64,
 }
 
-impl Chunk {
-    pub(super) fn open<R: Read + Seek>(input: &mut Input<R>, offset: u64) -> Result<Self> {
+impl ChunkRead {
+    pub(super) fn open<R: Read + Seek>(input: &mut FileInput<R>, offset: u64) -> Result<Self> {
         let end = input.len();
         let (mut chunk, taken) = input.header(offset, end, Self::parse)?;
         chunk.at += offset + taken;
         chunk.end += chunk.at;
         if chunk.end > end {
-            return Err(Part::Wrong("a chunk leads past the end of the file").at(offset));
+            return Err(
+                PartError::Wrong("a chunk leads past the end of the file").with_offset(offset)
+            );
         }
         Ok(chunk)
     }
@@ -48,22 +50,25 @@ impl Chunk {
         let has_statistics = match cursor.byte()? & 0x3f {
             1 => true,
             5 => false,
-            _ => return Err(Part::Wrong("there is no chunk")),
+            _ => return Err(PartError::Wrong("there is no chunk")),
         };
         cursor.var_bytes()?;
         let len = cursor.uvar()?;
         Ok(Self {
             has_statistics,
             number: cursor.byte()?,
-            compression: Compression::from_number(cursor.byte()?)?,
-            encoding: Encoding::from_number(cursor.byte()?)?,
+            compression: ChunkCompression::from_number(cursor.byte()?)?,
+            encoding: ChunkEncoding::from_number(cursor.byte()?)?,
             at: 0,
             end: u64::from(len),
         })
     }
 
     /// The next page; `None` after the last. A page without bytes has no values.
-    pub(super) fn page<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<Option<Page>> {
+    pub(super) fn page<R: Read + Seek>(
+        &mut self,
+        input: &mut FileInput<R>,
+    ) -> Result<Option<EncodedPage>> {
         if self.at >= self.end {
             return Ok(None);
         }
@@ -83,44 +88,49 @@ impl Chunk {
         let begin = offset + taken;
         self.at = begin + u64::from(packed);
         if self.at > self.end {
-            return Err(Part::Wrong("a page leads past the end of its chunk").at(offset));
+            return Err(
+                PartError::Wrong("a page leads past the end of its chunk").with_offset(offset)
+            );
         }
         let bytes = if len == 0 {
             Vec::new()
         } else {
             let packed = input.read(begin, u64::from(packed))?;
-            decompress(self.compression, &packed, len as usize).map_err(|part| part.at(offset))?
+            decompress(self.compression, &packed, len as usize)
+                .map_err(|part| part.with_offset(offset))?
         };
-        Ok(Some(Page { bytes, offset }))
+        Ok(Some(EncodedPage { bytes, offset }))
     }
 
     /// The times of a page of an aligned time column.
-    pub(super) fn times(&self, page: &Page) -> Result<Vec<i64>> {
+    pub(super) fn times(&self, page: &EncodedPage) -> Result<Vec<i64>> {
         if self.number != VECTOR {
-            return Err(Part::Wrong("a time column is of another type").at(page.offset));
+            return Err(
+                PartError::Wrong("a time column is of another type").with_offset(page.offset)
+            );
         }
         encoding::decode_times(self.encoding, &page.bytes, PAGE_ROWS_MAX)
-            .map_err(|part| part.at(page.offset))
+            .map_err(|part| part.with_offset(page.offset))
     }
 
     /// The column that a page of an aligned device is, for `rows` rows; `None` where none of them
     /// has a value.
     pub(super) fn column(
         &self,
-        page: &Page,
+        page: &EncodedPage,
         name: &Arc<str>,
         rows: usize,
-    ) -> Result<Option<Column>> {
+    ) -> Result<Option<DeviceColumn>> {
         self.parse_column(page, name, rows)
-            .map_err(|part| part.at(page.offset))
+            .map_err(|part| part.with_offset(page.offset))
     }
 
     fn parse_column(
         &self,
-        page: &Page,
+        page: &EncodedPage,
         name: &Arc<str>,
         rows: usize,
-    ) -> PartResult<Option<Column>> {
+    ) -> PartResult<Option<DeviceColumn>> {
         if page.bytes.is_empty() {
             return Ok(None);
         }
@@ -128,7 +138,7 @@ impl Chunk {
         let mut cursor = Cursor::new(&page.bytes);
         let marked = usize::try_from(cursor.i32()?).unwrap_or(usize::MAX);
         if marked > rows {
-            return Err(Part::Wrong("a page has more values than times"));
+            return Err(PartError::Wrong("a page has more values than times"));
         }
         let marks = cursor.take(marked.div_ceil(8))?;
         let is_marked = |row: usize| row < marked && marks[row / 8] & (0x80 >> (row % 8)) != 0;
@@ -139,7 +149,7 @@ impl Chunk {
         }
         let values = encoding::decode(self.encoding, data_type, cursor.rest(), count)?;
         let all = count == rows;
-        Ok(Some(Column {
+        Ok(Some(DeviceColumn {
             name: name.clone(),
             data_type,
             values: if all { values } else { values.spread(&valid) },
@@ -148,23 +158,28 @@ impl Chunk {
     }
 
     /// The times and values of a page of a series that is not aligned.
-    pub(super) fn series(&self, page: &Page, name: &Arc<str>) -> Result<(Vec<i64>, Column)> {
+    pub(super) fn series(
+        &self,
+        page: &EncodedPage,
+        name: &Arc<str>,
+    ) -> Result<(Vec<i64>, DeviceColumn)> {
         let parse = || {
             let data_type = DataType::from_number(self.number)?;
             let mut cursor = Cursor::new(&page.bytes);
             if cursor.is_empty() {
-                let values = Values::empty(data_type.shape());
+                let values = ColumnValues::empty(data_type.shape());
                 return Ok((Vec::new(), data_type, values));
             }
             let len = cursor.uvar()? as usize;
             // Such a chunk says the encoding of its values only; times have always been this one.
             let times =
-                encoding::decode_times(Encoding::Ts2Diff, cursor.take(len)?, PAGE_ROWS_MAX)?;
+                encoding::decode_times(ChunkEncoding::Ts2Diff, cursor.take(len)?, PAGE_ROWS_MAX)?;
             let values = encoding::decode(self.encoding, data_type, cursor.rest(), times.len())?;
             Ok((times, data_type, values))
         };
-        let (times, data_type, values) = parse().map_err(|part: Part| part.at(page.offset))?;
-        let column = Column {
+        let (times, data_type, values) =
+            parse().map_err(|part: PartError| part.with_offset(page.offset))?;
+        let column = DeviceColumn {
             name: name.clone(),
             data_type,
             values,

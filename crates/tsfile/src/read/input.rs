@@ -4,20 +4,20 @@
 //! again and again would make a small file endless, so what is visited is counted.
 
 use crate::bytes::Cursor;
-use crate::error::{Part, PartResult, Result, TsFileError};
+use crate::error::{PartError, PartResult, Result, TsFileError};
 use std::io::{Read, Seek, SeekFrom};
 
 /// Bytes that are read to find out how long a header is.
 const HEADER_BYTES: usize = 512;
 
 /// The file, its length, and how much may yet be read.
-pub(super) struct Input<R> {
+pub(super) struct FileInput<R> {
     inner: R,
     len: u64,
     left: u64,
 }
 
-impl<R: Read + Seek> Input<R> {
+impl<R: Read + Seek> FileInput<R> {
     pub(super) fn new(mut inner: R) -> Result<Self> {
         let len = inner.seek(SeekFrom::End(0))?;
         Ok(Self {
@@ -39,10 +39,11 @@ impl<R: Read + Seek> Input<R> {
 
     fn visit(&mut self, offset: u64, len: u64) -> Result<()> {
         if offset.checked_add(len).is_none_or(|end| end > self.len) {
-            return Err(Part::Wrong("it leads past the end of the file").at(offset));
+            return Err(PartError::Wrong("it leads past the end of the file").with_offset(offset));
         }
         self.left = self.left.checked_sub(len).ok_or_else(|| {
-            Part::Wrong("the index leads to the same bytes again and again").at(offset)
+            PartError::Wrong("the index leads to the same bytes again and again")
+                .with_offset(offset)
         })?;
         Ok(())
     }
@@ -53,7 +54,7 @@ impl<R: Read + Seek> Input<R> {
         self.inner
             .read_exact(&mut bytes)
             .map_err(|error| match error.kind() {
-                std::io::ErrorKind::UnexpectedEof => Part::Short.at(offset),
+                std::io::ErrorKind::UnexpectedEof => PartError::Short.with_offset(offset),
                 _ => TsFileError::Io(error),
             })?;
         Ok(bytes)
@@ -77,11 +78,11 @@ impl<R: Read + Seek> Input<R> {
                     self.visit(offset, taken)?;
                     return Ok((parsed, taken));
                 }
-                Err(Part::Short) if window < all => {
+                Err(PartError::Short) if window < all => {
                     self.visit(offset, window)?;
                     window *= 4;
                 }
-                Err(part) => return Err(part.at(offset)),
+                Err(part) => return Err(part.with_offset(offset)),
             }
         }
     }

@@ -1,15 +1,15 @@
 //! What stands behind the rows of a file: schemas, and the index from devices to their chunks.
 
 use crate::bytes::Cursor;
-use crate::error::{Part, PartResult};
+use crate::error::{PartError, PartResult};
 use crate::kinds::{DataType, VECTOR};
 use crate::statistics;
-use crate::values::{Category, ColumnSchema, DeviceId, TableSchema};
+use crate::values::{ColumnCategory, ColumnSchema, DeviceId, TsFileTableSchema};
 use std::sync::Arc;
 
 /// The versions that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum FileVersion {
     /// Devices are paths.
     V3,
     /// Devices are segments; tables have schemas.
@@ -31,13 +31,13 @@ pub(super) enum NodeKind {
 
 /// A node of the index: where its children begin, and where the last of them ends.
 #[derive(Debug)]
-pub(super) struct Node<K> {
+pub(super) struct IndexNode<K> {
     pub(super) children: Vec<(K, u64)>,
     pub(super) end: u64,
     pub(super) kind: NodeKind,
 }
 
-impl<K> Node<K> {
+impl<K> IndexNode<K> {
     fn parse(
         cursor: &mut Cursor<'_>,
         key: impl Fn(&mut Cursor<'_>) -> PartResult<K>,
@@ -53,7 +53,7 @@ impl<K> Node<K> {
             1 => NodeKind::LeafDevice,
             2 => NodeKind::InternalMeasurement,
             3 => NodeKind::LeafMeasurement,
-            _ => return Err(Part::Wrong("a node of the index is of no known kind")),
+            _ => return Err(PartError::Wrong("a node of the index is of no known kind")),
         };
         Ok(Self {
             children,
@@ -64,7 +64,8 @@ impl<K> Node<K> {
 
     /// The bytes that child `at` takes: its offset and its length.
     pub(super) fn child(&self, at: usize) -> PartResult<(u64, u64)> {
-        const ORDER: Part = Part::Wrong("the children of a node of the index are in no order");
+        const ORDER: PartError =
+            PartError::Wrong("the children of a node of the index are in no order");
         let begin = self.children.get(at).ok_or(ORDER)?.1;
         let end = self.children.get(at + 1).map_or(self.end, |next| next.1);
         match end.checked_sub(begin) {
@@ -74,47 +75,50 @@ impl<K> Node<K> {
     }
 }
 
-pub(super) fn device_node(cursor: &mut Cursor<'_>, version: Version) -> PartResult<Node<DeviceId>> {
-    Node::parse(cursor, |cursor| device(cursor, version))
+pub(super) fn device_node(
+    cursor: &mut Cursor<'_>,
+    version: FileVersion,
+) -> PartResult<IndexNode<DeviceId>> {
+    IndexNode::parse(cursor, |cursor| device(cursor, version))
 }
 
 /// A node of measurements; their names stand again in their metadata.
-pub(super) fn measurement_node(cursor: &mut Cursor<'_>) -> PartResult<Node<()>> {
-    Node::parse(cursor, |cursor| cursor.var_bytes().map(drop))
+pub(super) fn measurement_node(cursor: &mut Cursor<'_>) -> PartResult<IndexNode<()>> {
+    IndexNode::parse(cursor, |cursor| cursor.var_bytes().map(drop))
 }
 
 fn offset(cursor: &mut Cursor<'_>) -> PartResult<u64> {
-    u64::try_from(cursor.i64()?).map_err(|_| Part::Wrong("an offset is negative"))
+    u64::try_from(cursor.i64()?).map_err(|_| PartError::Wrong("an offset is negative"))
 }
 
-fn device(cursor: &mut Cursor<'_>, version: Version) -> PartResult<DeviceId> {
+fn device(cursor: &mut Cursor<'_>, version: FileVersion) -> PartResult<DeviceId> {
     let segments = match version {
-        Version::V3 => vec![Some(cursor.var_name()?)],
-        Version::V4 => {
+        FileVersion::V3 => vec![Some(cursor.var_name()?)],
+        FileVersion::V4 => {
             let count = cursor.count()?;
             (0..count)
                 .map(|_| cursor.var_text())
                 .collect::<PartResult<_>>()?
         }
     };
-    Ok(DeviceId::of_segments(segments))
+    Ok(DeviceId::from_segments(segments))
 }
 
 /// The end of a file.
 pub(super) struct FileMetadata {
     /// The roots of the index.
-    pub(super) roots: Vec<Node<DeviceId>>,
+    pub(super) roots: Vec<IndexNode<DeviceId>>,
     /// The tables that have a schema.
-    pub(super) tables: Vec<TableSchema>,
+    pub(super) tables: Vec<TsFileTableSchema>,
 }
 
 impl FileMetadata {
-    pub(super) fn parse(bytes: &[u8], version: Version) -> PartResult<Self> {
+    pub(super) fn parse(bytes: &[u8], version: FileVersion) -> PartResult<Self> {
         let mut cursor = Cursor::new(bytes);
         let (mut roots, mut tables) = (Vec::new(), Vec::new());
         match version {
-            Version::V3 => roots.push(device_node(&mut cursor, version)?),
-            Version::V4 => {
+            FileVersion::V3 => roots.push(device_node(&mut cursor, version)?),
+            FileVersion::V4 => {
                 for _ in 0..cursor.count()? {
                     cursor.var_bytes()?;
                     roots.push(device_node(&mut cursor, version)?);
@@ -125,7 +129,7 @@ impl FileMetadata {
             }
         }
         offset(&mut cursor)?;
-        if version == Version::V4 {
+        if version == FileVersion::V4 {
             refuse_encrypted(&mut cursor)?;
         }
         Ok(Self { roots, tables })
@@ -151,13 +155,13 @@ fn refuse_encrypted(cursor: &mut Cursor<'_>) -> PartResult<()> {
     while !cursor.is_empty() {
         let (key, value) = (cursor.var_bytes()?, cursor.var_bytes()?);
         if key == Some(b"encryptLevel") && value.is_some_and(|level| level != b"0") {
-            return Err(Part::Unsupported("an encrypted file".to_owned()));
+            return Err(PartError::Unsupported("an encrypted file".to_owned()));
         }
     }
     Ok(())
 }
 
-fn table(cursor: &mut Cursor<'_>) -> PartResult<TableSchema> {
+fn table(cursor: &mut Cursor<'_>) -> PartResult<TsFileTableSchema> {
     let name = cursor.var_name()?;
     let mut columns = Vec::new();
     for _ in 0..cursor.count()? {
@@ -170,11 +174,11 @@ fn table(cursor: &mut Cursor<'_>) -> PartResult<TableSchema> {
             cursor.long_bytes()?;
         }
         let category = match cursor.i32()? {
-            0 => Category::Tag,
-            1 => Category::Field,
-            2 => Category::Attribute,
-            3 => Category::Time,
-            _ => return Err(Part::Wrong("a column is of no known category")),
+            0 => ColumnCategory::Tag,
+            1 => ColumnCategory::Field,
+            2 => ColumnCategory::Attribute,
+            3 => ColumnCategory::Time,
+            _ => return Err(PartError::Wrong("a column is of no known category")),
         };
         columns.push(ColumnSchema {
             name,
@@ -182,18 +186,18 @@ fn table(cursor: &mut Cursor<'_>) -> PartResult<TableSchema> {
             category,
         });
     }
-    Ok(TableSchema { name, columns })
+    Ok(TsFileTableSchema { name, columns })
 }
 
 /// A series of a device: where its chunks begin.
 #[derive(Debug)]
-pub(super) struct Series {
+pub(super) struct SeriesChunks {
     pub(super) name: Arc<str>,
     pub(super) is_time: bool,
     pub(super) chunks: Vec<u64>,
 }
 
-impl Series {
+impl SeriesChunks {
     /// The bit that tells the time column of an aligned device.
     const TIME: u8 = 0x80;
 

@@ -9,12 +9,12 @@ const BITS_MIN: u32 = 256;
 const BITS_PER_SERIES: f64 = 6.235_224;
 
 /// A filter being made.
-pub(super) struct Bloom {
+pub(super) struct BloomFilter {
     bits: Vec<u8>,
     len: u32,
 }
 
-impl Bloom {
+impl BloomFilter {
     pub(super) fn new(series: u64) -> Self {
         let len = (series as f64 * BITS_PER_SERIES) as u64 + 1;
         let len = u32::try_from(len).unwrap_or(i32::MAX as u32);

@@ -3,9 +3,9 @@
 use crate::bytes::{put_i32, put_i64, put_uvar, put_var_text};
 use crate::compress::compress;
 use crate::encoding;
-use crate::kinds::{Compression, DataType, Encoding, VECTOR};
-use crate::statistics::Statistics;
-use crate::values::Values;
+use crate::kinds::{ChunkCompression, ChunkEncoding, DataType, VECTOR};
+use crate::statistics::ChunkStatistics;
+use crate::values::ColumnValues;
 
 const TIME_MASK: u8 = 0x80;
 const VALUE_MASK: u8 = 0x40;
@@ -15,29 +15,29 @@ pub(super) struct ColumnWriter {
     name: String,
     /// `None` for the times.
     data_type: Option<DataType>,
-    pages: Vec<Page>,
-    chunks: Vec<ChunkPlace>,
+    pages: Vec<PackedPage>,
+    chunks: Vec<ChunkLocation>,
 }
 
 /// A page, packed; without bytes where no row has a value.
-struct Page {
+struct PackedPage {
     len: usize,
     packed: Vec<u8>,
-    statistics: Statistics,
+    statistics: ChunkStatistics,
 }
 
 /// A chunk that was written.
-struct ChunkPlace {
+struct ChunkLocation {
     offset: u64,
-    statistics: Statistics,
+    statistics: ChunkStatistics,
 }
 
 impl ColumnWriter {
-    pub(super) fn of_times() -> Self {
+    pub(super) fn for_times() -> Self {
         Self::new(String::new(), None)
     }
 
-    pub(super) fn of(name: &str, data_type: DataType) -> Self {
+    pub(super) fn for_field(name: &str, data_type: DataType) -> Self {
         Self::new(name.to_owned(), Some(data_type))
     }
 
@@ -58,17 +58,22 @@ impl ColumnWriter {
     pub(super) fn push_times(&mut self, times: &[i64]) -> usize {
         let mut bytes = Vec::new();
         encoding::encode_times(times, &mut bytes);
-        let mut statistics = Statistics::of_times();
+        let mut statistics = ChunkStatistics::for_times();
         statistics.add(times, None);
         self.push(bytes, statistics)
     }
 
     /// Appends a page of the values of the rows that have one; gives its size, packed.
-    pub(super) fn push_values(&mut self, times: &[i64], values: &Values, valid: &[bool]) -> usize {
+    pub(super) fn push_values(
+        &mut self,
+        times: &[i64],
+        values: &ColumnValues,
+        valid: &[bool],
+    ) -> usize {
         let Some(data_type) = self.data_type else {
             return 0;
         };
-        let mut statistics = Statistics::of(data_type);
+        let mut statistics = ChunkStatistics::new(data_type);
         if values.is_empty() {
             return self.push(Vec::new(), statistics);
         }
@@ -85,14 +90,14 @@ impl ColumnWriter {
         self.push(bytes, statistics)
     }
 
-    fn push(&mut self, bytes: Vec<u8>, statistics: Statistics) -> usize {
+    fn push(&mut self, bytes: Vec<u8>, statistics: ChunkStatistics) -> usize {
         let packed = if bytes.is_empty() {
             Vec::new()
         } else {
             compress(&bytes)
         };
         let size = packed.len();
-        self.pages.push(Page {
+        self.pages.push(PackedPage {
             len: bytes.len(),
             packed,
             statistics,
@@ -104,8 +109,8 @@ impl ColumnWriter {
     pub(super) fn put_chunk(&mut self, offset: u64, out: &mut Vec<u8>) {
         let mut pages = std::mem::take(&mut self.pages);
         let mut statistics = match self.data_type {
-            Some(data_type) => Statistics::of(data_type),
-            None => Statistics::of_times(),
+            Some(data_type) => ChunkStatistics::new(data_type),
+            None => ChunkStatistics::for_times(),
         };
         for page in &pages {
             statistics.merge(page.statistics.clone());
@@ -131,13 +136,13 @@ impl ColumnWriter {
         put_uvar(body.len() as u32, out);
         out.extend([
             self.data_type.map_or(VECTOR, DataType::number),
-            Compression::Lz4.number(),
+            ChunkCompression::Lz4.number(),
             self.data_type
-                .map_or(Encoding::Ts2Diff, encoding::written)
+                .map_or(ChunkEncoding::Ts2Diff, encoding::written)
                 .number(),
         ]);
         out.extend_from_slice(&body);
-        self.chunks.push(ChunkPlace { offset, statistics });
+        self.chunks.push(ChunkLocation { offset, statistics });
     }
 
     fn mask(&self) -> u8 {

@@ -1,11 +1,11 @@
 //! The index from devices to the metadata of their series, and what else ends a file.
 
-use super::bloom::Bloom;
-use super::out::Out;
+use super::bloom::BloomFilter;
+use super::out::PositionedWriter;
 use crate::bytes::{put_i32, put_i64, put_uvar, put_var_bytes, put_var_text};
 use crate::error::{Result, TsFileError};
 use crate::read::MAGIC;
-use crate::values::{Category, DeviceId, TableSchema};
+use crate::values::{ColumnCategory, DeviceId, TsFileTableSchema};
 use std::io::{Read, Seek, SeekFrom, Write};
 
 /// Children of a node, as other libraries make them.
@@ -18,7 +18,7 @@ const INTERNAL_MEASUREMENT: u8 = 2;
 const LEAF_MEASUREMENT: u8 = 3;
 
 /// The metadata of series in the order of their devices, kept outside of memory until the end.
-pub(super) struct SeriesList<S> {
+pub(super) struct SeriesMetadataList<S> {
     scratch: S,
     /// The devices, ascending, with the number of series of each.
     devices: Vec<(DeviceId, u32)>,
@@ -26,13 +26,13 @@ pub(super) struct SeriesList<S> {
 }
 
 /// A node being made: its children by their keys, as they are written.
-struct Node {
+struct IndexNodeWriter {
     kind: u8,
     children: Vec<(Vec<u8>, u64)>,
     end: u64,
 }
 
-impl Node {
+impl IndexNodeWriter {
     fn put(&self, out: &mut Vec<u8>) {
         put_uvar(self.children.len() as u32, out);
         for (key, offset) in &self.children {
@@ -65,7 +65,11 @@ impl Node {
     }
 
     /// The root over `nodes`: all but the root itself are written, level by level.
-    fn root<W: Write>(mut nodes: Vec<Self>, kind: u8, out: &mut Out<W>) -> Result<Option<Self>> {
+    fn root<W: Write>(
+        mut nodes: Vec<Self>,
+        kind: u8,
+        out: &mut PositionedWriter<W>,
+    ) -> Result<Option<Self>> {
         while nodes.len() > 1 {
             let mut parents = Vec::with_capacity(nodes.len());
             for node in &mut nodes {
@@ -89,7 +93,7 @@ impl Node {
     }
 }
 
-impl<S: Read + Write + Seek> SeriesList<S> {
+impl<S: Read + Write + Seek> SeriesMetadataList<S> {
     pub(super) fn new(scratch: S) -> Self {
         Self {
             scratch,
@@ -119,12 +123,16 @@ impl<S: Read + Write + Seek> SeriesList<S> {
     }
 
     /// Writes everything that stands behind the rows.
-    pub(super) fn finish<W: Write>(mut self, table: &TableSchema, out: &mut Out<W>) -> Result<()> {
+    pub(super) fn finish<W: Write>(
+        mut self,
+        table: &TsFileTableSchema,
+        out: &mut PositionedWriter<W>,
+    ) -> Result<()> {
         self.scratch.flush()?;
         self.scratch.seek(SeekFrom::Start(0))?;
         let separator = out.position();
         out.write(&[SEPARATOR])?;
-        let mut bloom = Bloom::new(self.series + self.devices.len() as u64);
+        let mut bloom = BloomFilter::new(self.series + self.devices.len() as u64);
         // The nodes of measurements follow the metadata of all series.
         let (mut nodes, mut ends) = (Vec::new(), Vec::with_capacity(self.devices.len()));
         for (device, series) in &self.devices {
@@ -143,8 +151,8 @@ impl<S: Read + Write + Seek> SeriesList<S> {
                 }
                 out.write(&metadata)?;
             }
-            let leaves = Node::split(LEAF_MEASUREMENT, children, out.position());
-            if let Some(root) = Node::root(leaves, INTERNAL_MEASUREMENT, out)? {
+            let leaves = IndexNodeWriter::split(LEAF_MEASUREMENT, children, out.position());
+            if let Some(root) = IndexNodeWriter::root(leaves, INTERNAL_MEASUREMENT, out)? {
                 root.put(&mut nodes);
             }
             ends.push(nodes.len());
@@ -159,8 +167,8 @@ impl<S: Read + Write + Seek> SeriesList<S> {
             children.push((key, base + begin as u64));
             begin = end;
         }
-        let leaves = Node::split(LEAF_DEVICE, children, out.position());
-        let root = Node::root(leaves, INTERNAL_DEVICE, out)?;
+        let leaves = IndexNodeWriter::split(LEAF_DEVICE, children, out.position());
+        let root = IndexNodeWriter::root(leaves, INTERNAL_DEVICE, out)?;
 
         let mut end = Vec::new();
         put_uvar(u32::from(root.is_some()), &mut end);
@@ -205,7 +213,7 @@ pub(super) fn put_device(device: &DeviceId, out: &mut Vec<u8>) {
     }
 }
 
-fn put_table(table: &TableSchema, out: &mut Vec<u8>) {
+fn put_table(table: &TsFileTableSchema, out: &mut Vec<u8>) {
     put_var_text(&table.name, out);
     put_uvar(table.columns.len() as u32, out);
     for column in &table.columns {
@@ -215,10 +223,10 @@ fn put_table(table: &TableSchema, out: &mut Vec<u8>) {
         out.extend([column.data_type.number(), 0, 0]);
         put_i32(0, out);
         let category = match column.category {
-            Category::Tag => 0,
-            Category::Field => 1,
-            Category::Attribute => 2,
-            Category::Time => 3,
+            ColumnCategory::Tag => 0,
+            ColumnCategory::Field => 1,
+            ColumnCategory::Attribute => 2,
+            ColumnCategory::Time => 3,
         };
         put_i32(category, out);
     }

@@ -4,12 +4,12 @@ use crate::error::Result;
 use std::io::Write;
 
 /// A writer that knows its place.
-pub(super) struct Out<W> {
+pub(super) struct PositionedWriter<W> {
     inner: W,
     position: u64,
 }
 
-impl<W: Write> Out<W> {
+impl<W: Write> PositionedWriter<W> {
     pub(super) fn new(inner: W) -> Self {
         Self { inner, position: 0 }
     }

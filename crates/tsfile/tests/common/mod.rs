@@ -1,6 +1,6 @@
 //! Rows as lines of text, as `testing/tsfile/oracle.py` prints them.
 
-use marigram_tsfile::{Block, Column, Result, TsFileReader, Values};
+use marigram_tsfile::{ColumnValues, DeviceBlock, DeviceColumn, Result, TsFileReader};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub fn dump(input: impl Read + Seek) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-fn device(block: &Block) -> String {
+fn device(block: &DeviceBlock) -> String {
     let segments = &block.device.segments;
     let texts: Vec<&str> = segments
         .iter()
@@ -53,16 +53,16 @@ fn device(block: &Block) -> String {
 }
 
 /// The value of a column in a row.
-pub fn text(column: &Column, row: usize) -> String {
+pub fn text(column: &DeviceColumn, row: usize) -> String {
     match &column.values {
-        Values::Bool(values) => values[row].to_string(),
-        Values::I32(values) => values[row].to_string(),
-        Values::I64(values) => values[row].to_string(),
-        Values::F32(values) if values[row].is_nan() => "nan".to_owned(),
-        Values::F32(values) => format!("{:08x}", values[row].to_bits()),
-        Values::F64(values) if values[row].is_nan() => "nan".to_owned(),
-        Values::F64(values) => format!("{:016x}", values[row].to_bits()),
-        Values::Bytes(values) => {
+        ColumnValues::Bool(values) => values[row].to_string(),
+        ColumnValues::I32(values) => values[row].to_string(),
+        ColumnValues::I64(values) => values[row].to_string(),
+        ColumnValues::F32(values) if values[row].is_nan() => "nan".to_owned(),
+        ColumnValues::F32(values) => format!("{:08x}", values[row].to_bits()),
+        ColumnValues::F64(values) if values[row].is_nan() => "nan".to_owned(),
+        ColumnValues::F64(values) => format!("{:016x}", values[row].to_bits()),
+        ColumnValues::Bytes(values) => {
             let bytes = values.get(row).unwrap_or_default().iter();
             bytes.fold("x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
         }

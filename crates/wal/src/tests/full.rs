@@ -1,8 +1,8 @@
 //! A full disk: what was not taken is not there, and the log goes on.
 
 use super::write;
-use crate::{Entry, Wal, WalError, encode_record};
-use marigram_env::{Fault, FileSystem, OpKind, Repeat, SimFs};
+use crate::{Wal, WalEntry, WalError, encode_record};
+use marigram_env::{FaultRepeat, FileSystem, OpKind, PlannedFault, SimFs};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn open(sim: &SimFs) -> (Wal, Vec<u64>) {
 fn open_from(sim: &SimFs, floor: u64) -> (Wal, Vec<u64>) {
     let fs: Arc<dyn FileSystem> = Arc::new(sim.clone());
     let mut replayed = Vec::new();
-    let mut apply = |sequence, _: Entry| {
+    let mut apply = |sequence, _: WalEntry| {
         replayed.push(sequence);
         Ok(())
     };
@@ -159,13 +159,13 @@ fn the_only_file_stays_where_there_is_no_room_to_make_it_anew() {
 
 #[test]
 fn after_a_failed_sync_the_record_is_gone_or_in_doubt() {
-    for (repeat, uncertain) in [(Repeat::Once, false), (Repeat::Forever, true)] {
+    for (repeat, uncertain) in [(FaultRepeat::Once, false), (FaultRepeat::Forever, true)] {
         for power in [false, true] {
             let sim = disk();
             let (mut wal, _) = open(&sim);
             wal.append(&record(1), true).unwrap();
             let kind = Some(OpKind::Sync);
-            sim.fail(Fault {
+            sim.fail(PlannedFault {
                 kind,
                 after: 0,
                 repeat,

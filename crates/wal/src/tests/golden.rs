@@ -2,7 +2,7 @@
 
 use super::{assert_same, every_kind};
 use crate::{Wal, encode_record, file_name};
-use marigram_env::{Env, FileSystem, OsFs, SimFs, Snapshot};
+use marigram_env::{DiskSnapshot, Env, FileSystem, OsFs, SimFs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn version_1_is_read_and_written() {
     let sim = SimFs::new(1);
     sim.restore(
         Path::new("/"),
-        &Snapshot::from([(file_name(1).into(), bytes)]),
+        &DiskSnapshot::from([(file_name(1).into(), bytes)]),
     )
     .unwrap();
     let mut entries = Vec::new();

@@ -6,7 +6,7 @@ mod golden;
 mod records;
 mod replay;
 
-use crate::{DeleteEntry, Entry, WriteEntry};
+use crate::{DeleteEntry, WalEntry, WriteEntry};
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, StringArray, make_array};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use marigram_model::{
@@ -15,8 +15,8 @@ use marigram_model::{
 use std::sync::Arc;
 
 /// A write of one column to a series, small.
-fn write(table: u32, series: u32, time: i64, value: &str) -> Entry {
-    Entry::Write(WriteEntry {
+fn write(table: u32, series: u32, time: i64, value: &str) -> WalEntry {
+    WalEntry::Write(WriteEntry {
         table: TableId(table),
         new_series: Vec::new(),
         series: ScalarBuffer::from(vec![series]),
@@ -77,7 +77,7 @@ fn some_values(kind: FieldType) -> ArrayRef {
 }
 
 /// One entry of each kind, every field type among them.
-fn every_kind() -> Vec<(u64, Entry)> {
+fn every_kind() -> Vec<(u64, WalEntry)> {
     let columns = FieldType::ALL.into_iter().enumerate();
     let write = WriteEntry {
         table: TableId(3),
@@ -94,10 +94,10 @@ fn every_kind() -> Vec<(u64, Entry)> {
     let range = TimeRange { min: -5, max: 5 };
     let some = vec![SeriesId(1), SeriesId(4)];
     vec![
-        (1, Entry::Write(write)),
+        (1, WalEntry::Write(write)),
         (
             2,
-            Entry::Delete(DeleteEntry {
+            WalEntry::Delete(DeleteEntry {
                 table: TableId(3),
                 series: None,
                 range,
@@ -105,19 +105,19 @@ fn every_kind() -> Vec<(u64, Entry)> {
         ),
         (
             5,
-            Entry::Delete(DeleteEntry {
+            WalEntry::Delete(DeleteEntry {
                 table: TableId(4),
                 series: Some(some),
                 range,
             }),
         ),
-        (6, Entry::DropTable(TableId(3))),
+        (6, WalEntry::DropTable(TableId(3))),
     ]
 }
 
-fn assert_same(a: &Entry, b: &Entry) {
+fn assert_same(a: &WalEntry, b: &WalEntry) {
     match (a, b) {
-        (Entry::Write(a), Entry::Write(b)) => {
+        (WalEntry::Write(a), WalEntry::Write(b)) => {
             assert_eq!(a.table, b.table);
             assert_eq!(a.new_series, b.new_series);
             assert_eq!(a.series, b.series);
@@ -127,12 +127,15 @@ fn assert_same(a: &Entry, b: &Entry) {
                 assert_eq!(a_id, b_id);
                 assert_eq!(a.data_type(), b.data_type());
                 for row in 0..a.len().max(b.len()) {
-                    assert_eq!(FieldValue::at(a, row), FieldValue::at(b, row));
+                    assert_eq!(
+                        FieldValue::from_array(a, row),
+                        FieldValue::from_array(b, row)
+                    );
                 }
             }
         }
-        (Entry::Delete(a), Entry::Delete(b)) => assert_eq!(a, b),
-        (Entry::DropTable(a), Entry::DropTable(b)) => assert_eq!(a, b),
+        (WalEntry::Delete(a), WalEntry::Delete(b)) => assert_eq!(a, b),
+        (WalEntry::DropTable(a), WalEntry::DropTable(b)) => assert_eq!(a, b),
         _ => panic!("{a:?} is not {b:?}"),
     }
 }

@@ -1,7 +1,7 @@
 //! Records come back, whole or as an error.
 
 use super::{assert_same, every_kind, key};
-use crate::{Entry, WriteEntry, decode_record, encode_record};
+use crate::{WalEntry, WriteEntry, decode_record, encode_record};
 use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Float64Array, StringArray};
 use arrow_buffer::ScalarBuffer;
 use marigram_codec::frame;
@@ -9,10 +9,10 @@ use marigram_model::{ColumnId, SeriesId, TableId};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-fn payload(sequence: u64, entry: &Entry) -> Vec<u8> {
+fn payload(sequence: u64, entry: &WalEntry) -> Vec<u8> {
     let mut out = Vec::new();
     encode_record(sequence, entry, &mut out);
-    let frame::Read::Frame { payload, len } = frame::read(&out) else {
+    let frame::FrameRead::Frame { payload, len } = frame::read(&out) else {
         panic!("a whole frame")
     };
     assert_eq!(len, out.len());
@@ -44,7 +44,7 @@ fn slices_of_arrays_are_written_as_they_are_seen() {
             .iter()
             .map(|c| (ColumnId(1), c.slice(start, len)))
             .collect();
-        let entry = Entry::Write(WriteEntry {
+        let entry = WalEntry::Write(WriteEntry {
             table: TableId(1),
             new_series: Vec::new(),
             series: ScalarBuffer::from(vec![0_u32; 40]).slice(start, len),
@@ -106,7 +106,7 @@ prop_compose! {
 proptest! {
     #[test]
     fn writes_come_back(write in writes(), sequence: u64) {
-        let entry = Entry::Write(write);
+        let entry = WalEntry::Write(write);
         let (read, decoded) = decode_record(&payload(sequence, &entry)).unwrap();
         prop_assert_eq!(read, sequence);
         assert_same(&decoded, &entry);
@@ -123,7 +123,7 @@ proptest! {
         write in writes(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
-        let mut bytes = payload(1, &Entry::Write(write));
+        let mut bytes = payload(1, &WalEntry::Write(write));
         for (at, value) in changes {
             let at = at.index(bytes.len());
             bytes[at] = value;

@@ -2,8 +2,8 @@
 
 use super::write;
 use crate::file::HEADER_BYTES;
-use crate::{Entry, ReplayReport, Wal, WalError, encode_record, file_name};
-use marigram_env::{Fault, FileSystem, OpKind, Repeat, SimFs};
+use crate::{ReplayReport, Wal, WalEntry, WalError, encode_record, file_name};
+use marigram_env::{FaultRepeat, FileSystem, OpKind, PlannedFault, SimFs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn open(fs: &SimFs, floor: u64) -> Result<Opened, WalError> {
     let mut sequences = Vec::new();
     let fs: Arc<dyn FileSystem> = Arc::new(fs.clone());
     let (wal, report) = Wal::open(fs, Path::new(DIR), floor, &mut |sequence, entry| {
-        assert!(matches!(entry, Entry::Write(_)));
+        assert!(matches!(entry, WalEntry::Write(_)));
         sequences.push(sequence);
         Ok(())
     })?;
@@ -178,17 +178,17 @@ fn a_failed_append_or_sync_refuses_all_that_follows_and_leaves_nothing_of_itself
     // A full disk is another matter: see `super::full`.
     let failures: [&dyn Fn(&SimFs); 2] = [
         &|fs| {
-            fs.fail(Fault {
+            fs.fail(PlannedFault {
                 kind: Some(OpKind::Append),
                 after: 0,
-                repeat: Repeat::Once,
+                repeat: FaultRepeat::Once,
             });
         },
         &|fs| {
-            fs.fail(Fault {
+            fs.fail(PlannedFault {
                 kind: Some(OpKind::Sync),
                 after: 0,
-                repeat: Repeat::Once,
+                repeat: FaultRepeat::Once,
             });
         },
     ];

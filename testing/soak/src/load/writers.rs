@@ -1,8 +1,8 @@
 //! Who writes: a fleet in order, late rows, and sessions that are ever new series.
 
-use super::Shared;
-use crate::client::Outcome;
-use crate::verdict::Tally;
+use super::LoadShared;
+use crate::client::SoakOutcome;
+use crate::verdict::RequestTally;
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const LATE_LINES: usize = 1000;
 const SESSION_LINES: usize = 4000;
 
 /// Half of the fleet, in order: each of two writers has every second device.
-pub fn fleet(shared: &Shared<'_>, part: usize) -> Tally {
+pub fn fleet(shared: &LoadShared<'_>, part: usize) -> RequestTally {
     let rate = (shared.plan.rows_per_second / 2).max(1) as f64;
     let every = Duration::from_secs_f64(FLEET_LINES as f64 / rate);
     let (mut lines, mut row) = (String::new(), 0_usize);
@@ -34,7 +34,7 @@ pub fn fleet(shared: &Shared<'_>, part: usize) -> Tally {
 }
 
 /// Rows hours before the others, in an order of their own.
-pub fn late(shared: &Shared<'_>) -> Tally {
+pub fn late(shared: &LoadShared<'_>) -> RequestTally {
     let (mut lines, mut row) = (String::new(), 0_usize);
     shared.repeat("late", Duration::from_millis(250), |_| {
         lines.clear();
@@ -50,7 +50,7 @@ pub fn late(shared: &Shared<'_>) -> Tally {
 }
 
 /// Sessions: each line a series that was never seen, until there are enough of them.
-pub fn sessions(shared: &Shared<'_>) -> Tally {
+pub fn sessions(shared: &LoadShared<'_>) -> RequestTally {
     let (mut lines, mut row) = (String::new(), 0_usize);
     shared.repeat("sessions", Duration::from_millis(250), |_| {
         lines.clear();
@@ -89,13 +89,13 @@ fn mix(row: usize) -> u64 {
 
 /// Sends lines until they are stored, refused for long, or it is over. The same lines again are the
 /// same rows.
-fn send(shared: &Shared<'_>, lines: &str, rows: usize) -> (Outcome, String) {
+fn send(shared: &LoadShared<'_>, lines: &str, rows: usize) -> (SoakOutcome, String) {
     shared.rows_sent.fetch_add(rows as u64, Ordering::AcqRel);
     let answer = shared.client.write(lines);
     let count = match answer.outcome {
-        Outcome::Done => Some(&shared.rows_acknowledged),
-        Outcome::Failed => Some(&shared.rows_uncertain),
-        Outcome::Refused => None,
+        SoakOutcome::Done => Some(&shared.rows_acknowledged),
+        SoakOutcome::Failed => Some(&shared.rows_uncertain),
+        SoakOutcome::Refused => None,
     };
     if let Some(count) = count {
         count.fetch_add(rows as u64, Ordering::AcqRel);

@@ -1,14 +1,14 @@
 //! Tests of rows of CSV: what is kept, what is refused, what is said.
 
 use super::super::csv_plan::{CsvPlan, plan};
-use super::super::{ReadOptions, Reading};
+use super::super::{ReadOptions, ReadPlanOptions};
 use super::*;
 use marigram_model::TagValueRef;
 use std::cell::RefCell;
 
 /// A reading into a new table.
-pub fn reading(options: ReadOptions) -> Reading {
-    Reading {
+pub fn reading(options: ReadOptions) -> ReadPlanOptions {
+    ReadPlanOptions {
         table: "pump".into(),
         schema: None,
         known: None,
@@ -24,7 +24,7 @@ fn planned(text: &'static str, options: ReadOptions) -> Result<CsvPlan> {
     plan(&open, &reading(options), false)
 }
 
-fn import(text: &'static str, mut reading: Reading) -> Result<Vec<Parsed>> {
+fn import(text: &'static str, mut reading: ReadPlanOptions) -> Result<Vec<ParsedBatch>> {
     reading.constant_tags = vec![("plant".into(), "west".into())];
     let parsed = RefCell::new(Vec::new());
     super::super::read_csv(text.as_bytes(), &reading, &|item| {
@@ -99,7 +99,7 @@ fn a_column_that_is_text_because_of_a_cell_is_named() {
 
 #[test]
 fn columns_match_those_of_the_table_without_case() {
-    let known = marigram_tabular::layout::Layout::new(
+    let known = marigram_tabular::layout::ColumnLayout::new(
         "pump",
         "ts",
         [("dev".to_owned(), marigram_model::TagType::String)],
@@ -107,7 +107,7 @@ fn columns_match_those_of_the_table_without_case() {
     );
     let text = "TS,DEV,V,new\n2026-01-01,a,1,2\n";
     let open = || -> Result<Box<dyn Read>> { Ok(Box::new(text.as_bytes())) };
-    let mut reading = Reading {
+    let mut reading = ReadPlanOptions {
         known: Some(known),
         ..reading(ReadOptions::default())
     };
@@ -118,10 +118,10 @@ fn columns_match_those_of_the_table_without_case() {
         .map(|c| (c.name.as_str(), c.role))
         .collect();
     let expected = [
-        ("ts", Role::Time),
-        ("dev", Role::Tag),
-        ("v", Role::Field(FieldType::I64)),
-        ("new", Role::Field(FieldType::F64)),
+        ("ts", CsvRole::Time),
+        ("dev", CsvRole::Tag),
+        ("v", CsvRole::Field(FieldType::I64)),
+        ("new", CsvRole::Field(FieldType::F64)),
     ];
     assert_eq!(names, expected);
     assert!(found.notes[0].contains("'new' is new"), "{:?}", found.notes);

@@ -9,12 +9,12 @@ use super::*;
 use proptest::prelude::*;
 use std::path::Path;
 
-fn record() -> Record {
-    let piece = |byte, bytes| Piece {
-        digest: Digest([byte; DIGEST_BYTES]),
+fn record() -> BackupRecord {
+    let piece = |byte, bytes| ObjectPiece {
+        digest: ObjectDigest([byte; DIGEST_BYTES]),
         bytes,
     };
-    let file = |path: &str, mark, pieces: Vec<Piece>| FileEntry {
+    let file = |path: &str, mark, pieces: Vec<ObjectPiece>| FileEntry {
         path: path.to_owned(),
         bytes: pieces.iter().map(|piece| piece.bytes).sum(),
         mark,
@@ -38,7 +38,7 @@ fn record() -> Record {
         bytes_new: 45,
         rows: 6,
     };
-    Record {
+    BackupRecord {
         info,
         format: 1,
         lineage: 0xabcd,
@@ -48,8 +48,8 @@ fn record() -> Record {
 
 #[test]
 fn a_record_is_read_as_it_was_written() {
-    assert_eq!(Record::decode(&record().encode()), Ok(record()));
-    let name = Digest([0xab; DIGEST_BYTES]).to_string();
+    assert_eq!(BackupRecord::decode(&record().encode()), Ok(record()));
+    let name = ObjectDigest([0xab; DIGEST_BYTES]).to_string();
     assert_eq!(name, "ab".repeat(DIGEST_BYTES));
 }
 
@@ -57,15 +57,15 @@ fn a_record_is_read_as_it_was_written() {
 fn cut_or_changed_records_are_refused() {
     let whole = record().encode();
     for len in 0..whole.len() {
-        assert!(Record::decode(&whole[..len]).is_err(), "cut at {len}");
+        assert!(BackupRecord::decode(&whole[..len]).is_err(), "cut at {len}");
     }
     for bit in 0..whole.len() * 8 {
         let mut changed = whole.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
-        assert!(Record::decode(&changed).is_err(), "bit {bit}");
+        assert!(BackupRecord::decode(&changed).is_err(), "bit {bit}");
     }
     let longer = [&whole[..], &[0]].concat();
-    assert!(Record::decode(&longer).is_err());
+    assert!(BackupRecord::decode(&longer).is_err());
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn paths_stay_in_their_directory() {
     for path in ["../x", "/etc/passwd", "a/../b", "a//b", "", "a\0b"] {
         let mut record = record();
         record.files[0].path = path.to_owned();
-        assert!(Record::decode(&record.encode()).is_err(), "{path}");
+        assert!(BackupRecord::decode(&record.encode()).is_err(), "{path}");
     }
 }
 
@@ -81,7 +81,10 @@ fn paths_stay_in_their_directory() {
 fn a_newer_record_says_so() {
     let mut newer = Vec::new();
     frame::write(b"MARIBACK\x02\0\0\0", &mut newer);
-    assert_eq!(Record::decode(&newer), Err(Unreadable::Newer(2)));
+    assert_eq!(
+        BackupRecord::decode(&newer),
+        Err(BackupRecordError::Newer(2))
+    );
 }
 
 #[test]
@@ -92,7 +95,7 @@ fn version_1_is_read() {
         std::fs::write(&path, record().encode()).unwrap();
     }
     let golden = std::fs::read(&path).unwrap();
-    assert_eq!(Record::decode(&golden), Ok(record()));
+    assert_eq!(BackupRecord::decode(&golden), Ok(record()));
     assert!(
         golden == record().encode(),
         "the format has changed: give it a new version and golden file"
@@ -125,7 +128,7 @@ proptest! {
         for payload in &payloads {
             frame::write(payload, &mut bytes);
         }
-        if let Ok(read) = Record::decode(&bytes) {
+        if let Ok(read) = BackupRecord::decode(&bytes) {
             prop_assert!(read.files.len() <= payloads.len());
         }
     }

@@ -1,28 +1,29 @@
 //! Candidates that bring late rows into the sequence space: moves, cross compactions, and whole
 //! tables.
 
-use super::Candidates;
-use crate::compaction::plan::{Kind, Plan};
+use super::CompactionCandidates;
+use crate::compaction::plan::{CompactionKind, CompactionPlan};
 use crate::compaction::spent::covers;
-use marigram_manifest::{Partition, SegmentMeta, Space};
+use marigram_manifest::{Partition, SegmentMeta, SegmentSpace};
 use marigram_model::TableId;
 
-impl<'a> Candidates<'a> {
+impl<'a> CompactionCandidates<'a> {
     /// Late segments that hold rows which no other segment can hold.
-    pub(in crate::compaction) fn movable(&self) -> Option<Plan> {
-        let late = |segment: &&SegmentMeta| segment.space == Space::Unsequence;
+    pub(in crate::compaction) fn movable(&self) -> Option<CompactionPlan> {
+        let late = |segment: &&SegmentMeta| segment.space == SegmentSpace::Unsequence;
         let alone = |segment: &&SegmentMeta| {
             let mut others = self.input.segments.values();
             !others.any(|other| other.id != segment.id && self.share_rows(other, segment))
         };
         let segments: Vec<_> = self.readable().filter(late).filter(alone).collect();
-        (!segments.is_empty()).then(|| self.plan(Kind::Move, Space::Sequence, &segments))
+        (!segments.is_empty())
+            .then(|| self.plan(CompactionKind::Move, SegmentSpace::Sequence, &segments))
     }
 
     /// Unsequence segments of a partition with the sequence segments that they overlap.
-    pub(in crate::compaction) fn cross(&self) -> Option<Plan> {
+    pub(in crate::compaction) fn cross(&self) -> Option<CompactionPlan> {
         let mut best: Option<(u64, Vec<&SegmentMeta>)> = None;
-        let groups = self.groups(Space::Unsequence);
+        let groups = self.groups(SegmentSpace::Unsequence);
         for late in groups.into_values().flat_map(|late| self.entangled(late)) {
             // As many of the oldest as may be read at once.
             let prefixes = (1..=late.len()).rev();
@@ -46,7 +47,7 @@ impl<'a> Candidates<'a> {
             }
         }
         let (_, inputs) = best?;
-        Some(self.plan(Kind::Cross, Space::Sequence, &inputs))
+        Some(self.plan(CompactionKind::Cross, SegmentSpace::Sequence, &inputs))
     }
 
     /// Late segments in the parts that can go across by themselves, each oldest first: two are in
@@ -56,7 +57,7 @@ impl<'a> Candidates<'a> {
         let mut parts = Vec::new();
         while !late.is_empty() {
             let mut outside: Vec<&SegmentMeta> = late.clone();
-            let sequence = |segment: &&SegmentMeta| segment.space == Space::Sequence;
+            let sequence = |segment: &&SegmentMeta| segment.space == SegmentSpace::Sequence;
             outside.extend(self.input.segments.values().filter(sequence));
             let mut part = vec![outside.remove(0)];
             let mut at = 0;
@@ -64,7 +65,7 @@ impl<'a> Candidates<'a> {
                 let member = part[at];
                 let linked = |other: &&SegmentMeta| {
                     // Sequence segments are linked only through late ones.
-                    (member.space, other.space) != (Space::Sequence, Space::Sequence)
+                    (member.space, other.space) != (SegmentSpace::Sequence, SegmentSpace::Sequence)
                         && self.share_rows(member, other)
                 };
                 let (found, rest) = outside.into_iter().partition(linked);
@@ -93,12 +94,12 @@ impl<'a> Candidates<'a> {
                 continue;
             }
             match other.space {
-                Space::Sequence => {
+                SegmentSpace::Sequence => {
                     let movable = other.partition == late[0].partition && self.is_readable(other);
                     inputs.push(movable.then_some(other)?);
                 }
-                Space::Unsequence if other.sequence_max < newest => return None,
-                Space::Unsequence => {}
+                SegmentSpace::Unsequence if other.sequence_max < newest => return None,
+                SegmentSpace::Unsequence => {}
             }
         }
         Some(inputs)
@@ -111,7 +112,7 @@ impl<'a> Candidates<'a> {
         table: TableId,
         partition: Partition,
         anew: bool,
-    ) -> Option<Plan> {
+    ) -> Option<CompactionPlan> {
         let holds = |segment: &&SegmentMeta| {
             segment.partition == partition && segment.tables.contains(&table)
         };
@@ -119,8 +120,8 @@ impl<'a> Candidates<'a> {
         let mut ordered = Vec::new();
         for segment in self.readable().filter(holds) {
             match segment.space {
-                Space::Unsequence => late.push(segment),
-                Space::Sequence => ordered.push(segment),
+                SegmentSpace::Unsequence => late.push(segment),
+                SegmentSpace::Sequence => ordered.push(segment),
             }
         }
         late.sort_by_key(|segment| (segment.sequence_max, segment.id));
@@ -141,15 +142,15 @@ impl<'a> Candidates<'a> {
             || inputs.len() as u64 > fewest
             || inputs.iter().any(|segment| {
                 let tombstones = &self.input.tombstones;
-                segment.space == Space::Unsequence
+                segment.space == SegmentSpace::Unsequence
                     || self.holds_dropped(segment)
                     || tombstones
                         .iter()
                         .any(|tombstone| covers(tombstone, segment))
             });
         due.then(|| {
-            let plan = self.plan(Kind::Table, Space::Sequence, &inputs);
-            Plan { cold: true, ..plan }
+            let plan = self.plan(CompactionKind::Table, SegmentSpace::Sequence, &inputs);
+            CompactionPlan { cold: true, ..plan }
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::support::{Contents, DIR, GROW, World, batch, options, read, store};
 use crate::backup::{self, BackupOptions, Wanted};
 use crate::{Engine, EngineError};
-use marigram_env::{Env, Fault, FileSystem as _, OpKind, Repeat, SimClock};
+use marigram_env::{Env, FaultRepeat, FileSystem as _, OpKind, PlannedFault, SimClock};
 use marigram_model::{DAY_NS, FieldValueRef as V, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -106,10 +106,10 @@ fn rows_that_cannot_be_flushed_are_backed_up_with_the_log() {
     store(&engine, "t", &[("d1", DAY_NS + 5, &[("x", V::F64(3.0))])]);
     let now = read(&engine, "t");
     assert_ne!(before, now);
-    world.fs.fail(Fault {
+    world.fs.fail(PlannedFault {
         kind: Some(OpKind::Create),
         after: 1,
-        repeat: Repeat::Once,
+        repeat: FaultRepeat::Once,
     });
     let report = engine.backup(Path::new(BACKUPS), BackupOptions::default());
     let report = report.unwrap();
@@ -447,10 +447,10 @@ fn a_folder_whose_way_was_not_durable_at_first_stays_after_a_loss_of_power() {
         let world = World::new(seed);
         let engine = world.open_db();
         store(&engine, "t", &[("a", 1, &[("x", V::F64(1.0))])]);
-        world.fs.fail(Fault {
+        world.fs.fail(PlannedFault {
             kind: Some(OpKind::SyncDir),
             after: seed % 12,
-            repeat: Repeat::Once,
+            repeat: FaultRepeat::Once,
         });
         let _ = engine.backup(Path::new(BACKUPS), BackupOptions::default());
         world.fs.clear_faults();

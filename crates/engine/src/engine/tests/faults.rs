@@ -2,7 +2,7 @@
 
 use super::support::{DIR, GROW, World, batch, options, read, store, try_read};
 use crate::{Engine, EngineError, EngineOptions};
-use marigram_env::{Fault, OpKind, Repeat};
+use marigram_env::{FaultRepeat, OpKind, PlannedFault};
 use marigram_model::{FieldValueRef as V, TimeRange};
 use std::path::Path;
 
@@ -46,10 +46,10 @@ fn a_failed_fsync_refuses_the_write_and_all_that_follow_and_reads_go_on() {
     let world = World::new(1);
     let engine = world.open_db();
     store(&engine, "t", &[("a", 1, &[("x", V::F64(1.0))])]);
-    world.fs.fail(Fault {
+    world.fs.fail(PlannedFault {
         kind: Some(OpKind::Sync),
         after: 0,
-        repeat: Repeat::Once,
+        repeat: FaultRepeat::Once,
     });
     let row = batch("t", &[("a", 2, &[("x", V::F64(2.0))])]);
     assert!(matches!(
@@ -159,10 +159,10 @@ fn a_catalog_that_cannot_be_written_refuses_writes_and_says_why() {
     let world = World::new(1);
     let engine = world.open_db();
     store(&engine, "t", &[("a", 1, &[("x", V::F64(1.0))])]);
-    world.fs.fail(Fault {
+    world.fs.fail(PlannedFault {
         kind: Some(OpKind::Append),
         after: 0,
-        repeat: Repeat::Once,
+        repeat: FaultRepeat::Once,
     });
     assert!(engine.create_database("other", false).is_err());
     assert!(engine.status().read_only.is_some());
@@ -185,10 +185,10 @@ fn a_manifest_that_cannot_be_written_ends_writing_and_leaves_no_more_files() {
         let world = World::new(1);
         let engine = world.open_db();
         store(&engine, "t", &[("a", 1, &[("x", V::F64(1.0))])]);
-        world.fs.fail(Fault {
+        world.fs.fail(PlannedFault {
             kind: Some(OpKind::Sync),
             after: *after,
-            repeat: Repeat::Once,
+            repeat: FaultRepeat::Once,
         });
         drop(engine.flush());
         engine
@@ -200,10 +200,10 @@ fn a_manifest_that_cannot_be_written_ends_writing_and_leaves_no_more_files() {
     let world = World::new(1);
     let engine = world.open_db();
     store(&engine, "t", &[("a", 1, &[("x", V::F64(1.0))])]);
-    world.fs.fail(Fault {
+    world.fs.fail(PlannedFault {
         kind: Some(OpKind::Sync),
         after,
-        repeat: Repeat::Once,
+        repeat: FaultRepeat::Once,
     });
     assert!(engine.flush().is_err());
     let files = world.fs.snapshot(Path::new(DIR)).unwrap();

@@ -2,7 +2,7 @@
 
 use super::support::{GROW, World, options, read};
 use crate::{Engine, EngineError, EngineOptions, Holder};
-use marigram_env::{Fault, OpKind, Repeat};
+use marigram_env::{FaultRepeat, OpKind, PlannedFault};
 use marigram_model::{BatchBuilder, FieldValueRef as V, TagValueRef, WriteBatch};
 
 fn wide_batch(start: i64, rows: i64) -> WriteBatch {
@@ -92,10 +92,10 @@ fn memory_of_a_refused_write_is_given_back() {
     let engine = small(&world);
     engine.write("db", &wide_batch(0, 1000), GROW).unwrap();
     let used = engine.memory().used_by(Holder::Memtable);
-    world.fs.fail(Fault {
+    world.fs.fail(PlannedFault {
         kind: Some(OpKind::Append),
         after: 0,
-        repeat: Repeat::Once,
+        repeat: FaultRepeat::Once,
     });
     assert!(engine.write("db", &wide_batch(5000, 1000), GROW).is_err());
     assert_eq!(engine.memory().used_by(Holder::Memtable), used);

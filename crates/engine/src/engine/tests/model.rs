@@ -24,9 +24,9 @@ const FIELDS: [&str; 3] = ["x", "y", "z"];
 const STEP_NS: i64 = 20_000_000_000;
 
 /// Device, time, fields with their values.
-type Written = (usize, i64, Vec<(usize, f64)>);
+type WrittenRows = (usize, i64, Vec<(usize, f64)>);
 
-struct History {
+struct ModelHistory {
     rng: Rng,
     model: Contents,
     clock: i64,
@@ -35,9 +35,9 @@ struct History {
     late_steps: u64,
 }
 
-impl History {
+impl ModelHistory {
     fn write(&mut self, engine: &Engine) {
-        let rows: Vec<Written> = (0..=self.rng.below(30))
+        let rows: Vec<WrittenRows> = (0..=self.rng.below(30))
             .map(|_| {
                 self.clock += self.rng.below(3) as i64;
                 let back = if self.rng.below(4) < self.late_quarters {
@@ -155,7 +155,7 @@ fn run_late(seed: u64, options: &EngineOptions, steps: u64, late: (u64, u64)) {
     };
     engine.create_table("db", &spec, false).unwrap();
     let rng = Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    let mut history = History {
+    let mut history = ModelHistory {
         rng,
         model: Contents::new(),
         clock: 1000,

@@ -36,10 +36,10 @@ fn range(min: i64, max: i64) -> TimeRange {
 }
 
 /// What a rollup would hold: the rows of each cell when it was told of them.
-type Told = BTreeMap<i64, Contents>;
+type ToldRows = BTreeMap<i64, Contents>;
 
-fn cells(contents: &Contents) -> Told {
-    let mut told = Told::new();
+fn cells(contents: &Contents) -> ToldRows {
+    let mut told = ToldRows::new();
     for (key, row) in contents {
         let cell = told.entry(key.1.div_euclid(CELL_NS)).or_default();
         cell.insert(key.clone(), row.clone());
@@ -48,7 +48,7 @@ fn cells(contents: &Contents) -> Told {
 }
 
 /// Tells the rollup of times and moves its watermark.
-fn refresh(engine: &Engine, rollup: TableId, taken: &TimeSet, through: i64, told: &mut Told) {
+fn refresh(engine: &Engine, rollup: TableId, taken: &TimeSet, through: i64, told: &mut ToldRows) {
     let before = engine.rollup_state(rollup).unwrap().progress;
     engine.begin_refresh(rollup, taken, through).unwrap();
     let now = cells(&read(engine, "t"));
@@ -61,7 +61,7 @@ fn refresh(engine: &Engine, rollup: TableId, taken: &TimeSet, through: i64, told
 }
 
 /// Every cell that is not touched is as the rollup was told.
-fn check(engine: &Engine, rollup: TableId, told: &Told, when: &str) {
+fn check(engine: &Engine, rollup: TableId, told: &ToldRows, when: &str) {
     let progress = engine.rollup_state(rollup).unwrap().progress;
     let now = cells(&read(engine, "t"));
     let all = told.keys().chain(now.keys());
@@ -89,7 +89,7 @@ fn history(seed: u64, options: &EngineOptions) {
     };
     store(&engine, "t", &[("a", 0, &[("x", FieldValueRef::I64(0))])]);
     let rollup = create(&engine);
-    let (mut told, mut clock, mut seen) = (Told::new(), 1_i64, 0);
+    let (mut told, mut clock, mut seen) = (ToldRows::new(), 1_i64, 0);
     for step in 0..150 {
         let when = format!("seed {seed}, step {step}");
         match below(12) {
@@ -125,7 +125,7 @@ fn history(seed: u64, options: &EngineOptions) {
                 let progress = engine.rollup_state(rollup).unwrap().progress;
                 let part = below(2) == 0;
                 let taken = match progress.touched.ranges().first() {
-                    Some(first) if part => TimeSet::of(*first),
+                    Some(first) if part => TimeSet::from_range(*first),
                     _ => progress.touched.clone(),
                 };
                 let through = progress

@@ -144,7 +144,7 @@ fn rows_within(snapshot: &TableSnapshot, range: TimeRange) -> crate::Result<Cont
                 for at in row..row + run.rows as usize {
                     let fields = schema.fields.iter().zip(&rows.columns);
                     let values = fields.filter_map(|(field, column)| {
-                        Some((field.name.clone(), FieldValue::at(column, at)?))
+                        Some((field.name.clone(), FieldValue::from_array(column, at)?))
                     });
                     let known = contents.insert(
                         (device.clone(), rows.times[at]),

@@ -60,7 +60,7 @@ fn a_catalog_cut_at_the_end_of_a_record_is_refused_with_and_without_its_copy() {
         let world = filled();
         let whole = world.fs.snapshot(Path::new(DIR)).unwrap()[Path::new("CATALOG")].clone();
         let mut cut = 0;
-        while let marigram_codec::frame::Read::Frame { len, .. } =
+        while let marigram_codec::frame::FrameRead::Frame { len, .. } =
             marigram_codec::frame::read(&whole[cut..])
         {
             cut += len;

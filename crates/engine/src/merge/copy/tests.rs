@@ -1,17 +1,17 @@
 //! Merges that hand on whole pages give the same rows as those that do not.
 
 use super::super::testing::{
-    COLUMNS, Given, Rows, TABLE, listed, naive, open_segment, tombstone,
+    COLUMNS, TABLE, TestRows, TestSource, listed, naive, open_segment, tombstone,
     without_sequence_duplicates,
 };
-use super::super::{MergeOptions, Source};
+use super::super::{MergeOptions, MergeSource};
 use super::*;
 use marigram_env::{FileSystem, SimFs};
 use marigram_manifest::Tombstone;
 use marigram_segment::SegmentOptions;
 use proptest::prelude::*;
 
-fn rows() -> impl Strategy<Value = Rows> {
+fn rows() -> impl Strategy<Value = TestRows> {
     let run = (0..4u32, 0..60i64, 1..30i64);
     proptest::collection::vec(run, 1..5).prop_map(|runs| {
         let times = runs
@@ -28,10 +28,10 @@ fn rows() -> impl Strategy<Value = Rows> {
     })
 }
 
-fn given() -> impl Strategy<Value = Vec<Given>> {
+fn test_sources() -> impl Strategy<Value = Vec<TestSource>> {
     proptest::collection::vec((proptest::bool::ANY, rows()), 1..5).prop_map(|sources| {
         let numbered = sources.into_iter().enumerate();
-        let given = numbered.map(|(at, (late, rows))| Given {
+        let given = numbered.map(|(at, (late, rows))| TestSource {
             late,
             sequence_max: 10 * (at as u64 + 1),
             rows,
@@ -41,14 +41,14 @@ fn given() -> impl Strategy<Value = Vec<Given>> {
 }
 
 /// The rows of a merge that lets pages be copied, and how many of them came in pages.
-fn pieces(given: &[Given], tombstones: &[Arc<Tombstone>]) -> (Rows, usize) {
+fn pieces(given: &[TestSource], tombstones: &[Arc<Tombstone>]) -> (TestRows, usize) {
     let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(3));
     let options = SegmentOptions { row_group_rows: 24 };
     let sources = given.iter().enumerate().map(|(id, given)| {
         let open = open_segment(&fs, id as u64, given, &options);
-        Source::segment(&open, TABLE, tombstones).unwrap()
+        MergeSource::segment(&open, TABLE, tombstones).unwrap()
     });
-    let mut merge = Merge::new(sources.collect(), MergeOptions::all(COLUMNS.to_vec(), 10));
+    let mut merge = MergeStream::new(sources.collect(), MergeOptions::all(COLUMNS.to_vec(), 10));
     let rule = CopyRule {
         rows: 4..=8,
         bytes_min: u32::MAX,
@@ -57,8 +57,8 @@ fn pieces(given: &[Given], tombstones: &[Arc<Tombstone>]) -> (Rows, usize) {
     let (mut all, mut copied) = (Vec::new(), 0);
     while let Some(piece) = merge.next_piece(&rule).unwrap() {
         let rows = match piece {
-            Piece::Rows(rows) => rows,
-            Piece::Page(page) => {
+            MergedPiece::Rows(rows) => rows,
+            MergedPiece::Page(page) => {
                 assert!(rule.rows.contains(&page.rows()));
                 copied += page.rows() as usize;
                 page.read().unwrap().0
@@ -75,7 +75,7 @@ proptest! {
 
     #[test]
     fn pages_and_rows_are_what_a_merge_gives(
-        given in given(),
+        given in test_sources(),
         deletes in proptest::collection::vec((0..50u64, 0..4u32, 0..80i64, 0..9i64), 0..3),
     ) {
         let deletes = deletes.into_iter().filter(|delete| delete.0 % 10 != 0);
@@ -91,10 +91,10 @@ proptest! {
 
 #[test]
 fn neighbours_in_time_and_series_are_handed_on_whole() {
-    let rows = |series: u32, times: std::ops::Range<i64>| -> Rows {
+    let rows = |series: u32, times: std::ops::Range<i64>| -> TestRows {
         times.map(|t| ((series, t), (Some(t), None))).collect()
     };
-    let given = |late, sequence_max, rows| Given {
+    let given = |late, sequence_max, rows| TestSource {
         late,
         sequence_max,
         rows,

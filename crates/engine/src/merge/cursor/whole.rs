@@ -1,26 +1,26 @@
 //! Whole pages: whether all rows of the page that comes next are the cursor's, and taking it
 //! undecoded.
 
-use super::Cursor;
+use super::SourceCursor;
 use crate::error::Result;
 use crate::merge::copy::{CopyRule, WholePage};
-use crate::merge::key::Key;
-use crate::merge::page_plan::{PagePlan, Span};
-use crate::merge::scope::Scope;
-use crate::merge::source::Data;
+use crate::merge::key::RowKey;
+use crate::merge::page_plan::{PagePlan, PageSpan};
+use crate::merge::scope::MergeScope;
+use crate::merge::source::SourceData;
 use marigram_manifest::Tombstone;
 use marigram_model::SeriesRun;
 use marigram_segment::Segment;
 use std::sync::Arc;
 
-impl Cursor {
+impl SourceCursor {
     /// If a whole page comes next that `rule` lets be copied: a key that none of its rows is after.
     pub(in crate::merge) fn whole_page_end(
         &self,
-        scope: &Scope,
+        scope: &MergeScope,
         rule: &CopyRule,
-    ) -> Result<Option<Key>> {
-        let Data::Segment(segment, _) = &self.source.data else {
+    ) -> Result<Option<RowKey>> {
+        let SourceData::Segment(segment, _) = &self.source.data else {
             return Ok(None);
         };
         let (page, spans, rows, end) = match (&self.page, self.pages.front()) {
@@ -49,13 +49,13 @@ impl Cursor {
         Ok(spans
             .last()
             .filter(|_| suits)
-            .map(|last| Key::new(last.series, end)))
+            .map(|last| RowKey::new(last.series, end)))
     }
 
     /// Whether times asked for or tombstones may leave out rows of a page.
-    fn is_cut(&self, plan: &PagePlan, spans: &[Span], scope: &Scope) -> bool {
+    fn is_cut(&self, plan: &PagePlan, spans: &[PageSpan], scope: &MergeScope) -> bool {
         let touches = |tombstone: &Arc<Tombstone>| {
-            let named = |span: &Span| match tombstone.series.as_deref() {
+            let named = |span: &PageSpan| match tombstone.series.as_deref() {
                 Some(series) => series.binary_search(&span.series).is_ok(),
                 None => true,
             };
@@ -66,7 +66,7 @@ impl Cursor {
 
     /// Leaves the page behind of which [`whole_page_end`](Self::whole_page_end) told.
     pub(in crate::merge) fn take_page(&mut self) -> Option<WholePage> {
-        let Data::Segment(segment, _) = &self.source.data else {
+        let SourceData::Segment(segment, _) = &self.source.data else {
             return None;
         };
         let segment = segment.clone();
@@ -99,7 +99,7 @@ impl Cursor {
 }
 
 /// Encoded bytes of a page in the column that has most.
-fn largest_bytes(segment: &Segment, group: usize, page: usize, scope: &Scope) -> Result<u32> {
+fn largest_bytes(segment: &Segment, group: usize, page: usize, scope: &MergeScope) -> Result<u32> {
     let mut largest = 0;
     for column in &scope.columns {
         let metas = segment.pages(group, column.id)?;
@@ -110,7 +110,7 @@ fn largest_bytes(segment: &Segment, group: usize, page: usize, scope: &Scope) ->
 }
 
 /// Whether `spans`, which do not overlap, are all of so many rows.
-pub(super) fn are_all(spans: &[Span], rows: usize) -> bool {
+pub(super) fn are_all(spans: &[PageSpan], rows: usize) -> bool {
     let counted = spans.iter().map(|span| (span.end - span.start) as usize);
     counted.sum::<usize>() == rows
 }

@@ -18,14 +18,14 @@ const NUMBERS: [SegmentColumn; 2] = [
 ];
 
 /// Rows of a source, the first of which are not asked for.
-struct Given {
+struct GivenRows {
     times: Vec<i64>,
-    block: Block,
+    block: DecodedBlock,
 }
 
 const NOT_ASKED: usize = 3;
 
-impl Given {
+impl GivenRows {
     /// Of ascending times; what a row holds tells its source and its time.
     fn new(source: usize, times: Vec<i64>) -> Self {
         let unasked = [0; NOT_ASKED];
@@ -36,12 +36,12 @@ impl Given {
         let columns = vec![Some(numbers), Some(Arc::new(floats) as ArrayRef)];
         Self {
             times,
-            block: Block::shared(all.into(), columns),
+            block: DecodedBlock::shared(all.into(), columns),
         }
     }
 
-    fn rows(&self) -> Rows<'_> {
-        Rows {
+    fn rows(&self) -> SourceRows<'_> {
+        SourceRows {
             times: &self.times,
             block: &self.block,
             start: NOT_ASKED,
@@ -49,15 +49,15 @@ impl Given {
     }
 }
 
-fn given(lists: &[Vec<i64>]) -> Vec<Given> {
+fn given_rows(lists: &[Vec<i64>]) -> Vec<GivenRows> {
     let sources = lists.iter().enumerate();
     sources
-        .map(|(source, times)| Given::new(source, times.clone()))
+        .map(|(source, times)| GivenRows::new(source, times.clone()))
         .collect()
 }
 
-fn ordered(given: &[Given]) -> Option<Ordered> {
-    let rows: Vec<Rows<'_>> = given.iter().map(Given::rows).collect();
+fn ordered(given: &[GivenRows]) -> Option<OrderedRows> {
+    let rows: Vec<SourceRows<'_>> = given.iter().map(GivenRows::rows).collect();
     in_order(&rows, &NUMBERS)
 }
 
@@ -71,7 +71,7 @@ fn expected(lists: &[Vec<i64>]) -> BTreeMap<i64, usize> {
 
 fn check(lists: &[Vec<i64>]) {
     let expected = expected(lists);
-    let rows = ordered(&given(lists)).expect("they lie near enough");
+    let rows = ordered(&given_rows(lists)).expect("they lie near enough");
     let times: Vec<i64> = expected.keys().copied().collect();
     assert_eq!(rows.times[..], times);
     let numbers = expected.iter();
@@ -104,9 +104,9 @@ fn times_at_a_pace_have_places_and_others_are_sorted() {
         .map(|list| (0..250).map(|row| row * row * 4 + list).collect())
         .collect();
     for (lists, has_places) in [(&at_a_pace, true), (&twice, false), (&scattered, false)] {
-        let given = given(lists);
-        let rows: Vec<Rows<'_>> = given.iter().map(Given::rows).collect();
-        let times = Times::of(&rows).unwrap();
+        let given = given_rows(lists);
+        let rows: Vec<SourceRows<'_>> = given.iter().map(GivenRows::rows).collect();
+        let times = NumberedTimes::from_sources(&rows).unwrap();
         assert_eq!(times.by_places().is_some(), has_places);
         let words = times.by_words();
         assert!(words.is_some());
@@ -130,8 +130,8 @@ fn times_may_stand_anywhere() {
     check(&dealt(3, 500, 2, |row| row as usize));
     check(&dealt(3, 500, 3, |row| row as usize));
     check(&dealt(3, 500, (1 << 50) + 1, |row| row as usize));
-    assert!(ordered(&given(&[vec![], vec![]])).is_none());
-    let far = given(&[vec![i64::MIN, i64::MAX], vec![1]]);
+    assert!(ordered(&given_rows(&[vec![], vec![]])).is_none());
+    let far = given_rows(&[vec![i64::MIN, i64::MAX], vec![1]]);
     assert!(ordered(&far).is_none(), "no word holds a time and a number");
 }
 
@@ -142,8 +142,8 @@ fn times_of_a_damaged_page_that_do_not_ascend_do_no_harm() {
         vec![10, i64::MIN, 12],
         vec![3, 3, 3],
     ] {
-        let _ = ordered(&given(&[times.clone(), vec![4, 6, 8]]));
-        let _ = ordered(&given(&[vec![11, 13], times]));
+        let _ = ordered(&given_rows(&[times.clone(), vec![4, 6, 8]]));
+        let _ = ordered(&given_rows(&[vec![11, 13], times]));
     }
 }
 
@@ -163,7 +163,7 @@ fn rows_that_lack_a_field_or_have_others_than_numbers_are_not_for_this() {
         Some(Arc::new(BooleanArray::from(vec![true; 5]))),
     ];
     for other in others {
-        let mut given = given(&lists);
+        let mut given = given_rows(&lists);
         given[1].block.columns[1] = other;
         assert!(ordered(&given).is_none());
     }

@@ -2,15 +2,15 @@
 
 use super::*;
 use crate::chunk::Chunk;
-use crate::chunk::part::Part as Written;
+use crate::chunk::part::ChunkPart as Written;
 use crate::error::EngineError;
 use crate::filter::SeriesSelection;
 use crate::memory::MemoryAccountant;
 use crate::merge::testing::{
-    COLUMNS, Fields, Given, Rows, TABLE, naive, open_segment, open_segment_of_pages, sorted_rows,
-    tombstone, without_sequence_duplicates,
+    COLUMNS, TABLE, TestFields, TestRows, TestSource, naive, open_segment, open_segment_of_pages,
+    sorted_rows, tombstone, without_sequence_duplicates,
 };
-use crate::merge::{Need, Outline, Totals};
+use crate::merge::{PageNeed, PageOutline, PageTotals};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -24,9 +24,9 @@ use std::sync::atomic::Ordering;
 
 /// Takes rows in, and whole pages by their statistics where it may.
 #[derive(Default)]
-struct Sum {
+struct SumReducer {
     by_statistics: bool,
-    rows: Vec<((u32, i64), Fields)>,
+    rows: Vec<((u32, i64), TestFields)>,
     count: usize,
     numbers: usize,
     total: i64,
@@ -34,14 +34,14 @@ struct Sum {
     regular: usize,
 }
 
-impl Reducer for Sum {
+impl PageReducer for SumReducer {
     type Error = EngineError;
 
     fn takes_totals(&mut self, _: TimeRange) -> Result<bool> {
         Ok(self.by_statistics)
     }
 
-    fn totals(&mut self, totals: Totals<'_>) -> Result<bool> {
+    fn totals(&mut self, totals: PageTotals<'_>) -> Result<bool> {
         assert!(self.by_statistics);
         // Some of the segments and row groups, so that their pages come too.
         if totals.rows.is_multiple_of(3) {
@@ -57,13 +57,13 @@ impl Reducer for Sum {
         Ok(true)
     }
 
-    fn outline(&mut self, outline: Outline<'_>) -> Result<Need> {
+    fn outline(&mut self, outline: PageOutline<'_>) -> Result<PageNeed> {
         if !(self.by_statistics && outline.whole) {
             let regular_will_do = outline.spans[0].series.0.is_multiple_of(2);
             return Ok(if regular_will_do {
-                Need::Steps
+                PageNeed::Steps
             } else {
-                Need::Rows
+                PageNeed::Rows
             });
         }
         let rows: usize = outline.spans.iter().map(|span| span.len()).sum();
@@ -75,14 +75,14 @@ impl Reducer for Sum {
                 _ => assert_eq!(stats.nulls as usize, rows),
             }
         }
-        Ok(Need::Nothing)
+        Ok(PageNeed::Nothing)
     }
 
     fn rows(&mut self, rows: PageRows<'_>) -> Result<()> {
         let steps = rows
             .steps
             .into_iter()
-            .flat_map(marigram_segment::Regular::each);
+            .flat_map(marigram_segment::RegularIntegers::each);
         let steps: Vec<i64> = steps.collect();
         self.regular += steps.len();
         let times = if steps.is_empty() { rows.times } else { &steps };
@@ -110,16 +110,16 @@ impl Reducer for Sum {
 
 /// Sources of what is given: those that `in_memory` names are chunks, the others segments.
 fn sources(
-    given: &[Given],
+    given: &[TestSource],
     in_memory: &BTreeSet<usize>,
     tombstones: &[Arc<Tombstone>],
-) -> Vec<Source> {
+) -> Vec<MergeSource> {
     let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
     let options = SegmentOptions { row_group_rows: 32 };
-    let source = |(at, given): (usize, &Given)| {
+    let source = |(at, given): (usize, &TestSource)| {
         if !in_memory.contains(&at) {
             let open = open_segment(&fs, at as u64, given, &options);
-            return Source::segment(&open, TABLE, tombstones);
+            return MergeSource::segment(&open, TABLE, tombstones);
         }
         let rows = sorted_rows(&given.rows);
         let series = rows.runs.iter();
@@ -131,14 +131,14 @@ fn sources(
             columns: columns.zip(rows.columns).collect(),
         };
         let chunk = Chunk::new(TABLE, given.late, given.sequence_max, vec![written]);
-        Ok(Source::chunk(Arc::new(chunk), tombstones))
+        Ok(MergeSource::chunk(Arc::new(chunk), tombstones))
     };
-    let all: Result<Vec<Source>> = given.iter().enumerate().map(source).collect();
+    let all: Result<Vec<MergeSource>> = given.iter().enumerate().map(source).collect();
     all.unwrap()
 }
 
 fn partition(
-    sources: &[Source],
+    sources: &[MergeSource],
     series: impl IntoIterator<Item = u32>,
     range: TimeRange,
     memory: &Arc<MemoryAccountant>,
@@ -152,7 +152,7 @@ fn partition(
         partitions: 1,
         limit: None,
     };
-    let part = Part {
+    let part = ShardPart {
         shard: 0,
         series: Arc::new(series.into_iter().collect()),
         sources: sources.to_vec(),
@@ -162,17 +162,17 @@ fn partition(
 }
 
 fn reduce(
-    sources: &[Source],
+    sources: &[MergeSource],
     series: impl IntoIterator<Item = u32>,
     range: TimeRange,
     by_statistics: bool,
-) -> (Sum, Arc<ScanMetrics>) {
+) -> (SumReducer, Arc<ScanMetrics>) {
     let memory = Arc::new(MemoryAccountant::new(1 << 30));
     let mut partition = partition(sources, series, range, &memory);
     let metrics = Arc::clone(&partition.metrics);
-    let mut sum = Sum {
+    let mut sum = SumReducer {
         by_statistics,
-        ..Sum::default()
+        ..SumReducer::default()
     };
     while partition.step(&mut sum).unwrap() {}
     assert_eq!(memory.used(), 0, "pages are given back");
@@ -180,26 +180,26 @@ fn reduce(
     (sum, metrics)
 }
 
-fn fields() -> impl Strategy<Value = Fields> {
+fn fields() -> impl Strategy<Value = TestFields> {
     (
         proptest::option::of(0..100i64),
         proptest::option::of("[a-c]{0,3}"),
     )
 }
 
-fn given() -> impl Strategy<Value = Vec<Given>> {
+fn test_sources() -> impl Strategy<Value = Vec<TestSource>> {
     // Few rows of many times, so that some series share rows and others do not.
     let scattered = proptest::collection::btree_map((0..6u32, 0..60i64), fields(), 1..40);
     let run = (0..6u32, 0..20i64, 1..60i64, 1..4usize).prop_map(|(series, first, rows, step)| {
         (first..first + rows)
             .step_by(step)
             .map(|time| ((series, time), (Some(time), Some("x".into()))))
-            .collect::<Rows>()
+            .collect::<TestRows>()
     });
     let rows = prop_oneof![scattered, run];
     proptest::collection::vec((proptest::bool::ANY, rows), 1..6).prop_map(|sources| {
         let numbered = sources.into_iter().enumerate();
-        let given = numbered.map(|(at, (late, rows))| Given {
+        let given = numbered.map(|(at, (late, rows))| TestSource {
             late,
             sequence_max: 10 * (at as u64 + 1),
             rows,
@@ -230,7 +230,7 @@ proptest! {
 
     #[test]
     fn every_row_is_added_up_once(
-        given in given(),
+        given in test_sources(),
         tombstones in tombstones(),
         in_memory in proptest::collection::btree_set(0..6usize, 0..4),
         wanted in proptest::collection::btree_set(0..7u32, 1..7),
@@ -260,7 +260,7 @@ proptest! {
 
     #[test]
     fn series_that_share_rows_are_found(
-        given in given(),
+        given in test_sources(),
         in_memory in proptest::collection::btree_set(0..6usize, 0..4),
         wanted in proptest::collection::btree_set(0..7u32, 1..7),
     ) {
@@ -282,7 +282,7 @@ proptest! {
 }
 
 /// Rows of `series` at these times.
-fn rows(series: u32, times: impl Iterator<Item = i64>) -> Rows {
+fn rows(series: u32, times: impl Iterator<Item = i64>) -> TestRows {
     times
         .map(|time| ((series, time), (Some(time), None)))
         .collect()
@@ -291,12 +291,12 @@ fn rows(series: u32, times: impl Iterator<Item = i64>) -> Rows {
 #[test]
 fn what_late_rows_share_is_looked_for_once_and_then_pages_answer() {
     let given = [
-        Given {
+        TestSource {
             late: false,
             sequence_max: 1,
             rows: rows(1, (0..512).filter(|time| time % 3 != 0)),
         },
-        Given {
+        TestSource {
             late: true,
             sequence_max: 2,
             rows: rows(1, (0..512).step_by(3)),
@@ -324,7 +324,7 @@ fn times_at_equal_distances_are_shown_as_such_and_others_one_by_one() {
     let mut both = rows(2, regular);
     both.extend(rows(4, irregular));
     let expected: Vec<_> = both.clone().into_iter().collect();
-    let given = Given {
+    let given = TestSource {
         late: false,
         sequence_max: 1,
         rows: both,
@@ -332,7 +332,7 @@ fn times_at_equal_distances_are_shown_as_such_and_others_one_by_one() {
     let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
     let options = SegmentOptions::default();
     let segment = open_segment_of_pages(&fs, 1, &given, &options, 300);
-    let sources = [Source::segment(&segment, TABLE, &[]).unwrap()];
+    let sources = [MergeSource::segment(&segment, TABLE, &[]).unwrap()];
     let (sum, _) = reduce(&sources, [2, 4], TimeRange::ALL, false);
     assert_eq!((sum.count, sum.regular), (600, 300));
     assert_eq!(sum.rows, expected);
@@ -340,49 +340,58 @@ fn times_at_equal_distances_are_shown_as_such_and_others_one_by_one() {
 
 #[test]
 fn steps_are_short_where_nothing_is_compared_and_chunks_are_small() {
-    fn given(late: bool, sequence_max: u64, times: impl Iterator<Item = i64>) -> Given {
-        Given {
+    fn test_source(late: bool, sequence_max: u64, times: impl Iterator<Item = i64>) -> TestSource {
+        TestSource {
             late,
             sequence_max,
             rows: rows(1, times),
         }
     }
     let many = SHORT_ROWS_MAX as i64;
-    let is_short = |given: &[Given], in_memory: &BTreeSet<usize>| {
+    let is_short = |given: &[TestSource], in_memory: &BTreeSet<usize>| {
         let sources = sources(given, in_memory, &[]);
         let memory = Arc::new(MemoryAccountant::new(1 << 30));
         partition(&sources, [1], TimeRange::ALL, &memory).has_short_steps()
     };
-    let two = [given(false, 1, 0..512), given(false, 2, 512..600)];
+    let two = [
+        test_source(false, 1, 0..512),
+        test_source(false, 2, 512..600),
+    ];
     assert!(is_short(&two, &BTreeSet::new()));
     assert!(is_short(&two, &[1].into()));
-    let late = [given(false, 1, 0..512), given(true, 2, 100..101)];
+    let late = [
+        test_source(false, 1, 0..512),
+        test_source(true, 2, 100..101),
+    ];
     assert!(!is_short(&late, &BTreeSet::new()));
-    let apart = [given(false, 1, 0..512), given(true, 2, -2..-1)];
+    let apart = [test_source(false, 1, 0..512), test_source(true, 2, -2..-1)];
     assert!(is_short(&apart, &BTreeSet::new()));
     // Once compared, they are known to share a row, or none.
     for (times, expected) in [(100..101, false), (512..513, true)] {
         let given = [
-            given(false, 1, (0..1000).filter(|time| *time != 512)),
-            given(true, 2, times),
+            test_source(false, 1, (0..1000).filter(|time| *time != 512)),
+            test_source(true, 2, times),
         ];
         let sources = sources(&given, &BTreeSet::new(), &[]);
         reduce(&sources, [1], TimeRange::ALL, false);
         let memory = Arc::new(MemoryAccountant::new(1 << 30));
         let mut again = partition(&sources, [1], TimeRange::ALL, &memory);
         assert_eq!(again.has_short_steps(), expected);
-        let mut sum = Sum::default();
+        let mut sum = SumReducer::default();
         while again.step(&mut sum).unwrap() {}
         assert_eq!(sum.count, 999 + usize::from(expected));
     }
-    assert!(is_short(&[given(false, 1, 0..many)], &[0].into()));
-    assert!(!is_short(&[given(false, 1, 0..=many)], &[0].into()));
-    assert!(is_short(&[given(false, 1, 0..=many)], &BTreeSet::new()));
+    assert!(is_short(&[test_source(false, 1, 0..many)], &[0].into()));
+    assert!(!is_short(&[test_source(false, 1, 0..=many)], &[0].into()));
+    assert!(is_short(
+        &[test_source(false, 1, 0..=many)],
+        &BTreeSet::new()
+    ));
 }
 
 #[test]
 fn rows_of_two_chunks_of_the_sequence_space_are_merged() {
-    let given = [1, 2].map(|sequence_max| Given {
+    let given = [1, 2].map(|sequence_max| TestSource {
         late: false,
         sequence_max,
         rows: rows(7, 0..10),

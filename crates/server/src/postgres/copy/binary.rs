@@ -1,7 +1,7 @@
 //! PostgreSQL's binary form of COPY: a header, rows of counted and sized values, a trailer
 //! (PostgreSQL's manual, COPY, "Binary Format").
 
-use crate::postgres::copy::rows::Rows;
+use crate::postgres::copy::rows::CopyRows;
 use crate::postgres::error::PgError;
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -10,7 +10,7 @@ pub const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 
 /// Where in the data the decoder is.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
+enum BinaryPosition {
     Header,
     Rows,
     End,
@@ -18,7 +18,7 @@ enum Place {
 
 /// Decodes rows as bytes arrive.
 pub struct BinaryDecoder {
-    place: Place,
+    place: BinaryPosition,
     rest: BytesMut,
     row: u64,
     table: String,
@@ -28,7 +28,7 @@ impl BinaryDecoder {
     /// A decoder at the begin of the data for `table`.
     pub fn new(table: &str) -> Self {
         Self {
-            place: Place::Header,
+            place: BinaryPosition::Header,
             rest: BytesMut::new(),
             row: 0,
             table: table.to_owned(),
@@ -54,11 +54,11 @@ impl BinaryDecoder {
     ///
     /// # Errors
     /// The row and column that is malformed.
-    pub fn decode(&mut self, rows: &mut Rows) -> Result<bool, PgError> {
-        if self.place == Place::Header && !self.header()? {
+    pub fn decode(&mut self, rows: &mut CopyRows) -> Result<bool, PgError> {
+        if self.place == BinaryPosition::Header && !self.header()? {
             return Ok(false);
         }
-        while self.place == Place::Rows {
+        while self.place == BinaryPosition::Rows {
             if rows.is_full() {
                 return Ok(true);
             }
@@ -75,9 +75,11 @@ impl BinaryDecoder {
     /// # Errors
     /// If it ends within the header or a row.
     pub fn finish(&self) -> Result<(), PgError> {
-        if self.place == Place::Header || !(self.rest.is_empty() || self.place == Place::End) {
+        if self.place == BinaryPosition::Header
+            || !(self.rest.is_empty() || self.place == BinaryPosition::End)
+        {
             let context = format!("COPY {}, row {}", self.table, self.row + 1);
-            return Err(PgError::new("22P04", "the data ends within a row").at(context));
+            return Err(PgError::new("22P04", "the data ends within a row").with_context(context));
         }
         Ok(())
     }
@@ -104,18 +106,18 @@ impl BinaryDecoder {
             return Ok(false);
         }
         self.rest.advance(length);
-        self.place = Place::Rows;
+        self.place = BinaryPosition::Rows;
         Ok(true)
     }
 
     /// Decodes the row at the begin of `rest`; its length, or `None` where it is not there whole.
-    fn take_row(&mut self, rows: &mut Rows) -> Result<Option<usize>, PgError> {
+    fn take_row(&mut self, rows: &mut CopyRows) -> Result<Option<usize>, PgError> {
         let Some(mut head) = self.rest.get(..2) else {
             return Ok(None);
         };
         let count = head.get_i16();
         if count == -1 {
-            self.place = Place::End;
+            self.place = BinaryPosition::End;
             self.rest.clear();
             return Ok(None);
         }
@@ -161,7 +163,8 @@ impl BinaryDecoder {
             .map(|name| format!(", column {name}"))
             .unwrap_or_default();
         let context = format!("COPY {}, row {}{column}", self.table, self.row + 1);
-        PgError::new(if column.is_empty() { "22P04" } else { "22P03" }, message).at(context)
+        PgError::new(if column.is_empty() { "22P04" } else { "22P03" }, message)
+            .with_context(context)
     }
 }
 
@@ -203,7 +206,7 @@ mod tests {
         let whole = data(10);
         for cut in 1..30 {
             let mut decoder = BinaryDecoder::new("t");
-            let mut rows = Rows::new(fields()).unwrap();
+            let mut rows = CopyRows::new(fields()).unwrap();
             for part in whole.chunks(cut) {
                 decoder.push(Bytes::copy_from_slice(part));
                 assert!(!decoder.decode(&mut rows).unwrap());
@@ -221,10 +224,10 @@ mod tests {
         let whole = data(2);
         for length in 0..whole.len() - 2 {
             let mut decoder = BinaryDecoder::new("t");
-            let mut rows = Rows::new(fields()).unwrap();
+            let mut rows = CopyRows::new(fields()).unwrap();
             decoder.push(Bytes::copy_from_slice(&whole[..length]));
             decoder.decode(&mut rows).unwrap();
-            let between = decoder.place == Place::Rows && decoder.waiting() == 0;
+            let between = decoder.place == BinaryPosition::Rows && decoder.waiting() == 0;
             assert_eq!(decoder.finish().is_ok(), between, "{length}");
         }
     }
@@ -240,7 +243,7 @@ mod tests {
         let mut decoder = BinaryDecoder::new("t");
         decoder.push(Bytes::from(bad));
         let error = decoder
-            .decode(&mut Rows::new(fields()).unwrap())
+            .decode(&mut CopyRows::new(fields()).unwrap())
             .unwrap_err();
         assert_eq!(error.context.as_deref(), Some("COPY t, row 2, column n"));
         assert_eq!(error.message, "an integer cannot have 3 bytes");
@@ -254,7 +257,7 @@ mod tests {
             bytes.truncate(keep);
             bytes.extend_from_slice(&tail);
             let mut decoder = BinaryDecoder::new("t");
-            let mut rows = Rows::new(fields()).unwrap();
+            let mut rows = CopyRows::new(fields()).unwrap();
             for part in bytes.chunks(cut) {
                 decoder.push(Bytes::copy_from_slice(part));
                 if decoder.decode(&mut rows).is_err() {

@@ -3,8 +3,8 @@
 //! While a batch is being stored the next is decoded. Decoding runs on blocking threads.
 
 use crate::postgres::copy::binary::BinaryDecoder;
-use crate::postgres::copy::rows::Rows;
-use crate::postgres::copy::syntax::{CopyForm, CopyOptions};
+use crate::postgres::copy::rows::CopyRows;
+use crate::postgres::copy::syntax::{CopyDataFormat, CopyOptions};
 use crate::postgres::copy::text::TextDecoder;
 use crate::postgres::error::PgError;
 use arrow::datatypes::{Field, SchemaRef};
@@ -19,7 +19,7 @@ const GATHER_BYTES: usize = 256 << 10;
 
 /// Where rows go.
 #[derive(Clone)]
-struct Target {
+struct CopyTarget {
     ingest: Arc<dyn Ingest>,
     database: String,
     table: String,
@@ -27,8 +27,8 @@ struct Target {
 
 /// A COPY into a table.
 pub struct CopyIn {
-    target: Target,
-    machine: Option<Box<Machine>>,
+    target: CopyTarget,
+    machine: Option<Box<CopyDecoder>>,
     gathered: BytesMut,
     storing: Option<JoinHandle<Result<u64, PgError>>>,
     stored: u64,
@@ -39,27 +39,27 @@ pub struct CopyIn {
 }
 
 /// What decodes; moves to a blocking thread and back.
-struct Machine {
-    decoder: Decoder,
-    rows: Rows,
+struct CopyDecoder {
+    decoder: FormatDecoder,
+    rows: CopyRows,
     row_bytes_max: usize,
     /// Rows before those in `rows`.
     before: u64,
 }
 
-enum Decoder {
+enum FormatDecoder {
     Text(TextDecoder),
     Binary(BinaryDecoder),
 }
 
 /// Rows ready to be stored.
-struct Batch {
+struct CopyBatch {
     rows: RecordBatch,
-    places: Places,
+    places: RowPositions,
 }
 
 /// Where in the data the rows of a batch stand.
-enum Places {
+enum RowPositions {
     /// The first row's number, from 1.
     Row(u64),
     /// Each row's line, from 1.
@@ -81,23 +81,23 @@ impl CopyIn {
         row_bytes_max: usize,
     ) -> Result<Self, PgError> {
         let fields = choose(schema, columns, table)?;
-        let rows = Rows::new(fields).map_err(|message| PgError::new("0A000", message))?;
+        let rows = CopyRows::new(fields).map_err(|message| PgError::new("0A000", message))?;
         let rows = rows.in_zone(zone);
-        let binary = options.form == CopyForm::Binary;
+        let binary = options.form == CopyDataFormat::Binary;
         let width = rows.width();
         let decoder = if binary {
-            Decoder::Binary(BinaryDecoder::new(table))
+            FormatDecoder::Binary(BinaryDecoder::new(table))
         } else {
-            Decoder::Text(TextDecoder::new(table, options))
+            FormatDecoder::Text(TextDecoder::new(table, options))
         };
-        let machine = Machine {
+        let machine = CopyDecoder {
             decoder,
             rows,
             row_bytes_max,
             before: 0,
         };
         Ok(Self {
-            target: Target {
+            target: CopyTarget {
                 ingest,
                 database: database.to_owned(),
                 table: table.to_owned(),
@@ -168,8 +168,8 @@ impl CopyIn {
     }
 }
 
-impl Machine {
-    fn decode(&mut self, data: &Bytes, end: bool) -> (Vec<Batch>, Option<PgError>) {
+impl CopyDecoder {
+    fn decode(&mut self, data: &Bytes, end: bool) -> (Vec<CopyBatch>, Option<PgError>) {
         let mut batches = Vec::new();
         let error = self.decode_into(data, end, &mut batches).err();
         (batches, error)
@@ -179,16 +179,16 @@ impl Machine {
         &mut self,
         data: &Bytes,
         end: bool,
-        batches: &mut Vec<Batch>,
+        batches: &mut Vec<CopyBatch>,
     ) -> Result<(), PgError> {
         match &mut self.decoder {
-            Decoder::Text(decoder) => decoder.push(data),
-            Decoder::Binary(decoder) => decoder.push(data.clone()),
+            FormatDecoder::Text(decoder) => decoder.push(data),
+            FormatDecoder::Binary(decoder) => decoder.push(data.clone()),
         }
         loop {
             let full = match &mut self.decoder {
-                Decoder::Text(decoder) => decoder.decode(&mut self.rows)?,
-                Decoder::Binary(decoder) => decoder.decode(&mut self.rows)?,
+                FormatDecoder::Text(decoder) => decoder.decode(&mut self.rows)?,
+                FormatDecoder::Binary(decoder) => decoder.decode(&mut self.rows)?,
             };
             if !full {
                 break;
@@ -196,8 +196,8 @@ impl Machine {
             batches.push(self.batch()?);
         }
         let waiting = match &self.decoder {
-            Decoder::Text(decoder) => decoder.waiting(),
-            Decoder::Binary(decoder) => decoder.waiting(),
+            FormatDecoder::Text(decoder) => decoder.waiting(),
+            FormatDecoder::Binary(decoder) => decoder.waiting(),
         };
         if waiting > self.row_bytes_max {
             let message = format!(
@@ -208,8 +208,8 @@ impl Machine {
         }
         if end {
             match &mut self.decoder {
-                Decoder::Text(decoder) => decoder.finish(&mut self.rows)?,
-                Decoder::Binary(decoder) => decoder.finish()?,
+                FormatDecoder::Text(decoder) => decoder.finish(&mut self.rows)?,
+                FormatDecoder::Binary(decoder) => decoder.finish()?,
             }
             if self.rows.len() > 0 {
                 batches.push(self.batch()?);
@@ -218,22 +218,22 @@ impl Machine {
         Ok(())
     }
 
-    fn batch(&mut self) -> Result<Batch, PgError> {
+    fn batch(&mut self) -> Result<CopyBatch, PgError> {
         let first = self.before + 1;
         self.before += self.rows.len() as u64;
         let places = match &mut self.decoder {
-            Decoder::Text(decoder) => Places::Lines(decoder.take_lines()),
-            Decoder::Binary(_) => Places::Row(first),
+            FormatDecoder::Text(decoder) => RowPositions::Lines(decoder.take_lines()),
+            FormatDecoder::Binary(_) => RowPositions::Row(first),
         };
-        Ok(Batch {
+        Ok(CopyBatch {
             rows: self.rows.finish()?,
             places,
         })
     }
 }
 
-impl Target {
-    async fn store(self, batch: Batch) -> Result<u64, PgError> {
+impl CopyTarget {
+    async fn store(self, batch: CopyBatch) -> Result<u64, PgError> {
         let report = self
             .ingest
             .write_arrow(&self.database, &self.table, batch.rows)
@@ -242,8 +242,8 @@ impl Target {
             return Ok(report.stored as u64);
         };
         let place = match &batch.places {
-            Places::Row(first) => format!("row {}", first + rejected.row as u64),
-            Places::Lines(lines) => {
+            RowPositions::Row(first) => format!("row {}", first + rejected.row as u64),
+            RowPositions::Lines(lines) => {
                 format!("line {}", lines.get(rejected.row).copied().unwrap_or(0))
             }
         };
@@ -252,7 +252,7 @@ impl Target {
             others => format!(" (and {others} more rows of its batch)"),
         };
         let message = format!("a row was refused: {}{others}", rejected.reason);
-        Err(PgError::new("22000", message).at(format!("COPY {}, {place}", self.table)))
+        Err(PgError::new("22000", message).with_context(format!("COPY {}, {place}", self.table)))
     }
 }
 

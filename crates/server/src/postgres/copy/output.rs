@@ -1,23 +1,23 @@
 //! `COPY … TO STDOUT`: rows as `CopyData` messages.
 
 use crate::postgres::copy::binary::SIGNATURE;
-use crate::postgres::copy::syntax::{CopyForm, CopyOptions, Header};
-use crate::postgres::encode::{Encoder, RowWriter};
+use crate::postgres::copy::syntax::{CopyDataFormat, CopyHeader, CopyOptions};
+use crate::postgres::encode::{RowWriter, ValueEncoder};
 use crate::postgres::error::PgError;
-use crate::postgres::messages::Backend;
+use crate::postgres::messages::BackendMessages;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use bytes::{BufMut, Bytes, BytesMut};
 
 /// Appends what comes before the rows as a message of its own; gives back what belongs into the
 /// message of the first row (or of the tail), where drivers look for the header of binary data.
-pub fn write_head(options: &CopyOptions, schema: &Schema, out: &mut Backend) -> Bytes {
-    if options.form == CopyForm::Binary {
+pub fn write_head(options: &CopyOptions, schema: &Schema, out: &mut BackendMessages) -> Bytes {
+    if options.form == CopyDataFormat::Binary {
         let mut head = BytesMut::from(&SIGNATURE[..]);
         head.put_u64(0);
         return head.freeze();
     }
-    if options.header != Header::None {
+    if options.header != CopyHeader::None {
         out.message(b'd', |body| {
             for (at, field) in schema.fields().iter().enumerate() {
                 if at > 0 {
@@ -39,15 +39,15 @@ pub fn write_rows(
     options: &CopyOptions,
     head: &[u8],
     batch: &RecordBatch,
-    out: &mut Backend,
+    out: &mut BackendMessages,
 ) -> Result<(), PgError> {
-    if options.form == CopyForm::Binary {
+    if options.form == CopyDataFormat::Binary {
         return write_binary(head, batch, out);
     }
     let encoders: Vec<_> = batch
         .columns()
         .iter()
-        .map(|column| Encoder::new(column, false))
+        .map(|column| ValueEncoder::new(column, false))
         .collect::<Result<_, _>>()?;
     let mut value = BytesMut::new();
     for row in 0..batch.num_rows() {
@@ -73,15 +73,19 @@ pub fn write_rows(
     Ok(())
 }
 
-fn write_binary(head: &[u8], batch: &RecordBatch, out: &mut Backend) -> Result<(), PgError> {
+fn write_binary(
+    head: &[u8],
+    batch: &RecordBatch,
+    out: &mut BackendMessages,
+) -> Result<(), PgError> {
     let arrays = batch.columns().iter().map(|array| (array, true));
     RowWriter::new(arrays, batch.num_rows())?.write(b'd', head, &mut out.bytes);
     Ok(())
 }
 
 /// Appends what comes after the rows.
-pub fn write_tail(options: &CopyOptions, head: &[u8], out: &mut Backend) {
-    if options.form == CopyForm::Binary {
+pub fn write_tail(options: &CopyOptions, head: &[u8], out: &mut BackendMessages) {
+    if options.form == CopyDataFormat::Binary {
         out.message(b'd', |body| {
             body.put_slice(head);
             body.put_i16(-1);
@@ -91,7 +95,7 @@ pub fn write_tail(options: &CopyOptions, head: &[u8], out: &mut Backend) {
 
 /// Appends a value with the escapes or quotes that it needs.
 fn write_value(options: &CopyOptions, value: &[u8], body: &mut BytesMut) {
-    if options.form == CopyForm::Csv {
+    if options.form == CopyDataFormat::Csv {
         let special = |byte: &u8| {
             matches!(*byte, b'\n' | b'\r')
                 || [options.delimiter, options.quote, options.escape].contains(byte)

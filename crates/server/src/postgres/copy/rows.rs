@@ -20,7 +20,7 @@ const BATCH_BYTES: usize = 8 << 20;
 const EPOCH_US: i64 = 946_684_800_000_000;
 
 /// A column being built.
-enum Column {
+enum CopyColumn {
     Bool(BooleanBuilder),
     I32(Int32Builder),
     I64(Int64Builder),
@@ -33,9 +33,9 @@ enum Column {
 }
 
 /// Rows being built.
-pub struct Rows {
+pub struct CopyRows {
     schema: SchemaRef,
-    columns: Vec<Column>,
+    columns: Vec<CopyColumn>,
     count: usize,
     bytes: usize,
     /// The columns that are a `timestamptz`.
@@ -44,23 +44,23 @@ pub struct Rows {
     zone: String,
 }
 
-impl Rows {
+impl CopyRows {
     /// No rows yet, of the columns of `fields`.
     ///
     /// # Errors
     /// The column whose type COPY does not take.
     pub fn new(fields: Vec<Field>) -> Result<Self, String> {
         let column = |field: &Field| match field.data_type() {
-            DataType::Boolean => Ok(Column::Bool(BooleanBuilder::new())),
-            DataType::Int32 => Ok(Column::I32(Int32Builder::new())),
-            DataType::Int64 => Ok(Column::I64(Int64Builder::new())),
-            DataType::UInt64 => Ok(Column::U64(UInt64Builder::new())),
-            DataType::Float32 => Ok(Column::F32(Float32Builder::new())),
-            DataType::Float64 => Ok(Column::F64(Float64Builder::new())),
-            DataType::Utf8 => Ok(Column::Text(StringBuilder::new())),
-            DataType::Binary => Ok(Column::Bytes(BinaryBuilder::new())),
+            DataType::Boolean => Ok(CopyColumn::Bool(BooleanBuilder::new())),
+            DataType::Int32 => Ok(CopyColumn::I32(Int32Builder::new())),
+            DataType::Int64 => Ok(CopyColumn::I64(Int64Builder::new())),
+            DataType::UInt64 => Ok(CopyColumn::U64(UInt64Builder::new())),
+            DataType::Float32 => Ok(CopyColumn::F32(Float32Builder::new())),
+            DataType::Float64 => Ok(CopyColumn::F64(Float64Builder::new())),
+            DataType::Utf8 => Ok(CopyColumn::Text(StringBuilder::new())),
+            DataType::Binary => Ok(CopyColumn::Bytes(BinaryBuilder::new())),
             DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-                Ok(Column::Time(TimestampNanosecondBuilder::new()))
+                Ok(CopyColumn::Time(TimestampNanosecondBuilder::new()))
             }
             other => Err(format!(
                 "COPY does not take column '{}' of type {other}",
@@ -105,7 +105,7 @@ impl Rows {
         self.schema.field(column).name()
     }
 
-    /// Rows since the last [`Rows::finish`].
+    /// Rows since the last [`CopyRows::finish`].
     pub fn len(&self) -> usize {
         self.count
     }
@@ -123,25 +123,25 @@ impl Rows {
     /// The rows as a batch; begins anew.
     ///
     /// # Errors
-    /// If the columns are not equally long, which [`Rows::end_row`] forbids.
+    /// If the columns are not equally long, which [`CopyRows::end_row`] forbids.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         (self.count, self.bytes) = (0, 0);
-        let columns = self.columns.iter_mut().map(Column::finish).collect();
+        let columns = self.columns.iter_mut().map(CopyColumn::finish).collect();
         RecordBatch::try_new(self.schema.clone(), columns)
     }
 
     /// Appends NULL.
     pub fn null(&mut self, column: usize) {
         match &mut self.columns[column] {
-            Column::Bool(values) => values.append_null(),
-            Column::I32(values) => values.append_null(),
-            Column::I64(values) => values.append_null(),
-            Column::U64(values) => values.append_null(),
-            Column::F32(values) => values.append_null(),
-            Column::F64(values) => values.append_null(),
-            Column::Text(values) => values.append_null(),
-            Column::Bytes(values) => values.append_null(),
-            Column::Time(values) => values.append_null(),
+            CopyColumn::Bool(values) => values.append_null(),
+            CopyColumn::I32(values) => values.append_null(),
+            CopyColumn::I64(values) => values.append_null(),
+            CopyColumn::U64(values) => values.append_null(),
+            CopyColumn::F32(values) => values.append_null(),
+            CopyColumn::F64(values) => values.append_null(),
+            CopyColumn::Text(values) => values.append_null(),
+            CopyColumn::Bytes(values) => values.append_null(),
+            CopyColumn::Time(values) => values.append_null(),
         }
     }
 
@@ -153,27 +153,31 @@ impl Rows {
         self.bytes += text.len();
         let place = column;
         let column = &mut self.columns[place];
-        if let Column::Bytes(values) = column {
+        if let CopyColumn::Bytes(values) = column {
             values.append_value(parse_bytes(text)?);
             return Ok(());
         }
         let text = std::str::from_utf8(text).map_err(|_| "the text is not UTF-8".to_owned())?;
         let trimmed = text.trim();
         match column {
-            Column::Bool(values) => values.append_value(parse_bool(trimmed)?),
-            Column::I32(values) => values.append_value(parse(trimmed, "an integer of 32 bits")?),
-            Column::I64(values) => values.append_value(parse(trimmed, "an integer of 64 bits")?),
-            Column::U64(values) => {
+            CopyColumn::Bool(values) => values.append_value(parse_bool(trimmed)?),
+            CopyColumn::I32(values) => {
+                values.append_value(parse(trimmed, "an integer of 32 bits")?);
+            }
+            CopyColumn::I64(values) => {
+                values.append_value(parse(trimmed, "an integer of 64 bits")?);
+            }
+            CopyColumn::U64(values) => {
                 values.append_value(parse(trimmed, "an integer of 64 bits without sign")?);
             }
-            Column::F32(values) => values.append_value(parse(trimmed, "a number")?),
-            Column::F64(values) => values.append_value(parse(trimmed, "a number")?),
-            Column::Text(values) => values.append_value(text),
-            Column::Time(values) => {
+            CopyColumn::F32(values) => values.append_value(parse(trimmed, "a number")?),
+            CopyColumn::F64(values) => values.append_value(parse(trimmed, "a number")?),
+            CopyColumn::Text(values) => values.append_value(text),
+            CopyColumn::Time(values) => {
                 let zone = if self.zoned[place] { &self.zone } else { "UTC" };
                 values.append_value(parse_time(trimmed, zone)?);
             }
-            Column::Bytes(_) => {}
+            CopyColumn::Bytes(_) => {}
         }
         Ok(())
     }
@@ -186,18 +190,18 @@ impl Rows {
     pub fn binary(&mut self, column: usize, bytes: &[u8]) -> Result<(), String> {
         self.bytes += bytes.len();
         match &mut self.columns[column] {
-            Column::Bool(values) => match bytes {
+            CopyColumn::Bool(values) => match bytes {
                 [byte] => values.append_value(*byte != 0),
                 _ => return Err(size(bytes, "a boolean")),
             },
-            Column::I32(values) => {
+            CopyColumn::I32(values) => {
                 let wide = binary_integer(bytes)?;
                 let value = i32::try_from(wide)
                     .map_err(|_| format!("{wide} does not fit an integer of 32 bits"))?;
                 values.append_value(value);
             }
-            Column::I64(values) => values.append_value(binary_integer(bytes)?),
-            Column::U64(values) => {
+            CopyColumn::I64(values) => values.append_value(binary_integer(bytes)?),
+            CopyColumn::U64(values) => {
                 // A numeric of eight bytes would be 0 and nothing else; a bigint 0 looks the same.
                 if matches!(bytes.len(), 2 | 4 | 8) {
                     return append_unsigned(values, binary_integer(bytes)?);
@@ -205,22 +209,22 @@ impl Rows {
                 let text = numeric::decode(bytes).ok_or_else(|| size(bytes, "a numeric"))?;
                 values.append_value(parse(&text, "an integer of 64 bits without sign")?);
             }
-            Column::F32(values) => match bytes.len() {
+            CopyColumn::F32(values) => match bytes.len() {
                 4 => values.append_value(f32::from_be_bytes(fixed(bytes)?)),
                 8 => values.append_value(f64::from_be_bytes(fixed(bytes)?) as f32),
                 _ => return Err(size(bytes, "a float")),
             },
-            Column::F64(values) => match bytes.len() {
+            CopyColumn::F64(values) => match bytes.len() {
                 8 => values.append_value(f64::from_be_bytes(fixed(bytes)?)),
                 4 => values.append_value(f32::from_be_bytes(fixed(bytes)?).into()),
                 _ => return Err(size(bytes, "a float")),
             },
-            Column::Text(values) => {
+            CopyColumn::Text(values) => {
                 let text = std::str::from_utf8(bytes);
                 values.append_value(text.map_err(|_| "the text is not UTF-8".to_owned())?);
             }
-            Column::Bytes(values) => values.append_value(bytes),
-            Column::Time(values) => {
+            CopyColumn::Bytes(values) => values.append_value(bytes),
+            CopyColumn::Time(values) => {
                 let [b0, b1, b2, b3, b4, b5, b6, b7] = *bytes else {
                     return Err(size(bytes, "a timestamp"));
                 };
@@ -233,7 +237,7 @@ impl Rows {
     }
 }
 
-impl Column {
+impl CopyColumn {
     fn finish(&mut self) -> ArrayRef {
         match self {
             Self::Bool(values) => ArrayBuilder::finish(values),
@@ -318,8 +322,8 @@ fn parse_time(text: &str, zone: &str) -> Result<i64, String> {
 mod tests {
     use super::*;
 
-    fn rows(kind: DataType) -> Rows {
-        Rows::new(vec![Field::new("c", kind, true)]).unwrap()
+    fn rows(kind: DataType) -> CopyRows {
+        CopyRows::new(vec![Field::new("c", kind, true)]).unwrap()
     }
 
     fn time(text: &str) -> Result<i64, String> {

@@ -2,11 +2,11 @@
 //! (`COPY t FROM STDIN BINARY`, `… WITH CSV HEADER`).
 
 use crate::postgres::error::PgError;
-use crate::postgres::lexer::{Lexer, Token};
+use crate::postgres::lexer::{StatementLexer, Token};
 
 /// Form of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyForm {
+pub enum CopyDataFormat {
     /// Lines with escapes.
     Text,
     /// Comma-separated values.
@@ -17,7 +17,7 @@ pub enum CopyForm {
 
 /// What the first line of the data is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Header {
+pub enum CopyHeader {
     /// Data.
     #[default]
     None,
@@ -31,13 +31,13 @@ pub enum Header {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyOptions {
     /// Its form.
-    pub form: CopyForm,
+    pub form: CopyDataFormat,
     /// Stands between values.
     pub delimiter: u8,
     /// Stands for NULL.
     pub null: String,
     /// The first line.
-    pub header: Header,
+    pub header: CopyHeader,
     /// Encloses values of CSV.
     pub quote: u8,
     /// Stands before a quote inside a value of CSV.
@@ -46,7 +46,7 @@ pub struct CopyOptions {
 
 /// A COPY statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Copy {
+pub enum CopyStatement {
     /// Into a table.
     In {
         /// Database, if named.
@@ -71,10 +71,10 @@ pub enum Copy {
 ///
 /// # Errors
 /// What is not understood, and where.
-pub fn parse(sql: &str) -> Result<Copy, PgError> {
-    let mut parser = Parser {
+pub fn parse(sql: &str) -> Result<CopyStatement, PgError> {
+    let mut parser = CopyParser {
         sql,
-        lexer: Lexer::new(sql),
+        lexer: StatementLexer::new(sql),
         token: None,
         at: 0,
     };
@@ -86,7 +86,7 @@ pub fn parse(sql: &str) -> Result<Copy, PgError> {
         parser.advance();
         parser.expect("to")?;
         parser.expect("stdout")?;
-        Copy::Out {
+        CopyStatement::Out {
             query,
             options: default_options(),
         }
@@ -95,31 +95,33 @@ pub fn parse(sql: &str) -> Result<Copy, PgError> {
     };
     let options = parser.options()?;
     match &mut copy {
-        Copy::In { options: own, .. } | Copy::Out { options: own, .. } => *own = options,
+        CopyStatement::In { options: own, .. } | CopyStatement::Out { options: own, .. } => {
+            *own = options;
+        }
     }
     Ok(copy)
 }
 
 fn default_options() -> CopyOptions {
     CopyOptions {
-        form: CopyForm::Text,
+        form: CopyDataFormat::Text,
         delimiter: b'\t',
         null: "\\N".to_owned(),
-        header: Header::None,
+        header: CopyHeader::None,
         quote: b'"',
         escape: b'"',
     }
 }
 
-struct Parser<'a> {
+struct CopyParser<'a> {
     sql: &'a str,
-    lexer: Lexer<'a>,
+    lexer: StatementLexer<'a>,
     token: Option<Token>,
     /// Byte at which `token` begins.
     at: usize,
 }
 
-impl Parser<'_> {
+impl CopyParser<'_> {
     fn advance(&mut self) {
         let next = self.lexer.next();
         self.at = next.as_ref().map_or(self.sql.len(), |(at, _)| *at);
@@ -149,12 +151,14 @@ impl Parser<'_> {
         }
     }
 
-    fn is(&self, keyword: &str) -> bool {
-        self.token.as_ref().is_some_and(|token| token.is(keyword))
+    fn is_keyword(&self, keyword: &str) -> bool {
+        self.token
+            .as_ref()
+            .is_some_and(|token| token.is_keyword(keyword))
     }
 
     fn take(&mut self, keyword: &str) -> bool {
-        let is = self.is(keyword);
+        let is = self.is_keyword(keyword);
         if is {
             self.advance();
         }
@@ -184,7 +188,7 @@ impl Parser<'_> {
     }
 
     /// `[database.][public.]table [(columns)] FROM STDIN | TO STDOUT`.
-    fn table(&mut self) -> Result<Copy, PgError> {
+    fn table(&mut self) -> Result<CopyStatement, PgError> {
         let begin = self.at;
         let mut parts = vec![self.name()?];
         let mut end = self.at;
@@ -211,7 +215,7 @@ impl Parser<'_> {
         if self.take("to") {
             self.expect("stdout")?;
             let query = format!("SELECT {raw_columns} FROM {raw_table}");
-            return Ok(Copy::Out {
+            return Ok(CopyStatement::Out {
                 query,
                 options: default_options(),
             });
@@ -224,7 +228,7 @@ impl Parser<'_> {
             [database, table] | [database, _, table] => (Some(database.clone()), table.clone()),
             _ => return Err(self.error("the name of the table has too many parts")),
         };
-        Ok(Copy::In {
+        Ok(CopyStatement::In {
             database,
             table,
             columns,
@@ -233,7 +237,7 @@ impl Parser<'_> {
     }
 
     fn options(&mut self) -> Result<CopyOptions, PgError> {
-        let mut given = Given::default();
+        let mut given = GivenCopyOptions::default();
         self.take("with");
         if self.sign('(') {
             while !self.sign(')') {
@@ -249,21 +253,21 @@ impl Parser<'_> {
         given.finish()
     }
 
-    fn option(&mut self, given: &mut Given, modern: bool) -> Result<(), PgError> {
+    fn option(&mut self, given: &mut GivenCopyOptions, modern: bool) -> Result<(), PgError> {
         let unknown = self.error("there is no such option");
         let option = self.name().map_err(|_| unknown.clone())?;
         match option.as_str() {
             "format" => {
                 let form = self.name()?;
                 given.form = Some(match form.as_str() {
-                    "text" => CopyForm::Text,
-                    "csv" => CopyForm::Csv,
-                    "binary" => CopyForm::Binary,
+                    "text" => CopyDataFormat::Text,
+                    "csv" => CopyDataFormat::Csv,
+                    "binary" => CopyDataFormat::Binary,
                     _ => return Err(self.error("the format is none of text, csv, binary")),
                 });
             }
-            "binary" if !modern => given.form = Some(CopyForm::Binary),
-            "csv" if !modern => given.form = Some(CopyForm::Csv),
+            "binary" if !modern => given.form = Some(CopyDataFormat::Binary),
+            "csv" if !modern => given.form = Some(CopyDataFormat::Csv),
             "delimiter" => given.delimiter = Some(self.byte()?),
             "quote" => given.quote = Some(self.byte()?),
             "escape" => given.escape = Some(self.byte()?),
@@ -273,12 +277,12 @@ impl Parser<'_> {
             }
             "header" => {
                 given.header = if self.take("match") {
-                    Header::Match
+                    CopyHeader::Match
                 } else if self.take("false") || self.take("off") || self.take("0") {
-                    Header::None
+                    CopyHeader::None
                 } else {
                     let _ = self.take("true") || self.take("on") || self.take("1");
-                    Header::Skip
+                    CopyHeader::Skip
                 };
             }
             // Said by some drivers; there is one encoding, and rows are never frozen.
@@ -312,19 +316,19 @@ impl Parser<'_> {
 }
 
 #[derive(Default)]
-struct Given {
-    form: Option<CopyForm>,
+struct GivenCopyOptions {
+    form: Option<CopyDataFormat>,
     delimiter: Option<u8>,
     null: Option<String>,
-    header: Header,
+    header: CopyHeader,
     quote: Option<u8>,
     escape: Option<u8>,
 }
 
-impl Given {
+impl GivenCopyOptions {
     fn finish(self) -> Result<CopyOptions, PgError> {
-        let form = self.form.unwrap_or(CopyForm::Text);
-        let csv = form == CopyForm::Csv;
+        let form = self.form.unwrap_or(CopyDataFormat::Text);
+        let csv = form == CopyDataFormat::Csv;
         let quote = self.quote.unwrap_or(b'"');
         let options = CopyOptions {
             form,
@@ -353,7 +357,7 @@ mod tests {
     #[test]
     fn what_drivers_send() {
         let copy = parse("copy \"readings\" ( \"time\", \"tags_id\" ) from stdin binary;");
-        let Ok(Copy::In {
+        let Ok(CopyStatement::In {
             database: None,
             table,
             columns,
@@ -364,12 +368,12 @@ mod tests {
         };
         assert_eq!(
             (table.as_str(), options.form),
-            ("readings", CopyForm::Binary)
+            ("readings", CopyDataFormat::Binary)
         );
         assert_eq!(columns, ["time", "tags_id"]);
 
         let copy = parse("COPY main.public.T FROM STDIN WITH (FORMAT csv, HEADER, DELIMITER ';')");
-        let Ok(Copy::In {
+        let Ok(CopyStatement::In {
             database,
             table,
             columns,
@@ -381,10 +385,10 @@ mod tests {
         assert_eq!((database.as_deref(), table.as_str()), (Some("main"), "t"));
         assert!(columns.is_empty());
         let expected = CopyOptions {
-            form: CopyForm::Csv,
+            form: CopyDataFormat::Csv,
             delimiter: b';',
             null: String::new(),
-            header: Header::Skip,
+            header: CopyHeader::Skip,
             quote: b'"',
             escape: b'"',
         };
@@ -393,9 +397,9 @@ mod tests {
         let copy = parse("COPY t FROM STDIN WITH CSV HEADER NULL AS 'x'").unwrap();
         assert!(matches!(
             copy,
-            Copy::In {
+            CopyStatement::In {
                 options: CopyOptions {
-                    form: CopyForm::Csv,
+                    form: CopyDataFormat::Csv,
                     ..
                 },
                 ..
@@ -406,9 +410,9 @@ mod tests {
     #[test]
     fn out_of_a_query_or_a_table() {
         let copy = parse("COPY (SELECT ')' FROM t) TO STDOUT (FORMAT binary)").unwrap();
-        assert!(matches!(&copy, Copy::Out { query, .. } if query == "SELECT ')' FROM t"));
+        assert!(matches!(&copy, CopyStatement::Out { query, .. } if query == "SELECT ')' FROM t"));
         let copy = parse("COPY \"T\" (a, \"B\") TO STDOUT").unwrap();
-        let Copy::Out { query, options } = copy else {
+        let CopyStatement::Out { query, options } = copy else {
             panic!("{copy:?}")
         };
         assert_eq!(query, "SELECT a, \"B\" FROM \"T\"");

@@ -1,7 +1,7 @@
 //! The text and CSV forms of COPY (PostgreSQL's manual, COPY, "Text Format" and "CSV Format").
 
-use crate::postgres::copy::rows::Rows;
-use crate::postgres::copy::syntax::{CopyForm, CopyOptions, Header};
+use crate::postgres::copy::rows::CopyRows;
+use crate::postgres::copy::syntax::{CopyDataFormat, CopyHeader, CopyOptions};
 use crate::postgres::error::PgError;
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -17,7 +17,7 @@ pub struct TextDecoder {
     line: u64,
     /// Line ends within the record so far.
     breaks: u64,
-    header: Header,
+    header: CopyHeader,
     ended: bool,
     table: String,
     /// Line of each row since the last [`TextDecoder::take_lines`].
@@ -25,7 +25,7 @@ pub struct TextDecoder {
 }
 
 /// A value of a record.
-enum Value {
+enum TextCell {
     Null,
     Text(Vec<u8>),
 }
@@ -69,7 +69,7 @@ impl TextDecoder {
     ///
     /// # Errors
     /// The line and column that is malformed.
-    pub fn decode(&mut self, rows: &mut Rows) -> Result<bool, PgError> {
+    pub fn decode(&mut self, rows: &mut CopyRows) -> Result<bool, PgError> {
         while !self.ended {
             if rows.is_full() {
                 return Ok(true);
@@ -88,7 +88,7 @@ impl TextDecoder {
     ///
     /// # Errors
     /// If it is malformed, or a quote is not closed.
-    pub fn finish(&mut self, rows: &mut Rows) -> Result<(), PgError> {
+    pub fn finish(&mut self, rows: &mut CopyRows) -> Result<(), PgError> {
         if self.quoted {
             return Err(self.error("a quote is not closed before the data ends".into(), None));
         }
@@ -101,7 +101,7 @@ impl TextDecoder {
 
     /// Bytes of the record at the begin of `rest`, without its line end.
     fn find_end(&mut self) -> Option<usize> {
-        let csv = self.options.form == CopyForm::Csv;
+        let csv = self.options.form == CopyDataFormat::Csv;
         while let Some(byte) = self.rest.get(self.searched).copied() {
             let at = self.searched;
             self.searched += 1;
@@ -125,20 +125,20 @@ impl TextDecoder {
         None
     }
 
-    fn record(&mut self, record: &[u8], rows: &mut Rows) -> Result<(), PgError> {
+    fn record(&mut self, record: &[u8], rows: &mut CopyRows) -> Result<(), PgError> {
         let record = record.strip_suffix(b"\r").unwrap_or(record);
-        let skip = self.line == 1 && self.header != Header::None;
+        let skip = self.line == 1 && self.header != CopyHeader::None;
         if record == b"\\." {
             self.ended = true;
             self.rest.clear();
             return Ok(());
         }
         let values = match self.options.form {
-            CopyForm::Csv => self.csv_values(record),
+            CopyDataFormat::Csv => self.csv_values(record),
             _ => self.text_values(record),
         };
         if skip {
-            if self.header == Header::Match {
+            if self.header == CopyHeader::Match {
                 self.match_header(&values, rows)?;
             }
         } else {
@@ -149,7 +149,7 @@ impl TextDecoder {
         Ok(())
     }
 
-    fn append(&mut self, values: &[Value], rows: &mut Rows) -> Result<(), PgError> {
+    fn append(&mut self, values: &[TextCell], rows: &mut CopyRows) -> Result<(), PgError> {
         if values.len() != rows.width() {
             let message = if values.len() < rows.width() {
                 format!("missing data for column \"{}\"", rows.name(values.len()))
@@ -160,8 +160,8 @@ impl TextDecoder {
         }
         for (column, value) in values.iter().enumerate() {
             match value {
-                Value::Null => rows.null(column),
-                Value::Text(text) => {
+                TextCell::Null => rows.null(column),
+                TextCell::Text(text) => {
                     if let Err(message) = rows.text(column, text) {
                         let error = self.error(message, Some(rows.name(column)));
                         return Err(PgError {
@@ -177,10 +177,10 @@ impl TextDecoder {
         Ok(())
     }
 
-    fn match_header(&self, values: &[Value], rows: &Rows) -> Result<(), PgError> {
+    fn match_header(&self, values: &[TextCell], rows: &CopyRows) -> Result<(), PgError> {
         let names = values.iter().map(|value| match value {
-            Value::Null => String::new(),
-            Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            TextCell::Null => String::new(),
+            TextCell::Text(text) => String::from_utf8_lossy(text).into_owned(),
         });
         let names: Vec<_> = names.collect();
         let expected: Vec<_> = (0..rows.width()).map(|column| rows.name(column)).collect();
@@ -195,7 +195,7 @@ impl TextDecoder {
         Err(self.error(message, None))
     }
 
-    fn text_values(&self, record: &[u8]) -> Vec<Value> {
+    fn text_values(&self, record: &[u8]) -> Vec<TextCell> {
         let mut values = Vec::new();
         let mut begin = 0;
         let mut at = 0;
@@ -210,11 +210,11 @@ impl TextDecoder {
             if byte.is_none() || byte == Some(self.options.delimiter) {
                 let raw = record.get(begin..at.min(record.len())).unwrap_or(&[]);
                 values.push(if raw == self.options.null.as_bytes() {
-                    Value::Null
+                    TextCell::Null
                 } else if escaped {
-                    Value::Text(unescape(raw))
+                    TextCell::Text(unescape(raw))
                 } else {
-                    Value::Text(raw.to_vec())
+                    TextCell::Text(raw.to_vec())
                 });
                 escaped = false;
                 begin = at + 1;
@@ -226,7 +226,7 @@ impl TextDecoder {
         }
     }
 
-    fn csv_values(&self, record: &[u8]) -> Vec<Value> {
+    fn csv_values(&self, record: &[u8]) -> Vec<TextCell> {
         let CopyOptions {
             delimiter,
             quote,
@@ -259,7 +259,11 @@ impl TextDecoder {
                 _ => {
                     let text = std::mem::take(&mut text);
                     let null = !was_quoted && text == self.options.null.as_bytes();
-                    values.push(if null { Value::Null } else { Value::Text(text) });
+                    values.push(if null {
+                        TextCell::Null
+                    } else {
+                        TextCell::Text(text)
+                    });
                     was_quoted = false;
                     if byte.is_none() {
                         return values;
@@ -274,7 +278,7 @@ impl TextDecoder {
             .map(|name| format!(", column {name}"))
             .unwrap_or_default();
         let context = format!("COPY {}, line {}{column}", self.table, self.line);
-        PgError::new("22P04", message).at(context)
+        PgError::new("22P04", message).with_context(context)
     }
 }
 
@@ -348,20 +352,20 @@ fn digits(bytes: &[u8], max: usize, radix: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::postgres::copy::syntax::{Copy, parse};
+    use crate::postgres::copy::syntax::{CopyStatement, parse};
     use arrow::array::{AsArray, RecordBatch};
     use arrow::datatypes::{DataType, Field, Int64Type};
 
     fn decode(options: &str, data: &[u8], cut: usize) -> Result<RecordBatch, PgError> {
         let copy = parse(&format!("COPY t FROM STDIN {options}")).unwrap();
-        let Copy::In { options, .. } = copy else {
+        let CopyStatement::In { options, .. } = copy else {
             panic!("{copy:?}")
         };
         let fields = vec![
             Field::new("n", DataType::Int64, true),
             Field::new("s", DataType::Utf8, true),
         ];
-        let mut rows = Rows::new(fields).unwrap();
+        let mut rows = CopyRows::new(fields).unwrap();
         let mut decoder = TextDecoder::new("t", options);
         for part in data.chunks(cut) {
             decoder.push(&Bytes::copy_from_slice(part));

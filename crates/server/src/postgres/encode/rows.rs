@@ -4,7 +4,7 @@
 //! then each column puts its values into their places, in a loop that knows its type. To go from
 //! row to row, and from type to type in each, takes three times as long.
 
-use super::{EPOCH_DAYS, EPOCH_US, Encoder, microseconds};
+use super::{EPOCH_DAYS, EPOCH_US, ValueEncoder, microseconds};
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, StringArray};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::{
@@ -20,18 +20,18 @@ const HEAD: usize = 7;
 
 /// Rows that become messages.
 pub struct RowWriter {
-    columns: Vec<Column>,
+    columns: Vec<EncodedColumn>,
     rows: usize,
 }
 
-struct Column {
+struct EncodedColumn {
     /// Of values that have their nulls apart.
     nulls: Option<NullBuffer>,
-    values: Values,
+    values: EncodedValues,
 }
 
 /// Values with what is needed to write them with their lengths.
-enum Values {
+enum EncodedValues {
     /// Of two bytes.
     Two(Vec<[u8; 2]>),
     /// Of four bytes.
@@ -40,13 +40,13 @@ enum Values {
     Eight(Vec<[u8; 8]>),
     Texts(StringArray),
     /// Words of a dictionary: which one each row has.
-    Words(ScalarBuffer<i32>, Written),
+    Words(ScalarBuffer<i32>, WrittenValues),
     /// Of each row one, nulls among them.
-    Written(Written),
+    Written(WrittenValues),
 }
 
 /// Values that were written one after the other, with their lengths.
-struct Written {
+struct WrittenValues {
     bytes: BytesMut,
     /// Where they end in `bytes`, with a 0 before the first.
     ends: Vec<usize>,
@@ -62,7 +62,7 @@ impl RowWriter {
         rows: usize,
     ) -> Result<Self, ArrowError> {
         let columns = arrays.into_iter();
-        let columns = columns.map(|(array, binary)| Column::of(array, binary));
+        let columns = columns.map(|(array, binary)| EncodedColumn::from_array(array, binary));
         Ok(Self {
             columns: columns.collect::<Result<_, _>>()?,
             rows,
@@ -102,12 +102,12 @@ impl RowWriter {
     }
 }
 
-impl Column {
-    fn of(array: &ArrayRef, binary: bool) -> Result<Self, ArrowError> {
+impl EncodedColumn {
+    fn from_array(array: &ArrayRef, binary: bool) -> Result<Self, ArrowError> {
         let apart = if let Some(values) = words(array, binary)? {
             Some(values)
         } else if let Some(texts) = array.as_string_opt::<i32>() {
-            Some(Values::Texts(texts.clone()))
+            Some(EncodedValues::Texts(texts.clone()))
         } else if binary {
             fixed(array)
         } else {
@@ -120,7 +120,7 @@ impl Column {
             },
             None => Self {
                 nulls: None,
-                values: Values::Written(Written::of(array, binary)?),
+                values: EncodedValues::Written(WrittenValues::from_array(array, binary)?),
             },
         })
     }
@@ -128,17 +128,17 @@ impl Column {
     /// Adds the length of each row's value, with that of its length.
     fn add_lengths(&self, lengths: &mut [usize]) {
         match &self.values {
-            Values::Two(_) => self.add(lengths, |_| 2),
-            Values::Four(_) => self.add(lengths, |_| 4),
-            Values::Eight(_) => self.add(lengths, |_| 8),
-            Values::Texts(texts) => {
+            EncodedValues::Two(_) => self.add(lengths, |_| 2),
+            EncodedValues::Four(_) => self.add(lengths, |_| 4),
+            EncodedValues::Eight(_) => self.add(lengths, |_| 8),
+            EncodedValues::Texts(texts) => {
                 let ends = texts.value_offsets();
                 self.add(lengths, |row| (ends[row + 1] - ends[row]) as usize);
             }
-            Values::Words(keys, words) => {
+            EncodedValues::Words(keys, words) => {
                 self.add(lengths, |row| words.get(keys[row] as usize).len() - 4);
             }
-            Values::Written(values) => self.add(lengths, |row| values.get(row).len() - 4),
+            EncodedValues::Written(values) => self.add(lengths, |row| values.get(row).len() - 4),
         }
     }
 
@@ -156,29 +156,29 @@ impl Column {
     /// Writes each row's value to its place, and moves that behind it.
     fn put(&self, places: &mut [usize], out: &mut [u8]) {
         match &self.values {
-            Values::Two(values) => self.put_each(places, out, |row, out| {
+            EncodedValues::Two(values) => self.put_each(places, out, |row, out| {
                 let [a, b] = values[row];
                 fill(out, [0, 0, 0, 2, a, b])
             }),
-            Values::Four(values) => self.put_each(places, out, |row, out| {
+            EncodedValues::Four(values) => self.put_each(places, out, |row, out| {
                 let [a, b, c, d] = values[row];
                 fill(out, [0, 0, 0, 4, a, b, c, d])
             }),
-            Values::Eight(values) => self.put_each(places, out, |row, out| {
+            EncodedValues::Eight(values) => self.put_each(places, out, |row, out| {
                 let mut sized = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
                 sized[4..].copy_from_slice(&values[row]);
                 fill(out, sized)
             }),
-            Values::Texts(texts) => self.put_each(places, out, |row, out| {
+            EncodedValues::Texts(texts) => self.put_each(places, out, |row, out| {
                 let text = texts.value(row).as_bytes();
                 fill(out, (text.len() as u32).to_be_bytes());
                 out[4..4 + text.len()].copy_from_slice(text);
                 4 + text.len()
             }),
-            Values::Words(keys, words) => self.put_each(places, out, |row, out| {
+            EncodedValues::Words(keys, words) => self.put_each(places, out, |row, out| {
                 copy(out, words.get(keys[row] as usize))
             }),
-            Values::Written(values) => {
+            EncodedValues::Written(values) => {
                 self.put_each(places, out, |row, out| copy(out, values.get(row)));
             }
         }
@@ -216,9 +216,9 @@ fn copy(out: &mut [u8], bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-impl Written {
-    fn of(array: &ArrayRef, binary: bool) -> Result<Self, ArrowError> {
-        let encoder = Encoder::new(array, binary)?;
+impl WrittenValues {
+    fn from_array(array: &ArrayRef, binary: bool) -> Result<Self, ArrowError> {
+        let encoder = ValueEncoder::new(array, binary)?;
         let mut ends = Vec::with_capacity(array.len() + 1);
         ends.push(0);
         let mut bytes = BytesMut::with_capacity(array.len() * 16);
@@ -236,7 +236,7 @@ impl Written {
 
 /// The words of a dictionary, written once for all rows that have them; `None` for what is no
 /// dictionary, or one with more words than rows.
-fn words(array: &ArrayRef, binary: bool) -> Result<Option<Values>, ArrowError> {
+fn words(array: &ArrayRef, binary: bool) -> Result<Option<EncodedValues>, ArrowError> {
     let Some(dictionary) = array.as_dictionary_opt::<Int32Type>() else {
         return Ok(None);
     };
@@ -245,15 +245,18 @@ fn words(array: &ArrayRef, binary: bool) -> Result<Option<Values>, ArrowError> {
         return Ok(None);
     }
     let keys = dictionary.keys().values().clone();
-    Ok(Some(Values::Words(keys, Written::of(values, binary)?)))
+    Ok(Some(EncodedValues::Words(
+        keys,
+        WrittenValues::from_array(values, binary)?,
+    )))
 }
 
 /// Values of a fixed size in binary.
-fn fixed(array: &ArrayRef) -> Option<Values> {
+fn fixed(array: &ArrayRef) -> Option<EncodedValues> {
     Some(match array.data_type() {
         DataType::Int16 => {
             let values = array.as_primitive::<Int16Type>().values().iter();
-            Values::Two(values.map(|value| value.to_be_bytes()).collect())
+            EncodedValues::Two(values.map(|value| value.to_be_bytes()).collect())
         }
         DataType::Int32 => four::<Int32Type>(array, i32::to_be_bytes),
         DataType::Float32 => four::<Float32Type>(array, f32::to_be_bytes),
@@ -281,11 +284,14 @@ fn fixed(array: &ArrayRef) -> Option<Values> {
     })
 }
 
-fn four<T: ArrowPrimitiveType>(array: &ArrayRef, bytes: impl Fn(T::Native) -> [u8; 4]) -> Values {
+fn four<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    bytes: impl Fn(T::Native) -> [u8; 4],
+) -> EncodedValues {
     let values = array.as_primitive::<T>().values().iter();
-    Values::Four(values.map(|value| bytes(*value)).collect())
+    EncodedValues::Four(values.map(|value| bytes(*value)).collect())
 }
 
-fn eight<V: Copy>(values: &[V], bytes: impl Fn(V) -> [u8; 8]) -> Values {
-    Values::Eight(values.iter().map(|value| bytes(*value)).collect())
+fn eight<V: Copy>(values: &[V], bytes: impl Fn(V) -> [u8; 8]) -> EncodedValues {
+    EncodedValues::Eight(values.iter().map(|value| bytes(*value)).collect())
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 fn texts(array: impl Array + 'static) -> Vec<String> {
     let array: ArrayRef = Arc::new(array);
-    let encoder = Encoder::new(&array, false).unwrap();
+    let encoder = ValueEncoder::new(&array, false).unwrap();
     let text = |row| {
         let mut out = BytesMut::new();
         if encoder.is_null(row) {
@@ -29,7 +29,7 @@ fn texts(array: impl Array + 'static) -> Vec<String> {
 fn binary(array: impl Array + 'static) -> Vec<u8> {
     let array: ArrayRef = Arc::new(array);
     let mut out = BytesMut::new();
-    Encoder::new(&array, true).unwrap().write(0, &mut out);
+    ValueEncoder::new(&array, true).unwrap().write(0, &mut out);
     out.to_vec()
 }
 
@@ -185,7 +185,7 @@ fn check_rows(array: impl Array + 'static) {
     let numbers: Int32Array = (0..array.len() as i32).collect();
     let numbers: ArrayRef = Arc::new(numbers);
     for is_binary in [false, true] {
-        let values = Encoder::new(&array, is_binary).unwrap();
+        let values = ValueEncoder::new(&array, is_binary).unwrap();
         let arrays = [(&numbers, true), (&array, is_binary), (&array, is_binary)];
         let mut written = BytesMut::from(&b"before"[..]);
         let writer = RowWriter::new(arrays, array.len()).unwrap();

@@ -14,13 +14,13 @@ const PART_ELEMENTS: usize = 1024;
 const NESTED: &str = "arrays of more than one dimension are not taken";
 
 /// Elements on their way into a list.
-struct Elements<'a> {
+struct ArrayElements<'a> {
     kind: &'a DataType,
     part: Vec<ArrayRef>,
     parts: Vec<ArrayRef>,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> ArrayElements<'a> {
     fn new(kind: &'a DataType) -> Self {
         let (part, parts) = (Vec::new(), Vec::new());
         Self { kind, part, parts }
@@ -74,7 +74,7 @@ pub fn from_text(
 ) -> Result<ArrayRef, String> {
     let malformed = || format!("\"{text}\" is not an array; write {{1,2,NULL}}");
     let mut rest = text.trim().strip_prefix('{').ok_or_else(malformed)?;
-    let mut elements = Elements::new(kind);
+    let mut elements = ArrayElements::new(kind);
     rest = rest.trim_start();
     if let Some(end) = rest.strip_prefix('}') {
         return if end.is_empty() {
@@ -153,7 +153,7 @@ pub fn from_binary(
     let dimensions = word(&mut rest)?;
     let _has_nulls = word(&mut rest)?;
     let oid = word(&mut rest)? as u32;
-    let mut elements = Elements::new(kind);
+    let mut elements = ArrayElements::new(kind);
     let count = match dimensions {
         0 => 0,
         1 => {

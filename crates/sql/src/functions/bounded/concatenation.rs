@@ -80,12 +80,12 @@ impl ScalarUDFImpl for Concatenation {
 }
 
 /// A text of an operand: the same for all rows, or one for each; `None` for NULL.
-enum Texts<'a, O: OffsetSizeTrait> {
+enum OperandTexts<'a, O: OffsetSizeTrait> {
     One(Option<&'a str>),
     Each(&'a arrow::array::GenericStringArray<O>),
 }
 
-impl<O: OffsetSizeTrait> Texts<'_, O> {
+impl<O: OffsetSizeTrait> OperandTexts<'_, O> {
     fn get(&self, row: usize) -> Option<&str> {
         match self {
             Self::One(text) => *text,
@@ -99,12 +99,12 @@ fn joined<O: OffsetSizeTrait>(operands: &[ColumnarValue], rows: usize) -> Result
     for operand in operands {
         texts.push(match operand {
             ColumnarValue::Scalar(value) => match value.try_as_str() {
-                Some(text) => Texts::One(text),
-                None if value.is_null() => Texts::One(None),
+                Some(text) => OperandTexts::One(text),
+                None if value.is_null() => OperandTexts::One(None),
                 None => return internal_err!("|| takes texts, not {}", value.data_type()),
             },
             ColumnarValue::Array(array) => match array.as_string_opt::<O>() {
-                Some(array) => Texts::Each(array),
+                Some(array) => OperandTexts::Each(array),
                 None => return internal_err!("|| takes texts, not {}", array.data_type()),
             },
         });

@@ -22,7 +22,7 @@ const TYPE_NAME_BYTES_MAX: usize = 512;
 
 /// A kind of function whose values can be larger than its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
+pub enum ValueGrowth {
     /// Its arguments one behind the other, one of which may be the same for all rows.
     Sum,
     /// Each byte of its arguments becomes so many at most.
@@ -59,9 +59,9 @@ pub enum Growth {
     Number,
 }
 
-impl Growth {
+impl ValueGrowth {
     /// Of a function by name; `None` where its values are bounded by its arguments.
-    pub fn of_function(name: &str) -> Option<Self> {
+    pub fn for_function(name: &str) -> Option<Self> {
         Some(match name {
             "repeat" => Self::Repeat,
             "array_repeat" => Self::ArrayRepeat,
@@ -109,7 +109,7 @@ impl Growth {
     /// # Errors
     /// Arrow's, of numbers that cannot be read.
     pub fn bound(self, call: &ScalarFunctionArgs) -> Result<usize> {
-        let args = Arguments(call);
+        let args = GrowthArguments(call);
         let rows = call.number_rows;
         let own = rows.saturating_mul(VALUE_BYTES * args.count().max(1));
         let bytes = match self {
@@ -263,9 +263,9 @@ fn fixed_bytes(data_type: &DataType) -> usize {
     }
 }
 
-struct Arguments<'a>(&'a ScalarFunctionArgs);
+struct GrowthArguments<'a>(&'a ScalarFunctionArgs);
 
-impl Arguments<'_> {
+impl GrowthArguments<'_> {
     fn count(&self) -> usize {
         self.0.args.len()
     }

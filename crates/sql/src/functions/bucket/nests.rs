@@ -1,29 +1,30 @@
 //! Whether buckets of one kind lie whole in those of another.
 
-use super::{Buckets, Width};
+use super::{BucketWidth, TimeBuckets};
 use marigram_model::DAY_NS;
 
-impl Buckets {
+impl TimeBuckets {
     /// Whether each of these buckets lies whole in one of the `coarser`. Where that depends on the
     /// history of a zone, only the same buckets do.
     pub fn nests_in(&self, coarser: &Self) -> bool {
         match (self.width, coarser.width) {
-            (Width::Fixed(fine), Width::Fixed(wide))
+            (BucketWidth::Fixed(fine), BucketWidth::Fixed(wide))
                 if self.zone.is_none() && coarser.zone.is_none() =>
             {
                 wide % fine == 0 && self.begins_at(coarser.origin_ns, fine)
             }
             // Months begin with a day.
-            (Width::Fixed(fine), Width::Months(_))
+            (BucketWidth::Fixed(fine), BucketWidth::Months(_))
                 if self.zone.is_none() && coarser.zone.is_none() =>
             {
                 DAY_NS % fine == 0 && self.begins_at(coarser.origin_ns, fine)
             }
-            (Width::Fixed(a), Width::Fixed(b)) => a == b && self.is_placed_as(coarser),
-            (Width::Months(fine), Width::Months(wide)) => {
+            (BucketWidth::Fixed(a), BucketWidth::Fixed(b)) => a == b && self.is_placed_as(coarser),
+            (BucketWidth::Months(fine), BucketWidth::Months(wide)) => {
                 wide % fine == 0 && self.is_placed_as(coarser)
             }
-            (Width::Fixed(_), Width::Months(_)) | (Width::Months(_), Width::Fixed(_)) => false,
+            (BucketWidth::Fixed(_), BucketWidth::Months(_))
+            | (BucketWidth::Months(_), BucketWidth::Fixed(_)) => false,
         }
     }
 
@@ -46,17 +47,17 @@ impl Buckets {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Buckets;
+    use super::super::TimeBuckets;
     use crate::duration::parse_interval;
     use crate::session::find_zone;
 
-    fn buckets(width: &str, origin: Option<i64>, zone: Option<&str>) -> Buckets {
+    fn buckets(width: &str, origin: Option<i64>, zone: Option<&str>) -> TimeBuckets {
         let zone = zone.map(|zone| find_zone(zone).unwrap());
-        Buckets::new(parse_interval(width).unwrap(), origin, zone).unwrap()
+        TimeBuckets::new(parse_interval(width).unwrap(), origin, zone).unwrap()
     }
 
     /// Every bucket that begins within some years, in the fine buckets of which times lie.
-    fn nest_in_fact(fine: &mut Buckets, coarser: &mut Buckets) -> bool {
+    fn nest_in_fact(fine: &mut TimeBuckets, coarser: &mut TimeBuckets) -> bool {
         let (mut time, end) = (1_500_000_000_000_000_000, 1_600_000_000_000_000_000);
         time = coarser.floor(time).unwrap();
         while time < end {

@@ -1,9 +1,9 @@
 //! From bucket to bucket, where gaps are filled.
 
-use super::{BucketError, Buckets, Width};
+use super::{BucketError, BucketWidth, TimeBuckets};
 use marigram_model::DAY_NS;
 
-impl Buckets {
+impl TimeBuckets {
     /// Where the bucket after the one that holds `time` begins; `None` after the last time there is.
     ///
     /// # Errors
@@ -16,7 +16,7 @@ impl Buckets {
         let known = self.last.filter(|(known, _)| *known == start);
         let end = known.map(|(_, end)| end).filter(|end| *end > time);
         match self.width {
-            Width::Fixed(ns) if ns < DAY_NS => {
+            BucketWidth::Fixed(ns) if ns < DAY_NS => {
                 // Where clocks are set back, the bucket may go on after its width.
                 match end {
                     Some(end) if self.floor(end)? != start => Ok(Some(end)),
@@ -57,8 +57,8 @@ impl Buckets {
     /// About how many buckets there are from one time to another; seldom more.
     pub fn count(&self, first: i64, last: i64) -> u64 {
         let width = match self.width {
-            Width::Fixed(ns) => ns,
-            Width::Months(months) => i64::from(months) * 28 * DAY_NS,
+            BucketWidth::Fixed(ns) => ns,
+            BucketWidth::Months(months) => i64::from(months) * 28 * DAY_NS,
         };
         let count = (i128::from(last) - i128::from(first)) / i128::from(width.max(1)) + 1;
         u64::try_from(count).unwrap_or_default()

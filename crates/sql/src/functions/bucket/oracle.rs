@@ -10,7 +10,7 @@ use jiff::tz::TimeZone as OtherZone;
 const MINUTE_NS: i64 = 60_000_000_000;
 
 /// What there is to know of a zone's clocks: from when on they show which offset.
-struct Clocks {
+struct OracleClocks {
     zone: OtherZone,
     /// The first time and the offset of each span, in order.
     spans: Vec<(i64, i64)>,
@@ -20,8 +20,8 @@ fn other_ns(time: Timestamp) -> i64 {
     i64::try_from(time.as_nanosecond()).unwrap()
 }
 
-impl Clocks {
-    fn of(name: &str) -> Self {
+impl OracleClocks {
+    fn for_zone(name: &str) -> Self {
         let zone = OtherZone::get(name).unwrap();
         let from: Timestamp = "1700-01-01T00:00:00Z".parse().unwrap();
         let to: Timestamp = "2050-01-01T00:00:00Z".parse().unwrap();
@@ -100,11 +100,11 @@ fn buckets_agree_with_another_implementation_around_every_change() {
     ];
     let mut changes = 0;
     for name in zones {
-        let clocks = Clocks::of(name);
+        let clocks = OracleClocks::for_zone(name);
         let zone: Tz = name.parse().unwrap();
         for width in ["15m", "1h", "2h", "6h", "1d", "1w", "1mo"] {
             let mut buckets =
-                Buckets::new(parse_interval(width).unwrap(), None, Some(zone)).unwrap();
+                TimeBuckets::new(parse_interval(width).unwrap(), None, Some(zone)).unwrap();
             for (change, _) in &clocks.spans[1..] {
                 changes += 1;
                 let around = (-2 * 24 * 4..=2 * 24 * 4).map(|quarter| quarter * 15 * MINUTE_NS);

@@ -10,7 +10,7 @@ fn ns(text: &str) -> i64 {
 }
 
 fn bucket(width: &str, zone: Option<Tz>, time: &str) -> String {
-    let mut buckets = Buckets::new(parse_interval(width).unwrap(), None, zone).unwrap();
+    let mut buckets = TimeBuckets::new(parse_interval(width).unwrap(), None, zone).unwrap();
     let start = buckets.floor(ns(time)).unwrap();
     DateTime::<Utc>::from_timestamp_nanos(start)
         .format("%Y-%m-%dT%H:%M:%SZ")
@@ -122,7 +122,7 @@ fn later_times_are_never_in_earlier_buckets() {
     for zone in zones {
         for width in ["15m", "1h", "2h", "6h", "1d", "1w", "1mo"] {
             let mut buckets =
-                Buckets::new(parse_interval(width).unwrap(), None, Some(zone)).unwrap();
+                TimeBuckets::new(parse_interval(width).unwrap(), None, Some(zone)).unwrap();
             for year in [2005, 2011, 2024] {
                 let mut time = ns(&format!("{year}-01-01T00:00:00Z"));
                 let mut last = i64::MIN;
@@ -148,7 +148,7 @@ fn later_times_are_never_in_earlier_buckets() {
 fn an_origin_and_an_offset_hold_on_the_clocks_of_a_zone() {
     let floor = |width: &str, origin: Option<&str>, offset: &str, time: &str| {
         let width = parse_interval(width).unwrap();
-        let buckets = Buckets::new(width, origin.map(ns), Some(Europe::Berlin)).unwrap();
+        let buckets = TimeBuckets::new(width, origin.map(ns), Some(Europe::Berlin)).unwrap();
         let mut buckets = buckets
             .with_offset(parse_interval(offset).unwrap())
             .unwrap();
@@ -172,15 +172,15 @@ fn an_origin_and_an_offset_hold_on_the_clocks_of_a_zone() {
 
 #[test]
 fn odd_widths_and_far_times_are_errors() {
-    let buckets = |width: &str| Buckets::new(parse_interval(width).unwrap(), None, None);
+    let buckets = |width: &str| TimeBuckets::new(parse_interval(width).unwrap(), None, None);
     assert!(buckets("1 month 1 day").is_err());
     assert!(buckets("0s").is_err());
     assert!(buckets("7d").unwrap().floor(i64::MIN).is_err());
     assert!(buckets("1y").unwrap().floor(i64::MIN).is_err());
-    let far = Buckets::new(parse_interval("1d").unwrap(), None, Some(Europe::Berlin));
+    let far = TimeBuckets::new(parse_interval("1d").unwrap(), None, Some(Europe::Berlin));
     assert!(far.unwrap().floor(i64::MAX).is_err());
     for (months, days, nanos) in [(i32::MAX, 0, 0), (i32::MIN, 0, 0), (0, i32::MAX, i64::MAX)] {
-        let offset = Interval {
+        let offset = CalendarInterval {
             months,
             days,
             nanos,
@@ -207,7 +207,7 @@ fn the_next_bucket_begins_where_this_one_ends() {
         for zone in zones.into_iter().map(Some).chain([None]) {
             for from in changes.map(ns) {
                 let interval = parse_interval(width).unwrap();
-                let mut buckets = Buckets::new(interval, None, zone).unwrap();
+                let mut buckets = TimeBuckets::new(interval, None, zone).unwrap();
                 let mut known = buckets.clone();
                 let mut due = buckets.next(from).unwrap().unwrap();
                 for time in (from..from + 12 * DAY_NS).step_by(MINUTE_NS as usize) {

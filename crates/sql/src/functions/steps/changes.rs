@@ -1,8 +1,8 @@
 //! What changes from row to row. A row whose value or time is null is passed over: its own answer
 //! is null, and the next is compared with the last that was not.
 
-use super::super::numbers::{Kind, Numbers};
-use super::{Step, time_at};
+use super::super::numbers::{NumberColumn, NumberKind};
+use super::{WindowStep, time_at};
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
@@ -10,30 +10,30 @@ use std::collections::VecDeque;
 
 /// `difference(value)`
 #[derive(Debug)]
-pub struct Difference {
-    kind: Kind,
+pub struct DifferenceStep {
+    kind: NumberKind,
     answer: DataType,
     before: Option<u64>,
 }
 
-impl Difference {
+impl DifferenceStep {
     /// Of values of a type.
     pub fn new(values: &DataType) -> Result<Self> {
-        let kind = Kind::of(values)?;
+        let kind = NumberKind::from_type(values)?;
         Ok(Self {
             kind,
             answer: match kind {
-                Kind::Float => DataType::Float64,
-                Kind::Signed | Kind::Unsigned => DataType::Int64,
+                NumberKind::Float => DataType::Float64,
+                NumberKind::Signed | NumberKind::Unsigned => DataType::Int64,
             },
             before: None,
         })
     }
 }
 
-impl Step for Difference {
+impl WindowStep for DifferenceStep {
     fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
-        let Some(value) = Numbers::of(&columns[0])?.get(row) else {
+        let Some(value) = NumberColumn::from_array(&columns[0])?.get(row) else {
             return ScalarValue::try_from(&self.answer);
         };
         match self.before.replace(value) {
@@ -48,26 +48,26 @@ impl Step for Difference {
 
 /// `non_negative_derivative(value, time [, unit])`
 #[derive(Debug)]
-pub struct Derivative {
-    kind: Kind,
+pub struct DerivativeStep {
+    kind: NumberKind,
     unit_ns: f64,
     before: Option<(i64, u64)>,
 }
 
-impl Derivative {
+impl DerivativeStep {
     /// Of values of a type, by a unit of time.
     pub fn new(values: &DataType, unit_ns: i64) -> Result<Self> {
         Ok(Self {
-            kind: Kind::of(values)?,
+            kind: NumberKind::from_type(values)?,
             unit_ns: unit_ns as f64,
             before: None,
         })
     }
 }
 
-impl Step for Derivative {
+impl WindowStep for DerivativeStep {
     fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
-        let value = Numbers::of(&columns[0])?.get(row);
+        let value = NumberColumn::from_array(&columns[0])?.get(row);
         let (Some(value), Some(time)) = (value, time_at(&columns[1], row)?) else {
             return Ok(ScalarValue::Float64(None));
         };
@@ -120,9 +120,9 @@ impl MovingAvg {
     }
 }
 
-impl Step for MovingAvg {
+impl WindowStep for MovingAvg {
     fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
-        let Some(bits) = Numbers::of(&columns[0])?.get(row) else {
+        let Some(bits) = NumberColumn::from_array(&columns[0])?.get(row) else {
             return Ok(ScalarValue::Float64(None));
         };
         let value = f64::from_bits(bits);

@@ -1,6 +1,6 @@
 //! Numbers of states, sessions, events and counted windows, and how long a state lasts.
 
-use super::{Step, condition_at, time_at};
+use super::{WindowStep, condition_at, time_at};
 use arrow::array::{Array, ArrayRef};
 use datafusion::common::{Result, ScalarValue};
 
@@ -14,7 +14,7 @@ pub struct StateCount {
     count: i64,
 }
 
-impl Step for StateCount {
+impl WindowStep for StateCount {
     fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
         match condition_at(&columns[0], row)? {
             Some(true) => {
@@ -47,7 +47,7 @@ impl StateDuration {
     }
 }
 
-impl Step for StateDuration {
+impl WindowStep for StateDuration {
     fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
         let (condition, time) = (condition_at(&columns[0], row)?, time_at(&columns[1], row)?);
         Ok(ScalarValue::Float64(match (condition, time) {
@@ -83,7 +83,7 @@ impl SessionId {
     }
 }
 
-impl Step for SessionId {
+impl WindowStep for SessionId {
     fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
         let Some(time) = time_at(&columns[0], row)? else {
             return Ok(number(None));
@@ -104,7 +104,7 @@ pub struct StateId {
     value: Option<ScalarValue>,
 }
 
-impl Step for StateId {
+impl WindowStep for StateId {
     fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
         if columns[0].is_null(row) {
             return Ok(number(None));
@@ -139,7 +139,7 @@ pub struct EventId {
     lasts: bool,
 }
 
-impl Step for EventId {
+impl WindowStep for EventId {
     fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
         let holds = |at: usize| {
             Ok::<_, datafusion::common::DataFusionError>(
@@ -175,7 +175,7 @@ impl CountId {
     }
 }
 
-impl Step for CountId {
+impl WindowStep for CountId {
     fn step(&mut self, _: &[ArrayRef], _: usize) -> Result<ScalarValue> {
         let window = self.rows / self.n + 1;
         self.rows += 1;

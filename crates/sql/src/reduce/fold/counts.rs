@@ -1,6 +1,6 @@
 //! How many rows, or how many values that are not null.
 
-use super::{Answer, Facts, Fold, Rows, same};
+use super::{FoldOutput, FoldRows, SeriesFold, SlotStatistics, same};
 use arrow::array::{Array, ArrayRef, Int64Array};
 use datafusion::common::Result;
 use std::any::Any;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 /// See the head of this file.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct CountFold {
     /// Whether values are counted, not rows.
     values: bool,
     counts: Vec<i64>,
 }
 
-impl Counts {
+impl CountFold {
     /// Counts rows.
     pub fn rows() -> Self {
         Self::default()
@@ -29,16 +29,16 @@ impl Counts {
     }
 }
 
-impl Fold for Counts {
+impl SeriesFold for CountFold {
     fn resize(&mut self, slots: usize) {
         self.counts.resize(slots, 0);
     }
 
-    fn can_take_page(&self, facts: &Facts<'_>) -> bool {
+    fn can_take_page(&self, facts: &SlotStatistics<'_>) -> bool {
         !self.values || facts.whole || facts.stats.is_none_or(|stats| stats.nulls == 0)
     }
 
-    fn take_page(&mut self, slot: usize, facts: &Facts<'_>) {
+    fn take_page(&mut self, slot: usize, facts: &SlotStatistics<'_>) {
         let count = match facts.stats {
             _ if !self.values => facts.rows,
             Some(stats) => facts.rows - u64::from(stats.nulls),
@@ -47,7 +47,7 @@ impl Fold for Counts {
         self.counts[slot] += count as i64;
     }
 
-    fn take_rows(&mut self, rows: Rows<'_>) -> Result<()> {
+    fn take_rows(&mut self, rows: FoldRows<'_>) -> Result<()> {
         let nulls = match rows.args.first() {
             Some(Some(values)) if self.values => values.logical_nulls(),
             Some(None) if self.values => return Ok(()),
@@ -64,7 +64,7 @@ impl Fold for Counts {
         Ok(())
     }
 
-    fn merge(&mut self, other: Box<dyn Fold>, from: &[u32], to: &[u32]) -> Result<()> {
+    fn merge(&mut self, other: Box<dyn SeriesFold>, from: &[u32], to: &[u32]) -> Result<()> {
         let other: Self = same(other)?;
         for (from, to) in from.iter().zip(to) {
             self.counts[*to as usize] += other.counts[*from as usize];
@@ -72,7 +72,7 @@ impl Fold for Counts {
         Ok(())
     }
 
-    fn finish(&mut self, _: Answer, slots: &[u32]) -> Result<ArrayRef> {
+    fn finish(&mut self, _: FoldOutput, slots: &[u32]) -> Result<ArrayRef> {
         let counts = slots.iter().map(|slot| self.counts[*slot as usize]);
         Ok(Arc::new(Int64Array::from_iter_values(counts)))
     }

@@ -1,18 +1,19 @@
 //! Aggregate calls as folds. Calls over the same argument share one.
 
 use super::{
-    Answer, Arg, Asked, Call, Computed, Expr, From, Make, NumberType, Reading, Side, Spec,
+    CallSource, FoldArgument, FoldKind, FoldOutput, FoldSide, FoldSpec, NumberType, NumericOutputs,
+    PhysicalExprRef, RecipeBuilder, RowExpression, ScanAggregateCall,
 };
-use crate::rows::Source;
+use crate::rows::OutputColumnSource;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::Result;
 use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 
-impl Reading<'_> {
+impl RecipeBuilder<'_> {
     /// Adds a call; `false` where it cannot be done here.
-    pub(super) fn call(&mut self, call: &Call<'_>) -> Result<bool> {
+    pub(super) fn call(&mut self, call: &ScanAggregateCall<'_>) -> Result<bool> {
         let own = if call.function.is_distinct() {
             None
         } else if call.orders.is_empty() && !call.function.ignore_nulls() {
@@ -22,7 +23,9 @@ impl Reading<'_> {
         };
         let own = match own {
             Some(own) => own,
-            None if call.orders.is_empty() => From::Fold(self.foreign(call)?, Answer::Value),
+            None if call.orders.is_empty() => {
+                CallSource::Fold(self.foreign(call)?, FoldOutput::Value)
+            }
             None => return Ok(false),
         };
         self.answers.push(own);
@@ -31,7 +34,7 @@ impl Reading<'_> {
 
     /// `first_value` and `last_value` in the order of time, as DISTINCT ON becomes. What rows are
     /// grouped by orders nothing.
-    fn ordered(&mut self, call: &Call<'_>) -> Result<Option<From>> {
+    fn ordered(&mut self, call: &ScanAggregateCall<'_>) -> Result<Option<CallSource>> {
         let first = match call.function.fun().name() {
             "first_value" => true,
             "last_value" => false,
@@ -48,9 +51,9 @@ impl Reading<'_> {
             return Ok(None);
         }
         let side = if first == order.options.descending {
-            Side::Last
+            FoldSide::Last
         } else {
-            Side::First
+            FoldSide::First
         };
         let nulls = !call.function.ignore_nulls();
         if nulls && call.filter.is_some() {
@@ -59,46 +62,46 @@ impl Reading<'_> {
         self.edge(call, side, nulls, value)
     }
 
-    fn is_time(&self, expr: &Expr) -> bool {
+    fn is_time(&self, expr: &PhysicalExprRef) -> bool {
         let column = expr.downcast_ref::<Column>();
-        column.is_some_and(|column| self.source(column) == Source::Time)
+        column.is_some_and(|column| self.source(column) == OutputColumnSource::Time)
     }
 
     /// A call of a function that is ours, and its fold.
-    fn own(&mut self, call: &Call<'_>) -> Result<Option<From>> {
+    fn own(&mut self, call: &ScanAggregateCall<'_>) -> Result<Option<CallSource>> {
         let (args, filter) = (call.args, call.filter);
         let answer = match (call.function.fun().name(), args) {
             ("count", [arg]) => return self.count(arg, filter),
-            ("sum", [_]) => Answer::Sum,
-            ("avg", [_]) => Answer::Avg,
-            ("min", [_]) => Answer::Min,
-            ("max", [_]) => Answer::Max,
-            ("var", [_]) => Answer::Spread {
+            ("sum", [_]) => FoldOutput::Sum,
+            ("avg", [_]) => FoldOutput::Avg,
+            ("min", [_]) => FoldOutput::Min,
+            ("max", [_]) => FoldOutput::Max,
+            ("var", [_]) => FoldOutput::Spread {
                 sample: true,
                 root: false,
             },
-            ("var_pop", [_]) => Answer::Spread {
+            ("var_pop", [_]) => FoldOutput::Spread {
                 sample: false,
                 root: false,
             },
-            ("stddev", [_]) => Answer::Spread {
+            ("stddev", [_]) => FoldOutput::Spread {
                 sample: true,
                 root: true,
             },
-            ("stddev_pop", [_]) => Answer::Spread {
+            ("stddev_pop", [_]) => FoldOutput::Spread {
                 sample: false,
                 root: true,
             },
             ("first", [value, time]) if self.is_time(time) => {
-                return self.edge(call, Side::First, false, value);
+                return self.edge(call, FoldSide::First, false, value);
             }
             ("last", [value, time]) if self.is_time(time) => {
-                return self.edge(call, Side::Last, false, value);
+                return self.edge(call, FoldSide::Last, false, value);
             }
             _ => return Ok(None),
         };
         let schema = self.scan.schema();
-        let extreme = matches!(answer, Answer::Min | Answer::Max);
+        let extreme = matches!(answer, FoldOutput::Min | FoldOutput::Max);
         // Sums and means are of wider types than their arguments, which are cast for them.
         let arg = if extreme {
             &args[0]
@@ -110,11 +113,10 @@ impl Reading<'_> {
             return Ok(None);
         };
         let expected = match (answer, number) {
-            (Answer::Min | Answer::Max, _) => kind.clone(),
+            (FoldOutput::Min | FoldOutput::Max, _) => kind.clone(),
             (_, NumberType::Time) => return Ok(None),
-            (Answer::Avg | Answer::Spread { .. }, _) | (_, NumberType::F32 | NumberType::F64) => {
-                DataType::Float64
-            }
+            (FoldOutput::Avg | FoldOutput::Spread { .. }, _)
+            | (_, NumberType::F32 | NumberType::F64) => DataType::Float64,
             (_, NumberType::U64) => DataType::UInt64,
             (_, NumberType::I32 | NumberType::I64) => DataType::Int64,
         };
@@ -122,21 +124,22 @@ impl Reading<'_> {
             return Ok(None);
         }
         let arg = self.arg(arg, filter)?;
-        let moments = matches!(answer, Answer::Spread { .. });
+        let moments = matches!(answer, FoldOutput::Spread { .. });
         let known = self.folds.iter().position(|spec| {
             let same = match spec.make {
-                Make::Numbers(known, ..) => known == number && !moments,
-                Make::Moments(known) => known == number && moments,
+                FoldKind::Numbers(known, ..) => known == number && !moments,
+                FoldKind::Moments(known) => known == number && moments,
                 _ => false,
             };
             same && spec.args == [arg]
         });
         let fold = match known {
             Some(fold) => fold,
-            None if moments => self.push(Make::Moments(number), arg),
+            None if moments => self.push(FoldKind::Moments(number), arg),
             None => {
-                let numbers = Make::Numbers(number, kind, Asked::default());
-                let counts = |spec: &Spec| matches!(spec.make, Make::Values) && spec.args == [arg];
+                let numbers = FoldKind::Numbers(number, kind, NumericOutputs::default());
+                let counts =
+                    |spec: &FoldSpec| matches!(spec.make, FoldKind::Values) && spec.args == [arg];
                 match self.folds.iter().position(counts) {
                     // Numbers are counted anyway.
                     Some(fold) => {
@@ -147,38 +150,42 @@ impl Reading<'_> {
                 }
             }
         };
-        if let Make::Numbers(_, _, asked) = &mut self.folds[fold].make {
+        if let FoldKind::Numbers(_, _, asked) = &mut self.folds[fold].make {
             asked.add(answer);
         }
-        Ok(Some(From::Fold(fold, answer)))
+        Ok(Some(CallSource::Fold(fold, answer)))
     }
 
     /// Adds a fold of one argument.
-    fn push(&mut self, make: Make, arg: Arg) -> usize {
+    fn push(&mut self, make: FoldKind, arg: FoldArgument) -> usize {
         let args = vec![arg];
-        self.folds.push(Spec { make, args });
+        self.folds.push(FoldSpec { make, args });
         self.folds.len() - 1
     }
 
-    fn count(&mut self, arg: &Expr, filter: Option<&Expr>) -> Result<Option<From>> {
+    fn count(
+        &mut self,
+        arg: &PhysicalExprRef,
+        filter: Option<&PhysicalExprRef>,
+    ) -> Result<Option<CallSource>> {
         let never_null = match (arg.downcast_ref::<Literal>(), arg.downcast_ref::<Column>()) {
             (Some(literal), _) if literal.value().is_null() => return Ok(None),
             (Some(_), _) => true,
-            (_, Some(column)) => self.source(column) == Source::Time,
+            (_, Some(column)) => self.source(column) == OutputColumnSource::Time,
             _ => false,
         };
         let spec = match (never_null, filter) {
-            (true, None) => Spec {
-                make: Make::Rows,
+            (true, None) => FoldSpec {
+                make: FoldKind::Rows,
                 args: Vec::new(),
             },
             // The condition itself is null where it is not true.
-            (true, Some(filter)) => Spec {
-                make: Make::Values,
+            (true, Some(filter)) => FoldSpec {
+                make: FoldKind::Values,
                 args: vec![self.arg(filter, Some(filter))?],
             },
-            (false, _) => Spec {
-                make: Make::Values,
+            (false, _) => FoldSpec {
+                make: FoldKind::Values,
                 args: vec![self.arg(arg, filter)?],
             },
         };
@@ -186,41 +193,41 @@ impl Reading<'_> {
         let known = self.folds.iter().position(|known| {
             known.args == spec.args
                 && match known.make {
-                    Make::Rows => spec.args.is_empty(),
-                    Make::Values | Make::Numbers(..) => !spec.args.is_empty(),
-                    Make::Moments(_) | Make::Edges(..) | Make::Foreign(..) => false,
+                    FoldKind::Rows => spec.args.is_empty(),
+                    FoldKind::Values | FoldKind::Numbers(..) => !spec.args.is_empty(),
+                    FoldKind::Moments(_) | FoldKind::Edges(..) | FoldKind::Foreign(..) => false,
                 }
         });
         let fold = known.unwrap_or_else(|| {
             self.folds.push(spec);
             self.folds.len() - 1
         });
-        Ok(Some(From::Fold(fold, Answer::Count)))
+        Ok(Some(CallSource::Fold(fold, FoldOutput::Count)))
     }
 
     /// The value at the first or last time.
     fn edge(
         &mut self,
-        call: &Call<'_>,
-        side: Side,
+        call: &ScanAggregateCall<'_>,
+        side: FoldSide,
         nulls: bool,
-        value: &Expr,
-    ) -> Result<Option<From>> {
+        value: &PhysicalExprRef,
+    ) -> Result<Option<CallSource>> {
         if let Some(key) = call.keys.iter().position(|key| key == value)
             && nulls
         {
-            return Ok(Some(From::Key(key)));
+            return Ok(Some(CallSource::Key(key)));
         }
         let kind = value.data_type(&self.scan.schema())?;
         if *call.function.field().data_type() != kind {
             return Ok(None);
         }
         let arg = self.arg(value, call.filter)?;
-        let fold = self.push(Make::Edges(side, nulls, kind), arg);
-        Ok(Some(From::Fold(fold, Answer::Value)))
+        let fold = self.push(FoldKind::Edges(side, nulls, kind), arg);
+        Ok(Some(CallSource::Fold(fold, FoldOutput::Value)))
     }
 
-    fn foreign(&mut self, call: &Call<'_>) -> Result<usize> {
+    fn foreign(&mut self, call: &ScanAggregateCall<'_>) -> Result<usize> {
         let schema = self.scan.schema();
         let kinds = call.args.iter().map(|arg| arg.data_type(&schema));
         let kinds = kinds.collect::<Result<Vec<_>>>()?;
@@ -228,22 +235,26 @@ impl Reading<'_> {
         let args = all
             .map(|arg| self.arg(arg, None))
             .collect::<Result<Vec<_>>>()?;
-        self.folds.push(Spec {
-            make: Make::Foreign(Arc::clone(call.function), kinds, call.filter.is_some()),
+        self.folds.push(FoldSpec {
+            make: FoldKind::Foreign(Arc::clone(call.function), kinds, call.filter.is_some()),
             args,
         });
         Ok(self.folds.len() - 1)
     }
 
     /// An argument, null where `filter` is not true.
-    fn arg(&mut self, expr: &Expr, filter: Option<&Expr>) -> Result<Arg> {
+    fn arg(
+        &mut self,
+        expr: &PhysicalExprRef,
+        filter: Option<&PhysicalExprRef>,
+    ) -> Result<FoldArgument> {
         if let Some(column) = expr.downcast_ref::<Column>()
             && filter.is_none()
         {
             match self.source(column) {
-                Source::Field(place) => return Ok(Arg::Field(place)),
-                Source::Time => return Ok(Arg::Time),
-                Source::Tag(..) => {}
+                OutputColumnSource::Field(place) => return Ok(FoldArgument::Field(place)),
+                OutputColumnSource::Time => return Ok(FoldArgument::Time),
+                OutputColumnSource::Tag(..) => {}
             }
         }
         let expr = self.input(expr)?;
@@ -253,15 +264,18 @@ impl Reading<'_> {
             .iter()
             .position(|known| known.expr.eq(&expr) && known.mask == mask);
         let place = known.unwrap_or_else(|| {
-            self.computed.push(Computed { expr, mask });
+            self.computed.push(RowExpression { expr, mask });
             self.computed.len() - 1
         });
-        Ok(Arg::Computed(place))
+        Ok(FoldArgument::Computed(place))
     }
 }
 
 /// What is cast, where a cast only widens a number.
-fn widened<'a>(expr: &'a Expr, schema: &arrow::datatypes::Schema) -> Result<&'a Expr> {
+fn widened<'a>(
+    expr: &'a PhysicalExprRef,
+    schema: &arrow::datatypes::Schema,
+) -> Result<&'a PhysicalExprRef> {
     let Some(cast) = expr.downcast_ref::<CastExpr>() else {
         return Ok(expr);
     };

@@ -1,8 +1,8 @@
 //! Group keys: expressions over tags, and at most one over time, which must be a bucket.
 
-use super::{Expr, Key, Reading, Tags, replaced};
-use crate::functions::{Buckets, buckets_of};
-use crate::rows::Source;
+use super::{GroupingTags, PhysicalExprRef, RecipeBuilder, RecipeKey, replaced};
+use crate::functions::{TimeBuckets, buckets_of};
+use crate::rows::OutputColumnSource;
 use crate::zoned::UTC;
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::Result;
@@ -13,25 +13,25 @@ use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 
 /// What rows are grouped by.
-pub(super) struct Keys {
-    pub(super) list: Vec<Key>,
-    pub(super) tags: Option<Tags>,
-    pub(super) buckets: Option<Buckets>,
+pub(super) struct GroupKeys {
+    pub(super) list: Vec<RecipeKey>,
+    pub(super) tags: Option<GroupingTags>,
+    pub(super) buckets: Option<TimeBuckets>,
 }
 
-impl Reading<'_> {
+impl RecipeBuilder<'_> {
     /// The keys; `None` where one is neither over tags alone nor a bucket of time, or there are two
     /// different buckets.
-    pub(super) fn keys(&self, exprs: &[Expr]) -> Result<Option<Keys>> {
+    pub(super) fn keys(&self, exprs: &[PhysicalExprRef]) -> Result<Option<GroupKeys>> {
         let (mut keys, mut over_tags) = (Vec::new(), Vec::new());
-        let mut bucket: Option<(&Expr, Buckets)> = None;
+        let mut bucket: Option<(&PhysicalExprRef, TimeBuckets)> = None;
         for expr in exprs {
             if self.is_over_tags(expr)? {
-                keys.push(Key::Tags(over_tags.len()));
+                keys.push(RecipeKey::Tags(over_tags.len()));
                 over_tags.push(expr);
                 continue;
             }
-            keys.push(Key::Bucket);
+            keys.push(RecipeKey::Bucket);
             match &bucket {
                 Some((known, _)) if *known == expr => {}
                 Some(_) => return Ok(None),
@@ -45,7 +45,7 @@ impl Reading<'_> {
             [] => None,
             exprs => Some(self.tags(exprs)?),
         };
-        Ok(Some(Keys {
+        Ok(Some(GroupKeys {
             list: keys,
             tags,
             buckets: bucket.map(|(_, buckets)| buckets),
@@ -53,26 +53,26 @@ impl Reading<'_> {
     }
 
     /// Whether all that an expression depends on are tags.
-    fn is_over_tags(&self, expr: &Expr) -> Result<bool> {
+    fn is_over_tags(&self, expr: &PhysicalExprRef) -> Result<bool> {
         let mut only = true;
         expr.apply(|node| {
             let tag = node
                 .downcast_ref::<Column>()
-                .is_none_or(|column| matches!(self.source(column), Source::Tag(..)));
+                .is_none_or(|column| matches!(self.source(column), OutputColumnSource::Tag(..)));
             only &= tag && !node.is_volatile_node();
             Ok(TreeNodeRecursion::Continue)
         })?;
         Ok(only)
     }
 
-    fn tags(&self, exprs: &[&Expr]) -> Result<Tags> {
+    fn tags(&self, exprs: &[&PhysicalExprRef]) -> Result<GroupingTags> {
         let (mut places, mut ordinals, mut keys) = (Vec::new(), Vec::new(), Vec::new());
         for expr in exprs {
             keys.push(replaced(expr, |column| {
                 let known = places.iter().position(|place| *place == column.index());
                 let place = known.unwrap_or_else(|| {
                     places.push(column.index());
-                    if let Source::Tag(ordinal, kind) = self.source(column) {
+                    if let OutputColumnSource::Tag(ordinal, kind) = self.source(column) {
                         ordinals.push((ordinal, kind));
                     }
                     places.len() - 1
@@ -86,7 +86,7 @@ impl Reading<'_> {
             Ok(Field::new(format!("key {at}"), kind, true))
         });
         let fields = fields.collect::<Result<Vec<_>>>()?;
-        Ok(Tags {
+        Ok(GroupingTags {
             ordinals,
             schema,
             keys,
@@ -96,11 +96,11 @@ impl Reading<'_> {
 
     /// The buckets that an expression of the form `time_bucket(…, time, …)`, `date_bin(…, time, …)`
     /// or `date_trunc(…, time)` means.
-    fn buckets(&self, expr: &Expr) -> Option<Buckets> {
+    fn buckets(&self, expr: &PhysicalExprRef) -> Option<TimeBuckets> {
         let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
         let literal = |at: usize| Some(call.args().get(at)?.downcast_ref::<Literal>()?.value());
         let column = call.args().get(1)?.downcast_ref::<Column>()?;
-        if self.source(column) != Source::Time
+        if self.source(column) != OutputColumnSource::Time
             || !matches!(call.return_type(), DataType::Timestamp(_, zone) if zone.as_deref().is_none_or(|zone| zone == UTC))
         {
             return None;

@@ -1,0 +1,129 @@
+//! Whether rows of one import would replace each other: found before the first one is written.
+//!
+//! The key of a row is its table, its tags and its time. Where several lines may make up a row, as
+//! in line protocol, each field has a key of its own, so that lines with other fields add to a row.
+
+use super::ParsedBatch;
+use anyhow::Result;
+use arrow::array::Array;
+use marigram_model::{TagValueRef, WriteBatch};
+use marigram_tabular::duplicate_keys::{DuplicateKeyFinder, DuplicateKeys};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+/// Bits of a place that are the line; those above are the file.
+const LINE_BITS: u32 = 44;
+
+type ScratchFile = fn() -> io::Result<File>;
+
+/// Gathers the keys of all rows of an import.
+pub struct DuplicateCheck {
+    repeats: DuplicateKeyFinder<File, ScratchFile>,
+    file: u64,
+    /// First and last time of each table, ns.
+    pub spans: BTreeMap<String, (i64, i64)>,
+    /// Rows that can be written.
+    pub rows: u64,
+    /// Rows that cannot.
+    pub bad: u64,
+}
+
+impl DuplicateCheck {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self {
+            repeats: DuplicateKeyFinder::new(tempfile::tempfile as ScratchFile),
+            file: 0,
+            spans: BTreeMap::new(),
+            rows: 0,
+            bad: 0,
+        }
+    }
+
+    /// What follows is of file number `file`.
+    pub fn begin_file(&mut self, file: usize) {
+        self.file = file as u64;
+    }
+
+    /// Adds what was read.
+    pub fn add(&mut self, parsed: &ParsedBatch, by_field: bool) -> Result<()> {
+        self.bad += parsed.bad.len() as u64;
+        for (batch, lines) in parsed.batches.iter().zip(&parsed.lines) {
+            self.rows += batch.len() as u64;
+            if let (Some(first), Some(last)) = (batch.times.iter().min(), batch.times.iter().max())
+            {
+                let span = self
+                    .spans
+                    .entry(batch.table.clone())
+                    .or_insert((*first, *last));
+                *span = (span.0.min(*first), span.1.max(*last));
+            }
+            let slots = series(batch);
+            for (row, (slot, time)) in batch.slots.iter().zip(batch.times.iter()).enumerate() {
+                let line = lines.get(row).copied().unwrap_or(0);
+                let place = self.file << LINE_BITS | line;
+                let mut key = [0; 24];
+                key[..16].copy_from_slice(&slots[*slot as usize].to_le_bytes());
+                key[16..].copy_from_slice(&time.to_le_bytes());
+                if !by_field {
+                    self.repeats.add(xxh3_128(&key), place)?;
+                    continue;
+                }
+                for field in batch
+                    .fields
+                    .iter()
+                    .filter(|field| field.values.is_valid(row))
+                {
+                    let mut hasher = Xxh3::new();
+                    hasher.update(&key);
+                    hasher.update(field.name.as_bytes());
+                    self.repeats.add(hasher.digest128(), place)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What was found; the places are to be taken apart by [`place`].
+    pub fn finish(self) -> Result<DuplicateKeys> {
+        Ok(self.repeats.finish()?)
+    }
+}
+
+/// File number and line of a place.
+pub fn place(place: u64) -> (usize, u64) {
+    (
+        (place >> LINE_BITS) as usize,
+        place & ((1 << LINE_BITS) - 1),
+    )
+}
+
+/// A hash of table and tags for each slot.
+fn series(batch: &WriteBatch) -> Vec<u128> {
+    let mut tags: Vec<_> = batch.tags.iter().collect();
+    tags.sort_by(|a, b| a.name.cmp(&b.name));
+    let slots = (0..batch.slot_count).map(|slot| {
+        let mut hasher = Xxh3::new();
+        let mut put = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        put(batch.table.as_bytes());
+        for tag in &tags {
+            let Some(value) = tag.value(slot) else {
+                continue;
+            };
+            put(tag.name.as_bytes());
+            // A table gives a tag one type, so that its text says all.
+            match value {
+                TagValueRef::String(text) => put(text.as_bytes()),
+                TagValueRef::I64(number) => put(number.to_string().as_bytes()),
+                TagValueRef::Bool(truth) => put(truth.to_string().as_bytes()),
+            }
+        }
+        hasher.digest128()
+    });
+    slots.collect()
+}

@@ -1,0 +1,59 @@
+//! What columns a table has, in this process or on a server.
+
+use crate::client::DataClient;
+use crate::names::{always_quoted, texts};
+use anyhow::{Result, bail};
+use marigram_model::ColumnId;
+use marigram_tabular::layout::{ColumnLayout, ZONED};
+
+/// The columns of a table; `None` where it does not exist.
+pub fn known_table(client: &mut DataClient, table: &str) -> Result<Option<ColumnLayout>> {
+    if let Some(db) = client.local() {
+        let schema = db.engine().table(client.database(), table).ok();
+        return Ok(schema.map(|schema| {
+            let tags = schema.tags.iter().map(|tag| (tag.name.clone(), tag.kind));
+            let fields = schema
+                .fields
+                .iter()
+                .map(|field| (field.name.clone(), field.kind));
+            let zoned = schema.options.zoned.iter().filter_map(|id| match *id {
+                ColumnId::TIME => Some(schema.time_name.as_str()),
+                id => Some(
+                    schema
+                        .fields
+                        .iter()
+                        .find(|field| field.id == id)?
+                        .name
+                        .as_str(),
+                ),
+            });
+            ColumnLayout::new(table, &schema.time_name, tags, fields).with_zones(zoned)
+        }));
+    }
+    let tables = match client.query("SHOW TABLES") {
+        Ok(tables) => texts(&tables, &["table_name", "table", "name"]),
+        Err(failure) => bail!("{failure}"),
+    };
+    if !tables.iter().any(|name| name == table) {
+        return Ok(None);
+    }
+    let columns = match client.query(&format!("SHOW COLUMNS FROM {}", always_quoted(table))) {
+        Ok(columns) => columns,
+        Err(failure) => bail!("{failure}"),
+    };
+    let names = texts(&columns, &["column_name"]);
+    let kinds = texts(&columns, &["data_type"]);
+    let roles = texts(&columns, &["role"]);
+    let mut known = ColumnLayout::new(table, "", [], []);
+    for ((name, kind), role) in names.into_iter().zip(kinds).zip(roles) {
+        match role.as_str() {
+            "time" => {
+                known.is_time_zoned = kind == ZONED;
+                known.time = name;
+            }
+            "tag" => known.tags.push((name, kind)),
+            _ => known.fields.push((name, kind)),
+        }
+    }
+    Ok(Some(known))
+}

@@ -1,0 +1,296 @@
+//! Admission: how many requests run at once, and how many bytes of bodies are held.
+//!
+//! A request over their number is refused at once, with a time after which to try again, because a
+//! queue would only hide the overload and hold memory meanwhile. Bytes come out of the database's
+//! own memory; where there is none, a body waits a little (which slows its client down) while the
+//! database makes room, and is refused after that.
+//!
+//! Invariant: what was taken is given back when the [`RequestPermit`] or [`MemoryPermit`] is dropped.
+
+use marigram_service::Status;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How long a body waits for memory at most, and how often it asks.
+const WAIT_MAX: Duration = Duration::from_secs(2);
+const ASK_EVERY: Duration = Duration::from_millis(20);
+
+/// The limits that all connections share. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct AdmissionControl {
+    requests: Arc<Semaphore>,
+    memory: Arc<BodyMemory>,
+}
+
+/// Memory for bodies.
+struct BodyMemory {
+    buffered: AtomicUsize,
+    bytes_max: usize,
+    database: Arc<dyn Status>,
+}
+
+impl fmt::Debug for BodyMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("buffered", &self.buffered)
+            .field("bytes_max", &self.bytes_max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The right to run one request.
+#[derive(Debug)]
+pub struct RequestPermit {
+    _permit: OwnedSemaphorePermit,
+}
+
+/// The right to hold bytes.
+#[derive(Debug)]
+pub struct MemoryPermit {
+    memory: Arc<BodyMemory>,
+    held: usize,
+}
+
+/// How large a body may be, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyLimit {
+    /// At most so many bytes.
+    pub bytes: usize,
+    /// The setting that says so.
+    pub setting: &'static str,
+}
+
+impl AdmissionControl {
+    /// A gate that lets `requests_max` requests run and `buffered_bytes_max` bytes be held, as far
+    /// as the database has memory for them.
+    pub fn new(requests_max: usize, buffered_bytes_max: usize, database: Arc<dyn Status>) -> Self {
+        let requests = Arc::new(Semaphore::new(
+            requests_max.clamp(1, Semaphore::MAX_PERMITS),
+        ));
+        let memory = Arc::new(BodyMemory {
+            buffered: AtomicUsize::new(0),
+            bytes_max: buffered_bytes_max,
+            database,
+        });
+        Self { requests, memory }
+    }
+
+    /// The right to run a request; `None` where as many as may be are running.
+    pub fn enter(&self) -> Option<RequestPermit> {
+        let permit = self.requests.clone().try_acquire_owned().ok()?;
+        Some(RequestPermit { _permit: permit })
+    }
+
+    /// A lease on no bytes yet.
+    pub fn lease(&self) -> MemoryPermit {
+        MemoryPermit {
+            memory: self.memory.clone(),
+            held: 0,
+        }
+    }
+
+    /// What bounds a body to which the setting `name` gives `bytes` at most. What can never be held
+    /// is too large, and no reason to try again; there must be room for the rows parsed from it too.
+    pub fn body_limit(&self, name: &'static str, bytes: usize) -> BodyLimit {
+        let BodyMemory {
+            bytes_max,
+            database,
+            ..
+        } = &*self.memory;
+        let all = [
+            (bytes, name),
+            (bytes_max / 2, "buffered_limit"),
+            (database.memory_max() / 2, "memory_limit"),
+        ];
+        let (bytes, setting) = all.into_iter().min().unwrap_or((bytes, name));
+        BodyLimit { bytes, setting }
+    }
+}
+
+impl MemoryPermit {
+    /// Takes `bytes` more; says whether that fitted.
+    pub fn grow(&mut self, bytes: usize) -> bool {
+        let BodyMemory {
+            buffered,
+            bytes_max,
+            database,
+        } = &*self.memory;
+        let take = |held: usize| held.checked_add(bytes).filter(|sum| sum <= bytes_max);
+        if buffered
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, take)
+            .is_err()
+        {
+            return false;
+        }
+        if !database.take_memory(bytes) {
+            buffered.fetch_sub(bytes, Ordering::AcqRel);
+            return false;
+        }
+        self.held += bytes;
+        true
+    }
+
+    /// As [`grow`](Self::grow), but waits a little where there is no room.
+    pub async fn grow_in_time(&mut self, bytes: usize) -> bool {
+        self.grow_within(bytes, WAIT_MAX).await
+    }
+
+    /// As [`grow`](Self::grow), but waits up to `wait_max` where there is no room.
+    pub async fn grow_within(&mut self, bytes: usize, wait_max: Duration) -> bool {
+        let mut waited = Duration::ZERO;
+        while !self.grow(bytes) {
+            if waited >= wait_max {
+                return false;
+            }
+            tokio::time::sleep(ASK_EVERY).await;
+            waited += ASK_EVERY;
+        }
+        true
+    }
+
+    /// The same, on a thread that may block.
+    pub fn grow_blocking(&mut self, bytes: usize) -> bool {
+        let mut waited = Duration::ZERO;
+        while !self.grow(bytes) {
+            if waited >= WAIT_MAX {
+                return false;
+            }
+            std::thread::sleep(ASK_EVERY);
+            waited += ASK_EVERY;
+        }
+        true
+    }
+
+    /// Bytes held.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Holds `bytes` from now on, where there is room for them.
+    pub async fn hold_in_time(&mut self, bytes: usize) -> bool {
+        if bytes <= self.held {
+            self.shrink(self.held - bytes);
+            return true;
+        }
+        self.grow_in_time(bytes - self.held).await
+    }
+
+    /// Gives `bytes` back.
+    pub fn shrink(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.held);
+        self.held -= bytes;
+        self.memory.buffered.fetch_sub(bytes, Ordering::AcqRel);
+        self.memory.database.give_memory(bytes);
+    }
+}
+
+impl Drop for MemoryPermit {
+    fn drop(&mut self) {
+        self.shrink(self.held);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use marigram_service::Metric;
+
+    /// A database with so many bytes of memory.
+    pub(crate) struct Bytes(pub(crate) AtomicUsize);
+
+    impl Status for Bytes {
+        fn health(&self) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn metrics(&self) -> Vec<Metric> {
+            Vec::new()
+        }
+
+        fn take_memory(&self, bytes: usize) -> bool {
+            let take = |left: usize| left.checked_sub(bytes);
+            let taken = self
+                .0
+                .fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
+            taken.is_ok()
+        }
+
+        fn give_memory(&self, bytes: usize) {
+            self.0.fetch_add(bytes, Ordering::AcqRel);
+        }
+    }
+
+    /// A gate for bodies of so many bytes over a database that has more.
+    pub(crate) fn gate(bytes_max: usize) -> AdmissionControl {
+        AdmissionControl::new(1, bytes_max, Arc::new(Bytes(AtomicUsize::new(1 << 40))))
+    }
+
+    #[test]
+    fn what_is_taken_is_given_back() {
+        let gate = gate(10);
+        let ticket = gate.enter();
+        assert!(ticket.is_some() && gate.enter().is_none());
+        drop(ticket);
+        assert!(gate.enter().is_some());
+
+        let mut first = gate.lease();
+        assert!(first.grow(6) && !first.grow(5) && first.grow(4));
+        let mut second = gate.lease();
+        assert!(!second.grow(1));
+        first.shrink(3);
+        assert!(second.grow(3) && !second.grow(1));
+        drop(first);
+        assert!(second.grow(7));
+        assert_eq!(second.held(), 10);
+    }
+
+    #[test]
+    fn the_least_of_three_settings_bounds_a_body() {
+        /// A database that can give so much to requests.
+        struct Room(AtomicUsize);
+
+        impl Status for Room {
+            fn health(&self) -> Result<(), String> {
+                Ok(())
+            }
+
+            fn metrics(&self) -> Vec<Metric> {
+                Vec::new()
+            }
+
+            fn memory_max(&self) -> usize {
+                self.0.load(Ordering::Acquire)
+            }
+        }
+
+        let room = Arc::new(Room(AtomicUsize::new(1000)));
+        let gate = AdmissionControl::new(1, 600, room.clone());
+        let limit = |bytes| {
+            let limit = gate.body_limit("body_limit", bytes);
+            (limit.bytes, limit.setting)
+        };
+        assert_eq!(limit(200), (200, "body_limit"));
+        assert_eq!(limit(400), (300, "buffered_limit"));
+        room.0.store(500, Ordering::Release);
+        assert_eq!(limit(400), (250, "memory_limit"));
+    }
+
+    #[test]
+    fn bodies_draw_on_the_memory_of_the_database() {
+        let database = Arc::new(Bytes(AtomicUsize::new(100)));
+        let gate = AdmissionControl::new(1, 1000, database.clone());
+        let mut lease = gate.lease();
+        assert!(lease.grow(80));
+        assert!(!gate.lease().grow_blocking(30), "nobody makes room");
+        let left = database.0.load(Ordering::Acquire);
+        assert_eq!(left, 20, "what was refused is not kept");
+        let mut waiting = gate.lease();
+        let waiter = std::thread::spawn(move || waiting.grow_blocking(30));
+        drop(lease);
+        assert!(waiter.join().unwrap());
+        assert_eq!(database.0.load(Ordering::Acquire), 100);
+    }
+}

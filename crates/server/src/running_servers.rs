@@ -1,0 +1,189 @@
+//! Starting and stopping the listeners.
+//!
+//! Stopping has two steps: no new connections and requests, then, after the grace, an end to those
+//! that still run.
+
+use crate::admission::AdmissionControl;
+use crate::config::ServerConfig;
+use crate::services::ServedDatabase;
+use crate::slow_log::TimedQuery;
+use crate::telemetry::Telemetry;
+use crate::{http, postgres};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// How long requests get to end after they were told to.
+const KILL_GRACE: Duration = Duration::from_secs(2);
+
+/// Why the servers did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// An address cannot be listened on.
+    #[error("cannot listen for {protocol} on {address}: {source}; {advice}")]
+    Bind {
+        /// `HTTP` or `PostgreSQL`.
+        protocol: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+        /// What to do.
+        advice: String,
+    },
+    /// A setting makes no sense.
+    #[error("{setting}: {reason}")]
+    Setting {
+        /// Its name.
+        setting: &'static str,
+        /// What is wrong, and what to write.
+        reason: String,
+    },
+}
+
+/// Servers that run.
+pub struct RunningServers {
+    http: Option<SocketAddr>,
+    postgres: Option<SocketAddr>,
+    stop: CancellationToken,
+    kill: CancellationToken,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl RunningServers {
+    /// Where HTTP listens.
+    #[must_use]
+    pub fn http_addr(&self) -> Option<SocketAddr> {
+        self.http
+    }
+
+    /// Where the PostgreSQL protocol listens.
+    #[must_use]
+    pub fn postgres_addr(&self) -> Option<SocketAddr> {
+        self.postgres
+    }
+
+    /// Stops listening, lets requests that run finish for `grace`, then stops them.
+    pub async fn shutdown(mut self, grace: Duration) {
+        self.stop.cancel();
+        let tasks = std::mem::take(&mut self.tasks);
+        let aborts: Vec<_> = tasks.iter().map(JoinHandle::abort_handle).collect();
+        let mut all = futures::future::join_all(tasks);
+        if tokio::time::timeout(grace, &mut all).await.is_ok() {
+            return;
+        }
+        tracing::warn!(?grace, "requests still run after the grace and are stopped");
+        self.kill.cancel();
+        if tokio::time::timeout(KILL_GRACE, all).await.is_err() {
+            // Clients that do not read what they asked for.
+            tracing::warn!("some requests did not stop; their connections are cut");
+            for abort in aborts {
+                abort.abort();
+            }
+        }
+    }
+}
+
+impl Drop for RunningServers {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Opens the listeners of `config` and serves `services` on them until [`RunningServers::shutdown`].
+/// Needs a tokio runtime with I/O and time.
+///
+/// # Errors
+/// If an address cannot be listened on or a setting makes no sense; nothing listens then.
+pub async fn start(
+    config: ServerConfig,
+    mut services: ServedDatabase,
+) -> Result<RunningServers, ServerError> {
+    let rules = http::BrowserRules::new(&config)
+        .map_err(|(setting, reason)| ServerError::Setting { setting, reason })?;
+    let http_listener = match config.http {
+        Some(address) => Some(bind("HTTP", address, "--http").await?),
+        None => None,
+    };
+    let postgres_listener = match config.postgres {
+        Some(address) => Some(bind("PostgreSQL", address, "--postgres").await?),
+        None => None,
+    };
+    if let Some(over) = config.slow_statement() {
+        services.query = Arc::new(TimedQuery::new(services.query, over));
+    }
+    let config = Arc::new(config);
+    let gate = AdmissionControl::new(
+        config.requests_max,
+        config.buffered_bytes_max,
+        services.status.clone(),
+    );
+    let telemetry = Arc::new(Telemetry::default());
+    let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
+    let mut running = RunningServers {
+        http: None,
+        postgres: None,
+        stop: stop.clone(),
+        kill: kill.clone(),
+        tasks: Vec::new(),
+    };
+    if let Some((listener, address)) = http_listener {
+        running.http = Some(address);
+        running.tasks.push(tokio::spawn(http::serve(
+            listener,
+            rules,
+            services.clone(),
+            config.clone(),
+            gate.clone(),
+            telemetry.clone(),
+            (stop.clone(), kill.clone()),
+        )));
+    }
+    if let Some((listener, address)) = postgres_listener {
+        running.postgres = Some(address);
+        running.tasks.push(tokio::spawn(postgres::serve(
+            listener,
+            services,
+            config,
+            gate,
+            telemetry,
+            (stop, kill),
+        )));
+    }
+    Ok(running)
+}
+
+async fn bind(
+    protocol: &'static str,
+    address: SocketAddr,
+    option: &str,
+) -> Result<(TcpListener, SocketAddr), ServerError> {
+    let bound = match TcpListener::bind(address).await {
+        Ok(listener) => listener.local_addr().map(|local| (listener, local)),
+        Err(error) => Err(error),
+    };
+    bound.map_err(|source| {
+        let advice = match source.kind() {
+            std::io::ErrorKind::AddrInUse => format!(
+                "another program listens there: stop it, or give another address with {option}"
+            ),
+            std::io::ErrorKind::PermissionDenied => {
+                format!("ports below 1024 need a privilege: give another with {option}")
+            }
+            std::io::ErrorKind::AddrNotAvailable => {
+                format!("this machine has no such address: give one of its own with {option}")
+            }
+            _ => format!("give another address with {option}"),
+        };
+        ServerError::Bind {
+            protocol,
+            address,
+            source,
+            advice,
+        }
+    })
+}

@@ -1,0 +1,183 @@
+//! The log's lines about statements that took long.
+//!
+//! They are seen where all protocols ask the database: a statement counts from when it is given to it
+//! until its last row was taken, so that a client which reads slowly counts, too.
+//!
+//! Invariant: a line is bounded, and there are no more of them in a while than [`FailureLog`] tells.
+//!
+//! [`FailureLog`]: crate::failures::FailureLog
+
+use crate::failures::ThrottledLines;
+use arrow::array::ArrayRef;
+use async_trait::async_trait;
+use futures::StreamExt;
+use marigram_service::{Answer, Prepared, Query, Result, RowStream, Session};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Characters of a statement that are told.
+const STATEMENT_CHARS_MAX: usize = 1000;
+
+tokio::task_local! {
+    /// Who asks.
+    pub static PEER: SocketAddr;
+}
+
+/// Answers SQL, and tells of statements that took longer than `over`.
+pub struct TimedQuery {
+    query: Arc<dyn Query>,
+    over: Duration,
+    paced: Arc<ThrottledLines>,
+}
+
+impl TimedQuery {
+    /// Over another one.
+    pub fn new(query: Arc<dyn Query>, over: Duration) -> Self {
+        Self {
+            query,
+            over,
+            paced: Arc::default(),
+        }
+    }
+
+    fn begin(&self, session: &Session, sql: &str) -> StatementTiming {
+        let mut statement: String = sql.chars().take(STATEMENT_CHARS_MAX).collect();
+        if statement.len() < sql.len() {
+            statement.push('…');
+        }
+        StatementTiming {
+            begin: Instant::now(),
+            over: self.over,
+            paced: Arc::clone(&self.paced),
+            peer: PEER.try_with(|peer| *peer).ok(),
+            user: session.user.clone(),
+            database: session.database.clone(),
+            statement,
+            rows: 0,
+            outcome: "given up",
+        }
+    }
+}
+
+/// One statement; told of when it is dropped, if it took long.
+struct StatementTiming {
+    begin: Instant,
+    over: Duration,
+    paced: Arc<ThrottledLines>,
+    peer: Option<SocketAddr>,
+    user: String,
+    database: String,
+    statement: String,
+    rows: u64,
+    outcome: &'static str,
+}
+
+impl StatementTiming {
+    /// Goes with the answer until its end.
+    fn watch(mut self, answer: Result<Answer>) -> Result<Answer> {
+        match answer {
+            Err(error) => {
+                self.outcome = "failed";
+                Err(error)
+            }
+            Ok(Answer::Rows(RowStream { schema, batches })) => {
+                let watched = futures::stream::unfold(Some((batches, self)), |state| async move {
+                    let (mut batches, mut timing) = state?;
+                    match batches.next().await {
+                        None => {
+                            timing.outcome = "done";
+                            None
+                        }
+                        Some(Ok(batch)) => {
+                            timing.rows += batch.num_rows() as u64;
+                            Some((Ok(batch), Some((batches, timing))))
+                        }
+                        Some(Err(error)) => {
+                            timing.outcome = "failed";
+                            Some((Err(error), None))
+                        }
+                    }
+                });
+                Ok(Answer::Rows(RowStream {
+                    schema,
+                    // Who reads may ask again after the end.
+                    batches: watched.fuse().boxed(),
+                }))
+            }
+            Ok(done) => {
+                self.outcome = "done";
+                if let Answer::Done { rows, .. } = &done {
+                    self.rows = *rows;
+                }
+                Ok(done)
+            }
+        }
+    }
+}
+
+impl Drop for StatementTiming {
+    fn drop(&mut self) {
+        let took = self.begin.elapsed();
+        if took < self.over || !self.paced.may_tell("slow statements") {
+            return;
+        }
+        let Self {
+            user,
+            database,
+            statement,
+            rows,
+            outcome,
+            ..
+        } = self;
+        let peer = self.peer.map_or_else(String::new, |peer| peer.to_string());
+        let took_ms = took.as_millis() as u64;
+        tracing::warn!(
+            took_ms,
+            rows,
+            outcome,
+            user,
+            peer,
+            database,
+            statement,
+            "a slow statement"
+        );
+    }
+}
+
+#[async_trait]
+impl Query for TimedQuery {
+    async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
+        self.query.session(database, user).await
+    }
+
+    async fn read_only_session(&self, database: Option<&str>, user: &str) -> Result<Session> {
+        self.query.read_only_session(database, user).await
+    }
+
+    fn split(&self, script: &str) -> Result<Vec<String>> {
+        self.query.split(script)
+    }
+
+    async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
+        let timing = self.begin(session, statement);
+        let answer = self.query.execute(session, statement).await;
+        timing.watch(answer)
+    }
+
+    async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
+        self.query.prepare(session, statement).await
+    }
+
+    async fn execute_prepared(
+        &self,
+        session: &mut Session,
+        prepared: &dyn Prepared,
+        parameters: Vec<ArrayRef>,
+    ) -> Result<Answer> {
+        let timing = self.begin(session, prepared.sql());
+        let answer = self.query.execute_prepared(session, prepared, parameters);
+        let answer = answer.await;
+        timing.watch(answer)
+    }
+}

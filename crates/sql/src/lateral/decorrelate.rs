@@ -1,0 +1,217 @@
+//! Takes what names the left side out of a lateral subquery.
+
+use super::lateral_error;
+use super::rows::RowLimit;
+use datafusion::common::TableReference;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, Result};
+use datafusion::logical_expr::expr::Sort;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, Filter, Limit, LogicalPlan, LogicalPlanBuilder, Operator, SubqueryAlias,
+};
+use std::sync::Arc;
+
+/// A subquery without its correlation.
+pub struct DecorrelatedSubquery {
+    /// What is left of it; behind its columns come those that `conditions` and `order` need.
+    pub plan: LogicalPlan,
+    /// What must hold of a row of each side; columns of the left side are outer references.
+    pub conditions: Vec<Expr>,
+    /// The order of its rows.
+    pub order: Vec<Sort>,
+    /// The rows that are to be taken for each row of the left side, where that is not done.
+    pub rows: Option<RowLimit>,
+    /// Columns that were added so far.
+    added: usize,
+}
+
+/// What a condition of a subquery says of the left side.
+#[derive(Debug)]
+pub enum CorrelatedCondition {
+    /// Nothing of the subquery.
+    Outer,
+    /// How an expression of the left side compares with one of the subquery.
+    Compared(Box<Expr>, Operator, Box<Expr>),
+    /// Anything else.
+    Other,
+}
+
+impl CorrelatedCondition {
+    /// Reads a condition.
+    pub fn classify(condition: &Expr) -> Self {
+        if !condition.any_column_refs() {
+            return Self::Outer;
+        }
+        let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else {
+            return Self::Other;
+        };
+        let is_outer = |expr: &Expr| expr.contains_outer() && !expr.any_column_refs();
+        if is_outer(left) && !right.contains_outer() {
+            return Self::Compared(left.clone(), *op, right.clone());
+        }
+        match op.swap() {
+            Some(op) if is_outer(right) && !left.contains_outer() => {
+                Self::Compared(right.clone(), op, left.clone())
+            }
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Whether a plan names what is outside.
+pub fn is_correlated(plan: &LogicalPlan) -> bool {
+    !plan.all_out_ref_exprs().is_empty()
+}
+
+impl DecorrelatedSubquery {
+    /// Takes a subquery apart.
+    ///
+    /// # Errors
+    /// If the left side is named where it cannot be taken out.
+    pub fn new(plan: &LogicalPlan) -> Result<Self> {
+        if !is_correlated(plan) {
+            return Ok(Self {
+                plan: plan.clone(),
+                conditions: Vec::new(),
+                order: Vec::new(),
+                rows: None,
+                added: 0,
+            });
+        }
+        if plan.contains_outer_reference() && !matches!(plan, LogicalPlan::Filter(_)) {
+            return Err(lateral_error(
+                "a LATERAL subquery with a LIMIT names the left side in its WHERE only",
+            ));
+        }
+        match plan {
+            LogicalPlan::Filter(filter) => Self::new(&filter.input)?.filtered(filter),
+            LogicalPlan::Projection(projection) => {
+                Self::new(&projection.input)?.projected(projection.expr.clone())
+            }
+            LogicalPlan::SubqueryAlias(alias) => Self::new(&alias.input)?.named(&alias.alias),
+            LogicalPlan::Sort(sort) => {
+                let below = Self::new(&sort.input)?;
+                let order = if below.rows.is_none() {
+                    sort.expr.clone()
+                } else {
+                    below.order
+                };
+                Ok(Self { order, ..below })
+            }
+            LogicalPlan::Limit(limit) => Self::new(&limit.input)?.limited(limit),
+            _ => Err(lateral_error(
+                "a LATERAL subquery with a LIMIT has the conditions on the left side in its own WHERE, \
+                 and neither GROUP BY, DISTINCT, UNION nor window functions beside them",
+            )),
+        }
+    }
+
+    fn filtered(mut self, filter: &Filter) -> Result<Self> {
+        if self.rows.is_some() {
+            return Err(lateral_error(
+                "conditions around the LIMIT of a LATERAL subquery belong into ON or WHERE of the join",
+            ));
+        }
+        let (correlated, own): (Vec<&Expr>, Vec<&Expr>) = split_conjunction(&filter.predicate)
+            .into_iter()
+            .partition(|condition| condition.contains_outer());
+        self.conditions.extend(correlated.into_iter().cloned());
+        if let Some(condition) = conjunction(own.into_iter().cloned()) {
+            let filter = Filter::try_new(condition, Arc::new(self.plan))?;
+            self.plan = LogicalPlan::Filter(filter);
+        }
+        Ok(self)
+    }
+
+    /// A projection, with what is needed further up behind it.
+    fn projected(mut self, mut exprs: Vec<Expr>) -> Result<Self> {
+        let (mut added, mut known) = (self.added, Vec::<(Column, Column)>::new());
+        self.for_columns(|column| {
+            if let Some((_, name)) = known.iter().find(|(known, _)| *known == column) {
+                return name.clone();
+            }
+            let mut same = exprs
+                .iter()
+                .filter(|expr| expr.qualified_name().1 == column.name);
+            let name = match (same.next(), same.next()) {
+                // It is there, and nothing else goes by its name.
+                (Some(Expr::Column(there)), None) if *there == column => column.clone(),
+                _ => {
+                    let name = Column::new_unqualified(format!("__lateral_{added}"));
+                    exprs.push(Expr::Column(column.clone()).alias(&name.name));
+                    added += 1;
+                    name
+                }
+            };
+            known.push((column, name.clone()));
+            name
+        })?;
+        self.added = added;
+        self.plan = LogicalPlanBuilder::from(self.plan)
+            .project(exprs)?
+            .build()?;
+        Ok(self)
+    }
+
+    fn named(mut self, name: &TableReference) -> Result<Self> {
+        self.for_columns(|column| Column::new(Some(name.clone()), column.name))?;
+        let alias = SubqueryAlias::try_new(Arc::new(self.plan), name.clone())?;
+        self.plan = LogicalPlan::SubqueryAlias(alias);
+        Ok(self)
+    }
+
+    fn limited(mut self, limit: &Limit) -> Result<Self> {
+        if self.rows.is_some() {
+            return Err(lateral_error("a LATERAL subquery takes one LIMIT"));
+        }
+        let rows = RowLimit::from_limit(limit)?;
+        let mut keys = Vec::new();
+        for condition in &self.conditions {
+            match CorrelatedCondition::classify(condition) {
+                CorrelatedCondition::Outer => {}
+                CorrelatedCondition::Compared(
+                    _,
+                    Operator::Eq | Operator::IsNotDistinctFrom,
+                    key,
+                ) => {
+                    if !keys.contains(key.as_ref()) {
+                        keys.push(*key);
+                    }
+                }
+                CorrelatedCondition::Compared(..) | CorrelatedCondition::Other => {
+                    self.rows = Some(rows);
+                    return Ok(self);
+                }
+            }
+        }
+        self.plan = rows.of_each(self.plan, keys, std::mem::take(&mut self.order))?;
+        Ok(self)
+    }
+
+    /// The same under the name that the join knows.
+    ///
+    /// # Errors
+    /// DataFusion's.
+    pub fn under(self, name: Option<&TableReference>) -> Result<Self> {
+        match name {
+            Some(name) => self.named(name),
+            None => Ok(self),
+        }
+    }
+
+    /// Puts other columns in the place of those that conditions and order name.
+    fn for_columns(&mut self, mut other: impl FnMut(Column) -> Column) -> Result<()> {
+        let orders = self.order.iter_mut().map(|order| &mut order.expr);
+        for expr in self.conditions.iter_mut().chain(orders) {
+            let replaced = std::mem::take(expr).transform(|expr| {
+                Ok(match expr {
+                    Expr::Column(column) => Transformed::yes(Expr::Column(other(column))),
+                    expr => Transformed::no(expr),
+                })
+            });
+            *expr = replaced?.data;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,272 @@
+//! Count, sum, mean, least and greatest of numbers.
+
+use super::numeric_type::NumericType;
+use super::{FoldOutput, FoldRows, SeriesFold, SlotStatistics, same};
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, PrimitiveArray};
+use arrow::datatypes::DataType;
+use arrow::util::bit_iterator::BitSliceIterator;
+use datafusion::common::{Result, internal_err};
+use std::any::Any;
+use std::sync::Arc;
+
+/// What is kept; only what is asked for.
+#[derive(Debug)]
+pub struct NumericFold<N: NumericType> {
+    /// Type of least and greatest value.
+    kind: DataType,
+    asked: NumericOutputs,
+    counts: Vec<u64>,
+    sums: Vec<N::Sum>,
+    min: Vec<N::Native>,
+    max: Vec<N::Native>,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NumericOutputs {
+    sum: bool,
+    min: bool,
+    max: bool,
+}
+
+impl NumericOutputs {
+    /// Whether the greatest value is all that is asked for.
+    pub fn is_max_only(self) -> bool {
+        self.max && !self.min && !self.sum
+    }
+
+    /// Whether the sum is all that is asked for, beside how many they are.
+    fn is_sum_only(self) -> bool {
+        self.sum && !self.min && !self.max
+    }
+
+    /// Adds an answer.
+    pub fn add(&mut self, answer: FoldOutput) {
+        match answer {
+            FoldOutput::Sum | FoldOutput::Avg => self.sum = true,
+            FoldOutput::Min => self.min = true,
+            FoldOutput::Max => self.max = true,
+            FoldOutput::Count | FoldOutput::Value | FoldOutput::Spread { .. } => {}
+        }
+    }
+}
+
+impl<N: NumericType> NumericFold<N> {
+    /// Of values of type `kind`.
+    pub fn new(kind: DataType, asked: NumericOutputs) -> Self {
+        Self {
+            kind,
+            asked,
+            counts: Vec::new(),
+            sums: Vec::new(),
+            min: Vec::new(),
+            max: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, slot: usize, values: &[N::Native]) {
+        if values.is_empty() {
+            return;
+        }
+        if self.asked.sum {
+            self.sums[slot] += N::sum(values);
+        }
+        if self.asked.min {
+            self.add_min(slot, N::min(values));
+        }
+        if self.asked.max {
+            self.add_max(slot, N::max(values));
+        }
+        self.counts[slot] += values.len() as u64;
+    }
+
+    /// To be called before the slot's count goes up.
+    fn add_min(&mut self, slot: usize, value: N::Native) {
+        self.min[slot] = match self.counts[slot] {
+            0 => value,
+            _ => N::min(&[self.min[slot], value]),
+        };
+    }
+
+    fn add_max(&mut self, slot: usize, value: N::Native) {
+        self.max[slot] = match self.counts[slot] {
+            0 => value,
+            _ => N::max(&[self.max[slot], value]),
+        };
+    }
+
+    fn natives(&self, values: &[N::Native], slots: &[u32]) -> ArrayRef {
+        let all = slots.iter().map(|slot| {
+            let slot = *slot as usize;
+            (self.counts[slot] > 0).then(|| values[slot])
+        });
+        let array: PrimitiveArray<N::Arrow> = all.collect();
+        Arc::new(array.with_data_type(self.kind.clone()))
+    }
+}
+
+/// Shows each slice of values that are not null, with the slot whose they are.
+pub(super) fn each_slice<N: NumericType>(
+    rows: FoldRows<'_>,
+    mut see: impl FnMut(usize, &[N::Native]),
+) -> Result<()> {
+    let [values] = rows.args else {
+        return internal_err!("numbers are folded of one argument");
+    };
+    let Some(values) = values else { return Ok(()) };
+    let Some(values) = values.as_primitive_opt::<N::Arrow>() else {
+        return internal_err!("values of {} are folded as others", values.data_type());
+    };
+    let all: &[N::Native] = values.values();
+    let nulls = values.nulls().filter(|nulls| nulls.null_count() > 0);
+    for stretch in rows.stretches {
+        let (slot, rows) = (stretch.slot as usize, stretch.rows());
+        match nulls {
+            None => see(slot, &all[rows]),
+            Some(nulls) => {
+                let bits = nulls.validity();
+                let offset = nulls.offset() + rows.start;
+                for (from, to) in BitSliceIterator::new(bits, offset, rows.len()) {
+                    see(slot, &all[rows.start + from..rows.start + to]);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The argument of rows of which none is null.
+fn without_nulls<'a, N: NumericType>(rows: &FoldRows<'a>) -> Option<&'a [N::Native]> {
+    let [Some(values)] = rows.args else {
+        return None;
+    };
+    let values = values.as_primitive_opt::<N::Arrow>()?;
+    (values.null_count() == 0).then(|| &values.values()[..])
+}
+
+impl<N: NumericType> SeriesFold for NumericFold<N> {
+    fn resize(&mut self, slots: usize) {
+        self.counts.resize(slots, 0);
+        if self.asked.sum {
+            self.sums.resize(slots, N::Sum::default());
+        }
+        if self.asked.min {
+            self.min.resize(slots, N::Native::default());
+        }
+        if self.asked.max {
+            self.max.resize(slots, N::Native::default());
+        }
+    }
+
+    fn can_take_page(&self, facts: &SlotStatistics<'_>) -> bool {
+        let Some(stats) = facts.stats else {
+            return true;
+        };
+        if u64::from(stats.nulls) == facts.rows && facts.whole {
+            return true;
+        }
+        let asked = self.asked;
+        facts.whole
+            && (!asked.sum || stats.sum.as_ref().and_then(N::sum_of).is_some())
+            && (!asked.min || stats.min.as_ref().and_then(N::from_value).is_some())
+            // A NaN among the values is the greatest of the statistics, or, with a sign, the least.
+            && (!(asked.max || asked.min)
+                || [&stats.min, &stats.max]
+                    .iter()
+                    .all(|value| value.as_ref().and_then(N::from_value).is_some()))
+    }
+
+    fn take_page(&mut self, slot: usize, facts: &SlotStatistics<'_>) {
+        let Some(stats) = facts.stats else { return };
+        let values = facts.rows - u64::from(stats.nulls);
+        if values == 0 {
+            return;
+        }
+        if let Some(sum) = stats.sum.as_ref().and_then(N::sum_of)
+            && self.asked.sum
+        {
+            self.sums[slot] += sum;
+        }
+        if let Some(min) = stats.min.as_ref().and_then(N::from_value)
+            && self.asked.min
+        {
+            self.add_min(slot, min);
+        }
+        if let Some(max) = stats.max.as_ref().and_then(N::from_value)
+            && self.asked.max
+        {
+            self.add_max(slot, max);
+        }
+        self.counts[slot] += values;
+    }
+
+    fn take_rows(&mut self, rows: FoldRows<'_>) -> Result<()> {
+        if self.asked.is_sum_only()
+            && let Some(values) = without_nulls::<N>(&rows)
+        {
+            let (sums, counts) = (&mut self.sums, &mut self.counts);
+            N::sums_of(values, rows.stretches, |stretch, sum| {
+                sums[stretch.slot as usize] += sum;
+                counts[stretch.slot as usize] += stretch.rows().len() as u64;
+            });
+            return Ok(());
+        }
+        each_slice::<N>(rows, |slot, values| self.add(slot, values))
+    }
+
+    fn merge(&mut self, other: Box<dyn SeriesFold>, from: &[u32], to: &[u32]) -> Result<()> {
+        let other: Self = same(other)?;
+        for (from, to) in from.iter().zip(to) {
+            let (from, to) = (*from as usize, *to as usize);
+            if other.counts[from] == 0 {
+                continue;
+            }
+            if self.asked.sum {
+                self.sums[to] += other.sums[from];
+            }
+            if self.asked.min {
+                self.add_min(to, other.min[from]);
+            }
+            if self.asked.max {
+                self.add_max(to, other.max[from]);
+            }
+            self.counts[to] += other.counts[from];
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, answer: FoldOutput, slots: &[u32]) -> Result<ArrayRef> {
+        let counts = slots.iter().map(|slot| self.counts[*slot as usize]);
+        Ok(match answer {
+            FoldOutput::Count => Arc::new(Int64Array::from_iter_values(counts.map(|n| n as i64))),
+            FoldOutput::Sum => {
+                let sums = slots.iter().zip(counts);
+                return N::sums(
+                    sums.map(|(slot, count)| (count > 0).then(|| self.sums[*slot as usize]))
+                        .collect(),
+                );
+            }
+            FoldOutput::Avg => {
+                let means = slots.iter().zip(counts).map(|(slot, count)| {
+                    (count > 0).then(|| N::to_f64(self.sums[*slot as usize]) / count as f64)
+                });
+                Arc::new(means.collect::<Float64Array>())
+            }
+            FoldOutput::Min => self.natives(&self.min, slots),
+            FoldOutput::Max => self.natives(&self.max, slots),
+            FoldOutput::Value | FoldOutput::Spread { .. } => {
+                return internal_err!("numbers do not tell {answer:?}");
+            }
+        })
+    }
+
+    fn size(&self) -> usize {
+        self.counts.capacity() * size_of::<u64>()
+            + self.sums.capacity() * size_of::<N::Sum>()
+            + (self.min.capacity() + self.max.capacity()) * size_of::<N::Native>()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,88 @@
+//! The rollups of an engine with their queries read, as statements need them.
+
+use super::rollup_definition::RollupDefinition;
+use super::table_provider::RollupTableProvider;
+use crate::column_names::alias_outermost;
+use crate::error::{SqlError, SqlResult};
+use crate::gapfill::ConstantEvaluator;
+use crate::parse;
+use crate::statement::Command;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::datasource::{TableProvider, ViewTable, provider_as_source};
+use datafusion::execution::session_state::SessionState;
+use marigram_engine::Engine;
+use marigram_model::{TableId, TableSchema};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// See the head of this file. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct RollupDefinitions {
+    /// `None` for one whose query cannot be read.
+    read: Arc<Mutex<HashMap<TableId, Option<Arc<RollupDefinition>>>>>,
+}
+
+impl RollupDefinitions {
+    /// Those of an engine's rollups whose queries were not read yet. Forgets those that are gone.
+    pub fn missing(&self, engine: &Engine) -> Vec<Arc<TableSchema>> {
+        let all = engine.rollups();
+        let mut read = self.read.lock();
+        read.retain(|id, _| all.iter().any(|table| table.id == *id));
+        let known = |table: &Arc<TableSchema>| read.contains_key(&table.id);
+        all.into_iter().filter(|table| !known(table)).collect()
+    }
+
+    /// Keeps a rollup's query, or that it cannot be read.
+    pub fn put(&self, rollup: TableId, shape: Option<RollupDefinition>) {
+        self.read.lock().insert(rollup, shape.map(Arc::new));
+    }
+
+    /// The query of a rollup, once read.
+    pub fn for_table(&self, table: &TableSchema) -> Option<Arc<RollupDefinition>> {
+        self.read.lock().get(&table.id).cloned().flatten()
+    }
+
+    /// A rollup as a view.
+    ///
+    /// # Errors
+    /// If its query was not read.
+    pub fn view(&self, engine: &Engine, table: Arc<TableSchema>) -> Result<Arc<dyn TableProvider>> {
+        let Some(shape) = self.for_table(&table) else {
+            let message = format!(
+                "the query of materialized view '{}' cannot be read",
+                table.name
+            );
+            return Err(DataFusionError::External(Box::new(SqlError::invalid(
+                "55000", message,
+            ))));
+        };
+        let query = table.rollup.as_ref().map(|rollup| rollup.query.clone());
+        let name = table.name.clone();
+        let partials = RollupTableProvider::for_view(engine.clone(), Arc::clone(&shape), table);
+        let plan = shape.view(&name, provider_as_source(Arc::new(partials)))?;
+        Ok(Arc::new(ViewTable::new(plan, query)))
+    }
+}
+
+/// Reads the query of a rollup.
+///
+/// # Errors
+/// If it cannot be planned, or is not of the form that can be kept.
+pub async fn read(state: &SessionState, query: &str) -> SqlResult<RollupDefinition> {
+    let Command::Plan(mut statement, _) = parse::parse(query)? else {
+        return Err(SqlError::syntax("a materialized view needs a SELECT"));
+    };
+    if statement.need().is_deep() {
+        let message = "the query of a materialized view is nested too deeply; statements that read \
+                       the view would be as deep";
+        return Err(SqlError::invalid("54001", message));
+    }
+    alias_outermost(&mut statement);
+    let plan = state.statement_to_plan(statement.into_inner()).await?;
+    let options = state.config_options();
+    let analyzed = state
+        .analyzer()
+        .execute_and_check(plan, options, |_, _| {})?;
+    RollupDefinition::from_plan(&analyzed, &ConstantEvaluator::new(state))
+}

@@ -1,0 +1,250 @@
+//! Rows of parts as a table: from the rollup where that tells, from the source elsewhere.
+
+use super::exec::RollupScan;
+use super::grouped_aggregate::without_qualifiers;
+use super::rollup_definition::RollupDefinition;
+use super::time_split::{RollupTimeRequest, RollupTimeSplit, split, times_of_starts};
+use crate::error::SqlError;
+use crate::predicate::is_of_tags;
+use crate::table::{SeriesTable, narrow};
+use crate::types::arrow_schema;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{Column, DataFusionError, Result, ScalarValue, TableReference};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::utils::disjunction;
+use datafusion::logical_expr::{
+    Expr, LogicalPlan, LogicalPlanBuilder, TableProviderFilterPushDown, TableType,
+};
+use datafusion::physical_plan::ExecutionPlan;
+use marigram_engine::{Engine, RollupState, TableSnapshot};
+use marigram_model::{TableSchema, TimeRange, TimeSet};
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
+
+/// How often a moment between two refreshes is looked for.
+const ATTEMPTS: usize = 64;
+
+/// The state of a rollup that goes with a snapshot of its table.
+type SeenRollupState = (Weak<TableSnapshot>, RollupState);
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct RollupTableProvider {
+    engine: Engine,
+    shape: Arc<RollupDefinition>,
+    table: Arc<TableSchema>,
+    /// The rollup's table.
+    rollup_table: Arc<SeriesTable>,
+    /// Its source.
+    source: Arc<SeriesTable>,
+    arrow: SchemaRef,
+    /// Times of the source that are asked for.
+    times: TimeRange,
+    /// Whether buckets stay although their rows have been outlived.
+    outlives: bool,
+    /// What statements that are being planned or carried out have seen.
+    seen: Mutex<Vec<SeenRollupState>>,
+}
+
+/// A rollup and its source as one query sees them.
+struct RollupMoment {
+    state: RollupState,
+    source: Arc<TableSnapshot>,
+    /// Keeps the snapshot until the scans of it have it.
+    _kept: Arc<TableSnapshot>,
+}
+
+impl RollupTableProvider {
+    /// All buckets that the rollup has, and had.
+    pub fn for_view(engine: Engine, shape: Arc<RollupDefinition>, table: Arc<TableSchema>) -> Self {
+        Self::new(engine, shape, table, TimeRange::ALL, true)
+    }
+
+    /// What the rows of the source in a range of time come to, no more and no less.
+    pub fn for_times(
+        engine: Engine,
+        shape: Arc<RollupDefinition>,
+        table: Arc<TableSchema>,
+        times: TimeRange,
+    ) -> Self {
+        Self::new(engine, shape, table, times, false)
+    }
+
+    fn new(
+        engine: Engine,
+        shape: Arc<RollupDefinition>,
+        table: Arc<TableSchema>,
+        times: TimeRange,
+        outlives: bool,
+    ) -> Self {
+        let plain = |table| Arc::new(SeriesTable::new(engine.clone(), table).without_rollups());
+        Self {
+            rollup_table: plain(Arc::clone(&table)),
+            source: plain(Arc::clone(&shape.source)),
+            arrow: arrow_schema(&table),
+            engine,
+            shape,
+            table,
+            times,
+            outlives,
+            seen: Mutex::default(),
+        }
+    }
+
+    /// The rollup's table.
+    pub fn table_schema(&self) -> &Arc<TableSchema> {
+        &self.table
+    }
+
+    /// A state of the rollup and snapshots between the same two refreshes; within a statement, of
+    /// one version of the rollup's table always the same.
+    fn moment(&self, start: Option<DateTime<Utc>>) -> Result<RollupMoment> {
+        let external = |error| DataFusionError::External(Box::new(SqlError::Engine(error)));
+        for _ in 0..ATTEMPTS {
+            let now = || self.engine.rollup_state(self.table.id).map_err(external);
+            let epoch = now()?.epoch;
+            // Before the state, which then knows all that it has not seen.
+            let source = self.source.snapshot(start)?;
+            let state = now()?;
+            let kept = self.rollup_table.snapshot(start)?;
+            let mut seen = self.seen.lock();
+            seen.retain(|(snapshot, _)| snapshot.strong_count() > 0);
+            let same = |(snapshot, _): &&SeenRollupState| snapshot.as_ptr() == Arc::as_ptr(&kept);
+            if let Some((_, state)) = seen.iter().find(same) {
+                let state = state.clone();
+                return Ok(RollupMoment {
+                    state,
+                    source,
+                    _kept: kept,
+                });
+            }
+            if epoch == state.epoch && epoch == now()?.epoch {
+                seen.push((Arc::downgrade(&kept), state.clone()));
+                return Ok(RollupMoment {
+                    state,
+                    source,
+                    _kept: kept,
+                });
+            }
+        }
+        let name = &self.table.name;
+        let message = format!("materialized view '{name}' is being refreshed; try again");
+        Err(DataFusionError::External(Box::new(SqlError::invalid(
+            "55006", message,
+        ))))
+    }
+
+    fn split(&self, moment: &RollupMoment, starts: TimeRange) -> Result<RollupTimeSplit> {
+        let wrong = |reason| DataFusionError::Execution(format!("time_bucket: {reason}"));
+        let mut buckets = self.shape.buckets.clone();
+        let ttls = [&self.shape.source, &self.table]
+            .map(|table| table.options.ttl_ns)
+            .into_iter()
+            .take(if self.outlives { 1 } else { 2 });
+        let now_ns = self.engine.now_ns();
+        let asked = RollupTimeRequest {
+            times: self
+                .times
+                .intersect(times_of_starts(starts, &mut buckets).map_err(wrong)?),
+            held: moment.source.estimate().1,
+            kept_from: ttls.flatten().map(|ttl| now_ns.saturating_sub(ttl)).max(),
+            outlives: self.outlives,
+        };
+        split(&moment.state.progress, &asked, &mut buckets).map_err(wrong)
+    }
+
+    /// The rollup's rows of these buckets.
+    fn rollup_rows(&self, buckets: &TimeSet, filters: &[Expr]) -> Result<LogicalPlan> {
+        let name = TableReference::bare(self.table.name.as_str());
+        let source = provider_as_source(Arc::clone(&self.rollup_table) as Arc<dyn TableProvider>);
+        let mut plan = LogicalPlanBuilder::scan(name, source, None)?;
+        let bucket = Expr::Column(Column::new_unqualified(&self.table.time_name));
+        let ranges = buckets.ranges().iter();
+        let among = disjunction(ranges.map(|range| time_between(&bucket, *range)));
+        for filter in filters.iter().cloned().chain(among) {
+            plan = plan.filter(filter)?;
+        }
+        plan.build()
+    }
+
+    /// Parts of the source's rows in a range of time.
+    fn made(&self, range: TimeRange, filters: &[Expr]) -> Result<LogicalPlan> {
+        let time = Expr::Column(Column::new_unqualified(&self.shape.source.time_name));
+        let source = provider_as_source(Arc::clone(&self.source) as Arc<dyn TableProvider>);
+        let conditions = filters.iter().cloned().chain([time_between(&time, range)]);
+        self.shape.partials(source, conditions)
+    }
+}
+
+/// Whether a time is in a range.
+pub fn time_between(time: &Expr, range: TimeRange) -> Expr {
+    let at = |ns| Expr::Literal(ScalarValue::TimestampNanosecond(Some(ns), None), None);
+    time.clone().between(at(range.min), at(range.max))
+}
+
+#[async_trait]
+impl TableProvider for RollupTableProvider {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.arrow)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        let answers = filters.iter().map(|filter| {
+            if is_of_tags(filter, &self.table) {
+                TableProviderFilterPushDown::Exact
+            } else {
+                TableProviderFilterPushDown::Inexact
+            }
+        });
+        Ok(answers.collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let moment = self.moment(state.execution_props().query_execution_start_time)?;
+        let split = self.split(&moment, narrow(filters, &self.table).range)?;
+        let over_tags = filters
+            .iter()
+            .filter(|filter| is_of_tags(filter, &self.table));
+        let over_tags: Vec<Expr> = over_tags.map(without_qualifiers).collect::<Result<_>>()?;
+        let mut plans = Vec::new();
+        if !split.told.is_empty() {
+            plans.push(self.rollup_rows(&split.told, &over_tags)?);
+        }
+        for range in split.source.ranges() {
+            plans.push(self.made(*range, &over_tags)?);
+        }
+        let places: Vec<usize> = match projection {
+            Some(places) => places.clone(),
+            None => (0..self.arrow.fields().len()).collect(),
+        };
+        let mut inputs = Vec::new();
+        for plan in plans {
+            let columns = places.iter().map(|at| {
+                let column = Column::from(plan.schema().qualified_field(*at));
+                Expr::Column(column)
+            });
+            let columns: Vec<Expr> = columns.collect();
+            let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
+            inputs.push(state.create_physical_plan(&plan).await?);
+        }
+        let schema = Arc::new(self.arrow.project(&places)?);
+        let name = format!("{}.{}", self.table.database, self.table.name);
+        Ok(Arc::new(RollupScan::new(name, split, schema, inputs)?))
+    }
+}

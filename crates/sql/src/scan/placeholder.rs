@@ -1,0 +1,102 @@
+//! Operators without their scans, and so without data.
+
+use super::SeriesScan;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+};
+use std::fmt;
+use std::sync::Arc;
+
+/// Stands where a scan was.
+#[derive(Debug)]
+pub struct ScanPlaceholder(Arc<PlanProperties>);
+
+impl ScanPlaceholder {
+    /// In the place of an operator.
+    pub fn in_place_of(operator: &dyn ExecutionPlan) -> Arc<Self> {
+        Arc::new(Self(Arc::clone(operator.properties())))
+    }
+}
+
+/// `plan` with holes in the places of its scans.
+///
+/// # Errors
+/// DataFusion's, of operators that cannot be walked through.
+pub fn with_scan_placeholders(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let plan = Arc::clone(plan).transform_up(|node| {
+        Ok(if node.is::<SeriesScan>() {
+            Transformed::yes(ScanPlaceholder::in_place_of(node.as_ref()) as _)
+        } else {
+            Transformed::no(node)
+        })
+    })?;
+    Ok(plan.data)
+}
+
+/// `plan` with `scan` in the places of holes.
+///
+/// # Errors
+/// DataFusion's, of operators that cannot be walked through.
+pub fn fill_scan_placeholders(
+    plan: Arc<dyn ExecutionPlan>,
+    scan: &Arc<SeriesScan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let plan = plan.transform_up(|node| {
+        Ok(if node.is::<ScanPlaceholder>() {
+            Transformed::yes(Arc::clone(scan) as _)
+        } else {
+            Transformed::no(node)
+        })
+    })?;
+    Ok(plan.data)
+}
+
+impl DisplayAs for ScanPlaceholder {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hole")
+    }
+}
+
+impl ExecutionPlan for ScanPlaceholder {
+    fn name(&self) -> &'static str {
+        "Hole"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.0
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        internal_err!("a plan that was kept was carried out without its scan")
+    }
+}

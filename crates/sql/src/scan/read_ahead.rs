@@ -1,0 +1,238 @@
+//! Reading a partition ahead of its reader, in steps on threads for blocking work; but the first
+//! rows of a few series at once, since to hand over a step takes longer than such a step.
+//!
+//! Where scans hold much of the memory that they can have, nothing is read ahead, and pages go with
+//! each step: readers that do not read must not keep others from theirs.
+
+use super::external;
+use super::newest::TimeWindows;
+use crate::rows::{OutputColumnSource, to_batch};
+use arrow::array::Array;
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::physical_plan::metrics::BaselineMetrics;
+use futures::Stream;
+use marigram_engine::{EngineError, Holder, MemoryReservation, ScanPartition, TableSnapshot};
+use marigram_model::SortedRows;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+
+/// Most batches of one step, and bytes after which it ends before.
+const STEP_BATCHES_MAX: usize = 8;
+const STEP_BYTES_MAX: usize = 4 << 20;
+
+/// Where a partition's rows come from.
+pub(super) enum PartitionFeed {
+    /// All of them, in order.
+    Whole(Box<ScanPartition>),
+    /// The newest first, until there are enough.
+    Newest(TimeWindows),
+}
+
+impl PartitionFeed {
+    fn shard(&self) -> usize {
+        match self {
+            Self::Whole(partition) => partition.shard(),
+            Self::Newest(windows) => windows.shard(),
+        }
+    }
+
+    /// Gives back what can be read again.
+    fn release_pages(&mut self) {
+        match self {
+            Self::Whole(partition) => partition.release_pages(),
+            // It holds what it found, and no pages.
+            Self::Newest(_) => {}
+        }
+    }
+
+    fn next_rows(&mut self) -> Result<Option<SortedRows>, EngineError> {
+        match self {
+            Self::Whole(partition) => partition.next_rows(),
+            Self::Newest(windows) => windows.next_rows(),
+        }
+    }
+}
+
+/// What reads a partition; goes from step to step.
+pub(super) struct PartitionReader {
+    /// Read one after the other.
+    pub(super) feeds: VecDeque<PartitionFeed>,
+    pub(super) schema: SchemaRef,
+    pub(super) sources: Arc<[OutputColumnSource]>,
+    pub(super) snapshot: Arc<TableSnapshot>,
+    pub(super) batches_next: usize,
+    pub(super) rows_left: usize,
+    /// Rows that are read on the thread of who polls, before others read ahead.
+    pub(super) rows_inline: usize,
+    pub(super) baseline: BaselineMetrics,
+}
+
+/// What a step gives: batches, and the reader where there may be more.
+struct ReadStep {
+    batches: VecDeque<(Result<RecordBatch>, MemoryReservation)>,
+    reader: Option<Box<PartitionReader>>,
+}
+
+impl PartitionReader {
+    /// Bytes of a batch that waits for its reader, counted: the pages that it may share memory
+    /// with are given back already.
+    fn held(&self, bytes: usize) -> MemoryReservation {
+        MemoryReservation::counted(self.snapshot.memory(), Holder::Scan, bytes)
+    }
+
+    /// Whether scans hold so much memory that each makes do with little.
+    fn is_tight(&self) -> bool {
+        let memory = self.snapshot.memory();
+        memory.used_by(Holder::Scan) > memory.share(Holder::Scan) / 2
+    }
+
+    /// Reads a few batches: one at first, so that the first rows come soon, then more.
+    fn step(mut self: Box<Self>) -> ReadStep {
+        let is_tight = self.is_tight();
+        if is_tight {
+            self.batches_next = 1;
+        }
+        let mut step = self.read();
+        if is_tight && let Some(reader) = &mut step.reader {
+            reader
+                .feeds
+                .iter_mut()
+                .for_each(PartitionFeed::release_pages);
+        }
+        step
+    }
+
+    fn read(mut self: Box<Self>) -> ReadStep {
+        let compute = self.baseline.elapsed_compute().clone();
+        let _timer = compute.timer();
+        let mut batches = VecDeque::with_capacity(self.batches_next);
+        let mut bytes = 0;
+        while batches.len() < self.batches_next && bytes < STEP_BYTES_MAX && self.rows_left > 0 {
+            let Some(feed) = self.feeds.front_mut() else {
+                return ReadStep {
+                    batches,
+                    reader: None,
+                };
+            };
+            let shard = feed.shard();
+            let rows = match feed.next_rows() {
+                Ok(Some(rows)) => rows,
+                Ok(None) => {
+                    self.feeds.pop_front();
+                    continue;
+                }
+                Err(error) => {
+                    batches.push_back((Err(external(error)), self.held(0)));
+                    return ReadStep {
+                        batches,
+                        reader: None,
+                    };
+                }
+            };
+            if rows.is_empty() {
+                continue;
+            }
+            let batch = to_batch(rows, &self.schema, &self.sources, &self.snapshot, shard);
+            let batch = batch.map_err(DataFusionError::from).map(|batch| {
+                let len = batch.num_rows().min(self.rows_left);
+                self.rows_left -= len;
+                self.baseline.record_output(len);
+                batch.slice(0, len)
+            });
+            let failed = batch.is_err();
+            let batch_bytes = batch.as_ref().map_or(0, bytes_of);
+            bytes += batch_bytes;
+            batches.push_back((batch, self.held(batch_bytes)));
+            if failed {
+                return ReadStep {
+                    batches,
+                    reader: None,
+                };
+            }
+        }
+        self.batches_next = (self.batches_next * 2).min(STEP_BATCHES_MAX);
+        let reader = (self.rows_left > 0).then_some(self);
+        ReadStep { batches, reader }
+    }
+}
+
+/// Bytes of a batch's own rows: not of the larger buffers that its arrays may be slices of.
+fn bytes_of(batch: &RecordBatch) -> usize {
+    let columns = batch.columns().iter().map(|values| {
+        let sliced = values.to_data().get_slice_memory_size();
+        sliced.unwrap_or_else(|_| values.get_array_memory_size())
+    });
+    columns.sum()
+}
+
+struct ReadAheadStream {
+    ready: VecDeque<(Result<RecordBatch>, MemoryReservation)>,
+    running: Option<JoinHandle<ReadStep>>,
+    idle: Option<Box<PartitionReader>>,
+    /// Rows that may still be read on the thread of the reader.
+    inline: usize,
+}
+
+impl ReadAheadStream {
+    /// Begins the next step, ahead of the reader where there is memory for it.
+    fn go_on(&mut self, reader: Box<PartitionReader>) {
+        if self.inline > 0 || reader.is_tight() {
+            self.idle = Some(reader);
+        } else {
+            self.start(reader);
+        }
+    }
+
+    fn start(&mut self, reader: Box<PartitionReader>) {
+        self.running = Some(tokio::task::spawn_blocking(move || reader.step()));
+    }
+
+    fn take(&mut self, step: ReadStep) {
+        let rows = step.batches.iter().map(|(batch, _)| batch.as_ref());
+        let rows = rows.map(|batch| batch.map_or(0, RecordBatch::num_rows));
+        self.inline = self.inline.saturating_sub(rows.sum::<usize>().max(1));
+        self.ready = step.batches;
+        if let Some(reader) = step.reader {
+            self.go_on(reader);
+        }
+    }
+}
+
+pub(super) fn read_ahead(
+    reader: PartitionReader,
+) -> impl Stream<Item = Result<RecordBatch>> + Send {
+    let mut state = ReadAheadStream {
+        ready: VecDeque::new(),
+        running: None,
+        idle: None,
+        inline: reader.rows_inline,
+    };
+    state.idle = Some(Box::new(reader));
+    futures::stream::unfold(state, |mut state| async move {
+        loop {
+            // From here on the batch is its reader's.
+            if let Some((batch, _)) = state.ready.pop_front() {
+                return Some((batch, state));
+            }
+            let step = if let Some(reader) = state.idle.take() {
+                if state.inline == 0 {
+                    state.start(reader);
+                    continue;
+                }
+                reader.step()
+            } else {
+                match state.running.take()?.await {
+                    Ok(step) => step,
+                    Err(error) => {
+                        let failed = DataFusionError::ExecutionJoin(Box::new(error));
+                        return Some((Err(failed), state));
+                    }
+                }
+            };
+            state.take(step);
+        }
+    })
+}
