@@ -179,6 +179,7 @@ impl Export {
         let comment = layout
             .as_ref()
             .filter(|_| place == LayoutDestination::Comment);
+        check_reads(&sql)?;
         let rows = match client.execute(&sql) {
             Ok(StatementReply::Rows(rows)) => rows,
             Ok(StatementReply::Done(tag)) => bail!("{tag}: the statement has no rows to export"),
@@ -189,6 +190,9 @@ impl Export {
         } else {
             let dir = self.file.parent().filter(|dir| !dir.as_os_str().is_empty());
             let dir = dir.unwrap_or_else(|| Path::new("."));
+            if let Some(device) = open_device(&self.file)? {
+                return self.write(rows, form, gzip, roles.as_ref(), comment, device);
+            }
             let file = tempfile::NamedTempFile::new_in(dir)
                 .with_context(|| format!("cannot write in {}", dir.display()))?;
             let count = self.write(rows, form, gzip, roles.as_ref(), comment, file.as_file())?;
@@ -411,6 +415,58 @@ impl Export {
 fn allow_reading(file: &File) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     Ok(file.set_permissions(std::fs::Permissions::from_mode(0o644))?)
+}
+
+/// Words with which statements begin that only read.
+const QUERY_WORDS: [&str; 8] = [
+    "SELECT",
+    "WITH",
+    "FROM",
+    "VALUES",
+    "TABLE",
+    "SHOW",
+    "DESCRIBE",
+    "SUMMARIZE",
+];
+
+/// Refuses a statement that is no query, before it does anything.
+pub fn check_reads(statement: &str) -> Result<()> {
+    let mut rest = statement.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
+    loop {
+        let after = if let Some(comment) = rest.strip_prefix("--") {
+            comment.split_once('\n').map_or("", |(_, after)| after)
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            comment.split_once("*/").map_or("", |(_, after)| after)
+        } else {
+            break;
+        };
+        rest = after.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
+    }
+    let word: String = rest
+        .chars()
+        .take_while(|c| c.is_ascii_alphabetic())
+        .collect();
+    if QUERY_WORDS.contains(&word.to_ascii_uppercase().as_str()) {
+        return Ok(());
+    }
+    let word = if word.is_empty() { rest } else { &word };
+    bail!(
+        "only the rows of a query can be exported, and this statement begins with '{word}'; nothing was done"
+    )
+}
+
+/// What is no regular file (a device, a pipe) is written to; a file that replaced it would take its
+/// place.
+fn open_device(path: &Path) -> Result<Option<File>> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            let device = File::options().write(true).open(path);
+            Ok(Some(device.with_context(|| {
+                format!("cannot write to {}", path.display())
+            })?))
+        }
+        _ => Ok(None),
+    }
 }
 
 #[cfg(test)]

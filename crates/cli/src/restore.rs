@@ -178,7 +178,8 @@ impl Restore {
     fn parts(&self, schemas: Vec<Arc<TableSchema>>) -> Result<Vec<RestoredTable>> {
         let named = |schema: &TableSchema| format!("{}.{}", schema.database, schema.name);
         let is_meant = |schema: &TableSchema| match &self.table {
-            None => true,
+            // A view has no rows of its own.
+            None => schema.view.is_none() && schema.rollup.is_none(),
             Some(table) => *table == named(schema),
         };
         let known: Vec<String> = schemas.iter().map(|schema| named(schema)).collect();

@@ -93,6 +93,41 @@ pub fn check_indexed(table: &TableSchema, columns: &[String]) -> SqlResult<()> {
     Ok(())
 }
 
+/// What is told of a table whose columns stand in another order than they were declared in; `None` of
+/// others.
+pub fn reordered(table: &TableSchema, declared: &[(String, ColumnKind)]) -> Option<String> {
+    let stored: Vec<&str> = table.column_names().collect();
+    if declared.iter().map(|(name, _)| name).eq(stored.iter()) {
+        return None;
+    }
+    Some(in_order(table))
+}
+
+/// What is told of a table that got a tag before its fields; `None` of others.
+pub fn shifted(table: &TableSchema, changes: &[TableAlteration]) -> Option<String> {
+    let is_tag = |change: &TableAlteration| {
+        matches!(
+            change,
+            TableAlteration::Add {
+                kind: ColumnKind::Tag(_),
+                ..
+            }
+        )
+    };
+    let is_shifted = !table.fields.is_empty() && changes.iter().any(is_tag);
+    is_shifted.then(|| in_order(table))
+}
+
+fn in_order(table: &TableSchema) -> String {
+    let names: Vec<&str> = table.column_names().collect();
+    format!(
+        "the columns of '{}' stand in the order {}: the time, tags, fields; INSERT and COPY without a \
+         list of columns take values in that order",
+        table.name,
+        names.join(", ")
+    )
+}
+
 /// What is told where nothing is done because there is a table already.
 pub fn exists_already(name: &str) -> String {
     format!("'{name}' exists already, and was left as it is")
@@ -107,7 +142,7 @@ pub fn alter_table(
     database: &str,
     table: &str,
     changes: &[TableAlteration],
-) -> SqlResult<()> {
+) -> SqlResult<Arc<TableSchema>> {
     let mut table = table.to_owned();
     for change in changes {
         let schema = engine.table(database, &table)?;
@@ -173,7 +208,7 @@ pub fn alter_table(
         };
         engine.alter_table(database, &table, &change)?;
     }
-    Ok(())
+    Ok(engine.table(database, &table)?)
 }
 
 /// A field more that is shown as a `timestamptz`.

@@ -277,6 +277,13 @@ fn datafusion(error: DataFusionError, sql: &str) -> ServiceError {
         DataFusionError::ArrowError(error, _) => arrow_error(*error, sql),
         DataFusionError::Execution(message) => execution_error(message),
         DataFusionError::IoError(error) => io_error(&error),
+        DataFusionError::Internal(message) if message.contains("difference in schemas") => invalid(
+            "0A000",
+            "a comparison with ANY or ALL of a subquery cannot be planned here; write it with IN, \
+             EXISTS, min or max"
+                .to_owned(),
+            None,
+        ),
         DataFusionError::Internal(message) => {
             let first = message
                 .split("\nThis issue was likely")

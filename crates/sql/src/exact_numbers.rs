@@ -1,14 +1,11 @@
-//! Numbers that a double cannot hold are decimals, as in PostgreSQL, or refused; never rounded in
-//! silence.
+//! Literals that are cast to NUMERIC keep all their digits.
 //!
-//! The planner takes a literal with a point, or one beyond 64 bits, for a double. A literal that no
-//! double is written as (`9007199254740993.5`, `18446744073709551616`) becomes a cast of its text to
-//! a decimal with just its places. What is written as a double prints, with up to 17 digits, stays one.
-//! `'…'::NUMERIC` of a literal gets the places of the literal, where the planner would take ten.
+//! The planner takes a literal with a point or an exponent for a double, and gives NUMERIC ten places
+//! where it has none. Here the text of the literal is what is cast, to a decimal with just its places.
 
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, ExactNumberInfo, Expr, Value, VisitorMut,
+    DataType, ExactNumberInfo, Expr, UnaryOperator, Value, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -16,86 +13,45 @@ use std::ops::ControlFlow;
 const DIGITS_MAX: usize = 76;
 /// Digits with which a decimal is made, so that sums of it have room.
 const DIGITS: usize = 38;
-/// Digits that every double tells apart.
-const DOUBLE_DIGITS: usize = 15;
 
-/// Whether a statement may have such numbers.
-pub fn may_be_long(sql: &str) -> bool {
-    let mut run = 0;
-    for byte in sql.bytes() {
-        match byte {
-            b'0'..=b'9' => run += 1,
-            b'.' | b'_' => {}
-            _ => run = 0,
-        }
-        if run > DOUBLE_DIGITS {
-            return true;
-        }
-    }
+/// Whether a statement may have such casts.
+pub fn may_cast_to_numeric(sql: &str) -> bool {
     let lower = sql.to_ascii_lowercase();
-    lower.contains("numeric") || lower.contains("decimal")
+    lower.contains("numeric") || lower.contains("dec")
 }
 
-/// Makes decimals of them.
+/// Casts the text of literals.
 pub struct ExactNumbers;
 
 impl VisitorMut for ExactNumbers {
     type Break = SqlError;
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
-        match expr {
-            Expr::Value(value) => {
-                let Value::Number(text, _) = &value.value else {
-                    return ControlFlow::Continue(());
-                };
-                let text = text.clone();
-                match (ExactDecimal::from_text(&text), is_exact(&text)) {
-                    (Some(decimal), false) => match decimal.data_type() {
-                        Some(data_type) => {
-                            *expr = cast(text, data_type);
-                            ControlFlow::Continue(())
-                        }
-                        None => ControlFlow::Break(too_long(&text)),
-                    },
-                    _ => ControlFlow::Continue(()),
-                }
+        let Expr::Cast {
+            expr: inner,
+            data_type,
+            ..
+        } = expr
+        else {
+            return ControlFlow::Continue(());
+        };
+        let Some(digits) = numeric_digits(data_type) else {
+            return ControlFlow::Continue(());
+        };
+        let Some(text) = literal(inner).and_then(|text| without_exponent(&text)) else {
+            return ControlFlow::Continue(());
+        };
+        let Some(decimal) = ExactDecimal::from_text(&text) else {
+            return ControlFlow::Continue(());
+        };
+        if digits == ExactNumberInfo::None {
+            match decimal.data_type() {
+                Some(exact) => *data_type = exact,
+                None => return ControlFlow::Break(too_long(&text)),
             }
-            Expr::Cast {
-                expr: inner,
-                data_type,
-                ..
-            } if is_open(data_type) => {
-                if let Expr::Cast {
-                    data_type: exact @ DataType::Decimal(ExactNumberInfo::PrecisionAndScale(..)),
-                    ..
-                } = inner.as_ref()
-                {
-                    // A literal that has just become a decimal, or was written as one.
-                    *data_type = exact.clone();
-                    return ControlFlow::Continue(());
-                }
-                let Expr::Value(value) = inner.as_ref() else {
-                    return ControlFlow::Continue(());
-                };
-                let (Value::SingleQuotedString(text) | Value::Number(text, _)) = &value.value
-                else {
-                    return ControlFlow::Continue(());
-                };
-                let text = text.trim().to_owned();
-                let Some(decimal) = ExactDecimal::from_text(&text) else {
-                    return ControlFlow::Continue(());
-                };
-                match decimal.data_type() {
-                    Some(exact) => {
-                        *data_type = exact;
-                        **inner = Expr::value(Value::SingleQuotedString(text));
-                        ControlFlow::Continue(())
-                    }
-                    None => ControlFlow::Break(too_long(&text)),
-                }
-            }
-            _ => ControlFlow::Continue(()),
         }
+        **inner = Expr::value(Value::SingleQuotedString(text));
+        ControlFlow::Continue(())
     }
 }
 
@@ -105,29 +61,72 @@ fn too_long(text: &str) -> SqlError {
         "22003",
         format!(
             "the number {start}… has more than {DIGITS_MAX} digits, which a NUMERIC has at most; \
-             write it with an exponent for a DOUBLE PRECISION"
+             cast it to DOUBLE PRECISION"
         ),
     )
 }
 
-fn cast(text: String, data_type: DataType) -> Expr {
-    Expr::Cast {
-        kind: CastKind::Cast,
-        expr: Box::new(Expr::value(Value::SingleQuotedString(text))),
-        data_type,
-        array: false,
-        format: None,
+/// What a type says of the digits of a NUMERIC; `None` of other types.
+fn numeric_digits(data_type: &DataType) -> Option<ExactNumberInfo> {
+    match data_type {
+        DataType::Numeric(digits) | DataType::Decimal(digits) | DataType::Dec(digits) => {
+            Some(*digits)
+        }
+        _ => None,
     }
 }
 
-/// Whether a type is NUMERIC without digits that are named.
-fn is_open(data_type: &DataType) -> bool {
-    matches!(
-        data_type,
-        DataType::Numeric(ExactNumberInfo::None)
-            | DataType::Decimal(ExactNumberInfo::None)
-            | DataType::Dec(ExactNumberInfo::None)
-    )
+/// The text of a literal, also one with a sign or in parentheses.
+fn literal(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) | Value::Number(text, _) => {
+                Some(text.trim().to_owned())
+            }
+            _ => None,
+        },
+        Expr::Nested(inner) => literal(inner),
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        } => match literal(expr)? {
+            text if text.starts_with(['-', '+']) => None,
+            text => Some(format!("-{text}")),
+        },
+        _ => None,
+    }
+}
+
+/// A number without its exponent: `1.5e3` is `1500`; `None` of what is no number, or far too long.
+fn without_exponent(text: &str) -> Option<String> {
+    let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
+        return Some(text.to_owned());
+    };
+    let exponent: i32 = exponent.parse().ok()?;
+    let (sign, digits) = match mantissa.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", mantissa.strip_prefix('+').unwrap_or(mantissa)),
+    };
+    let (whole, places) = digits.split_once('.').unwrap_or((digits, ""));
+    let reach = usize::try_from(exponent.unsigned_abs()).ok()?;
+    if reach > 2 * DIGITS_MAX || whole.len() + places.len() > 2 * DIGITS_MAX {
+        return None;
+    }
+    let all = format!("{whole}{places}");
+    let point = i32::try_from(whole.len()).ok()? + exponent;
+    let (whole, places) = match usize::try_from(point) {
+        Ok(point) if point >= all.len() => (format!("{all}{}", "0".repeat(point - all.len())), ""),
+        Ok(point) => (all[..point].to_owned(), &all[point..]),
+        Err(_) => {
+            let zeros = "0".repeat(point.unsigned_abs() as usize);
+            return Some(format!("{sign}0.{zeros}{all}"));
+        }
+    };
+    Some(if places.is_empty() {
+        format!("{sign}{whole}")
+    } else {
+        format!("{sign}{whole}.{places}")
+    })
 }
 
 /// A number without an exponent, by its places.
@@ -163,68 +162,13 @@ impl ExactDecimal {
     }
 }
 
-/// Whether the number that the planner makes of a literal is what is written: an integer of 64 bits,
-/// or a double that is written so.
-fn is_exact(text: &str) -> bool {
-    if !text.contains('.') {
-        return text.parse::<u64>().is_ok();
-    }
-    let written = significant(text);
-    if written.len() <= DOUBLE_DIGITS {
-        return true;
-    }
-    let Ok(double) = text.parse::<f64>() else {
-        return false;
-    };
-    let as_printed = |digits: usize| significant(mantissa(&format!("{double:.digits$e}")));
-    written == significant(mantissa(&format!("{double:e}")))
-        || written == as_printed(15)
-        || written == as_printed(16)
-}
-
-fn mantissa(text: &str) -> &str {
-    text.split('e').next().unwrap_or(text)
-}
-
-/// The digits of a number without the zeros around them.
-fn significant(text: &str) -> String {
-    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
-    digits.trim_matches('0').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_a_double_prints_stays_a_double() {
-        for double in [
-            "0.1",
-            "3.141592653589793",
-            "0.30000000000000004",
-            "0.10000000000000001",
-            "9007199254740992.0",
-            "18446744073709551615",
-            "9007199254740993",
-            "1.0000000000000000000000000000",
-            "0.000000000000000000000001",
-        ] {
-            assert!(is_exact(double), "{double}");
-        }
-        for decimal in [
-            "9007199254740993.0",
-            "9007199254740993.5",
-            "18446744073709551616",
-            "0.1234567890123456789",
-            "123456789012345678.25",
-        ] {
-            assert!(!is_exact(decimal), "{decimal}");
-        }
-    }
-
-    #[test]
     fn decimals_have_just_their_places() {
-        let of = |text: &str| ExactDecimal::from_text(text).and_then(|decimal| decimal.data_type());
+        let of = |text: &str| ExactDecimal::from_text(text).and_then(|number| number.data_type());
         let exact = |precision, scale| {
             Some(DataType::Decimal(ExactNumberInfo::PrecisionAndScale(
                 precision, scale,
@@ -237,5 +181,29 @@ mod tests {
         assert_eq!(of(&"9".repeat(77)), None);
         assert!(ExactDecimal::from_text("1e5").is_none() && ExactDecimal::from_text("").is_none());
         assert!(ExactDecimal::from_text("NaN").is_none());
+    }
+
+    #[test]
+    fn exponents_move_the_point() {
+        for (text, expected) in [
+            ("1.5", "1.5"),
+            ("1.5e3", "1500"),
+            ("-1.25E1", "-12.5"),
+            ("12e-1", "1.2"),
+            ("12e-2", ".12"),
+            ("1e-3", "0.001"),
+            ("+1e+2", "100"),
+        ] {
+            let found = without_exponent(text);
+            assert_eq!(found.as_deref(), Some(expected), "{text}");
+            assert!(
+                found
+                    .and_then(|text| ExactDecimal::from_text(&text).map(|_| ()))
+                    .is_some()
+            );
+        }
+        for wrong in ["1e", "1e1000", "1e99999999999"] {
+            assert_eq!(without_exponent(wrong), None, "{wrong}");
+        }
     }
 }

@@ -1,9 +1,11 @@
-//! `INTERVAL '1 hour' * 3`, `2.5 * every`, `INTERVAL '1 day' / 4`: an interval by a number.
+//! `INTERVAL '1 hour' * 3`, `2.5 * every`, `INTERVAL '1 day' / 4`: an interval by a number; and
+//! `DATE '2026-01-01' + INTERVAL '1 hour'`, which is a time.
 //!
 //! As in PostgreSQL, what is left over of months becomes days of a month of 30, and what is left over of
 //! days becomes time. PostgreSQL rounds to microseconds, this to nanoseconds.
 
 use crate::error::SqlError;
+use crate::functions::TIME;
 use arrow::array::{AsArray, IntervalMonthDayNanoArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
@@ -13,7 +15,7 @@ use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, interna
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
     ColumnarValue, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    Volatility, cast as cast_expr,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use marigram_model::DAY_NS;
@@ -33,6 +35,9 @@ impl ExprPlanner for IntervalArithmetic {
         expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if matches!(expr.op, BinaryOperator::Plus | BinaryOperator::Minus) {
+            return Ok(PlannerResult::Original(with_times_of_dates(expr, schema)));
+        }
         let is_division = match expr.op {
             BinaryOperator::Multiply => false,
             BinaryOperator::Divide => true,
@@ -53,6 +58,20 @@ impl ExprPlanner for IntervalArithmetic {
             function.call(vec![interval, number]),
         ))
     }
+}
+
+/// A date beside an interval as its midnight: the sum is a time, as in PostgreSQL.
+fn with_times_of_dates(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    let is_date = |kind: &DataType| matches!(kind, DataType::Date32 | DataType::Date64);
+    let midnight = |date| cast_expr(date, TIME);
+    match (expr.left.get_type(schema), expr.right.get_type(schema)) {
+        (Ok(date), Ok(DataType::Interval(_))) if is_date(&date) => expr.left = midnight(expr.left),
+        (Ok(DataType::Interval(_)), Ok(date)) if is_date(&date) => {
+            expr.right = midnight(expr.right);
+        }
+        _ => {}
+    }
+    expr
 }
 
 static PRODUCT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| function("interval_product"));

@@ -44,6 +44,7 @@ mod grouping_sets;
 mod growth;
 mod identifiers;
 mod inline;
+mod inserted_lists;
 mod interrupt;
 mod interruptible_rule;
 mod interval_arithmetic;

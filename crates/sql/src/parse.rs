@@ -17,6 +17,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::exact_numbers::{self, ExactNumbers};
 use crate::from_first::{self, FromFirst};
 use crate::identifiers::{accept_words, parse_name, parse_target};
+use crate::inserted_lists::rewrite_inserted_lists;
 use crate::latest_on;
 use crate::named;
 use crate::nesting::StatementNesting;
@@ -398,7 +399,7 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         if array_literals::may_have_some(sql) {
             rewrite(statement, &mut ArrayLiterals)?;
         }
-        if exact_numbers::may_be_long(sql) {
+        if exact_numbers::may_cast_to_numeric(sql) {
             rewrite(statement, &mut ExactNumbers)?;
         }
         if named::may_name(sql) {
@@ -427,6 +428,7 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
     if let Command::Plan(statement, _) = &mut command
         && let Statement::Statement(statement) = &mut **statement
     {
+        rewrite_inserted_lists(statement)?;
         // Nothing breaks off the visit.
         let _ = walk_mut(&mut **statement, &mut RenameDuplicateColumns);
         if casts::may_cast(sql) {

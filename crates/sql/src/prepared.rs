@@ -7,7 +7,7 @@ use crate::plan_dependencies::{are_current, may_be_kept_prepared, tables_of};
 use crate::stack::DeepTree;
 use crate::statement::Command;
 use crate::text_memory::TextMemory;
-use crate::zones::plan_scope;
+use crate::zones::{plan_scope, times_of_integers};
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
@@ -183,12 +183,27 @@ impl PreparedStatement {
             }
             let value = ScalarValue::try_from_array(array, 0)?;
             values.push(match kind {
+                Some(kind @ DataType::Timestamp(..)) if array.data_type().is_numeric() => {
+                    time_of_number(array, kind, at + 1)?
+                }
                 Some(kind) if *kind != DataType::Null => value.cast_to(kind)?,
                 _ => value,
             });
         }
         Ok(values)
     }
+}
+
+/// A number as a time: as it stands in a statement, it must be a whole one that is plausible in one
+/// unit.
+fn time_of_number(array: &ArrayRef, kind: &DataType, number: usize) -> SqlResult<ScalarValue> {
+    if !array.data_type().is_integer() {
+        let kind = crate::error::in_sql(&array.data_type().to_string());
+        let message = format!("parameter ${number} is a time, and {kind} is given");
+        return Err(SqlError::invalid("42804", message));
+    }
+    let times = times_of_integers(array, kind)?;
+    Ok(ScalarValue::try_from_array(&times, 0)?)
 }
 
 fn names_of(command: &Command) -> &Names {

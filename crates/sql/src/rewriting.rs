@@ -6,11 +6,11 @@ use crate::functions::SIMILAR_TO_REGEX;
 use crate::identifiers::fold_case;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    BinaryOperator, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr,
     SetOperator, SetQuantifier, TableFactor, Value, Visitor, VisitorMut,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 /// Rewrites a statement, also one that is explained or copied.
@@ -96,6 +96,11 @@ impl VisitorMut for RenameDuplicateColumns {
         let sorted_by: Vec<Ident> = sorted_by.into_iter().cloned().collect();
         let is_one = matches!(*query.body, SetExpr::Select(_));
         for select in selects(&mut query.body) {
+            // The planner takes each key once, and counts on as many columns as there are keys.
+            if let Some(Distinct::On(keys)) = &mut select.distinct {
+                let mut seen = HashSet::new();
+                keys.retain(|key| seen.insert(key.clone()));
+            }
             tell_apart(select, if is_one { &sorted_by } else { &[] });
         }
         ControlFlow::Continue(())

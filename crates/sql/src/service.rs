@@ -427,11 +427,14 @@ impl SqlServiceInner {
                     options,
                     *if_not_exists,
                 )?;
-                Ok(done.telling(ddl_execution::untagged(&table)))
+                let reordered = ddl_execution::reordered(&table, columns);
+                Ok(done.telling(ddl_execution::untagged(&table).into_iter().chain(reordered)))
             }
             Command::AlterTable { target, changes } => {
-                ddl_execution::alter_table(engine, &database(target), &target.table, changes)?;
-                Ok(StatementDone::new("ALTER TABLE"))
+                let database = database(target);
+                let table = ddl_execution::alter_table(engine, &database, &target.table, changes)?;
+                let shifted = ddl_execution::shifted(&table, changes);
+                Ok(StatementDone::new("ALTER TABLE").telling(shifted))
             }
             Command::CreateIndex { target, columns } => {
                 let table = engine.table(&database(target), &target.table)?;

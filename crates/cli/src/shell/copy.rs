@@ -3,7 +3,7 @@
 
 use crate::answer;
 use crate::client::DataClient;
-use crate::export::{self, Export};
+use crate::export::{self, Export, check_reads};
 use crate::import::{self, CellDelimiter, DateOrder, ReadOptions};
 use crate::names::quoted;
 use crate::reply::StatementReply;
@@ -77,6 +77,7 @@ fn to_file(copy: &ShellCopy, client: &mut DataClient) -> Result<String> {
     }) {
         bail!("header, delimiter and null are for CSV: give (format csv, …)");
     }
+    check_reads(&query)?;
     let rows = match client.execute(&query) {
         Ok(StatementReply::Rows(rows)) => rows,
         Ok(StatementReply::Done(tag)) => bail!("{tag}: the statement has no rows to copy"),

@@ -22,6 +22,8 @@ use std::sync::Arc;
 pub const ROWS_PART: usize = 8192;
 /// Prepared statements and portals that a connection may hold, each.
 pub const PREPARED_MAX: usize = 10_000;
+/// Most open cursors of a connection: each counts as a running statement of the server.
+pub const CURSORS_MAX: usize = 16;
 /// Bytes that the texts of a connection's prepared statements may have together.
 pub const PREPARED_BYTES_MAX: usize = 16 << 20;
 

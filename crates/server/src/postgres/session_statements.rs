@@ -7,7 +7,7 @@ use crate::postgres::io::StatementHalt;
 use crate::postgres::messages::RowDescriptionColumn;
 use crate::postgres::parameters;
 use crate::postgres::portal::{
-    NamedStatement, PREPARED_MAX, Portal, PortalLifetime, PortalProgress, PortalRows, StatementKind,
+    CURSORS_MAX, NamedStatement, Portal, PortalLifetime, PortalProgress, PortalRows, StatementKind,
 };
 use crate::postgres::session_syntax::{InnerStatement, SessionStatement};
 use crate::postgres::types::{columns, oid_of_name};
@@ -224,8 +224,8 @@ impl PostgresConnection<'_> {
             let message = format!("cursor \"{name}\" already exists");
             return Err(PgError::new("42P03", message).into());
         }
-        if self.portals.len() >= PREPARED_MAX {
-            let message = format!("a connection may hold {PREPARED_MAX} cursors; close some");
+        if self.portals.len() >= CURSORS_MAX {
+            let message = format!("a connection may hold {CURSORS_MAX} cursors; close some");
             return Err(PgError::new("53400", message).into());
         }
         let ticket = self.enter()?;

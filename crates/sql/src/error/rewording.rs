@@ -427,6 +427,29 @@ fn shapes(message: &str) -> Option<RewordedError> {
             format!("{} is not supported", statement_words(name)),
         );
     }
+    if let Some(operator) = message.strip_prefix("Unsupported SQL unary operator ") {
+        let sign = UNARY_OPERATORS.iter().find(|(name, _)| *name == operator);
+        let sign = sign.map_or("of this kind", |(_, sign)| *sign);
+        return reworded(
+            "42883",
+            format!("there is no operator {sign} before a value"),
+        );
+    }
+    if message.starts_with("Unsupported Value ") {
+        return reworded(
+            "0A000",
+            "a literal of this form is not supported; write '…'",
+        );
+    }
+    if message.starts_with("Unsupported Interval Expression") {
+        return reworded(
+            "0A000",
+            "fields of an interval are not supported; write the unit in the text: INTERVAL '5 minutes'",
+        );
+    }
+    if message.contains("not supported for unknown") {
+        return reworded("42883", "an aggregate takes values; only count takes *");
+    }
     if let Some(statement) = message.strip_prefix("Unsupported SQL statement: ") {
         let words: Vec<&str> = statement.split(' ').take(2).collect();
         let is_keyword = |word: &&&str| word.chars().all(|c| c.is_ascii_uppercase());
@@ -436,6 +459,18 @@ fn shapes(message: &str) -> Option<RewordedError> {
     (message.starts_with("Invalid explain format") || message.starts_with("unknown EXPLAIN option"))
         .then(|| reworded("22023", message))?
 }
+
+/// Operators before a value, as the parser calls them and as they are written.
+const UNARY_OPERATORS: [(&str, &str); 8] = [
+    ("PGBitwiseNot", "~"),
+    ("BitwiseNot", "~"),
+    ("PGSquareRoot", "|/"),
+    ("PGCubeRoot", "||/"),
+    ("PGPostfixFactorial", "!"),
+    ("PGPrefixFactorial", "!!"),
+    ("PGAbs", "@"),
+    ("DoubleAt", "@@"),
+];
 
 /// The keywords of a kind of statement: `CreateView` is `CREATE VIEW`.
 fn statement_words(kind: &str) -> String {

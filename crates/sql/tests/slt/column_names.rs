@@ -18,7 +18,7 @@ const REFUSED: [&str; 7] = [
 ];
 
 async fn open() -> Database {
-    let mut db = Database::open().await.unwrap();
+    let mut db = Database::open().await.expect("it opens");
     db.done(
         "CREATE TABLE t (time TIMESTAMP, dev TEXT TAG, v DOUBLE PRECISION, n INT, \"Cap\" INT)",
     )

@@ -2,7 +2,7 @@
 
 use super::Database;
 use super::service::{block_on, rows};
-use arrow::array::{ArrayRef, Int64Array, ListArray, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, ListArray, StringArray};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use marigram_service::Query;
 use std::sync::Arc;
@@ -166,5 +166,39 @@ fn texts_become_arrays() {
             let error = db.sql.execute(&mut db.session, sql).await.err().unwrap();
             assert_eq!(error.sqlstate(), "22P02", "{sql}: {error}");
         }
+    });
+}
+
+#[test]
+fn numbers_are_times_only_where_they_are_plausible() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done("CREATE TABLE t (time TIMESTAMP, dev TEXT TAG, v DOUBLE)")
+            .await;
+        let insert = "INSERT INTO t VALUES ($1, 'a', 1)";
+        for seconds in [1_735_689_600_i64, 1_735_689_600_000] {
+            ask(
+                &mut db,
+                insert,
+                vec![Arc::new(Int64Array::from(vec![seconds]))],
+            )
+            .await;
+        }
+        let all = "SELECT time FROM t ORDER BY time";
+        let found = ask(&mut db, all, Vec::new()).await;
+        assert_eq!(found, [["2025-01-01T00:00:00"]]);
+        let prepared = db.sql.prepare(&db.session, insert).await.unwrap();
+        let numbers: [ArrayRef; 2] = [
+            Arc::new(Int64Array::from(vec![5])),
+            Arc::new(Float64Array::from(vec![1_735_689_600.5])),
+        ];
+        for number in numbers {
+            let service = db.sql.clone();
+            let session = &mut db.session;
+            let answer = service.execute_prepared(session, prepared.as_ref(), vec![number]);
+            let error = answer.await.err().expect("it is no time");
+            assert_eq!(error.sqlstate(), "42804", "{error}");
+        }
+        assert_eq!(ask(&mut db, all, Vec::new()).await.len(), 1);
     });
 }

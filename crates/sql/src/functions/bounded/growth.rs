@@ -13,6 +13,8 @@ const NUMBER_BYTES: usize = 48;
 /// Centroids that approximate a distribution, for each of which memory is set aside.
 const CENTROIDS_MAX: i64 = 10_000;
 /// Longest text of which the distance to another is told, in characters, as PostgreSQL has it: the
+/// Most bytes that one call pads.
+const PADDED_BYTES_MAX: usize = 64 << 20;
 /// time grows with the square.
 const DISTANCE_CHARACTERS_MAX: usize = 255;
 /// Widest type of fixed width, bytes.
@@ -57,6 +59,18 @@ pub enum ValueGrowth {
     Distance,
     /// A number for each argument: it is here for its preimage (see [`super::BoundedFunction`]).
     Number,
+}
+
+/// Refuses texts that take long to pad: nothing stops a call that has begun.
+fn check_padding(bytes: usize) -> Result<()> {
+    if bytes <= PADDED_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "lpad and rpad make at most {PADDED_BYTES_MAX} bytes at once, and these rows take {bytes}"
+    );
+    let error = crate::error::SqlError::invalid("54000", message);
+    Err(DataFusionError::External(Box::new(error)))
 }
 
 impl ValueGrowth {
@@ -128,6 +142,7 @@ impl ValueGrowth {
             Self::Pad => {
                 let width = if args.is_ascii() { 1 } else { 4 };
                 let padded = rows.saturating_mul(args.most(1)?).saturating_mul(width);
+                check_padding(padded)?;
                 padded.saturating_add(args.bytes(0))
             }
             Self::Replace => {
