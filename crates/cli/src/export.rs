@@ -442,10 +442,7 @@ pub fn check_reads(statement: &str) -> Result<()> {
         };
         rest = after.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
     }
-    let word: String = rest
-        .chars()
-        .take_while(|c| c.is_ascii_alphabetic())
-        .collect();
+    let word: String = rest.chars().take_while(char::is_ascii_alphabetic).collect();
     if QUERY_WORDS.contains(&word.to_ascii_uppercase().as_str()) {
         return Ok(());
     }

@@ -11,9 +11,9 @@
 //!
 //! Modules stand in an order, and none imports one that stands later:
 //! options, names, error, memory, text, layout, `shared_rows`, chunk, `segment_files`, view, pages; merge,
-//! filter, scan, last, snapshot, compaction;
-//! health, catalog, rollups, resolve, marks, memtable, commit, route, stats, reserve, trash, shard, flush,
-//! maintain, directory, survey, damage, recovery, status, `side_by_side`, backup, verify, background,
+//! filter, scan, `last_values`, snapshot, compaction;
+//! health, catalog, rollups, resolve, `high_water_marks`, memtable, commit, route, stats, reserve, trash, shard, flush,
+//! maintain, directory, survey, damage, recovery, status, parallel, backup, verify, background,
 //! admission, engine.
 
 mod admission;

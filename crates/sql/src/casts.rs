@@ -8,7 +8,7 @@
 
 use crate::ast_walk::{walk, walk_mut};
 use crate::functions::NAMED_CAST;
-use crate::identifiers::fold_case;
+use crate::name_forms::fold_case;
 use crate::rewriting::{call, selects};
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy, Query,

@@ -16,23 +16,8 @@ mod output;
 pub use aliases::{alias_outermost, name_columns};
 pub use output::{Names, OutputNames, named_batch, named_schema};
 
-use crate::identifiers::fold_case;
+use crate::name_forms::fold_case;
 use datafusion::sql::sqlparser::ast::{Query, Select, SelectItem, SetExpr};
-
-/// Stands between a name and its mark.
-const MARK: char = '\u{1f}';
-
-/// A name with a mark.
-fn marked(name: &str, number: usize) -> String {
-    format!("{name}{MARK}{number}")
-}
-
-/// A name without its mark; `None` where it has none.
-pub fn unmarked(name: &str) -> Option<&str> {
-    let (name, number) = name.rsplit_once(MARK)?;
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then_some(name)
-}
 
 /// The SELECT that names the columns of a query: the first of its set operations.
 fn naming_select(query: &Query) -> Option<&Select> {

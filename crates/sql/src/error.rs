@@ -8,7 +8,7 @@ mod type_names;
 
 pub use type_names::in_sql;
 
-use crate::column_names::unmarked;
+use crate::name_forms::unmarked;
 use crate::stack::NESTED_MAX;
 use arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, SchemaError};

@@ -1,8 +1,8 @@
 //! Words and names, as every statement of ours reads them.
 
 use crate::error::{SqlError, SqlResult};
+use crate::name_forms::fold_case;
 use crate::statement::TableReferenceName;
-use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
@@ -36,15 +36,6 @@ pub fn accept_words(parser: &mut Parser<'_>, expected: &[&str]) -> bool {
 /// Reads a name; one without quotes is folded to lower case, as PostgreSQL does.
 pub fn parse_name(parser: &mut Parser<'_>) -> SqlResult<String> {
     Ok(fold_case(&parser.parse_identifier()?))
-}
-
-/// The name that an identifier means.
-pub fn fold_case(ident: &ast::Ident) -> String {
-    if ident.quote_style.is_some() {
-        ident.value.clone()
-    } else {
-        ident.value.to_lowercase()
-    }
 }
 
 /// Reads `table`, `database.table` or `database.public.table`.

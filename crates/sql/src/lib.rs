@@ -1,9 +1,9 @@
 //! SQL over an engine: DataFusion with Marigram's tables, statements and functions.
 //!
 //! A statement is parsed (`parse`, `ddl`, `session`) into a `Command`. What is Marigram's own is
-//! done directly (`definition`, `show`, `storage`, `delete`); everything else is planned by DataFusion over
+//! done directly (`ddl_execution`, `show`, `storage`, `delete`); everything else is planned by DataFusion over
 //! the engine's tables and the views of them (`catalog`, `table`, `rollup`), whose scans (`predicate`, `scan`, `rows`) know series
-//! and times. All of it runs on threads of the service's own (`workers`), never on the caller's.
+//! and times. All of it runs on threads of the service's own (`thread_pool`), never on the caller's.
 //!
 //! Statements that are deep are refused, balanced or given a larger stack (`nesting`, `balance`,
 //! `stack`); functions that make large values are bounded (`functions/bounded`).
@@ -51,6 +51,7 @@ mod interval_arithmetic;
 mod lateral;
 mod latest_on;
 mod memory;
+mod name_forms;
 mod named;
 mod nesting;
 mod notices;

@@ -22,8 +22,8 @@ use crate::latest_on;
 use crate::named;
 use crate::nesting::StatementNesting;
 use crate::rewriting::{
-    OtherEscapes, RefuseCountedSetOperations, RefuseTableSample, RenameDuplicateColumns,
-    RewriteSimilarTo, rewrite,
+    ExpandSubscripts, OtherEscapes, RefuseCountedSetOperations, RefuseTableSample,
+    RenameDuplicateColumns, RewriteSimilarTo, rewrite,
 };
 use crate::sample::syntax as sample;
 use crate::stack::{DeepTree, NESTED_MAX, StackNeed};
@@ -412,6 +412,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         if folded.contains("tablesample") {
             rewrite(statement, &mut RefuseTableSample)?;
         }
+        if folded.contains("generate_subscripts") {
+            rewrite(statement, &mut ExpandSubscripts)?;
+        }
         if folded.contains("escape") {
             rewrite(statement, &mut OtherEscapes)?;
         }
@@ -448,7 +451,7 @@ fn written_names(sql: &str, need: StackNeed) -> Names {
         return None;
     };
     match statement.as_ref() {
-        ast::Statement::Query(query) => Some(Arc::new(OutputNames::of(query))),
+        ast::Statement::Query(query) => Some(Arc::new(OutputNames::from_query(query))),
         _ => None,
     }
 }

@@ -3,12 +3,12 @@
 use crate::ast_walk::{walk, walk_mut};
 use crate::error::{SqlError, SqlResult};
 use crate::functions::SIMILAR_TO_REGEX;
-use crate::identifiers::fold_case;
+use crate::name_forms::fold_case;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, TableFactor, Value, Visitor, VisitorMut,
+    BinaryOperator, CastKind, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, OrderByKind, Query, Select,
+    SelectItem, SetExpr, SetOperator, SetQuantifier, TableFactor, Value, Visitor, VisitorMut,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -251,6 +251,45 @@ impl VisitorMut for RewriteSimilarTo {
             right: Box::new(call(SIMILAR_TO_REGEX, vec![pattern, escape])),
         };
         *expr = Expr::Nested(Box::new(matched));
+        ControlFlow::Continue(())
+    }
+}
+
+/// `generate_subscripts(array, 1)`, which is `unnest(range(1, cardinality(array) + 1))`.
+pub struct ExpandSubscripts;
+
+impl VisitorMut for ExpandSubscripts {
+    type Break = SqlError;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        let Expr::Function(function) = expr else {
+            return ControlFlow::Continue(());
+        };
+        let name = function.name.0.last().and_then(|part| part.as_ident());
+        let FunctionArguments::List(list) = &function.args else {
+            return ControlFlow::Continue(());
+        };
+        let array = match (name.map(fold_case).as_deref(), list.args.as_slice()) {
+            (
+                Some("generate_subscripts"),
+                [FunctionArg::Unnamed(FunctionArgExpr::Expr(array)), _],
+            ) => array.clone(),
+            _ => return ControlFlow::Continue(()),
+        };
+        let one = || Expr::value(Value::Number("1".to_owned(), false));
+        let count = Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(call("cardinality", vec![array])),
+            data_type: DataType::BigInt(None),
+            array: false,
+            format: None,
+        };
+        let end = Expr::BinaryOp {
+            left: Box::new(count),
+            op: BinaryOperator::Plus,
+            right: Box::new(one()),
+        };
+        *expr = call("unnest", vec![call("range", vec![one(), end])]);
         ControlFlow::Continue(())
     }
 }

@@ -48,7 +48,7 @@ const FIXED: [(&str, &str); 26] = [
 ];
 
 /// Variables that are kept in the session.
-const KEPT: [&str; 3] = ["timezone", "statement_timeout", "database"];
+pub const KEPT: [&str; 3] = ["timezone", "statement_timeout", "database"];
 
 /// Reads `SET …`, `RESET …` and `DISCARD …`.
 pub fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {

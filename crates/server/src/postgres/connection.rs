@@ -297,7 +297,12 @@ impl<'a> PostgresConnection<'a> {
             };
             skipping = done.is_err();
             self.report(done)?;
-            self.io.flush_if_much().await?;
+            if skipping {
+                // Who sent a Flush waits for the error before its Sync.
+                self.io.flush().await?;
+            } else {
+                self.io.flush_if_much().await?;
+            }
         }
     }
 

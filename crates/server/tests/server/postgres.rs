@@ -448,6 +448,16 @@ async fn the_order_of_messages() {
         "{kinds}"
     );
 
+    // An error goes out at once, as asyncpg waits for it before its Sync.
+    let flushed = [message(b'P', b"\0select bad\0\0\0"), message(b'H', b"")];
+    socket.write_all(&flushed.concat()).await.unwrap();
+    let kind = tokio::time::timeout(Duration::from_mins(1), socket.read_u8());
+    assert_eq!(kind.await.expect("the error goes out").unwrap(), b'E');
+    let length = socket.read_u32().await.unwrap() as usize;
+    socket.read_exact(&mut vec![0; length - 4]).await.unwrap();
+    socket.write_all(&message(b'S', b"")).await.unwrap();
+    assert_eq!(until_ready(&mut socket).await, "ZI");
+
     // An error in the extended protocol skips what follows until Sync.
     let bad = [
         message(b'P', b"\0select bad\0\0\0"),

@@ -1,9 +1,9 @@
 //! Aliases for columns whose names are asked for: from outside of a query, by ORDER BY or by GROUP BY.
 
+use super::name_of_item;
 use super::output::{Names, OutputNames};
-use super::{marked, name_of_item};
 use crate::ast_walk::{walk, walk_mut};
-use crate::identifiers::fold_case;
+use crate::name_forms::{fold_case, marked};
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, GroupByExpr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem,
@@ -52,7 +52,7 @@ pub fn alias_outermost(statement: &mut Statement) {
 }
 
 fn name_inner<T: Visit + VisitMut>(tree: &mut T) {
-    let names_value = Identifiers::of(tree).contains(SERIES_COLUMN);
+    let names_value = Identifiers::from_tree(tree).contains(SERIES_COLUMN);
     // Nothing breaks off the visit.
     let _ = walk_mut(tree, &mut Inner { names_value });
 }
@@ -62,7 +62,7 @@ fn name_inner<T: Visit + VisitMut>(tree: &mut T) {
 struct Identifiers(HashSet<String>);
 
 impl Identifiers {
-    fn of(part: &impl Visit) -> HashSet<String> {
+    fn from_tree(part: &impl Visit) -> HashSet<String> {
         let mut names = Self::default();
         let _ = walk(part, &mut names);
         names.0
@@ -164,7 +164,7 @@ fn name_function(alias: &mut Option<TableAlias>, function: &str) {
 
 /// Names the columns of a statement's own query, whose answer is renamed where there is no `*`.
 fn name_outermost(query: &mut Query) -> OutputNames {
-    let names = OutputNames::of(query);
+    let names = OutputNames::from_query(query);
     let Query { body, order_by, .. } = query;
     let is_select = matches!(**body, SetExpr::Select(_));
     let Some(select) = naming_select_mut(body) else {

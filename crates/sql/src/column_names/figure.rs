@@ -1,7 +1,7 @@
 //! PostgreSQL's name of an expression (`FigureColname` in its `parse_target.c`).
 
 use super::naming_select;
-use crate::identifiers::fold_case;
+use crate::name_forms::fold_case;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, DataType, ExactNumberInfo, Expr, ObjectName, Query, SelectItem,
     SetExpr, TrimWhereField,

@@ -1,6 +1,7 @@
 //! Names of the columns of an answer, given where it leaves.
 
-use super::{name_of_item, naming_select, unmarked};
+use super::{name_of_item, naming_select};
+use crate::name_forms::unmarked;
 use arrow::array::RecordBatchOptions;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
@@ -20,7 +21,7 @@ pub struct OutputNames {
 
 impl OutputNames {
     /// Of a query, as it was written.
-    pub fn of(query: &Query) -> Self {
+    pub fn from_query(query: &Query) -> Self {
         let by_place = naming_select(query)
             .and_then(|select| select.projection.iter().map(name_of_item).collect());
         Self { by_place }

@@ -58,7 +58,7 @@ impl CopyToTsFile {
                 let last = name.0.last().and_then(|part| part.as_ident());
                 (
                     format!("SELECT * FROM {name}"),
-                    last.map(crate::identifiers::fold_case),
+                    last.map(crate::name_forms::fold_case),
                 )
             }
         };

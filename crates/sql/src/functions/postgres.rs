@@ -1,6 +1,6 @@
 //! Functions that PostgreSQL's clients call, answered with what holds for Marigram.
 
-use crate::session::POSTGRES_VERSION;
+use crate::session::{KEPT, POSTGRES_VERSION};
 use arrow::array::StringArray;
 use arrow::datatypes::DataType;
 use datafusion::common::cast::as_int64_array;
@@ -97,6 +97,38 @@ impl ScalarUDFImpl for CurrentSetting {
     }
 }
 
+/// `set_config(name, value, is_local)`, of variables that change nothing here.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct SetConfig {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for SetConfig {
+    fn name(&self) -> &'static str {
+        "set_config"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(ColumnarValue::Scalar(name)) = args.args.first() else {
+            return exec_err!("set_config takes the name of a session variable");
+        };
+        let name = name.try_as_str().flatten().unwrap_or_default();
+        let name = name.to_lowercase();
+        if KEPT.contains(&name.as_str()) {
+            return exec_err!("set_config does not change '{name}'; use SET");
+        }
+        Ok(args.args[1].clone())
+    }
+}
+
 /// `pg_size_pretty(bytes)`
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SizePretty {
@@ -177,6 +209,19 @@ pub fn functions() -> Vec<ScalarUDF> {
             &[1],
             ScalarValue::Boolean(Some(true)),
         ),
+        ConstantFunction::new(
+            "pg_collation_is_visible",
+            &[1],
+            ScalarValue::Boolean(Some(true)),
+        ),
+        // Nothing has a constraint.
+        ConstantFunction::new("pg_get_constraintdef", &[1, 2], none()),
+        ScalarUDF::from(SetConfig {
+            signature: Signature::exact(
+                vec![DataType::Utf8, DataType::Utf8, DataType::Boolean],
+                Volatility::Stable,
+            ),
+        }),
         ConstantFunction::new("pg_type_is_visible", &[1], ScalarValue::Boolean(Some(true))),
         ConstantFunction::new("pg_my_temp_schema", &[0], ScalarValue::Int32(Some(0))),
         ConstantFunction::new(

@@ -2,7 +2,7 @@
 
 use crate::ast_walk::walk;
 use crate::error::{SqlError, SqlResult};
-use crate::identifiers::fold_case;
+use crate::name_forms::fold_case;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Query, Visitor};
 use std::collections::HashMap;

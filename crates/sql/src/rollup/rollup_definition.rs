@@ -2,10 +2,10 @@
 
 use super::grouped_aggregate::{GroupedAggregate, GroupedAggregateKey};
 use super::part::{RollupFinish, RollupPart, RollupPartSource, RollupParts};
-use crate::column_names::unmarked;
 use crate::error::{SqlError, SqlResult};
 use crate::functions::TimeBuckets;
 use crate::gapfill::ConstantEvaluator;
+use crate::name_forms::unmarked;
 use crate::types::{arrow_schema, tag_data_type};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};

@@ -4,7 +4,7 @@ use super::{MARK, sample_by_error};
 use crate::ast_walk::walk_mut;
 use crate::error::SqlError;
 use crate::functions::marker_functions::{BUCKET, INTERPOLATE, LOCF, VALUE};
-use crate::identifiers::fold_case;
+use crate::name_forms::fold_case;
 use crate::rewriting::{FirstTable, TimeOf, call};
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy,

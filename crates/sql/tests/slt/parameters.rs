@@ -176,18 +176,17 @@ fn numbers_are_times_only_where_they_are_plausible() {
         db.done("CREATE TABLE t (time TIMESTAMP, dev TEXT TAG, v DOUBLE)")
             .await;
         let insert = "INSERT INTO t VALUES ($1, 'a', 1)";
+        let prepared = db.sql.prepare(&db.session, insert).await.unwrap();
         for seconds in [1_735_689_600_i64, 1_735_689_600_000] {
-            ask(
-                &mut db,
-                insert,
-                vec![Arc::new(Int64Array::from(vec![seconds]))],
-            )
-            .await;
+            let number: ArrayRef = Arc::new(Int64Array::from(vec![seconds]));
+            let service = db.sql.clone();
+            let session = &mut db.session;
+            let done = service.execute_prepared(session, prepared.as_ref(), vec![number]);
+            done.await.expect("it is a time");
         }
         let all = "SELECT time FROM t ORDER BY time";
         let found = ask(&mut db, all, Vec::new()).await;
         assert_eq!(found, [["2025-01-01T00:00:00"]]);
-        let prepared = db.sql.prepare(&db.session, insert).await.unwrap();
         let numbers: [ArrayRef; 2] = [
             Arc::new(Int64Array::from(vec![5])),
             Arc::new(Float64Array::from(vec![1_735_689_600.5])),
