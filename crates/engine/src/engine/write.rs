@@ -198,13 +198,8 @@ fn reject_shards(
             .all()
             .get(&table)
             .map_or(Err(EngineError::Closed), |schema| {
-                resolve(
-                    schema,
-                    batch,
-                    false,
-                    false,
-                    inner.context.env.clock.now_ns(),
-                )
+                // As a batch that may grow: a column of rejected rows alone was not made.
+                resolve(schema, batch, true, false, inner.context.env.clock.now_ns())
             })
     else {
         return;
