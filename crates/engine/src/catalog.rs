@@ -11,8 +11,8 @@ use marigram_manifest::{
     Catalog, CatalogEdit, LogProof, ManifestError, WitnessFile, WitnessOwner, Witnessed,
 };
 use marigram_model::{
-    ColumnCodec, FieldColumn, FieldType, Limits, Rollup, RollupProgress, TableId, TableOptions,
-    TableSchema, TagColumn, TagType, View,
+    ColumnCodec, FieldColumn, FieldType, Limits, RetentionPolicies, Rollup, RollupProgress, TableId,
+    TableOptions, TableSchema, TagColumn, TagType, View,
 };
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -84,6 +84,8 @@ pub(crate) struct LiveCatalog {
 #[derive(Debug, Default)]
 struct VisibleCatalog {
     databases: BTreeMap<String, BTreeMap<String, Arc<TableSchema>>>,
+    /// By database, where they are not the usual ones.
+    policies: BTreeMap<String, Arc<RetentionPolicies>>,
     by_id: HashMap<TableId, Arc<TableSchema>>,
     /// Those of `by_id` that are plain views.
     views: BTreeMap<TableId, Arc<TableSchema>>,
@@ -154,6 +156,41 @@ impl LiveCatalog {
             .values()
             .cloned()
             .collect())
+    }
+
+    /// The retention policies of a database.
+    pub fn retention_policies(&self, database: &str) -> Result<Arc<RetentionPolicies>> {
+        let visible = self.visible.read();
+        visible.database(database)?;
+        Ok(visible.policies.get(database).cloned().unwrap_or_default())
+    }
+
+    /// Changes the retention policies of a database as `change` says.
+    pub fn change_retention_policies<E: From<EngineError>>(
+        &self,
+        database: &str,
+        change: impl FnOnce(&mut RetentionPolicies) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let mut catalog = self.durable.lock();
+        let before = self.retention_policies(database)?;
+        let mut policies = RetentionPolicies::clone(&before);
+        change(&mut policies)?;
+        if policies == *before {
+            return Ok(());
+        }
+        policies.check().map_err(EngineError::from)?;
+        let edit = CatalogEdit::PutPolicies(database.to_owned(), Arc::new(policies));
+        Ok(self.commit(&mut catalog, &edit)?)
+    }
+
+    /// The form in which a table that is made for its first rows begins.
+    pub fn blank(&self, database: &str, name: &str, id: TableId) -> TableSchema {
+        let policies = self.retention_policies(database).unwrap_or_default();
+        let mut schema = blank(database, name, id);
+        if let Some((policy, _)) = policies.locate(name) {
+            schema.options = policy.table_options(schema.options);
+        }
+        schema
     }
 
     /// Every table by id.
@@ -358,7 +395,7 @@ impl LiveCatalog {
         let existing = self.find(database, name)?;
         let mut schema = match &existing {
             Some(schema) => TableSchema::clone(schema),
-            None => blank(database, name, catalog.next_table()),
+            None => self.blank(database, name, catalog.next_table()),
         };
         for (column, kind) in &growth.tags {
             if !schema.column_names().any(|name| name == column) {
@@ -467,7 +504,10 @@ impl LiveCatalog {
 
 impl VisibleCatalog {
     fn from_catalog(catalog: &Catalog) -> Self {
-        let mut visible = Self::default();
+        let mut visible = Self {
+            policies: catalog.state().policies.clone(),
+            ..Self::default()
+        };
         for database in catalog.databases() {
             visible
                 .databases
@@ -485,6 +525,7 @@ impl VisibleCatalog {
                 self.databases.insert(name.clone(), BTreeMap::new());
             }
             CatalogEdit::DropDatabase(name) => {
+                self.policies.remove(name);
                 for table in self.databases.remove(name).unwrap_or_default().values() {
                     self.by_id.remove(&table.id);
                     self.views.remove(&table.id);
@@ -508,6 +549,10 @@ impl VisibleCatalog {
                 {
                     tables.remove(&table.name);
                 }
+            }
+            CatalogEdit::PutPolicies(database, policies) => {
+                self.policies
+                    .insert(database.clone(), Arc::clone(policies));
             }
             CatalogEdit::PutProgress(..) => {}
         }

@@ -21,7 +21,7 @@ use crate::snapshot::TableSnapshot;
 use crate::status::{EngineStatus, SegmentInfo};
 use inner::EngineInner;
 use marigram_env::Env;
-use marigram_model::{SeriesId, TableId, TableSchema, TimeRange, WriteBatch};
+use marigram_model::{RetentionPolicies, SeriesId, TableId, TableSchema, TimeRange, WriteBatch};
 use marigram_wal::{DeleteEntry, RoomPromise};
 use std::path::Path;
 use std::sync::Arc;
@@ -137,6 +137,29 @@ impl Engine {
     /// Names of databases, ascending.
     pub fn databases(&self) -> Vec<String> {
         self.inner().schemas.databases()
+    }
+
+    /// The retention policies of a database.
+    ///
+    /// # Errors
+    /// If there is no such database.
+    pub fn retention_policies(&self, database: &str) -> Result<Arc<RetentionPolicies>> {
+        self.opened()?.schemas.retention_policies(database)
+    }
+
+    /// Changes the retention policies of a database as `change` says; nothing changes if it fails.
+    /// Tables that are there keep their settings.
+    ///
+    /// # Errors
+    /// What `change` returns; if there is no such database, if these cannot be the policies of one,
+    /// or if the disk refuses.
+    pub fn change_retention_policies<E: From<EngineError>>(
+        &self,
+        database: &str,
+        change: impl FnOnce(&mut RetentionPolicies) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let inner = self.writable()?;
+        inner.schemas.change_retention_policies(database, change)
     }
 
     /// Makes a table.

@@ -5,7 +5,9 @@ use crate::log::{EditLog, LogOptions, io, read_file, read_proved};
 use crate::proof::LogProof;
 use crate::replay::{LogExtent, TornTail, replay};
 use marigram_env::FileSystem;
-use marigram_model::{FieldColumn, Limits, RollupProgress, TableId, TableSchema, TagColumn, View};
+use marigram_model::{
+    FieldColumn, Limits, RetentionPolicies, RollupProgress, TableId, TableSchema, TagColumn, View,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -31,6 +33,8 @@ pub enum CatalogEdit {
     DropTable(TableId),
     /// How far a rollup has come.
     PutProgress(TableId, RollupProgress),
+    /// The retention policies of a database.
+    PutPolicies(String, Arc<RetentionPolicies>),
 }
 
 /// What a catalog holds.
@@ -42,6 +46,8 @@ pub struct CatalogState {
     pub tables: BTreeMap<TableId, Arc<TableSchema>>,
     /// How far rollups have come; one that is missing has not begun.
     pub progress: BTreeMap<TableId, RollupProgress>,
+    /// Retention policies by database, where they are not the usual ones.
+    pub policies: BTreeMap<String, Arc<RetentionPolicies>>,
     /// Highest table id that was ever in the catalog; 0 where there was none.
     pub table_max: u32,
 }
@@ -224,6 +230,12 @@ impl CatalogState {
                     return Err(format!("there is no rollup with the id {id}"));
                 }
             }
+            CatalogEdit::PutPolicies(database, policies) => {
+                if !self.databases.contains_key(database) {
+                    return Err(format!("there is no database '{database}'"));
+                }
+                policies.check().map_err(|error| error.to_string())?;
+            }
         }
         Ok(())
     }
@@ -348,6 +360,7 @@ impl CatalogState {
                 self.databases.insert(name.clone(), BTreeMap::new());
             }
             CatalogEdit::DropDatabase(name) => {
+                self.policies.remove(name);
                 for id in self.databases.remove(name).unwrap_or_default().values() {
                     self.tables.remove(id);
                     self.progress.remove(id);
@@ -367,6 +380,10 @@ impl CatalogState {
             }
             CatalogEdit::PutProgress(id, progress) => {
                 self.progress.insert(*id, progress.clone());
+            }
+            CatalogEdit::PutPolicies(database, policies) => {
+                self.policies
+                    .insert(database.clone(), Arc::clone(policies));
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::bytes::{MalformedRecord, RecordReader, malformed, put_count, put_text
 use crate::catalog::{Catalog, CatalogEdit, CatalogState};
 use crate::record::LoggedState;
 use marigram_model::{
-    ColumnId, FieldColumn, FieldType, RollupProgress, TableId, TableOptions, TableSchema,
+    ColumnId, FieldColumn, FieldType, RetentionPolicies, RetentionPolicy, RollupProgress, TableId, TableOptions, TableSchema,
     TagColumn, TagType, TimeRange, TimeSet,
 };
 use std::sync::Arc;
@@ -21,6 +21,7 @@ const DROP_DATABASE: u8 = 2;
 const PUT_TABLE: u8 = 3;
 const DROP_TABLE: u8 = 4;
 const PUT_PROGRESS: u8 = 5;
+const PUT_POLICIES: u8 = 6;
 
 /// Fewest bytes of a text.
 const TEXT_BYTES_MIN: usize = 4;
@@ -32,13 +33,19 @@ const FIELD_BYTES_MIN: usize = 4 + 4 + 1 + 2;
 const TABLE_BYTES_MIN: usize = 4 + 3 * 4 + 8 + 1 + 4 + 4 + 2;
 /// Fewest bytes of the progress of a rollup: id, through, no ranges.
 const PROGRESS_BYTES_MIN: usize = 4 + 8 + 4;
+/// Fewest bytes of a database's policies: its name, no policies, the default's name.
+const POLICIES_BYTES_MIN: usize = 3 * 4;
+/// Fewest bytes of a policy: name, no duration, shard duration, replicas, flag.
+const POLICY_BYTES_MIN: usize = 4 + 1 + 8 + 4 + 1;
 /// The first version that knows rollups.
 const ROLLUPS_VERSION: u32 = 3;
+/// The first version that knows retention policies.
+const POLICIES_VERSION: u32 = 6;
 
 impl LoggedState for CatalogState {
     const FILE: &'static str = "CATALOG";
     const MAGIC: [u8; 8] = *b"MARICATA";
-    const VERSION: u32 = 5;
+    const VERSION: u32 = 6;
     const SEALS_TELL: u32 = 4;
     const COPY: Option<&'static str> = Some(Catalog::COPY);
     type Edit = CatalogEdit;
@@ -52,6 +59,10 @@ impl LoggedState for CatalogState {
         put_count(self.progress.len(), out);
         for (id, progress) in &self.progress {
             put_progress(*id, progress, out);
+        }
+        put_count(self.policies.len(), out);
+        for (database, policies) in &self.policies {
+            put_policies(database, policies, out);
         }
     }
 
@@ -87,6 +98,12 @@ impl LoggedState for CatalogState {
                 state.add(&CatalogEdit::PutProgress(id, progress))?;
             }
         }
+        if version >= POLICIES_VERSION {
+            for _ in 0..reader.count(POLICIES_BYTES_MIN)? {
+                let (database, policies) = policies(reader)?;
+                state.add(&CatalogEdit::PutPolicies(database, policies))?;
+            }
+        }
         Ok(state)
     }
 
@@ -112,6 +129,10 @@ impl LoggedState for CatalogState {
                 out.push(PUT_PROGRESS);
                 put_progress(*id, progress, out);
             }
+            CatalogEdit::PutPolicies(database, policies) => {
+                out.push(PUT_POLICIES);
+                put_policies(database, policies, out);
+            }
         }
     }
 
@@ -127,6 +148,10 @@ impl LoggedState for CatalogState {
             PUT_PROGRESS => {
                 let (id, progress) = progress(reader)?;
                 CatalogEdit::PutProgress(id, progress)
+            }
+            PUT_POLICIES => {
+                let (database, policies) = policies(reader)?;
+                CatalogEdit::PutPolicies(database, policies)
             }
             other => return malformed(format!("no change of a catalog has the number {other}")),
         })
@@ -204,6 +229,44 @@ fn progress(reader: &mut RecordReader<'_>) -> Result<(TableId, RollupProgress), 
             touched,
         },
     ))
+}
+
+fn put_policies(database: &str, policies: &RetentionPolicies, out: &mut Vec<u8>) {
+    put_text(database, out);
+    put_count(policies.policies.len(), out);
+    for policy in &policies.policies {
+        put_text(&policy.name, out);
+        out.push(u8::from(policy.duration_ns.is_some()));
+        if let Some(duration_ns) = policy.duration_ns {
+            out.extend_from_slice(&duration_ns.to_le_bytes());
+        }
+        out.extend_from_slice(&policy.shard_duration_ns.to_le_bytes());
+        out.extend_from_slice(&policy.replicas.to_le_bytes());
+        out.push(u8::from(policy.plain));
+    }
+    put_text(&policies.default, out);
+}
+
+fn policies(
+    reader: &mut RecordReader<'_>,
+) -> Result<(String, Arc<RetentionPolicies>), MalformedRecord> {
+    let database = reader.text()?;
+    let mut policies = Vec::new();
+    for _ in 0..reader.count(POLICY_BYTES_MIN)? {
+        policies.push(RetentionPolicy {
+            name: reader.text()?,
+            duration_ns: if reader.flag()? {
+                Some(reader.i64()?)
+            } else {
+                None
+            },
+            shard_duration_ns: reader.i64()?,
+            replicas: reader.u32()?,
+            plain: reader.flag()?,
+        });
+    }
+    let default = reader.text()?;
+    Ok((database, Arc::new(RetentionPolicies { policies, default })))
 }
 
 fn table(reader: &mut RecordReader<'_>) -> Result<TableSchema, MalformedRecord> {

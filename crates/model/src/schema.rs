@@ -59,6 +59,12 @@ impl Limits {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
+    /// Retention policies that contradict one another.
+    #[error("these cannot be the retention policies of a database: {reason}")]
+    RetentionPolicies {
+        /// The contradiction.
+        reason: String,
+    },
     /// A name of nothing.
     #[error("a {kind} needs a name: this one is empty")]
     EmptyName {

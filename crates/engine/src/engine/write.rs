@@ -2,7 +2,7 @@
 
 use super::inner::EngineInner;
 use crate::admission::admit;
-use crate::catalog::{SchemaGrowth, blank, is_kept};
+use crate::catalog::{SchemaGrowth, is_kept};
 use crate::commit::{CommitChange, PendingWrite};
 use crate::error::{EngineError, Result};
 use crate::resolve::{ResolveOutcome, ResolvedBatch, resolve};
@@ -129,7 +129,7 @@ fn fit(
             resolve(schema, batch, options.grow, false, now_ns)?
         } else {
             Limits::check_name("table", &batch.table)?;
-            let blank = blank(database, &batch.table, TableId(0));
+            let blank = inner.schemas.blank(database, &batch.table, TableId(0));
             resolve(&blank, batch, options.grow, true, now_ns)?
         };
         match (outcome, &schema) {

@@ -4,7 +4,8 @@ use super::disk;
 use crate::{Catalog, CatalogEdit, CatalogState, LogOptions, ManifestError};
 use marigram_codec::{Compressor, Encoding};
 use marigram_model::{
-    ColdCodec, ColumnCodec, ColumnId, FieldColumn, FieldType, Rollup, RollupProgress,
+    ColdCodec, ColumnCodec, ColumnId, FieldColumn, FieldType, RetentionPolicies, RetentionPolicy,
+    Rollup, RollupProgress,
     SeriesIdentity, TableId, TableOptions, TableSchema, TagColumn, TagType, TimeRange, TimeSet,
     View, ViewColumn,
 };
@@ -158,6 +159,62 @@ pub(super) fn edits_with_views() -> Vec<CatalogEdit> {
         put(view(7, "plain", &[3, 9])),
     ]);
     edits
+}
+
+/// [`edits_with_views`], and retention policies.
+pub(super) fn edits_with_policies() -> Vec<CatalogEdit> {
+    let mut edits = edits_with_views();
+    let policy = |name: &str, duration_ns, plain| RetentionPolicy {
+        name: name.to_owned(),
+        duration_ns,
+        shard_duration_ns: 3_600_000_000_000,
+        replicas: 2,
+        plain,
+    };
+    let policies = RetentionPolicies {
+        policies: vec![
+            policy("woche", Some(604_800_000_000_000), false),
+            policy("always", None, true),
+        ],
+        default: "woche".to_owned(),
+    };
+    let put = |database: &str, policies| {
+        CatalogEdit::PutPolicies(database.to_owned(), Arc::new(policies))
+    };
+    let none = RetentionPolicies {
+        policies: Vec::new(),
+        default: String::new(),
+    };
+    edits.extend([
+        put("plant", RetentionPolicies::default()),
+        CatalogEdit::CreateDatabase("gone".to_owned()),
+        put("gone", policies.clone()),
+        CatalogEdit::DropDatabase("gone".to_owned()),
+        put("plant", policies),
+        CatalogEdit::CreateDatabase("bare".to_owned()),
+        put("bare", none),
+    ]);
+    edits
+}
+
+#[test]
+fn policies_need_their_database_and_go_with_it() {
+    let mut state = CatalogState::default();
+    let put = |default: &str| {
+        let policies = RetentionPolicies {
+            default: default.to_owned(),
+            ..RetentionPolicies::default()
+        };
+        CatalogEdit::PutPolicies("plant".to_owned(), Arc::new(policies))
+    };
+    assert!(state.check(&put("autogen")).is_err(), "there is no database");
+    state.apply(&CatalogEdit::CreateDatabase("plant".to_owned()));
+    assert!(state.check(&put("autogen")).is_ok());
+    assert!(state.check(&put("no such policy")).is_err());
+    state.apply(&put("autogen"));
+    assert_eq!(state.policies.len(), 1);
+    state.apply(&CatalogEdit::DropDatabase("plant".to_owned()));
+    assert!(state.policies.is_empty());
 }
 
 /// A history without settings: what version 1 could hold.
