@@ -20,6 +20,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("marigram-service", 2),
     ("marigram-tabular", 2),
     ("marigram-engine", 3),
+    ("marigram-functions", 3),
     ("marigram-server", 3),
     ("marigram-sql", 4),
     ("marigram", 5),
@@ -46,6 +47,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         &["tokio", "datafusion", "async-trait", "futures"],
     ),
     ("marigram-service", &["marigram-engine", "marigram-sql"]),
+    ("marigram-functions", &["marigram-engine", "tokio"]),
     // The laboratory is an outside observer.
     (
         "marigram-lab",

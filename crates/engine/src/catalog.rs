@@ -5,11 +5,11 @@
 
 use crate::error::{EngineError, Result};
 use crate::health::EngineHealth;
-use crate::names::nearest;
 use marigram_env::FileSystem;
 use marigram_manifest::{
     Catalog, CatalogEdit, LogProof, ManifestError, WitnessFile, WitnessOwner, Witnessed,
 };
+use marigram_model::nearest;
 use marigram_model::{
     ColumnCodec, FieldColumn, FieldType, Limits, RetentionPolicies, Rollup, RollupProgress, TableId,
     TableOptions, TableSchema, TagColumn, TagType, View,

@@ -3,9 +3,9 @@
 //! The formats' errors come up unchanged in substance: I/O with its path, corruption with path and
 //! offset. [`EngineError`] is what upper layers map onto protocol answers.
 
-use crate::names::suggested;
 use marigram_env::{is_out_of_files, is_out_of_space};
 use marigram_manifest::ManifestError;
+use marigram_model::suggested;
 use marigram_model::{BatchError, SchemaError};
 use marigram_segment::SegmentError;
 use marigram_series_index::SeriesError;

@@ -10,10 +10,10 @@ mod rejects;
 
 use crate::catalog::SchemaGrowth;
 use crate::error::{EngineError, Result};
-use crate::names::nearest;
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_buffer::NullBuffer;
 use arrow_select::zip::zip;
+use marigram_model::nearest;
 use marigram_model::{BatchField, BatchTag, ColumnId, Limits, TableSchema, WriteBatch};
 pub(crate) use rejects::RowRejections;
 

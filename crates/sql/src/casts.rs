@@ -3,17 +3,17 @@
 //!
 //! DataFusion names a cast as it names what is cast, and takes each name of a key, an aggregate or a
 //! window function once. Where two of them would have one name, each of their casts is put into
-//! [`named_cast`](crate::functions::NAMED_CAST), which has a name of its own and is taken out again
+//! [`named_cast`](marigram_functions::NAMED_CAST), which has a name of its own and is taken out again
 //! when the plan is simplified. Statements without such casts stay as they are.
 
 use crate::ast_walk::{walk, walk_mut};
-use crate::functions::NAMED_CAST;
 use crate::name_forms::fold_case;
 use crate::rewriting::{call, selects};
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy, Query,
     Select, SelectItem, SetExpr, Value, Visitor, VisitorMut,
 };
+use marigram_functions::NAMED_CAST;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::ControlFlow;

@@ -2,17 +2,12 @@
 //! statement.
 
 use crate::SqlOptions;
-use crate::arithmetic::CheckedArithmetic;
 use crate::asof::AsOfJoinRule;
 use crate::catalog::{DatabaseCatalogs, ExternalTables, PgCatalog};
-use crate::comparison::DurationComparison;
 use crate::error::{SqlError, SqlResult, know_functions};
 use crate::execution_session::{ExecutionSession, SharedExecutionState};
-use crate::floats::FloatOrderRule;
-use crate::functions;
 use crate::gapfill::GapFillRule;
 use crate::interruptible_rule::InterruptibleRule;
-use crate::interval_arithmetic::IntervalArithmetic;
 use crate::lateral::LateralLimitRule;
 use crate::memory::AccountedPool;
 use crate::plain_views::ViewPlans;
@@ -21,11 +16,11 @@ use crate::reduce::{GroupCache, SeriesAggregateRule};
 use crate::repair::repaired;
 use crate::rollup::{RollupDefinitions, RollupRewriteRule};
 use crate::scan::{NewestRowsRule, PartitionRows};
+use crate::session_functions::session_functions;
 use crate::subqueries::SubqueryValues;
 use crate::tag_patterns::TagPatterns;
 use crate::time_texts::TimeTexts;
 use crate::yielding::YieldingOperators;
-use crate::zoned::UTC;
 use crate::zones::{self, DateComparison, SessionZone, ZonedTimes};
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
@@ -44,6 +39,11 @@ use datafusion_pg_catalog::pg_catalog::{
     PgCatalogSchemaProvider, PgCatalogStaticTables, create_current_database_udf, setup_pg_catalog,
 };
 use marigram_engine::Engine;
+use marigram_functions::arithmetic::CheckedArithmetic;
+use marigram_functions::comparison::DurationComparison;
+use marigram_functions::floats::FloatOrderRule;
+use marigram_functions::interval_arithmetic::IntervalArithmetic;
+use marigram_functions::zoned::UTC;
 use marigram_service::{ServiceError, Session};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -104,7 +104,7 @@ impl SessionPrototype {
         setup_pg_catalog(&context, BASE, EmptyContextProvider)
             .map_err(|error: Box<DataFusionError>| SqlError::DataFusion(*error))?;
         let mut state = context.state();
-        functions::register(&mut state)?;
+        marigram_functions::register(&mut state)?;
         for udf in zones::functions() {
             state.register_udf(Arc::new(udf))?;
         }
@@ -159,7 +159,7 @@ impl SessionStates {
     /// If DataFusion's own parts cannot be set up.
     pub fn state(&self, session: &Session) -> SqlResult<SessionState> {
         let mut state = self.shared(&session.database)?.state.clone();
-        for udf in functions::session_functions(session) {
+        for udf in session_functions(session) {
             state.register_udf(Arc::new(udf))?;
         }
         if let Some(zone) = SessionZone::from_session(session) {
@@ -255,7 +255,7 @@ impl SessionStates {
         config.options_mut().execution.sort_spill_reservation_bytes =
             (limit / 64).clamp(64 << 10, 10 << 20);
         let pool = &self.runtime.memory_pool;
-        let bounds = Arc::new(functions::BoundFunctions::new(Arc::clone(pool)));
+        let bounds = Arc::new(marigram_functions::BoundFunctions::new(Arc::clone(pool)));
         let mut builder =
             SessionStateBuilder::new_from_existing(SessionPrototype::get()?.state.clone())
                 .with_config(config)
@@ -285,7 +285,7 @@ impl SessionStates {
             let zoned = function.inner().with_updated_config(state.config_options());
             let is_zoned = zoned.is_some();
             let function = zoned.map_or(function, Arc::new);
-            let bounded = functions::bounded(&function, pool);
+            let bounded = marigram_functions::bounded(&function, pool);
             if is_zoned || !Arc::ptr_eq(&bounded, &function) {
                 state.register_udf(bounded)?;
             }
@@ -310,7 +310,7 @@ impl SessionStates {
         }
         rules.append(&mut Optimizer::new().rules);
         let pool = Arc::clone(&self.runtime.memory_pool);
-        rules.push(Arc::new(functions::BoundConstants::new(pool)));
+        rules.push(Arc::new(marigram_functions::BoundConstants::new(pool)));
         rules.push(Arc::new(FloatOrderRule));
         rules
             .into_iter()

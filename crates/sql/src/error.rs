@@ -18,9 +18,10 @@ use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
 use datafusion::sql::sqlparser::{dialect::PostgreSqlDialect, tokenizer::TokenizerError};
-pub use marigram_engine::nearest;
-use marigram_engine::{EngineError, suggested};
+use marigram_engine::EngineError;
 use marigram_model::SchemaError as ModelError;
+pub use marigram_model::nearest;
+use marigram_model::suggested;
 use marigram_service::ServiceError;
 use std::time::Duration;
 

@@ -3,15 +3,15 @@
 //!
 //! The table in `docs/guides/functions.md` says whose names they are.
 
-use crate::duration::{parse_interval, questdb_unit};
 use crate::error::SqlError;
-use crate::functions::marker_functions::BUCKET;
 use crate::rewriting::{FirstTable, TimeOf};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArguments, Ident, ObjectName, OrderByExpr, OrderByOptions,
     Query, Select, SelectItem, SetExpr, Value, VisitorMut,
 };
+use marigram_functions::duration::{parse_interval, questdb_unit};
+use marigram_functions::marker_functions::BUCKET;
 use std::ops::ControlFlow;
 
 /// Where buckets are counted from by those who count from there.

@@ -2,7 +2,6 @@
 //! a group of each row for each set, and reserves memory for them when the whole batch is done.
 
 use crate::error::{SqlError, SqlResult};
-use crate::interrupt;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -17,6 +16,7 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions, SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
+use marigram_functions::interrupt;
 use std::fmt;
 use std::sync::Arc;
 

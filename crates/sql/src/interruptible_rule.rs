@@ -3,7 +3,6 @@
 //! Planning is synchronous, so that a statement whose plan is large could neither be stopped nor
 //! timed out. Logical rules ask at each node that they rewrite.
 
-use crate::interrupt;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
@@ -11,6 +10,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{AnalyzerRule, ApplyOrder, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
+use marigram_functions::interrupt;
 use std::sync::Arc;
 
 /// A rule that asks first.

@@ -11,7 +11,6 @@
 //! What is spoken is described in `docs/guides/sql.md`, and why it is so in
 //! `docs/decisions/0004-sql.md`.
 
-mod arithmetic;
 mod array_literals;
 mod asof;
 mod ast_walk;
@@ -23,21 +22,17 @@ mod catalog;
 mod client_statements;
 mod column_names;
 mod compactions;
-mod comparison;
 mod context;
 mod copy;
 mod ddl;
 mod ddl_execution;
 mod delete;
 mod dialect;
-mod duration;
 mod error;
 mod exact_numbers;
 mod execution_session;
-mod floats;
 mod foreign_names;
 mod from_first;
-mod functions;
 mod gapfill;
 mod generic_plan;
 mod grouping_sets;
@@ -45,9 +40,7 @@ mod growth;
 mod identifiers;
 mod inline;
 mod inserted_lists;
-mod interrupt;
 mod interruptible_rule;
-mod interval_arithmetic;
 mod lateral;
 mod latest_on;
 mod memory;
@@ -75,6 +68,7 @@ mod scan;
 mod series;
 mod service;
 mod session;
+mod session_functions;
 mod settings;
 mod shorthand;
 mod show;
@@ -93,14 +87,13 @@ pub mod tsfile;
 mod types;
 mod write_detection;
 mod yielding;
-mod zoned;
 mod zones;
 
 pub use error::{SqlError, disk_full, schema_sqlstate};
+pub use marigram_functions::POSTGRES_VERSION;
 pub use plan_cache::PlanCacheStats;
 pub use rollup::{RollupStatus, touched_ns};
 pub use service::SqlService;
-pub use session::POSTGRES_VERSION;
 pub use types::{ROLE_KEY, arrow_schema};
 
 use std::path::PathBuf;

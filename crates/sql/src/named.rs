@@ -5,11 +5,11 @@
 //! other argument is; names of arguments that their types tell apart are dropped.
 
 use crate::error::SqlError;
-use crate::functions::marker_functions::{BUCKET, INTERPOLATE, LOCF};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Value,
     VisitorMut,
 };
+use marigram_functions::marker_functions::{BUCKET, INTERPOLATE, LOCF};
 use std::ops::ControlFlow;
 
 /// Names the two ends of a range may have.

@@ -2,7 +2,6 @@
 
 use crate::ast_walk::{walk, walk_mut};
 use crate::error::{SqlError, SqlResult};
-use crate::functions::SIMILAR_TO_REGEX;
 use crate::name_forms::fold_case;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
@@ -10,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArgumentList, FunctionArguments, Ident, ObjectName, OrderByKind, Query, Select,
     SelectItem, SetExpr, SetOperator, SetQuantifier, TableFactor, Value, Visitor, VisitorMut,
 };
+use marigram_functions::SIMILAR_TO_REGEX;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 

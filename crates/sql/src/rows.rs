@@ -1,6 +1,5 @@
 //! Rows of a scan as Arrow batches: tags are looked up once per series and come as dictionaries.
 
-use crate::zoned;
 use arrow::array::{
     Array, ArrayRef, DictionaryArray, Int32Array, StringArray, TimestampNanosecondArray,
     UInt32Array,
@@ -10,6 +9,7 @@ use arrow::datatypes::{Int32Type, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use marigram_engine::TableSnapshot;
+use marigram_functions::zoned;
 use marigram_model::{SeriesId, SeriesRun, SortedRows, TagType};
 use std::sync::Arc;
 

@@ -3,19 +3,16 @@
 //! Most of them exist because PostgreSQL's clients send them. Those that change what a statement
 //! does are `statement_timeout`, the database and the time zone.
 
-use crate::duration::parse_interval;
 use crate::error::{SqlError, SqlResult};
 use crate::identifiers::{accept_word, accept_words, parse_name};
 use crate::statement::Command;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
+use marigram_functions::POSTGRES_VERSION;
+use marigram_functions::duration::parse_interval;
 use marigram_pgtext::{session_zone, zone_of_seconds};
 use marigram_service::Session;
-use std::str::FromStr;
 use std::time::Duration;
-
-/// The version of PostgreSQL that clients are told.
-pub const POSTGRES_VERSION: &str = "16.6";
 
 /// Variables with a fixed value: (name, value as shown, how PostgreSQL spells the name).
 const FIXED: [(&str, &str); 26] = [
@@ -195,17 +192,6 @@ pub fn all(session: &Session) -> Vec<(&'static str, String)> {
         .collect();
     all.sort_unstable();
     all
-}
-
-/// The IANA zone of a name; case does not matter.
-pub fn find_zone(text: &str) -> Option<chrono_tz::Tz> {
-    let exact = chrono_tz::Tz::from_str(text).ok();
-    let like = || {
-        chrono_tz::TZ_VARIANTS
-            .iter()
-            .find(|z| z.name().eq_ignore_ascii_case(text))
-    };
-    exact.or_else(|| like().copied())
 }
 
 fn time_zone(text: &str) -> SqlResult<String> {

@@ -1,12 +1,12 @@
 //! Settings of tables and columns, as they are written: `WITH (…)`, `SET (…)`, `ENCODING …`.
 
-use crate::duration::parse_fixed_ns;
 use crate::error::{SqlError, SqlResult, nearest};
 use crate::identifiers::{accept_word, parse_name};
 use crate::statement::{CodecChange, OptionChanges};
 use datafusion::sql::sqlparser::ast::Value;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
+use marigram_functions::duration::parse_fixed_ns;
 use marigram_model::{ColdCodec, Compressor, Encoding, SeriesIdentity};
 
 /// What stands for a choice by content.

@@ -2,7 +2,6 @@
 
 use crate::batches::{batch, text, texts};
 use crate::compactions;
-use crate::duration::format_ns;
 use crate::error::{SqlError, SqlResult};
 use crate::session;
 use crate::settings::format_size;
@@ -12,6 +11,7 @@ use arrow::array::{ArrayRef, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 use marigram_engine::{Engine, TableCompaction};
+use marigram_functions::duration::format_ns;
 use marigram_model::{
     ColdCodec, ColumnCodec, ColumnId, Compressor, Encoding, FieldColumn, SeriesIdentity,
     TableOptions, TableSchema,

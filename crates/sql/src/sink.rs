@@ -6,7 +6,6 @@
 use crate::error::SqlError;
 use crate::notices::StatementNotices;
 use crate::replaced::ReplacedRows;
-use crate::zoned::relabelled;
 use arrow::array::{Array, AsArray, UInt32Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::{cast, take};
@@ -19,6 +18,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures::StreamExt;
 use marigram_engine::{Engine, WriteOptions, WriteReport};
+use marigram_functions::zoned::relabelled;
 use marigram_model::{BatchField, BatchTag, TableSchema, TagKey, WriteBatch};
 use std::collections::HashMap;
 use std::fmt;

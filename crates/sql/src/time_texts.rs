@@ -4,7 +4,6 @@
 //! of ours. A text without a zone is in the session's one where it becomes a `timestamptz`, else in UTC.
 
 use crate::error::SqlError;
-use crate::zoned::{UTC, relabelled};
 use crate::zones::SessionZone;
 use arrow::array::{Array, ArrayRef, AsArray, TimestampNanosecondArray};
 use arrow::compute::cast;
@@ -20,6 +19,7 @@ use datafusion::logical_expr::{
     ScalarUDFImpl, Signature, TryCast, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
+use marigram_functions::zoned::{UTC, relabelled};
 use marigram_pgtext::{ReferenceClock, TimeText, TimeTextError, session_zone};
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Column types by the names that PostgreSQL, DuckDB and IoTDB give them, and their Arrow schema.
 
 use crate::error::{SqlError, SqlResult, nearest};
-use crate::zoned::zoned_type;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::sql::sqlparser::ast;
+use marigram_functions::zoned::zoned_type;
 use marigram_model::{ColumnId, FieldType, TableSchema, TagType};
 use std::sync::Arc;
 

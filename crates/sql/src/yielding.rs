@@ -7,7 +7,6 @@
 //! its rows in small batches.
 
 use crate::grouping_sets::with_small_batches;
-use crate::interrupt;
 use arrow::datatypes::{FieldRef, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
@@ -26,6 +25,7 @@ use datafusion::physical_plan::joins::{
 use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
 use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use marigram_functions::interrupt;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

@@ -2,7 +2,6 @@
 
 use super::asof_join_error;
 use super::node::{AsOfCondition, AsOfJoin};
-use crate::functions::marker_functions::AS_OF;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DataFusionError, JoinType, Result, ScalarValue};
@@ -11,6 +10,7 @@ use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, Filter, Join, LogicalPlan, Operator,
 };
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use marigram_functions::marker_functions::AS_OF;
 use std::sync::Arc;
 
 /// See the head of this file.

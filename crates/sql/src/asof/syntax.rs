@@ -1,12 +1,12 @@
 //! `ASOF JOIN` in the parsed statement.
 
 use crate::error::SqlError;
-use crate::functions::marker_functions::AS_OF;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Select, TableFactor,
     VisitorMut,
 };
+use marigram_functions::marker_functions::AS_OF;
 use std::ops::ControlFlow;
 
 /// Whether a statement may have such a join.

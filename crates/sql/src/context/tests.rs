@@ -92,13 +92,13 @@ fn unlisted<'a>(registered: impl Iterator<Item = &'a String>, listed: &str) -> V
 #[test]
 fn every_function_is_bounded() {
     let mut state = SessionPrototype::get().unwrap().state.clone();
-    for function in functions::session_functions(&Session::new("d", "u")) {
+    for function in session_functions(&Session::new("d", "u")) {
         state.register_udf(Arc::new(function)).unwrap();
     }
     let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
     let bounded = |name: &&String| {
         let function = &state.scalar_functions()[*name];
-        !Arc::ptr_eq(function, &functions::bounded(function, &pool))
+        !Arc::ptr_eq(function, &marigram_functions::bounded(function, &pool))
     };
     let names = state.scalar_functions().keys();
     let open: Vec<&String> = names.filter(|name| !bounded(name)).collect();
@@ -177,4 +177,14 @@ fn what_needs_no_memory_runs_where_all_is_taken() {
         assert_eq!(count, 299_999);
     }
     memory.shrink(Holder::Query, 2 * memory.limit());
+}
+
+#[test]
+fn errors_know_every_window_function() {
+    let mut state = SessionStateBuilder::new().build();
+    marigram_functions::register(&mut state).unwrap();
+    for function in state.window_functions().values() {
+        let known = crate::error::calls::WINDOW_FUNCTIONS;
+        assert!(known.contains(&function.name()), "{}", function.name());
+    }
 }

@@ -1,12 +1,12 @@
 //! Reads the statements of materialized views.
 
-use crate::duration::parse_fixed_or_zero_ns;
 use crate::error::{SqlError, SqlResult};
 use crate::identifiers::{accept_words, parse_name, parse_target};
 use crate::settings::{SETTINGS, set, value};
 use crate::statement::{Command, OptionChanges, ViewOptions};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
+use marigram_functions::duration::parse_fixed_or_zero_ns;
 
 /// `CREATE MATERIALIZED VIEW [IF NOT EXISTS] name WITH (continuous, …) AS SELECT … [WITH [NO] DATA]`.
 /// `text` gives what stands between two places of the statement.

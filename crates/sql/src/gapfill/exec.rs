@@ -3,7 +3,6 @@
 use super::fill::{GapFillLayout, GapFiller};
 use super::groups::GroupGatherer;
 use super::node::{BucketGrid, GapFill};
-use crate::functions::TimeBuckets;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Field, Schema};
 use arrow::record_batch::RecordBatch;
@@ -28,6 +27,7 @@ use datafusion::physical_plan::{
 };
 use datafusion::physical_planner::PhysicalPlanner;
 use futures::StreamExt;
+use marigram_functions::TimeBuckets;
 use std::fmt;
 use std::sync::Arc;
 

@@ -3,7 +3,6 @@
 use super::groups::WholeGroups;
 use super::interpolation::{FillSource, draw};
 use super::node::FillMethod;
-use crate::functions::TimeBuckets;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, RecordBatchOptions, TimestampNanosecondArray,
     UInt32Array, new_null_array,
@@ -14,6 +13,7 @@ use arrow::datatypes::{SchemaRef, TimestampNanosecondType};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use datafusion::physical_expr::PhysicalExpr;
+use marigram_functions::TimeBuckets;
 use std::sync::Arc;
 
 /// What is filled, in the terms of columns.

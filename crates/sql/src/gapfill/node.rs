@@ -2,12 +2,12 @@
 
 use super::BUCKETS_MAX;
 use super::gap_fill_error;
-use crate::functions::marker_functions::BUCKET;
-use crate::functions::{TimeBuckets, time_buckets};
 use datafusion::common::{DFSchema, DFSchemaRef, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     Expr, ExprSchemable, Extension, LogicalPlan, UserDefinedLogicalNodeCore,
 };
+use marigram_functions::marker_functions::BUCKET;
+use marigram_functions::{TimeBuckets, time_buckets};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;

@@ -6,7 +6,6 @@
 use super::gap_fill_error;
 use super::node::{BucketGrid, FillColumn, FillMethod, GapFill};
 use super::range::{ConstantEvaluator, TimeBounds, column};
-use crate::functions::marker_functions::{BUCKET, INTERPOLATE, LOCF, VALUE, time_bucket};
 use crate::named::ENDS;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DataFusionError, Result, ScalarValue};
@@ -14,6 +13,7 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Aggregate, Expr, Filter, LogicalPlan, Window};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use marigram_functions::marker_functions::{BUCKET, INTERPOLATE, LOCF, VALUE, time_bucket};
 use std::sync::Arc;
 
 /// See the head of this file.

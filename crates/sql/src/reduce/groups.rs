@@ -2,10 +2,7 @@
 
 use super::order::{GroupOrder, GroupRanks};
 use super::recipe::GroupingTags;
-use crate::functions::TimeBuckets;
-use crate::interrupt;
 use crate::rows::tag_array;
-use crate::zoned;
 use arrow::array::{
     Array, ArrayBuilder, ArrayRef, AsArray, DictionaryArray, Int32Array, StringBuilder,
 };
@@ -18,6 +15,9 @@ use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use hashbrown::HashTable;
 use marigram_engine::TableSnapshot;
+use marigram_functions::TimeBuckets;
+use marigram_functions::interrupt;
+use marigram_functions::zoned;
 use marigram_model::{SeriesId, TimeRange};
 use roaring::RoaringBitmap;
 use std::collections::HashMap;

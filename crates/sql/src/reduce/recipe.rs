@@ -7,7 +7,6 @@ use super::fold::{
     AccumulatorFold, CountFold, F32, F64, FirstLastFold, FoldOutput, FoldSide, I32, I64,
     NumericFold, NumericOutputs, SeriesFold, TimeNumbers, U64, VarianceFold,
 };
-use crate::functions::TimeBuckets;
 use crate::rows::OutputColumnSource;
 use crate::scan::SeriesScan;
 use arrow::compute::SortOptions;
@@ -22,6 +21,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use keys::GroupKeys;
+use marigram_functions::TimeBuckets;
 use marigram_model::TagType;
 use std::sync::Arc;
 

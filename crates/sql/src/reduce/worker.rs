@@ -6,7 +6,6 @@ mod slot_runs;
 use super::fold::{FoldRows, SeriesFold, SlotRun, SlotStatistics};
 use super::groups::{GroupMembers, GroupSlots, batch_of, bucket_error};
 use super::recipe::{AggregateRecipe, FoldArgument};
-use crate::functions::TimeBuckets;
 use crate::rows::{OutputColumnSource, tag_column};
 use crate::scan::external;
 use arrow::array::{ArrayRef, TimestampNanosecondArray, new_null_array};
@@ -17,6 +16,7 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use marigram_engine::{
     EngineError, PageNeed, PageOutline, PageReducer, PageRows, PageStats, PageTotals, TableSnapshot,
 };
+use marigram_functions::TimeBuckets;
 use marigram_model::{FieldValue, SeriesId, SeriesRun, TimeRange};
 use selected_rows::{SelectedRows, truths_of};
 use slot_runs::CachedSlotRuns;

@@ -169,9 +169,10 @@ impl ExecutionPlan for RollupScan {
                 baseline.record_output(batch.num_rows());
                 let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
                 let mut columns = batch.columns().to_vec();
-                let batch = crate::zoned::label(&mut columns, &schema).and_then(|()| {
-                    RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
-                });
+                let batch =
+                    marigram_functions::zoned::label(&mut columns, &schema).and_then(|()| {
+                        RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
+                    });
                 futures::future::ready(batch.map_err(Into::into))
             });
             let stream = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches);

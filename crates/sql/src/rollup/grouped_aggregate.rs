@@ -1,6 +1,5 @@
 //! What an aggregate over a table asks for, in words that do not depend on names of relations.
 
-use crate::functions::{TimeBuckets, buckets_of};
 use crate::gapfill::{ConstantEvaluator, column};
 use crate::table::SeriesTable;
 use crate::types::arrow_schema;
@@ -9,6 +8,7 @@ use datafusion::common::{Column, DFSchema, Result};
 use datafusion::datasource::DefaultTableSource;
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, TableScan};
+use marigram_functions::{TimeBuckets, buckets_of};
 use marigram_model::TableSchema;
 use std::sync::Arc;
 

@@ -5,14 +5,14 @@
 //! carried. So a value that may be null has a guard: another part, never null, that says whether it
 //! is there.
 
-use crate::arithmetic::unchecked;
 use crate::error::{SqlError, SqlResult};
-use crate::functions::{first_udaf, last_udaf, max_udaf, min_udaf, sum_udaf};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::{AggregateUDF, Cast, Expr, ExprSchemable, cast, lit, when};
+use marigram_functions::arithmetic::unchecked;
+use marigram_functions::{first_udaf, last_udaf, max_udaf, min_udaf, sum_udaf};
 use marigram_model::{FieldType, Limits};
 use std::sync::Arc;
 

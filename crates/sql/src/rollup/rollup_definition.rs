@@ -3,7 +3,6 @@
 use super::grouped_aggregate::{GroupedAggregate, GroupedAggregateKey};
 use super::part::{RollupFinish, RollupPart, RollupPartSource, RollupParts};
 use crate::error::{SqlError, SqlResult};
-use crate::functions::TimeBuckets;
 use crate::gapfill::ConstantEvaluator;
 use crate::name_forms::unmarked;
 use crate::types::{arrow_schema, tag_data_type};
@@ -15,6 +14,7 @@ use datafusion::logical_expr::{
     Volatility, cast,
 };
 use marigram_engine::TableSpec;
+use marigram_functions::TimeBuckets;
 use marigram_model::{DAY_NS, FieldType, Rollup, TableOptions, TableSchema, TagType};
 use std::sync::Arc;
 

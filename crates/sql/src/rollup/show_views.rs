@@ -2,12 +2,12 @@
 
 use super::refresh::RollupStatus;
 use crate::batches::{batch, text, texts};
-use crate::duration::format_ns;
 use crate::error::SqlResult;
 use crate::show::{quoted, settings};
 use arrow::array::{ArrayRef, StringArray, TimestampNanosecondArray, UInt64Array};
 use arrow::datatypes::{DataType, Schema};
 use arrow::record_batch::RecordBatch;
+use marigram_functions::duration::format_ns;
 use marigram_model::{FieldType, Rollup, TableSchema};
 use std::sync::Arc;
 

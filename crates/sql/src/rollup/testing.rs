@@ -1,7 +1,7 @@
 //! What the tests of rollups share: buckets of ten, sets of times, progress.
 
-use crate::duration::CalendarInterval;
-use crate::functions::TimeBuckets;
+use marigram_functions::TimeBuckets;
+use marigram_functions::duration::CalendarInterval;
 use marigram_model::{RollupProgress, TimeRange, TimeSet};
 
 /// Buckets of `width` ns from 0 on.

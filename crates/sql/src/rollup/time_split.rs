@@ -1,6 +1,6 @@
 //! Which buckets come from a rollup, and which times from its source.
 
-use crate::functions::TimeBuckets;
+use marigram_functions::TimeBuckets;
 use marigram_model::{RollupProgress, TimeRange, TimeSet};
 
 /// Pieces of time that are read from the source one by one, at most; more are joined.

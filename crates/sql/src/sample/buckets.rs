@@ -3,7 +3,6 @@
 use super::{MARK, sample_by_error};
 use crate::ast_walk::walk_mut;
 use crate::error::SqlError;
-use crate::functions::marker_functions::{BUCKET, INTERPOLATE, LOCF, VALUE};
 use crate::name_forms::fold_case;
 use crate::rewriting::{FirstTable, TimeOf, call};
 use datafusion::sql::sqlparser::ast::{
@@ -11,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     OrderByExpr, OrderByKind, OrderByOptions, Query, Select, SelectItem, SetExpr, Value,
     VisitorMut,
 };
+use marigram_functions::marker_functions::{BUCKET, INTERPOLATE, LOCF, VALUE};
 use std::ops::ControlFlow;
 
 /// Goes through a statement and rewrites each marked GROUP BY.

@@ -3,11 +3,11 @@
 
 use super::{MARK, sample_by_error};
 use crate::dialect::MarigramDialect;
-use crate::duration::questdb_unit;
 use crate::error::SqlResult;
 use crate::identifiers::{accept_word, accept_words};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use marigram_functions::duration::questdb_unit;
 
 /// Whether a statement may have the clause.
 pub fn may_sample(sql: &str) -> bool {

@@ -13,7 +13,7 @@ use crate::plan_dependencies::may_be_kept;
 use crate::statement::{Command, CopyFrom};
 use crate::thread_pool::StatementOutput;
 use crate::zones::plan_scope;
-use crate::{delete, growth, inline, interrupt, parse, shorthand, summarize};
+use crate::{delete, growth, inline, parse, shorthand, summarize};
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, UInt64Type};
 use arrow::record_batch::RecordBatch;
@@ -28,6 +28,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
+use marigram_functions::interrupt;
 use marigram_service::{ServiceError, Session};
 use std::sync::Arc;
 

@@ -10,8 +10,8 @@
 //! its threads has ended. So the bound holds for threads that do not stop when they are told, too.
 
 use super::priority::{self, ThreadId};
-use crate::interrupt::StatementInterrupt;
 use crate::stack::WORKER_STACK_BYTES;
+use marigram_functions::interrupt::StatementInterrupt;
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;

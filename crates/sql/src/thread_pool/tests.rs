@@ -1,10 +1,10 @@
 //! Where statements run, how they end, and what they leave to others.
 
 use super::*;
-use crate::interrupt;
 use arrow::array::{ArrayRef, Int64Array};
 use arrow::record_batch::RecordBatch;
 use futures::executor::block_on;
+use marigram_functions::interrupt;
 use parking_lot::Mutex;
 use std::thread;
 

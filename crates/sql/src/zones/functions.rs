@@ -1,8 +1,6 @@
 //! Functions that look at the clocks of a zone.
 
 use crate::error::SqlError;
-use crate::functions::TIME;
-use crate::zoned::{UTC, zoned_type};
 use arrow::array::{
     Array, ArrayRef, AsArray, Int32Array, PrimitiveArray, StringArray, TimestampNanosecondArray,
 };
@@ -14,6 +12,8 @@ use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use marigram_functions::TIME;
+use marigram_functions::zoned::{UTC, zoned_type};
 use marigram_pgtext::{
     TimeTextError, TimeUnit as Unit, ZoneClock, named_zone, session_zone, zone_of_seconds,
 };

@@ -1,8 +1,6 @@
 //! Integers that are stored as times: each must be a plausible time in one unit.
 
 use crate::error::SqlError;
-use crate::functions::TIME;
-use crate::zoned::relabelled;
 use arrow::array::{Array, ArrayRef, AsArray, TimestampNanosecondArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal128Type, TimeUnit};
@@ -10,6 +8,8 @@ use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use marigram_functions::TIME;
+use marigram_functions::zoned::relabelled;
 use marigram_pgtext::integer_time;
 use std::sync::Arc;
 

@@ -2,12 +2,12 @@
 //!
 //! DataFusion would compare what clocks show, which differs where a midnight is left out.
 
-use crate::zoned::zoned_type;
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
+use marigram_functions::zoned::zoned_type;
 
 /// Plans such comparisons.
 #[derive(Debug)]

@@ -7,8 +7,6 @@ use super::functions::{ClockQuestion, SessionZoneFunction, ask};
 use super::integers::time_of_integer;
 use super::origin::{is_ours, is_stored};
 use super::session::SessionZone;
-use crate::functions::TIME;
-use crate::zoned::{UTC, zoned_type};
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -22,6 +20,8 @@ use datafusion::logical_expr::{
     WriteOp,
 };
 use datafusion::optimizer::AnalyzerRule;
+use marigram_functions::TIME;
+use marigram_functions::zoned::{UTC, zoned_type};
 use std::sync::Arc;
 
 /// See the head of this file. It comes behind DataFusion's type coercion, whose casts it reads.

@@ -1,9 +1,9 @@
 //! The zone of a session, as the rules of a plan are told it.
 
-use crate::zoned::UTC;
 use datafusion::common::Result;
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::common::config_err;
+use marigram_functions::zoned::UTC;
 use marigram_service::Session;
 use std::any::Any;
 use std::borrow::Cow;

@@ -1,14 +1,14 @@
 //! The types of numbers, and the loops over slices of them.
 
 use super::SlotRun;
-use crate::arithmetic::out_of_range;
-use crate::floats::canonical;
 use arrow::array::{ArrayRef, ArrowPrimitiveType, Float64Array, Int64Array, UInt64Array};
 use arrow::datatypes::ArrowNativeType;
 use arrow::datatypes::{
     Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type,
 };
 use datafusion::common::Result;
+use marigram_functions::arithmetic::out_of_range;
+use marigram_functions::floats::canonical;
 use marigram_model::{FieldValue, sum_i32, sum_i64, sum_u64, sums_i32};
 use std::fmt::Debug;
 use std::sync::Arc;

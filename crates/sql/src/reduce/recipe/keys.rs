@@ -1,15 +1,15 @@
 //! Group keys: expressions over tags, and at most one over time, which must be a bucket.
 
 use super::{GroupingTags, PhysicalExprRef, RecipeBuilder, RecipeKey, replaced};
-use crate::functions::{TimeBuckets, buckets_of};
 use crate::rows::OutputColumnSource;
-use crate::zoned::UTC;
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_plan::ExecutionPlan;
+use marigram_functions::zoned::UTC;
+use marigram_functions::{TimeBuckets, buckets_of};
 use std::sync::Arc;
 
 /// What rows are grouped by.

@@ -4,14 +4,14 @@
 //! As in PostgreSQL, what is left over of months becomes days of a month of 30, and what is left over of
 //! days becomes time. PostgreSQL rounds to microseconds, this to nanoseconds.
 
-use crate::error::SqlError;
-use crate::functions::TIME;
+use crate::TIME;
+use crate::refusal::refused;
 use arrow::array::{AsArray, IntervalMonthDayNanoArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
 };
-use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
     ColumnarValue, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
@@ -136,10 +136,6 @@ impl ScalarUDFImpl for ByNumber {
             ColumnarValue::Array(Arc::new(out))
         })
     }
-}
-
-fn refused(sqlstate: &'static str, message: &str) -> DataFusionError {
-    DataFusionError::External(Box::new(SqlError::invalid(sqlstate, message)))
 }
 
 /// Each part of an interval by a number, and what is left over of a part as the next smaller one.

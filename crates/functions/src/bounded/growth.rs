@@ -1,9 +1,10 @@
 //! How large the values of a function can become, told from its arguments.
 
+use crate::refusal::refused;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::{cast, max};
 use arrow::datatypes::{DataType, Int64Type, IntervalMonthDayNano, IntervalUnit};
-use datafusion::common::{DataFusionError, Result, ScalarValue};
+use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs};
 
 /// What a value takes beside its bytes: an offset, a length, a bit.
@@ -69,8 +70,7 @@ fn check_padding(bytes: usize) -> Result<()> {
     let message = format!(
         "lpad and rpad make at most {PADDED_BYTES_MAX} bytes at once, and these rows take {bytes}"
     );
-    let error = crate::error::SqlError::invalid("54000", message);
-    Err(DataFusionError::External(Box::new(error)))
+    Err(refused("54000", message))
 }
 
 impl ValueGrowth {
@@ -220,8 +220,7 @@ impl ValueGrowth {
                     "the name of a type has at most {TYPE_NAME_BYTES_MAX} bytes, and this one has {}",
                     text.len()
                 );
-                let error = crate::error::SqlError::invalid("54001", message);
-                return Err(DataFusionError::External(Box::new(error)));
+                return Err(refused("54001", message));
             }
         }
         Ok(())
@@ -240,8 +239,7 @@ pub fn check_width(data_type: &DataType) -> Result<()> {
         "values of a type take at most {VALUE_WIDTH_MAX} bytes however short they are; those of \
          {data_type} take more"
     );
-    let error = crate::error::SqlError::invalid("53200", message);
-    Err(DataFusionError::External(Box::new(error)))
+    Err(refused("53200", message))
 }
 
 /// Refuses aggregates that are told to keep more than there is memory for.
@@ -260,8 +258,7 @@ pub fn check_aggregate(name: &str, args: &[Expr]) -> Result<()> {
         return Ok(());
     }
     let message = format!("{name} keeps at most {CENTROIDS_MAX} centroids; ask for fewer");
-    let error = crate::error::SqlError::invalid("22023", message);
-    Err(DataFusionError::External(Box::new(error)))
+    Err(refused("22023", message))
 }
 
 /// Bytes of a value of a type, however short it is.
@@ -356,8 +353,7 @@ impl GrowthArguments<'_> {
                 let message = format!(
                     "levenshtein takes texts of at most {DISTANCE_CHARACTERS_MAX} characters"
                 );
-                let error = crate::error::SqlError::invalid("22023", message);
-                return Err(DataFusionError::External(Box::new(error)));
+                return Err(refused("22023", message));
             }
         }
         Ok(())

@@ -1,13 +1,28 @@
-//! Marigram's own SQL functions, and those of PostgreSQL that clients ask for.
+//! The functions of SQL, and the rules by which operators treat values as PostgreSQL does.
+//!
+//! Functions: Marigram's own (`time_bucket`, aggregates of time series, marks that plans of
+//! operators replace) and those of PostgreSQL that clients ask for; [`register`] makes them known
+//! to a session. Those that make large values are [`bounded`]. Operators: [`arithmetic`] of whole
+//! numbers, [`interval_arithmetic`], the [`comparison`] of intervals, the order of [`floats`].
+//! Below both: [`zoned`] times, [`duration`]s as people write them, and the [`interrupt`] that
+//! stops long loops.
+//!
+//! Nothing here knows a table, a session or the engine.
 
 mod aggregate;
 mod arguments;
+pub mod arithmetic;
 mod bounded;
 mod bucket;
 mod calls;
 mod catalog_texts;
+pub mod comparison;
+pub mod duration;
 mod first_last;
+pub mod floats;
 mod histogram;
+pub mod interrupt;
+pub mod interval_arithmetic;
 mod keys;
 mod lttb;
 pub mod marker_functions;
@@ -18,22 +33,27 @@ mod numbers;
 mod over_time;
 mod pairs;
 mod postgres;
+mod refusal;
 mod sliding;
 mod spread;
 mod steps;
 mod sum;
 mod text_forms;
 mod time_bucket;
+mod time_zones;
 mod top_n;
+pub mod zoned;
 
 pub use arguments::TIME;
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
 pub use bucket::TimeBuckets;
 pub use calls::buckets_of;
 pub use named_cast::NAMED_CAST;
-pub use postgres::session_functions;
+pub use postgres::{ConstantFunction, POSTGRES_VERSION};
+pub use refusal::refused;
 pub use text_forms::SIMILAR_TO_REGEX;
 pub use time_bucket::buckets as time_buckets;
+pub use time_zones::find_zone;
 
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;

@@ -3,7 +3,7 @@
 
 use super::bucket::TimeBuckets;
 use crate::duration::{CalendarInterval, parse_interval};
-use crate::session::find_zone;
+use crate::time_zones::find_zone;
 use arrow::array::{Array, ArrayRef, AsArray, TimestampNanosecondArray};
 use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
 use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, TimeUnit};
@@ -258,7 +258,7 @@ impl BucketAnchor {
             return Ok(Self::Offset(offset));
         }
         let zones = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
-        let hint = crate::error::nearest(text, zones);
+        let hint = marigram_model::nearest(text, zones);
         let hint = hint
             .map(|near| format!("; did you mean '{near}'?"))
             .unwrap_or_default();

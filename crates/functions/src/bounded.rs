@@ -18,7 +18,7 @@ mod windows;
 pub use constant::BoundConstants;
 pub use rule::BoundFunctions;
 
-use crate::error::SqlError;
+use crate::refusal::refused;
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, FieldRef};
@@ -187,7 +187,7 @@ fn too_large(name: &str, bytes: usize, rows: usize, pool: &Arc<dyn MemoryPool>) 
         "{name} may take {bytes} bytes for {rows} rows, and {limit}: make shorter values, or of \
          fewer rows"
     );
-    DataFusionError::External(Box::new(SqlError::invalid("53200", message)))
+    refused("53200", message)
 }
 
 /// Whether arrays of a type have offsets of 32 bits.

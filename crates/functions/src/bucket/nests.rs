@@ -49,7 +49,7 @@ impl TimeBuckets {
 mod tests {
     use super::super::TimeBuckets;
     use crate::duration::parse_interval;
-    use crate::session::find_zone;
+    use crate::time_zones::find_zone;
 
     fn buckets(width: &str, origin: Option<i64>, zone: Option<&str>) -> TimeBuckets {
         let zone = zone.map(|zone| find_zone(zone).unwrap());

@@ -1,10 +1,10 @@
 //! PostgreSQL's forms of text: `to_char(time, pattern)`, and what `SIMILAR TO` becomes.
 
-use crate::error::SqlError;
+use crate::refusal::refused;
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimeUnit, TimestampNanosecondType};
-use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -26,10 +26,6 @@ pub fn functions() -> [ScalarUDF; 2] {
             signature: Signature::any(2, Volatility::Immutable),
         }),
     ]
-}
-
-fn refused(sqlstate: &'static str, message: String) -> DataFusionError {
-    DataFusionError::External(Box::new(SqlError::invalid(sqlstate, message)))
 }
 
 /// Two columns of text or time for each row.

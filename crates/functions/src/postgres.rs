@@ -1,19 +1,20 @@
 //! Functions that PostgreSQL's clients call, answered with what holds for Marigram.
 
-use crate::session::{KEPT, POSTGRES_VERSION};
 use arrow::array::StringArray;
 use arrow::datatypes::DataType;
 use datafusion::common::cast::as_int64_array;
-use datafusion::common::{Result, ScalarValue, exec_err};
+use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use marigram_service::Session;
 use std::sync::Arc;
+
+/// The version of PostgreSQL that Marigram tells its clients.
+pub const POSTGRES_VERSION: &str = "16.6";
 
 /// A function with any arguments and one answer.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct ConstantFunction {
+pub struct ConstantFunction {
     name: &'static str,
     signature: Signature,
     answer: ScalarValue,
@@ -24,7 +25,8 @@ impl ConstantFunction {
         clippy::new_ret_no_self,
         reason = "what is registered is the function around it"
     )]
-    fn new(name: &'static str, arguments: &[usize], answer: ScalarValue) -> ScalarUDF {
+    /// `name` that takes one of the numbers of `arguments`.
+    pub fn new(name: &'static str, arguments: &[usize], answer: ScalarValue) -> ScalarUDF {
         use datafusion::logical_expr::TypeSignature;
         let signatures = arguments.iter().map(|count| match count {
             0 => TypeSignature::Nullary,
@@ -54,78 +56,6 @@ impl ScalarUDFImpl for ConstantFunction {
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
         Ok(ColumnarValue::Scalar(self.answer.clone()))
-    }
-}
-
-/// `current_setting(name)` in a session.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct CurrentSetting {
-    signature: Signature,
-    settings: Vec<(&'static str, String)>,
-}
-
-impl ScalarUDFImpl for CurrentSetting {
-    fn name(&self) -> &'static str {
-        "current_setting"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Utf8)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let Some(ColumnarValue::Scalar(name)) = args.args.first() else {
-            return exec_err!("current_setting takes the name of a session variable");
-        };
-        let name = name
-            .try_as_str()
-            .flatten()
-            .unwrap_or_default()
-            .to_lowercase();
-        let found = self.settings.iter().find(|(known, _)| *known == name);
-        match found {
-            Some((_, value)) => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(Some(
-                value.clone(),
-            )))),
-            None if args.args.len() > 1 => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(None))),
-            None => exec_err!("session variable '{name}' does not exist"),
-        }
-    }
-}
-
-/// `set_config(name, value, is_local)`, of variables that change nothing here.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct SetConfig {
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for SetConfig {
-    fn name(&self) -> &'static str {
-        "set_config"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Utf8)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let Some(ColumnarValue::Scalar(name)) = args.args.first() else {
-            return exec_err!("set_config takes the name of a session variable");
-        };
-        let name = name.try_as_str().flatten().unwrap_or_default();
-        let name = name.to_lowercase();
-        if KEPT.contains(&name.as_str()) {
-            return exec_err!("set_config does not change '{name}'; use SET");
-        }
-        Ok(args.args[1].clone())
     }
 }
 
@@ -167,24 +97,6 @@ fn size_pretty(bytes: i64) -> String {
     format!("{} {}", size.round() as i64, UNITS[unit])
 }
 
-/// The functions whose answer depends on the session.
-pub fn session_functions(session: &Session) -> [ScalarUDF; 2] {
-    use datafusion::logical_expr::TypeSignature;
-    let user = ScalarValue::Utf8(Some(session.user.clone()));
-    let signature = Signature::one_of(
-        vec![TypeSignature::Any(1), TypeSignature::Any(2)],
-        Volatility::Stable,
-    );
-    let settings = CurrentSetting {
-        signature,
-        settings: crate::session::all(session),
-    };
-    [
-        ConstantFunction::new("session_user", &[0], user),
-        ScalarUDF::from(settings),
-    ]
-}
-
 /// The functions.
 pub fn functions() -> Vec<ScalarUDF> {
     let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
@@ -216,12 +128,6 @@ pub fn functions() -> Vec<ScalarUDF> {
         ),
         // Nothing has a constraint.
         ConstantFunction::new("pg_get_constraintdef", &[1, 2], none()),
-        ScalarUDF::from(SetConfig {
-            signature: Signature::exact(
-                vec![DataType::Utf8, DataType::Utf8, DataType::Boolean],
-                Volatility::Stable,
-            ),
-        }),
         ConstantFunction::new("pg_type_is_visible", &[1], ScalarValue::Boolean(Some(true))),
         ConstantFunction::new("pg_my_temp_schema", &[0], ScalarValue::Int32(Some(0))),
         ConstantFunction::new(
