@@ -4,6 +4,7 @@ pub mod ast;
 mod civil;
 mod duration;
 mod error;
+mod fold;
 pub mod go_regex;
 mod number;
 mod params;
@@ -11,7 +12,10 @@ mod parser;
 mod quote;
 mod reader;
 mod scanner;
+mod select_error;
+pub mod time_range;
 mod token;
+pub mod validate;
 mod zone;
 
 pub use duration::{DurationError, GoDuration, InfluxDuration, parse_duration};
@@ -21,5 +25,6 @@ pub use parser::{
     NESTING_MAX, ParseOptions, parse_expr, parse_query, parse_query_with,
 };
 pub use quote::{QuotedIdent, QuotedString, ident_needs_quotes};
+pub use select_error::{Arity, SelectError};
 pub use token::Keyword;
 pub use zone::{TimeZones, UtcOnly};

@@ -105,7 +105,7 @@ mod tests {
         let read: String = std::iter::from_fn(|| Some(reader.read()).filter(|ch| *ch != END)).collect();
         assert_eq!(read, "aé\nb\nc\n");
         let mut reader = Reader::new("é\r\nb");
-        (0..2).for_each(|_| drop(reader.read()));
+        assert_eq!((reader.read(), reader.read()), ('é', '\n'));
         reader.unread();
         assert_eq!((reader.cursor(), reader.read(), reader.read()), (2, '\n', 'b'));
         let at = reader.position(reader.before());

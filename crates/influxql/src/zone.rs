@@ -29,6 +29,12 @@ pub(crate) struct Zone<'a> {
 }
 
 impl Zone<'_> {
+    /// UTC.
+    pub(crate) const UTC: Self = Zone {
+        zones: &UtcOnly,
+        name: None,
+    };
+
     fn offset_at(&self, unix_seconds: i64) -> i32 {
         let known = self.name.and_then(|name| self.zones.offset_seconds(name, unix_seconds));
         known.unwrap_or(0)

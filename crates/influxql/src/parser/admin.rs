@@ -156,7 +156,7 @@ impl Parser<'_> {
         self.expect_keywords(&[Keyword::Begin, Keyword::Select])?;
         let select = self.select(TargetRule::Required)?;
         let interval = interval_of(&select);
-        if !select.is_raw() && !matches!(interval, Ok(1..) | Ok(..0)) {
+        if !select.is_raw() && !interval.is_ok_and(|ns| ns != 0) {
             // InfluxDB goes two tokens back to name one.
             self.unscan();
             self.unscan();
