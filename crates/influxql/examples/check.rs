@@ -42,7 +42,6 @@ fn answer(text: &str) -> String {
     for statement in &query.statements {
         let select = match statement {
             Statement::Select(select) | Statement::Explain { select, .. } => select,
-            Statement::CreateContinuousQuery(create) => &create.select,
             _ => continue,
         };
         if let Err(error) = analyze(select, &context) {

@@ -65,7 +65,11 @@ pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
         let (measure, unit) = (last.0, last.1.to_owned());
         return Err(DurationError::Overflowed { measure, unit });
     }
-    Ok(if negative { sum_ns.wrapping_neg() } else { sum_ns })
+    Ok(if negative {
+        sum_ns.wrapping_neg()
+    } else {
+        sum_ns
+    })
 }
 
 /// The unit at the beginning of `text`, with its nanoseconds.
@@ -179,7 +183,17 @@ mod tests {
         ] {
             assert_eq!(parse_duration(text), Ok(ns), "{text}");
         }
-        for text in ["", "1", "s", "1x", "1n", "1h3", "h1", "1.5h", "99999999999999999999s"] {
+        for text in [
+            "",
+            "1",
+            "s",
+            "1x",
+            "1n",
+            "1h3",
+            "h1",
+            "1.5h",
+            "99999999999999999999s",
+        ] {
             assert_eq!(parse_duration(text), Err(DurationError::Invalid), "{text}");
         }
         let error = parse_duration("10000000000m").expect_err("too long");

@@ -2,8 +2,8 @@
 //!
 //! A plain value is a literal of its type. An object with one entry says what is meant:
 //! `{"identifier": "cpu"}`, `{"regex": "^a"}`, `{"duration": "1m"}`. A value that cannot be bound is
-//! an error only where a statement uses it, as in InfluxDB. The caller brings the JSON, read by
-//! whatever it reads JSON with.
+//! an error only where a statement uses it, but for a plain number that is none in Go. The caller
+//! brings the JSON, read by whatever it reads JSON with.
 
 use crate::duration::InfluxDuration;
 use crate::token::{Keyword, Token};
@@ -50,14 +50,27 @@ enum ReadNumber {
     Integer(i64),
 }
 
+/// A number that cannot be bound. Prints as `/query` answers it, with status 400.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("error parsing json value: {0}")]
+pub struct ParamError(String);
+
 impl Params {
     /// Binds `value` to `name`; a later value replaces an earlier one.
-    pub fn bind(&mut self, name: impl Into<String>, value: &ParamJson) {
-        let bound = bind(value).unwrap_or_else(Bound::Unusable);
+    ///
+    /// # Errors
+    /// For a plain number that does not fit, or that has an exponent and no point.
+    pub fn bind(&mut self, name: impl Into<String>, value: &ParamJson) -> Result<(), ParamError> {
+        let bound = match (bind(value), value) {
+            (Err(why), ParamJson::Number(_)) => return Err(ParamError(why)),
+            (bound, _) => bound.unwrap_or_else(Bound::Unusable),
+        };
         self.0.insert(name.into(), bound);
+        Ok(())
     }
 
-    /// The token that stands for a parameter; nothing if it has no value that can be used.
+    /// The token that stands for a parameter; nothing if there is no such parameter. What cannot be
+    /// used stays a parameter, whose name then says why: so does InfluxDB.
     pub(crate) fn token(&self, name: &str) -> Option<(Token, String)> {
         Some(match self.0.get(name)? {
             Bound::Identifier(text) => (Token::Ident, text.clone()),
@@ -68,25 +81,9 @@ impl Params {
             Bound::Boolean(true) => (Token::Keyword(Keyword::True), String::new()),
             Bound::Boolean(false) => (Token::Keyword(Keyword::False), String::new()),
             Bound::Duration(text) => (Token::DurationValue, text.clone()),
-            Bound::Unusable(_) => return None,
+            Bound::Unusable(why) => (Token::BoundParam, why.clone()),
         })
     }
-
-    /// Why a parameter cannot be used.
-    pub(crate) fn refusal(&self, name: &str) -> String {
-        match self.0.get(name) {
-            Some(Bound::Unusable(why)) if !name.is_empty() => why.clone(),
-            _ => refusal_of(name),
-        }
-    }
-}
-
-/// Why a parameter without a value cannot be used.
-pub(crate) fn refusal_of(name: &str) -> String {
-    if name.is_empty() {
-        return "empty bound parameter".to_owned();
-    }
-    format!("missing parameter: {name}")
 }
 
 fn bind(value: &ParamJson) -> Result<Bound, String> {
@@ -168,13 +165,15 @@ fn read_number(text: &str) -> Result<ReadNumber, String> {
         }
         return Ok(ReadNumber::Float(value));
     }
-    text.parse().map(ReadNumber::Integer).map_err(|error: std::num::ParseIntError| {
-        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-        match error.kind() {
-            PosOverflow | NegOverflow => {
-                format!("strconv.ParseInt: parsing \"{text}\": value out of range")
+    text.parse()
+        .map(ReadNumber::Integer)
+        .map_err(|error: std::num::ParseIntError| {
+            use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+            match error.kind() {
+                PosOverflow | NegOverflow => {
+                    format!("strconv.ParseInt: parsing \"{text}\": value out of range")
+                }
+                _ => syntax("ParseInt"),
             }
-            _ => syntax("ParseInt"),
-        }
-    })
+        })
 }

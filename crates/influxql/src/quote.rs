@@ -118,6 +118,9 @@ mod tests {
             quote_segments(&segments.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>())
         };
         assert_eq!(quote(&["a", "", "b"]), "\"a\"..b");
-        assert_eq!(quote(&["a\n", "b", "c d", ""]), "\"a\\n\".\"b\".\"c d\".\"\"");
+        assert_eq!(
+            quote(&["a\n", "b", "c d", ""]),
+            "\"a\\n\".\"b\".\"c d\".\"\""
+        );
     }
 }

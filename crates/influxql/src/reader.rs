@@ -77,7 +77,9 @@ impl<'a> Reader<'a> {
 
     /// The text from one cursor to another.
     pub(crate) fn slice(&self, from: usize, to: usize) -> &'a str {
-        self.text.get(from..to.min(self.text.len())).unwrap_or_default()
+        self.text
+            .get(from..to.min(self.text.len()))
+            .unwrap_or_default()
     }
 
     /// Line and character of a cursor.
@@ -102,12 +104,16 @@ mod tests {
     #[test]
     fn line_ends_of_all_kinds_are_one_character() {
         let mut reader = Reader::new("aé\r\nb\rc\n");
-        let read: String = std::iter::from_fn(|| Some(reader.read()).filter(|ch| *ch != END)).collect();
+        let read: String =
+            std::iter::from_fn(|| Some(reader.read()).filter(|ch| *ch != END)).collect();
         assert_eq!(read, "aé\nb\nc\n");
         let mut reader = Reader::new("é\r\nb");
         assert_eq!((reader.read(), reader.read()), ('é', '\n'));
         reader.unread();
-        assert_eq!((reader.cursor(), reader.read(), reader.read()), (2, '\n', 'b'));
+        assert_eq!(
+            (reader.cursor(), reader.read(), reader.read()),
+            (2, '\n', 'b')
+        );
         let at = reader.position(reader.before());
         assert_eq!((at.line, at.char, at.byte), (2, 1, 4));
     }

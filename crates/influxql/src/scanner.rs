@@ -257,7 +257,9 @@ fn scan_number(reader: &mut Reader<'_>) -> Scanned {
     if text.len() == digits {
         return Scanned::new(Token::Integer, text, at);
     }
-    read_while(reader, &mut text, |ch| in_duration(ch) || ch.is_ascii_digit());
+    read_while(reader, &mut text, |ch| {
+        in_duration(ch) || ch.is_ascii_digit()
+    });
     Scanned::new(Token::DurationValue, text, at)
 }
 

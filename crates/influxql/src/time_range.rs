@@ -109,10 +109,7 @@ pub fn split_condition(
     })
 }
 
-fn split(
-    condition: &Expr,
-    folding: Folding<'_>,
-) -> Result<(Option<Expr>, TimeRange), SelectError> {
+fn split(condition: &Expr, folding: Folding<'_>) -> Result<(Option<Expr>, TimeRange), SelectError> {
     let joins = |op| matches!(op, BinaryOp::And | BinaryOp::Or);
     match condition {
         Expr::Binary(binary) if joins(binary.op) => {

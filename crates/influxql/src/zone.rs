@@ -36,7 +36,9 @@ impl Zone<'_> {
     };
 
     fn offset_at(&self, unix_seconds: i64) -> i32 {
-        let known = self.name.and_then(|name| self.zones.offset_seconds(name, unix_seconds));
+        let known = self
+            .name
+            .and_then(|name| self.zones.offset_seconds(name, unix_seconds));
         known.unwrap_or(0)
     }
 
@@ -45,9 +47,8 @@ impl Zone<'_> {
     /// change.
     pub(crate) fn resolve(&self, time: CivilTime) -> (i128, i32) {
         let offset = time.offset_seconds.unwrap_or_else(|| {
-            let first = self.offset_at(time.local_seconds);
-            let second = self.offset_at(time.local_seconds - i64::from(first));
-            if first == second { first } else { second }
+            let guess = self.offset_at(time.local_seconds);
+            self.offset_at(time.local_seconds - i64::from(guess))
         });
         let seconds = time.local_seconds - i64::from(offset);
         let ns = i128::from(seconds) * i128::from(SECOND) + i128::from(time.nanos);

@@ -146,7 +146,11 @@ impl fmt::Display for CreateRetentionPolicy {
         write!(f, "CREATE RETENTION POLICY {name} ON {database}")?;
         write!(f, " DURATION {duration} REPLICATION {}", self.replication)?;
         if self.shard_duration_ns > 0 {
-            write!(f, " SHARD DURATION {}", InfluxDuration(self.shard_duration_ns))?;
+            write!(
+                f,
+                " SHARD DURATION {}",
+                InfluxDuration(self.shard_duration_ns)
+            )?;
         }
         f.write_str(if self.default { " DEFAULT" } else { "" })
     }
@@ -194,7 +198,10 @@ impl fmt::Display for CreateSubscription {
             SubscriptionMode::All => "ALL",
             SubscriptionMode::Any => "ANY",
         };
-        write!(f, "CREATE SUBSCRIPTION {name} ON {database}.{policy} DESTINATIONS {mode} ")?;
+        write!(
+            f,
+            "CREATE SUBSCRIPTION {name} ON {database}.{policy} DESTINATIONS {mode} "
+        )?;
         write_list(f, self.destinations.iter().map(|to| QuotedString(to)), ", ")
     }
 }

@@ -181,7 +181,11 @@ impl fmt::Display for ShowMeasurements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SHOW MEASUREMENTS")?;
         // InfluxDB quotes the database everywhere but here.
-        print::optional(f, "ON", Some(&self.database).filter(|name| !name.is_empty()))?;
+        print::optional(
+            f,
+            "ON",
+            Some(&self.database).filter(|name| !name.is_empty()),
+        )?;
         if let Some(measurement) = &self.measurement {
             let sign = match measurement.name {
                 MeasurementName::Name(_) => "=",

@@ -23,11 +23,17 @@ pub(super) fn fold_literals(
         (Unsigned(lhs), Unsigned(rhs)) => unsigned(op, *lhs, *rhs),
         (Integer(lhs), Unsigned(rhs)) => {
             let below = *lhs < 0;
-            below.then(|| order(op, true)).flatten().or_else(|| unsigned(op, *lhs as u64, *rhs))
+            below
+                .then(|| order(op, true))
+                .flatten()
+                .or_else(|| unsigned(op, *lhs as u64, *rhs))
         }
         (Unsigned(lhs), Integer(rhs)) => {
             let above = *rhs < 0;
-            above.then(|| order(op, false)).flatten().or_else(|| unsigned(op, *lhs, *rhs as u64))
+            above
+                .then(|| order(op, false))
+                .flatten()
+                .or_else(|| unsigned(op, *lhs, *rhs as u64))
         }
 
         (Duration(lhs), Duration(rhs)) => durations(op, *lhs, *rhs),
@@ -194,7 +200,9 @@ fn moved(op: BinaryOp, time: TimeValue, by_ns: i64) -> Option<Literal> {
 
 /// A duration plus a moment.
 fn later(op: BinaryOp, by_ns: i64, time: TimeValue) -> Option<Literal> {
-    (op == BinaryOp::Add).then(|| moved(op, time, by_ns)).flatten()
+    (op == BinaryOp::Add)
+        .then(|| moved(op, time, by_ns))
+        .flatten()
 }
 
 fn times(op: BinaryOp, lhs: TimeValue, rhs: TimeValue) -> Option<Literal> {

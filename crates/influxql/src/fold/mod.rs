@@ -86,7 +86,11 @@ pub(crate) fn join(lhs: Expr, op: BinaryOp, rhs: Expr, folding: Folding<'_>) -> 
 }
 
 fn fold_call(call: &Call, folding: Folding<'_>) -> Expr {
-    let args: Vec<Expr> = call.args.iter().map(|arg| fold_inner(arg, folding)).collect();
+    let args: Vec<Expr> = call
+        .args
+        .iter()
+        .map(|arg| fold_inner(arg, folding))
+        .collect();
     let literals: Option<Vec<&Literal>> = args.iter().map(Expr::as_literal).collect();
     let value = literals.and_then(|literals| match (folding.now_ns, literals.as_slice()) {
         (Some(now_ns), []) if call.name == "now" => Some(Literal::Time(TimeValue {

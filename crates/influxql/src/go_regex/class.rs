@@ -100,7 +100,10 @@ pub(super) fn unicode_class<'a>(
     source: &'a str,
     rust: &mut String,
 ) -> Result<Option<&'a str>, RegexError> {
-    let Some(name) = source.strip_prefix(r"\p").or_else(|| source.strip_prefix(r"\P")) else {
+    let Some(name) = source
+        .strip_prefix(r"\p")
+        .or_else(|| source.strip_prefix(r"\P"))
+    else {
         return Ok(None);
     };
     let len = match name.chars().next() {
@@ -127,7 +130,10 @@ pub(super) fn unicode_class<'a>(
 pub(super) fn escape(source: &str) -> Result<(char, &str), RegexError> {
     let mut chars = source[1..].chars();
     let Some(first) = chars.next() else {
-        return Err(RegexError::new("trailing backslash at end of expression", ""));
+        return Err(RegexError::new(
+            "trailing backslash at end of expression",
+            "",
+        ));
     };
     let found = match first {
         '0'..='7' => octal(first, &mut chars),

@@ -86,7 +86,10 @@ impl<'a> Translation<'a> {
                         }
                         Some((len, valid)) => {
                             if !valid {
-                                return Err(RegexError::new("invalid repeat count", &before[..len]));
+                                return Err(RegexError::new(
+                                    "invalid repeat count",
+                                    &before[..len],
+                                ));
                             }
                             self.repeat(len, previous)?;
                             repetition = Some(before);
@@ -197,7 +200,10 @@ impl<'a> Translation<'a> {
         }
         if !self.has_atom {
             let part = &before[..len + lazy];
-            return Err(RegexError::new("missing argument to repetition operator", part));
+            return Err(RegexError::new(
+                "missing argument to repetition operator",
+                part,
+            ));
         }
         self.take(len + lazy);
         Ok(())
@@ -208,7 +214,8 @@ impl<'a> Translation<'a> {
         match self.rest.as_bytes().get(1) {
             Some(b'A' | b'z') => self.take(2),
             Some(b @ (b'b' | b'B')) => {
-                self.rust.push_str(if *b == b'b' { r"(?-u:\b)" } else { r"(?-u:\B)" });
+                self.rust
+                    .push_str(if *b == b'b' { r"(?-u:\b)" } else { r"(?-u:\B)" });
                 self.rest = &self.rest[2..];
             }
             Some(b'C') => return Err(RegexError::new("invalid escape sequence", r"\C")),
@@ -249,7 +256,11 @@ fn counted(text: &str) -> Option<(usize, bool)> {
         plain.then(|| text.parse::<u32>().unwrap_or(u32::MAX))
     };
     let min = number(min)?;
-    let max = if max.is_empty() { None } else { Some(number(max)?) };
+    let max = if max.is_empty() {
+        None
+    } else {
+        Some(number(max)?)
+    };
     let valid = min <= REPEAT_MAX && max.is_none_or(|max| max <= REPEAT_MAX && min <= max);
     Some((end + 1, valid))
 }

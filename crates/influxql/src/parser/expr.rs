@@ -5,7 +5,6 @@ use crate::ast::{BinaryOp, Call, Cast, Expr, Literal, RegexSource, VarRef, Wildc
 use crate::duration::parse_duration;
 use crate::error::ParseError;
 use crate::go_regex;
-use crate::params::refusal_of;
 use crate::quote::quote_segments;
 use crate::scanner::Scanned;
 use crate::token::{Keyword, Token};
@@ -76,10 +75,12 @@ impl Parser<'_> {
             }
             Token::Regex => Literal::Regex(self.checked_regex(next)?),
             Token::BoundParam => {
-                let name = &next.text[1..];
-                let params = self.options.params;
-                let refusal = params.map_or_else(|| refusal_of(name), |p| p.refusal(name));
-                return Err(ParseError::plain(refusal));
+                let name = next.text.strip_prefix('$').unwrap_or(&next.text);
+                return Err(ParseError::plain(if name.is_empty() {
+                    "empty bound parameter".to_owned()
+                } else {
+                    format!("missing parameter: {name}")
+                }));
             }
             _ => return self.unexpected(&next, &OPERAND),
         };

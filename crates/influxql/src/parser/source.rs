@@ -66,7 +66,11 @@ impl Parser<'_> {
     /// `m`, `rp.m`, `db.rp.m`, `db..m`, with a name or a regular expression at the end.
     fn named_measurement(&mut self) -> Parsed<Measurement> {
         let mut segments = self.segments()?;
-        let regex = if segments.len() < 3 { self.regex()? } else { None };
+        let regex = if segments.len() < 3 {
+            self.regex()?
+        } else {
+            None
+        };
         let name = match regex {
             Some(regex) => MeasurementName::Regex(regex),
             None => MeasurementName::Name(segments.pop().unwrap_or_default()),

@@ -1,7 +1,7 @@
 //! Functions in WHERE: only mathematical ones.
 
 use super::functions::is_math;
-use crate::ast::{Expr, Walk};
+use crate::ast::{Binary, BinaryOp, Expr, Literal, Walk};
 use crate::select_error::{Arity, SelectError};
 
 /// Checks a condition without times.
@@ -12,6 +12,11 @@ pub(super) fn check(condition: &Expr) -> Result<(), SelectError> {
             return Walk::Over;
         }
         match expr {
+            // `a =~ /x/ * 2` can be read. InfluxDB fails on it in another way.
+            Expr::Binary(binary) if matches_no_regex(binary) => {
+                refusal = Some(SelectError::InvalidCondition(expr.to_string()));
+                Walk::Over
+            }
             Expr::Binary(_) => Walk::Into,
             Expr::Call(call) if !is_math(&call.name) => {
                 refusal = Some(SelectError::CallInCondition(call.to_string()));
@@ -36,4 +41,10 @@ pub(super) fn check(condition: &Expr) -> Result<(), SelectError> {
         }
     });
     refusal.map_or(Ok(()), Err)
+}
+
+/// Whether something else than a regular expression stands behind `=~` or `!~`.
+fn matches_no_regex(binary: &Binary) -> bool {
+    let matches = matches!(binary.op, BinaryOp::EqRegex | BinaryOp::NeqRegex);
+    matches && !matches!(binary.rhs, Expr::Literal(Literal::Regex(_)))
 }

@@ -56,11 +56,7 @@ fn length(call: &Call) -> Result<i64, SelectError> {
 }
 
 /// The second argument of `time(…)`.
-fn offset_of(
-    offset: &Expr,
-    every_ns: i64,
-    context: &TimeContext<'_>,
-) -> Result<i64, SelectError> {
+fn offset_of(offset: &Expr, every_ns: i64, context: &TimeContext<'_>) -> Result<i64, SelectError> {
     match offset {
         Expr::Literal(Literal::Duration(ns)) => Ok(ns.checked_rem(every_ns).unwrap_or(0)),
         Expr::Literal(Literal::Time(time)) => Ok(since_go_multiple(time.unix_ns, every_ns)),

@@ -108,11 +108,7 @@ impl Columns {
     }
 
     /// The argument of an aggregate: a field, or a wildcard for many.
-    pub(super) fn field_argument(
-        &mut self,
-        function: &str,
-        arg: &Expr,
-    ) -> Result<(), SelectError> {
+    pub(super) fn field_argument(&mut self, function: &str, arg: &Expr) -> Result<(), SelectError> {
         let name = || function.to_owned();
         match arg {
             Expr::VarRef(_) => return Ok(()),

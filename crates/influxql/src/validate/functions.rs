@@ -9,8 +9,24 @@ use crate::select_error::{Arity, SelectError};
 pub(super) fn is_math(name: &str) -> bool {
     matches!(
         name,
-        "abs" | "sin" | "cos" | "tan" | "asin" | "acos" | "atan" | "atan2" | "exp" | "log" | "ln"
-            | "log2" | "log10" | "sqrt" | "pow" | "floor" | "ceil" | "round"
+        "abs"
+            | "sin"
+            | "cos"
+            | "tan"
+            | "asin"
+            | "acos"
+            | "atan"
+            | "atan2"
+            | "exp"
+            | "log"
+            | "ln"
+            | "log2"
+            | "log10"
+            | "sqrt"
+            | "pow"
+            | "floor"
+            | "ceil"
+            | "round"
     )
 }
 
@@ -36,9 +52,12 @@ pub(super) fn check(columns: &mut Columns, call: &Call) -> Result<(), SelectErro
         | "double_exponential_moving_average"
         | "triple_exponential_moving_average"
         | "relative_strength_index"
-        | "triple_exponential_derivative" => {
-            smoothing(columns, call, Arity::Between(2, 4), &["exponential", "simple"])
-        }
+        | "triple_exponential_derivative" => smoothing(
+            columns,
+            call,
+            Arity::Between(2, 4),
+            &["exponential", "simple"],
+        ),
         "chande_momentum_oscillator" => {
             let warmups = ["none", "exponential", "simple"];
             smoothing(columns, call, Arity::Between(2, 4), &warmups)
@@ -137,7 +156,9 @@ fn with_unit(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
     count_arguments(call, Arity::Between(1, 2))?;
     if let Some(arg) = call.args.get(1) {
         let got = arg.kind_name();
-        unit(arg, || format!("second argument to {name} must be a duration, got {got}"))?;
+        unit(arg, || {
+            format!("second argument to {name} must be a duration, got {got}")
+        })?;
     }
     looks_back(columns, 1);
     columns.transformed(name, &call.args[0])
@@ -164,7 +185,9 @@ fn moving_average(columns: &mut Columns, call: &Call) -> Result<(), SelectError>
         }
     };
     if window <= 1 {
-        return refuse(format!("moving_average window must be greater than 1, got {window}"));
+        return refuse(format!(
+            "moving_average window must be greater than 1, got {window}"
+        ));
     }
     looks_back(columns, window.unsigned_abs());
     columns.transformed(&call.name, &call.args[0])
@@ -223,14 +246,18 @@ fn holt_winters(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
     count_arguments(call, Arity::Exactly(3))?;
     match call.args[1].as_literal() {
         Some(Literal::Integer(count)) if *count <= 0 => {
-            return refuse(format!("second arg to {name} must be greater than 0, got {count}"));
+            return refuse(format!(
+                "second arg to {name} must be greater than 0, got {count}"
+            ));
         }
         Some(Literal::Integer(_)) => {}
         _ => return refuse(format!("expected integer argument as second arg in {name}")),
     }
     match call.args[2].as_literal() {
         Some(Literal::Integer(season)) if *season < 0 => {
-            return refuse(format!("third arg to {name} cannot be negative, got {season}"));
+            return refuse(format!(
+                "third arg to {name} cannot be negative, got {season}"
+            ));
         }
         Some(Literal::Integer(_)) => {}
         _ => return refuse(format!("expected integer argument as third arg in {name}")),
@@ -253,11 +280,15 @@ fn top_bottom(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
     let limit = match last.as_literal() {
         Some(Literal::Integer(limit)) => *limit,
         _ => {
-            return refuse(format!("expected integer as last argument in {name}(), found {last}"));
+            return refuse(format!(
+                "expected integer as last argument in {name}(), found {last}"
+            ));
         }
     };
     if limit <= 0 {
-        return refuse(format!("limit ({limit}) in {name} function must be at least 1"));
+        return refuse(format!(
+            "limit ({limit}) in {name} function must be at least 1"
+        ));
     }
     let rows = columns.limit();
     if rows > 0 && limit.unsigned_abs() > rows {
@@ -267,11 +298,15 @@ fn top_bottom(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
         ));
     }
     if !matches!(first, Expr::VarRef(_)) {
-        return refuse(format!("expected first argument to be a field in {name}(), found {first}"));
+        return refuse(format!(
+            "expected first argument to be a field in {name}(), found {first}"
+        ));
     }
     for tag in &call.args[1..call.args.len() - 1] {
         if !matches!(tag, Expr::VarRef(_)) {
-            return refuse(format!("only fields or tags are allowed in {name}(), found {tag}"));
+            return refuse(format!(
+                "only fields or tags are allowed in {name}(), found {tag}"
+            ));
         }
         columns.named_in_top_bottom();
     }

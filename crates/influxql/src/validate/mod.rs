@@ -13,9 +13,7 @@ mod functions;
 use crate::ast::{Call, Expr, Field, Fill, Select, Source, VarRef};
 use crate::fold::{Folding, fold};
 use crate::select_error::SelectError;
-use crate::time_range::{
-    TIME_MAX_NS, TIME_MIN_NS, TimeContext, TimeRange, split_condition,
-};
+use crate::time_range::{TIME_MAX_NS, TIME_MIN_NS, TimeContext, TimeRange, split_condition};
 
 /// The groups of time that GROUP BY asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +130,11 @@ impl Head {
             }
         }
         let time = |select: &Select| {
-            let time = select.fields.iter().rev().find(|field| is_plain_time(&field.expr))?;
+            let time = select
+                .fields
+                .iter()
+                .rev()
+                .find(|field| is_plain_time(&field.expr))?;
             Some(time.alias.clone()).filter(|alias| !alias.is_empty())
         };
         Ok(SelectAnalysis {
@@ -192,7 +194,10 @@ fn folded(field: &Field) -> Expr {
 
 /// The columns but `time`, with constants computed and `DISTINCT x` as a call.
 fn compiled_fields(select: &Select) -> Vec<Field> {
-    let named = select.fields.iter().filter(|field| !is_plain_time(&field.expr));
+    let named = select
+        .fields
+        .iter()
+        .filter(|field| !is_plain_time(&field.expr));
     named
         .map(|field| Field {
             expr: match folded(field) {
