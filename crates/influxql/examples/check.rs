@@ -40,9 +40,8 @@ fn answer(text: &str) -> String {
         zones: &UtcOnly,
     };
     for statement in &query.statements {
-        let select = match statement {
-            Statement::Select(select) | Statement::Explain { select, .. } => select,
-            _ => continue,
+        let (Statement::Select(select) | Statement::Explain { select, .. }) = statement else {
+            continue;
         };
         if let Err(error) = analyze(select, &context) {
             return format!("~{error}");

@@ -61,8 +61,12 @@ pub(crate) fn parse_time(text: &str) -> Option<CivilTime> {
         ' ' => false,
         _ => return None,
     };
-    rest.0 = &rest.0[1..];
-    // Go takes an hour of one digit here, and digits after a comma too.
+    // Go takes any number of blanks for one, an hour of one digit, and decimals behind a comma.
+    rest.0 = if rfc3339 {
+        &rest.0[1..]
+    } else {
+        rest.0.trim_start_matches(' ')
+    };
     let hour = rest.one_or_two()?;
     let (minute, second) = (rest.after(':', 2)?, rest.after(':', 2)?);
     if hour > 23 || minute > 59 || second > 59 {
@@ -244,7 +248,7 @@ mod tests {
             ),
             ("2015-08-18T01:30:00+01:30", "2015-08-18T00:00:00Z"),
             ("1969-12-31 23:59:59.5", "1969-12-31T23:59:59.5Z"),
-            ("2015-08-18 1:02:03", "2015-08-18T01:02:03Z"),
+            ("2015-08-18   1:02:03,5", "2015-08-18T01:02:03.5Z"),
         ] {
             assert_eq!(rfc3339_nano(utc_ns(text).expect(text)), printed, "{text}");
         }

@@ -7,7 +7,7 @@ use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::validate::{SelectAnalysis, analyze};
 use marigram_influxql::{NESTING_MAX, UtcOnly, parse_query};
 
-/// Random numbers from a fixed seed (SplitMix64).
+/// Random numbers from a fixed seed (`SplitMix64`).
 struct Random(u64);
 
 impl Random {

@@ -2,39 +2,37 @@
 
 use crate::ast::Literal;
 
-/// The value of a function, where it is a mathematical one. Of what is no number it is nothing
-/// (`nil`).
+/// The value of a function, where it is a mathematical one. Of what is no number it is
+/// [`Literal::Nil`].
 pub(super) fn call(name: &str, args: &[&Literal]) -> Option<Literal> {
-    let value = match args {
-        [arg] => one(name, arg)?,
-        [first, second] => two(name, first, second)?,
-        _ => return None,
-    };
-    Some(value.unwrap_or(Literal::Nil))
+    match args {
+        [arg] => rounding(name, arg).or_else(|| of_one(name, arg)),
+        [first, second] => of_two(name, first, second),
+        _ => None,
+    }
 }
 
-/// Functions of one number. The outer `None` is for a name that is none of them.
-fn one(name: &str, arg: &Literal) -> Option<Option<Literal>> {
-    let whole = match arg {
-        Literal::Integer(value) if name == "abs" => Some(Literal::Integer(value.wrapping_abs())),
-        Literal::Integer(value) => Some(Literal::Integer(*value)),
-        _ => None,
-    };
-    let float = float(arg);
+/// Functions that leave whole numbers whole.
+fn rounding(name: &str, arg: &Literal) -> Option<Literal> {
     let function: fn(f64) -> f64 = match name {
-        "abs" | "floor" | "ceil" | "round" => {
-            let function: fn(f64) -> f64 = match name {
-                "abs" => f64::abs,
-                "floor" => f64::floor,
-                "ceil" => f64::ceil,
-                _ => f64::round,
-            };
-            let number = match arg {
-                Literal::Number(value) => Some(Literal::Number(function(*value))),
-                _ => None,
-            };
-            return Some(number.or(whole));
-        }
+        "abs" => f64::abs,
+        "floor" => f64::floor,
+        "ceil" => f64::ceil,
+        "round" => f64::round,
+        _ => return None,
+    };
+    Some(match arg {
+        Literal::Number(value) => Literal::Number(function(*value)),
+        Literal::Integer(value) if name == "abs" => Literal::Integer(value.wrapping_abs()),
+        Literal::Integer(value) => Literal::Integer(*value),
+        // InfluxDB has no literal for the unsigned number that comes out.
+        _ => Literal::Nil,
+    })
+}
+
+/// Functions of one number.
+fn of_one(name: &str, arg: &Literal) -> Option<Literal> {
+    let function: fn(f64) -> f64 = match name {
         "sin" => f64::sin,
         "cos" => f64::cos,
         "tan" => f64::tan,
@@ -48,11 +46,11 @@ fn one(name: &str, arg: &Literal) -> Option<Option<Literal>> {
         "sqrt" => f64::sqrt,
         _ => return None,
     };
-    Some(float.map(|value| Literal::Number(function(value))))
+    Some(float(arg).map_or(Literal::Nil, |value| Literal::Number(function(value))))
 }
 
 /// Functions of two numbers.
-fn two(name: &str, first: &Literal, second: &Literal) -> Option<Option<Literal>> {
+fn of_two(name: &str, first: &Literal, second: &Literal) -> Option<Literal> {
     let function: fn(f64, f64) -> f64 = match name {
         "atan2" => f64::atan2,
         "log" => |value, base| value.ln() / base.ln(),
@@ -60,7 +58,9 @@ fn two(name: &str, first: &Literal, second: &Literal) -> Option<Option<Literal>>
         _ => return None,
     };
     let both = float(first).zip(float(second));
-    Some(both.map(|(first, second)| Literal::Number(function(first, second))))
+    Some(both.map_or(Literal::Nil, |(first, second)| {
+        Literal::Number(function(first, second))
+    }))
 }
 
 fn float(literal: &Literal) -> Option<f64> {

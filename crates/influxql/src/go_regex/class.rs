@@ -116,7 +116,7 @@ pub(super) fn unicode_class<'a>(
     let (class, rest) = source.split_at(2 + len);
     let name = class[2..].trim_start_matches('{').trim_end_matches('}');
     let name = name.strip_prefix('^').unwrap_or(name);
-    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_') {
+    if !is_class_name(name) {
         return Err(RegexError::new("invalid character class range", class));
     }
     let negated = class.starts_with(r"\P") != class[2..].starts_with("{^");
@@ -124,6 +124,18 @@ pub(super) fn unicode_class<'a>(
     rust.push_str(name);
     rust.push('}');
     Ok(Some(rest))
+}
+
+/// Whether `name` is a general category, or may be a script.
+fn is_class_name(name: &str) -> bool {
+    const CATEGORIES: &str = "Cc Cf Co Cs Ll Lm Lo Lt Lu Mc Me Mn Nd Nl No Pc Pd Pe Pf Pi Po Ps Sc \
+                              Sk Sm So Zl Zp Zs";
+    match name.len() {
+        0 => false,
+        1 => "CLMNPSZ".contains(name),
+        2 => CATEGORIES.split(' ').any(|category| category == name),
+        _ => name.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_'),
+    }
 }
 
 /// The character that an escape at the beginning of `source` means, and what is behind it.

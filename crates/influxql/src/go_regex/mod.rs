@@ -4,8 +4,9 @@
 //! In Go `\d`, `\w`, `\s` and `\b` know ASCII only, `{` that begins no repetition is a literal, a
 //! class has no operators (`[a&&b]` holds an `&`), and `\Q…\E` and octal escapes exist.
 //!
-//! Not checked: the size of what a repetition of repetitions expands to, the names of Unicode
-//! classes, and groups of the same name. Rust's own limits refuse those.
+//! Not checked: the size of what a repetition of repetitions expands to, the names of scripts in
+//! Unicode classes, and groups of the same name. `(?<name>…)`, which only later versions of Go read,
+//! is read.
 
 mod class;
 
@@ -130,11 +131,14 @@ impl<'a> Translation<'a> {
             self.take(1);
             return self.enter();
         }
-        if self.rest.len() > 4 && self.rest.starts_with("(?P<") {
+        let named = ["(?P<", "(?<"]
+            .into_iter()
+            .find(|begin| self.rest.starts_with(begin));
+        if let Some(begin) = named.filter(|begin| self.rest.len() > begin.len()) {
             let Some(end) = self.rest.find('>') else {
                 return Err(RegexError::new("invalid named capture", self.rest));
             };
-            let name = &self.rest[4..end];
+            let name = &self.rest[begin.len()..end];
             let word = |ch: char| ch.is_ascii_alphanumeric() || ch == '_';
             if name.is_empty() || !name.chars().all(word) {
                 let capture = &self.rest[..=end];
@@ -166,7 +170,8 @@ impl<'a> Translation<'a> {
                 }
             }
         }
-        Err(RegexError::new("missing closing )", self.source))
+        let part = self.rest;
+        Err(RegexError::new("invalid or unsupported Perl syntax", part))
     }
 
     fn enter(&mut self) -> Result<(), RegexError> {
@@ -210,7 +215,7 @@ impl<'a> Translation<'a> {
     }
 
     fn backslash(&mut self) -> Result<(), RegexError> {
-        self.has_atom = true;
+        let had_atom = std::mem::replace(&mut self.has_atom, true);
         match self.rest.as_bytes().get(1) {
             Some(b'A' | b'z') => self.take(2),
             Some(b @ (b'b' | b'B')) => {
@@ -223,6 +228,7 @@ impl<'a> Translation<'a> {
                 let quoted = &self.rest[2..];
                 let (quoted, rest) = quoted.split_once(r"\E").unwrap_or((quoted, ""));
                 quoted.chars().for_each(|ch| literal(ch, &mut self.rust));
+                self.has_atom = had_atom || !quoted.is_empty();
                 self.rest = rest;
             }
             _ => {

@@ -12,6 +12,7 @@ fn refusals_are_worded_as_go_does() {
         ("*a", "missing argument to repetition operator: `*`"),
         ("a|+?", "missing argument to repetition operator: `+?`"),
         ("(?i)*", "missing argument to repetition operator: `*`"),
+        (r"\Q\E+", "missing argument to repetition operator: `+`"),
         ("a**", "invalid nested repetition operator: `**`"),
         ("a{2}{3}?", "invalid nested repetition operator: `{2}{3}?`"),
         ("a{1001}", "invalid repeat count: `{1001}`"),
@@ -28,7 +29,8 @@ fn refusals_are_worded_as_go_does() {
         ("(?P<n", "invalid named capture: `(?P<n`"),
         ("(?P<a-b>x)", "invalid named capture: `(?P<a-b>`"),
         ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
-        ("(?i", "missing closing ): `(?i`"),
+        ("(?i", "invalid or unsupported Perl syntax: `(?i`"),
+        (r"\pF", r"invalid character class range: `\pF`"),
     ] {
         let found = translate(source).expect_err(source).to_string();
         assert_eq!(found, format!("error parsing regexp: {error}"), "{source}");
@@ -47,7 +49,7 @@ fn the_rest_is_written_for_rust() {
         ("[[:alpha:]_]", "[[:alpha:]_]"),
         ("a{,2}", r"a\{,2\}"),
         ("a{2,}?|b*?", "a{2,}?|b*?"),
-        ("(?P<1>a)(?i:b)(?-s)c", "(a)(?i:b)(?-s)c"),
+        ("(?P<1>a)(?<n>(?i:b))(?-s)c", "(a)((?i:b))(?-s)c"),
         (r"\Qa.b\E*", r"a\.b*"),
         (r"\101\x41\x{41}\/", "AAA/"),
         (r"\pL\P{^Greek}\p{^L}", r"\p{L}\p{Greek}\P{L}"),

@@ -153,7 +153,7 @@ impl Parser<'_> {
         }
         let value: i64 = match next.text.parse() {
             Ok(value) => value,
-            Err(error) => return self.bad_number("Atoi", &next, error.kind()),
+            Err(error) => return self.bad_number("Atoi", &next, *error.kind()),
         };
         match u32::try_from(value) {
             Ok(value) if (1..=i32::MAX as u32).contains(&value) => Ok(value),
@@ -172,12 +172,12 @@ impl Parser<'_> {
         }
         match next.text.parse() {
             Ok(value) => Ok(value),
-            Err(error) => self.bad_number("ParseUint", &next, error.kind()),
+            Err(error) => self.bad_number("ParseUint", &next, *error.kind()),
         }
     }
 
     /// A number that Go's function does not read.
-    fn bad_number<T>(&self, function: &str, scanned: &Scanned, kind: &IntErrorKind) -> Parsed<T> {
+    fn bad_number<T>(&self, function: &str, scanned: &Scanned, kind: IntErrorKind) -> Parsed<T> {
         let why = match kind {
             IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
             _ => "invalid syntax",

@@ -302,7 +302,7 @@ impl Parser<'_> {
 
 /// Operands that wait for an operator that binds less than the one before them.
 struct Operands {
-    operands: Vec<Expr>,
+    waiting: Vec<Expr>,
     operators: Vec<BinaryOp>,
     last: Expr,
 }
@@ -310,7 +310,7 @@ struct Operands {
 impl Operands {
     fn starting_with(first: Expr) -> Self {
         Self {
-            operands: Vec::new(),
+            waiting: Vec::new(),
             operators: Vec::new(),
             last: first,
         }
@@ -319,13 +319,13 @@ impl Operands {
     fn push(&mut self, op: BinaryOp, rhs: Expr) {
         self.reduce(op.precedence());
         self.operators.push(op);
-        self.operands.push(std::mem::replace(&mut self.last, rhs));
+        self.waiting.push(std::mem::replace(&mut self.last, rhs));
     }
 
     /// Joins what operators of this precedence and above stand between.
     fn reduce(&mut self, precedence: u8) {
         while let Some(op) = self.operators.pop_if(|op| op.precedence() >= precedence)
-            && let Some(lhs) = self.operands.pop()
+            && let Some(lhs) = self.waiting.pop()
         {
             let rhs = std::mem::replace(&mut self.last, Literal::Nil.into());
             self.last = Expr::binary(lhs, op, rhs);

@@ -1,6 +1,6 @@
 //! The functions, and what each takes.
 
-use super::fields::Columns;
+use super::state::ColumnState;
 use crate::ast::{Call, Expr, Literal};
 use crate::duration::InfluxDuration;
 use crate::select_error::{Arity, SelectError};
@@ -30,44 +30,73 @@ pub(super) fn is_math(name: &str) -> bool {
     )
 }
 
-/// Checks a call: that there is such a function, its number of arguments, and each of them.
-pub(super) fn check(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
+/// What is left to look at once a call's own arguments are checked.
+pub(super) enum Inner<'a> {
+    /// Expressions and constants.
+    Operands(&'a [Expr]),
+    /// The field of an aggregate.
+    Field(&'a Expr),
+    /// What a transformation goes over: an aggregate where there are groups of time, else a field.
+    Transformed(&'a Expr),
+    /// A call whose values are used, where `distinct` counts as an aggregate.
+    Nested(&'a Call),
+    /// A call whose values are used.
+    Call(&'a Call),
+    /// The column of `distinct`, which stands alone or in `count`.
+    Distinct {
+        /// What stands in its parentheses.
+        args: &'a [Expr],
+        /// Whether it stands in another function.
+        nested: bool,
+    },
+    /// The column behind DISTINCT without parentheses, in `count`.
+    DistinctName,
+    /// Nothing.
+    Nothing,
+}
+
+type Checked<'a> = Result<Inner<'a>, SelectError>;
+
+/// Checks a call: that there is such a function, its number of arguments, and each of them but the
+/// one that is an expression, which comes back.
+pub(super) fn check<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     if is_math(&call.name) {
-        return math(columns, call);
+        return math(call);
     }
-    columns.functions.calls += 1;
+    state.functions.calls += 1;
     match call.name.as_str() {
-        "percentile" => percentile(columns, call),
-        "sample" => sample(columns, call),
-        "distinct" => columns.distinct(call, false),
-        "top" | "bottom" => top_bottom(columns, call),
-        "derivative" | "non_negative_derivative" | "elapsed" => with_unit(columns, call),
+        "percentile" => percentile(call),
+        "sample" => sample(call),
+        "distinct" => Ok(Inner::Distinct {
+            args: &call.args,
+            nested: false,
+        }),
+        "top" | "bottom" => top_bottom(state, call),
+        "derivative" | "non_negative_derivative" | "elapsed" => with_unit(state, call),
         "difference" | "non_negative_difference" | "cumulative_sum" => {
             count_arguments(call, Arity::Exactly(1))?;
-            looks_back(columns, 1);
-            columns.transformed(&call.name, &call.args[0])
+            state.looks_back(1);
+            Ok(Inner::Transformed(&call.args[0]))
         }
-        "moving_average" => moving_average(columns, call),
+        "moving_average" => moving_average(state, call),
         "exponential_moving_average"
         | "double_exponential_moving_average"
         | "triple_exponential_moving_average"
         | "relative_strength_index"
-        | "triple_exponential_derivative" => smoothing(
-            columns,
-            call,
-            Arity::Between(2, 4),
-            &["exponential", "simple"],
-        ),
+        | "triple_exponential_derivative" => {
+            let warmups = ["exponential", "simple"];
+            smoothing(state, call, Arity::Between(2, 4), &warmups)
+        }
         "chande_momentum_oscillator" => {
             let warmups = ["none", "exponential", "simple"];
-            smoothing(columns, call, Arity::Between(2, 4), &warmups)
+            smoothing(state, call, Arity::Between(2, 4), &warmups)
         }
         "kaufmans_efficiency_ratio" | "kaufmans_adaptive_moving_average" => {
-            smoothing(columns, call, Arity::Between(2, 3), &[])
+            smoothing(state, call, Arity::Between(2, 3), &[])
         }
-        "integral" => integral(columns, call),
-        "holt_winters" | "holt_winters_with_fit" => holt_winters(columns, call),
-        _ => aggregate(columns, call),
+        "integral" => integral(state, call),
+        "holt_winters" | "holt_winters_with_fit" => holt_winters(state, call),
+        _ => aggregate(state, call),
     }
 }
 
@@ -87,47 +116,46 @@ fn refuse<T>(text: impl Into<String>) -> Result<T, SelectError> {
     Err(SelectError::Argument(text.into()))
 }
 
-/// Notes a transformation that needs groups of time before the first.
-fn looks_back(columns: &mut Columns, intervals: u64) {
-    columns.functions.only_selectors = false;
-    columns.extra_intervals = columns.extra_intervals.max(intervals);
-}
-
-fn math(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
+fn math(call: &Call) -> Checked<'_> {
     let two = matches!(call.name.as_str(), "atan2" | "pow" | "log");
     count_arguments(call, Arity::Exactly(if two { 2 } else { 1 }))?;
-    call.args.iter().try_for_each(|arg| columns.operand(arg))
+    Ok(Inner::Operands(&call.args))
 }
 
-fn aggregate(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
+fn aggregate<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     match call.name.as_str() {
         "max" | "min" | "first" | "last" => {}
         "count" | "sum" | "mean" | "median" | "mode" | "stddev" | "spread" => {
-            columns.functions.only_selectors = false;
+            state.functions.only_selectors = false;
         }
         other => return Err(SelectError::UndefinedFunction(other.to_owned())),
     }
     count_arguments(call, Arity::Exactly(1))?;
     if call.name == "count" {
         match &call.args[0] {
-            Expr::Call(inner) if inner.name == "distinct" => return columns.distinct(inner, true),
-            Expr::Distinct(name) => return columns.distinct(&super::distinct_call(name), true),
+            Expr::Call(inner) if inner.name == "distinct" => {
+                return Ok(Inner::Distinct {
+                    args: &inner.args,
+                    nested: true,
+                });
+            }
+            Expr::Distinct(_) => return Ok(Inner::DistinctName),
             _ => {}
         }
     }
-    columns.field_argument(&call.name, &call.args[0])
+    Ok(Inner::Field(&call.args[0]))
 }
 
-fn percentile(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
+fn percentile(call: &Call) -> Checked<'_> {
     count_arguments(call, Arity::Exactly(2))?;
     match call.args[1].as_literal() {
         Some(Literal::Integer(_) | Literal::Number(_)) => {}
         _ => return refuse("expected float argument in percentile()"),
     }
-    columns.field_argument(&call.name, &call.args[0])
+    Ok(Inner::Field(&call.args[0]))
 }
 
-fn sample(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
+fn sample(call: &Call) -> Checked<'_> {
     count_arguments(call, Arity::Exactly(2))?;
     match call.args[1].as_literal() {
         Some(Literal::Integer(size)) if *size <= 0 => {
@@ -136,7 +164,7 @@ fn sample(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
         Some(Literal::Integer(_)) => {}
         _ => return refuse("expected integer argument in sample()"),
     }
-    columns.field_argument(&call.name, &call.args[0])
+    Ok(Inner::Field(&call.args[0]))
 }
 
 /// A unit of time, which must be longer than nothing.
@@ -151,7 +179,7 @@ fn unit(arg: &Expr, otherwise: impl FnOnce() -> String) -> Result<(), SelectErro
     }
 }
 
-fn with_unit(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
+fn with_unit<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     let name = &call.name;
     count_arguments(call, Arity::Between(1, 2))?;
     if let Some(arg) = call.args.get(1) {
@@ -160,20 +188,20 @@ fn with_unit(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
             format!("second argument to {name} must be a duration, got {got}")
         })?;
     }
-    looks_back(columns, 1);
-    columns.transformed(name, &call.args[0])
+    state.looks_back(1);
+    Ok(Inner::Transformed(&call.args[0]))
 }
 
-fn integral(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
+fn integral<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     count_arguments(call, Arity::Between(1, 2))?;
     if let Some(arg) = call.args.get(1) {
         unit(arg, || "second argument must be a duration".to_owned())?;
     }
-    columns.functions.only_selectors = false;
-    columns.field_argument(&call.name, &call.args[0])
+    state.functions.only_selectors = false;
+    Ok(Inner::Field(&call.args[0]))
 }
 
-fn moving_average(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
+fn moving_average<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     count_arguments(call, Arity::Exactly(2))?;
     let window = match call.args[1].as_literal() {
         Some(Literal::Integer(window)) => *window,
@@ -189,17 +217,17 @@ fn moving_average(columns: &mut Columns, call: &Call) -> Result<(), SelectError>
             "moving_average window must be greater than 1, got {window}"
         ));
     }
-    looks_back(columns, window.unsigned_abs());
-    columns.transformed(&call.name, &call.args[0])
+    state.looks_back(window.unsigned_abs());
+    Ok(Inner::Transformed(&call.args[0]))
 }
 
 /// Averages of technical analysis: a period, a hold period, and how they warm up.
-fn smoothing(
-    columns: &mut Columns,
-    call: &Call,
+fn smoothing<'a>(
+    state: &mut ColumnState,
+    call: &'a Call,
     arity: Arity,
     warmups: &[&str],
-) -> Result<(), SelectError> {
+) -> Checked<'a> {
     let name = &call.name;
     count_arguments(call, arity)?;
     let period = match call.args[1].as_literal() {
@@ -222,7 +250,7 @@ fn smoothing(
             _ => return refuse(format!("{name} hold period must be an integer")),
         }
     }
-    looks_back(columns, period.unsigned_abs());
+    state.looks_back(period.unsigned_abs());
     if let Some(warmup) = call.args.get(3) {
         match warmup.as_literal() {
             Some(Literal::String(text)) if warmups.contains(&text.as_str()) => {}
@@ -236,12 +264,12 @@ fn smoothing(
     }
     match &call.args[0] {
         // `distinct` is no aggregate here.
-        Expr::Call(inner) if columns.has_interval() => check(columns, inner),
-        other => columns.transformed(name, other),
+        Expr::Call(inner) if state.has_interval() => Ok(Inner::Call(inner)),
+        other => Ok(Inner::Transformed(other)),
     }
 }
 
-fn holt_winters(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
+fn holt_winters<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     let name = &call.name;
     count_arguments(call, Arity::Exactly(3))?;
     match call.args[1].as_literal() {
@@ -262,17 +290,17 @@ fn holt_winters(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
         Some(Literal::Integer(_)) => {}
         _ => return refuse(format!("expected integer argument as third arg in {name}")),
     }
-    columns.functions.only_selectors = false;
+    state.functions.only_selectors = false;
     match &call.args[0] {
-        Expr::Call(_) if !columns.has_interval() => Err(SelectError::NeedsInterval(name.clone())),
-        Expr::Call(inner) => columns.nested(inner),
+        Expr::Call(_) if !state.has_interval() => Err(SelectError::NeedsInterval(name.clone())),
+        Expr::Call(inner) => Ok(Inner::Nested(inner)),
         _ => refuse(format!("must use aggregate function with {name}")),
     }
 }
 
-fn top_bottom(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
+fn top_bottom<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     let name = &call.name;
-    if let Some(first) = &columns.functions.top_bottom {
+    if let Some(first) = &state.functions.top_bottom {
         return Err(SelectError::SelectorCombined(first.clone()));
     }
     count_arguments(call, Arity::AtLeast(2))?;
@@ -290,7 +318,7 @@ fn top_bottom(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
             "limit ({limit}) in {name} function must be at least 1"
         ));
     }
-    let rows = columns.limit();
+    let rows = state.limit;
     if rows > 0 && limit.unsigned_abs() > rows {
         return refuse(format!(
             "limit ({limit}) in {name} function can not be larger than the LIMIT ({rows}) in the \
@@ -308,8 +336,8 @@ fn top_bottom(columns: &mut Columns, call: &Call) -> Result<(), SelectError> {
                 "only fields or tags are allowed in {name}(), found {tag}"
             ));
         }
-        columns.named_in_top_bottom();
+        state.named_in_top_bottom();
     }
-    columns.functions.top_bottom = Some(name.clone());
-    Ok(())
+    state.functions.top_bottom = Some(name.clone());
+    Ok(Inner::Nothing)
 }

@@ -9,11 +9,13 @@ mod condition;
 mod dimensions;
 mod fields;
 mod functions;
+mod state;
 
 use crate::ast::{Call, Expr, Field, Fill, Select, Source, VarRef};
 use crate::fold::{Folding, fold};
 use crate::select_error::SelectError;
 use crate::time_range::{TIME_MAX_NS, TIME_MIN_NS, TimeContext, TimeRange, split_condition};
+use state::IntervalUse;
 
 /// The groups of time that GROUP BY asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +124,12 @@ impl Head {
         select: &Select,
         context: &TimeContext<'_>,
     ) -> Result<SelectAnalysis, SelectError> {
-        let columns = fields::check(select, &self)?;
+        let interval = match self.interval {
+            None => IntervalUse::None,
+            Some(_) if self.interval_is_inherited => IntervalUse::Inherited,
+            Some(_) => IntervalUse::Own,
+        };
+        let columns = fields::check(select, interval, self.fill)?;
         let mut subqueries = Vec::new();
         for source in &select.sources {
             if let Source::Subquery(subquery) = source {
