@@ -20,7 +20,8 @@
 //! - Nothing panics, whatever the text. What nests (parentheses, calls, subqueries) may do so
 //!   [`NESTING_MAX`] deep; chains of operators may be as long as the text, since nothing recurses
 //!   along them.
-//! - A password is never printed, in `Debug` neither.
+//! - A password is never printed, in `Debug` neither; [`redact_passwords`] takes it out of texts that
+//!   are logged as they came.
 //!
 //! # On purpose otherwise than InfluxDB
 //! - The depth of nesting has a limit.
@@ -44,6 +45,7 @@ mod parser;
 pub mod privileges;
 mod quote;
 mod reader;
+mod redact;
 mod scanner;
 mod select_error;
 pub mod time_range;
@@ -56,6 +58,7 @@ pub use error::{ErrorPosition, PARSE_ERROR_PREFIX, ParseError, ParseErrorKind};
 pub use params::{ParamError, ParamJson, Params};
 pub use parser::{NESTING_MAX, ParseOptions, parse_expr, parse_query, parse_query_with};
 pub use quote::{QuotedIdent, QuotedString, ident_needs_quotes};
+pub use redact::redact_passwords;
 pub use select_error::{Arity, SelectError};
 pub use token::Keyword;
 pub use zone::{TimeZones, UtcOnly};

@@ -58,6 +58,11 @@ impl<'a> Reader<'a> {
         ch
     }
 
+    /// Goes on at a byte of the text.
+    pub(crate) fn skip_to(&mut self, byte: usize) {
+        self.cursor = byte.min(self.text.len());
+    }
+
     /// Where the next read is.
     pub(crate) fn cursor(&self) -> usize {
         self.cursor

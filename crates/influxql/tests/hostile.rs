@@ -5,7 +5,7 @@ use marigram_influxql::columns::column_names;
 use marigram_influxql::privileges::required_privileges;
 use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::validate::{SelectAnalysis, analyze};
-use marigram_influxql::{NESTING_MAX, UtcOnly, parse_query};
+use marigram_influxql::{NESTING_MAX, UtcOnly, parse_query, redact_passwords};
 
 /// Random numbers from a fixed seed (`SplitMix64`).
 struct Random(u64);
@@ -21,6 +21,7 @@ impl Random {
 
 /// Does with a text all that can be done with one, and checks what holds for all.
 fn exercise(text: &str) {
+    redact_passwords(text);
     let query = match parse_query(text) {
         Ok(query) => query,
         Err(error) => {
