@@ -6,7 +6,7 @@
 
 use marigram_influxql::ast::Statement;
 use marigram_influxql::time_range::TimeContext;
-use marigram_influxql::validate::analyze;
+use marigram_influxql::validate::{analyze, check_statement};
 use marigram_influxql::{UtcOnly, parse_query};
 use std::io::{BufRead, Write};
 
@@ -40,6 +40,9 @@ fn answer(text: &str) -> String {
         zones: &UtcOnly,
     };
     for statement in &query.statements {
+        if let Err(error) = check_statement(statement) {
+            return format!("~{error}");
+        }
         let (Statement::Select(select) | Statement::Explain { select, .. }) = statement else {
             continue;
         };

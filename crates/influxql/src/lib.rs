@@ -5,9 +5,11 @@
 //! 1. [`Params::bind`] takes the request's `params`.
 //! 2. [`parse_query_with`] reads the text, or says why not: [`ParseError::to_wire`] is the body that
 //!    clients of InfluxDB compare.
-//! 3. [`privileges::required_privileges`] says what the user must be allowed to do.
-//! 4. [`validate::analyze`] checks a SELECT, takes the time out of WHERE ([`time_range`]) and the
-//!    interval out of GROUP BY, computes constants, and says which kinds of functions it uses.
+//! 3. [`names::complete_names`] writes databases and retention policies into it, and
+//!    [`privileges::required_privileges`] says what the user must be allowed to do with them.
+//! 4. [`validate::check_statement`] and [`validate::analyze`] check it; of a SELECT the latter takes
+//!    the time out of WHERE ([`time_range`]) and the interval out of GROUP BY, computes constants, and
+//!    says which kinds of functions it uses.
 //! 5. [`columns::expand_wildcards`] puts stored fields and tags where wildcards stand, once the
 //!    planner knows them, and [`columns::column_names`] names the columns of the answer.
 //!
@@ -39,6 +41,7 @@ mod duration;
 mod error;
 mod fold;
 pub mod go_regex;
+pub mod names;
 mod number;
 mod params;
 mod parser;

@@ -96,6 +96,15 @@ pub enum SelectError {
     #[error("subqueries must be ordered in the same direction as the query itself")]
     SubqueryOrder,
 
+    // Statements as a whole.
+    #[error("{0} doesn't support time in WHERE clause")]
+    TimeInWhere(&'static str),
+    #[error("unable to use system source '{system}': use {instead} instead")]
+    SystemSource {
+        system: String,
+        instead: &'static str,
+    },
+
     // Wildcards, once it is known what is stored.
     #[error("unable to use tag wildcard in {0}()")]
     TagWildcard(String),

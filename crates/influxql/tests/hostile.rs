@@ -4,7 +4,7 @@ use marigram_influxql::ast::Statement;
 use marigram_influxql::columns::column_names;
 use marigram_influxql::privileges::required_privileges;
 use marigram_influxql::time_range::TimeContext;
-use marigram_influxql::validate::{SelectAnalysis, analyze};
+use marigram_influxql::validate::{SelectAnalysis, analyze, check_statement};
 use marigram_influxql::{NESTING_MAX, UtcOnly, parse_query, redact_passwords};
 
 /// Random numbers from a fixed seed (`SplitMix64`).
@@ -40,6 +40,7 @@ fn exercise(text: &str) {
         );
         assert_eq!(statement, &statement.clone());
         let _ = (statement.to_string(), required_privileges(statement));
+        let _ = check_statement(statement);
         let context = TimeContext {
             now_ns: i64::MAX,
             time_zone: None,

@@ -10,16 +10,17 @@
 
 use marigram_influxql::ast::{Query, Statement};
 use marigram_influxql::time_range::TimeContext;
-use marigram_influxql::validate::analyze;
+use marigram_influxql::validate::{analyze, check_statement};
 use marigram_influxql::{UtcOnly, parse_query};
 
-const TABLES: [(&str, &str); 7] = [
+const TABLES: [(&str, &str); 8] = [
     ("admin", include_str!("statements/admin.txt")),
     ("compile", include_str!("statements/compile.txt")),
     ("errors", include_str!("statements/errors.txt")),
     ("own", include_str!("statements/own.txt")),
     ("select", include_str!("statements/select.txt")),
     ("show", include_str!("statements/show.txt")),
+    ("whole", include_str!("statements/whole.txt")),
     ("where", include_str!("statements/where.txt")),
 ];
 
@@ -67,17 +68,19 @@ fn refusal(query: &Query) -> Option<String> {
         time_zone: None,
         zones: &UtcOnly,
     };
-    query
-        .statements
-        .iter()
-        .find_map(|statement| match statement {
+    let refusals = query.statements.iter().map(|statement| {
+        check_statement(statement)?;
+        match statement {
             Statement::Select(select) | Statement::Explain { select, .. } => {
-                analyze(select, &context)
-                    .err()
-                    .map(|error| error.to_string())
+                analyze(select, &context).map(drop)
             }
-            _ => None,
-        })
+            _ => Ok(()),
+        }
+    });
+    refusals
+        .filter_map(Result::err)
+        .map(|error| error.to_string())
+        .next()
 }
 
 #[test]

@@ -10,12 +10,15 @@ mod dimensions;
 mod fields;
 mod functions;
 mod state;
+mod statements;
 
 use crate::ast::{Call, Expr, Field, Fill, Select, Source, VarRef};
 use crate::fold::{Folding, fold};
 use crate::select_error::SelectError;
 use crate::time_range::{TIME_MAX_NS, TIME_MIN_NS, TimeContext, TimeRange, split_condition};
 use state::IntervalUse;
+
+pub use statements::check_statement;
 
 /// The groups of time that GROUP BY asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
