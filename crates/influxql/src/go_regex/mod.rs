@@ -6,7 +6,7 @@
 //!
 //! Not checked: the size of what a repetition of repetitions expands to, the names of scripts in
 //! Unicode classes, and groups of the same name. `(?<name>…)`, which only later versions of Go read,
-//! is read.
+//! is read. `(?U)` between an element and what repeats it counts for what follows only.
 
 mod class;
 
@@ -42,6 +42,7 @@ pub fn translate(source: &str) -> Result<String, RegexError> {
         source,
         rest: source,
         rust: String::with_capacity(source.len() + 8),
+        flags: String::new(),
         has_atom: false,
         groups: 0,
     };
@@ -53,6 +54,9 @@ struct Translation<'a> {
     source: &'a str,
     rest: &'a str,
     rust: String,
+    /// Flags such as `(?i)` that were read and not written: what repeats the element before them may
+    /// follow, and Rust wants it to follow at once.
+    flags: String,
     /// Whether there is something before the cursor that can be repeated.
     has_atom: bool,
     /// Open groups.
@@ -65,6 +69,15 @@ impl<'a> Translation<'a> {
         let mut repetition = None;
         while let Some(first) = self.rest.chars().next() {
             let previous = repetition.take();
+            let repeats = match first {
+                // What is in a parenthesis decides there.
+                '*' | '+' | '?' | '(' => true,
+                '{' => counted(self.rest).is_some(),
+                _ => false,
+            };
+            if !repeats {
+                self.write_flags();
+            }
             match first {
                 '(' => self.open()?,
                 ')' => self.close()?,
@@ -113,10 +126,16 @@ impl<'a> Translation<'a> {
                 }
             }
         }
+        self.write_flags();
         if self.groups > 0 {
             return Err(RegexError::new("missing closing )", self.source));
         }
         Ok(())
+    }
+
+    fn write_flags(&mut self) {
+        self.rust.push_str(&self.flags);
+        self.flags.clear();
     }
 
     /// Copies `len` bytes.
@@ -128,6 +147,7 @@ impl<'a> Translation<'a> {
 
     fn open(&mut self) -> Result<(), RegexError> {
         if !self.rest.starts_with("(?") {
+            self.write_flags();
             self.take(1);
             return self.enter();
         }
@@ -144,6 +164,7 @@ impl<'a> Translation<'a> {
                 let capture = &self.rest[..=end];
                 return Err(RegexError::new("invalid named capture", capture));
             }
+            self.write_flags();
             // What a group is called does not change what matches, and Rust's names may not begin
             // with a digit.
             self.rust.push('(');
@@ -161,8 +182,15 @@ impl<'a> Translation<'a> {
                         self.rest = &self.rest[3..];
                         return Ok(());
                     }
-                    self.take(index + 1);
-                    return if ch == ':' { self.enter() } else { Ok(()) };
+                    if ch == ':' {
+                        self.write_flags();
+                        self.take(index + 1);
+                        return self.enter();
+                    }
+                    let (flags, rest) = self.rest.split_at(index + 1);
+                    self.flags.push_str(flags);
+                    self.rest = rest;
+                    return Ok(());
                 }
                 ch => {
                     let part = &self.rest[..index + ch.len_utf8()];

@@ -50,6 +50,7 @@ fn the_rest_is_written_for_rust() {
         ("a{,2}", r"a\{,2\}"),
         ("a{2,}?|b*?", "a{2,}?|b*?"),
         ("(?P<1>a)(?<n>(?i:b))(?-s)c", "(a)((?i:b))(?-s)c"),
+        ("a(?i)(?s){2}b", "a{2}(?i)(?s)b"),
         (r"\Qa.b\E*", r"a\.b*"),
         (r"\101\x41\x{41}\/", "AAA/"),
         (r"\pL\P{^Greek}\p{^L}", r"\p{L}\p{Greek}\P{L}"),
