@@ -25,6 +25,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The text, to its end.
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
+    }
+
     /// The next character; `\r\n` and `\r` are `\n`.
     pub(crate) fn read(&mut self) -> char {
         let rest = self.text.get(self.cursor..).unwrap_or_default();

@@ -93,6 +93,15 @@ fn random_bytes_are_read_or_refused() {
 }
 
 #[test]
+fn a_text_ends_at_its_first_nul() {
+    let text = "SHOW USERS \0éSHOW";
+    let query = parse_query(text).expect("a query");
+    assert_eq!((query.spans[0].start, query.spans[0].end), (0, 10));
+    exercise(text);
+    exercise("SELECT v\0é");
+}
+
+#[test]
 fn mutated_statements_are_read_or_refused() {
     let seeds = seeds();
     let mut random = Random(2);
@@ -106,6 +115,7 @@ fn mutated_statements_are_read_or_refused() {
                 0 => text.truncate(at),
                 1 => drop(text.drain(at.min(text.len() / 2)..at)),
                 2 => drop(text.splice(at..at, other[from..to].iter().copied())),
+                _ if random.below(20) == 0 => text.insert(at, '\0'),
                 _ => {
                     let end = (at + to - from).min(text.len());
                     drop(text.splice(at..end, other[from..to].iter().copied()));

@@ -63,7 +63,6 @@ pub fn parse_expr(text: &str) -> Result<Expr, ParseError> {
 const BUFFERED: usize = 3;
 
 struct Parser<'a> {
-    text: &'a str,
     reader: Reader<'a>,
     options: ParseOptions<'a>,
     /// A ring of the last tokens.
@@ -86,7 +85,6 @@ impl<'a> Parser<'a> {
             at: 0,
         };
         Self {
-            text,
             reader: Reader::new(text),
             options,
             buffer: [none(), none(), none()],
@@ -126,8 +124,9 @@ impl<'a> Parser<'a> {
 
     /// The part of the text between two cursors, without blanks around it.
     fn trimmed(&self, start: usize, end: usize) -> Span {
-        let end = end.min(self.text.len()).max(start);
-        let Some(part) = self.text.get(start..end) else {
+        let text = self.reader.text();
+        let end = end.min(text.len()).max(start);
+        let Some(part) = text.get(start..end) else {
             return Span { start, end };
         };
         let start = end - part.trim_start().len();

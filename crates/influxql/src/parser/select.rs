@@ -44,7 +44,7 @@ impl Parser<'_> {
             let start = self.reader.cursor();
             let mut field = self.field()?;
             let behind = self.scan();
-            field.span = self.trimmed(start.min(self.text.len()), behind.at);
+            field.span = self.trimmed(start.min(self.reader.text().len()), behind.at);
             fields.push(field);
             if behind.token != Token::Comma {
                 self.unscan();
