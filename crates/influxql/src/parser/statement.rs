@@ -4,8 +4,7 @@ use super::select::TargetRule;
 use super::{Parsed, Parser};
 use crate::ast::{Cardinality, Expr, Source, Statement};
 use crate::error::ParseError;
-use crate::token::Keyword;
-use crate::token::Token;
+use crate::token::{Keyword, Token};
 
 /// What is read once a statement is known by its first words.
 type Reading<'a> = fn(&mut Parser<'a>) -> Parsed<Statement>;
@@ -14,34 +13,34 @@ impl<'a> Parser<'a> {
     /// One statement.
     pub(super) fn statement(&mut self) -> Parsed<Statement> {
         self.branch(&[
-            ("SELECT", |p| {
+            (Keyword::Select, |p| {
                 let select = p.select(TargetRule::Optional)?;
                 Ok(Statement::Select(Box::new(select)))
             }),
-            ("DELETE", |p| {
+            (Keyword::Delete, |p| {
                 let (sources, condition) = p.removal()?;
                 Ok(Statement::Delete { sources, condition })
             }),
-            ("SHOW", Self::show),
-            ("CREATE", Self::create),
-            ("DROP", Self::drop_statement),
-            ("EXPLAIN", |p| {
+            (Keyword::Show, Self::show),
+            (Keyword::Create, Self::create),
+            (Keyword::Drop, Self::drop_statement),
+            (Keyword::Explain, |p| {
                 let analyze = p.next_is_keyword(Keyword::Analyze);
                 p.expect_keywords(&[Keyword::Select])?;
                 let select = Box::new(p.select(TargetRule::Optional)?);
                 Ok(Statement::Explain { analyze, select })
             }),
-            ("GRANT", Self::grant),
-            ("REVOKE", Self::revoke),
-            ("ALTER", |p| {
+            (Keyword::Grant, Self::grant),
+            (Keyword::Revoke, Self::revoke),
+            (Keyword::Alter, |p| {
                 p.expect_keywords(&[Keyword::Retention, Keyword::Policy])?;
                 p.alter_retention_policy()
             }),
-            ("SET", |p| {
+            (Keyword::Set, |p| {
                 p.expect_keywords(&[Keyword::Password, Keyword::For])?;
                 p.set_password()
             }),
-            ("KILL", |p| {
+            (Keyword::Kill, |p| {
                 p.expect_keywords(&[Keyword::Query])?;
                 p.kill_query()
             }),
@@ -49,110 +48,120 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads one of the keywords, which are what an error says was expected, and goes on as it says.
-    fn branch(&mut self, branches: &[(&'static str, Reading<'a>)]) -> Parsed<Statement> {
+    fn branch(&mut self, branches: &[(Keyword, Reading<'a>)]) -> Parsed<Statement> {
         let next = self.next();
         if let Token::Keyword(keyword) = next.token
-            && let Some((_, go_on)) = branches.iter().find(|(text, _)| *text == keyword.text())
+            && let Some((_, go_on)) = branches.iter().find(|(branch, _)| *branch == keyword)
         {
             return go_on(self);
         }
-        let expected: Vec<_> = branches.iter().map(|(text, _)| *text).collect();
+        let expected: Vec<_> = branches.iter().map(|(branch, _)| branch.text()).collect();
         self.unexpected(&next, &expected)
     }
 
     fn show(&mut self) -> Parsed<Statement> {
         self.branch(&[
-            ("CONTINUOUS", |p| {
+            (Keyword::Continuous, |p| {
                 p.expect_keywords(&[Keyword::Queries])?;
                 Ok(Statement::ShowContinuousQueries)
             }),
-            ("DATABASES", |_| Ok(Statement::ShowDatabases)),
-            ("DIAGNOSTICS", |p| {
+            (Keyword::Databases, |_| Ok(Statement::ShowDatabases)),
+            (Keyword::Diagnostics, |p| {
                 p.optional_module().map(Statement::ShowDiagnostics)
             }),
-            ("FIELD", |p| {
+            (Keyword::Field, |p| {
                 p.branch(&[
-                    ("KEY", |p| p.show_key_cardinality(Cardinality::FieldKey)),
-                    ("KEYS", Self::show_field_keys),
+                    (Keyword::Key, |p| {
+                        p.show_key_cardinality(Cardinality::FieldKey)
+                    }),
+                    (Keyword::Keys, Self::show_field_keys),
                 ])
             }),
-            ("GRANTS", |p| {
+            (Keyword::Grants, |p| {
                 p.expect_keywords(&[Keyword::For])?;
                 p.ident().map(Statement::ShowGrants)
             }),
-            ("MEASUREMENT", |p| {
+            (Keyword::Measurement, |p| {
                 p.branch(&[
-                    ("EXACT", |p| {
+                    (Keyword::Exact, |p| {
                         p.expect_keywords(&[Keyword::Cardinality])?;
                         p.show_cardinality(Cardinality::Measurement, true)
                     }),
-                    ("CARDINALITY", |p| {
+                    (Keyword::Cardinality, |p| {
                         p.show_cardinality(Cardinality::Measurement, false)
                     }),
                 ])
             }),
-            ("MEASUREMENTS", Self::show_measurements),
-            ("QUERIES", |_| Ok(Statement::ShowQueries)),
-            ("RETENTION", |p| {
+            (Keyword::Measurements, Self::show_measurements),
+            (Keyword::Queries, |_| Ok(Statement::ShowQueries)),
+            (Keyword::Retention, |p| {
                 p.expect_keywords(&[Keyword::Policies])?;
                 p.optional_on().map(Statement::ShowRetentionPolicies)
             }),
-            ("SERIES", Self::show_series),
-            ("SHARD", |p| {
+            (Keyword::Series, Self::show_series),
+            (Keyword::Shard, |p| {
                 p.expect_keywords(&[Keyword::Groups])?;
                 Ok(Statement::ShowShardGroups)
             }),
-            ("SHARDS", |_| Ok(Statement::ShowShards)),
-            ("STATS", |p| p.optional_module().map(Statement::ShowStats)),
-            ("SUBSCRIPTIONS", |_| Ok(Statement::ShowSubscriptions)),
-            ("TAG", |p| {
+            (Keyword::Shards, |_| Ok(Statement::ShowShards)),
+            (Keyword::Stats, |p| {
+                p.optional_module().map(Statement::ShowStats)
+            }),
+            (Keyword::Subscriptions, |_| Ok(Statement::ShowSubscriptions)),
+            (Keyword::Tag, |p| {
                 p.branch(&[
-                    ("KEY", |p| p.show_key_cardinality(Cardinality::TagKey)),
-                    ("KEYS", Self::show_tag_keys),
-                    ("VALUES", Self::show_tag_values),
+                    (Keyword::Key, |p| {
+                        p.show_key_cardinality(Cardinality::TagKey)
+                    }),
+                    (Keyword::Keys, Self::show_tag_keys),
+                    (Keyword::Values, Self::show_tag_values),
                 ])
             }),
-            ("USERS", |_| Ok(Statement::ShowUsers)),
+            (Keyword::Users, |_| Ok(Statement::ShowUsers)),
         ])
     }
 
     fn create(&mut self) -> Parsed<Statement> {
         self.branch(&[
-            ("CONTINUOUS", |p| {
+            (Keyword::Continuous, |p| {
                 p.expect_keywords(&[Keyword::Query])?;
                 p.create_continuous_query()
             }),
-            ("DATABASE", Self::create_database),
-            ("USER", Self::create_user),
-            ("RETENTION", |p| {
+            (Keyword::Database, Self::create_database),
+            (Keyword::User, Self::create_user),
+            (Keyword::Retention, |p| {
                 p.expect_keywords(&[Keyword::Policy])?;
                 p.create_retention_policy()
             }),
-            ("SUBSCRIPTION", Self::create_subscription),
+            (Keyword::Subscription, Self::create_subscription),
         ])
     }
 
     fn drop_statement(&mut self) -> Parsed<Statement> {
         self.branch(&[
-            ("CONTINUOUS", |p| {
+            (Keyword::Continuous, |p| {
                 p.expect_keywords(&[Keyword::Query])?;
                 let (name, database) = p.name_on_database()?;
                 Ok(Statement::DropContinuousQuery { name, database })
             }),
-            ("DATABASE", |p| p.ident().map(Statement::DropDatabase)),
-            ("MEASUREMENT", |p| p.ident().map(Statement::DropMeasurement)),
-            ("RETENTION", |p| {
+            (Keyword::Database, |p| {
+                p.ident().map(Statement::DropDatabase)
+            }),
+            (Keyword::Measurement, |p| {
+                p.ident().map(Statement::DropMeasurement)
+            }),
+            (Keyword::Retention, |p| {
                 p.expect_keywords(&[Keyword::Policy])?;
                 let (name, database) = p.name_on_database()?;
                 Ok(Statement::DropRetentionPolicy { name, database })
             }),
-            ("SERIES", |p| {
+            (Keyword::Series, |p| {
                 let (sources, condition) = p.removal()?;
                 Ok(Statement::DropSeries { sources, condition })
             }),
-            ("SHARD", |p| p.unsigned().map(Statement::DropShard)),
-            ("SUBSCRIPTION", Self::drop_subscription),
-            ("USER", |p| p.ident().map(Statement::DropUser)),
+            (Keyword::Shard, |p| p.unsigned().map(Statement::DropShard)),
+            (Keyword::Subscription, Self::drop_subscription),
+            (Keyword::User, |p| p.ident().map(Statement::DropUser)),
         ])
     }
 
