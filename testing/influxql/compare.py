@@ -94,6 +94,9 @@ class InfluxDB:
                 break
             except OSError:
                 time.sleep(0.1)
+        else:
+            self.stop()
+            sys.exit("influxd does not answer:\n" + self.log_path.read_text())
         self.prepare()
 
     def prepare(self):
