@@ -37,6 +37,7 @@ mod execution_session;
 mod floats;
 mod foreign_names;
 mod from_first;
+pub mod front_end;
 mod functions;
 mod gapfill;
 mod generic_plan;
