@@ -8,6 +8,9 @@ use marigram_codec::{
     BodyHeader, Compressor, DecodeLimits, Encoding, OwnedValues, ValueType, frame, tsfile_forms,
 };
 use marigram_env::{DiskSnapshot, FileSystem, SimFs};
+use marigram_influxql::ast::Statement;
+use marigram_influxql::time_range::TimeContext;
+use marigram_influxql::{UtcOnly, columns, parse_query, privileges, validate};
 use marigram_manifest::{CatalogState, ManifestState, WitnessFile};
 use marigram_model::{TagKey, tag_key_entries};
 use marigram_protocol::lines::{LineLimits, Precision, encode_batch, parse};
@@ -178,6 +181,34 @@ pub fn line_protocol(data: &[u8]) {
             );
             assert_eq!(again.errors, [], "what was written can be read: {text:?}");
             assert_eq!(again.rows(), batch.len(), "every row is there: {text:?}");
+        }
+    }
+}
+
+/// A query in InfluxQL. What can be read is printed and checked.
+pub fn influxql(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let query = match parse_query(&text) {
+        Ok(query) => query,
+        Err(error) => {
+            let at = error.position().map_or(0, |position| position.byte);
+            assert!(at <= text.len(), "{error} is at byte {at}");
+            return;
+        }
+    };
+    let context = TimeContext {
+        now_ns: 0,
+        time_zone: None,
+        zones: &UtcOnly,
+    };
+    for (statement, span) in query.statements.iter().zip(&query.spans) {
+        assert!(text.get(span.start..span.end).is_some(), "{span:?}");
+        assert!(!statement.to_string().is_empty());
+        privileges::required_privileges(statement);
+        if let Statement::Select(select) = statement
+            && let Ok(analysis) = validate::analyze(select, &context)
+        {
+            columns::column_names(&analysis.fields, None, false);
         }
     }
 }

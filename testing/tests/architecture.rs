@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, u32)] = &[
     ("marigram-codec", 0),
     ("marigram-env", 0),
+    ("marigram-influxql", 0),
     ("marigram-pgtext", 0),
     ("marigram-model", 1),
     ("marigram-tsfile", 1),
@@ -38,6 +39,10 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ),
     ("marigram-protocol", &["marigram-env", "tokio"]),
     ("marigram-codec", &["marigram-env", "tokio"]),
+    (
+        "marigram-influxql",
+        &["marigram-env", "tokio", "datafusion"],
+    ),
     ("marigram-pgtext", &["marigram-env", "tokio"]),
     ("marigram-model", &["marigram-env", "tokio"]),
     ("marigram-tsfile", &["marigram-env", "tokio"]),
@@ -56,6 +61,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "marigram-codec",
             "marigram-engine",
             "marigram-env",
+            "marigram-influxql",
             "marigram-manifest",
             "marigram-model",
             "marigram-protocol",

@@ -353,6 +353,42 @@ fn line_protocol() {
 }
 
 #[test]
+fn influxql() {
+    let seeds = [
+        "SELECT mean(\"v\") AS m, 2 * -max(w) INTO a.b.:MEASUREMENT FROM x, /y/, (SELECT DISTINCT z \
+         FROM db..\"q\") WHERE time > now() - 1h30m AND (t =~ /a\\/b/ OR u != 'it\\'s') GROUP BY \
+         time(1m, 5s), *, /h/ fill(1.5) ORDER BY time DESC LIMIT 1 OFFSET 2 SLIMIT 3 SOFFSET 4 tz('UTC')",
+        "SHOW TAG VALUES EXACT CARDINALITY ON d FROM m WITH KEY IN (a, \"b\") WHERE c = 'd'; \
+         CREATE CONTINUOUS QUERY q ON d RESAMPLE EVERY 1m FOR 2h BEGIN SELECT count(*) INTO x FROM y \
+         GROUP BY time(1h) END -- c\n; GRANT ALL PRIVILEGES ON d TO u /* c */; KILL QUERY 5",
+    ];
+    let words: [&[u8]; 16] = [
+        b"(",
+        b")",
+        b",",
+        b" ",
+        b"'",
+        b"\"",
+        b"/",
+        b"\\",
+        b"::",
+        b"-",
+        b"$p",
+        b"\n",
+        b"\xff",
+        "µ".as_bytes(),
+        b"99999999999999999999",
+        b"(SELECT ",
+    ];
+    run(
+        "influxql",
+        &seeds.map(|seed| seed.as_bytes().to_vec()),
+        &words,
+        targets::influxql,
+    );
+}
+
+#[test]
 fn tag_keys() {
     let mut key = TagKey::default();
     key.push(0, TagValueRef::String("pump-7"));

@@ -1,5 +1,5 @@
-//! What servers ask of a database, as traits: take rows ([`Ingest`]), answer SQL ([`Query`]),
-//! tell how it is ([`Status`]) and take backups ([`Backup`]).
+//! What servers ask of a database, as traits: take rows ([`Ingest`]), answer SQL ([`Query`])
+//! and other query languages ([`LanguageQuery`]), tell how it is ([`Status`]) and take backups ([`Backup`]).
 //!
 //! Transports stand above these traits and storage below them, so neither knows the other. No type
 //! of the engine or of the SQL planner appears here: rows come and go as Arrow or as
@@ -12,11 +12,16 @@
 mod backup;
 mod error;
 mod ingest;
+mod language;
 mod query;
 mod status;
 
 pub use backup::{Backup, BackupReport};
 pub use error::{Result, ServiceError};
 pub use ingest::{Ingest, RejectedRow, WriteReport};
+pub use language::{
+    Language, LanguageQuery, LanguageRequest, ParameterValue, ROLE_KEY, StatementAnswer,
+    StatementAnswers,
+};
 pub use query::{Answer, DEFAULT_DATABASE, Prepared, Query, RowStream, Session};
 pub use status::{Metric, Status};

@@ -33,6 +33,7 @@ mod exact_numbers;
 mod execution_session;
 mod foreign_names;
 mod from_first;
+pub mod front_end;
 mod gapfill;
 mod generic_plan;
 mod grouping_sets;

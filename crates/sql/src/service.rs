@@ -10,6 +10,7 @@ use crate::cached_plan::CachedPlan;
 use crate::column_names::Names;
 use crate::context::SessionStates;
 use crate::error::{SqlError, SqlResult};
+use crate::front_end::FrontEnd;
 use crate::generic_plan::marked;
 use crate::parameter_types::with_parameter_types;
 use crate::plan_cache::{PlanCache, PlanCacheStats};
@@ -26,6 +27,8 @@ use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use changes::{StatementDone, missing_already};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::session_state::SessionState;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use marigram_engine::{Engine, TableCompaction};
@@ -53,6 +56,7 @@ struct SqlServiceInner {
     plans: PlanCache,
     refresher: RollupRefresher,
     workers: StatementThreadPool,
+    front_ends: Vec<Arc<dyn FrontEnd>>,
 }
 
 impl fmt::Debug for SqlService {
@@ -72,6 +76,18 @@ impl SqlService {
     /// # Errors
     /// If the spill directory cannot be used, or the machine gives no threads.
     pub fn new(engine: Engine, options: SqlOptions) -> Result<Self> {
+        Self::with_front_ends(engine, options, Vec::new())
+    }
+
+    /// The same, which speaks other languages beside SQL.
+    ///
+    /// # Errors
+    /// As [`SqlService::new`].
+    pub fn with_front_ends(
+        engine: Engine,
+        options: SqlOptions,
+        front_ends: Vec<Arc<dyn FrontEnd>>,
+    ) -> Result<Self> {
         let workers = StatementThreadPool::new(options.target_partitions)
             .map_err(|error| ServiceError::Internal(format!("no threads for queries: {error}")))?;
         workers.start(crate::context::warm);
@@ -84,6 +100,7 @@ impl SqlService {
             contexts,
             plans: PlanCache::default(),
             workers,
+            front_ends,
         });
         let keeper = Arc::new(RollupScheduler::default());
         if inner.options.refreshes_views {
@@ -96,6 +113,30 @@ impl SqlService {
             _handle: Arc::new(ServiceHandle(keeper)),
             inner,
         })
+    }
+
+    pub(crate) fn front_ends(&self) -> &[Arc<dyn FrontEnd>] {
+        &self.inner.front_ends
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.inner.engine
+    }
+
+    pub(crate) fn options(&self) -> &SqlOptions {
+        &self.inner.options
+    }
+
+    pub(crate) fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
+        self.inner.contexts.memory_pool()
+    }
+
+    pub(crate) fn session_state(&self, session: &Session) -> SqlResult<SessionState> {
+        self.inner.contexts.state(session)
+    }
+
+    pub(crate) fn workers(&self) -> &StatementThreadPool {
+        &self.inner.workers
     }
 
     /// Figures of the materialized views of all databases.

@@ -1,0 +1,267 @@
+//! SELECT and what it is made of.
+
+use super::expr::Expr;
+use super::literal::RegexSource;
+use super::print;
+use super::span::Span;
+use crate::number::ShortestFloat;
+use crate::quote::QuotedIdent;
+use std::fmt::{self, Write};
+
+/// A SELECT statement or a subquery.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Select {
+    /// The columns asked for.
+    pub fields: Vec<Field>,
+    /// Where the answer is written, with INTO.
+    pub target: Option<Target>,
+    /// Where rows come from; at least one.
+    pub sources: Vec<Source>,
+    /// WHERE.
+    pub condition: Option<Expr>,
+    /// GROUP BY.
+    pub dimensions: Vec<Dimension>,
+    /// `fill(…)`.
+    pub fill: Fill,
+    /// ORDER BY: nothing, or the time in one direction.
+    pub order_by: Option<SortField>,
+    /// Rows of a series at most; 0 for all.
+    pub limit: u64,
+    /// Rows of a series that are left out at its beginning.
+    pub offset: u64,
+    /// Series at most; 0 for all.
+    pub slimit: u64,
+    /// Series that are left out at the beginning.
+    pub soffset: u64,
+    /// The name in `tz('…')`.
+    pub time_zone: Option<String>,
+}
+
+/// An expression of the list behind SELECT.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// What is computed.
+    pub expr: Expr,
+    /// The name behind AS, or nothing.
+    pub alias: String,
+    /// Where it stands in the text. Two fields that stand elsewhere can still be equal.
+    pub span: Span,
+}
+
+impl PartialEq for Field {
+    fn eq(&self, other: &Self) -> bool {
+        self.expr == other.expr && self.alias == other.alias
+    }
+}
+
+/// Where a SELECT writes its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The database, or nothing for the one of the request.
+    pub database: String,
+    /// The retention policy, or nothing for the default one.
+    pub retention_policy: String,
+    /// The measurement; nothing for `:MEASUREMENT`, which is that of each row's source.
+    pub measurement: Option<String>,
+}
+
+/// Where rows come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// Stored rows.
+    Measurement(Measurement),
+    /// The rows of another SELECT.
+    Subquery(Box<Select>),
+}
+
+/// One measurement, or all whose names match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Measurement {
+    /// The database, or nothing for the one of the request.
+    pub database: String,
+    /// The retention policy, or nothing for the default one.
+    pub retention_policy: String,
+    /// Which measurement.
+    pub name: MeasurementName,
+}
+
+/// Which measurement is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MeasurementName {
+    /// The one of this name.
+    Name(String),
+    /// Every one whose name matches.
+    Regex(RegexSource),
+}
+
+/// An expression behind GROUP BY: a tag, `time(…)`, `*`, or a regular expression over tags.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dimension(pub Expr);
+
+/// What stands where a group of time holds no row.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Fill {
+    /// Null.
+    #[default]
+    Null,
+    /// Nothing: the group is left out.
+    None,
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Float(f64),
+    /// The value of the group before.
+    Previous,
+    /// A value on the line between the groups around.
+    Linear,
+}
+
+/// An order of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SortField {
+    /// `time`, or nothing where only the direction is written.
+    pub name: String,
+    /// From old to new.
+    pub ascending: bool,
+}
+
+impl Select {
+    /// Whether rows come from old to new.
+    pub fn is_ascending(&self) -> bool {
+        self.order_by.as_ref().is_none_or(|order| order.ascending)
+    }
+
+    /// Whether no function is called in the list of fields.
+    pub fn is_raw(&self) -> bool {
+        let calls = |field: &Field| field.expr.any(|expr| matches!(expr, Expr::Call(_)));
+        !self.fields.iter().any(calls)
+    }
+
+    /// Shows this SELECT and every subquery in it to `visit`, from the outside in.
+    pub fn each_select<'a>(&'a self, visit: &mut impl FnMut(&'a Select)) {
+        visit(self);
+        for source in &self.sources {
+            if let Source::Subquery(select) = source {
+                select.each_select(visit);
+            }
+        }
+    }
+
+    /// Shows every measurement in FROM to `visit`, those of subqueries too.
+    pub fn each_measurement<'a>(&'a self, visit: &mut impl FnMut(&'a Measurement)) {
+        self.each_select(&mut |select| {
+            for source in &select.sources {
+                if let Source::Measurement(measurement) = source {
+                    visit(measurement);
+                }
+            }
+        });
+    }
+}
+
+impl fmt::Display for Select {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SELECT ")?;
+        crate::quote::write_list(f, &self.fields, ", ")?;
+        if let Some(target) = &self.target {
+            write!(f, " {target}")?;
+        }
+        print::list(f, "FROM", &self.sources)?;
+        print::optional(f, "WHERE", self.condition.as_ref())?;
+        print::list(f, "GROUP BY", &self.dimensions)?;
+        write!(f, "{}", self.fill)?;
+        print::optional(f, "ORDER BY", self.order_by.as_ref())?;
+        print::count(f, "LIMIT", self.limit)?;
+        print::count(f, "OFFSET", self.offset)?;
+        print::count(f, "SLIMIT", self.slimit)?;
+        print::count(f, "SOFFSET", self.soffset)?;
+        match &self.time_zone {
+            Some(zone) => write!(f, " TZ('{zone}')"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.expr)?;
+        if self.alias.is_empty() {
+            return Ok(());
+        }
+        write!(f, " AS {}", QuotedIdent(&self.alias))
+    }
+}
+
+/// The segments before the name of a measurement, each with its point.
+fn write_place(f: &mut fmt::Formatter<'_>, database: &str, policy: &str) -> fmt::Result {
+    if !database.is_empty() {
+        write!(f, "{}.", QuotedIdent(database))?;
+    }
+    if !policy.is_empty() {
+        write!(f, "{}", QuotedIdent(policy))?;
+    }
+    if !database.is_empty() || !policy.is_empty() {
+        f.write_char('.')?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("INTO ")?;
+        write_place(f, &self.database, &self.retention_policy)?;
+        match &self.measurement {
+            Some(name) => write!(f, "{}", QuotedIdent(name)),
+            None => f.write_str(":MEASUREMENT"),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Measurement(measurement) => write!(f, "{measurement}"),
+            Self::Subquery(select) => write!(f, "({select})"),
+        }
+    }
+}
+
+impl fmt::Display for Measurement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_place(f, &self.database, &self.retention_policy)?;
+        match &self.name {
+            MeasurementName::Name(name) if name.is_empty() => Ok(()),
+            MeasurementName::Name(name) => write!(f, "{}", QuotedIdent(name)),
+            MeasurementName::Regex(regex) => write!(f, "{regex}"),
+        }
+    }
+}
+
+impl fmt::Display for Dimension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// With a blank before it; nothing for null.
+impl fmt::Display for Fill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => Ok(()),
+            Self::None => f.write_str(" fill(none)"),
+            Self::Integer(value) => write!(f, " fill({value})"),
+            Self::Float(value) => write!(f, " fill({})", ShortestFloat(*value)),
+            Self::Previous => f.write_str(" fill(previous)"),
+            Self::Linear => f.write_str(" fill(linear)"),
+        }
+    }
+}
+
+impl fmt::Display for SortField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.name.is_empty() {
+            write!(f, "{} ", self.name)?;
+        }
+        f.write_str(if self.ascending { "ASC" } else { "DESC" })
+    }
+}

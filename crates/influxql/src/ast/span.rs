@@ -1,0 +1,10 @@
+//! Parts of the text.
+
+/// A part of the text, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// Its first byte.
+    pub start: usize,
+    /// The byte behind it.
+    pub end: usize,
+}

@@ -1,0 +1,179 @@
+//! Bound parameters: `params` of a request, a JSON object, as values for `$name`.
+//!
+//! A plain value is a literal of its type. An object with one entry says what is meant:
+//! `{"identifier": "cpu"}`, `{"regex": "^a"}`, `{"duration": "1m"}`. A value that cannot be bound is
+//! an error only where a statement uses it, but for a plain number that is none in Go. The caller
+//! brings the JSON, read by whatever it reads JSON with.
+
+use crate::duration::InfluxDuration;
+use crate::token::{Keyword, Token};
+use std::collections::HashMap;
+
+/// A JSON value, as far as it matters here.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ParamJson {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Boolean(bool),
+    /// A number, as it is written.
+    Number(String),
+    /// Text.
+    String(String),
+    /// An array, whatever is in it.
+    Array,
+    /// An object.
+    Object(Vec<(String, ParamJson)>),
+}
+
+/// Values for the parameters of a query, by name.
+#[derive(Debug, Clone, Default)]
+pub struct Params(HashMap<String, Bound>);
+
+/// What a parameter stands for.
+#[derive(Debug, Clone, PartialEq)]
+enum Bound {
+    Identifier(String),
+    String(String),
+    Regex(String),
+    Number(f64),
+    Integer(i64),
+    Boolean(bool),
+    Duration(String),
+    /// Nothing that can be used, and why.
+    Unusable(String),
+}
+
+/// A number, read as Go reads it.
+enum ReadNumber {
+    Float(f64),
+    Integer(i64),
+}
+
+/// A number that cannot be bound. Prints as `/query` answers it, with status 400.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("error parsing json value: {0}")]
+pub struct ParamError(String);
+
+impl Params {
+    /// Binds `value` to `name`; a later value replaces an earlier one.
+    ///
+    /// # Errors
+    /// For a plain number that does not fit, or that has an exponent and no point.
+    pub fn bind(&mut self, name: impl Into<String>, value: &ParamJson) -> Result<(), ParamError> {
+        let bound = match (bind(value), value) {
+            (Err(why), ParamJson::Number(_)) => return Err(ParamError(why)),
+            (bound, _) => bound.unwrap_or_else(Bound::Unusable),
+        };
+        self.0.insert(name.into(), bound);
+        Ok(())
+    }
+
+    /// The token that stands for a parameter; nothing if there is no such parameter. What cannot be
+    /// used stays a parameter, whose name then says why: so does InfluxDB.
+    pub(crate) fn token(&self, name: &str) -> Option<(Token, String)> {
+        Some(match self.0.get(name)? {
+            Bound::Identifier(text) => (Token::Ident, text.clone()),
+            Bound::String(text) => (Token::String, text.clone()),
+            Bound::Regex(text) => (Token::Regex, text.clone()),
+            Bound::Number(value) => (Token::Number, value.to_string()),
+            Bound::Integer(value) => (Token::Integer, value.to_string()),
+            Bound::Boolean(true) => (Token::Keyword(Keyword::True), String::new()),
+            Bound::Boolean(false) => (Token::Keyword(Keyword::False), String::new()),
+            Bound::Duration(text) => (Token::DurationValue, text.clone()),
+            Bound::Unusable(why) => (Token::BoundParam, why.clone()),
+        })
+    }
+}
+
+fn bind(value: &ParamJson) -> Result<Bound, String> {
+    match value {
+        ParamJson::Boolean(value) => Ok(Bound::Boolean(*value)),
+        ParamJson::String(text) => Ok(Bound::String(text.clone())),
+        ParamJson::Number(text) => Ok(match read_number(text)? {
+            ReadNumber::Float(value) => Bound::Number(value),
+            ReadNumber::Integer(value) => Bound::Integer(value),
+        }),
+        ParamJson::Object(entries) => match entries.as_slice() {
+            [(kind, value)] => bind_as(kind, value),
+            _ => Err("bound object parameter value must have exactly one entry".to_owned()),
+        },
+        ParamJson::Null => Err("unable to bind parameter with type <nil>".to_owned()),
+        ParamJson::Array => Err("unable to bind parameter with type []interface {}".to_owned()),
+    }
+}
+
+fn bind_as(kind: &str, value: &ParamJson) -> Result<Bound, String> {
+    let number = match value {
+        ParamJson::Number(text) => Some(read_number(text)?),
+        _ => None,
+    };
+    let text = match value {
+        ParamJson::String(text) => Some(text.clone()),
+        _ => None,
+    };
+    let (bound, refusal) = match kind {
+        "ident" | "identifier" => (
+            text.map(Bound::Identifier),
+            "identifier must be a string value",
+        ),
+        "regex" => (
+            text.map(Bound::Regex),
+            "regex literal must be a string value",
+        ),
+        "string" => (
+            text.map(Bound::String),
+            "string literal must be a string value",
+        ),
+        "float" | "number" => (
+            number.map(|number| {
+                Bound::Number(match number {
+                    ReadNumber::Float(value) => value,
+                    ReadNumber::Integer(value) => value as f64,
+                })
+            }),
+            "number literal must be a float value",
+        ),
+        "int" | "integer" => (
+            match number {
+                Some(ReadNumber::Integer(value)) => Some(Bound::Integer(value)),
+                _ => None,
+            },
+            "integer literal must be an integer value",
+        ),
+        "duration" => (
+            match number {
+                Some(ReadNumber::Integer(ns)) => Some(InfluxDuration(ns).to_string()),
+                _ => text,
+            }
+            .map(Bound::Duration),
+            "duration literal must be a string or integer value",
+        ),
+        _ => return Err(format!("unknown bind object type: {kind}")),
+    };
+    bound.ok_or_else(|| refusal.to_owned())
+}
+
+/// A number with a point is a float, one without an integer.
+fn read_number(text: &str) -> Result<ReadNumber, String> {
+    let syntax = |function: &str| format!("strconv.{function}: parsing \"{text}\": invalid syntax");
+    if text.contains('.') {
+        let value: f64 = text.parse().map_err(|_| syntax("ParseFloat"))?;
+        if value.is_infinite() {
+            let range = "value out of range";
+            return Err(format!("strconv.ParseFloat: parsing \"{text}\": {range}"));
+        }
+        return Ok(ReadNumber::Float(value));
+    }
+    text.parse()
+        .map(ReadNumber::Integer)
+        .map_err(|error: std::num::ParseIntError| {
+            use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+            match error.kind() {
+                PosOverflow | NegOverflow => {
+                    format!("strconv.ParseInt: parsing \"{text}\": value out of range")
+                }
+                _ => syntax("ParseInt"),
+            }
+        })
+}

@@ -1,0 +1,363 @@
+//! Expressions.
+
+use super::{Parsed, Parser};
+use crate::ast::{BinaryOp, Call, Cast, Expr, Literal, RegexSource, VarRef, Wildcard};
+use crate::duration::parse_duration;
+use crate::error::ParseError;
+use crate::go_regex;
+use crate::quote::quote_segments;
+use crate::scanner::Scanned;
+use crate::token::{Keyword, Token};
+
+/// What may begin an expression, as errors list it.
+const OPERAND: [&str; 4] = ["identifier", "string", "number", "bool"];
+
+impl Parser<'_> {
+    /// An expression: operands with operators between them.
+    pub(super) fn expr(&mut self) -> Parsed<Expr> {
+        let mut operands = Operands::starting_with(self.operand()?);
+        loop {
+            let next = self.next();
+            let Some(op) = operator(next.token) else {
+                self.unscan();
+                return Ok(operands.finish());
+            };
+            let rhs = if matches!(op, BinaryOp::EqRegex | BinaryOp::NeqRegex) {
+                Expr::Literal(Literal::Regex(self.required_regex()?))
+            } else {
+                self.operand()?
+            };
+            operands.push(op, rhs);
+        }
+    }
+
+    /// A regular expression that must be there.
+    pub(super) fn required_regex(&mut self) -> Parsed<RegexSource> {
+        match self.regex()? {
+            Some(regex) => Ok(regex),
+            None => {
+                let next = self.next();
+                self.unexpected(&next, &["regex"])
+            }
+        }
+    }
+
+    /// An operand: everything but operators between operands.
+    fn operand(&mut self) -> Parsed<Expr> {
+        let next = self.next();
+        let literal = match next.token {
+            Token::LeftParen => {
+                return self.nested(|parser| {
+                    let inner = parser.expr()?;
+                    parser.expect(Token::RightParen)?;
+                    Ok(Expr::Paren(Box::new(inner)))
+                });
+            }
+            Token::Ident => {
+                if self.scan().token == Token::LeftParen {
+                    return self.call(&next.text);
+                }
+                self.unscan();
+                self.unscan();
+                return self.var_ref();
+            }
+            Token::Keyword(Keyword::Distinct) => return self.distinct(),
+            Token::Mul => return self.wildcard(),
+            Token::Add | Token::Sub => return self.signed(next.token == Token::Sub),
+            Token::String => Literal::String(next.text),
+            Token::Number => self.number(&next)?,
+            Token::Integer => self.integer(&next)?,
+            Token::Keyword(Keyword::True) => Literal::Boolean(true),
+            Token::Keyword(Keyword::False) => Literal::Boolean(false),
+            Token::DurationValue => {
+                let parsed = parse_duration(&next.text);
+                Literal::Duration(parsed.map_err(|error| ParseError::plain(error.to_string()))?)
+            }
+            Token::Regex => Literal::Regex(self.checked_regex(next)?),
+            Token::BoundParam => {
+                let name = next.text.strip_prefix('$').unwrap_or(&next.text);
+                return Err(ParseError::plain(if name.is_empty() {
+                    "empty bound parameter".to_owned()
+                } else {
+                    format!("missing parameter: {name}")
+                }));
+            }
+            _ => return self.unexpected(&next, &OPERAND),
+        };
+        Ok(Expr::Literal(literal))
+    }
+
+    fn number(&self, scanned: &Scanned) -> Parsed<Literal> {
+        match scanned.text.parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok(Literal::Number(value)),
+            _ => self.message("unable to parse number", scanned),
+        }
+    }
+
+    fn integer(&self, scanned: &Scanned) -> Parsed<Literal> {
+        if let Ok(value) = scanned.text.parse() {
+            return Ok(Literal::Integer(value));
+        }
+        match scanned.text.parse() {
+            Ok(value) => Ok(Literal::Unsigned(value)),
+            Err(_) => self.message("unable to parse integer", scanned),
+        }
+    }
+
+    /// What follows a sign.
+    fn signed(&mut self, negative: bool) -> Parsed<Expr> {
+        let next = self.next();
+        let may_follow = [
+            Token::Number,
+            Token::Integer,
+            Token::DurationValue,
+            Token::LeftParen,
+            Token::Ident,
+        ];
+        if !may_follow.contains(&next.token) {
+            return self.unexpected(&next, &["identifier", "number", "duration", "("]);
+        }
+        self.unscan();
+        let literal = match self.operand()? {
+            Expr::Literal(literal) => literal,
+            // Anything else is multiplied, which no name of a column shows.
+            expr => {
+                let sign = Literal::Integer(if negative { -1 } else { 1 });
+                return Ok(Expr::binary(sign.into(), BinaryOp::Mul, expr));
+            }
+        };
+        Ok(Expr::Literal(match literal {
+            Literal::Number(value) if negative => Literal::Number(-value),
+            Literal::Integer(value) if negative => Literal::Integer(value.wrapping_neg()),
+            Literal::Duration(ns) if negative => Literal::Duration(ns.wrapping_neg()),
+            Literal::Unsigned(value) if negative => {
+                if value != i64::MIN.unsigned_abs() {
+                    let message = format!("constant -{value} underflows int64");
+                    return Err(ParseError::plain(message));
+                }
+                Literal::Integer(i64::MIN)
+            }
+            other => other,
+        }))
+    }
+
+    /// What follows DISTINCT: a call with parentheses, or a name alone.
+    fn distinct(&mut self) -> Parsed<Expr> {
+        let next = self.scan();
+        match next.token {
+            Token::LeftParen => self.call("distinct"),
+            Token::Whitespace => {
+                let name = self.next();
+                if name.token == Token::Ident {
+                    return Ok(Expr::Distinct(name.text));
+                }
+                self.unexpected(&name, &["identifier"])
+            }
+            _ => self.unexpected(&next, &["(", "identifier"]),
+        }
+    }
+
+    /// What follows `*`.
+    fn wildcard(&mut self) -> Parsed<Expr> {
+        if self.scan().token != Token::DoubleColon {
+            self.unscan();
+            return Ok(Expr::Wildcard(Wildcard::All));
+        }
+        let next = self.scan();
+        match next.token {
+            Token::Keyword(Keyword::Field) => Ok(Expr::Wildcard(Wildcard::Fields)),
+            Token::Keyword(Keyword::Tag) => Ok(Expr::Wildcard(Wildcard::Tags)),
+            _ => self.unexpected(&next, &["field", "tag"]),
+        }
+    }
+
+    /// A field or tag, with its cast.
+    fn var_ref(&mut self) -> Parsed<Expr> {
+        let name = self.segments()?.join(".");
+        if self.scan().token != Token::DoubleColon {
+            self.unscan();
+            return Ok(Expr::VarRef(VarRef { name, cast: None }));
+        }
+        let next = self.scan();
+        let cast = match next.token {
+            Token::Keyword(Keyword::Field) => Cast::Field,
+            Token::Keyword(Keyword::Tag) => Cast::Tag,
+            Token::Ident => {
+                let types = [
+                    Cast::Float,
+                    Cast::Integer,
+                    Cast::Unsigned,
+                    Cast::String,
+                    Cast::Boolean,
+                ];
+                let named = |cast: &Cast| cast.name().eq_ignore_ascii_case(&next.text);
+                let Some(cast) = types.into_iter().find(named) else {
+                    let mut expected: Vec<_> = types.iter().map(|cast| cast.name()).collect();
+                    expected.extend(["field", "tag"]);
+                    return self.unexpected(&next, &expected);
+                };
+                cast
+            }
+            // InfluxDB forgets one type here.
+            _ => {
+                let expected = ["float", "integer", "string", "boolean", "field", "tag"];
+                return self.unexpected(&next, &expected);
+            }
+        };
+        let cast = Some(cast);
+        Ok(Expr::VarRef(VarRef { name, cast }))
+    }
+
+    /// One to three names with points between them; one in the middle may be missing.
+    pub(super) fn segments(&mut self) -> Parsed<Vec<String>> {
+        let mut segments = vec![self.ident()?];
+        while self.scan().token == Token::Dot {
+            match self.reader.peek() {
+                // What follows is for the caller.
+                '/' | ':' => return self.checked_segments(segments),
+                '.' => segments.push(String::new()),
+                _ => segments.push(self.ident()?),
+            }
+        }
+        self.unscan();
+        self.checked_segments(segments)
+    }
+
+    fn checked_segments(&self, segments: Vec<String>) -> Parsed<Vec<String>> {
+        if segments.len() <= 3 {
+            return Ok(segments);
+        }
+        let message = format!("too many segments in {}", quote_segments(&segments));
+        Err(ParseError::at(message, self.reader.position(0)))
+    }
+
+    /// A function's arguments, the parenthesis before them being read.
+    fn call(&mut self, name: &str) -> Parsed<Expr> {
+        let name = name.to_lowercase();
+        self.nested(|parser| {
+            let mut args = Vec::new();
+            if let Some(regex) = parser.regex()? {
+                args.push(Literal::Regex(regex).into());
+            } else {
+                if parser.scan().token == Token::RightParen {
+                    return Ok(Expr::Call(Call { name, args }));
+                }
+                parser.unscan();
+                args.push(parser.expr()?);
+            }
+            while parser.next_is(Token::Comma) {
+                args.push(match parser.regex()? {
+                    Some(regex) => Literal::Regex(regex).into(),
+                    None => parser.expr()?,
+                });
+            }
+            let end = parser.scan();
+            if end.token != Token::RightParen {
+                return parser.unexpected(&end, &[")"]);
+            }
+            Ok(Expr::Call(Call { name, args }))
+        })
+    }
+
+    /// A regular expression, if one is next. It looks at the text, not at tokens put back.
+    pub(super) fn regex(&mut self) -> Parsed<Option<RegexSource>> {
+        if matches!(self.reader.peek(), ' ' | '\t' | '\n') {
+            self.skip_whitespace();
+        }
+        match self.reader.peek() {
+            '$' => {
+                let token = self.scan().token;
+                self.unscan();
+                if token != Token::Regex {
+                    return Ok(None);
+                }
+            }
+            '/' => {}
+            _ => return Ok(None),
+        }
+        let scanned = self.scan_regex();
+        match scanned.token {
+            Token::Regex => self.checked_regex(scanned).map(Some),
+            // The text is what a string without its end would show.
+            Token::BadEscape => self.message(format!("bad escape: {}", scanned.text), &scanned),
+            Token::BadRegex => self.message(format!("bad regex: {}", scanned.text), &scanned),
+            _ => self.unexpected(&scanned, &["regex"]),
+        }
+    }
+
+    fn checked_regex(&self, scanned: Scanned) -> Parsed<RegexSource> {
+        match go_regex::translate(&scanned.text) {
+            Ok(_) => Ok(RegexSource(scanned.text)),
+            Err(error) => self.message(error.to_string(), &scanned),
+        }
+    }
+
+    /// Reads blanks, if they are next.
+    pub(super) fn skip_whitespace(&mut self) {
+        if self.scan().token != Token::Whitespace {
+            self.unscan();
+        }
+    }
+}
+
+/// Operands that wait for an operator that binds less than the one before them.
+struct Operands {
+    waiting: Vec<Expr>,
+    operators: Vec<BinaryOp>,
+    last: Expr,
+}
+
+impl Operands {
+    fn starting_with(first: Expr) -> Self {
+        Self {
+            waiting: Vec::new(),
+            operators: Vec::new(),
+            last: first,
+        }
+    }
+
+    fn push(&mut self, op: BinaryOp, rhs: Expr) {
+        self.reduce(op.precedence());
+        self.operators.push(op);
+        self.waiting.push(std::mem::replace(&mut self.last, rhs));
+    }
+
+    /// Joins what operators of this precedence and above stand between.
+    fn reduce(&mut self, precedence: u8) {
+        while let Some(op) = self.operators.pop_if(|op| op.precedence() >= precedence)
+            && let Some(lhs) = self.waiting.pop()
+        {
+            let rhs = std::mem::replace(&mut self.last, Literal::Nil.into());
+            self.last = Expr::binary(lhs, op, rhs);
+        }
+    }
+
+    fn finish(mut self) -> Expr {
+        self.reduce(0);
+        self.last
+    }
+}
+
+fn operator(token: Token) -> Option<BinaryOp> {
+    Some(match token {
+        Token::Add => BinaryOp::Add,
+        Token::Sub => BinaryOp::Sub,
+        Token::Mul => BinaryOp::Mul,
+        Token::Div => BinaryOp::Div,
+        Token::Mod => BinaryOp::Mod,
+        Token::BitwiseAnd => BinaryOp::BitwiseAnd,
+        Token::BitwiseOr => BinaryOp::BitwiseOr,
+        Token::BitwiseXor => BinaryOp::BitwiseXor,
+        Token::Keyword(Keyword::And) => BinaryOp::And,
+        Token::Keyword(Keyword::Or) => BinaryOp::Or,
+        Token::Eq => BinaryOp::Eq,
+        Token::Neq => BinaryOp::Neq,
+        Token::EqRegex => BinaryOp::EqRegex,
+        Token::NeqRegex => BinaryOp::NeqRegex,
+        Token::Lt => BinaryOp::Lt,
+        Token::Lte => BinaryOp::Lte,
+        Token::Gt => BinaryOp::Gt,
+        Token::Gte => BinaryOp::Gte,
+        _ => return None,
+    })
+}

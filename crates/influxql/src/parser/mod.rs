@@ -1,0 +1,241 @@
+//! Reads statements.
+//!
+//! Recursive descent over the tokens, with the buffer of three tokens that InfluxDB's parser has:
+//! what it may put back, and what it looks at past tokens that were put back, decides which error a
+//! wrong statement gets. Operators are read with a stack, so that their chains may be long; what
+//! nests (parentheses, calls, subqueries) may do so [`NESTING_MAX`] deep.
+
+mod admin;
+mod clauses;
+mod expr;
+mod select;
+mod show;
+mod source;
+mod statement;
+
+use crate::ast::{Expr, Query, Span, Statement};
+use crate::error::ParseError;
+use crate::params::Params;
+use crate::reader::Reader;
+use crate::scanner::{Scanned, scan, scan_regex};
+use crate::token::{Keyword, Token};
+use crate::zone::TimeZones;
+use std::borrow::Cow;
+
+/// How deeply parentheses, calls and subqueries may stand in one another. InfluxDB has no limit but
+/// its memory.
+pub const NESTING_MAX: usize = 200;
+
+/// What a query is read with.
+#[derive(Clone, Copy, Default)]
+pub struct ParseOptions<'a> {
+    /// Values for `$name`.
+    pub params: Option<&'a Params>,
+    /// The zones that `tz('…')` may name. Without it every name passes.
+    pub time_zones: Option<&'a dyn TimeZones>,
+}
+
+/// Reads a query: statements with `;` between them.
+///
+/// # Errors
+/// The first error, in InfluxDB's words.
+pub fn parse_query(text: &str) -> Result<Query, ParseError> {
+    parse_query_with(text, ParseOptions::default())
+}
+
+/// Reads a query, with parameters and time zones.
+///
+/// # Errors
+/// The first error, in InfluxDB's words.
+pub fn parse_query_with(text: &str, options: ParseOptions<'_>) -> Result<Query, ParseError> {
+    Parser::new(text, options).query()
+}
+
+/// Reads one expression and leaves what stands behind it.
+///
+/// # Errors
+/// The first error, in InfluxDB's words.
+pub fn parse_expr(text: &str) -> Result<Expr, ParseError> {
+    Parser::new(text, ParseOptions::default()).expr()
+}
+
+/// Tokens that can be put back.
+const BUFFERED: usize = 3;
+
+struct Parser<'a> {
+    reader: Reader<'a>,
+    options: ParseOptions<'a>,
+    /// A ring of the last tokens.
+    buffer: [Scanned; BUFFERED],
+    /// The newest token in the ring.
+    newest: usize,
+    /// Tokens that were put back.
+    put_back: usize,
+    /// Open parentheses, calls and subqueries.
+    nesting: usize,
+}
+
+type Parsed<T> = Result<T, ParseError>;
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, options: ParseOptions<'a>) -> Self {
+        let none = || Scanned {
+            token: Token::Illegal,
+            text: String::new(),
+            at: 0,
+        };
+        Self {
+            reader: Reader::new(text),
+            options,
+            buffer: [none(), none(), none()],
+            newest: 0,
+            put_back: 0,
+            nesting: 0,
+        }
+    }
+
+    fn query(&mut self) -> Parsed<Query> {
+        let mut query = Query::default();
+        let mut separated = true;
+        loop {
+            let next = self.next();
+            match next.token {
+                Token::Eof | Token::Semicolon => {
+                    if let (false, Some(span)) = (separated, query.spans.last_mut()) {
+                        *span = self.trimmed(span.start, next.at);
+                    }
+                    separated = true;
+                    if next.token == Token::Eof {
+                        return Ok(query);
+                    }
+                }
+                _ if !separated => return self.unexpected(&next, &[";"]),
+                _ => {
+                    self.unscan();
+                    let statement: Statement = self.statement()?;
+                    query.statements.push(statement);
+                    let (start, end) = (next.at, next.at);
+                    query.spans.push(Span { start, end });
+                    separated = false;
+                }
+            }
+        }
+    }
+
+    /// The part of the text between two cursors, without blanks around it.
+    fn trimmed(&self, start: usize, end: usize) -> Span {
+        let text = self.reader.text();
+        let end = end.min(text.len()).max(start);
+        let Some(part) = text.get(start..end) else {
+            return Span { start, end };
+        };
+        let start = end - part.trim_start().len();
+        let end = start + part.trim().len();
+        Span { start, end }
+    }
+
+    /// The next token, blanks and comments too.
+    fn scan(&mut self) -> Scanned {
+        self.scan_by(scan)
+    }
+
+    /// The next token where a regular expression may stand.
+    fn scan_regex(&mut self) -> Scanned {
+        self.scan_by(scan_regex)
+    }
+
+    fn scan_by(&mut self, by: impl Fn(&mut Reader<'a>) -> Scanned) -> Scanned {
+        if self.put_back > 0 {
+            self.put_back -= 1;
+        } else {
+            self.newest = (self.newest + 1) % BUFFERED;
+            self.buffer[self.newest] = by(&mut self.reader);
+        }
+        let back = self.put_back % BUFFERED;
+        let scanned = &self.buffer[(self.newest + BUFFERED - back) % BUFFERED];
+        self.substituted(scanned.clone())
+    }
+
+    /// The value of a parameter, where the token is one that has a value.
+    fn substituted(&self, mut scanned: Scanned) -> Scanned {
+        if scanned.token == Token::BoundParam
+            && let Some(params) = self.options.params
+            && let Some((token, text)) = params.token(&scanned.text[1..])
+        {
+            (scanned.token, scanned.text) = (token, text);
+        }
+        scanned
+    }
+
+    /// The next token that is no blank and no comment.
+    fn next(&mut self) -> Scanned {
+        loop {
+            let scanned = self.scan();
+            if !matches!(scanned.token, Token::Whitespace | Token::Comment) {
+                return scanned;
+            }
+        }
+    }
+
+    /// Puts the last token back.
+    fn unscan(&mut self) {
+        self.put_back += 1;
+    }
+
+    /// Reads the next token if it is this one.
+    fn next_is(&mut self, token: Token) -> bool {
+        let is = self.next().token == token;
+        if !is {
+            self.unscan();
+        }
+        is
+    }
+
+    /// Reads the next token if it is this keyword.
+    fn next_is_keyword(&mut self, keyword: Keyword) -> bool {
+        self.next_is(Token::Keyword(keyword))
+    }
+
+    /// Reads a token that must be there.
+    fn expect(&mut self, token: Token) -> Parsed<()> {
+        let next = self.next();
+        if next.token == token {
+            return Ok(());
+        }
+        self.unexpected(&next, &[token.name()])
+    }
+
+    /// Reads keywords that must be there.
+    fn expect_keywords(&mut self, keywords: &[Keyword]) -> Parsed<()> {
+        keywords
+            .iter()
+            .try_for_each(|keyword| self.expect(Token::Keyword(*keyword)))
+    }
+
+    /// Reads something that stands inside of something.
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.nesting == NESTING_MAX {
+            let message = format!("query is nested more than {NESTING_MAX} levels deep");
+            let position = self.reader.position(self.reader.before());
+            return Err(ParseError::at(message, position));
+        }
+        self.nesting += 1;
+        let read = read(self);
+        self.nesting -= 1;
+        read
+    }
+
+    fn unexpected<T>(&self, found: &Scanned, expected: &[&'static str]) -> Parsed<T> {
+        let expected = expected.iter().map(|text| Cow::Borrowed(*text)).collect();
+        self.unexpected_of(found, expected)
+    }
+
+    fn unexpected_of<T>(&self, found: &Scanned, expected: Vec<Cow<'static, str>>) -> Parsed<T> {
+        let position = self.reader.position(found.at);
+        Err(ParseError::unexpected(found.found(), expected, position))
+    }
+
+    fn message<T>(&self, message: impl Into<String>, at: &Scanned) -> Parsed<T> {
+        Err(ParseError::at(message, self.reader.position(at.at)))
+    }
+}

@@ -1,0 +1,129 @@
+//! What a user must be allowed to do before a statement runs.
+
+use crate::ast::{Cardinality, Privilege, Select, Source, Statement};
+
+/// Something that a user must be allowed to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Required {
+    /// Administer everything.
+    Admin,
+    /// Read or write a database.
+    Database {
+        /// The database; nothing for the one of the request.
+        name: String,
+        /// What is done with it.
+        privilege: Privilege,
+    },
+}
+
+impl Required {
+    fn read(name: &str) -> Self {
+        let (name, privilege) = (name.to_owned(), Privilege::Read);
+        Self::Database { name, privilege }
+    }
+
+    fn write(name: &str) -> Self {
+        let (name, privilege) = (name.to_owned(), Privilege::Write);
+        Self::Database { name, privilege }
+    }
+}
+
+/// Everything that a user must be allowed to do to run `statement`; nothing for SHOW DATABASES, whose
+/// answer depends on who asks. Where InfluxDB asks for less than the statement touches (exact
+/// cardinalities without FROM, the target of a continuous query), so much is asked for here.
+pub fn required_privileges(statement: &Statement) -> Vec<Required> {
+    match statement {
+        Statement::Select(select) | Statement::Explain { select, .. } => of_select(select),
+        Statement::ShowDatabases => Vec::new(),
+        Statement::Delete { .. } | Statement::DropSeries { .. } => vec![Required::write("")],
+        Statement::ShowContinuousQueries | Statement::ShowQueries => vec![Required::read("")],
+        Statement::ShowSeries(show) => vec![Required::read(&show.database)],
+        Statement::ShowMeasurements(show) => vec![Required::read(&show.database)],
+        Statement::ShowTagKeys(show) => vec![Required::read(&show.database)],
+        Statement::ShowTagValues(show) => vec![Required::read(&show.database)],
+        Statement::ShowFieldKeys(show) => vec![Required::read(&show.database)],
+        Statement::ShowRetentionPolicies(database) => vec![Required::read(database)],
+        Statement::ShowCardinality(show) => {
+            let of_sources = show.exact || !matches!(show.of, Cardinality::Series);
+            let mut required = vec![Required::read(&show.database)];
+            if of_sources {
+                of_each_source(&show.sources, &mut required);
+            }
+            required
+        }
+        Statement::DropContinuousQuery { database, .. }
+        | Statement::DropRetentionPolicy { database, .. } => vec![Required::write(database)],
+        Statement::CreateContinuousQuery(create) => {
+            let mut required = of_select(&create.select);
+            required.push(Required::read(&create.database));
+            required
+        }
+        _ => vec![Required::Admin],
+    }
+}
+
+fn of_select(select: &Select) -> Vec<Required> {
+    let mut required = Vec::new();
+    of_each_source(&select.sources, &mut required);
+    if let Some(target) = &select.target {
+        required.push(Required::write(&target.database));
+    }
+    required
+}
+
+fn of_each_source(sources: &[Source], required: &mut Vec<Required>) {
+    for source in sources {
+        match source {
+            Source::Measurement(measurement) => {
+                required.push(Required::read(&measurement.database));
+            }
+            Source::Subquery(select) => required.extend(of_select(select)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Required, required_privileges};
+    use crate::parse_query;
+
+    fn required(text: &str) -> Vec<Required> {
+        required_privileges(&parse_query(text).expect(text).statements[0])
+    }
+
+    #[test]
+    fn statements_ask_for_what_they_touch() {
+        let (read, write) = (Required::read, Required::write);
+        for (text, expected) in [
+            ("SELECT v FROM m", vec![read("")]),
+            (
+                "SELECT v FROM a..m, (SELECT w FROM b.c.n)",
+                vec![read("a"), read("b")],
+            ),
+            ("SELECT v INTO d..w FROM m", vec![read(""), write("d")]),
+            (
+                "EXPLAIN ANALYZE SELECT v INTO w FROM m",
+                vec![read(""), write("")],
+            ),
+            ("SHOW DATABASES", vec![]),
+            ("SHOW SERIES ON d", vec![read("d")]),
+            (
+                "SHOW SERIES EXACT CARDINALITY ON d FROM e..m",
+                vec![read("d"), read("e")],
+            ),
+            ("DELETE FROM m", vec![write("")]),
+            ("DROP RETENTION POLICY r ON d", vec![write("d")]),
+            ("CREATE DATABASE d", vec![Required::Admin]),
+            ("DROP MEASUREMENT m", vec![Required::Admin]),
+            ("GRANT ALL TO u", vec![Required::Admin]),
+            ("SHOW USERS", vec![Required::Admin]),
+            ("KILL QUERY 1", vec![Required::Admin]),
+            (
+                "CREATE CONTINUOUS QUERY q ON d BEGIN SELECT v INTO e..w FROM m END",
+                vec![read(""), write("e"), read("d")],
+            ),
+        ] {
+            assert_eq!(required(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Passwords in texts that are logged as they came.
+//!
+//! A text that cannot be read may hold a password too, wrongly quoted or cut off. What stands where
+//! a password may stand is therefore taken out, whatever it is.
+
+use crate::reader::{END, Reader};
+use crate::scanner::scan;
+use crate::token::{Keyword, Token};
+
+/// What stands in the place of a password.
+const REDACTED: &str = "[REDACTED]";
+
+/// Where in a statement the scan is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Anywhere.
+    Elsewhere,
+    /// Behind PASSWORD.
+    BehindPassword,
+    /// Behind PASSWORD FOR, before `=`.
+    BehindUser,
+    /// Before the password itself.
+    BeforeSecret,
+}
+
+/// The text without what stands behind `PASSWORD` and behind `PASSWORD FOR … =`.
+pub fn redact_passwords(text: &str) -> String {
+    let parts = text.split(END).map(redact_part);
+    parts.collect::<Vec<_>>().join("\0")
+}
+
+/// As [`redact_passwords`], of a text that has no NUL.
+fn redact_part(text: &str) -> String {
+    let mut reader = Reader::new(text);
+    let mut redacted = String::with_capacity(text.len());
+    let mut copied = 0;
+    let mut place = Place::Elsewhere;
+    loop {
+        let start = reader.cursor();
+        let token = scan(&mut reader).token;
+        place = match (place, token) {
+            (_, Token::Eof) => break,
+            (place, Token::Whitespace) => place,
+            (_, Token::Semicolon) => Place::Elsewhere,
+            (_, Token::Keyword(Keyword::Password)) => Place::BehindPassword,
+            (Place::BehindPassword, Token::Keyword(Keyword::For)) => Place::BehindUser,
+            (Place::BehindPassword | Place::BehindUser, Token::Eq) => Place::BeforeSecret,
+            // A comment, or a string where a quote is too much, hides what follows from the parser
+            // and not from a reader of the log.
+            (Place::Elsewhere, token) => {
+                let hidden = match token {
+                    Token::Comment => Some(2),
+                    Token::BadString | Token::BadEscape => Some(1),
+                    Token::String | Token::Ident => {
+                        let part = text.get(start..reader.cursor()).unwrap_or_default();
+                        mentions_password(part).then_some(1)
+                    }
+                    _ => None,
+                };
+                if let Some(width) = hidden {
+                    reader.skip_to(start + width);
+                }
+                Place::Elsewhere
+            }
+            // The equals sign may be missing: then a string is the password.
+            (Place::BehindUser, other) if !is_secret(other) => Place::BehindUser,
+            (place, secret) => {
+                redacted.push_str(text.get(copied..start).unwrap_or_default());
+                redacted.push_str(REDACTED);
+                copied = match secret {
+                    Token::String | Token::Comment => reader.cursor(),
+                    // The end of a string that has none is the end of the text.
+                    Token::BadString | Token::BadEscape => text.len(),
+                    _ => {
+                        let rest = text.get(start..).unwrap_or_default();
+                        let end = rest.find([' ', '\t', '\n', '\r', ';']);
+                        start + end.unwrap_or(rest.len())
+                    }
+                };
+                reader.skip_to(copied);
+                if secret == Token::Comment {
+                    place
+                } else {
+                    Place::Elsewhere
+                }
+            }
+        };
+    }
+    redacted.push_str(text.get(copied..).unwrap_or_default());
+    redacted
+}
+
+/// Whether a string or a name holds more than the word.
+fn mentions_password(part: &str) -> bool {
+    let lower = part.to_ascii_lowercase();
+    let mut mentions = lower.match_indices("password");
+    mentions.any(|(at, word)| lower[at + word.len()..].starts_with([' ', '\t', '\n', '\r']))
+}
+
+/// Whether a token behind a user's name can only be a password, or may hide one.
+fn is_secret(token: Token) -> bool {
+    matches!(
+        token,
+        Token::String | Token::BadString | Token::BadEscape | Token::Comment
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::redact_passwords;
+
+    #[test]
+    fn passwords_are_taken_out() {
+        for (text, redacted) in [
+            (
+                "CREATE USER u WITH PASSWORD 'a b;c'",
+                "CREATE USER u WITH PASSWORD [REDACTED]",
+            ),
+            (
+                "create user u with password 'it\\'s' with all privileges; SHOW USERS",
+                "create user u with password [REDACTED] with all privileges; SHOW USERS",
+            ),
+            (
+                "CREATE USER u WITH PASSWORD \"x\"",
+                "CREATE USER u WITH PASSWORD [REDACTED]",
+            ),
+            (
+                "CREATE USER u WITH PASSWORD x$y'z; b",
+                "CREATE USER u WITH PASSWORD [REDACTED]; b",
+            ),
+            (
+                "CREATE USER u WITH PASSWORD 5",
+                "CREATE USER u WITH PASSWORD [REDACTED]",
+            ),
+            (
+                "CREATE USER u WITH PASSWORD 'x y",
+                "CREATE USER u WITH PASSWORD [REDACTED]",
+            ),
+            (
+                "CREATE USER u WITH PASSWORD 'x\\y z'",
+                "CREATE USER u WITH PASSWORD [REDACTED]",
+            ),
+            (
+                "WITH PASSWORD/* c */'x'",
+                "WITH PASSWORD[REDACTED][REDACTED]",
+            ),
+            (
+                "WITH PASSWORD -- 'x'\n'y' z",
+                "WITH PASSWORD [REDACTED][REDACTED] z",
+            ),
+            ("-- WITH PASSWORD 'x'", "-- WITH PASSWORD [REDACTED]"),
+            (
+                "it's /* WITH PASSWORD 'x' */",
+                "it's /* WITH PASSWORD [REDACTED] */",
+            ),
+            (
+                "USER \"u WITH PASSWORD 'x'",
+                "USER \"u WITH PASSWORD [REDACTED]",
+            ),
+            ("a\0 PASSWORD 'x'\0b", "a\0 PASSWORD [REDACTED]\0b"),
+            ("SET PASSWORD FOR \"u = 'x'", "SET PASSWORD FOR [REDACTED]"),
+            ("WITH PASSWORD = 'x'", "WITH PASSWORD = [REDACTED]"),
+            (
+                "SET PASSWORD FOR \"u v\" = 'x'",
+                "SET PASSWORD FOR \"u v\" = [REDACTED]",
+            ),
+            ("SET PASSWORD FOR u='x'", "SET PASSWORD FOR u=[REDACTED]"),
+            ("SET PASSWORD FOR u 'x'", "SET PASSWORD FOR u [REDACTED]"),
+            ("SET PASSWORD FOR u = x", "SET PASSWORD FOR u = [REDACTED]"),
+            (
+                "SELECT v FROM m WHERE a = 'b'",
+                "SELECT v FROM m WHERE a = 'b'",
+            ),
+            ("SELECT \"password\" FROM m", "SELECT \"password\" FROM m"),
+            ("WITH PASSWORD", "WITH PASSWORD"),
+        ] {
+            assert_eq!(redact_passwords(text), redacted);
+        }
+    }
+}
