@@ -70,6 +70,7 @@ impl Serve {
             let services = ServedDatabase {
                 ingest: shared.clone(),
                 query: shared.clone(),
+                languages: shared.clone(),
                 status: shared.clone(),
                 backup: shared,
             };

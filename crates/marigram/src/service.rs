@@ -1,4 +1,4 @@
-//! The database as servers see it: [`Ingest`], [`Query`], [`Status`] and [`Backup`].
+//! The database as servers see it: [`Ingest`], [`Query`], [`LanguageQuery`], [`Status`] and [`Backup`].
 //!
 //! Invariant: nothing here blocks the calling task. Writes run on threads for blocking work, and
 //! queries on those of `marigram_sql`, and stop when their reader goes away.
@@ -13,11 +13,12 @@ use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use futures::StreamExt;
 use marigram_engine::{EngineError, Holder};
-use marigram_model::{ColumnId, TableSchema, WriteBatch};
+use marigram_model::{ColumnId, RetentionPolicies, TableSchema, WriteBatch};
 use marigram_service::{
-    Answer, Backup, BackupReport, Ingest, Metric, Prepared, Query, RejectedRow, Result,
-    ServiceError, Session, Status, WriteReport,
+    Answer, Backup, BackupReport, Ingest, LanguageQuery, LanguageRequest, Metric, Prepared, Query, RejectedRow, Result,
+    ServiceError, Session, StatementAnswers, Status, WriteReport,
 };
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -52,6 +53,45 @@ impl Ingest for Marigram {
         reports.into_iter().map(|(_, report)| report).collect()
     }
 
+    async fn write_measurements(
+        &self,
+        database: &str,
+        retention_policy: Option<&str>,
+        batches: Vec<WriteBatch>,
+        create_database: bool,
+    ) -> Result<Vec<WriteReport>> {
+        let policies = match self.engine.retention_policies(database) {
+            Err(EngineError::NotFound { .. }) if create_database => {
+                Arc::new(RetentionPolicies::default())
+            }
+            policies => policies.map_err(service_error)?,
+        };
+        let name = retention_policy.unwrap_or(&policies.default);
+        let Some(policy) = policies.find(name) else {
+            let message = match retention_policy {
+                Some(name) => format!("retention policy not found: {name}"),
+                None => format!("default retention policy not set for: {database}"),
+            };
+            return Err(ServiceError::NotFound(message, "42704"));
+        };
+        let mut kept = Vec::with_capacity(batches.len());
+        let mut refused = Vec::new();
+        for (place, mut batch) in batches.into_iter().enumerate() {
+            match policies.table_name(policy, &batch.table).map(Cow::into_owned) {
+                Some(table) => {
+                    batch.table = table;
+                    kept.push(batch);
+                }
+                None => refused.push((place, other_policys(&batch))),
+            }
+        }
+        let mut reports = self.write(database, kept, create_database).await?;
+        for (place, report) in refused {
+            reports.insert(place, report);
+        }
+        Ok(reports)
+    }
+
     async fn table_schema(&self, database: &str, table: &str) -> Result<SchemaRef> {
         let schema = self.engine.table(database, table).map_err(service_error)?;
         Ok(arrow_schema(&schema))
@@ -71,6 +111,22 @@ impl Ingest for Marigram {
             .await?
             .map_err(to_service)?;
         Ok(to_report(report))
+    }
+}
+
+/// The refusal of a measurement whose name is that of another retention policy's table.
+fn other_policys(batch: &WriteBatch) -> WriteReport {
+    let reason = format!(
+        "'{}' is the name of a table of another retention policy; give the measurement another name",
+        batch.table
+    );
+    let refuse = |row| RejectedRow {
+        row,
+        reason: reason.clone(),
+    };
+    WriteReport {
+        stored: 0,
+        rejected: (0..batch.len()).map(refuse).collect(),
     }
 }
 
@@ -219,6 +275,13 @@ impl Query for Marigram {
         let work = self.sql.execute_prepared(session, prepared, parameters);
         let answer = running.until_stopped(work).await?;
         Ok(running.watch(answer))
+    }
+}
+
+#[async_trait]
+impl LanguageQuery for Marigram {
+    async fn run(&self, session: &Session, request: LanguageRequest) -> Result<StatementAnswers> {
+        self.sql.run(session, request).await
     }
 }
 

@@ -19,6 +19,8 @@ pub struct ServerConfig {
     /// Origins of web pages that may use HTTP: `scheme://host[:port]`, where a host may begin with
     /// `*.` and a port may be `*`; `*` for all.
     pub allowed_origins: Vec<String>,
+    /// Whether writes of line protocol create their database where it does not exist.
+    pub write_creates_databases: bool,
     /// Largest request body as sent, and largest message of a PostgreSQL client, bytes.
     pub body_limit: usize,
     /// Largest request body once decompressed, bytes.
@@ -51,6 +53,7 @@ impl Default for ServerConfig {
             backup_dir: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            write_creates_databases: true,
             body_limit: 64 << 20,
             unpacked_limit: 256 << 20,
             buffered_bytes_max: 512 << 20,

@@ -1,6 +1,6 @@
 //! What the servers serve: a database as traits, so that no server knows which one.
 
-use marigram_service::{Backup, Ingest, Query, Status};
+use marigram_service::{Backup, Ingest, LanguageQuery, Query, Status};
 use std::sync::Arc;
 
 /// The database that is served.
@@ -10,6 +10,8 @@ pub struct ServedDatabase {
     pub ingest: Arc<dyn Ingest>,
     /// Answers SQL.
     pub query: Arc<dyn Query>,
+    /// Answers InfluxQL.
+    pub languages: Arc<dyn LanguageQuery>,
     /// Tells how the database is.
     pub status: Arc<dyn Status>,
     /// Takes backups.

@@ -43,6 +43,19 @@ pub trait Ingest: Send + Sync {
         create_database: bool,
     ) -> Result<Vec<WriteReport>>;
 
+    /// Stores batches whose tables are measurements of a retention policy: the one named, or the
+    /// database's default one.
+    ///
+    /// # Errors
+    /// As [`Ingest::write`], and `NotFound` with SQLSTATE `42704` if there is no such policy.
+    async fn write_measurements(
+        &self,
+        database: &str,
+        retention_policy: Option<&str>,
+        batches: Vec<WriteBatch>,
+        create_database: bool,
+    ) -> Result<Vec<WriteReport>>;
+
     /// The schema of a table as Arrow, for COPY. The metadata of each field says its role under
     /// the key `marigram.role`: `time`, `tag` or `field`.
     ///

@@ -12,6 +12,7 @@
 
 mod batches;
 mod encode;
+mod influx_fault;
 mod parse;
 mod series;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod text;
 mod value;
 
 pub use encode::{EncodeError, encode_batch, encode_row};
+pub use influx_fault::influx_fault;
 pub use parse::parse;
 
 use marigram_model::WriteBatch;

@@ -3,7 +3,7 @@
 use crate::admission::BodyLimit;
 use crate::failures::{RequestFailure, kind_of};
 use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use marigram_service::ServiceError;
 use serde_json::{Value, json};
@@ -118,17 +118,19 @@ impl HttpError {
                 statement: self.statement.clone(),
             });
         }
+        self.mark(response.headers_mut());
+        response
+    }
+
+    /// Adds the headers that say when to try again, and by which method.
+    pub fn mark(&self, headers: &mut HeaderMap) {
         if let Some(after) = self.retry_after {
             let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
-            response
-                .headers_mut()
-                .insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
         }
         if let Some(methods) = self.allow {
-            let methods = HeaderValue::from_static(methods);
-            response.headers_mut().insert(header::ALLOW, methods);
+            headers.insert(header::ALLOW, HeaderValue::from_static(methods));
         }
-        response
     }
 }
 

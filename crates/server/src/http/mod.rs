@@ -1,4 +1,4 @@
-//! HTTP: health, line protocol, SQL, backups and metrics.
+//! HTTP: health, line protocol, SQL, InfluxQL, backups and metrics.
 
 mod backup;
 mod body;
@@ -6,6 +6,7 @@ mod browser;
 mod connections;
 mod error;
 mod format;
+mod influx;
 mod json;
 mod response_body;
 mod sql;
@@ -47,10 +48,11 @@ struct HttpShared {
 }
 
 /// The paths that exist, for those who ask for another and as labels of metrics.
-const PATHS: [&str; 7] = [
+const PATHS: [&str; 8] = [
     "/health",
     "/ping",
     "/write",
+    "/query",
     "/api/v2/write",
     "/api/v1/sql",
     "/api/v1/backup",
@@ -92,6 +94,7 @@ pub async fn serve(
         .route("/health", get(status::health))
         .route("/ping", get(status::ping))
         .route("/write", post(write::write))
+        .route("/query", get(influx::get).post(influx::post))
         .route("/api/v2/write", post(write::write_v2))
         .route("/api/v1/sql", get(sql::get).post(sql::post))
         .route("/api/v1/backup", post(backup::post))
@@ -155,6 +158,10 @@ async fn measure(
     response
         .headers_mut()
         .insert(HeaderName::from_static("x-influxdb-version"), version);
+    let build = HeaderValue::from_static("OSS");
+    response
+        .headers_mut()
+        .insert(HeaderName::from_static("x-influxdb-build"), build);
     let status = response.status().as_u16();
     shared.telemetry.request(route, status, begin);
     if let Some(failure) = response.extensions_mut().remove::<RequestFailure>() {
@@ -168,10 +175,10 @@ async fn measure(
     busy_until_sent(response, busy)
 }
 
-/// Whether an operator wants to know that a request was refused: not of wrong SQL, which is between
+/// Whether an operator wants to know that a request was refused: not of wrong statements, which is between
 /// the client and its user.
 fn is_told(route: &str, status: u16) -> bool {
-    route != "/api/v1/sql" || !matches!(status, 400 | 404 | 409)
+    !matches!(route, "/api/v1/sql" | "/query") || !matches!(status, 400 | 404 | 409)
 }
 
 /// The same answer; where it streams, its connection is busy until the stream ends.

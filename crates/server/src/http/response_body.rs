@@ -31,7 +31,7 @@ const ROWS_INLINE: usize = 256;
 const BYTES_FREE: usize = 64 << 10;
 
 /// How long an answer waits for memory before it begins.
-const WAIT_MAX: Duration = Duration::from_secs(2);
+pub const WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Bytes of an answer that are made before its head is sent, about, and the time that may pass for
 /// them once the first rows are there.
@@ -49,6 +49,16 @@ pub struct StopTime {
 }
 
 impl StopTime {
+    /// That of a statement which begins now.
+    pub fn new(shared: &HttpShared, timeout: Option<Duration>) -> Self {
+        let deadline = timeout.and_then(|timeout| tokio::time::Instant::now().checked_add(timeout));
+        Self {
+            deadline,
+            timeout,
+            kill: shared.kill.clone(),
+        }
+    }
+
     /// Waits for `work`, or for the timeout, or for the end of the server.
     pub async fn guard<T>(
         &self,
@@ -96,8 +106,21 @@ impl ClientShare {
         }
     }
 
+    /// How long to wait for memory once the answer began.
+    pub fn wait_max(&self) -> Duration {
+        self.wait_max
+    }
+
+    /// Holds `bytes` for what is encoded and not ready to be sent; says whether there was room.
+    pub async fn hold(&mut self, bytes: usize) -> bool {
+        self.lease.hold_in_time(bytes).await
+    }
+
     /// Bytes that are counted until they are sent.
-    async fn count(&mut self, bytes: Vec<u8>, wait_max: Duration) -> Result<Bytes, ServiceError> {
+    ///
+    /// # Errors
+    /// `Busy` where there is no memory for them in time.
+    pub async fn count(&mut self, bytes: Vec<u8>, wait_max: Duration) -> Result<Bytes, ServiceError> {
         if bytes.len() <= BYTES_FREE {
             return Ok(Bytes::from(bytes));
         }

@@ -15,7 +15,7 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures::StreamExt;
-use marigram_service::{Answer, ServiceError, Session};
+use marigram_service::{Answer, ServiceError};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -129,7 +129,7 @@ async fn run(
     let mut offset = 0;
     for statement in &statements {
         let at = locate(script, statement, &mut offset);
-        let stop = stop(&shared, &session);
+        let stop = StopTime::new(&shared, session.statement_timeout);
         let done = stop.guard(async {
             if let Answer::Rows(mut rows) = query.execute(&mut session, statement).await? {
                 while rows.batches.next().await.transpose()?.is_some() {}
@@ -140,7 +140,7 @@ async fn run(
             .map_err(|error| shift(error.into(), at).of_statement(statement))?;
     }
     let at = locate(script, &last, &mut offset);
-    let stop = stop(&shared, &session);
+    let stop = StopTime::new(&shared, session.statement_timeout);
     let answer = stop.guard(query.execute(&mut session, &last)).await;
     match answer.map_err(|error| shift(error.into(), at).of_statement(&last))? {
         Answer::Rows(rows) => {
@@ -149,16 +149,6 @@ async fn run(
             answer.map_err(|error| error.of_statement(&last))
         }
         Answer::Done { tag, rows, notices } => done(&tag, rows, &notices, form, begin),
-    }
-}
-
-fn stop(shared: &HttpShared, session: &Session) -> StopTime {
-    let timeout = session.statement_timeout;
-    let deadline = timeout.and_then(|timeout| tokio::time::Instant::now().checked_add(timeout));
-    StopTime {
-        deadline,
-        timeout,
-        kill: shared.kill.clone(),
     }
 }
 

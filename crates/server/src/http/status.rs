@@ -2,9 +2,11 @@
 
 use crate::http::HttpShared;
 use crate::http::error::json_answer;
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
 use serde_json::json;
 
 /// 200 while reads and writes work; 503 with the reason where writes are refused. `warnings` says
@@ -27,9 +29,23 @@ pub async fn health(State(shared): State<HttpShared>) -> Response {
     json_answer(status, &body)
 }
 
-/// 204: the server is there.
-pub async fn ping() -> StatusCode {
-    StatusCode::NO_CONTENT
+/// Parameters of `/ping`.
+#[derive(Debug, Default, Deserialize)]
+pub struct PingParameters {
+    #[serde(default)]
+    verbose: String,
+}
+
+/// 204: the server is there; with `verbose`, 200 and which version it is.
+pub async fn ping(given: Result<Query<PingParameters>, QueryRejection>) -> Response {
+    let verbose = given.ok().map(|Query(parameters)| parameters.verbose);
+    match verbose.as_deref() {
+        None | Some("" | "0" | "false") => StatusCode::NO_CONTENT.into_response(),
+        Some(_) => {
+            let version = concat!("marigram-", env!("CARGO_PKG_VERSION"));
+            json_answer(StatusCode::OK, &json!({ "version": version }))
+        }
+    }
 }
 
 /// Everything measured, as Prometheus reads it.

@@ -7,6 +7,7 @@ use crate::admission::{BodyLimit, MemoryPermit};
 use crate::http::HttpShared;
 use crate::http::body::{self, ContentEncoding};
 use crate::http::error::HttpError;
+use crate::http::influx::{InfluxError, LinesRefused, refusal, unread_lines};
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -26,12 +27,14 @@ const LINES_NAMED_MAX: usize = 100;
 /// Bytes up to which a body is parsed on the thread that serves the connection.
 const BYTES_INLINE: usize = 16 << 10;
 
-/// Parameters of the query string. `rp`, `consistency`, `u`, `p` and `org` are taken and ignored.
+/// Parameters of the query string. `u`, `p` and `org` are taken and ignored.
 #[derive(Debug, Default, Deserialize)]
 pub struct WriteParameters {
     db: Option<String>,
     bucket: Option<String>,
     precision: Option<String>,
+    rp: Option<String>,
+    consistency: Option<String>,
 }
 
 type GivenWriteParameters = Result<Query<WriteParameters>, QueryRejection>;
@@ -42,19 +45,52 @@ struct BadLine {
     message: String,
 }
 
-/// `POST /write?db=&precision=`, as InfluxDB 1 has it.
+/// What became of the lines of a body.
+struct StoredLines {
+    stored: usize,
+    /// Lines that were not stored; their number, where they are not all named.
+    bad: Vec<BadLine>,
+    bad_omitted: u64,
+    /// The same in InfluxDB's words, if they were asked for.
+    refused: LinesRefused,
+}
+
+/// `POST /write?db=&rp=&precision=&consistency=`, as InfluxDB 1 has it.
 pub async fn write(
     State(shared): State<HttpShared>,
     given: GivenWriteParameters,
     headers: HeaderMap,
     body: Body,
+) -> Result<Response, InfluxError> {
+    write_v1(&shared, given, &headers, body)
+        .await
+        .map_err(InfluxError::json)
+}
+
+async fn write_v1(
+    shared: &HttpShared,
+    given: GivenWriteParameters,
+    headers: &HeaderMap,
+    body: Body,
 ) -> Result<Response, HttpError> {
     let parameters = parameters(given)?;
-    let database = parameters.db.clone().filter(|name| !name.is_empty());
-    let database = database.ok_or_else(|| {
-        HttpError::bad_request("the parameter 'db' with the name of a database is missing")
-    })?;
-    store(&shared, "/write", &database, &parameters, &headers, body).await
+    let database = parameters.db.as_deref().filter(|name| !name.is_empty());
+    let database = database.ok_or_else(|| HttpError::bad_request("database is required"))?;
+    let level = parameters.consistency.as_deref().unwrap_or_default();
+    if !["", "any", "one", "quorum", "all"].contains(&level.to_lowercase().as_str()) {
+        return Err(HttpError::bad_request("invalid consistency level"));
+    }
+    let target = WriteTarget {
+        route: "/write",
+        database,
+        retention_policy: parameters.rp.as_deref().filter(|name| !name.is_empty()),
+        names_lines: true,
+    };
+    let lines = store(shared, target, &parameters, headers, body).await?;
+    if lines.bad.is_empty() {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    Err(HttpError::bad_request(refusal(&lines.refused)))
 }
 
 /// `POST /api/v2/write?bucket=&org=&precision=`, as InfluxDB 2 has it. The bucket is the database;
@@ -71,15 +107,17 @@ pub async fn write_v2(
     let database = bucket.filter(|name| !name.is_empty()).ok_or_else(|| {
         HttpError::bad_request("the parameter 'bucket' with the name of a database is missing")
     })?;
-    store(
-        &shared,
-        "/api/v2/write",
+    let target = WriteTarget {
+        route: "/api/v2/write",
         database,
-        &parameters,
-        &headers,
-        body,
-    )
-    .await
+        retention_policy: None,
+        names_lines: false,
+    };
+    let lines = store(&shared, target, &parameters, &headers, body).await?;
+    if lines.bad.is_empty() {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    Ok(partial(lines.stored, &lines.bad, lines.bad_omitted))
 }
 
 fn parameters(given: GivenWriteParameters) -> Result<WriteParameters, HttpError> {
@@ -103,15 +141,25 @@ fn precision(parameters: &WriteParameters) -> Result<Precision, HttpError> {
     })
 }
 
-/// Stores the lines of a body: 204 when all are good, otherwise 400 that names the bad ones.
+/// Where lines go.
+#[derive(Clone, Copy)]
+struct WriteTarget<'a> {
+    /// The path, for figures.
+    route: &'static str,
+    database: &'a str,
+    retention_policy: Option<&'a str>,
+    /// Whether lines that cannot be read are to be repeated.
+    names_lines: bool,
+}
+
+/// Stores the lines of a body.
 async fn store(
     shared: &HttpShared,
-    route: &'static str,
-    database: &str,
+    target: WriteTarget<'_>,
     parameters: &WriteParameters,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Response, HttpError> {
+) -> Result<StoredLines, HttpError> {
     let precision = precision(parameters)?;
     let packing = ContentEncoding::from_headers(headers)?;
     // A body may come slowly: its request takes a place only once it is here.
@@ -124,10 +172,11 @@ async fn store(
     let limit = shared
         .gate
         .body_limit("unpacked_limit", limits.unpacked_limit);
+    let names_lines = target.names_lines;
     let parsed = if packing == ContentEncoding::Plain && body.len() <= BYTES_INLINE {
-        parse(body, packing, precision, limit, lease)
+        parse(body, packing, (precision, names_lines), limit, lease)
     } else {
-        let work = move || parse(body, packing, precision, limit, lease);
+        let work = move || parse(body, packing, (precision, names_lines), limit, lease);
         tokio::task::spawn_blocking(work)
             .await
             .map_err(|error| ServiceError::Internal(error.to_string()))?
@@ -137,25 +186,67 @@ async fn store(
         lines,
         mut bad,
         bad_omitted,
+        unread,
         lease: _lease,
     } = parsed?;
+    let mut refused = LinesRefused {
+        unread_omitted: bad.len() as u64 - unread.len() as u64 + bad_omitted,
+        unread,
+        had_rows: !batches.is_empty(),
+        ..LinesRefused::default()
+    };
+    let tables: Vec<_> = batches.iter().map(|batch| batch.table.clone()).collect();
     let reports = if batches.is_empty() {
         Vec::new()
     } else {
-        shared
-            .services
-            .ingest
-            .write(database, batches, true)
-            .await?
+        let WriteTarget {
+            database,
+            retention_policy,
+            ..
+        } = target;
+        let create = shared.config.write_creates_databases;
+        let write = shared.services.ingest.write_measurements(
+            database,
+            retention_policy,
+            batches,
+            create,
+        );
+        write.await.map_err(|error| not_found(database, error))?
     };
     let stored: usize = reports.iter().map(|report| report.stored).sum();
-    shared.telemetry.rows(route, stored as u64);
-    bad.extend(refused(&reports, &lines));
-    if bad.is_empty() {
-        return Ok(StatusCode::NO_CONTENT.into_response());
-    }
+    shared.telemetry.rows(target.route, stored as u64);
+    let last = rejected_rows(&reports, &lines).max_by_key(|(line, ..)| *line);
+    refused.last_reason = last.map(|(_, table, reason)| (tables[table].clone(), reason.to_owned()));
+    let unread = bad.len();
+    bad.extend(
+        rejected_rows(&reports, &lines).map(|(line, _, reason)| BadLine {
+            line,
+            message: reason.to_owned(),
+        }),
+    );
+    refused.dropped = bad.len() - unread;
     bad.sort_by_key(|bad| bad.line);
-    Ok(partial(stored, &bad, bad_omitted))
+    Ok(StoredLines {
+        stored,
+        bad,
+        bad_omitted,
+        refused,
+    })
+}
+
+/// The error of a database or a retention policy that is not there, in InfluxDB's words.
+fn not_found(database: &str, error: ServiceError) -> HttpError {
+    match &error {
+        ServiceError::NotFound(_, "3D000") => {
+            let message = format!("database not found: \"{database}\"");
+            HttpError::new(StatusCode::NOT_FOUND, "not_found", message)
+        }
+        // InfluxDB's status for it; its clients look at the words.
+        ServiceError::NotFound(message, "42704") => {
+            HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, "not_found", message)
+        }
+        _ => error.into(),
+    }
 }
 
 /// A body turned into batches, with what is needed to name lines later.
@@ -166,6 +257,8 @@ struct ParsedBody {
     bad: Vec<BadLine>,
     /// Bad lines beyond those in `bad`.
     bad_omitted: u64,
+    /// The first of the bad lines in InfluxDB's words, if they were asked for.
+    unread: Vec<String>,
     /// Held as long as the batches are.
     lease: MemoryPermit,
 }
@@ -173,7 +266,7 @@ struct ParsedBody {
 fn parse(
     body: Bytes,
     packing: ContentEncoding,
-    precision: Precision,
+    (precision, names_lines): (Precision, bool),
     unpacked_limit: BodyLimit,
     mut lease: MemoryPermit,
 ) -> Result<ParsedBody, HttpError> {
@@ -197,6 +290,11 @@ fn parse(
         .unwrap_or_default();
     let now_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
     let parsed = lines::parse(&body, precision, now_ns, LineLimits::default());
+    let unread = if names_lines {
+        unread_lines(&body, &parsed.errors, LINES_NAMED_MAX, precision.unit_ns())
+    } else {
+        Vec::new()
+    };
     drop(body);
     lease.shrink(rows_bytes);
     let bad = parsed.errors.into_iter();
@@ -211,19 +309,21 @@ fn parse(
         lines: parsed.lines,
         bad,
         bad_omitted: parsed.errors_omitted,
+        unread,
         lease,
     })
 }
 
-/// The lines of the rows that the database refused.
-fn refused<'a>(
+/// The rows that the database refused: line, number of the batch, and reason.
+fn rejected_rows<'a>(
     reports: &'a [WriteReport],
     lines: &'a [Vec<u32>],
-) -> impl Iterator<Item = BadLine> + 'a {
-    reports.iter().zip(lines).flat_map(|(report, lines)| {
-        report.rejected.iter().map(|rejected| BadLine {
-            line: lines.get(rejected.row).copied().unwrap_or(0),
-            message: rejected.reason.clone(),
+) -> impl Iterator<Item = (u32, usize, &'a str)> {
+    let batches = reports.iter().zip(lines).enumerate();
+    batches.flat_map(|(batch, (report, lines))| {
+        report.rejected.iter().map(move |rejected| {
+            let line = lines.get(rejected.row).copied().unwrap_or(0);
+            (line, batch, rejected.reason.as_str())
         })
     })
 }

@@ -344,6 +344,7 @@ async fn rules_that_make_no_sense_are_refused_at_the_start() {
         let services = ServedDatabase {
             ingest: fake.clone(),
             query: fake.clone(),
+            languages: fake.clone(),
             status: fake.clone(),
             backup: fake.clone(),
         };

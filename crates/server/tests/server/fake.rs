@@ -11,10 +11,12 @@ use futures::StreamExt;
 use marigram_model::WriteBatch;
 use marigram_server::{RunningServers, ServedDatabase, ServerConfig, start};
 use marigram_service::{
-    Answer, Backup, BackupReport, Ingest, Metric, Prepared, Query, RejectedRow, Result, RowStream,
-    ServiceError, Session, Status, WriteReport,
+    Answer, Backup, BackupReport, Ingest, LanguageQuery, LanguageRequest, Metric, Prepared, Query,
+    ROLE_KEY, RejectedRow, Result, RowStream, ServiceError, Session, StatementAnswer,
+    StatementAnswers, Status, WriteReport,
 };
 use std::any::Any;
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -52,6 +54,7 @@ pub async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (RunningServers, A
     let services = ServedDatabase {
         ingest: fake.clone(),
         query: fake.clone(),
+        languages: fake.clone(),
         status: fake.clone(),
         backup: fake.clone(),
     };
@@ -235,6 +238,32 @@ impl Ingest for Fake {
         Ok(reports)
     }
 
+    async fn write_measurements(
+        &self,
+        database: &str,
+        retention_policy: Option<&str>,
+        mut batches: Vec<WriteBatch>,
+        create_database: bool,
+    ) -> Result<Vec<WriteReport>> {
+        if database == "nowhere" && !create_database {
+            let message = "database 'nowhere' does not exist".to_owned();
+            return Err(ServiceError::NotFound(message, "3D000"));
+        }
+        match retention_policy {
+            None | Some("autogen") => {}
+            Some("week") => {
+                for batch in &mut batches {
+                    batch.table.insert_str(0, "week.");
+                }
+            }
+            Some(name) => {
+                let message = format!("retention policy not found: {name}");
+                return Err(ServiceError::NotFound(message, "42704"));
+            }
+        }
+        self.write(database, batches, create_database).await
+    }
+
     async fn table_schema(&self, _database: &str, table: &str) -> Result<SchemaRef> {
         if table != "readings" {
             let message = format!("table '{table}' does not exist");
@@ -415,6 +444,118 @@ impl Query for Fake {
         }
         let batch = RecordBatch::try_new(prepared.schema().unwrap(), parameters).unwrap();
         Ok(self.rows(vec![Ok(batch)], false))
+    }
+}
+
+fn series_column(name: &str, role: &str, array: &ArrayRef) -> Field {
+    let role = HashMap::from([(ROLE_KEY.to_owned(), role.to_owned())]);
+    Field::new(name, array.data_type().clone(), true).with_metadata(role)
+}
+
+/// Rows `from..to` of two series of the measurement `cpu`; the second begins with row 5.
+fn series_rows(from: i64, to: i64) -> RecordBatch {
+    let numbers = || from..to;
+    let name = StringArray::from_iter_values(numbers().map(|_| "cpu"));
+    let host: DictionaryArray<UInt32Type> = numbers()
+        .map(|n| if n < 5 { None } else { Some("b,c") })
+        .collect();
+    let times = TimestampNanosecondArray::from_iter_values(numbers().map(|n| n * 500_000_000));
+    let floats = Float64Array::from_iter_values(numbers().map(|n| n as f64 / 2.0));
+    let texts = StringArray::from_iter(numbers().map(|n| (n % 2 == 0).then_some("<é>")));
+    let columns: Vec<(&str, &str, ArrayRef)> = vec![
+        ("iox::measurement", "measurement", Arc::new(name)),
+        ("host", "tag", Arc::new(host)),
+        ("time", "time", Arc::new(times)),
+        ("v", "field", Arc::new(floats)),
+        ("s", "field", Arc::new(texts)),
+    ];
+    let fields: Vec<_> = columns
+        .iter()
+        .map(|(name, role, array)| series_column(name, role, array))
+        .collect();
+    let arrays = columns.into_iter().map(|(.., array)| array).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
+}
+
+/// `SHOW` of one series without a name; no rows where `names` is empty.
+fn series_of_names(names: &[&str]) -> RecordBatch {
+    let texts: ArrayRef = if names.is_empty() {
+        Arc::new(StringArray::from(vec![None::<&str>]))
+    } else {
+        Arc::new(StringArray::from(names.to_vec()))
+    };
+    let field = series_column("name", "field", &texts);
+    RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![texts]).unwrap()
+}
+
+impl Fake {
+    fn statement(&self, session: &Session, text: &str) -> Result<Answer> {
+        self.statements.fetch_add(1, Ordering::SeqCst);
+        let broken = || Err(ServiceError::Internal("page 7 is damaged".to_owned()));
+        Ok(match text {
+            "SELECT series" => {
+                let batches = [(0, 3), (3, 7), (7, 8)];
+                let batches = batches.map(|(from, to)| Ok(series_rows(from, to)));
+                self.rows(batches.into(), false)
+            }
+            "SELECT many" => self.rows(
+                (0..30)
+                    .map(|at| Ok(series_rows(at * 1000, at * 1000 + 1000)))
+                    .collect(),
+                false,
+            ),
+            "SELECT none" => self.rows(vec![Ok(series_rows(0, 0))], false),
+            "SELECT broken" => self.rows(vec![Ok(series_rows(0, 1)), broken()], false),
+            "SELECT endless" => self.rows(vec![Ok(series_rows(0, 1))], true),
+            "SHOW NAMES" => self.rows(vec![Ok(series_of_names(&["a", "b"]))], false),
+            "SHOW NOTHING" => self.rows(vec![Ok(series_of_names(&[]))], false),
+            "SHOW USER" => self.rows(vec![Ok(series_of_names(&[&session.user]))], false),
+            "CREATE DATABASE d" if session.read_only => {
+                let message = "this changes something; use POST".to_owned();
+                return Err(ServiceError::ChangesRefused(message));
+            }
+            "CREATE DATABASE d" => Answer::Done {
+                tag: String::new(),
+                rows: 0,
+                notices: vec!["this is a notice".to_owned()],
+            },
+            other => {
+                let message = format!("undefined function {other}()");
+                return Err(ServiceError::Invalid {
+                    message,
+                    position: None,
+                    sqlstate: "42883",
+                });
+            }
+        })
+    }
+}
+
+#[async_trait]
+impl LanguageQuery for Fake {
+    async fn run(&self, session: &Session, request: LanguageRequest) -> Result<StatementAnswers> {
+        if request.text == "SELECT" {
+            return Err(ServiceError::Invalid {
+                message: "error parsing query: found EOF".to_owned(),
+                position: None,
+                sqlstate: "42601",
+            });
+        }
+        let statements = self.split(&request.text)?;
+        let mut answers = Vec::new();
+        for (statement_id, text) in statements.iter().enumerate() {
+            let answer = self.statement(session, text);
+            let failed = answer.is_err();
+            answers.push(StatementAnswer {
+                statement_id,
+                answer,
+                messages: Vec::new(),
+            });
+            if failed {
+                break;
+            }
+        }
+        Ok(futures::stream::iter(answers).boxed())
     }
 }
 

@@ -479,6 +479,7 @@ async fn an_address_in_use_is_named() {
     let services = marigram_server::ServedDatabase {
         ingest: fake.clone(),
         query: fake.clone(),
+        languages: fake.clone(),
         status: fake.clone(),
         backup: fake.clone(),
     };

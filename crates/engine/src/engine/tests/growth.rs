@@ -3,7 +3,8 @@
 use super::support::{GROW, World, batch, read, store};
 use crate::{EngineError, TableChange, TableSpec, WriteOptions};
 use marigram_model::{
-    BatchBuilder, FieldType, FieldValueRef as V, TableOptions, TagType, TagValueRef,
+    BatchBuilder, FieldType, FieldValueRef as V, RetentionPolicies, RetentionPolicy, TableOptions,
+    TagType, TagValueRef,
 };
 
 #[test]
@@ -314,4 +315,44 @@ fn columns_are_added_and_settings_changed_by_alter() {
     );
     store(&engine, "t", &[("a", 1, &[("y", V::I64(2))])]);
     assert_eq!(read(&engine, "t").values().next().unwrap().len(), 2);
+}
+
+#[test]
+fn tables_that_writes_make_have_the_settings_of_their_retention_policy() {
+    let world = World::new(1);
+    let engine = world.open_db();
+    let hour_ns = RetentionPolicy::DURATION_NS_MIN;
+    let policies = engine.retention_policies("db").unwrap();
+    assert_eq!(*policies, RetentionPolicies::default());
+    assert!(engine.retention_policies("no such").is_err());
+    let add = |policies: &mut RetentionPolicies| {
+        policies.policies.push(RetentionPolicy {
+            name: "short".to_owned(),
+            duration_ns: Some(2 * hour_ns),
+            shard_duration_ns: hour_ns,
+            replicas: 1,
+            plain: false,
+        });
+        Ok::<_, EngineError>(())
+    };
+    engine.change_retention_policies("db", add).unwrap();
+    let refused = engine.change_retention_policies("db", add).unwrap_err();
+    assert!(matches!(refused, EngineError::Schema(_)), "two of one name");
+    let now_ns = world.env().clock.now_ns();
+    for table in ["t", "short.t"] {
+        store(&engine, table, &[("a", now_ns, &[("x", V::F64(1.0))])]);
+    }
+    let old = batch("short.new", &[("a", now_ns - 3 * hour_ns, &[("x", V::F64(1.0))])]);
+    let report = engine.write("db", &old, GROW).unwrap();
+    assert_eq!((report.stored, report.rejected.len()), (0, 1), "too old");
+    drop(engine);
+    let engine = world.open();
+    assert_eq!(engine.retention_policies("db").unwrap().policies.len(), 2);
+    let options = |table| engine.table("db", table).unwrap().options.clone();
+    assert_eq!(options("t"), TableOptions::default());
+    assert_eq!(options("short.t").ttl_ns, Some(2 * hour_ns));
+    assert_eq!(options("short.t").partition_ns, hour_ns);
+    engine.drop_database("db", false).unwrap();
+    engine.create_database("db", false).unwrap();
+    assert_eq!(engine.retention_policies("db").unwrap().policies.len(), 1);
 }

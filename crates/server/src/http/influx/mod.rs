@@ -1,0 +1,23 @@
+//! InfluxDB's HTTP API 1.x: `/query`, and what is InfluxDB's own of `/write`.
+//!
+//! The bytes of answers are InfluxDB's: clients and their tests compare them. `docs/guides/influxdb.md`
+//! says what differs on purpose; `testing/influxdb` compares with a running InfluxDB.
+
+mod answer;
+mod columns;
+mod credentials;
+mod csv_form;
+mod encoder;
+mod error;
+mod json_form;
+mod msgpack_form;
+mod multipart;
+mod number;
+mod parameters;
+mod query;
+mod series;
+mod write_errors;
+
+pub use error::InfluxError;
+pub use query::{get, post};
+pub use write_errors::{LinesRefused, refusal, unread_lines};

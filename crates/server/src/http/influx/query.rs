@@ -1,0 +1,102 @@
+//! `/query`: InfluxQL in, series out.
+
+use super::answer;
+use super::credentials::user_of;
+use super::error::InfluxError;
+use super::parameters::{FormValues, QueryParameters};
+use crate::admission::RequestPermit;
+use crate::http::HttpShared;
+use crate::http::body::{self, ContentEncoding};
+use crate::http::error::HttpError;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
+use marigram_service::{Language, LanguageRequest, ServiceError, Session};
+
+/// `GET /query?q=`: statements that only read.
+pub async fn get(
+    State(shared): State<HttpShared>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, InfluxError> {
+    let values = FormValues::from_url(&uri).map_err(InfluxError::json)?;
+    let failed = |error| failed(error, &values, &headers);
+    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many);
+    let ticket = ticket.map_err(failed)?;
+    run(shared, &values, &headers, true, ticket)
+        .await
+        .map_err(failed)
+}
+
+/// `POST /query`: statements in the URL, in a form, or as the body.
+pub async fn post(
+    State(shared): State<HttpShared>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, InfluxError> {
+    let mut values = FormValues::from_url(&uri).map_err(InfluxError::json)?;
+    let read = read_body(&shared, &headers, body).await;
+    let added = match read {
+        Ok(body) => values.add_body(&headers, body),
+        Err(error) => Err(error),
+    };
+    let failed = |error| failed(error, &values, &headers);
+    added.map_err(failed)?;
+    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many);
+    let ticket = ticket.map_err(failed)?;
+    run(shared, &values, &headers, false, ticket)
+        .await
+        .map_err(failed)
+}
+
+fn failed(error: HttpError, values: &FormValues, headers: &HeaderMap) -> InfluxError {
+    InfluxError::new(error, headers, values.get("pretty") == Some("true"))
+}
+
+async fn read_body(
+    shared: &HttpShared,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Vec<u8>, HttpError> {
+    // A body may come slowly: its request takes a place only once it is here.
+    drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
+    let mut lease = shared.gate.lease();
+    let limit = shared
+        .gate
+        .body_limit("body_limit", shared.config.body_limit);
+    let body = body::read(body, headers, limit, &mut lease).await?;
+    let packing = ContentEncoding::from_headers(headers)?;
+    let unpack = move || body::unpack(body, packing, limit, &mut lease);
+    let body = if packing == ContentEncoding::Plain {
+        unpack()?
+    } else {
+        let unpacked = tokio::task::spawn_blocking(unpack).await;
+        unpacked.map_err(|error| ServiceError::Internal(error.to_string()))??
+    };
+    Ok(body.to_vec())
+}
+
+async fn run(
+    shared: HttpShared,
+    values: &FormValues,
+    headers: &HeaderMap,
+    read_only: bool,
+    ticket: RequestPermit,
+) -> Result<Response, HttpError> {
+    let asked = QueryParameters::new(values, headers)?;
+    let user = user_of(values.get("u"), values.get("p"), headers);
+    let mut session = Session::new(&asked.database, &user);
+    session.read_only = read_only;
+    session.statement_timeout = shared.config.statement_timeout();
+    let request = LanguageRequest {
+        language: Language::InfluxQl,
+        text: asked.text.clone(),
+        retention_policy: asked.retention_policy.clone(),
+        parameters: asked.parameters.clone(),
+    };
+    let answers = shared.services.languages.run(&session, request).await;
+    let answers = answers.map_err(HttpError::from)?;
+    answer::send(&shared, answers, &asked, headers, ticket).await
+}
