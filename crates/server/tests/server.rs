@@ -8,6 +8,8 @@ mod browser;
 mod fake;
 #[path = "server/http.rs"]
 mod http;
+#[path = "server/influx.rs"]
+mod influx;
 #[path = "server/malformed.rs"]
 mod malformed;
 #[path = "server/postgres.rs"]

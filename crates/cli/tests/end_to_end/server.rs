@@ -124,7 +124,7 @@ impl ServeProcess {
 
     /// Writes line protocol to database `db`.
     pub fn write(&self, lines: &str) -> ServerResponse {
-        self.request("POST", "/write?db=db", &[], lines.as_bytes())
+        self.request("POST", "/api/v2/write?bucket=db", &[], lines.as_bytes())
     }
 
     /// Runs SQL in database `db` and gives the answer as CSV.

@@ -26,6 +26,14 @@ impl Reply {
         serde_json::from_slice(&self.body).unwrap()
     }
 
+    pub fn bytes(&self) -> &[u8] {
+        &self.body
+    }
+
+    pub fn text(&self) -> &str {
+        str::from_utf8(&self.body).unwrap()
+    }
+
     pub fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines();
         let mut found = lines.filter_map(|line| line.split_once(": "));
@@ -172,7 +180,7 @@ async fn good_lines_are_stored_and_bad_ones_named() {
     let http = running.http_addr().unwrap();
     // Line 2 is malformed; line 4 is refused by the database.
     let lines = b"m v=1 1\nm v= 2\nm v=3 3\nm v=4 -4\n";
-    let reply = ask(http, "POST /write?db=main", &[], lines).await;
+    let reply = ask(http, "POST /api/v2/write?bucket=main", &[], lines).await;
     let answer = reply.json();
     assert_eq!(reply.status, 400, "{answer}");
     assert_eq!(
@@ -204,15 +212,15 @@ async fn bad_writes_say_what_is_wrong() {
             .unwrap()
             .to_owned()
     };
-    let reply = ask(http, "POST /write", &[], b"m v=1").await;
+    let reply = ask(http, "POST /api/v2/write", &[], b"m v=1").await;
     assert_eq!(reply.status, 400);
-    assert!(message(&reply).contains("'db'"));
-    let reply = ask(http, "POST /write?db=a&precision=days", &[], b"m v=1").await;
+    assert!(message(&reply).contains("'bucket'"));
+    let reply = ask(http, "POST /api/v2/write?bucket=a&precision=days", &[], b"m v=1").await;
     assert_eq!(reply.status, 400);
     assert!(message(&reply).contains("ns"));
     let reply = ask(
         http,
-        "POST /write?db=a",
+        "POST /api/v2/write?bucket=a",
         &["Content-Encoding: br"],
         b"m v=1",
     )
@@ -220,20 +228,20 @@ async fn bad_writes_say_what_is_wrong() {
     assert_eq!(reply.status, 415);
     let reply = ask(
         http,
-        "POST /write?db=a",
+        "POST /api/v2/write?bucket=a",
         &["Content-Encoding: gzip"],
         b"m v=1",
     )
     .await;
     assert_eq!(reply.status, 400);
-    let reply = ask(http, "POST /write?db=a", &[], &vec![b'x'; 1001]).await;
+    let reply = ask(http, "POST /api/v2/write?bucket=a", &[], &vec![b'x'; 1001]).await;
     assert_eq!(reply.status, 413);
     assert!(message(&reply).contains("1000 bytes"));
     let bomb = gzip(&vec![b' '; 100_000]);
-    let reply = ask(http, "POST /write?db=a", &["Content-Encoding: gzip"], &bomb).await;
+    let reply = ask(http, "POST /api/v2/write?bucket=a", &["Content-Encoding: gzip"], &bomb).await;
     assert_eq!(reply.status, 413);
     fake.read_only.store(true, Ordering::SeqCst);
-    let reply = ask(http, "POST /write?db=a", &[], b"m v=1").await;
+    let reply = ask(http, "POST /api/v2/write?bucket=a", &[], b"m v=1").await;
     assert_eq!(
         (reply.status, message(&reply).as_str()),
         (503, "the disk is full")
@@ -278,7 +286,7 @@ async fn what_is_over_a_limit_may_come_again() {
     let (running, fake) = serve(|config| config.requests_max = 1).await;
     let http = running.http_addr().unwrap();
     fake.memory_full.store(true, Ordering::SeqCst);
-    let reply = ask(http, "POST /write?db=a", &[], b"m v=1").await;
+    let reply = ask(http, "POST /api/v2/write?bucket=a", &[], b"m v=1").await;
     assert_eq!(
         (reply.status, reply.header("Retry-After")),
         (503, Some("1"))
@@ -288,12 +296,12 @@ async fn what_is_over_a_limit_may_come_again() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         fake.memory_full.store(false, Ordering::SeqCst);
     };
-    let (reply, ()) = tokio::join!(ask(http, "POST /write?db=a", &[], b"m v=1"), soon);
+    let (reply, ()) = tokio::join!(ask(http, "POST /api/v2/write?bucket=a", &[], b"m v=1"), soon);
     assert_eq!(reply.status, 204);
     assert_eq!(fake.memory_taken.load(Ordering::SeqCst), 0);
     // What the memory for requests could never hold is too large, and no reason to come again.
     let large = vec![b'#'; 33 << 20];
-    let reply = ask(http, "POST /write?db=a", &[], &large).await;
+    let reply = ask(http, "POST /api/v2/write?bucket=a", &[], &large).await;
     assert_eq!(reply.status, 413);
     // That is no figure of the start: the database may hold more for good by now.
     fake.memory_max.store(1 << 20, Ordering::SeqCst);
@@ -301,7 +309,7 @@ async fn what_is_over_a_limit_may_come_again() {
         let body = [b"m v=1\n", &vec![b'#'; size - 6][..]].concat();
         let packed = gzip(&body);
         for (body, header) in [(body, "Accept: */*"), (packed, "Content-Encoding: gzip")] {
-            let reply = ask(http, "POST /write?db=a", &[header], &body).await;
+            let reply = ask(http, "POST /api/v2/write?bucket=a", &[header], &body).await;
             assert_eq!(reply.status, status, "{header}");
             if status == 413 {
                 let message = reply.json()["error"]["message"].to_string();
@@ -316,7 +324,7 @@ async fn what_is_over_a_limit_may_come_again() {
     let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
     endless.write_all(request.as_bytes()).await.unwrap();
     endless.readable().await.unwrap();
-    let reply = ask(http, "POST /write?db=a", &[], b"m v=1").await;
+    let reply = ask(http, "POST /api/v2/write?bucket=a", &[], b"m v=1").await;
     assert_eq!(
         (reply.status, reply.header("Retry-After")),
         (503, Some("1"))
