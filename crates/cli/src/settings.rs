@@ -114,6 +114,8 @@ settings! {
     "MARIGRAM_ROW_GROUP_ROWS" "ROWS" row_group_rows: usize,
     /// Directory under which COPY may read and write files [default: none, COPY touches no files]
     "MARIGRAM_COPY_DIR" "DIR" copy_dir: PathBuf,
+    /// Whether writes of line protocol create their database: true or false [default: true]
+    "MARIGRAM_WRITE_CREATES_DATABASES" "WHETHER" write_creates_databases: bool,
     /// Largest body of a request as sent [default: 64MiB]
     "MARIGRAM_BODY_LIMIT" "SIZE" body_limit: ByteSize,
     /// Largest body of a request once decompressed [default: 256MiB]
@@ -181,6 +183,9 @@ impl Settings {
         config.backup_dir.clone_from(&self.backup_dir);
         config.allowed_hosts = self.allowed_hosts.clone().unwrap_or_default().0;
         config.allowed_origins = self.allowed_origins.clone().unwrap_or_default().0;
+        config.write_creates_databases = self
+            .write_creates_databases
+            .unwrap_or(config.write_creates_databases);
         let size = |size: Option<ByteSize>, default| size.map_or(default, |size| size.0);
         config.body_limit = size(self.body_limit, config.body_limit);
         config.unpacked_limit = size(self.unpacked_limit, config.unpacked_limit);
@@ -255,6 +260,9 @@ mod tests {
         assert_eq!(config.postgres.map(|address| address.port()), Some(5432));
         assert_eq!(config.statement_timeout_ms, 30_000);
         assert_eq!(config.slow_statement_ms, 2_000);
+        assert!(config.write_creates_databases);
+        let strict: Settings = toml::from_str("write_creates_databases = false").unwrap();
+        assert!(!strict.server_config().unwrap().write_creates_databases);
     }
 
     #[test]

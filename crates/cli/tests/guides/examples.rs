@@ -208,7 +208,7 @@ fn the_guide_to_http_says_what_is_answered() {
         server.json(
             dir.path(),
             &format!(
-                "{base}/write?db=plant' --data-binary $'m a=1\\nm a=2 5\\nm a=x 6\\n'"
+                "{base}/api/v2/write?bucket=plant' --data-binary $'m a=1\\nm a=2 5\\nm a=x 6\\n'"
             ),
         ),
         server.json(dir.path(), &format!("{base}/api/v1/sql?db=plant' -d 'SELEC 1'")),
@@ -238,6 +238,30 @@ fn the_guide_to_http_says_what_is_answered() {
     assert_eq!(answers[0]["rejected"], 1);
     let rows = serde_json::json!([["north", 21.5], ["south", 24.1]]);
     assert_eq!(answers[2]["rows"], rows);
+}
+
+#[test]
+fn the_guide_to_influxdb_says_what_is_answered() {
+    let dir = place();
+    let server = GuideServer::start(dir.path(), "marigram serve --data ./db");
+    let mut all = String::new();
+    for block in page("docs/guides/influxdb.md")
+        .iter()
+        .filter(|block| block.language == "sh")
+    {
+        let output = server.run(dir.path(), &block.text);
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "line {}: {out}", block.line);
+        assert!(!out.contains("\"error\""), "line {}: {out}", block.line);
+        all += &out;
+    }
+    for answer in [
+        r#""tags":{"station":"north"},"columns":["time","temperature"],"values":[["2024-01-01T00:00:00Z",21.5]]"#,
+        r#""name":"weather","columns":["time","temperature"],"values":[["#,
+        r#""rows":["#,
+    ] {
+        assert!(all.contains(answer), "{answer} is not in {all}");
+    }
 }
 
 /// Whether a sample has the keys of the answer and no others, and values of the same kinds.
