@@ -97,7 +97,7 @@ mod yielding;
 mod zoned;
 mod zones;
 
-pub use error::{SqlError, disk_full, schema_sqlstate};
+pub use error::{SqlError, SqlResult, disk_full, schema_sqlstate};
 pub use plan_cache::PlanCacheStats;
 pub use rollup::{RollupStatus, touched_ns};
 pub use service::SqlService;
