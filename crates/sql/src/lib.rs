@@ -90,8 +90,7 @@ mod write_detection;
 mod yielding;
 mod zones;
 
-pub use error::{SqlError, disk_full, schema_sqlstate};
-pub use marigram_functions::POSTGRES_VERSION;
+pub use error::{SqlError, SqlResult, disk_full, schema_sqlstate};
 pub use plan_cache::PlanCacheStats;
 pub use rollup::{RollupStatus, touched_ns};
 pub use service::SqlService;

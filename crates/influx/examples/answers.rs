@@ -1,0 +1,28 @@
+//! Answers InfluxQL over rows in line protocol: `answers LINES STATEMENTS` prints a line of JSON, as
+//! `/query?epoch=ns` gives it, for each line of STATEMENTS. `testing/influxql/answers.py` compares
+//! them with those of a real InfluxDB.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::io::{self, Write};
+
+#[expect(clippy::disallowed_methods, reason = "a tool of tests reads its files")]
+fn main() -> io::Result<()> {
+    let mut args = std::env::args().skip(1);
+    let mut file = || fs::read_to_string(args.next().unwrap_or_default());
+    let (lines, statements) = (file()?, file()?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let harness = support::Harness::new();
+    for chunk in lines.split("\n\n") {
+        harness.write(chunk);
+    }
+    let mut out = io::stdout().lock();
+    for statement in statements.lines() {
+        writeln!(out, "{}", runtime.block_on(harness.ask(statement)))?;
+    }
+    Ok(())
+}

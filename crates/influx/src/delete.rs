@@ -1,0 +1,174 @@
+//! DELETE, DROP SERIES and DROP MEASUREMENT.
+
+use crate::expression::Expression;
+use crate::schema::{StoredMeasurement, refused};
+use crate::show;
+use crate::statement::{StatementRun, now_ns};
+use crate::value::Value;
+use crate::window::BundledZones;
+use marigram_engine::{TagFilter, ValueTest};
+use marigram_influxql::ast::{BinaryOp, Expr, Source};
+use marigram_influxql::time_range::{TimeContext, split_condition};
+use marigram_model::{TagValue, TimeRange};
+use marigram_sql::SqlResult;
+use marigram_sql::front_end::StatementRows;
+
+/// What a statement without rows answers.
+fn done(tag: &str) -> StatementRows {
+    StatementRows::Done {
+        tag: tag.to_owned(),
+        rows: 0,
+        notices: Vec::new(),
+    }
+}
+
+/// DELETE: rows of series, in a range of times.
+pub(crate) async fn delete(
+    run: &StatementRun<'_>,
+    sources: &[Source],
+    condition: Option<&Expr>,
+) -> SqlResult<StatementRows> {
+    let now_ns = now_ns(&run.state()?);
+    let split = {
+        let context = TimeContext {
+            now_ns,
+            time_zone: None,
+            zones: &BundledZones,
+        };
+        split_condition(condition, &context).map_err(|error| refused(error.to_string()))?
+    };
+    let range = TimeRange {
+        min: split.time_range.min_ns.unwrap_or(TimeRange::ALL.min),
+        max: split.time_range.max_ns.unwrap_or(TimeRange::ALL.max),
+    };
+    remove(run, sources, split.condition.as_ref(), range).await?;
+    Ok(done("DELETE"))
+}
+
+/// DROP SERIES: series with all their rows.
+pub(crate) async fn drop_series(
+    run: &StatementRun<'_>,
+    sources: &[Source],
+    condition: Option<&Expr>,
+) -> SqlResult<StatementRows> {
+    remove(run, sources, condition, TimeRange::ALL).await?;
+    Ok(done("DROP SERIES"))
+}
+
+/// DROP MEASUREMENT. One that is not there is none to drop.
+pub(crate) async fn drop_measurement(
+    run: &StatementRun<'_>,
+    name: &str,
+) -> SqlResult<StatementRows> {
+    let engine = run.context.engine();
+    let database = run.database().to_owned();
+    show::check_database(run, &database)?;
+    for policy in run.policies.policies(engine, &database) {
+        let table = run.policies.table_name(engine, &database, &policy, name);
+        let Some(table) = table.filter(|table| engine.table(&database, table).is_ok()) else {
+            continue;
+        };
+        let (engine, database) = (engine.clone(), database.clone());
+        let drop = move || Ok(engine.drop_table(&database, &table, true)?);
+        run.context.block(drop).await?;
+    }
+    Ok(done("DROP MEASUREMENT"))
+}
+
+async fn remove(
+    run: &StatementRun<'_>,
+    sources: &[Source],
+    condition: Option<&Expr>,
+    range: TimeRange,
+) -> SqlResult<()> {
+    let database = run.database();
+    show::check_database(run, database)?;
+    let condition = condition.map(Expression::new);
+    let mut work = Vec::new();
+    for measurement in show::sources(run, database, sources)? {
+        let filter = match &condition {
+            Some(condition) => filter(condition, &measurement)?,
+            None => TagFilter::All,
+        };
+        work.push((measurement.table, filter));
+    }
+    let engine = run.context.engine().clone();
+    let delete = move || {
+        for (table, filter) in &work {
+            engine.delete(&table.database, &table.name, filter, range)?;
+        }
+        Ok(())
+    };
+    run.context.block(delete).await
+}
+
+/// The series that a condition means.
+fn filter(condition: &Expression, measurement: &StoredMeasurement) -> SqlResult<TagFilter> {
+    match condition {
+        Expression::Paren(inner) => filter(inner, measurement),
+        Expression::Value(Value::Boolean(true)) => Ok(TagFilter::All),
+        Expression::Value(Value::Boolean(false)) => Ok(TagFilter::None),
+        Expression::Chain(first, links) => {
+            if let [(op, rhs)] = links.as_slice()
+                && op.precedence() == 3
+            {
+                return comparison(first, *op, rhs, measurement);
+            }
+            let mut all = filter(first, measurement)?;
+            for (op, rhs) in links {
+                let rhs = filter(rhs, measurement)?;
+                all = match op {
+                    BinaryOp::And => TagFilter::And(vec![all, rhs]),
+                    BinaryOp::Or => TagFilter::Or(vec![all, rhs]),
+                    _ => return Err(refused("invalid tag comparison operator")),
+                };
+            }
+            Ok(all)
+        }
+        _ => Err(refused("invalid tag comparison operator")),
+    }
+}
+
+fn comparison(
+    left: &Expression,
+    op: BinaryOp,
+    right: &Expression,
+    measurement: &StoredMeasurement,
+) -> SqlResult<TagFilter> {
+    let (Expression::Name(var), constant) = (left, right) else {
+        return Err(refused("invalid tag comparison operator"));
+    };
+    if measurement.table.field(&var.name).is_some() {
+        let message = "fields not supported in WHERE clause during deletion";
+        return Err(refused(format!("shard 1: {message}")));
+    }
+    let tag = measurement.table.tag(&var.name).map(|(ordinal, _)| ordinal);
+    let missing = tag.map_or(TagFilter::All, TagFilter::IsNull);
+    let equal = match (op, constant) {
+        (BinaryOp::Eq | BinaryOp::Neq, Expression::Value(Value::String(text))) => {
+            match (text.is_empty(), tag) {
+                (true, _) => missing,
+                (false, Some(tag)) => {
+                    TagFilter::In(tag, vec![TagValue::String((&**text).into())])
+                }
+                (false, None) => TagFilter::None,
+            }
+        }
+        (BinaryOp::EqRegex | BinaryOp::NeqRegex, Expression::Regex(regex)) => {
+            let some = match (tag, regex.regex()) {
+                (Some(tag), Some(regex)) => TagFilter::Matches(tag, ValueTest::Regex(regex.clone())),
+                _ => TagFilter::None,
+            };
+            if regex.is_match("") {
+                TagFilter::Or(vec![some, missing])
+            } else {
+                some
+            }
+        }
+        _ => return Err(refused("invalid tag comparison operator")),
+    };
+    Ok(match op {
+        BinaryOp::Neq | BinaryOp::NeqRegex => TagFilter::Not(Box::new(equal)),
+        _ => equal,
+    })
+}

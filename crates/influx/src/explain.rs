@@ -1,0 +1,90 @@
+//! EXPLAIN: what a SELECT reads, in the shape of InfluxDB's answer.
+
+use crate::evaluate::is_math;
+use crate::expression::Expression;
+use crate::listing::series_keys;
+use crate::output::Listing;
+use crate::prepare::{Prepared, PreparedSource};
+use crate::schema::StoredMeasurement;
+use crate::statement::StatementRun;
+use crate::value::{Value, ValueType};
+use marigram_sql::SqlResult;
+use marigram_sql::front_end::StatementRows;
+use std::sync::Arc;
+
+/// The plan of a SELECT.
+pub(crate) fn answer(run: &StatementRun<'_>, prepared: &Prepared) -> SqlResult<StatementRows> {
+    let mut listing = Listing::new(vec![("QUERY PLAN", ValueType::String)]);
+    let mut lines = Vec::new();
+    let (mut calls, mut names) = (Vec::new(), Vec::new());
+    for field in &prepared.fields {
+        parts(&field.expression, &mut calls, &mut names);
+    }
+    names.sort();
+    names.dedup();
+    let series = series_count(run, prepared)?;
+    let read = |lines: &mut Vec<String>| {
+        if !names.is_empty() {
+            lines.push(format!("AUXILIARY FIELDS: {}", names.join(", ")));
+        }
+        lines.push("NUMBER OF SHARDS: 1".to_owned());
+        lines.push(format!("NUMBER OF SERIES: {series}"));
+    };
+    if calls.is_empty() {
+        lines.push("EXPRESSION: <nil>".to_owned());
+        read(&mut lines);
+    }
+    for (place, call) in calls.iter().enumerate() {
+        if place > 0 {
+            lines.push(String::new());
+        }
+        lines.push(format!("EXPRESSION: {call}"));
+        read(&mut lines);
+    }
+    for line in lines {
+        listing.push(None, vec![Value::String(line.into())]);
+    }
+    listing.answer()
+}
+
+/// The functions of a column, and the names outside of them.
+fn parts(expression: &Expression, calls: &mut Vec<String>, names: &mut Vec<String>) {
+    match expression {
+        Expression::Call(name, args) if is_math(name) => {
+            args.iter().for_each(|arg| parts(arg, calls, names));
+        }
+        Expression::Call(..) => {
+            let text = expression.to_string();
+            if !calls.contains(&text) {
+                calls.push(text);
+            }
+        }
+        Expression::Name(var) => names.push(var.to_string()),
+        Expression::Paren(inner) => parts(inner, calls, names),
+        Expression::Chain(first, links) => {
+            parts(first, calls, names);
+            links.iter().for_each(|(_, rhs)| parts(rhs, calls, names));
+        }
+        _ => {}
+    }
+}
+
+fn series_count(run: &StatementRun<'_>, prepared: &Prepared) -> SqlResult<usize> {
+    let mut count = 0;
+    for source in &prepared.sources {
+        count += match source {
+            PreparedSource::Measurement(measurement) => {
+                let keys = tag_names(measurement);
+                let condition = prepared.condition.as_ref();
+                series_keys(run.context.engine(), measurement, &keys, condition)?.len()
+            }
+            PreparedSource::Subquery(inner) => series_count(run, inner)?,
+        };
+    }
+    Ok(count)
+}
+
+fn tag_names(measurement: &StoredMeasurement) -> Vec<Arc<str>> {
+    let tags = measurement.table.tags.iter();
+    tags.map(|tag| tag.name.as_str().into()).collect()
+}

@@ -1,0 +1,186 @@
+//! Expressions over a row, made from InfluxQL's: chains of operators are lists, so that nothing
+//! recurses along them, and names carry their types.
+
+use crate::value::{Value, ValueType};
+use marigram_influxql::ast::{BinaryOp, Cast, Expr, Literal, VarRef};
+use regex::Regex;
+use std::fmt;
+use std::sync::Arc;
+
+/// An expression. `Column`s are places in a row; the rest of the names is resolved into them.
+#[derive(Clone, Debug)]
+pub enum Expression {
+    /// A constant.
+    Value(Value),
+    /// A constant of InfluxQL that is no value, kept for its text.
+    Literal(Literal),
+    /// A regular expression.
+    Regex(CompiledRegex),
+    /// A field or a tag.
+    Name(VarRef),
+    /// The value at this place of the row, with its type if it is known.
+    Column(usize, Option<ValueType>),
+    /// A function and its arguments.
+    Call(String, Vec<Expression>),
+    /// An expression in parentheses.
+    Paren(Box<Expression>),
+    /// A first operand, then operators with what stands behind each, from the left.
+    Chain(Box<Expression>, Vec<(BinaryOp, Expression)>),
+    /// `*` or what else has no value.
+    Other(Expr),
+}
+
+/// A regular expression that was compiled.
+#[derive(Clone, Debug)]
+pub struct CompiledRegex {
+    source: Literal,
+    regex: Option<Arc<Regex>>,
+}
+
+impl CompiledRegex {
+    /// Whether it matches; one that cannot be compiled matches nothing.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.regex.as_ref().is_some_and(|regex| regex.is_match(text))
+    }
+
+    /// The compiled expression, if it could be compiled.
+    pub fn regex(&self) -> Option<&Regex> {
+        self.regex.as_deref()
+    }
+
+    /// Its text for Rust's `regex`.
+    pub fn as_str(&self) -> Option<&str> {
+        self.regex.as_deref().map(Regex::as_str)
+    }
+}
+
+/// Compiles a regular expression of InfluxQL.
+pub fn compile_regex(source: &marigram_influxql::ast::RegexSource) -> CompiledRegex {
+    CompiledRegex {
+        regex: Regex::new(&source.to_rust()).ok().map(Arc::new),
+        source: Literal::Regex(source.clone()),
+    }
+}
+
+impl Expression {
+    /// The expression of a syntax tree.
+    pub fn new(expr: &Expr) -> Self {
+        match expr {
+            Expr::Binary(binary) => {
+                let (first, links) = binary.chain(|_| true);
+                let links = links.into_iter().map(|(op, rhs)| (op, Self::new(rhs)));
+                Self::Chain(Box::new(Self::new(first)), links.collect())
+            }
+            Expr::Call(call) => {
+                Self::Call(call.name.clone(), call.args.iter().map(Self::new).collect())
+            }
+            Expr::Literal(Literal::Regex(source)) => Self::Regex(compile_regex(source)),
+            Expr::Literal(literal) => match Value::from(literal) {
+                Value::Null => Self::Literal(literal.clone()),
+                _ if matches!(literal, Literal::Duration(_)) => Self::Literal(literal.clone()),
+                value => Self::Value(value),
+            },
+            Expr::Paren(inner) => Self::Paren(Box::new(Self::new(inner))),
+            Expr::VarRef(var) => Self::Name(var.clone()),
+            Expr::Distinct(_) | Expr::Wildcard(_) => Self::Other(expr.clone()),
+        }
+    }
+
+    /// Shows every name in the expression to `visit`, and lets it change them.
+    pub fn each_name(&mut self, visit: &mut impl FnMut(&mut VarRef)) {
+        match self {
+            Self::Name(var) => visit(var),
+            Self::Call(_, args) => args.iter_mut().for_each(|arg| arg.each_name(visit)),
+            Self::Paren(inner) => inner.each_name(visit),
+            Self::Chain(first, links) => {
+                first.each_name(visit);
+                links.iter_mut().for_each(|(_, rhs)| rhs.each_name(visit));
+            }
+            _ => {}
+        }
+    }
+
+    /// The names in the expression, in the order in which they are written.
+    pub fn names(&self) -> Vec<VarRef> {
+        let mut names = Vec::new();
+        self.clone().each_name(&mut |var| names.push(var.clone()));
+        names
+    }
+
+    /// The expression with names, or whole parts, replaced where `replace` has something for them.
+    #[must_use]
+    pub fn replaced(&self, replace: &mut impl FnMut(&Self) -> Option<Self>) -> Self {
+        if let Some(other) = replace(self) {
+            return other;
+        }
+        match self {
+            Self::Call(name, args) => {
+                let args = args.iter().map(|arg| arg.replaced(replace)).collect();
+                Self::Call(name.clone(), args)
+            }
+            Self::Paren(inner) => Self::Paren(Box::new(inner.replaced(replace))),
+            Self::Chain(first, links) => {
+                let first = Box::new(first.replaced(replace));
+                let links = links.iter().map(|(op, rhs)| (*op, rhs.replaced(replace)));
+                Self::Chain(first, links.collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Whether it is a constant.
+    pub const fn is_literal(&self) -> bool {
+        matches!(self, Self::Value(_) | Self::Literal(_) | Self::Regex(_))
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(value) => write!(f, "{}", literal_of(value)),
+            Self::Literal(literal) => write!(f, "{literal}"),
+            Self::Regex(regex) => write!(f, "{}", regex.source),
+            Self::Name(var) => write!(f, "{var}"),
+            Self::Column(place, _) => write!(f, "${place}"),
+            Self::Call(name, args) => {
+                write!(f, "{name}(")?;
+                for (place, arg) in args.iter().enumerate() {
+                    write!(f, "{}{arg}", if place == 0 { "" } else { ", " })?;
+                }
+                f.write_str(")")
+            }
+            Self::Paren(inner) => write!(f, "({inner})"),
+            Self::Chain(first, links) => {
+                write!(f, "{first}")?;
+                for (op, rhs) in links {
+                    write!(f, " {} {rhs}", op.sign())?;
+                }
+                Ok(())
+            }
+            Self::Other(expr) => write!(f, "{expr}"),
+        }
+    }
+}
+
+fn literal_of(value: &Value) -> Literal {
+    match value {
+        Value::Null => Literal::Nil,
+        Value::Float(value) => Literal::Number(*value),
+        Value::Integer(value) => Literal::Integer(*value),
+        Value::Unsigned(value) => Literal::Unsigned(*value),
+        Value::Boolean(value) => Literal::Boolean(*value),
+        Value::String(text) => Literal::String(text.to_string()),
+    }
+}
+
+/// The cast that says a type.
+pub const fn cast_of(kind: ValueType) -> Cast {
+    match kind {
+        ValueType::Float => Cast::Float,
+        ValueType::Integer => Cast::Integer,
+        ValueType::Unsigned => Cast::Unsigned,
+        ValueType::String => Cast::String,
+        ValueType::Boolean => Cast::Boolean,
+        ValueType::Tag => Cast::Tag,
+    }
+}

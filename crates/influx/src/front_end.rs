@@ -1,0 +1,138 @@
+//! InfluxQL as one of the service's languages.
+
+use crate::policies::{OnePolicy, Policies};
+use crate::schema::refused;
+use crate::statement::StatementRun;
+use crate::window::BundledZones;
+use async_trait::async_trait;
+use marigram_influxql::ast::Query;
+use marigram_influxql::{ParamJson, Params, ParseOptions, parse_query_with};
+use marigram_service::{
+    Language, LanguageRequest, ParameterValue, Result, ServiceError, Session,
+};
+use marigram_sql::SqlResult;
+use marigram_sql::front_end::{AfterError, FrontEnd, Script, StatementContext, StatementRows};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// InfluxQL.
+#[derive(Clone, Debug)]
+pub struct InfluxQl {
+    policies: Arc<dyn Policies>,
+}
+
+impl InfluxQl {
+    /// InfluxQL with these retention policies.
+    pub fn new(policies: Arc<dyn Policies>) -> Self {
+        Self { policies }
+    }
+}
+
+impl Default for InfluxQl {
+    fn default() -> Self {
+        Self::new(Arc::new(OnePolicy))
+    }
+}
+
+fn invalid(message: String) -> ServiceError {
+    ServiceError::Invalid {
+        message,
+        position: None,
+        sqlstate: "42601",
+    }
+}
+
+fn param_json(value: &ParameterValue) -> ParamJson {
+    match value {
+        ParameterValue::Null => ParamJson::Null,
+        ParameterValue::Boolean(value) => ParamJson::Boolean(*value),
+        ParameterValue::Number(text) => ParamJson::Number(text.clone()),
+        ParameterValue::String(text) => ParamJson::String(text.clone()),
+        ParameterValue::Array => ParamJson::Array,
+        ParameterValue::Object(entries) => {
+            let entries = entries.iter();
+            let entries = entries.map(|(key, value)| (key.clone(), param_json(value)));
+            ParamJson::Object(entries.collect())
+        }
+    }
+}
+
+impl FrontEnd for InfluxQl {
+    fn language(&self) -> Language {
+        Language::InfluxQl
+    }
+
+    fn parse(&self, _: &Session, request: &LanguageRequest) -> Result<Arc<dyn Script>> {
+        let mut params = Params::default();
+        for (name, value) in &request.parameters {
+            params
+                .bind(name.clone(), &param_json(value))
+                .map_err(|error| invalid(error.to_string()))?;
+        }
+        let options = ParseOptions {
+            params: Some(&params),
+            time_zones: Some(&BundledZones),
+        };
+        let query = parse_query_with(&request.text, options)
+            .map_err(|error| invalid(error.to_wire().into()))?;
+        Ok(Arc::new(InfluxScript {
+            query,
+            retention_policy: request.retention_policy.clone().unwrap_or_default(),
+            policies: Arc::clone(&self.policies),
+            failed: AtomicBool::new(false),
+        }))
+    }
+}
+
+/// The statements of a request.
+struct InfluxScript {
+    query: Query,
+    retention_policy: String,
+    policies: Arc<dyn Policies>,
+    failed: AtomicBool,
+}
+
+/// What InfluxDB says of statements behind one that failed.
+const NOT_EXECUTED: &str = "not executed";
+
+#[async_trait]
+impl Script for InfluxScript {
+    fn len(&self) -> usize {
+        self.query.statements.len()
+    }
+
+    async fn execute(
+        &self,
+        statement: usize,
+        context: &StatementContext,
+    ) -> SqlResult<StatementRows> {
+        if self.failed.load(Ordering::Relaxed) {
+            return Err(refused(NOT_EXECUTED));
+        }
+        let Some(parsed) = self.query.statements.get(statement) else {
+            return Err(refused(NOT_EXECUTED));
+        };
+        let run = StatementRun {
+            context,
+            policies: Arc::clone(&self.policies),
+            retention_policy: &self.retention_policy,
+        };
+        run.execute(parsed.clone()).await
+    }
+
+    /// InfluxDB says of a statement that failed, and of those behind it, that they were not
+    /// executed, but for the last one: of that it says nothing, or its own error.
+    fn failed(&self, statement: usize, error: ServiceError) -> (ServiceError, AfterError) {
+        self.failed.store(true, Ordering::Relaxed);
+        let last = self.len().saturating_sub(1);
+        if statement >= last {
+            return (error, AfterError::Stop);
+        }
+        let after = if statement + 1 < last {
+            AfterError::Continue
+        } else {
+            AfterError::Stop
+        };
+        (invalid(NOT_EXECUTED.to_owned()), after)
+    }
+}

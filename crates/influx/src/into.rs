@@ -1,0 +1,137 @@
+//! SELECT … INTO: the rows of an answer, written as rows of a measurement.
+
+use crate::output::{Listing, SeriesSchema};
+use crate::point::Row;
+use crate::prepare::Prepared;
+use crate::schema::refused;
+use crate::select::{Running, rows};
+use crate::series::SeriesKey;
+use crate::statement::StatementRun;
+use crate::value::{Value, ValueType};
+use arrow::array::{StringBuilder, UInt32Array};
+use arrow::compute::take;
+use datafusion::common::DataFusionError;
+use marigram_engine::WriteOptions;
+use marigram_influxql::ast::Target;
+use marigram_model::{BatchField, BatchTag, WriteBatch};
+use marigram_service::ServiceError;
+use marigram_sql::SqlResult;
+use marigram_sql::front_end::StatementRows;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Writes the rows of a SELECT; answers how many.
+pub(crate) async fn write(
+    run: &StatementRun<'_>,
+    target: &Target,
+    prepared: &Prepared,
+    running: &Running,
+) -> SqlResult<StatementRows> {
+    if run.context.session().read_only {
+        let message = "SELECT INTO changes what is stored; only reading is allowed here";
+        return Err(ServiceError::ChangesRefused(message.to_owned()).into());
+    }
+    let engine = run.context.engine();
+    let (database, policy) = (&target.database, &target.retention_policy);
+    if !run.policies.has_policy(engine, database, policy) {
+        return Err(refused(format!("retention policy not found: {policy}")));
+    }
+    let schema = SeriesSchema::new(prepared);
+    let mut source = rows(prepared, running)?;
+    let mut written: i64 = 0;
+    while let Some(rows) = source.next().await? {
+        for (name, rows) in by_measurement(rows) {
+            let name = target.measurement.as_deref().unwrap_or(&name);
+            let table = run
+                .policies
+                .table_name(engine, database, policy, name)
+                .ok_or_else(|| refused(format!("retention policy not found: {policy}")))?;
+            let batch = batch(&schema, prepared, table, &rows)?;
+            let (engine, database) = (engine.clone(), database.clone());
+            let write = move || {
+                let options = WriteOptions { grow: true };
+                Ok(engine.write(&database, &batch, options)?)
+            };
+            let report = run.context.block(write).await?;
+            if let Some(rejected) = report.rejected.first() {
+                let (reason, dropped) = (&rejected.reason, report.rejected.len());
+                return Err(refused(format!("partial write: {reason} dropped={dropped}")));
+            }
+            written = written.saturating_add(i64::try_from(rows.len()).unwrap_or(i64::MAX));
+        }
+    }
+    let columns = vec![("time", ValueType::Integer), ("written", ValueType::Integer)];
+    let mut listing = Listing::new(columns);
+    let result: Arc<str> = "result".into();
+    listing.push(Some(&result), vec![Value::Integer(0), Value::Integer(written)]);
+    listing.answer()
+}
+
+/// Rows that have a value, by the measurement that they come from.
+fn by_measurement(rows: Vec<Row>) -> Vec<(Arc<str>, Vec<Row>)> {
+    let mut all: Vec<(Arc<str>, Vec<Row>)> = Vec::new();
+    for row in rows {
+        if row.values.iter().all(Value::is_null) {
+            continue;
+        }
+        match all.last_mut() {
+            Some((name, rows)) if *name == row.series.name => rows.push(row),
+            _ => all.push((Arc::clone(&row.series.name), vec![row])),
+        }
+    }
+    all
+}
+
+fn batch(
+    schema: &SeriesSchema,
+    prepared: &Prepared,
+    table: String,
+    rows: &[Row],
+) -> SqlResult<WriteBatch> {
+    let mut places: HashMap<&SeriesKey, u32> = HashMap::new();
+    let mut series: Vec<&SeriesKey> = Vec::new();
+    let mut slots = Vec::with_capacity(rows.len());
+    for row in rows {
+        let next = u32::try_from(series.len()).unwrap_or(u32::MAX);
+        let slot = *places.entry(&row.series).or_insert(next);
+        if slot == next {
+            series.push(&row.series);
+        }
+        slots.push(slot);
+    }
+    let keys = rows.first().map(|row| &row.series.tags);
+    let tags = keys.into_iter().flatten().enumerate().filter_map(|(place, (key, _))| {
+        let mut values = StringBuilder::new();
+        let mut has_value = false;
+        for series in &series {
+            let value = series.tags.get(place).map(|(_, value)| &**value);
+            let value = value.filter(|value| !value.is_empty());
+            has_value |= value.is_some();
+            values.append_option(value);
+        }
+        has_value.then(|| BatchTag {
+            name: key.to_string(),
+            values: Arc::new(values.finish()),
+        })
+    });
+    let tags = tags.collect();
+    let arrow = schema.batch(rows)?;
+    let first = arrow.num_columns() - prepared.columns.len();
+    let all = UInt32Array::from_iter_values(0..u32::try_from(rows.len()).unwrap_or(u32::MAX));
+    let mut fields = Vec::new();
+    for (name, values) in prepared.columns.iter().zip(&arrow.columns()[first..]) {
+        if values.null_count() < rows.len() && !values.data_type().is_null() {
+            let values = take(values, &all, None).map_err(DataFusionError::from)?;
+            let name = name.clone();
+            fields.push(BatchField { name, values });
+        }
+    }
+    Ok(WriteBatch {
+        table,
+        tags,
+        slot_count: series.len(),
+        slots,
+        times: rows.iter().map(|row| row.time).collect::<Vec<i64>>().into(),
+        fields,
+    })
+}

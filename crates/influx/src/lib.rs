@@ -1,0 +1,43 @@
+//! InfluxQL behind the service: from a checked syntax tree to rows.
+//!
+//! A request is parsed by `marigram-influxql` (`front_end`), and each statement runs by itself
+//! (`statement`). A SELECT is *prepared* (`prepare`): sources are found in the catalog (`schema`,
+//! `policies`), wildcards expanded, names given their types (`typing`). Then it becomes rows
+//! (`select`): its sources are plans of DataFusion over our scans, which get the times, and the
+//! conditions on tags and fields (`source`); functions are stages behind one another (`stage`,
+//! `reducer`), brought together by series and time; columns are computed over them (`expression`,
+//! `evaluate`). `output` makes Arrow of the rows. SHOW reads the catalog and the series index
+//! (`show`, `listing`).
+//!
+//! # What holds
+//! - Answers are InfluxDB 1.8's, its oddities included. `docs/guides/influxql.md` names them.
+//! - Rows stream: nothing but groups that are not complete is held, and that is drawn on the memory
+//!   of all statements (`budget`).
+
+mod budget;
+mod delete;
+mod evaluate;
+mod explain;
+mod expression;
+mod front_end;
+mod into;
+mod listing;
+mod output;
+mod point;
+mod policies;
+mod prepare;
+mod reducer;
+mod schema;
+mod select;
+mod series;
+mod show;
+mod source;
+mod stage;
+mod statement;
+mod typing;
+mod value;
+mod window;
+
+pub use front_end::InfluxQl;
+pub use output::MEASUREMENT_COLUMN;
+pub use policies::{DEFAULT_POLICY, OnePolicy, Policies};

@@ -1,0 +1,144 @@
+//! The series of a table by their tags, from the series index.
+
+use crate::evaluate::holds;
+use crate::expression::Expression;
+use crate::schema::StoredMeasurement;
+use crate::series::SeriesKey;
+use crate::value::Value;
+use arrow::array::AsArray;
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use datafusion::common::DataFusionError;
+use marigram_engine::{Engine, TagFilter};
+use marigram_influxql::ast::BinaryOp;
+use marigram_model::SeriesId;
+use marigram_sql::SqlResult;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Series whose tags are looked at once.
+const SERIES_BATCH: usize = 8192;
+
+/// Shows the tags of each series of a table to `visit`: one value for each tag of the table, in its
+/// order; none is empty.
+///
+/// # Errors
+/// If the table is not there any more.
+pub fn each_series(
+    engine: &Engine,
+    measurement: &StoredMeasurement,
+    mut visit: impl FnMut(&[Arc<str>]),
+) -> SqlResult<()> {
+    let table = &measurement.table;
+    let snapshot = engine.snapshot(&table.database, &table.name)?;
+    let selection = snapshot.list(&TagFilter::All);
+    for (shard, series) in selection.shards.iter().enumerate() {
+        let all: Vec<SeriesId> = series.iter().map(SeriesId).collect();
+        for some in all.chunks(SERIES_BATCH) {
+            let mut columns = Vec::with_capacity(table.tags.len());
+            for ordinal in 0..table.tags.len() {
+                let ordinal = u16::try_from(ordinal).unwrap_or(u16::MAX);
+                let values = snapshot.tag_values(shard, some, ordinal);
+                columns.push(cast(&values, &DataType::Utf8).map_err(DataFusionError::from)?);
+            }
+            let mut tags: Vec<Arc<str>> = Vec::with_capacity(columns.len());
+            for row in 0..some.len() {
+                tags.clear();
+                tags.extend(columns.iter().map(|column| -> Arc<str> {
+                    let texts = column.as_string::<i32>();
+                    if column.is_null(row) { "".into() } else { texts.value(row).into() }
+                }));
+                visit(&tags);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The part of a condition that is on tags alone, over the tags of the table in their order. What
+/// is on fields holds.
+pub fn tag_condition(
+    condition: &Expression,
+    measurement: &StoredMeasurement,
+) -> Option<Expression> {
+    match condition {
+        Expression::Paren(inner) => tag_condition(inner, measurement),
+        Expression::Chain(first, links)
+            if links
+                .iter()
+                .all(|(op, _)| matches!(op, BinaryOp::And | BinaryOp::Or)) =>
+        {
+            let mut all = tag_condition(first, measurement);
+            for (op, rhs) in links {
+                let rhs = tag_condition(rhs, measurement);
+                all = match (op, all, rhs) {
+                    (BinaryOp::And, Some(all), Some(rhs)) => {
+                        Some(Expression::Chain(Box::new(all), vec![(BinaryOp::And, rhs)]))
+                    }
+                    (BinaryOp::And, all, rhs) => all.or(rhs),
+                    (_, Some(all), Some(rhs)) => {
+                        Some(Expression::Chain(Box::new(all), vec![(BinaryOp::Or, rhs)]))
+                    }
+                    // One side holds wherever a field says so.
+                    _ => None,
+                };
+            }
+            all
+        }
+        other => {
+            let names = other.names();
+            let is_field = |name: &str| measurement.table.field(name).is_some();
+            if names.iter().any(|var| is_field(&var.name)) {
+                return None;
+            }
+            Some(other.replaced(&mut |part| match part {
+                Expression::Name(var) => Some(match measurement.table.tag(&var.name) {
+                    Some((ordinal, _)) => Expression::Column(usize::from(ordinal), None),
+                    None => Expression::Value(Value::String("".into())),
+                }),
+                _ => None,
+            }))
+        }
+    }
+}
+
+/// Whether the tags of a series fulfil a [`tag_condition`].
+pub fn fulfils(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
+    let Some(condition) = condition else {
+        return true;
+    };
+    let values: Vec<Value> = tags.iter().map(|tag| Value::String(Arc::clone(tag))).collect();
+    holds(condition, &values)
+}
+
+/// The series of a table by some of their tags, in the order of answers.
+///
+/// # Errors
+/// If the table is not there any more.
+pub fn series_keys(
+    engine: &Engine,
+    measurement: &StoredMeasurement,
+    keys: &[Arc<str>],
+    condition: Option<&Expression>,
+) -> SqlResult<Vec<SeriesKey>> {
+    let condition = condition.and_then(|condition| tag_condition(condition, measurement));
+    let places: Vec<Option<u16>> = keys
+        .iter()
+        .map(|key| measurement.table.tag(key).map(|(ordinal, _)| ordinal))
+        .collect();
+    let mut found: BTreeSet<Vec<Arc<str>>> = BTreeSet::new();
+    each_series(engine, measurement, |tags| {
+        if fulfils(condition.as_ref(), tags) {
+            let values = places.iter().map(|place| match place {
+                Some(ordinal) => Arc::clone(&tags[usize::from(*ordinal)]),
+                None => "".into(),
+            });
+            found.insert(values.collect());
+        }
+    })?;
+    let named = found.into_iter().map(|values| SeriesKey {
+        name: Arc::clone(&measurement.name),
+        tags: keys.iter().cloned().zip(values).collect(),
+    });
+    Ok(named.collect())
+}

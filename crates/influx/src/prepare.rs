@@ -1,0 +1,278 @@
+//! A SELECT with what is stored: sources found, wildcards expanded, names with their types.
+
+use crate::expression::{Expression, cast_of, compile_regex};
+use crate::policies::Policies;
+use crate::schema::{StoredMeasurement, field_type, refused, stored_measurements};
+use crate::typing::{is_open, type_of};
+use crate::value::ValueType;
+use crate::window::named_zone;
+use jiff::tz::TimeZone;
+use marigram_engine::Engine;
+use marigram_influxql::ast::{Cast, Expr, Fill, RegexSource, Select, Source, VarRef};
+use marigram_influxql::columns::{
+    FieldType, SourceSchema, column_names, expand_wildcards, field_name,
+};
+use marigram_influxql::validate::{Interval, SelectAnalysis};
+use marigram_sql::SqlResult;
+use std::collections::BTreeMap;
+
+/// A column of a SELECT.
+#[derive(Clone, Debug)]
+pub struct PreparedField {
+    /// Its name for the query around: the alias, or what stands in it.
+    pub name: String,
+    /// What is computed. Names carry their types.
+    pub expression: Expression,
+}
+
+/// Where rows come from.
+#[derive(Clone, Debug)]
+pub enum PreparedSource {
+    /// A table.
+    Measurement(StoredMeasurement),
+    /// Another SELECT.
+    Subquery(Box<Prepared>),
+}
+
+/// A SELECT that can run.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The columns but `time`.
+    pub fields: Vec<PreparedField>,
+    /// The columns' names in an answer, with those that `top` and `bottom` add; without `time`.
+    pub columns: Vec<String>,
+    /// The name of the column of times.
+    pub time_column: String,
+    /// WHERE without its times. Names carry their types.
+    pub condition: Option<Expression>,
+    /// Tags that are grouped by.
+    pub dimensions: Vec<String>,
+    /// Where rows come from.
+    pub sources: Vec<PreparedSource>,
+    /// Groups of time.
+    pub interval: Option<Interval>,
+    /// Times, both included.
+    pub min_ns: i64,
+    /// See `min_ns`.
+    pub max_ns: i64,
+    /// The direction of time.
+    pub ascending: bool,
+    /// What stands in an empty group.
+    pub fill: Fill,
+    /// Rows of a series at most, 0 for all, and those left out.
+    pub limit: (u64, u64),
+    /// Series at most, 0 for all, and those left out.
+    pub series_limit: (u64, u64),
+    /// The zone of the groups of time.
+    pub zone: Option<TimeZone>,
+    /// Whether the rows are written somewhere.
+    pub has_target: bool,
+}
+
+/// What a SELECT is prepared with.
+#[derive(Clone, Copy)]
+pub struct Preparation<'a> {
+    /// The engine.
+    pub engine: &'a Engine,
+    /// The retention policies.
+    pub policies: &'a dyn Policies,
+}
+
+impl Preparation<'_> {
+    /// Prepares a SELECT and those within it.
+    ///
+    /// # Errors
+    /// What InfluxDB refuses, in its words.
+    pub fn select(
+        &self,
+        select: &Select,
+        analysis: &SelectAnalysis,
+        outer_zone: Option<&TimeZone>,
+    ) -> SqlResult<Prepared> {
+        let zone = match &select.time_zone {
+            Some(name) => Some(
+                named_zone(name)
+                    .ok_or_else(|| refused(format!("unable to find time zone {name}")))?,
+            ),
+            None => outer_zone.cloned(),
+        };
+        let sources = self.sources(select, analysis, zone.as_ref())?;
+        let (fields, tags) = known_names(&sources);
+        let matches = |regex: &RegexSource, name: &str| compile_regex(regex).is_match(name);
+        let schema = SourceSchema {
+            fields,
+            tags,
+            matches: &matches,
+        };
+        let expanded = expand_wildcards(&analysis.fields, &analysis.dimensions, &schema)
+            .map_err(|error| refused(error.to_string()))?;
+        let columns = column_names(&expanded.fields, None, select.target.is_some());
+        let fields = expanded.fields.iter().map(|field| PreparedField {
+            name: field_name(field),
+            expression: typed(Expression::new(&field.expr), &sources),
+        });
+        let fields: Vec<PreparedField> = fields.collect();
+        let condition = analysis.condition.as_ref();
+        let condition = condition.map(|condition| typed(Expression::new(condition), &sources));
+        let dimensions = expanded.dimensions.iter().filter_map(|by| match by {
+            Expr::VarRef(var) => Some(var.name.clone()),
+            _ => None,
+        });
+        let interval = analysis.interval.filter(|interval| interval.every_ns > 0);
+        Ok(Prepared {
+            fields,
+            columns,
+            time_column: analysis.time_column.clone(),
+            condition,
+            dimensions: dimensions.collect(),
+            sources,
+            interval,
+            min_ns: analysis.min_ns,
+            max_ns: analysis.max_ns,
+            ascending: analysis.ascending,
+            fill: match analysis.fill {
+                Fill::Null if select.target.is_some() => Fill::None,
+                fill => fill,
+            },
+            limit: (select.limit, select.offset),
+            series_limit: (select.slimit, select.soffset),
+            zone,
+            has_target: select.target.is_some(),
+        })
+    }
+
+    fn sources(
+        &self,
+        select: &Select,
+        analysis: &SelectAnalysis,
+        zone: Option<&TimeZone>,
+    ) -> SqlResult<Vec<PreparedSource>> {
+        let mut subqueries = analysis.subqueries.iter();
+        let mut sources = Vec::with_capacity(select.sources.len());
+        for source in &select.sources {
+            match source {
+                Source::Measurement(measurement) => {
+                    let stored = stored_measurements(self.engine, self.policies, measurement)?;
+                    sources.extend(stored.into_iter().map(PreparedSource::Measurement));
+                }
+                Source::Subquery(inner) => {
+                    let Some(analysis) = subqueries.next() else {
+                        return Err(refused("a subquery was not analyzed"));
+                    };
+                    let inner = self.select(inner, analysis, zone)?;
+                    sources.push(PreparedSource::Subquery(Box::new(inner)));
+                }
+            }
+        }
+        Ok(sources)
+    }
+}
+
+impl Prepared {
+    /// Checks the types of the columns.
+    ///
+    /// # Errors
+    /// If an operator does not take its operands.
+    pub fn check_types(&self) -> SqlResult<()> {
+        for field in &self.fields {
+            type_of(&field.expression)?;
+        }
+        Ok(())
+    }
+
+    /// What a name is for the query around this one.
+    fn type_of(&self, name: &str) -> Option<ValueType> {
+        for field in &self.fields {
+            if field.name == name {
+                return type_of(&field.expression).ok().flatten();
+            }
+            let named = extra_columns(&field.expression)
+                .into_iter()
+                .find(|var| var.name == name);
+            if let Some(var) = named {
+                return var.cast.and_then(ValueType::of_cast);
+            }
+        }
+        let groups = self.dimensions.iter().any(|by| by == name);
+        groups.then_some(ValueType::Tag)
+    }
+}
+
+/// The columns that `top` and `bottom` add behind their own.
+pub fn extra_columns(expression: &Expression) -> Vec<&VarRef> {
+    let Expression::Call(name, args) = expression else {
+        return Vec::new();
+    };
+    if !matches!(name.as_str(), "top" | "bottom") || args.len() < 3 {
+        return Vec::new();
+    }
+    let middle = &args[1..args.len() - 1];
+    middle
+        .iter()
+        .filter_map(|arg| match arg {
+            Expression::Name(var) => Some(var),
+            _ => None,
+        })
+        .collect()
+}
+
+impl PreparedSource {
+    /// What a name is in this source.
+    pub fn type_of(&self, name: &str) -> Option<ValueType> {
+        match self {
+            Self::Measurement(measurement) => measurement.type_of(name),
+            Self::Subquery(inner) => inner.type_of(name),
+        }
+    }
+}
+
+/// Fields with their types, and tags, of all sources.
+fn known_names(sources: &[PreparedSource]) -> (Vec<(String, FieldType)>, Vec<String>) {
+    let mut fields: BTreeMap<String, ValueType> = BTreeMap::new();
+    let mut tags: Vec<String> = Vec::new();
+    let mut note = |name: &str, kind: ValueType| {
+        let known = fields.entry(name.to_owned()).or_insert(kind);
+        *known = (*known).min(kind);
+    };
+    for source in sources {
+        match source {
+            PreparedSource::Measurement(measurement) => {
+                measurement.fields().for_each(|(name, kind)| note(name, kind));
+                let own = measurement.table.tags.iter();
+                tags.extend(own.map(|tag| tag.name.clone()));
+            }
+            PreparedSource::Subquery(inner) => {
+                for field in &inner.fields {
+                    if let Ok(Some(kind)) = type_of(&field.expression) {
+                        note(&field.name, kind);
+                    }
+                }
+                tags.extend(inner.dimensions.iter().cloned());
+            }
+        }
+    }
+    tags.sort();
+    tags.dedup();
+    let fields = fields.into_iter();
+    (
+        fields
+            .map(|(name, kind)| (name, field_type(kind)))
+            .collect(),
+        tags,
+    )
+}
+
+/// The expression with a type behind each name that has none.
+fn typed(mut expression: Expression, sources: &[PreparedSource]) -> Expression {
+    expression.each_name(&mut |var| {
+        if !is_open(var.cast) {
+            return;
+        }
+        let kinds = sources.iter().filter_map(|source| source.type_of(&var.name));
+        match (kinds.min(), var.cast) {
+            (Some(ValueType::Tag), Some(Cast::Field)) => {}
+            (kind, _) => var.cast = kind.map(cast_of),
+        }
+    });
+    expression
+}

@@ -1,0 +1,413 @@
+//! Aggregates and selectors: what each makes of the points of one group.
+
+use crate::point::Point;
+use crate::value::{Value, ValueType};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// A function over the points of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Aggregate {
+    /// `count`
+    Count,
+    /// `sum`
+    Sum,
+    /// `mean`
+    Mean,
+    /// `min`
+    Min,
+    /// `max`
+    Max,
+    /// `first`
+    First,
+    /// `last`
+    Last,
+    /// `median`
+    Median,
+    /// `mode`
+    Mode,
+    /// `stddev`
+    Stddev,
+    /// `spread`
+    Spread,
+    /// `percentile` of so many percent.
+    Percentile(f64),
+    /// `distinct`
+    Distinct,
+    /// The greatest so many.
+    Top(usize),
+    /// The smallest so many.
+    Bottom(usize),
+    /// So many points by chance.
+    Sample(usize),
+}
+
+impl Aggregate {
+    /// The aggregate of a name without further arguments.
+    pub fn simple(name: &str) -> Option<Self> {
+        Some(match name {
+            "count" => Self::Count,
+            "sum" => Self::Sum,
+            "mean" => Self::Mean,
+            "min" => Self::Min,
+            "max" => Self::Max,
+            "first" => Self::First,
+            "last" => Self::Last,
+            "median" => Self::Median,
+            "mode" => Self::Mode,
+            "stddev" => Self::Stddev,
+            "spread" => Self::Spread,
+            _ => return None,
+        })
+    }
+
+    /// The name in InfluxDB's errors.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Sum => "sum",
+            Self::Mean => "mean",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::First => "first",
+            Self::Last => "last",
+            Self::Median => "median",
+            Self::Mode => "mode",
+            Self::Stddev => "stddev",
+            Self::Spread => "spread",
+            Self::Percentile(_) => "percentile",
+            Self::Distinct => "distinct",
+            Self::Top(_) => "top",
+            Self::Bottom(_) => "bottom",
+            Self::Sample(_) => "sample",
+        }
+    }
+
+    /// Whether it takes values of a type.
+    pub const fn takes(&self, kind: ValueType) -> bool {
+        match self {
+            Self::Count | Self::First | Self::Last | Self::Mode | Self::Distinct
+            | Self::Sample(_) => true,
+            Self::Min | Self::Max => kind.is_number() || matches!(kind, ValueType::Boolean),
+            _ => kind.is_number(),
+        }
+    }
+
+    /// Whether its points keep times of their own, by which those of a group are sorted.
+    pub const fn sorts_by_time(&self) -> bool {
+        matches!(
+            self,
+            Self::Percentile(_) | Self::Top(_) | Self::Bottom(_) | Self::Sample(_)
+                | Self::Distinct | Self::Mode | Self::Median
+        )
+    }
+}
+
+/// The state of an aggregate over one group.
+#[derive(Debug)]
+pub struct Reducer {
+    aggregate: Aggregate,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Count(i64),
+    Sum(Value),
+    Mean(Value, u64),
+    Spread(Value, Value),
+    Selected(Option<Point>),
+    Points(Vec<Point>),
+    Sampled { points: Vec<Point>, seen: u64, random: u64 },
+}
+
+/// What an aggregate gives: its own time, if it has one, the value, and the row it comes from.
+pub type Emitted = (Option<i64>, Value, Option<Arc<[Value]>>);
+
+impl Reducer {
+    /// The state of an aggregate over nothing.
+    pub fn new(aggregate: &Aggregate) -> Self {
+        let state = match aggregate {
+            Aggregate::Count => State::Count(0),
+            Aggregate::Sum => State::Sum(Value::Null),
+            Aggregate::Mean => State::Mean(Value::Null, 0),
+            Aggregate::Spread => State::Spread(Value::Null, Value::Null),
+            Aggregate::Min | Aggregate::Max | Aggregate::First | Aggregate::Last => {
+                State::Selected(None)
+            }
+            Aggregate::Sample(_) => State::Sampled {
+                points: Vec::new(),
+                seen: 0,
+                random: 0x9e37_79b9_7f4a_7c15,
+            },
+            _ => State::Points(Vec::new()),
+        };
+        Self {
+            aggregate: aggregate.clone(),
+            state,
+        }
+    }
+
+    /// Takes a point in; says by how many bytes the state grew.
+    pub fn add(&mut self, point: Point) -> usize {
+        match &mut self.state {
+            State::Count(count) => *count += 1,
+            State::Sum(sum) => *sum = plus(sum, &point.value),
+            State::Mean(sum, count) => {
+                *sum = plus(sum, &point.value);
+                *count += 1;
+            }
+            State::Spread(min, max) => {
+                if min.is_null() || point.value.order(min).is_lt() {
+                    *min = point.value.clone();
+                }
+                if max.is_null() || point.value.order(max).is_gt() {
+                    *max = point.value;
+                }
+            }
+            State::Selected(best) => {
+                let better = best
+                    .as_ref()
+                    .is_none_or(|best| replaces(&self.aggregate, best, &point));
+                if better {
+                    *best = Some(point);
+                }
+            }
+            State::Points(points) => {
+                if let Aggregate::Top(most) | Aggregate::Bottom(most) = self.aggregate
+                    && points.len() >= most
+                {
+                    let worst = (0..points.len())
+                        .min_by(|a, b| rank(&self.aggregate, &points[*a], &points[*b]));
+                    if let Some(worst) = worst
+                        && rank(&self.aggregate, &points[worst], &point).is_lt()
+                    {
+                        points[worst] = point;
+                    }
+                    return 0;
+                }
+                let bytes = size_of::<Point>() + point.value.heap_bytes();
+                points.push(point);
+                return bytes;
+            }
+            State::Sampled {
+                points,
+                seen,
+                random,
+            } => {
+                let Aggregate::Sample(most) = self.aggregate else {
+                    return 0;
+                };
+                *seen += 1;
+                if points.len() < most {
+                    points.push(point);
+                    return size_of::<Point>();
+                }
+                // A reservoir: each point stays with the same probability.
+                *random ^= *random << 13;
+                *random ^= *random >> 7;
+                *random ^= *random << 17;
+                let place = usize::try_from(*random % *seen).unwrap_or(usize::MAX);
+                if let Some(kept) = points.get_mut(place) {
+                    *kept = point;
+                }
+            }
+        }
+        0
+    }
+
+    /// The aggregate's points.
+    pub fn emit(self) -> Vec<Emitted> {
+        let at_start = |value: Value| vec![(None, value, None)];
+        let own = |point: Point| (Some(point.time), point.value, point.row);
+        match self.state {
+            State::Count(count) => at_start(Value::Integer(count)),
+            State::Sum(sum) => at_start(sum),
+            State::Mean(sum, count) => {
+                at_start(Value::Float(sum.as_f64().unwrap_or(f64::NAN) / count as f64))
+            }
+            State::Spread(min, max) => at_start(minus(&max, &min)),
+            State::Selected(point) => point.map(own).into_iter().collect(),
+            State::Sampled { mut points, .. } => {
+                points.sort_by_key(|point| point.time);
+                points.into_iter().map(own).collect()
+            }
+            State::Points(points) => emit_points(&self.aggregate, points),
+        }
+    }
+}
+
+fn plus(sum: &Value, value: &Value) -> Value {
+    match (sum, value) {
+        (Value::Null, value) => value.clone(),
+        (Value::Float(a), Value::Float(b)) => Value::Float(a + b),
+        (Value::Integer(a), Value::Integer(b)) => Value::Integer(a.wrapping_add(*b)),
+        (Value::Unsigned(a), Value::Unsigned(b)) => Value::Unsigned(a.wrapping_add(*b)),
+        (a, b) => match (a.as_f64(), b.as_f64()) {
+            (Some(a), Some(b)) => Value::Float(a + b),
+            _ => a.clone(),
+        },
+    }
+}
+
+fn minus(max: &Value, min: &Value) -> Value {
+    match (max, min) {
+        (Value::Float(a), Value::Float(b)) => Value::Float(a - b),
+        (Value::Integer(a), Value::Integer(b)) => Value::Integer(a.wrapping_sub(*b)),
+        (Value::Unsigned(a), Value::Unsigned(b)) => Value::Unsigned(a.wrapping_sub(*b)),
+        _ => Value::Null,
+    }
+}
+
+/// Whether a selector takes `point` in the place of `best`.
+fn replaces(aggregate: &Aggregate, best: &Point, point: &Point) -> bool {
+    let time = point.time.cmp(&best.time);
+    let value = point.value.order(&best.value);
+    let is_boolean = matches!(point.value, Value::Boolean(_));
+    match aggregate {
+        Aggregate::Min => value.is_lt() || (value.is_eq() && time.is_lt()),
+        Aggregate::Max => value.is_gt() || (value.is_eq() && time.is_lt()),
+        Aggregate::First if is_boolean => time.is_lt() || (time.is_eq() && value.is_lt()),
+        Aggregate::First => time.is_lt() || (time.is_eq() && value.is_gt()),
+        Aggregate::Last => time.is_gt() || (time.is_eq() && value.is_gt()),
+        _ => false,
+    }
+}
+
+/// The order in which `top` and `bottom` prefer points: the worse is less.
+fn rank(aggregate: &Aggregate, a: &Point, b: &Point) -> Ordering {
+    let value = match aggregate {
+        Aggregate::Bottom(_) => b.value.order(&a.value),
+        _ => a.value.order(&b.value),
+    };
+    value.then_with(|| b.time.cmp(&a.time))
+}
+
+fn emit_points(aggregate: &Aggregate, mut points: Vec<Point>) -> Vec<Emitted> {
+    let own = |point: Point| (Some(point.time), point.value, point.row);
+    match aggregate {
+        Aggregate::Top(_) | Aggregate::Bottom(_) => {
+            points.sort_by(|a, b| rank(aggregate, b, a));
+            points.into_iter().map(own).collect()
+        }
+        Aggregate::Percentile(percent) => {
+            let count = points.len();
+            let place = (count as f64 * percent / 100.0 + 0.5).floor() - 1.0;
+            if place < 0.0 || place >= count as f64 {
+                return Vec::new();
+            }
+            points.sort_by(|a, b| a.value.order(&b.value));
+            vec![own(points.swap_remove(place as usize))]
+        }
+        Aggregate::Distinct => distinct(points),
+        Aggregate::Median => median(points),
+        Aggregate::Mode => mode(points),
+        Aggregate::Stddev => vec![(None, Value::Float(stddev(&points)), None)],
+        _ => Vec::new(),
+    }
+}
+
+/// The first point of each value, by time and value.
+fn distinct(points: Vec<Point>) -> Vec<Emitted> {
+    let mut first: Vec<Point> = Vec::new();
+    let mut sorted = points;
+    sorted.sort_by(|a, b| a.value.order(&b.value).then(a.time.cmp(&b.time)));
+    for point in sorted {
+        if first
+            .last()
+            .is_none_or(|last| last.value.order(&point.value).is_ne())
+        {
+            first.push(point);
+        }
+    }
+    first.sort_by(|a, b| a.time.cmp(&b.time).then(a.value.order(&b.value)));
+    let emitted = first.into_iter();
+    emitted
+        .map(|point| (Some(point.time), point.value, None))
+        .collect()
+}
+
+fn median(mut points: Vec<Point>) -> Vec<Emitted> {
+    let count = points.len();
+    if count == 1 {
+        return points
+            .pop()
+            .map(|point| {
+                let is_float = matches!(point.value, Value::Float(_));
+                let value = point.value.as_f64().map_or(Value::Null, Value::Float);
+                // Of floats the point itself is given, with its time.
+                (is_float.then_some(point.time), value, point.row)
+            })
+            .into_iter()
+            .collect();
+    }
+    points.sort_by(|a, b| a.value.order(&b.value));
+    let number = |place: usize| points.get(place).and_then(|point| point.value.as_f64());
+    let middle = number(count / 2).unwrap_or(f64::NAN);
+    let value = if count % 2 == 0 {
+        let low = number(count / 2 - 1).unwrap_or(f64::NAN);
+        low + (middle - low) / 2.0
+    } else {
+        middle
+    };
+    vec![(None, Value::Float(value), None)]
+}
+
+/// The most frequent value; of several, the one seen first.
+fn mode(mut points: Vec<Point>) -> Vec<Emitted> {
+    if points.len() == 1 {
+        return points
+            .pop()
+            .map(|point| (Some(point.time), point.value, point.row))
+            .into_iter()
+            .collect();
+    }
+    if let Some(Value::Boolean(_)) = points.first().map(|point| &point.value) {
+        let yes = points
+            .iter()
+            .filter(|point| point.value == Value::Boolean(true))
+            .count();
+        let value = Value::Boolean(yes >= points.len() - yes);
+        return vec![(None, value, None)];
+    }
+    points.sort_by(|a, b| a.value.order(&b.value));
+    let Some(first) = points.first() else {
+        return Vec::new();
+    };
+    let (mut most, mut most_time) = (first.value.clone(), first.time);
+    let (mut current, mut current_time) = (most.clone(), most_time);
+    let (mut most_count, mut count) = (0u64, 0u64);
+    for point in &points {
+        if point.value.order(&current).is_ne() {
+            count = 1;
+            current = point.value.clone();
+            current_time = point.time;
+            continue;
+        }
+        count += 1;
+        if most_count > count || (most_count == count && current_time > most_time) {
+            continue;
+        }
+        most_count = count;
+        most = point.value.clone();
+        most_time = point.time;
+    }
+    vec![(None, most, None)]
+}
+
+fn stddev(points: &[Point]) -> f64 {
+    if points.len() < 2 {
+        return f64::NAN;
+    }
+    let numbers = || {
+        let values = points.iter().filter_map(|point| point.value.as_f64());
+        values.filter(|value| !value.is_nan())
+    };
+    let (mut mean, mut count) = (0.0, 0.0);
+    for value in numbers() {
+        count += 1.0;
+        mean += (value - mean) / count;
+    }
+    let variance: f64 = numbers().map(|value| (value - mean).powi(2)).sum();
+    (variance / (count - 1.0)).sqrt()
+}

@@ -1,0 +1,260 @@
+//! SHOW: what is stored, from the catalog and the series index.
+
+mod cardinality;
+mod tags;
+
+use crate::expression::{Expression, compile_regex};
+use crate::listing::{each_series, fulfils, tag_condition};
+use crate::output::Listing;
+use crate::schema::{StoredMeasurement, refused, stored_measurements};
+use crate::statement::StatementRun;
+use crate::value::{Value, ValueType};
+use marigram_influxql::ast::{
+    BinaryOp, Expr, Measurement, ShowFieldKeys, ShowMeasurements, ShowSeries,
+    Source, Statement, TagKeyFilter,
+};
+use marigram_sql::SqlResult;
+use marigram_sql::front_end::StatementRows;
+use std::sync::Arc;
+
+/// The answer of a SHOW statement; `None` for other statements. Blocks for no disk.
+///
+/// # Errors
+/// Why it is not done, in InfluxDB's words.
+pub(crate) fn answer(
+    run: &StatementRun<'_>,
+    statement: &Statement,
+) -> SqlResult<Option<StatementRows>> {
+    let listing = match statement {
+        Statement::ShowMeasurements(show) => measurements(run, show)?,
+        Statement::ShowSeries(show) => series(run, show)?,
+        Statement::ShowFieldKeys(show) => field_keys(run, show)?,
+        Statement::ShowTagKeys(show) => tags::keys(run, show)?,
+        Statement::ShowTagValues(show) => tags::values(run, show)?,
+        Statement::ShowCardinality(show) => cardinality::answer(run, show)?,
+        _ => return Ok(None),
+    };
+    listing.answer().map(Some)
+}
+
+/// The rows behind OFFSET and within LIMIT, 0 for none.
+fn limited<T>(rows: Vec<T>, limit: u64, offset: u64) -> impl Iterator<Item = T> {
+    let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let limit = if limit == 0 { usize::MAX } else { count(limit) };
+    rows.into_iter().skip(count(offset)).take(limit)
+}
+
+fn text(text: &str) -> Value {
+    Value::String(text.into())
+}
+
+/// Refuses a database that is not there.
+pub(crate) fn check_database(run: &StatementRun<'_>, database: &str) -> SqlResult<()> {
+    if database.is_empty() {
+        return Err(refused("database name required"));
+    }
+    let known = run.policies.default_policy(run.context.engine(), database);
+    known
+        .map(|_| ())
+        .ok_or_else(|| refused(format!("database not found: {database}")))
+}
+
+/// A condition of SHOW, in which names are tags.
+fn condition(condition: Option<&Expr>) -> SqlResult<Option<Expression>> {
+    let Some(condition) = condition else {
+        return Ok(None);
+    };
+    let expression = Expression::new(condition);
+    check_operators(&expression)?;
+    Ok(Some(expression))
+}
+
+/// Tags are compared for equality only.
+fn check_operators(expression: &Expression) -> SqlResult<()> {
+    match expression {
+        Expression::Paren(inner) => check_operators(inner),
+        Expression::Chain(first, links) => {
+            check_operators(first)?;
+            for (op, rhs) in links {
+                let is_known = matches!(
+                    op,
+                    BinaryOp::And
+                        | BinaryOp::Or
+                        | BinaryOp::Eq
+                        | BinaryOp::Neq
+                        | BinaryOp::EqRegex
+                        | BinaryOp::NeqRegex
+                );
+                if !is_known {
+                    return Err(refused("invalid tag comparison operator"));
+                }
+                check_operators(rhs)?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The measurements of a database in all its policies, or those that FROM names; by their names.
+pub(crate) fn sources(
+    run: &StatementRun<'_>,
+    database: &str,
+    sources: &[Source],
+) -> SqlResult<Vec<StoredMeasurement>> {
+    let engine = run.context.engine();
+    let every = marigram_influxql::parse_query("SELECT v FROM /.*/");
+    let every = every.ok().and_then(|query| match query.statements.into_iter().next() {
+        Some(Statement::Select(select)) => select.sources.into_iter().next(),
+        _ => None,
+    });
+    let named: Vec<&Source> = if sources.is_empty() {
+        every.iter().collect()
+    } else {
+        sources.iter().collect()
+    };
+    let mut found: Vec<StoredMeasurement> = Vec::new();
+    for source in named {
+        let Source::Measurement(measurement) = source else {
+            continue;
+        };
+        let database = match measurement.database.as_str() {
+            "" => database,
+            database => database,
+        };
+        let policies = match measurement.retention_policy.as_str() {
+            "" => run.policies.policies(engine, database),
+            policy => vec![policy.to_owned()],
+        };
+        for policy in policies {
+            let full = Measurement {
+                database: database.to_owned(),
+                retention_policy: policy,
+                name: measurement.name.clone(),
+            };
+            found.extend(stored_measurements(engine, &*run.policies, &full)?);
+        }
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found.dedup_by(|a, b| a.table.id == b.table.id);
+    Ok(found)
+}
+
+fn measurements(run: &StatementRun<'_>, show: &ShowMeasurements) -> SqlResult<Listing> {
+    if show.database.is_empty() {
+        return Err(refused("database name required"));
+    }
+    let condition = condition(show.condition.as_ref())?;
+    let from: Vec<Source> = show.measurement.iter().cloned().map(Source::Measurement).collect();
+    let mut names: Vec<Arc<str>> = Vec::new();
+    for measurement in sources(run, &show.database, &from)? {
+        if has_series(run, &measurement, condition.as_ref())? {
+            names.push(measurement.name);
+        }
+    }
+    names.dedup();
+    let mut listing = Listing::new(vec![("name", ValueType::String)]);
+    let series: Arc<str> = "measurements".into();
+    for name in limited(names, show.limit, show.offset) {
+        listing.push(Some(&series), vec![Value::String(name)]);
+    }
+    Ok(listing)
+}
+
+/// Whether a table has series that fulfil a condition.
+fn has_series(
+    run: &StatementRun<'_>,
+    measurement: &StoredMeasurement,
+    condition: Option<&Expression>,
+) -> SqlResult<bool> {
+    let condition = condition.and_then(|condition| tag_condition(condition, measurement));
+    let mut found = false;
+    each_series(run.context.engine(), measurement, |tags| {
+        found = found || fulfils(condition.as_ref(), tags);
+    })?;
+    Ok(found)
+}
+
+/// The keys of series as line protocol writes them.
+fn series(run: &StatementRun<'_>, show: &ShowSeries) -> SqlResult<Listing> {
+    check_database(run, &show.database)?;
+    let condition = condition(without_time(show.condition.as_ref()).as_ref())?;
+    let mut keys: Vec<String> = Vec::new();
+    for measurement in sources(run, &show.database, &show.sources)? {
+        let condition = condition
+            .as_ref()
+            .and_then(|condition| tag_condition(condition, &measurement));
+        let name = escaped(&measurement.name, &[',', ' ']);
+        let mut order: Vec<usize> = (0..measurement.table.tags.len()).collect();
+        order.sort_by_key(|place| &measurement.table.tags[*place].name);
+        each_series(run.context.engine(), &measurement, |tags| {
+            if !fulfils(condition.as_ref(), tags) {
+                return;
+            }
+            let mut key = name.clone();
+            for place in order.iter().filter(|place| !tags[**place].is_empty()) {
+                key.push(',');
+                key.push_str(&escaped(&measurement.table.tags[*place].name, &[',', '=', ' ']));
+                key.push('=');
+                key.push_str(&escaped(&tags[*place], &[',', '=', ' ']));
+            }
+            keys.push(key);
+        })?;
+    }
+    keys.sort();
+    let mut listing = Listing::new(vec![("key", ValueType::String)]);
+    for key in limited(keys, show.limit, show.offset) {
+        listing.push(None, vec![text(&key)]);
+    }
+    Ok(listing)
+}
+
+fn escaped(text: &str, special: &[char]) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for ch in text.chars() {
+        if special.contains(&ch) {
+            escaped.push('\\');
+        }
+        escaped.push(ch);
+    }
+    escaped
+}
+
+/// A condition without its times: what is listed does not depend on them.
+fn without_time(condition: Option<&Expr>) -> Option<Expr> {
+    let context = marigram_influxql::time_range::TimeContext {
+        now_ns: 0,
+        time_zone: None,
+        zones: &crate::window::BundledZones,
+    };
+    let split = marigram_influxql::time_range::split_condition(condition, &context);
+    split.map_or_else(|_| condition.cloned(), |split| split.condition)
+}
+
+fn field_keys(run: &StatementRun<'_>, show: &ShowFieldKeys) -> SqlResult<Listing> {
+    check_database(run, &show.database)?;
+    let columns = vec![
+        ("fieldKey", ValueType::String),
+        ("fieldType", ValueType::String),
+    ];
+    let mut listing = Listing::new(columns);
+    for measurement in sources(run, &show.database, &show.sources)? {
+        let mut fields: Vec<(&str, ValueType)> = measurement.fields().collect();
+        fields.sort();
+        for (name, kind) in limited(fields, show.limit, show.offset) {
+            listing.push(Some(&measurement.name), vec![text(name), text(kind.name())]);
+        }
+    }
+    Ok(listing)
+}
+
+/// Whether a key of a tag is meant.
+fn is_meant(filter: &TagKeyFilter, key: &str) -> bool {
+    match filter {
+        TagKeyFilter::Eq(name) => key == name,
+        TagKeyFilter::Neq(name) => key != name,
+        TagKeyFilter::Matches(regex) => compile_regex(regex).is_match(key),
+        TagKeyFilter::MatchesNot(regex) => !compile_regex(regex).is_match(key),
+        TagKeyFilter::In(names) => names.iter().any(|name| name == key),
+    }
+}

@@ -1,0 +1,83 @@
+//! SHOW TAG KEYS and SHOW TAG VALUES.
+
+use super::{check_database, condition, is_meant, limited, sources, text, without_time};
+use crate::listing::{each_series, fulfils, tag_condition};
+use crate::output::Listing;
+use crate::schema::StoredMeasurement;
+use crate::statement::StatementRun;
+use crate::value::{Value, ValueType};
+use marigram_influxql::ast::{Expr, ShowTagKeys, ShowTagValues, TagKeyFilter};
+use marigram_sql::SqlResult;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Keys and values of the tags of series.
+type KeyValues = BTreeSet<(Arc<str>, Arc<str>)>;
+
+/// The tags of the series that fulfil a condition.
+pub(super) fn tags_of(
+    run: &StatementRun<'_>,
+    measurement: &StoredMeasurement,
+    filter: Option<&TagKeyFilter>,
+    only: Option<&Expr>,
+) -> SqlResult<KeyValues> {
+    let only = condition(without_time(only).as_ref())?;
+    let only = only.and_then(|only| tag_condition(&only, measurement));
+    let tags = measurement.table.tags.iter().enumerate();
+    let meant = tags.filter(|(_, tag)| filter.is_none_or(|filter| is_meant(filter, &tag.name)));
+    let meant: Vec<(usize, Arc<str>)> = meant
+        .map(|(place, tag)| (place, tag.name.as_str().into()))
+        .collect();
+    let mut found = KeyValues::new();
+    each_series(run.context.engine(), measurement, |tags| {
+        if !fulfils(only.as_ref(), tags) {
+            return;
+        }
+        for (place, key) in &meant {
+            if let Some(value) = tags.get(*place)
+                && !value.is_empty()
+            {
+                let pair = (Arc::clone(key), Arc::clone(value));
+                if !found.contains(&pair) {
+                    found.insert(pair);
+                }
+            }
+        }
+    })?;
+    Ok(found)
+}
+
+/// SHOW TAG KEYS
+pub(super) fn keys(run: &StatementRun<'_>, show: &ShowTagKeys) -> SqlResult<Listing> {
+    check_database(run, &show.database)?;
+    let mut listing = Listing::new(vec![("tagKey", ValueType::String)]);
+    for measurement in sources(run, &show.database, &show.sources)? {
+        let (filter, only) = (show.with_key.as_ref(), show.condition.as_ref());
+        let mut keys: Vec<Arc<str>> = tags_of(run, &measurement, filter, only)?
+            .into_iter()
+            .map(|(key, _)| key)
+            .collect();
+        keys.dedup();
+        for key in limited(keys, show.limit, show.offset) {
+            listing.push(Some(&measurement.name), vec![text(&key)]);
+        }
+    }
+    Ok(listing)
+}
+
+/// SHOW TAG VALUES
+pub(super) fn values(run: &StatementRun<'_>, show: &ShowTagValues) -> SqlResult<Listing> {
+    check_database(run, &show.database)?;
+    let columns = vec![("key", ValueType::String), ("value", ValueType::String)];
+    let mut listing = Listing::new(columns);
+    for measurement in sources(run, &show.database, &show.sources)? {
+        let (filter, only) = (Some(&show.with_key), show.condition.as_ref());
+        let found = tags_of(run, &measurement, filter, only)?;
+        let found: Vec<_> = found.into_iter().collect();
+        for (key, value) in limited(found, show.limit, show.offset) {
+            let row = vec![Value::String(key), Value::String(value)];
+            listing.push(Some(&measurement.name), row);
+        }
+    }
+    Ok(listing)
+}

@@ -1,0 +1,341 @@
+//! The rows of a table: a plan of DataFusion over a scan that knows series and times.
+
+mod columns;
+mod conditions;
+
+pub use conditions::pushed_down;
+
+use super::{RowSource, SourceColumn};
+use crate::evaluate::holds;
+use crate::expression::Expression;
+use crate::point::Row;
+use crate::schema::StoredMeasurement;
+use crate::series::SeriesKey;
+use crate::value::{Value, ValueType};
+use arrow::record_batch::RecordBatch;
+use columns::ColumnReader;
+use datafusion::common::{Column, ScalarValue};
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, cast};
+use datafusion::physical_plan::execute_stream;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
+use marigram_influxql::time_range::{TIME_MAX_NS, TIME_MIN_NS};
+use marigram_sql::{SqlError, SqlResult};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What is asked of a table.
+#[derive(Clone)]
+pub struct MeasurementRequest {
+    /// The table.
+    pub measurement: StoredMeasurement,
+    /// The columns.
+    pub columns: Vec<SourceColumn>,
+    /// WHERE without times.
+    pub condition: Option<Expression>,
+    /// Times, both included.
+    pub range: (i64, i64),
+    /// The tags by which rows are ordered, sorted by key.
+    pub order: Arc<[Arc<str>]>,
+    /// The tags that series have, sorted by key.
+    pub keys: Arc<[Arc<str>]>,
+    /// From old to new.
+    pub ascending: bool,
+    /// The series that are shown; all where `None`.
+    pub series: Option<HashSet<SeriesKey>>,
+    /// Rows that are needed at most.
+    pub fetch: Option<usize>,
+    /// Whether rows that have no value of a field among the columns are left out.
+    pub needs_field: bool,
+}
+
+/// The rows of a table.
+pub struct MeasurementRows {
+    state: Arc<SessionState>,
+    request: MeasurementRequest,
+    /// The condition over the columns that are read, where the scan cannot tell it all.
+    residual: Option<Expression>,
+    /// Columns that are read.
+    read: Vec<ReadColumn>,
+    stream: Option<SendableRecordBatchStream>,
+    ended: bool,
+    last: Option<Arc<SeriesKey>>,
+}
+
+/// A column of the table, or what stands for one that it does not have.
+#[derive(Clone, Debug)]
+enum ReadColumn {
+    Tag { name: String, absent: Value },
+    Field { name: String, kind: Option<ValueType> },
+    Absent(Value),
+}
+
+impl MeasurementRows {
+    /// The rows that a request asks for. Nothing is read before the first are.
+    pub fn new(state: Arc<SessionState>, request: MeasurementRequest) -> Self {
+        let table = &request.measurement;
+        let mut read: Vec<ReadColumn> = request
+            .columns
+            .iter()
+            .map(|column| match table.type_of(&column.name) {
+                Some(ValueType::Tag) if column.is_driver => ReadColumn::Absent(Value::Null),
+                _ => read_column(table, &column.name, column.kind, Value::Null),
+            })
+            .collect();
+        let residual = request.condition.as_ref().and_then(|condition| {
+            let rest = conditions::residual(condition, table)?;
+            Some(rest.replaced(&mut |part| match part {
+                Expression::Name(var) => {
+                    let kind = var.cast.and_then(ValueType::of_cast);
+                    let empty = Value::String("".into());
+                    let mut column = read_column(table, &var.name, kind, empty.clone());
+                    // What is neither field nor tag is a tag that no series has.
+                    if matches!(column, ReadColumn::Absent(_))
+                        && table.type_of(&var.name).is_none()
+                    {
+                        column = ReadColumn::Absent(empty);
+                    }
+                    read.push(column);
+                    Some(Expression::Column(read.len() - 1, kind))
+                }
+                _ => None,
+            }))
+        });
+        Self {
+            state,
+            request,
+            residual,
+            read,
+            stream: None,
+            ended: false,
+            last: None,
+        }
+    }
+
+    /// The plan that reads the rows.
+    async fn plan(&mut self) -> SqlResult<LogicalPlan> {
+        let request = &self.request;
+        let table = &request.measurement.table;
+        let catalog = self.state.catalog_list().catalog(&table.database);
+        let schema = catalog.and_then(|catalog| catalog.schema("public"));
+        let provider = match schema {
+            Some(schema) => schema.table(&table.name).await?,
+            None => None,
+        };
+        let provider = provider
+            .ok_or_else(|| crate::schema::refused(format!("measurement not found: {}", table.name)))?;
+        let mut plan = LogicalPlanBuilder::scan("m", provider_as_source(provider), None)?;
+        for filter in self.filters() {
+            plan = plan.filter(filter)?;
+        }
+        let (ascending, time) = (request.ascending, column(&table.time_name));
+        let by = |expr: Expr| SortExpr::new(expr, ascending, ascending);
+        let tag = |key: &Arc<str>| table.tag(key).map(|(_, tag)| by(column(&tag.name)));
+        let mut order: Vec<SortExpr> = request.order.iter().filter_map(tag).collect();
+        order.push(by(time.clone()));
+        let mut rest: Vec<&String> = table.tags.iter().map(|tag| &tag.name).collect();
+        rest.retain(|name| !request.order.iter().any(|key| **key == ***name));
+        rest.sort();
+        order.extend(rest.into_iter().map(|name| by(column(name))));
+        plan = plan.sort_with_limit(order, request.fetch.filter(|_| self.residual.is_none()))?;
+        let mut shown = vec![time.alias("t")];
+        for (place, key) in request.keys.iter().enumerate() {
+            if let Some((_, tag)) = table.tag(key) {
+                let text = cast(column(&tag.name), arrow::datatypes::DataType::Utf8);
+                shown.push(text.alias(format!("k{place}")));
+            }
+        }
+        for (place, read) in self.read.iter().enumerate() {
+            let shown_as = format!("c{place}");
+            match read {
+                ReadColumn::Tag { name, .. } => {
+                    let text = cast(column(name), arrow::datatypes::DataType::Utf8);
+                    shown.push(text.alias(shown_as));
+                }
+                ReadColumn::Field { name, .. } => shown.push(column(name).alias(shown_as)),
+                ReadColumn::Absent(_) => {}
+            }
+        }
+        Ok(plan.project(shown)?.build()?)
+    }
+
+    fn filters(&self) -> Vec<Expr> {
+        let request = &self.request;
+        let table = &request.measurement.table;
+        let time = column(&table.time_name);
+        let at = |ns: i64| {
+            Expr::Literal(ScalarValue::TimestampNanosecond(Some(ns), None), None)
+        };
+        let mut filters = Vec::new();
+        let (min, max) = request.range;
+        if min > TIME_MIN_NS {
+            filters.push(time.clone().gt_eq(at(min)));
+        }
+        if max < TIME_MAX_NS {
+            filters.push(time.lt_eq(at(max)));
+        }
+        if let Some(condition) = &request.condition {
+            filters.extend(pushed_down(condition, &request.measurement));
+        }
+        if request.needs_field {
+            let mut fields: Vec<&str> = Vec::new();
+            for read in self.read.iter().take(request.columns.len()) {
+                if let ReadColumn::Field { name, .. } = read
+                    && !fields.contains(&name.as_str())
+                {
+                    fields.push(name);
+                }
+            }
+            let present = fields.iter().map(|name| column(name).is_not_null());
+            if fields.len() < table.fields.len() {
+                filters.extend(present.reduce(Expr::or));
+            }
+        }
+        filters
+    }
+
+    async fn open(&mut self) -> SqlResult<()> {
+        let plan = self.plan().await?;
+        let plan = self.state.create_physical_plan(&plan).await?;
+        self.stream = Some(execute_stream(plan, self.state.task_ctx())?);
+        Ok(())
+    }
+
+    /// The rows of a batch that fulfil the condition.
+    fn rows(&mut self, batch: &RecordBatch) -> SqlResult<Vec<Row>> {
+        let times = columns::times(batch)?;
+        let table = &self.request.measurement.table;
+        let mut keys = Vec::with_capacity(self.request.keys.len());
+        for (place, key) in self.request.keys.iter().enumerate() {
+            keys.push(match table.tag(key) {
+                Some(_) => Some(columns::texts(batch, &format!("k{place}"))?),
+                None => None,
+            });
+        }
+        let mut readers = Vec::with_capacity(self.read.len());
+        for (place, read) in self.read.iter().enumerate() {
+            readers.push(match read {
+                ReadColumn::Tag { absent, .. } => {
+                    ColumnReader::new(batch, &format!("c{place}"), None, absent.clone())?
+                }
+                ReadColumn::Field { kind, .. } => {
+                    ColumnReader::new(batch, &format!("c{place}"), *kind, Value::Null)?
+                }
+                ReadColumn::Absent(value) => ColumnReader::Same(value.clone()),
+            });
+        }
+        let (asked, fields) = (self.request.columns.len(), self.asked_fields());
+        let mut rows = Vec::with_capacity(batch.num_rows());
+        let mut values: Vec<Value> = Vec::with_capacity(self.read.len());
+        for row in 0..batch.num_rows() {
+            values.clear();
+            values.extend(readers.iter_mut().map(|reader| reader.value(row)));
+            if let Some(residual) = &self.residual
+                && !holds(residual, &values)
+            {
+                continue;
+            }
+            if self.request.needs_field && fields.iter().all(|place| values[*place].is_null()) {
+                continue;
+            }
+            let text = |place: usize| keys[place].as_ref().map_or("", |keys| keys.text(row));
+            let stays = self.last.as_ref().is_some_and(|last| {
+                let mut tags = last.tags.iter().enumerate();
+                tags.all(|(place, (_, value))| &**value == text(place))
+            });
+            let series = match (&self.last, stays) {
+                (Some(last), true) => Arc::clone(last),
+                _ => {
+                    let of = |(place, key): (usize, &Arc<str>)| (Arc::clone(key), text(place).into());
+                    let series = Arc::new(SeriesKey {
+                        name: Arc::clone(&self.request.measurement.name),
+                        tags: self.request.keys.iter().enumerate().map(of).collect(),
+                    });
+                    self.last = Some(Arc::clone(&series));
+                    series
+                }
+            };
+            if let Some(shown) = &self.request.series
+                && !shown.contains(&*series)
+            {
+                continue;
+            }
+            rows.push(Row {
+                series,
+                time: times.value(row),
+                values: values[..asked].into(),
+            });
+        }
+        Ok(rows)
+    }
+
+    /// The places of fields among the columns asked for.
+    fn asked_fields(&self) -> Vec<usize> {
+        let asked = self.read.iter().take(self.request.columns.len());
+        let fields = asked.enumerate().filter(|(_, read)| matches!(read, ReadColumn::Field { .. }));
+        fields.map(|(place, _)| place).collect()
+    }
+}
+
+impl RowSource for MeasurementRows {
+    fn next(&mut self) -> BoxFuture<'_, SqlResult<Option<Vec<Row>>>> {
+        async move {
+            let (min, max) = self.request.range;
+            if self.ended || min > max {
+                return Ok(None);
+            }
+            if self.stream.is_none() {
+                self.open().await?;
+            }
+            while let Some(stream) = &mut self.stream {
+                let Some(batch) = stream.next().await else {
+                    break;
+                };
+                let rows = self.rows(&batch.map_err(SqlError::from)?)?;
+                if !rows.is_empty() {
+                    return Ok(Some(rows));
+                }
+            }
+            self.ended = true;
+            self.stream = None;
+            Ok(None)
+        }
+        .boxed()
+    }
+}
+
+/// A column by its name as it is.
+fn column(name: &str) -> Expr {
+    Expr::Column(Column::from_name(name))
+}
+
+/// What is read for a name in a type.
+fn read_column(
+    table: &StoredMeasurement,
+    name: &str,
+    kind: Option<ValueType>,
+    absent: Value,
+) -> ReadColumn {
+    match (table.type_of(name), kind) {
+        (Some(ValueType::Tag), None | Some(ValueType::Tag)) => ReadColumn::Tag {
+            name: name.to_owned(),
+            absent,
+        },
+        (Some(ValueType::Tag), _) | (None, _) => ReadColumn::Absent(Value::Null),
+        (Some(_), Some(ValueType::Tag)) => ReadColumn::Absent(absent),
+        (Some(stored), asked) => {
+            let asked = asked.unwrap_or(stored);
+            if asked == stored || (asked.is_number() && stored.is_number()) {
+                ReadColumn::Field {
+                    name: name.to_owned(),
+                    kind: Some(asked),
+                }
+            } else {
+                ReadColumn::Absent(Value::Null)
+            }
+        }
+    }
+}

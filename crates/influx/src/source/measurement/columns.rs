@@ -1,0 +1,125 @@
+//! Arrow's arrays as values.
+
+use crate::value::{Value, ValueType};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray, UInt64Array,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    DataType, Float64Type, Int64Type, TimeUnit, TimestampNanosecondType, UInt64Type,
+};
+use arrow::record_batch::RecordBatch;
+use datafusion::common::DataFusionError;
+use marigram_service::ServiceError;
+use marigram_sql::SqlResult;
+use std::sync::Arc;
+
+/// Reads the values of one column.
+pub enum ColumnReader {
+    /// Floats, in a type.
+    Float(Float64Array, Option<ValueType>),
+    /// Integers, in a type.
+    Integer(Int64Array, Option<ValueType>),
+    /// Unsigned integers, in a type.
+    Unsigned(UInt64Array, Option<ValueType>),
+    /// Booleans.
+    Boolean(BooleanArray),
+    /// Texts; what stands for none; the last one.
+    Text(StringArray, Value, Option<Arc<str>>),
+    /// The same value everywhere.
+    Same(Value),
+}
+
+/// Texts of tags; none is empty.
+pub struct Texts(StringArray);
+
+impl Texts {
+    /// The text of a row.
+    pub fn text(&self, row: usize) -> &str {
+        if self.0.is_null(row) { "" } else { self.0.value(row) }
+    }
+}
+
+fn array<'a>(batch: &'a RecordBatch, name: &str) -> SqlResult<&'a ArrayRef> {
+    batch
+        .column_by_name(name)
+        .ok_or_else(|| ServiceError::Internal(format!("a scan gave no column {name}")).into())
+}
+
+fn cast_to(array: &ArrayRef, kind: &DataType) -> SqlResult<ArrayRef> {
+    Ok(cast(array, kind).map_err(DataFusionError::from)?)
+}
+
+/// The times of a batch, in nanoseconds.
+pub fn times(batch: &RecordBatch) -> SqlResult<Int64Array> {
+    let times = array(batch, "t")?;
+    let times = cast_to(times, &DataType::Timestamp(TimeUnit::Nanosecond, None))?;
+    let times = times.as_primitive::<TimestampNanosecondType>();
+    Ok(times.reinterpret_cast::<Int64Type>())
+}
+
+/// The texts of a column.
+pub fn texts(batch: &RecordBatch, name: &str) -> SqlResult<Texts> {
+    let texts = cast_to(array(batch, name)?, &DataType::Utf8)?;
+    Ok(Texts(texts.as_string::<i32>().clone()))
+}
+
+impl ColumnReader {
+    /// A reader of a column, which gives `absent` where there is no text.
+    pub fn new(
+        batch: &RecordBatch,
+        name: &str,
+        kind: Option<ValueType>,
+        absent: Value,
+    ) -> SqlResult<Self> {
+        let array = array(batch, name)?;
+        Ok(match array.data_type() {
+            DataType::Float64 | DataType::Float32 => {
+                let array = cast_to(array, &DataType::Float64)?;
+                let kind = kind.filter(|kind| *kind != ValueType::Float);
+                Self::Float(array.as_primitive::<Float64Type>().clone(), kind)
+            }
+            DataType::UInt64 => {
+                let kind = kind.filter(|kind| *kind != ValueType::Unsigned);
+                Self::Unsigned(array.as_primitive::<UInt64Type>().clone(), kind)
+            }
+            DataType::Boolean => Self::Boolean(array.as_boolean().clone()),
+            DataType::Int32 | DataType::Int64 | DataType::Timestamp(..) => {
+                let array = cast_to(array, &DataType::Int64)?;
+                let kind = kind.filter(|kind| *kind != ValueType::Integer);
+                Self::Integer(array.as_primitive::<Int64Type>().clone(), kind)
+            }
+            _ => {
+                let array = cast_to(array, &DataType::Utf8)?;
+                Self::Text(array.as_string::<i32>().clone(), absent, None)
+            }
+        })
+    }
+
+    /// The value of a row.
+    pub fn value(&mut self, row: usize) -> Value {
+        let cast = |value: Value, kind: &Option<ValueType>| match kind {
+            Some(kind) => value.cast(*kind),
+            None => value,
+        };
+        match self {
+            Self::Float(array, _) if array.is_null(row) => Value::Null,
+            Self::Float(array, kind) => cast(Value::Float(array.value(row)), kind),
+            Self::Integer(array, _) if array.is_null(row) => Value::Null,
+            Self::Integer(array, kind) => cast(Value::Integer(array.value(row)), kind),
+            Self::Unsigned(array, _) if array.is_null(row) => Value::Null,
+            Self::Unsigned(array, kind) => cast(Value::Unsigned(array.value(row)), kind),
+            Self::Boolean(array) if array.is_null(row) => Value::Null,
+            Self::Boolean(array) => Value::Boolean(array.value(row)),
+            Self::Text(array, absent, _) if array.is_null(row) => absent.clone(),
+            Self::Text(array, _, last) => {
+                let text = array.value(row);
+                match last {
+                    Some(known) if **known == *text => Value::String(Arc::clone(known)),
+                    last => Value::String(Arc::clone(last.insert(text.into()))),
+                }
+            }
+            Self::Same(value) => value.clone(),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What of a condition the scan can tell: DataFusion's expressions that are true for exactly the
+//! same rows. The rest is computed for each row.
+
+use super::column;
+use crate::expression::Expression;
+use crate::schema::StoredMeasurement;
+use crate::value::{Value, ValueType};
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
+use marigram_influxql::ast::{BinaryOp, VarRef};
+use marigram_model::TagType;
+
+/// The parts of a condition between its ANDs, each by itself.
+fn conjuncts(condition: &Expression) -> Vec<&Expression> {
+    match condition {
+        Expression::Paren(inner) => conjuncts(inner),
+        Expression::Chain(first, links) if links.iter().all(|(op, _)| *op == BinaryOp::And) => {
+            let mut all = conjuncts(first);
+            links.iter().for_each(|(_, rhs)| all.extend(conjuncts(rhs)));
+            all
+        }
+        other => vec![other],
+    }
+}
+
+/// What the scan is told.
+pub fn pushed_down(condition: &Expression, table: &StoredMeasurement) -> Vec<Expr> {
+    let parts = conjuncts(condition).into_iter();
+    parts.filter_map(|part| translated(part, table)).collect()
+}
+
+/// What is left of a condition.
+pub fn residual(condition: &Expression, table: &StoredMeasurement) -> Option<Expression> {
+    let mut left = conjuncts(condition)
+        .into_iter()
+        .filter(|part| translated(part, table).is_none())
+        .cloned();
+    let first = left.next()?;
+    let links: Vec<_> = left.map(|part| (BinaryOp::And, part)).collect();
+    Some(match links.is_empty() {
+        true => first,
+        false => Expression::Chain(Box::new(first), links),
+    })
+}
+
+/// A condition for DataFusion, if it has the same meaning there.
+fn translated(condition: &Expression, table: &StoredMeasurement) -> Option<Expr> {
+    match condition {
+        Expression::Paren(inner) => translated(inner, table),
+        Expression::Value(Value::Boolean(value)) => Some(lit(*value)),
+        Expression::Chain(first, links) => {
+            if let [(op, rhs)] = links.as_slice()
+                && op.precedence() == 3
+            {
+                return comparison(first, *op, rhs, table);
+            }
+            let mut all = translated(first, table)?;
+            for (op, rhs) in links {
+                let rhs = translated(rhs, table)?;
+                all = match op {
+                    BinaryOp::And => all.and(rhs),
+                    BinaryOp::Or => all.or(rhs),
+                    _ => return None,
+                };
+            }
+            Some(all)
+        }
+        _ => None,
+    }
+}
+
+fn comparison(
+    left: &Expression,
+    op: BinaryOp,
+    right: &Expression,
+    table: &StoredMeasurement,
+) -> Option<Expr> {
+    let (var, op, constant) = match (left, right) {
+        (Expression::Name(var), constant) => (var, op, constant),
+        (constant, Expression::Name(var)) => (var, op.mirrored(), constant),
+        _ => return None,
+    };
+    match table.type_of(&var.name)? {
+        ValueType::Tag => tag_condition(var, op, constant, table),
+        stored => field_condition(var, stored, op, constant),
+    }
+}
+
+/// A tag that is missing is empty.
+fn tag_condition(
+    var: &VarRef,
+    op: BinaryOp,
+    constant: &Expression,
+    table: &StoredMeasurement,
+) -> Option<Expr> {
+    if var.cast.and_then(ValueType::of_cast) != Some(ValueType::Tag) {
+        return None;
+    }
+    let (_, tag) = table.table.tag(&var.name)?;
+    let text = match tag.kind {
+        TagType::String => column(&var.name),
+        _ => cast(column(&var.name), DataType::Utf8),
+    };
+    let missing = || column(&var.name).is_null();
+    Some(match (op, constant) {
+        (BinaryOp::Eq, Expression::Value(Value::String(value))) if value.is_empty() => {
+            missing().or(text.eq(lit("")))
+        }
+        (BinaryOp::Neq, Expression::Value(Value::String(value))) if value.is_empty() => {
+            text.not_eq(lit(""))
+        }
+        (BinaryOp::Eq, Expression::Value(Value::String(value))) => text.eq(lit(&**value)),
+        (BinaryOp::Neq, Expression::Value(Value::String(value))) => {
+            missing().or(text.not_eq(lit(&**value)))
+        }
+        (BinaryOp::EqRegex | BinaryOp::NeqRegex, Expression::Regex(regex)) => {
+            let is_eq = op == BinaryOp::EqRegex;
+            let operator = if is_eq {
+                Operator::RegexMatch
+            } else {
+                Operator::RegexNotMatch
+            };
+            let matched = binary_expr(text, operator, lit(regex.as_str()?));
+            if regex.is_match("") == is_eq {
+                missing().or(matched)
+            } else {
+                matched
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// A field that is missing fulfils nothing.
+fn field_condition(
+    var: &VarRef,
+    stored: ValueType,
+    op: BinaryOp,
+    constant: &Expression,
+) -> Option<Expr> {
+    if var.cast.and_then(ValueType::of_cast) != Some(stored) {
+        return None;
+    }
+    let Expression::Value(value) = constant else {
+        return None;
+    };
+    let value = match (stored, value) {
+        (ValueType::Float, Value::Float(value)) if value.is_finite() => lit(*value),
+        (ValueType::Float, Value::Integer(value)) => lit(*value as f64),
+        (ValueType::Integer, Value::Integer(value)) => lit(*value),
+        (ValueType::String, Value::String(value)) if matches!(op, BinaryOp::Eq | BinaryOp::Neq) => {
+            lit(&**value)
+        }
+        (ValueType::Boolean, Value::Boolean(value))
+            if matches!(op, BinaryOp::Eq | BinaryOp::Neq) =>
+        {
+            lit(*value)
+        }
+        _ => return None,
+    };
+    let operator = match op {
+        BinaryOp::Eq => Operator::Eq,
+        BinaryOp::Neq => Operator::NotEq,
+        BinaryOp::Lt => Operator::Lt,
+        BinaryOp::Lte => Operator::LtEq,
+        BinaryOp::Gt => Operator::Gt,
+        BinaryOp::Gte => Operator::GtEq,
+        _ => return None,
+    };
+    Some(binary_expr(column(&var.name), operator, value))
+}

@@ -1,0 +1,137 @@
+//! The rows of a subquery as the query around it sees them.
+
+use super::{RowSource, SourceColumn};
+use crate::evaluate::holds;
+use crate::expression::Expression;
+use crate::point::Row;
+use crate::prepare::{Prepared, extra_columns};
+use crate::series::Narrowing;
+use crate::value::{Value, ValueType};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use marigram_sql::SqlResult;
+use std::sync::Arc;
+
+/// Where a column of the query around comes from.
+#[derive(Clone, Debug)]
+enum Mapped {
+    /// A column of the subquery, in a type.
+    Column(usize, Option<ValueType>),
+    /// A tag that the subquery groups by.
+    Tag(String),
+    /// Nothing.
+    Null,
+}
+
+/// A subquery's rows, with the columns that are asked for.
+pub struct SubqueryRows {
+    source: Box<dyn RowSource>,
+    columns: Vec<Mapped>,
+    condition: Option<(Expression, Vec<Mapped>)>,
+    narrowing: Narrowing,
+}
+
+fn mapped(inner: &Prepared, name: &str, kind: Option<ValueType>) -> Mapped {
+    let mut place = 0;
+    for field in &inner.fields {
+        if field.name == name {
+            return Mapped::Column(place, kind);
+        }
+        place += 1;
+        if inner.has_target {
+            continue;
+        }
+        for extra in extra_columns(&field.expression) {
+            if extra.name == name {
+                return Mapped::Column(place, None);
+            }
+            place += 1;
+        }
+    }
+    if inner.dimensions.iter().any(|by| by == name) {
+        return Mapped::Tag(name.to_owned());
+    }
+    Mapped::Null
+}
+
+fn value(mapped: &Mapped, row: &Row) -> Value {
+    match mapped {
+        Mapped::Column(place, kind) => {
+            let value = row.values.get(*place).cloned().unwrap_or_default();
+            value.cast_or_keep(*kind)
+        }
+        Mapped::Tag(key) => match row.series.tag(key) {
+            Some(text) => Value::String(Arc::clone(text)),
+            None => Value::Null,
+        },
+        Mapped::Null => Value::Null,
+    }
+}
+
+impl SubqueryRows {
+    /// The rows of `inner`, which `source` gives, that fulfil a condition, with the columns asked
+    /// for and the tags of `keys`.
+    pub fn new(
+        inner: &Prepared,
+        source: Box<dyn RowSource>,
+        columns: &[SourceColumn],
+        condition: Option<&Expression>,
+        keys: Arc<[Arc<str>]>,
+    ) -> Self {
+        let condition = condition.map(|condition| {
+            let mut found = Vec::new();
+            let resolved = condition.replaced(&mut |part| match part {
+                Expression::Name(var) => {
+                    let kind = var.cast.and_then(ValueType::of_cast);
+                    let name = var.name.clone();
+                    found.push(match mapped(inner, &name, kind) {
+                        Mapped::Null => Mapped::Tag(var.name.clone()),
+                        other => other,
+                    });
+                    Some(Expression::Column(found.len() - 1, kind))
+                }
+                _ => None,
+            });
+            (resolved, found)
+        });
+        let columns = columns
+            .iter()
+            .map(|column| mapped(inner, &column.name, column.kind));
+        Self {
+            source,
+            columns: columns.collect(),
+            condition,
+            narrowing: Narrowing::new(keys),
+        }
+    }
+
+    fn take(&mut self, row: &Row) -> Option<Row> {
+        if let Some((condition, names)) = &self.condition {
+            let values: Vec<Value> = names.iter().map(|name| value(name, row)).collect();
+            if !holds(condition, &values) {
+                return None;
+            }
+        }
+        let values = self.columns.iter().map(|column| value(column, row));
+        Some(Row {
+            values: values.collect(),
+            series: self.narrowing.narrow(&row.series),
+            time: row.time,
+        })
+    }
+}
+
+impl RowSource for SubqueryRows {
+    fn next(&mut self) -> BoxFuture<'_, SqlResult<Option<Vec<Row>>>> {
+        async move {
+            while let Some(rows) = self.source.next().await? {
+                let kept: Vec<Row> = rows.iter().filter_map(|row| self.take(row)).collect();
+                if !kept.is_empty() {
+                    return Ok(Some(kept));
+                }
+            }
+            Ok(None)
+        }
+        .boxed()
+    }
+}

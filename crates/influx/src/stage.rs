@@ -1,0 +1,168 @@
+//! Stages that points go through, one behind the other.
+//!
+//! A stage takes points in the order of its source: by measurement, by the tags that the whole
+//! statement groups by, by time. What it gives is in that order too.
+
+mod fill;
+mod reduce;
+mod transform;
+
+pub use fill::{FillStage, FillWith};
+pub use reduce::Reduce;
+pub use transform::{Transform, TransformStage};
+
+use crate::point::Point;
+use crate::series::{SeriesKey, same};
+use crate::value::Value;
+use crate::window::Windows;
+use marigram_influxql::time_range::TIME_MIN_NS;
+use std::sync::Arc;
+
+/// One step of a function.
+pub trait Stage: Send {
+    /// Takes a point; gives what comes of it.
+    fn push(&mut self, point: Point, out: &mut Vec<Point>);
+
+    /// No point follows; gives what was held back.
+    fn finish(&mut self, out: &mut Vec<Point>);
+}
+
+/// The stages of one function, and which times of the source they see.
+pub struct Chain {
+    /// The column that is computed with.
+    pub driver: usize,
+    /// The first time, included.
+    pub start_ns: i64,
+    /// The last time, included.
+    pub end_ns: i64,
+    /// Whether points carry their rows.
+    pub keeps_rows: bool,
+    /// The stages.
+    pub stages: Vec<Box<dyn Stage>>,
+}
+
+impl Chain {
+    /// Takes a row of the source.
+    pub fn push(&mut self, row: &crate::point::Row, out: &mut Vec<Point>) {
+        if row.time < self.start_ns || row.time > self.end_ns {
+            return;
+        }
+        let value = row.values.get(self.driver).cloned().unwrap_or_default();
+        if value.is_null() {
+            return;
+        }
+        let point = Point {
+            series: Arc::clone(&row.series),
+            time: row.time,
+            value,
+            row: self.keeps_rows.then(|| Arc::clone(&row.values)),
+        };
+        feed(&mut self.stages, point, out);
+    }
+
+    /// No row follows.
+    pub fn finish(&mut self, out: &mut Vec<Point>) {
+        for place in 0..self.stages.len() {
+            let mut last = Vec::new();
+            let (before, behind) = self.stages.split_at_mut(place + 1);
+            if let Some(stage) = before.last_mut() {
+                stage.finish(&mut last);
+            }
+            for point in last {
+                feed(behind, point, out);
+            }
+        }
+    }
+}
+
+fn feed(stages: &mut [Box<dyn Stage>], point: Point, out: &mut Vec<Point>) {
+    let Some((first, rest)) = stages.split_first_mut() else {
+        out.push(point);
+        return;
+    };
+    let mut given = Vec::new();
+    first.push(point, &mut given);
+    for point in given {
+        feed(rest, point, out);
+    }
+}
+
+/// Gives each point the time at which its group begins.
+pub struct GroupTimes(pub Windows);
+
+impl Stage for GroupTimes {
+    fn push(&mut self, mut point: Point, out: &mut Vec<Point>) {
+        point.time = match self.0.window(point.time).0 {
+            TIME_MIN_NS => 0,
+            start => start,
+        };
+        out.push(point);
+    }
+
+    fn finish(&mut self, _: &mut Vec<Point>) {}
+}
+
+/// LIMIT and OFFSET: so many points of each series.
+#[derive(Debug)]
+pub struct Limit {
+    limit: u64,
+    offset: u64,
+    seen: u64,
+    series: Option<Arc<SeriesKey>>,
+}
+
+impl Limit {
+    /// A limit (0 for none) behind an offset.
+    pub const fn new(limit: u64, offset: u64) -> Self {
+        Self {
+            limit,
+            offset,
+            seen: 0,
+            series: None,
+        }
+    }
+
+    /// Whether the next point of a series is within the limit.
+    pub fn admits(&mut self, series: &Arc<SeriesKey>) -> bool {
+        if !self.series.as_ref().is_some_and(|known| same(known, series)) {
+            self.series = Some(Arc::clone(series));
+            self.seen = 0;
+        }
+        self.seen += 1;
+        self.seen > self.offset && (self.limit == 0 || self.seen - self.offset <= self.limit)
+    }
+
+    /// Whether no further point of the current series is within the limit.
+    pub const fn is_reached(&self) -> bool {
+        self.limit > 0 && self.seen >= self.offset.saturating_add(self.limit)
+    }
+}
+
+impl Stage for Limit {
+    fn push(&mut self, point: Point, out: &mut Vec<Point>) {
+        if self.admits(&point.series) {
+            out.push(point);
+        }
+    }
+
+    fn finish(&mut self, _: &mut Vec<Point>) {}
+}
+
+/// The value at a time on the line between two points.
+pub(crate) fn on_line(time: i64, before: (i64, f64), behind: (i64, f64)) -> f64 {
+    let slope = (behind.1 - before.1) / (behind.0.wrapping_sub(before.0)) as f64;
+    slope * (time.wrapping_sub(before.0)) as f64 + before.1
+}
+
+/// The same for values of one type.
+pub(crate) fn value_on_line(time: i64, before: (i64, &Value), behind: (i64, &Value)) -> Value {
+    let (Some(a), Some(b)) = (before.1.as_f64(), behind.1.as_f64()) else {
+        return Value::Null;
+    };
+    let value = on_line(time, (before.0, a), (behind.0, b));
+    match before.1 {
+        Value::Integer(_) => Value::Integer(value as i64),
+        Value::Unsigned(_) => Value::Unsigned(value as u64),
+        _ => Value::Float(value),
+    }
+}

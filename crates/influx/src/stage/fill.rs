@@ -1,0 +1,182 @@
+//! `fill(…)`: a point for each group of time, where there is none.
+
+use super::{Stage, value_on_line};
+use crate::budget::Budget;
+use crate::point::Point;
+use crate::series::{SeriesKey, same};
+use crate::value::Value;
+use crate::window::Windows;
+use marigram_influxql::time_range::TIME_MIN_NS;
+use marigram_sql::SqlError;
+use std::sync::Arc;
+
+/// What stands where a group is empty.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FillWith {
+    /// Null, or a number.
+    Value(Value),
+    /// The value before.
+    Previous,
+    /// A value on the line between those around.
+    Linear,
+}
+
+/// Groups of time that one series can have.
+const GROUPS_MAX: u64 = 100_000_000;
+
+/// Fills the groups of each series, from the statement's first to its last.
+pub struct FillStage {
+    windows: Windows,
+    ascending: bool,
+    with: FillWith,
+    /// The first group in the direction of reading.
+    first: i64,
+    /// The last one.
+    last: i64,
+    budget: Budget,
+    series: Option<Arc<SeriesKey>>,
+    /// The group that comes next.
+    next: i64,
+    zone_offset: i64,
+    previous: Option<(i64, Value)>,
+    filled: u64,
+}
+
+impl FillStage {
+    /// Fills with `with`, in one direction of time.
+    pub fn new(windows: Windows, ascending: bool, with: FillWith, budget: Budget) -> Self {
+        let start = windows.window(windows.start_ns).0;
+        let end = windows.window(windows.end_ns).0;
+        let (first, last) = if ascending { (start, end) } else { (end, start) };
+        Self {
+            windows,
+            ascending,
+            with,
+            first,
+            last,
+            budget,
+            series: None,
+            next: 0,
+            zone_offset: 0,
+            previous: None,
+            filled: 0,
+        }
+    }
+
+    fn begin(&mut self, point: &Point) {
+        self.series = Some(Arc::clone(&point.series));
+        self.next = if self.first == TIME_MIN_NS {
+            self.windows.window(point.time).0
+        } else {
+            self.first
+        };
+        self.zone_offset = self.windows.zone_offset(self.next);
+        self.previous = None;
+    }
+
+    /// Whether the next group is one of the statement's.
+    const fn is_within(&self) -> bool {
+        if self.ascending {
+            self.next <= self.last
+        } else {
+            self.next >= self.last && self.last != TIME_MIN_NS
+        }
+    }
+
+    /// Whether the next group comes before that of a time.
+    const fn comes_before(&self, time: i64) -> bool {
+        if self.ascending {
+            self.next < time
+        } else {
+            self.next > time
+        }
+    }
+
+    /// Goes on to the group behind.
+    fn advance(&mut self) {
+        let every = self.windows.every_ns;
+        self.next = if self.ascending {
+            self.next.saturating_add(every)
+        } else {
+            self.next.saturating_sub(every)
+        };
+        if self.windows.zone.is_some() {
+            let offset = self.windows.zone_offset(self.next.saturating_sub(1));
+            if offset != self.zone_offset {
+                let changed = self.zone_offset - offset;
+                if changed.abs() < every {
+                    self.next = self.next.saturating_add(changed);
+                }
+                self.zone_offset = offset;
+            }
+        }
+    }
+
+    /// Gives a point for the next group. `behind` is the point that follows in the series.
+    fn fill(&mut self, behind: Option<&Point>, out: &mut Vec<Point>) -> bool {
+        let Some(series) = self.series.clone() else {
+            return false;
+        };
+        self.filled += 1;
+        let refused = self.filled > GROUPS_MAX;
+        if refused {
+            let message = format!("max-select-buckets limit exceeded: ({}/{GROUPS_MAX})", self.filled);
+            self.budget.fail(SqlError::unsupported(message));
+        }
+        if refused || (self.filled % 1024 == 0 && !self.budget.take(1024 * size_of::<Point>())) {
+            return false;
+        }
+        let value = match (&self.with, &self.previous) {
+            (FillWith::Value(value), _) => value.clone(),
+            (FillWith::Previous, Some((_, value))) => value.clone(),
+            (FillWith::Linear, Some((time, value))) => match behind {
+                Some(behind) => {
+                    let every = self.windows.every_ns;
+                    let before = (time / every, value);
+                    let behind = (behind.time / every, &behind.value);
+                    value_on_line(self.next / every, before, behind)
+                }
+                None => Value::Null,
+            },
+            (FillWith::Previous | FillWith::Linear, None) => Value::Null,
+        };
+        out.push(Point {
+            series,
+            time: self.next,
+            value,
+            row: None,
+        });
+        self.advance();
+        true
+    }
+
+    fn end_series(&mut self, out: &mut Vec<Point>) {
+        while self.series.is_some() && self.is_within() {
+            if !self.fill(None, out) {
+                return;
+            }
+        }
+    }
+}
+
+impl Stage for FillStage {
+    fn push(&mut self, point: Point, out: &mut Vec<Point>) {
+        if !self.series.as_ref().is_some_and(|known| same(known, &point.series)) {
+            self.end_series(out);
+            self.begin(&point);
+        }
+        while self.comes_before(point.time) {
+            if !self.fill(Some(&point), out) {
+                return;
+            }
+        }
+        self.previous = Some((point.time, point.value.clone()));
+        out.push(point);
+        self.advance();
+    }
+
+    fn finish(&mut self, out: &mut Vec<Point>) {
+        self.end_series(out);
+        self.series = None;
+    }
+}

@@ -1,0 +1,140 @@
+//! Statements, each by its kind.
+
+use crate::budget::Budget;
+use crate::output::SeriesSchema;
+use crate::policies::{KnownDatabases, Policies};
+use crate::prepare::{Preparation, Prepared};
+use crate::schema::refused;
+use crate::select::{Running, rows};
+use crate::show;
+use crate::window::BundledZones;
+use crate::{delete, explain, into};
+use datafusion::execution::session_state::SessionState;
+use marigram_influxql::ast::{Select, Statement};
+use marigram_influxql::names::{NameContext, complete_names};
+use marigram_influxql::time_range::TimeContext;
+use marigram_influxql::validate::{analyze, check_statement};
+use marigram_service::ServiceError;
+use marigram_sql::SqlResult;
+use marigram_sql::front_end::{StatementContext, StatementRows};
+use std::sync::Arc;
+
+/// What a statement runs with.
+pub(crate) struct StatementRun<'a> {
+    pub(crate) context: &'a StatementContext,
+    pub(crate) policies: Arc<dyn Policies>,
+    pub(crate) retention_policy: &'a str,
+}
+
+impl StatementRun<'_> {
+    /// Runs a statement.
+    ///
+    /// # Errors
+    /// Why it is not done, in InfluxDB's words.
+    pub(crate) async fn execute(&self, mut statement: Statement) -> SqlResult<StatementRows> {
+        self.complete_names(&mut statement)?;
+        check_statement(&statement).map_err(|error| refused(error.to_string()))?;
+        match &statement {
+            Statement::Select(select) => self.select(select).await,
+            Statement::Explain {
+                analyze: false,
+                select,
+            } => {
+                let prepared = self.prepare(select, now_ns(&self.state()?))?;
+                prepared.check_types()?;
+                explain::answer(self, &prepared)
+            }
+            Statement::Delete { sources, condition } => {
+                self.check_may_change(&statement)?;
+                delete::delete(self, sources, condition.as_ref()).await
+            }
+            Statement::DropSeries { sources, condition } => {
+                self.check_may_change(&statement)?;
+                delete::drop_series(self, sources, condition.as_ref()).await
+            }
+            Statement::DropMeasurement(name) => {
+                self.check_may_change(&statement)?;
+                delete::drop_measurement(self, name).await
+            }
+            other => match show::answer(self, other)? {
+                Some(answer) => Ok(answer),
+                None => Err(refused(format!("statement is not supported: {other}"))),
+            },
+        }
+    }
+
+    /// Writes databases and policies into a statement.
+    fn complete_names(&self, statement: &mut Statement) -> SqlResult<()> {
+        let names = NameContext {
+            database: self.database(),
+            retention_policy: self.retention_policy,
+            databases: &KnownDatabases {
+                engine: self.context.engine(),
+                policies: &*self.policies,
+            },
+        };
+        complete_names(statement, &names).map_err(|error| refused(error.to_string()))
+    }
+
+    /// Refuses a change where only reading is allowed.
+    fn check_may_change(&self, statement: &Statement) -> SqlResult<()> {
+        if self.context.session().read_only {
+            let message = format!("only reading is allowed here: {statement}");
+            return Err(ServiceError::ChangesRefused(message).into());
+        }
+        Ok(())
+    }
+
+    /// The database of the request.
+    pub(crate) fn database(&self) -> &str {
+        &self.context.session().database
+    }
+
+    /// DataFusion's state for the statement.
+    pub(crate) fn state(&self) -> SqlResult<SessionState> {
+        self.context.state(self.database())
+    }
+
+    /// A SELECT with what is stored.
+    pub(crate) fn prepare(&self, select: &Select, now_ns: i64) -> SqlResult<Prepared> {
+        let time = TimeContext {
+            now_ns,
+            time_zone: None,
+            zones: &BundledZones,
+        };
+        let analysis = analyze(select, &time).map_err(|error| refused(error.to_string()))?;
+        let preparation = Preparation {
+            engine: self.context.engine(),
+            policies: &*self.policies,
+        };
+        preparation.select(select, &analysis, None)
+    }
+
+    /// What SELECTs run with.
+    pub(crate) fn running(&self, state: SessionState) -> Running {
+        Running {
+            engine: self.context.engine().clone(),
+            state: Arc::new(state),
+            budget: Budget::new(self.context.memory_pool()),
+        }
+    }
+
+    async fn select(&self, select: &Select) -> SqlResult<StatementRows> {
+        let state = self.state()?;
+        let prepared = self.prepare(select, now_ns(&state))?;
+        let running = self.running(state);
+        if let Some(target) = &select.target {
+            return into::write(self, target, &prepared, &running).await;
+        }
+        let source = rows(&prepared, &running)?;
+        Ok(SeriesSchema::new(&prepared).answer(source))
+    }
+}
+
+/// The time at which a statement began, in nanoseconds.
+pub(crate) fn now_ns(state: &SessionState) -> i64 {
+    let start = state.execution_props().query_execution_start_time;
+    start
+        .and_then(|start| start.timestamp_nanos_opt())
+        .unwrap_or_default()
+}

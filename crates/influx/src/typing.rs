@@ -1,0 +1,166 @@
+//! The types of columns, and what InfluxDB refuses for its types.
+
+use crate::evaluate::{Division, binary, is_math};
+use crate::expression::Expression;
+use crate::schema::refused;
+use crate::value::{Value, ValueType};
+use marigram_influxql::ast::{BinaryOp, Cast, Literal};
+use marigram_sql::SqlResult;
+
+/// The type of an expression whose names carry theirs; `None` if it is unknown.
+///
+/// # Errors
+/// If an operator does not take its operands.
+pub fn type_of(expression: &Expression) -> SqlResult<Option<ValueType>> {
+    Ok(match expression {
+        Expression::Value(value) => value.value_type(),
+        Expression::Literal(Literal::Duration(_)) => Some(ValueType::Integer),
+        Expression::Name(var) => var.cast.and_then(ValueType::of_cast),
+        Expression::Column(_, kind) => *kind,
+        Expression::Paren(inner) => type_of(inner)?,
+        Expression::Call(name, args) => call_type(name, args)?,
+        Expression::Chain(first, links) => {
+            let mut kind = type_of(first)?;
+            let mut is_literal = first.is_literal();
+            for (place, (op, rhs)) in links.iter().enumerate() {
+                let right = type_of(rhs)?;
+                let text = || {
+                    let before = Expression::Chain(first.clone(), links[..=place].to_vec());
+                    before.to_string()
+                };
+                kind = joined(
+                    (kind, is_literal),
+                    *op,
+                    (right, rhs.is_literal()),
+                    text,
+                )?;
+                is_literal = false;
+            }
+            kind
+        }
+        Expression::Literal(_) | Expression::Regex(_) | Expression::Other(_) => None,
+    })
+}
+
+fn call_type(name: &str, args: &[Expression]) -> SqlResult<Option<ValueType>> {
+    if is_math(name) {
+        let mut kinds = Vec::with_capacity(args.len());
+        for arg in args {
+            kinds.push(type_of(arg)?);
+        }
+        return math_type(name, args, &kinds);
+    }
+    Ok(match name {
+        "count" | "elapsed" => Some(ValueType::Integer),
+        "mean" | "median" | "integral" | "stddev" | "derivative" | "non_negative_derivative"
+        | "moving_average" => Some(ValueType::Float),
+        _ => args.first().map_or(Ok(None), type_of)?,
+    })
+}
+
+/// The type of a mathematical function.
+fn math_type(
+    name: &str,
+    args: &[Expression],
+    kinds: &[Option<ValueType>],
+) -> SqlResult<Option<ValueType>> {
+    for (place, kind) in kinds.iter().enumerate() {
+        if let Some(kind) = kind
+            && !kind.is_number()
+        {
+            let call = Expression::Call(name.to_owned(), args.to_vec());
+            let argument = args.get(place).map_or_else(String::new, ToString::to_string);
+            let _ = (call, argument);
+            return Err(refused(format!(
+                "invalid argument type for {} argument in {name}(): {}",
+                ordinal(place),
+                kind.name()
+            )));
+        }
+    }
+    Ok(match name {
+        "abs" | "floor" | "ceil" | "round" => kinds.first().copied().flatten(),
+        "pow" => match (kinds.first(), kinds.get(1)) {
+            (Some(Some(_)), _) | (_, Some(Some(_))) => Some(ValueType::Float),
+            _ => None,
+        },
+        _ => Some(ValueType::Float),
+    })
+}
+
+const fn ordinal(place: usize) -> &'static str {
+    match place {
+        0 => "first",
+        _ => "second",
+    }
+}
+
+/// The type of `left op right`; `text` is how that is written.
+fn joined(
+    (left, left_literal): (Option<ValueType>, bool),
+    op: BinaryOp,
+    (right, right_literal): (Option<ValueType>, bool),
+    text: impl Fn() -> String,
+) -> SqlResult<Option<ValueType>> {
+    use ValueType::{Integer, Unsigned};
+    let type_error = |why: String| Err(refused(format!("type error: {}: {why}", text())));
+    match (left, right) {
+        (Some(Unsigned), Some(Integer)) | (Some(Integer), Some(Unsigned)) => {
+            let (unsigned_literal, integer_literal) = if left == Some(Unsigned) {
+                (left_literal, right_literal)
+            } else {
+                (right_literal, left_literal)
+            };
+            if unsigned_literal {
+                return type_error(format!(
+                    "cannot use {} with an integer and unsigned literal",
+                    op.sign()
+                ));
+            }
+            if !integer_literal {
+                return type_error(format!(
+                    "cannot use {} between an integer and unsigned, an explicit cast is required",
+                    op.sign()
+                ));
+            }
+            Ok(Some(Unsigned))
+        }
+        (None, other) | (other, None) => Ok(other),
+        (Some(left), Some(right)) => {
+            let value = binary(&zero(left), op, &zero(right), Division::Integer);
+            let fits = !value.is_null() && (!op.is_predicate() || comparable(left, right));
+            if !fits {
+                let (left, right) = (left.name(), right.name());
+                return type_error(format!("incompatible types: {left} and {right}"));
+            }
+            Ok(match (op, value.value_type()) {
+                // What is shown of it is a float.
+                (BinaryOp::Div, Some(Integer | Unsigned)) => Some(ValueType::Float),
+                (_, kind) => kind,
+            })
+        }
+    }
+}
+
+const fn comparable(left: ValueType, right: ValueType) -> bool {
+    left.is_number() == right.is_number()
+}
+
+const fn zero_f64() -> Value {
+    Value::Float(0.0)
+}
+
+fn zero(kind: ValueType) -> Value {
+    match kind {
+        ValueType::Float => zero_f64(),
+        ValueType::Integer => Value::Integer(0),
+        ValueType::Unsigned => Value::Unsigned(0),
+        ValueType::Boolean => Value::Boolean(false),
+        ValueType::String | ValueType::Tag => Value::String("".into()),
+    }
+}
+
+/// Whether a cast leaves the type to what is stored.
+pub const fn is_open(cast: Option<Cast>) -> bool {
+    matches!(cast, None | Some(Cast::Field))
+}
