@@ -11,8 +11,8 @@ use marigram_manifest::{
 };
 use marigram_model::nearest;
 use marigram_model::{
-    ColumnCodec, FieldColumn, FieldType, Limits, RetentionPolicies, Rollup, RollupProgress, TableId,
-    TableOptions, TableSchema, TagColumn, TagType, View,
+    ColumnCodec, FieldColumn, FieldType, Limits, RetentionPolicies, Rollup, RollupProgress,
+    TableId, TableOptions, TableSchema, TagColumn, TagType, View,
 };
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -551,8 +551,7 @@ impl VisibleCatalog {
                 }
             }
             CatalogEdit::PutPolicies(database, policies) => {
-                self.policies
-                    .insert(database.clone(), Arc::clone(policies));
+                self.policies.insert(database.clone(), Arc::clone(policies));
             }
             CatalogEdit::PutProgress(..) => {}
         }

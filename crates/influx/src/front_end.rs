@@ -1,15 +1,15 @@
 //! InfluxQL as one of the service's languages.
 
-use crate::policies::{OnePolicy, Policies};
+use crate::catalog_policies::CatalogPolicies;
+use crate::policies::Policies;
+use crate::running_queries::RunningQueries;
 use crate::schema::refused;
 use crate::statement::StatementRun;
 use crate::window::BundledZones;
 use async_trait::async_trait;
 use marigram_influxql::ast::Query;
 use marigram_influxql::{ParamJson, Params, ParseOptions, parse_query_with};
-use marigram_service::{
-    Language, LanguageRequest, ParameterValue, Result, ServiceError, Session,
-};
+use marigram_service::{Language, LanguageRequest, ParameterValue, Result, ServiceError, Session};
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::{AfterError, FrontEnd, Script, StatementContext, StatementRows};
 use std::sync::Arc;
@@ -19,18 +19,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Clone, Debug)]
 pub struct InfluxQl {
     policies: Arc<dyn Policies>,
+    queries: Arc<RunningQueries>,
 }
 
 impl InfluxQl {
     /// InfluxQL with these retention policies.
     pub fn new(policies: Arc<dyn Policies>) -> Self {
-        Self { policies }
+        let queries = Arc::default();
+        Self { policies, queries }
     }
 }
 
 impl Default for InfluxQl {
     fn default() -> Self {
-        Self::new(Arc::new(OnePolicy))
+        Self::new(Arc::new(CatalogPolicies))
     }
 }
 
@@ -79,6 +81,7 @@ impl FrontEnd for InfluxQl {
             query,
             retention_policy: request.retention_policy.clone().unwrap_or_default(),
             policies: Arc::clone(&self.policies),
+            queries: Arc::clone(&self.queries),
             failed: AtomicBool::new(false),
         }))
     }
@@ -89,6 +92,7 @@ struct InfluxScript {
     query: Query,
     retention_policy: String,
     policies: Arc<dyn Policies>,
+    queries: Arc<RunningQueries>,
     failed: AtomicBool,
 }
 
@@ -115,6 +119,7 @@ impl Script for InfluxScript {
         let run = StatementRun {
             context,
             policies: Arc::clone(&self.policies),
+            queries: Arc::clone(&self.queries),
             retention_policy: &self.retention_policy,
         };
         run.execute(parsed.clone()).await

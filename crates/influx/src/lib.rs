@@ -7,7 +7,9 @@
 //! conditions on tags and fields (`source`); functions are stages behind one another (`stage`,
 //! `reducer`), brought together by series and time; columns are computed over them (`expression`,
 //! `evaluate`). `output` makes Arrow of the rows. SHOW reads the catalog and the series index
-//! (`show`, `listing`).
+//! (`show`, `listing`). Databases and retention policies are the catalog's (`databases`,
+//! `catalog_policies`); `running_queries` knows the statements that run, and `server_state` tells of
+//! them and of the server.
 //!
 //! # What holds
 //! - Answers are InfluxDB 1.8's, its oddities included. `docs/guides/influxql.md` names them.
@@ -15,6 +17,8 @@
 //!   of all statements (`budget`).
 
 mod budget;
+mod catalog_policies;
+mod databases;
 mod delete;
 mod evaluate;
 mod explain;
@@ -26,10 +30,13 @@ mod output;
 mod point;
 mod policies;
 mod prepare;
+mod read_only;
 mod reducer;
+mod running_queries;
 mod schema;
 mod select;
 mod series;
+mod server_state;
 mod show;
 mod source;
 mod stage;
@@ -38,6 +45,7 @@ mod typing;
 mod value;
 mod window;
 
+pub use catalog_policies::CatalogPolicies;
 pub use front_end::InfluxQl;
 pub use output::MEASUREMENT_COLUMN;
 pub use policies::{DEFAULT_POLICY, OnePolicy, Policies};

@@ -4,17 +4,17 @@ use crate::budget::Budget;
 use crate::output::SeriesSchema;
 use crate::policies::{KnownDatabases, Policies};
 use crate::prepare::{Preparation, Prepared};
+use crate::running_queries::RunningQueries;
 use crate::schema::refused;
 use crate::select::{Running, rows};
 use crate::show;
 use crate::window::BundledZones;
-use crate::{delete, explain, into};
+use crate::{databases, delete, explain, into, read_only, server_state};
 use datafusion::execution::session_state::SessionState;
 use marigram_influxql::ast::{Select, Statement};
 use marigram_influxql::names::{NameContext, complete_names};
 use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::validate::{analyze, check_statement};
-use marigram_service::ServiceError;
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::{StatementContext, StatementRows};
 use std::sync::Arc;
@@ -23,6 +23,7 @@ use std::sync::Arc;
 pub(crate) struct StatementRun<'a> {
     pub(crate) context: &'a StatementContext,
     pub(crate) policies: Arc<dyn Policies>,
+    pub(crate) queries: Arc<RunningQueries>,
     pub(crate) retention_policy: &'a str,
 }
 
@@ -32,9 +33,18 @@ impl StatementRun<'_> {
     /// # Errors
     /// Why it is not done, in InfluxDB's words.
     pub(crate) async fn execute(&self, mut statement: Statement) -> SqlResult<StatementRows> {
+        if self.context.session().read_only {
+            read_only::check(&statement)?;
+        }
         self.complete_names(&mut statement)?;
         check_statement(&statement).map_err(|error| refused(error.to_string()))?;
-        match &statement {
+        let running = self.queries.begin(statement.to_string(), self.database());
+        let answer = self.answer(&statement).await?;
+        running.watch(answer)
+    }
+
+    async fn answer(&self, statement: &Statement) -> SqlResult<StatementRows> {
+        match statement {
             Statement::Select(select) => self.select(select).await,
             Statement::Explain {
                 analyze: false,
@@ -45,22 +55,33 @@ impl StatementRun<'_> {
                 explain::answer(self, &prepared)
             }
             Statement::Delete { sources, condition } => {
-                self.check_may_change(&statement)?;
                 delete::delete(self, sources, condition.as_ref()).await
             }
             Statement::DropSeries { sources, condition } => {
-                self.check_may_change(&statement)?;
                 delete::drop_series(self, sources, condition.as_ref()).await
             }
-            Statement::DropMeasurement(name) => {
-                self.check_may_change(&statement)?;
-                delete::drop_measurement(self, name).await
+            Statement::DropMeasurement(name) => delete::drop_measurement(self, name).await,
+            other => {
+                if let Some(answer) = self.administer(other).await? {
+                    return Ok(answer);
+                }
+                match show::answer(self, other)? {
+                    Some(answer) => Ok(answer),
+                    None => Err(refused(format!("statement is not supported: {other}"))),
+                }
             }
-            other => match show::answer(self, other)? {
-                Some(answer) => Ok(answer),
-                None => Err(refused(format!("statement is not supported: {other}"))),
-            },
         }
+    }
+
+    /// Statements on databases, retention policies and the server itself.
+    async fn administer(&self, statement: &Statement) -> SqlResult<Option<StatementRows>> {
+        let (engine, queries) = (self.context.engine().clone(), Arc::clone(&self.queries));
+        let statement = statement.clone();
+        let work = move || match databases::execute(&engine, &statement)? {
+            Some(answer) => Ok(Some(answer)),
+            None => server_state::answer(&engine, &queries, &statement),
+        };
+        self.context.block(work).await
     }
 
     /// Writes databases and policies into a statement.
@@ -74,15 +95,6 @@ impl StatementRun<'_> {
             },
         };
         complete_names(statement, &names).map_err(|error| refused(error.to_string()))
-    }
-
-    /// Refuses a change where only reading is allowed.
-    fn check_may_change(&self, statement: &Statement) -> SqlResult<()> {
-        if self.context.session().read_only {
-            let message = format!("only reading is allowed here: {statement}");
-            return Err(ServiceError::ChangesRefused(message).into());
-        }
-        Ok(())
     }
 
     /// The database of the request.

@@ -382,8 +382,7 @@ impl CatalogState {
                 self.progress.insert(*id, progress.clone());
             }
             CatalogEdit::PutPolicies(database, policies) => {
-                self.policies
-                    .insert(database.clone(), Arc::clone(policies));
+                self.policies.insert(database.clone(), Arc::clone(policies));
             }
         }
     }

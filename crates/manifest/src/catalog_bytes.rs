@@ -11,8 +11,8 @@ use crate::bytes::{MalformedRecord, RecordReader, malformed, put_count, put_text
 use crate::catalog::{Catalog, CatalogEdit, CatalogState};
 use crate::record::LoggedState;
 use marigram_model::{
-    ColumnId, FieldColumn, FieldType, RetentionPolicies, RetentionPolicy, RollupProgress, TableId, TableOptions, TableSchema,
-    TagColumn, TagType, TimeRange, TimeSet,
+    ColumnId, FieldColumn, FieldType, RetentionPolicies, RetentionPolicy, RollupProgress, TableId,
+    TableOptions, TableSchema, TagColumn, TagType, TimeRange, TimeSet,
 };
 use std::sync::Arc;
 

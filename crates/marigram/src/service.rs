@@ -15,8 +15,8 @@ use futures::StreamExt;
 use marigram_engine::{EngineError, Holder};
 use marigram_model::{ColumnId, RetentionPolicies, TableSchema, WriteBatch};
 use marigram_service::{
-    Answer, Backup, BackupReport, Ingest, LanguageQuery, LanguageRequest, Metric, Prepared, Query, RejectedRow, Result,
-    ServiceError, Session, StatementAnswers, Status, WriteReport,
+    Answer, Backup, BackupReport, Ingest, LanguageQuery, LanguageRequest, Metric, Prepared, Query,
+    RejectedRow, Result, ServiceError, Session, StatementAnswers, Status, WriteReport,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -77,7 +77,10 @@ impl Ingest for Marigram {
         let mut kept = Vec::with_capacity(batches.len());
         let mut refused = Vec::new();
         for (place, mut batch) in batches.into_iter().enumerate() {
-            match policies.table_name(policy, &batch.table).map(Cow::into_owned) {
+            match policies
+                .table_name(policy, &batch.table)
+                .map(Cow::into_owned)
+            {
                 Some(table) => {
                     batch.table = table;
                     kept.push(batch);
@@ -85,7 +88,7 @@ impl Ingest for Marigram {
                 None => refused.push((place, other_policys(&batch))),
             }
         }
-        let mut reports = self.write(database, kept, create_database).await?;
+        let mut reports = Ingest::write(self, database, kept, create_database).await?;
         for (place, report) in refused {
             reports.insert(place, report);
         }

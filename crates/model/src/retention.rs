@@ -152,8 +152,9 @@ impl RetentionPolicies {
                 return invalid(format!("a duration of '{name}' is too short"));
             }
             for other in &self.policies[..at] {
-                let [first, second] = [(policy, other), (other, policy)]
-                    .map(|(one, two)| format!("{}.", one.name).starts_with(&format!("{}.", two.name)));
+                let [first, second] = [(policy, other), (other, policy)].map(|(one, two)| {
+                    format!("{}.", one.name).starts_with(&format!("{}.", two.name))
+                });
                 if first || second {
                     let other = &other.name;
                     return invalid(format!("'{name}' and '{other}' could not be told apart"));

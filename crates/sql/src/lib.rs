@@ -91,6 +91,7 @@ mod yielding;
 mod zones;
 
 pub use error::{SqlError, SqlResult, disk_full, schema_sqlstate};
+pub use marigram_functions::POSTGRES_VERSION;
 pub use plan_cache::PlanCacheStats;
 pub use rollup::{RollupStatus, touched_ns};
 pub use service::SqlService;

@@ -5,9 +5,8 @@ use crate::{Catalog, CatalogEdit, CatalogState, LogOptions, ManifestError};
 use marigram_codec::{Compressor, Encoding};
 use marigram_model::{
     ColdCodec, ColumnCodec, ColumnId, FieldColumn, FieldType, RetentionPolicies, RetentionPolicy,
-    Rollup, RollupProgress,
-    SeriesIdentity, TableId, TableOptions, TableSchema, TagColumn, TagType, TimeRange, TimeSet,
-    View, ViewColumn,
+    Rollup, RollupProgress, SeriesIdentity, TableId, TableOptions, TableSchema, TagColumn, TagType,
+    TimeRange, TimeSet, View, ViewColumn,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -207,7 +206,10 @@ fn policies_need_their_database_and_go_with_it() {
         };
         CatalogEdit::PutPolicies("plant".to_owned(), Arc::new(policies))
     };
-    assert!(state.check(&put("autogen")).is_err(), "there is no database");
+    assert!(
+        state.check(&put("autogen")).is_err(),
+        "there is no database"
+    );
     state.apply(&CatalogEdit::CreateDatabase("plant".to_owned()));
     assert!(state.check(&put("autogen")).is_ok());
     assert!(state.check(&put("no such policy")).is_err());

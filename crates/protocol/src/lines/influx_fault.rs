@@ -315,7 +315,9 @@ mod tests {
                 let _ = influx_fault(&line.replace('a', ""), 1);
             }
         }
-        for line in ["", "\\", "=", "a =", "a  =1", "a -=-", "a b=-", "a b=n", "a b=.", "a b=1 -"] {
+        for line in [
+            "", "\\", "=", "a =", "a  =1", "a -=-", "a b=-", "a b=n", "a b=.", "a b=1 -",
+        ] {
             let _ = influx_fault(line, 1);
         }
     }

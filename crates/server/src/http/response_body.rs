@@ -120,7 +120,11 @@ impl ClientShare {
     ///
     /// # Errors
     /// `Busy` where there is no memory for them in time.
-    pub async fn count(&mut self, bytes: Vec<u8>, wait_max: Duration) -> Result<Bytes, ServiceError> {
+    pub async fn count(
+        &mut self,
+        bytes: Vec<u8>,
+        wait_max: Duration,
+    ) -> Result<Bytes, ServiceError> {
         if bytes.len() <= BYTES_FREE {
             return Ok(Bytes::from(bytes));
         }

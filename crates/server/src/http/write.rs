@@ -205,12 +205,11 @@ async fn store(
             ..
         } = target;
         let create = shared.config.write_creates_databases;
-        let write = shared.services.ingest.write_measurements(
-            database,
-            retention_policy,
-            batches,
-            create,
-        );
+        let write =
+            shared
+                .services
+                .ingest
+                .write_measurements(database, retention_policy, batches, create);
         write.await.map_err(|error| not_found(database, error))?
     };
     let stored: usize = reports.iter().map(|report| report.stored).sum();

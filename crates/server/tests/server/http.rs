@@ -215,7 +215,13 @@ async fn bad_writes_say_what_is_wrong() {
     let reply = ask(http, "POST /api/v2/write", &[], b"m v=1").await;
     assert_eq!(reply.status, 400);
     assert!(message(&reply).contains("'bucket'"));
-    let reply = ask(http, "POST /api/v2/write?bucket=a&precision=days", &[], b"m v=1").await;
+    let reply = ask(
+        http,
+        "POST /api/v2/write?bucket=a&precision=days",
+        &[],
+        b"m v=1",
+    )
+    .await;
     assert_eq!(reply.status, 400);
     assert!(message(&reply).contains("ns"));
     let reply = ask(
@@ -238,7 +244,13 @@ async fn bad_writes_say_what_is_wrong() {
     assert_eq!(reply.status, 413);
     assert!(message(&reply).contains("1000 bytes"));
     let bomb = gzip(&vec![b' '; 100_000]);
-    let reply = ask(http, "POST /api/v2/write?bucket=a", &["Content-Encoding: gzip"], &bomb).await;
+    let reply = ask(
+        http,
+        "POST /api/v2/write?bucket=a",
+        &["Content-Encoding: gzip"],
+        &bomb,
+    )
+    .await;
     assert_eq!(reply.status, 413);
     fake.read_only.store(true, Ordering::SeqCst);
     let reply = ask(http, "POST /api/v2/write?bucket=a", &[], b"m v=1").await;
@@ -296,7 +308,10 @@ async fn what_is_over_a_limit_may_come_again() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         fake.memory_full.store(false, Ordering::SeqCst);
     };
-    let (reply, ()) = tokio::join!(ask(http, "POST /api/v2/write?bucket=a", &[], b"m v=1"), soon);
+    let (reply, ()) = tokio::join!(
+        ask(http, "POST /api/v2/write?bucket=a", &[], b"m v=1"),
+        soon
+    );
     assert_eq!(reply.status, 204);
     assert_eq!(fake.memory_taken.load(Ordering::SeqCst), 0);
     // What the memory for requests could never hold is too large, and no reason to come again.

@@ -19,7 +19,11 @@ async fn post(http: SocketAddr, parameters: &str, headers: &[&str]) -> Reply {
 fn series(parts: &[(&str, std::ops::Range<i64>)]) -> Value {
     let row = |n: i64| {
         let text = (n % 2 == 0).then_some("<é>");
-        let value = if n % 2 == 0 { json!(n / 2) } else { json!(n as f64 / 2.0) };
+        let value = if n % 2 == 0 {
+            json!(n / 2)
+        } else {
+            json!(n as f64 / 2.0)
+        };
         json!([n * 500, value, text])
     };
     let parts = parts.iter().map(|(host, rows)| {
@@ -43,14 +47,23 @@ async fn series_in_every_form() {
         {"statement_id": 1, "series": [{"columns": ["name"], "values": [["a"], ["b"]]}]},
     ]});
     assert_eq!(reply.json(), expected);
-    let csv = post(http, "q=SELECT+series&epoch=s", &["Accept: application/csv"]).await;
+    let csv = post(
+        http,
+        "q=SELECT+series&epoch=s",
+        &["Accept: application/csv"],
+    )
+    .await;
     assert_eq!(csv.header("Content-Type"), Some("text/csv"));
     let lines: Vec<_> = csv.text().lines().map(str::to_owned).collect();
     assert_eq!(lines[0], "name,tags,time,v,s");
     assert_eq!(lines[6], "cpu,\"host=b\\,c\",2,2.5,");
     let packed = post(http, "q=SHOW+NAMES", &["Accept: application/x-msgpack"]).await;
     assert_eq!(packed.header("Content-Type"), Some("application/x-msgpack"));
-    assert!(packed.bytes().starts_with(b"\x81\xa7results\x91\x82\xacstatement_id\x00"));
+    assert!(
+        packed
+            .bytes()
+            .starts_with(b"\x81\xa7results\x91\x82\xacstatement_id\x00")
+    );
     let none = post(http, "q=SELECT+none;SHOW+NOTHING;CREATE+DATABASE+d", &[]).await;
     let expected = json!({"results": [
         {"statement_id": 0},
@@ -69,15 +82,23 @@ async fn long_answers_stream_and_are_packed() {
     assert!(plain.header("Content-Length").is_none(), "it streams");
     let rows = |answer: &Value| -> usize {
         let series = answer["results"][0]["series"].as_array().unwrap();
-        series.iter().map(|series| series["values"].as_array().unwrap().len()).sum()
+        series
+            .iter()
+            .map(|series| series["values"].as_array().unwrap().len())
+            .sum()
     };
     assert_eq!(rows(&plain.json()), 30_000);
-    for parameters in ["q=SELECT+many&epoch=ns", "q=SELECT+many&epoch=ns&chunked=true"] {
+    for parameters in [
+        "q=SELECT+many&epoch=ns",
+        "q=SELECT+many&epoch=ns&chunked=true",
+    ] {
         let plain = post(http, parameters, &[]).await;
         let packed = post(http, parameters, &["Accept-Encoding: gzip"]).await;
         assert_eq!(packed.header("Content-Encoding"), Some("gzip"));
         let mut text = String::new();
-        GzDecoder::new(packed.bytes()).read_to_string(&mut text).unwrap();
+        GzDecoder::new(packed.bytes())
+            .read_to_string(&mut text)
+            .unwrap();
         assert_eq!(text, plain.text());
     }
     let short = post(http, "q=SHOW+NAMES", &["Accept-Encoding: gzip"]).await;
@@ -120,7 +141,9 @@ async fn chunks_are_documents_with_pieces_of_series() {
 #[tokio::test]
 async fn a_chunk_is_sent_before_the_next_rows_are_there() {
     let (running, fake) = serve(|_| {}).await;
-    let mut socket = TcpStream::connect(running.http_addr().unwrap()).await.unwrap();
+    let mut socket = TcpStream::connect(running.http_addr().unwrap())
+        .await
+        .unwrap();
     let request = "GET /query?q=SHOW+NAMES;SELECT+endless&chunked=true HTTP/1.1\r\n\
                    Host: localhost\r\n\r\n";
     socket.write_all(request.as_bytes()).await.unwrap();
@@ -178,11 +201,17 @@ async fn errors_of_requests_and_of_statements() {
     let http = running.http_addr().unwrap();
     let missing = post(http, "", &[]).await;
     assert_eq!(missing.status, 400);
-    assert_eq!(missing.text(), "{\"error\":\"missing required parameter \\\"q\\\"\"}\n");
+    assert_eq!(
+        missing.text(),
+        "{\"error\":\"missing required parameter \\\"q\\\"\"}\n"
+    );
     let header = missing.header("X-Influxdb-Error");
     assert_eq!(header, Some("missing required parameter \"q\""));
     let unread = post(http, "q=SELECT", &["Accept: text/csv"]).await;
-    assert_eq!((unread.status, unread.text()), (400, "error\nerror parsing query: found EOF\n"));
+    assert_eq!(
+        (unread.status, unread.text()),
+        (400, "error\nerror parsing query: found EOF\n")
+    );
     let failed = post(http, "q=SHOW+NAMES;foo;SHOW+NAMES", &[]).await;
     assert_eq!(failed.status, 200);
     let results = failed.json()["results"].as_array().unwrap().clone();
@@ -197,7 +226,12 @@ async fn errors_of_requests_and_of_statements() {
     assert_eq!(broken.json(), json!({"results": [result]}));
     let large = ask(http, "POST /query", &[], &[b'x'; 1001]).await;
     assert_eq!(large.status, 413);
-    assert!(large.json()["error"].as_str().unwrap().contains("1000 bytes"));
+    assert!(
+        large.json()["error"]
+            .as_str()
+            .unwrap()
+            .contains("1000 bytes")
+    );
     for line in ["DELETE /query", "PUT /query?q=SHOW+NAMES"] {
         assert_eq!(ask(http, line, &[], b"").await.status, 405, "{line}");
     }
@@ -213,7 +247,11 @@ async fn what_changes_something_needs_post() {
     ] {
         let reply = ask(http, line, &[], b"").await;
         let result = reply.json()["results"][0].clone();
-        assert_eq!((reply.status, result.get("error").is_some()), (200, refused), "{line}");
+        assert_eq!(
+            (reply.status, result.get("error").is_some()),
+            (200, refused),
+            "{line}"
+        );
     }
     let page = ["Origin: http://evil.example"];
     let refused = post(http, "q=CREATE+DATABASE+d", &page).await;
@@ -249,9 +287,19 @@ async fn writes_are_answered_in_influxdbs_words() {
         ("db=d", "", 204, ""),
         ("", "m v=1", 400, "database is required"),
         ("db=", "m v=1", 400, "database is required"),
-        ("db=nowhere", "m v=1", 404, "database not found: \"nowhere\""),
+        (
+            "db=nowhere",
+            "m v=1",
+            404,
+            "database not found: \"nowhere\"",
+        ),
         ("db=d&rp=no", "m v=1", 500, "retention policy not found: no"),
-        ("db=d&consistency=most", "m v=1", 400, "invalid consistency level"),
+        (
+            "db=d&consistency=most",
+            "m v=1",
+            400,
+            "invalid consistency level",
+        ),
         ("db=d", "m", 400, "unable to parse 'm': missing fields"),
         (
             "db=d",
@@ -260,7 +308,12 @@ async fn writes_are_answered_in_influxdbs_words() {
             "partial write: unable to parse 'm v= 2': missing field value dropped=0",
         ),
         // The database refuses negative times.
-        ("db=d", "m v=1 1\nm v= 2\nm v=3 -3\nm v=4 -4", 400, "partial write: too old dropped=2"),
+        (
+            "db=d",
+            "m v=1 1\nm v= 2\nm v=3 -3\nm v=4 -4",
+            400,
+            "partial write: too old dropped=2",
+        ),
     ] {
         let told = write(parameters, lines).await;
         assert_eq!(told, (status, error.to_owned()), "{parameters} {lines}");
@@ -277,7 +330,11 @@ async fn writes_are_answered_in_influxdbs_words() {
 async fn ping_tells_the_version_if_asked() {
     let (running, _) = serve(|_| {}).await;
     let http = running.http_addr().unwrap();
-    for line in ["GET /ping", "HEAD /ping", "GET /ping?wait_for_leader=1s&verbose=false"] {
+    for line in [
+        "GET /ping",
+        "HEAD /ping",
+        "GET /ping?wait_for_leader=1s&verbose=false",
+    ] {
         assert_eq!(ask(http, line, &[], b"").await.status, 204, "{line}");
     }
     let verbose = ask(http, "GET /ping?verbose=true", &[], b"").await;

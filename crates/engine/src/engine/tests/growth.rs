@@ -342,7 +342,10 @@ fn tables_that_writes_make_have_the_settings_of_their_retention_policy() {
     for table in ["t", "short.t"] {
         store(&engine, table, &[("a", now_ns, &[("x", V::F64(1.0))])]);
     }
-    let old = batch("short.new", &[("a", now_ns - 3 * hour_ns, &[("x", V::F64(1.0))])]);
+    let old = batch(
+        "short.new",
+        &[("a", now_ns - 3 * hour_ns, &[("x", V::F64(1.0))])],
+    );
     let report = engine.write("db", &old, GROW).unwrap();
     assert_eq!((report.stored, report.rejected.len()), (0, 1), "too old");
     drop(engine);

@@ -114,7 +114,9 @@ pub async fn send(
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     if is_packed {
         let gzip = HeaderValue::from_static("gzip");
-        response.headers_mut().insert(header::CONTENT_ENCODING, gzip);
+        response
+            .headers_mut()
+            .insert(header::CONTENT_ENCODING, gzip);
     }
     Ok(response)
 }

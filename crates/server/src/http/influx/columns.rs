@@ -88,7 +88,9 @@ impl InfluxColumn {
         match array.data_type() {
             DataType::Boolean => InfluxValue::Bool(array.as_boolean().value(row)),
             DataType::Int64 => InfluxValue::Integer(array.as_primitive::<Int64Type>().value(row)),
-            DataType::UInt64 => InfluxValue::Unsigned(array.as_primitive::<UInt64Type>().value(row)),
+            DataType::UInt64 => {
+                InfluxValue::Unsigned(array.as_primitive::<UInt64Type>().value(row))
+            }
             DataType::Float64 => InfluxValue::Float(array.as_primitive::<Float64Type>().value(row)),
             DataType::Timestamp(..) => {
                 InfluxValue::Time(array.as_primitive::<TimestampNanosecondType>().value(row))

@@ -280,7 +280,6 @@ impl AnswerEncoder {
     }
 }
 
-
 #[cfg(test)]
 #[path = "encoder_tests.rs"]
 mod tests;

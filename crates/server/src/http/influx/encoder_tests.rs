@@ -43,7 +43,11 @@ fn cpu() -> RecordBatch {
         ("b", "field", Arc::new(flags)),
         ("host", "field", texts(&[Some("a"), Some("a"), Some("b")])),
         ("i", "field", Arc::new(integers)),
-        ("s", "field", texts(&[Some("one"), Some("two <&> \"q\" é"), None])),
+        (
+            "s",
+            "field",
+            texts(&[Some("one"), Some("two <&> \"q\" é"), None]),
+        ),
         ("v", "field", Arc::new(floats)),
         ("zone", "field", texts(&[Some("x"), Some("x"), Some("y")])),
     ])
@@ -155,7 +159,10 @@ fn rows_as_json() {
 #[test]
 fn statements_without_rows_as_json() {
     assert_eq!(json(vec![]), "{}\n");
-    assert_eq!(json(vec![Ok(None)]), "{\"results\":[{\"statement_id\":0}]}\n");
+    assert_eq!(
+        json(vec![Ok(None)]),
+        "{\"results\":[{\"statement_id\":0}]}\n"
+    );
     assert_eq!(
         json(vec![Ok(None), Err("undefined function foo()")]),
         "{\"results\":[{\"statement_id\":0},{\"statement_id\":1,\"error\":\"undefined function \
@@ -163,7 +170,11 @@ fn statements_without_rows_as_json() {
     );
     // SHOW DATABASES where there are none, and SHOW USERS.
     let none = batch(vec![
-        ("iox::measurement", "measurement", texts(&[Some("databases")])),
+        (
+            "iox::measurement",
+            "measurement",
+            texts(&[Some("databases")]),
+        ),
         ("name", "field", texts(&[None])),
     ]);
     assert_eq!(
@@ -206,7 +217,10 @@ fn columns_that_a_series_does_not_have_are_left_out_where_the_schema_says_so() {
 #[test]
 fn pretty_json_has_a_line_for_each_value() {
     let form = form(InfluxFormat::Json, true, TimeForm::Default);
-    let text = answer(AnswerEncoder::new(form, None), vec![Ok(Some(mem())), Ok(None)]);
+    let text = answer(
+        AnswerEncoder::new(form, None),
+        vec![Ok(Some(mem())), Ok(None)],
+    );
     assert_eq!(
         String::from_utf8(text).unwrap(),
         r#"{
@@ -341,7 +355,10 @@ fn integers_take_as_few_bytes_in_messagepack_as_they_need() {
     for (number, expected) in numbers {
         let column = Arc::new(Int64Array::from(vec![number]));
         let text = msgpack(vec![Ok(Some(batch(vec![("n", "field", column)])))]);
-        assert!(text.ends_with(&format!("9191{expected}")), "{number}: {text}");
+        assert!(
+            text.ends_with(&format!("9191{expected}")),
+            "{number}: {text}"
+        );
     }
 }
 
@@ -358,9 +375,8 @@ fn chunks_as_json() {
         )
     };
     let more = ",\"partial\":true";
-    let expected = chunk("[1,1.5],[2,2]", more)
-        + &chunk("[3,3e+22],[4,3e-7]", more)
-        + &chunk("[5,4]", "");
+    let expected =
+        chunk("[1,1.5],[2,2]", more) + &chunk("[3,3e+22],[4,3e-7]", more) + &chunk("[5,4]", "");
     assert_eq!(chunked(vec![Ok(Some(values()))], 2), expected);
     // A chunk that is full at the end is the last one.
     let whole = chunked(vec![Ok(Some(values()))], 5);

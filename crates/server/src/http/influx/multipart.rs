@@ -3,7 +3,11 @@
 /// The parameter `boundary` of a content type; `None` if the type is another one.
 pub fn boundary(content_type: &str) -> Option<String> {
     let mut parts = content_type.split(';');
-    if !parts.next()?.trim().eq_ignore_ascii_case("multipart/form-data") {
+    if !parts
+        .next()?
+        .trim()
+        .eq_ignore_ascii_case("multipart/form-data")
+    {
         return None;
     }
     parts.find_map(|part| parameter(part, "boundary"))

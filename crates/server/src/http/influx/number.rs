@@ -51,7 +51,10 @@ pub fn write_integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
 /// Writes a time (ns since 1970 in UTC) as RFC 3339 with the decimals that it needs, as it is in
 /// `zone`.
 pub fn write_rfc3339(out: &mut Vec<u8>, time_ns: i64, zone: Option<Tz>) {
-    let (mut seconds, ns) = (time_ns.div_euclid(1_000_000_000), time_ns.rem_euclid(1_000_000_000));
+    let (mut seconds, ns) = (
+        time_ns.div_euclid(1_000_000_000),
+        time_ns.rem_euclid(1_000_000_000),
+    );
     let mut offset_s = 0;
     if let (Some(zone), Some(utc)) = (zone, DateTime::from_timestamp(seconds, 0)) {
         let offset = zone.offset_from_utc_datetime(&utc.naive_utc());
@@ -171,7 +174,13 @@ mod tests {
         assert_eq!(plain(i64::MIN), "1677-09-21T00:12:43.145224192Z");
         assert_eq!(plain(i64::MAX), "2262-04-11T23:47:16.854775807Z");
         let zoned = |zone: &str| text(|out| write_rfc3339(out, 1, zone.parse().ok()));
-        assert_eq!(zoned("Europe/Berlin"), "1970-01-01T01:00:00.000000001+01:00");
-        assert_eq!(zoned("America/New_York"), "1969-12-31T19:00:00.000000001-05:00");
+        assert_eq!(
+            zoned("Europe/Berlin"),
+            "1970-01-01T01:00:00.000000001+01:00"
+        );
+        assert_eq!(
+            zoned("America/New_York"),
+            "1969-12-31T19:00:00.000000001-05:00"
+        );
     }
 }

@@ -54,7 +54,10 @@ impl FormValues {
     /// The first value by this name that is not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut named = self.0.iter().filter(|(key, _)| key == name);
-        named.next().map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        named
+            .next()
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
     }
 }
 
@@ -148,9 +151,8 @@ fn parameters(json: &str) -> Result<Vec<(String, ParameterValue)>, HttpError> {
     if json.is_empty() {
         return Ok(Vec::new());
     }
-    let refused = |why: String| {
-        HttpError::bad_request(format!("error parsing query parameters: {why}"))
-    };
+    let refused =
+        |why: String| HttpError::bad_request(format!("error parsing query parameters: {why}"));
     let value: Value = serde_json::from_str(json).map_err(|error| {
         refused(if error.is_eof() {
             "unexpected EOF".to_owned()
@@ -233,7 +235,10 @@ mod tests {
             QueryParameters::new(&values, &HeaderMap::new())
         };
         let plain = ask("/query?q=%20SHOW%20USERS%20").unwrap();
-        assert_eq!((plain.text.as_str(), plain.chunk_rows), ("SHOW USERS", None));
+        assert_eq!(
+            (plain.text.as_str(), plain.chunk_rows),
+            ("SHOW USERS", None)
+        );
         assert_eq!((plain.times, plain.pretty), (TimeForm::Default, false));
         let chunk = |uri: &str| ask(uri).unwrap().chunk_rows;
         assert_eq!(chunk("/query?q=x&chunked=true"), Some(10_000));

@@ -118,7 +118,10 @@ mod tests {
         assert_eq!(refusal(&refused), "unable to parse 'bad': missing fields");
         let long = unread(&format!("m {}", "é".repeat(2000)));
         assert!(long[0].len() < 1200 && long[0].contains("…': "));
-        assert_eq!(unread("a v=1 1\n\n\n \tm\r\n")[0], "unable to parse 'm': missing fields");
+        assert_eq!(
+            unread("a v=1 1\n\n\n \tm\r\n")[0],
+            "unable to parse 'm': missing fields"
+        );
     }
 
     #[test]

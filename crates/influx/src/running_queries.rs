@@ -1,0 +1,147 @@
+//! Statements that run: SHOW QUERIES and KILL QUERY.
+//!
+//! A statement runs from when it begins until its rows were read or its answer was dropped.
+
+use crate::schema::refused;
+use futures::StreamExt;
+use futures::stream::{AbortHandle, Abortable, abortable};
+use marigram_sql::SqlResult;
+use marigram_sql::front_end::StatementRows;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The statements that run.
+#[derive(Debug, Default)]
+pub struct RunningQueries {
+    last: AtomicU64,
+    running: Mutex<BTreeMap<u64, RunningQuery>>,
+}
+
+/// A statement that runs.
+#[derive(Debug)]
+struct RunningQuery {
+    text: String,
+    database: String,
+    begun: Instant,
+    is_killed: Arc<AtomicBool>,
+    abort: Option<AbortHandle>,
+}
+
+/// What SHOW QUERIES tells of a statement.
+#[derive(Clone, Debug)]
+pub struct QueryInfo {
+    /// Its number.
+    pub id: u64,
+    /// The statement.
+    pub text: String,
+    /// The database of its request.
+    pub database: String,
+    /// How long it has run.
+    pub elapsed: Duration,
+    /// Whether it is being stopped.
+    pub is_killed: bool,
+}
+
+/// A statement that is registered as long as this is held.
+#[derive(Debug)]
+pub struct RunningGuard {
+    queries: Arc<RunningQueries>,
+    id: u64,
+    is_killed: Arc<AtomicBool>,
+}
+
+/// What a statement that was killed answers.
+const INTERRUPTED: &str = "query interrupted";
+
+impl RunningQueries {
+    /// Registers a statement.
+    pub fn begin(self: &Arc<Self>, text: String, database: &str) -> RunningGuard {
+        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let is_killed = Arc::new(AtomicBool::new(false));
+        let query = RunningQuery {
+            text,
+            database: database.to_owned(),
+            begun: Instant::now(),
+            is_killed: Arc::clone(&is_killed),
+            abort: None,
+        };
+        self.running.lock().insert(id, query);
+        RunningGuard {
+            queries: Arc::clone(self),
+            id,
+            is_killed,
+        }
+    }
+
+    /// Those that run, ascending by number.
+    pub fn list(&self) -> Vec<QueryInfo> {
+        let running = self.running.lock();
+        let info = running.iter().map(|(id, query)| QueryInfo {
+            id: *id,
+            text: query.text.clone(),
+            database: query.database.clone(),
+            elapsed: query.begun.elapsed(),
+            is_killed: query.is_killed.load(Ordering::Relaxed),
+        });
+        info.collect()
+    }
+
+    /// Stops a statement at its next rows.
+    ///
+    /// # Errors
+    /// If there is no such statement.
+    pub fn kill(&self, id: u64) -> SqlResult<()> {
+        let running = self.running.lock();
+        let Some(query) = running.get(&id) else {
+            return Err(refused(format!("no such query id: {id}")));
+        };
+        query.is_killed.store(true, Ordering::Relaxed);
+        if let Some(abort) = &query.abort {
+            abort.abort();
+        }
+        Ok(())
+    }
+}
+
+impl RunningGuard {
+    /// Keeps the statement registered until its rows were read.
+    ///
+    /// # Errors
+    /// If it was killed before.
+    pub fn watch(self, rows: StatementRows) -> SqlResult<StatementRows> {
+        let StatementRows::Rows { schema, batches } = rows else {
+            return Ok(rows);
+        };
+        let (batches, abort) = abortable(batches);
+        if let Some(query) = self.queries.running.lock().get_mut(&self.id) {
+            query.abort = Some(abort);
+        }
+        if self.is_killed.load(Ordering::Relaxed) {
+            return Err(refused(INTERRUPTED));
+        }
+        let state = (Some(self), batches);
+        let batches = futures::stream::unfold(state, |(guard, mut batches)| async move {
+            let next = Abortable::next(&mut batches).await;
+            match (next, &guard) {
+                (Some(batch), _) => Some((batch, (guard, batches))),
+                (None, Some(running)) if running.is_killed.load(Ordering::Relaxed) => {
+                    Some((Err(refused(INTERRUPTED)), (None, batches)))
+                }
+                (None, _) => None,
+            }
+        });
+        Ok(StatementRows::Rows {
+            schema,
+            batches: batches.boxed(),
+        })
+    }
+}
+
+impl Drop for RunningGuard {
+    fn drop(&mut self) {
+        self.queries.running.lock().remove(&self.id);
+    }
+}

@@ -1,0 +1,260 @@
+//! SHOW of what is not stored rows: users, shards, subscriptions, running statements, figures.
+
+use crate::output::Listing;
+use crate::running_queries::RunningQueries;
+use crate::schema::refused;
+use crate::value::{Value, ValueType};
+use arrow::datatypes::Schema;
+use marigram_engine::Engine;
+use marigram_influxql::GoDuration;
+use marigram_influxql::ast::Statement;
+use marigram_sql::SqlResult;
+use marigram_sql::front_end::StatementRows;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Metadata of the schema of an answer whose series have different columns: the columns of a series
+/// are those that are not null in its first row.
+const SPARSE_KEY: &str = "marigram.sparse";
+
+/// Answers a statement; `None` for statements of other kinds.
+///
+/// # Errors
+/// Why it is not done, in InfluxDB's words.
+pub fn answer(
+    engine: &Engine,
+    queries: &RunningQueries,
+    statement: &Statement,
+) -> SqlResult<Option<StatementRows>> {
+    let answer = match statement {
+        Statement::ShowUsers => empty(&["user", "admin"])?,
+        Statement::ShowGrants(_) => return Err(refused("user not found")),
+        Statement::ShowSubscriptions => done(),
+        Statement::ShowContinuousQueries => of_each_database(engine, &["name", "query"])?,
+        Statement::ShowShards => of_each_database(
+            engine,
+            &[
+                "id",
+                "database",
+                "retention_policy",
+                "shard_group",
+                "start_time",
+                "end_time",
+                "expiry_time",
+                "owners",
+            ],
+        )?,
+        Statement::ShowShardGroups => shard_groups()?,
+        Statement::DropShard(_) => done(),
+        Statement::ShowQueries => show_queries(queries)?,
+        Statement::KillQuery { id, .. } => {
+            queries.kill(*id)?;
+            done()
+        }
+        Statement::ShowDiagnostics(module) => diagnostics(module)?,
+        Statement::ShowStats(module) => stats(engine, module)?,
+        Statement::CreateUser { .. }
+        | Statement::DropUser(_)
+        | Statement::SetPassword { .. }
+        | Statement::Grant { .. }
+        | Statement::Revoke { .. } => {
+            return Err(refused(
+                "users are not supported: there is no access control yet",
+            ));
+        }
+        Statement::CreateSubscription(_) | Statement::DropSubscription { .. } => {
+            return Err(refused("subscriptions are not supported"));
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(answer))
+}
+
+fn done() -> StatementRows {
+    StatementRows::Done {
+        tag: String::new(),
+        rows: 0,
+        notices: Vec::new(),
+    }
+}
+
+fn texts(columns: &[&'static str]) -> Listing {
+    let columns = columns.iter().map(|name| (*name, ValueType::String));
+    Listing::new(columns.collect())
+}
+
+/// A series without rows and name.
+fn empty(columns: &[&'static str]) -> SqlResult<StatementRows> {
+    let mut listing = texts(columns);
+    listing.push(None, vec![Value::Null; columns.len()]);
+    listing.answer()
+}
+
+/// A series without rows for each database.
+fn of_each_database(engine: &Engine, columns: &[&'static str]) -> SqlResult<StatementRows> {
+    let mut listing = texts(columns);
+    for database in engine.databases() {
+        listing.push(Some(&database.into()), vec![Value::Null; columns.len()]);
+    }
+    listing.answer()
+}
+
+fn shard_groups() -> SqlResult<StatementRows> {
+    let columns = [
+        "id",
+        "database",
+        "retention_policy",
+        "start_time",
+        "end_time",
+        "expiry_time",
+    ];
+    let mut listing = texts(&columns);
+    listing.push(
+        Some(&"shard groups".into()),
+        vec![Value::Null; columns.len()],
+    );
+    listing.answer()
+}
+
+fn show_queries(queries: &RunningQueries) -> SqlResult<StatementRows> {
+    let mut listing = Listing::new(vec![
+        ("qid", ValueType::Integer),
+        ("query", ValueType::String),
+        ("database", ValueType::String),
+        ("duration", ValueType::String),
+        ("status", ValueType::String),
+    ]);
+    for query in queries.list() {
+        let status = if query.is_killed { "killed" } else { "running" };
+        listing.push(
+            None,
+            vec![
+                Value::Integer(query.id as i64),
+                text(&query.text),
+                text(&query.database),
+                text(&rounded(query.elapsed).to_string()),
+                text(status),
+            ],
+        );
+    }
+    listing.answer()
+}
+
+/// As much of a duration as InfluxDB shows.
+fn rounded(elapsed: Duration) -> GoDuration {
+    let ns = i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX);
+    let unit = match ns {
+        1_000_000_000.. => 1_000_000_000,
+        1_000_000.. => 1_000_000,
+        1_000.. => 1_000,
+        _ => 1,
+    };
+    GoDuration(ns / unit * unit)
+}
+
+fn text(text: &str) -> Value {
+    Value::String(text.into())
+}
+
+/// Series of one row each: name, and columns with their values.
+type Modules = Vec<(&'static str, Vec<(&'static str, Value)>)>;
+
+fn diagnostics(module: &str) -> SqlResult<StatementRows> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let modules = vec![
+        (
+            "build",
+            vec![
+                ("Branch", text("")),
+                ("Build Time", text("")),
+                ("Commit", text("")),
+                (
+                    "Version",
+                    text(concat!("marigram-", env!("CARGO_PKG_VERSION"))),
+                ),
+            ],
+        ),
+        (
+            "runtime",
+            vec![
+                ("GOARCH", text(std::env::consts::ARCH)),
+                ("GOMAXPROCS", Value::Integer(threads as i64)),
+                ("GOOS", text(std::env::consts::OS)),
+            ],
+        ),
+        (
+            "system",
+            vec![("PID", Value::Integer(i64::from(std::process::id())))],
+        ),
+    ];
+    sparse(modules, module)
+}
+
+fn stats(engine: &Engine, module: &str) -> SqlResult<StatementRows> {
+    let status = engine.status();
+    let count = |value: u64| Value::Integer(i64::try_from(value).unwrap_or(i64::MAX));
+    let modules = vec![
+        (
+            "database",
+            vec![
+                ("numDatabases", Value::Integer(status.databases as i64)),
+                ("numMeasurements", Value::Integer(status.tables as i64)),
+                ("numSeries", count(status.series)),
+            ],
+        ),
+        (
+            "write",
+            vec![
+                ("pointReq", count(status.rows_written)),
+                ("pointsRejected", count(status.rows_rejected)),
+            ],
+        ),
+        (
+            "storage",
+            vec![
+                ("segments", count(status.segments)),
+                ("segmentBytes", count(status.segment_bytes)),
+                ("memtableBytes", count(status.memtable_bytes)),
+                ("walBytes", count(status.wal_bytes)),
+                ("flushes", count(status.flushes)),
+                ("compactions", count(status.compactions)),
+            ],
+        ),
+    ];
+    sparse(modules, module)
+}
+
+/// The series of one module, or of all.
+fn sparse(mut modules: Modules, module: &str) -> SqlResult<StatementRows> {
+    if !module.is_empty() {
+        modules.retain(|(name, _)| *name == module);
+    }
+    if modules.is_empty() {
+        return Ok(done());
+    }
+    let mut columns: Vec<(&'static str, ValueType)> = Vec::new();
+    for (_, values) in &modules {
+        columns.extend(values.iter().map(|(name, value)| match value {
+            Value::Integer(_) => (*name, ValueType::Integer),
+            _ => (*name, ValueType::String),
+        }));
+    }
+    let mut listing = Listing::new(columns);
+    let mut before = 0;
+    let all: usize = modules.iter().map(|(_, values)| values.len()).sum();
+    for (name, values) in modules {
+        let mut row = vec![Value::Null; before];
+        before += values.len();
+        row.extend(values.into_iter().map(|(_, value)| value));
+        row.resize(all, Value::Null);
+        listing.push(Some(&name.into()), row);
+    }
+    Ok(match listing.answer()? {
+        StatementRows::Rows { schema, batches } => {
+            let mark = [(SPARSE_KEY.to_owned(), String::new())];
+            let schema = Arc::new(Schema::clone(&schema).with_metadata(mark.into()));
+            StatementRows::Rows { schema, batches }
+        }
+        done => done,
+    })
+}
