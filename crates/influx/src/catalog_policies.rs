@@ -11,17 +11,17 @@ use std::sync::Arc;
 pub struct CatalogPolicies;
 
 /// The policies of a database; `None` if there is no such database.
-fn of(engine: &Engine, database: &str) -> Option<Arc<RetentionPolicies>> {
+fn policies_of(engine: &Engine, database: &str) -> Option<Arc<RetentionPolicies>> {
     engine.retention_policies(database).ok()
 }
 
 impl Policies for CatalogPolicies {
     fn default_policy(&self, engine: &Engine, database: &str) -> Option<String> {
-        Some(of(engine, database)?.default.clone())
+        Some(policies_of(engine, database)?.default.clone())
     }
 
     fn has_policy(&self, engine: &Engine, database: &str, policy: &str) -> bool {
-        of(engine, database).is_some_and(|policies| policies.find(policy).is_some())
+        policies_of(engine, database).is_some_and(|policies| policies.find(policy).is_some())
     }
 
     fn table_name(
@@ -31,7 +31,7 @@ impl Policies for CatalogPolicies {
         policy: &str,
         measurement: &str,
     ) -> Option<String> {
-        let policies = of(engine, database)?;
+        let policies = policies_of(engine, database)?;
         let policy = policies.find(policy)?;
         policies
             .table_name(policy, measurement)
@@ -39,7 +39,7 @@ impl Policies for CatalogPolicies {
     }
 
     fn measurements(&self, engine: &Engine, database: &str, policy: &str) -> Vec<String> {
-        let Some(policies) = of(engine, database) else {
+        let Some(policies) = policies_of(engine, database) else {
             return Vec::new();
         };
         let tables = engine.tables(database).unwrap_or_default();
@@ -52,7 +52,7 @@ impl Policies for CatalogPolicies {
     }
 
     fn policies(&self, engine: &Engine, database: &str) -> Vec<String> {
-        let policies = of(engine, database).unwrap_or_default();
+        let policies = policies_of(engine, database).unwrap_or_default();
         let policies = policies.policies.iter();
         policies.map(|policy| policy.name.clone()).collect()
     }

@@ -10,11 +10,11 @@ use marigram_influxql::parse_query;
 use marigram_model::{BatchBuilder, FieldValueRef};
 use std::path::Path;
 
-struct Server {
+struct PolicyServer {
     engine: Engine,
 }
 
-impl Server {
+impl PolicyServer {
     fn new() -> Self {
         let (disk, clock) = (SimFs::new(1), SimClock::new(1_000_000));
         let env = Env::simulated(&disk, &clock);
@@ -83,7 +83,7 @@ impl Server {
 /// Statements in order with what InfluxDB 1.6.7 answered.
 #[test]
 fn statements_are_refused_in_influxdbs_words() {
-    let server = Server::new();
+    let server = PolicyServer::new();
     for (text, error) in [
         ("CREATE DATABASE d", ""),
         ("CREATE DATABASE d", ""),
@@ -186,7 +186,7 @@ fn statements_are_refused_in_influxdbs_words() {
 
 #[test]
 fn tables_follow_their_policy() {
-    let server = Server::new();
+    let server = PolicyServer::new();
     server.run("CREATE DATABASE d").unwrap();
     server
         .run("CREATE RETENTION POLICY week ON d DURATION 1w REPLICATION 1")

@@ -4,9 +4,9 @@
 //! a statement without series, so also one that failed, has no lines.
 
 use super::columns::InfluxValue;
-use super::encoder::{AnswerForm, StatementEnd, TimeForm};
 use super::number::{write_integer, write_plain_float};
 use super::series::SeriesHeader;
+use super::series_form::{SeriesForm, StatementEnd, TimeForm};
 use arrow::array::timezone::Tz;
 
 /// Writes CSV.
@@ -76,7 +76,7 @@ fn push_escaped(text: &mut String, part: &str) {
     }
 }
 
-impl AnswerForm for CsvForm {
+impl SeriesForm for CsvForm {
     fn begin_document(&mut self) {}
 
     fn begin_statement(&mut self, id: usize) {

@@ -94,9 +94,9 @@ fn mem() -> RecordBatch {
 }
 
 /// What a statement gives: rows, or an error.
-type Given = Result<Option<RecordBatch>, &'static str>;
+type StatementResult = Result<Option<RecordBatch>, &'static str>;
 
-fn answer(mut encoder: AnswerEncoder, statements: Vec<Given>) -> Vec<u8> {
+fn answer(mut encoder: AnswerEncoder, statements: Vec<StatementResult>) -> Vec<u8> {
     for (id, given) in statements.into_iter().enumerate() {
         encoder.begin_statement(id);
         if let Ok(Some(batch)) = &given {
@@ -117,17 +117,17 @@ fn encoder(format: InfluxFormat, epoch: &str, chunk_rows: Option<usize>) -> Answ
     AnswerEncoder::new(form(format, false, times), chunk_rows)
 }
 
-fn json(statements: Vec<Given>) -> String {
+fn json(statements: Vec<StatementResult>) -> String {
     let bytes = answer(encoder(InfluxFormat::Json, "", None), statements);
     String::from_utf8(bytes).unwrap()
 }
 
-fn csv(statements: Vec<Given>) -> String {
+fn csv(statements: Vec<StatementResult>) -> String {
     let bytes = answer(encoder(InfluxFormat::Csv, "", None), statements);
     String::from_utf8(bytes).unwrap()
 }
 
-fn msgpack(statements: Vec<Given>) -> String {
+fn msgpack(statements: Vec<StatementResult>) -> String {
     let bytes = answer(encoder(InfluxFormat::Msgpack, "", None), statements);
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,6 +1,7 @@
 //! Errors of a request as a whole, as InfluxDB answers them.
 
-use super::encoder::{InfluxFormat, TimeForm, form};
+use super::encoder::{InfluxFormat, form};
+use super::series_form::TimeForm;
 use crate::failures::RequestFailure;
 use crate::http::error::HttpError;
 use axum::body::Body;

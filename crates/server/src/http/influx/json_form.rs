@@ -1,9 +1,9 @@
 //! Answers as JSON, byte for byte as Go's `encoding/json` writes them.
 
 use super::columns::InfluxValue;
-use super::encoder::{AnswerForm, StatementEnd, TimeForm};
 use super::number::{write_integer, write_json_float, write_rfc3339};
 use super::series::SeriesHeader;
+use super::series_form::{SeriesForm, StatementEnd, TimeForm};
 use arrow::array::timezone::Tz;
 
 /// Writes JSON.
@@ -148,7 +148,7 @@ impl JsonForm {
     }
 }
 
-impl AnswerForm for JsonForm {
+impl SeriesForm for JsonForm {
     fn begin_document(&mut self) {
         self.text.is_fresh = true;
         self.text.open(b'{');

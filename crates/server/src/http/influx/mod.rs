@@ -16,6 +16,7 @@ mod number;
 mod parameters;
 mod query;
 mod series;
+mod series_form;
 mod write_errors;
 
 pub use error::InfluxError;

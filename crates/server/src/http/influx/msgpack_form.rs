@@ -5,8 +5,8 @@
 //! should ask for chunks.
 
 use super::columns::InfluxValue;
-use super::encoder::{AnswerForm, StatementEnd, TimeForm};
 use super::series::SeriesHeader;
+use super::series_form::{SeriesForm, StatementEnd, TimeForm};
 use arrow::array::timezone::Tz;
 
 /// Writes MessagePack.
@@ -146,7 +146,7 @@ impl MsgpackForm {
     }
 }
 
-impl AnswerForm for MsgpackForm {
+impl SeriesForm for MsgpackForm {
     fn begin_document(&mut self) {}
 
     fn begin_statement(&mut self, id: usize) {

@@ -1,7 +1,8 @@
 //! Parameters of a request to `/query`: from the URL and from the body, as Go's `FormValue` finds them.
 
-use super::encoder::{CHUNK_ROWS, InfluxFormat, TimeForm};
+use super::encoder::{CHUNK_ROWS, InfluxFormat};
 use super::multipart;
+use super::series_form::TimeForm;
 use crate::http::error::HttpError;
 use axum::http::{HeaderMap, Uri, header};
 use marigram_service::ParameterValue;
