@@ -7,13 +7,10 @@ use crate::window::BundledZones;
 use async_trait::async_trait;
 use marigram_influxql::ast::Query;
 use marigram_influxql::{ParamJson, Params, ParseOptions, parse_query_with};
-use marigram_service::{
-    Language, LanguageRequest, ParameterValue, Result, ServiceError, Session,
-};
+use marigram_service::{Language, LanguageRequest, ParameterValue, Result, ServiceError, Session};
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::{AfterError, FrontEnd, Script, StatementContext, StatementRows};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// InfluxQL.
 #[derive(Clone, Debug)]
@@ -79,7 +76,6 @@ impl FrontEnd for InfluxQl {
             query,
             retention_policy: request.retention_policy.clone().unwrap_or_default(),
             policies: Arc::clone(&self.policies),
-            failed: AtomicBool::new(false),
         }))
     }
 }
@@ -89,7 +85,6 @@ struct InfluxScript {
     query: Query,
     retention_policy: String,
     policies: Arc<dyn Policies>,
-    failed: AtomicBool,
 }
 
 /// What InfluxDB says of statements behind one that failed.
@@ -106,9 +101,6 @@ impl Script for InfluxScript {
         statement: usize,
         context: &StatementContext,
     ) -> SqlResult<StatementRows> {
-        if self.failed.load(Ordering::Relaxed) {
-            return Err(refused(NOT_EXECUTED));
-        }
         let Some(parsed) = self.query.statements.get(statement) else {
             return Err(refused(NOT_EXECUTED));
         };
@@ -120,19 +112,12 @@ impl Script for InfluxScript {
         run.execute(parsed.clone()).await
     }
 
-    /// InfluxDB says of a statement that failed, and of those behind it, that they were not
-    /// executed, but for the last one: of that it says nothing, or its own error.
+    /// InfluxDB stops at a statement that fails. Unless it is the last one, it says that the
+    /// statement was not executed, and not why.
     fn failed(&self, statement: usize, error: ServiceError) -> (ServiceError, AfterError) {
-        self.failed.store(true, Ordering::Relaxed);
-        let last = self.len().saturating_sub(1);
-        if statement >= last {
+        if statement + 1 >= self.len() {
             return (error, AfterError::Stop);
         }
-        let after = if statement + 1 < last {
-            AfterError::Continue
-        } else {
-            AfterError::Stop
-        };
-        (invalid(NOT_EXECUTED.to_owned()), after)
+        (invalid(NOT_EXECUTED.to_owned()), AfterError::Stop)
     }
 }

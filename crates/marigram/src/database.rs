@@ -13,6 +13,7 @@ use marigram_engine::{
     Engine, EngineError, MemoryAccountant, RejectedRow, TableSpec, WriteOptions, WriteReport,
 };
 use marigram_env::Env;
+use marigram_influx::InfluxQl;
 use marigram_model::{TableSchema, WriteBatch};
 use marigram_service::{Answer, DEFAULT_DATABASE, Query, RowStream, Session};
 use marigram_sql::{SqlOptions, SqlService};
@@ -105,7 +106,8 @@ impl Marigram {
                 copy_dir: options.copy_dir.clone(),
                 ..SqlOptions::default()
             };
-            SqlService::new(engine.clone(), settings)?
+            let influxql = Arc::new(InfluxQl::default());
+            SqlService::with_front_ends(engine.clone(), settings, vec![influxql])?
         };
         Ok(Self {
             engine,
