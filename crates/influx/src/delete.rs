@@ -148,15 +148,15 @@ fn comparison(
         (BinaryOp::Eq | BinaryOp::Neq, Expression::Value(Value::String(text))) => {
             match (text.is_empty(), tag) {
                 (true, _) => missing,
-                (false, Some(tag)) => {
-                    TagFilter::In(tag, vec![TagValue::String((&**text).into())])
-                }
+                (false, Some(tag)) => TagFilter::In(tag, vec![TagValue::String((&**text).into())]),
                 (false, None) => TagFilter::None,
             }
         }
         (BinaryOp::EqRegex | BinaryOp::NeqRegex, Expression::Regex(regex)) => {
             let some = match (tag, regex.regex()) {
-                (Some(tag), Some(regex)) => TagFilter::Matches(tag, ValueTest::Regex(regex.clone())),
+                (Some(tag), Some(regex)) => {
+                    TagFilter::Matches(tag, ValueTest::Regex(regex.clone()))
+                }
                 _ => TagFilter::None,
             };
             if regex.is_match("") {

@@ -181,7 +181,11 @@ fn mixed(a: u64, op: BinaryOp, b: i64, swapped: bool, division: Division) -> Val
     if let Some(answer) = compared(left, op, right) {
         return answer;
     }
-    let (left, right) = if swapped { (b as u64, a) } else { (a, b as u64) };
+    let (left, right) = if swapped {
+        (b as u64, a)
+    } else {
+        (a, b as u64)
+    };
     unsigned(left, op, right, division)
 }
 
@@ -230,7 +234,23 @@ pub fn math(name: &str, args: &[Value]) -> Value {
 pub fn is_math(name: &str) -> bool {
     matches!(
         name,
-        "abs" | "sin" | "cos" | "tan" | "asin" | "acos" | "atan" | "atan2" | "exp" | "log" | "ln"
-            | "log2" | "log10" | "sqrt" | "pow" | "floor" | "ceil" | "round"
+        "abs"
+            | "sin"
+            | "cos"
+            | "tan"
+            | "asin"
+            | "acos"
+            | "atan"
+            | "atan2"
+            | "exp"
+            | "log"
+            | "ln"
+            | "log2"
+            | "log10"
+            | "sqrt"
+            | "pow"
+            | "floor"
+            | "ceil"
+            | "round"
     )
 }

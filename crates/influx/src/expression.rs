@@ -40,7 +40,9 @@ pub struct CompiledRegex {
 impl CompiledRegex {
     /// Whether it matches; one that cannot be compiled matches nothing.
     pub fn is_match(&self, text: &str) -> bool {
-        self.regex.as_ref().is_some_and(|regex| regex.is_match(text))
+        self.regex
+            .as_ref()
+            .is_some_and(|regex| regex.is_match(text))
     }
 
     /// The compiled expression, if it could be compiled.

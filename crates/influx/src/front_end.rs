@@ -13,7 +13,6 @@ use marigram_service::{Language, LanguageRequest, ParameterValue, Result, Servic
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::{AfterError, FrontEnd, Script, StatementContext, StatementRows};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// InfluxQL.
 #[derive(Clone, Debug)]
@@ -82,7 +81,6 @@ impl FrontEnd for InfluxQl {
             retention_policy: request.retention_policy.clone().unwrap_or_default(),
             policies: Arc::clone(&self.policies),
             queries: Arc::clone(&self.queries),
-            failed: AtomicBool::new(false),
         }))
     }
 }
@@ -93,7 +91,6 @@ struct InfluxScript {
     retention_policy: String,
     policies: Arc<dyn Policies>,
     queries: Arc<RunningQueries>,
-    failed: AtomicBool,
 }
 
 /// What InfluxDB says of statements behind one that failed.
@@ -110,9 +107,6 @@ impl Script for InfluxScript {
         statement: usize,
         context: &StatementContext,
     ) -> SqlResult<StatementRows> {
-        if self.failed.load(Ordering::Relaxed) {
-            return Err(refused(NOT_EXECUTED));
-        }
         let Some(parsed) = self.query.statements.get(statement) else {
             return Err(refused(NOT_EXECUTED));
         };
@@ -125,19 +119,12 @@ impl Script for InfluxScript {
         run.execute(parsed.clone()).await
     }
 
-    /// InfluxDB says of a statement that failed, and of those behind it, that they were not
-    /// executed, but for the last one: of that it says nothing, or its own error.
+    /// InfluxDB stops at a statement that fails. Unless it is the last one, it says that the
+    /// statement was not executed, and not why.
     fn failed(&self, statement: usize, error: ServiceError) -> (ServiceError, AfterError) {
-        self.failed.store(true, Ordering::Relaxed);
-        let last = self.len().saturating_sub(1);
-        if statement >= last {
+        if statement + 1 >= self.len() {
             return (error, AfterError::Stop);
         }
-        let after = if statement + 1 < last {
-            AfterError::Continue
-        } else {
-            AfterError::Stop
-        };
-        (invalid(NOT_EXECUTED.to_owned()), after)
+        (invalid(NOT_EXECUTED.to_owned()), AfterError::Stop)
     }
 }

@@ -55,15 +55,23 @@ pub(crate) async fn write(
             let report = run.context.block(write).await?;
             if let Some(rejected) = report.rejected.first() {
                 let (reason, dropped) = (&rejected.reason, report.rejected.len());
-                return Err(refused(format!("partial write: {reason} dropped={dropped}")));
+                return Err(refused(format!(
+                    "partial write: {reason} dropped={dropped}"
+                )));
             }
             written = written.saturating_add(i64::try_from(rows.len()).unwrap_or(i64::MAX));
         }
     }
-    let columns = vec![("time", ValueType::Integer), ("written", ValueType::Integer)];
+    let columns = vec![
+        ("time", ValueType::Integer),
+        ("written", ValueType::Integer),
+    ];
     let mut listing = Listing::new(columns);
     let result: Arc<str> = "result".into();
-    listing.push(Some(&result), vec![Value::Integer(0), Value::Integer(written)]);
+    listing.push(
+        Some(&result),
+        vec![Value::Integer(0), Value::Integer(written)],
+    );
     listing.answer()
 }
 
@@ -100,20 +108,24 @@ fn batch(
         slots.push(slot);
     }
     let keys = rows.first().map(|row| &row.series.tags);
-    let tags = keys.into_iter().flatten().enumerate().filter_map(|(place, (key, _))| {
-        let mut values = StringBuilder::new();
-        let mut has_value = false;
-        for series in &series {
-            let value = series.tags.get(place).map(|(_, value)| &**value);
-            let value = value.filter(|value| !value.is_empty());
-            has_value |= value.is_some();
-            values.append_option(value);
-        }
-        has_value.then(|| BatchTag {
-            name: key.to_string(),
-            values: Arc::new(values.finish()),
-        })
-    });
+    let tags = keys
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .filter_map(|(place, (key, _))| {
+            let mut values = StringBuilder::new();
+            let mut has_value = false;
+            for series in &series {
+                let value = series.tags.get(place).map(|(_, value)| &**value);
+                let value = value.filter(|value| !value.is_empty());
+                has_value |= value.is_some();
+                values.append_option(value);
+            }
+            has_value.then(|| BatchTag {
+                name: key.to_string(),
+                values: Arc::new(values.finish()),
+            })
+        });
     let tags = tags.collect();
     let arrow = schema.batch(rows)?;
     let first = arrow.num_columns() - prepared.columns.len();

@@ -46,7 +46,11 @@ pub fn each_series(
                 tags.clear();
                 tags.extend(columns.iter().map(|column| -> Arc<str> {
                     let texts = column.as_string::<i32>();
-                    if column.is_null(row) { "".into() } else { texts.value(row).into() }
+                    if column.is_null(row) {
+                        "".into()
+                    } else {
+                        texts.value(row).into()
+                    }
                 }));
                 visit(&tags);
             }
@@ -107,7 +111,10 @@ pub fn fulfils(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
     let Some(condition) = condition else {
         return true;
     };
-    let values: Vec<Value> = tags.iter().map(|tag| Value::String(Arc::clone(tag))).collect();
+    let values: Vec<Value> = tags
+        .iter()
+        .map(|tag| Value::String(Arc::clone(tag)))
+        .collect();
     holds(condition, &values)
 }
 

@@ -58,13 +58,21 @@ impl SeriesSchema {
             kinds.push(type_of(&field.expression).ok().flatten());
             if !prepared.has_target {
                 let extra = extra_columns(&field.expression).into_iter();
-                kinds.extend(extra.map(|var| {
-                    type_of(&Expression::Name(var.clone())).ok().flatten()
-                }));
+                kinds.extend(
+                    extra.map(|var| type_of(&Expression::Name(var.clone())).ok().flatten()),
+                );
             }
         }
-        let mut fields = vec![field(MEASUREMENT_COLUMN, DataType::Utf8, true, "measurement")];
-        fields.extend(keys.iter().map(|key| field(key, DataType::Utf8, true, "tag")));
+        let mut fields = vec![field(
+            MEASUREMENT_COLUMN,
+            DataType::Utf8,
+            true,
+            "measurement",
+        )];
+        fields.extend(
+            keys.iter()
+                .map(|key| field(key, DataType::Utf8, true, "tag")),
+        );
         let time = DataType::Timestamp(TimeUnit::Nanosecond, None);
         fields.push(field(&prepared.time_column, time, false, "time"));
         let columns = prepared.columns.iter().zip(&kinds);
@@ -76,11 +84,6 @@ impl SeriesSchema {
         }
     }
 
-    /// The columns' Arrow schema.
-    pub const fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
     /// Rows as a batch.
     ///
     /// # Errors
@@ -88,7 +91,8 @@ impl SeriesSchema {
     pub fn batch(&self, rows: &[Row]) -> SqlResult<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         let mut names = StringBuilder::new();
-        rows.iter().for_each(|row| names.append_value(&row.series.name));
+        rows.iter()
+            .for_each(|row| names.append_value(&row.series.name));
         columns.push(Arc::new(names.finish()));
         for (place, key) in self.keys.iter().enumerate() {
             let mut tags = StringBuilder::new();
@@ -107,7 +111,8 @@ impl SeriesSchema {
             let values = rows.iter().map(|row| row.values.get(place));
             columns.push(value_array(values, *kind));
         }
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(DataFusionError::from)?)
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)
+            .map_err(DataFusionError::from)?)
     }
 
     /// The rows of a source as the answer of a statement.
@@ -210,7 +215,12 @@ impl Listing {
     /// # Errors
     /// Arrow's.
     pub fn answer(self) -> SqlResult<StatementRows> {
-        let mut fields = vec![field(MEASUREMENT_COLUMN, DataType::Utf8, true, "measurement")];
+        let mut fields = vec![field(
+            MEASUREMENT_COLUMN,
+            DataType::Utf8,
+            true,
+            "measurement",
+        )];
         let columns = self.columns.iter();
         fields.extend(columns.map(|(name, kind)| match *name {
             "time" => {

@@ -27,12 +27,3 @@ pub struct Point {
     /// The row that it was taken from, where other columns of it may be shown.
     pub row: Option<Arc<[Value]>>,
 }
-
-impl Row {
-    /// Bytes that it takes in memory, about.
-    pub fn memory_bytes(&self) -> usize {
-        let values = self.values.iter();
-        let heap: usize = values.map(Value::heap_bytes).sum();
-        size_of::<Self>() + size_of_val(&*self.values) + heap
-    }
-}

@@ -45,13 +45,7 @@ impl Policies for OnePolicy {
         policy == DEFAULT_POLICY
     }
 
-    fn table_name(
-        &self,
-        _: &Engine,
-        _: &str,
-        policy: &str,
-        measurement: &str,
-    ) -> Option<String> {
+    fn table_name(&self, _: &Engine, _: &str, policy: &str, measurement: &str) -> Option<String> {
         (policy == DEFAULT_POLICY).then(|| measurement.to_owned())
     }
 

@@ -237,7 +237,9 @@ fn known_names(sources: &[PreparedSource]) -> (Vec<(String, FieldType)>, Vec<Str
     for source in sources {
         match source {
             PreparedSource::Measurement(measurement) => {
-                measurement.fields().for_each(|(name, kind)| note(name, kind));
+                measurement
+                    .fields()
+                    .for_each(|(name, kind)| note(name, kind));
                 let own = measurement.table.tags.iter();
                 tags.extend(own.map(|tag| tag.name.clone()));
             }
@@ -268,7 +270,9 @@ fn typed(mut expression: Expression, sources: &[PreparedSource]) -> Expression {
         if !is_open(var.cast) {
             return;
         }
-        let kinds = sources.iter().filter_map(|source| source.type_of(&var.name));
+        let kinds = sources
+            .iter()
+            .filter_map(|source| source.type_of(&var.name));
         match (kinds.min(), var.cast) {
             (Some(ValueType::Tag), Some(Cast::Field)) => {}
             (kind, _) => var.cast = kind.map(cast_of),

@@ -2,31 +2,28 @@
 
 mod cursor;
 mod functions;
+mod sources;
+mod wanted;
 
 use crate::budget::Budget;
-use crate::expression::Expression;
-use crate::listing::series_keys;
 use crate::point::{Point, Row};
-use crate::prepare::{Prepared, PreparedSource, extra_columns};
-use crate::schema::StoredMeasurement;
-use crate::series::{SeriesKey, sorted_keys};
-use crate::source::{
-    Concatenated, MeasurementRequest, MeasurementRows, Merged, Nothing, RowOrder, RowSource,
-    SourceColumn, SubqueryRows,
-};
-use crate::stage::Chain;
+use crate::prepare::Prepared;
+use crate::series::sorted_keys;
+use crate::source::{Nothing, RowSource, SourceColumn};
+use crate::stage::{Chain, Limit};
 use crate::typing::type_of;
-use crate::value::{Value, ValueType};
+use crate::value::Value;
 use crate::window::Windows;
-use cursor::{Cursor, Symbol};
+use cursor::Cursor;
 use datafusion::execution::session_state::SessionState;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use marigram_engine::Engine;
 use marigram_influxql::ast::Fill;
 use marigram_sql::SqlResult;
-use std::collections::HashSet;
+use sources::{SourceRequest, sources};
 use std::sync::Arc;
+use wanted::Wanted;
 
 /// What SELECTs run with.
 #[derive(Clone)]
@@ -108,7 +105,10 @@ fn build(
         order: Arc::clone(&order),
         keys: Arc::clone(&keys),
         ascending: prepared.ascending,
-        fill: prepared.fill,
+        fill: match prepared.fill {
+            Fill::Null if around.is_some() => Fill::None,
+            fill => fill,
+        },
         fill_value: match prepared.fill {
             Fill::Integer(value) => Value::Integer(value),
             Fill::Float(value) => Value::Float(value),
@@ -120,7 +120,7 @@ fn build(
     let mut wanted = Wanted::default();
     let columns = wanted.columns(prepared);
     let mut source_keys = keys.to_vec();
-    source_keys.extend(wanted.grouped_in_calls(prepared));
+    source_keys.extend(wanted.grouped_in_calls());
     let source_keys = sorted_keys(source_keys.iter().map(ToString::to_string));
     let mut chains = Vec::new();
     let is_selector = wanted.calls.len() == 1
@@ -136,7 +136,10 @@ fn build(
         let driver = functions::driver(call);
         let has_driver = driver.is_some_and(|var| {
             let sources = prepared.sources.iter();
-            sources.filter_map(|source| source.type_of(&var.name)).next().is_some()
+            sources
+                .filter_map(|source| source.type_of(&var.name))
+                .next()
+                .is_some()
         });
         let mut place = |column: SourceColumn| wanted.sources.place(column);
         let context = functions::FunctionContext {
@@ -148,7 +151,7 @@ fn build(
         let mut chain = functions::chain(call, &context, &mut place)?;
         if prepared.limit != (0, 0) {
             let (limit, offset) = prepared.limit;
-            chain.stages.push(Box::new(crate::stage::Limit::new(limit, offset)));
+            chain.stages.push(Box::new(Limit::new(limit, offset)));
         }
         chains.push((chain, *symbol));
     }
@@ -196,245 +199,6 @@ fn build(
         stops_early: is_raw && keys.is_empty() && prepared.sources.len() == 1,
         ended: false,
     }))
-}
-
-/// The columns, functions and names that a SELECT needs.
-#[derive(Default)]
-struct Wanted {
-    /// Names outside of functions, with their symbols.
-    names: Vec<(marigram_influxql::ast::VarRef, usize)>,
-    /// Functions, with their symbols.
-    calls: Vec<(Expression, usize)>,
-    sources: SourceColumns,
-    count: usize,
-}
-
-#[derive(Default)]
-struct SourceColumns {
-    columns: Vec<SourceColumn>,
-}
-
-impl SourceColumns {
-    fn place(&mut self, column: SourceColumn) -> usize {
-        let known = self.columns.iter().position(|known| *known == column);
-        known.unwrap_or_else(|| {
-            self.columns.push(column);
-            self.columns.len() - 1
-        })
-    }
-}
-
-impl Wanted {
-    /// The columns of an answer over symbols.
-    fn columns(&mut self, prepared: &Prepared) -> Vec<Expression> {
-        let mut columns = Vec::new();
-        for field in &prepared.fields {
-            columns.push(self.resolved(&field.expression));
-            if prepared.has_target {
-                continue;
-            }
-            for extra in extra_columns(&field.expression) {
-                columns.push(self.resolved(&Expression::Name(extra.clone())));
-            }
-        }
-        let names = self.names.iter();
-        let names: Vec<SourceColumn> = names.map(|(var, _)| source_column(var)).collect();
-        for name in names {
-            self.sources.place(name);
-        }
-        columns
-    }
-
-    fn resolved(&mut self, expression: &Expression) -> Expression {
-        expression.replaced(&mut |part| match part {
-            Expression::Name(var) => {
-                let known = self.names.iter().find(|(known, _)| known == var);
-                let symbol = match known {
-                    Some((_, symbol)) => *symbol,
-                    None => {
-                        self.names.push((var.clone(), self.count));
-                        self.count += 1;
-                        self.count - 1
-                    }
-                };
-                Some(Expression::Column(symbol, var.cast.and_then(ValueType::of_cast)))
-            }
-            Expression::Call(name, _) if !crate::evaluate::is_math(name) => {
-                let text = part.to_string();
-                let known = self.calls.iter().find(|(known, _)| known.to_string() == text);
-                let symbol = match known {
-                    Some((_, symbol)) => *symbol,
-                    None => {
-                        self.calls.push((part.clone(), self.count));
-                        self.count += 1;
-                        self.count - 1
-                    }
-                };
-                Some(Expression::Column(symbol, type_of(part).ok().flatten()))
-            }
-            _ => None,
-        })
-    }
-
-    /// Tags that `top` and `bottom` group by.
-    fn grouped_in_calls(&self, prepared: &Prepared) -> Vec<Arc<str>> {
-        let _ = prepared;
-        let calls = self.calls.iter();
-        let extra = calls.flat_map(|(call, _)| extra_columns(call));
-        extra.map(|var| var.name.as_str().into()).collect()
-    }
-
-    /// The type of each symbol, and for names their place among the columns of the source.
-    fn symbols(&self) -> Vec<Symbol> {
-        let mut symbols = vec![Symbol::default(); self.count];
-        for (call, symbol) in &self.calls {
-            symbols[*symbol].kind = type_of(call).ok().flatten();
-        }
-        for (var, symbol) in &self.names {
-            symbols[*symbol].kind = var.cast.and_then(ValueType::of_cast);
-        }
-        symbols
-    }
-
-    /// Of each name its symbol and its place in the source.
-    fn raw_places(&self) -> Vec<(usize, usize)> {
-        let place = |var| {
-            let column = source_column(var);
-            self.sources.columns.iter().position(|known| *known == column)
-        };
-        let names = self.names.iter();
-        names
-            .filter_map(|(var, symbol)| Some((*symbol, place(var)?)))
-            .collect()
-    }
-}
-
-fn source_column(var: &marigram_influxql::ast::VarRef) -> SourceColumn {
-    SourceColumn {
-        name: var.name.clone(),
-        kind: var.cast.and_then(ValueType::of_cast),
-        is_driver: false,
-    }
-}
-
-/// What a SELECT asks of its sources.
-struct SourceRequest<'a> {
-    columns: &'a [SourceColumn],
-    inner: &'a Around,
-    is_raw: bool,
-    fetch: Option<usize>,
-}
-
-/// The sources of a SELECT as one.
-fn sources(
-    prepared: &Prepared,
-    running: &Running,
-    request: &SourceRequest<'_>,
-) -> SqlResult<Box<dyn RowSource>> {
-    let order = RowOrder {
-        keys: Arc::clone(&request.inner.order),
-        ascending: prepared.ascending,
-    };
-    let mut tables: Vec<(Arc<str>, Box<dyn RowSource>)> = Vec::new();
-    let mut others: Vec<Box<dyn RowSource>> = Vec::new();
-    for source in &prepared.sources {
-        match source {
-            PreparedSource::Measurement(measurement) => {
-                let rows = table_rows(prepared, running, request, measurement)?;
-                tables.push((Arc::clone(&measurement.name), Box::new(rows)));
-            }
-            PreparedSource::Subquery(inner) => {
-                let rows = build(inner, running, Some(request.inner))?;
-                others.push(Box::new(SubqueryRows::new(
-                    inner,
-                    rows,
-                    request.columns,
-                    prepared.condition.as_ref(),
-                    Arc::clone(&request.inner.keys),
-                )));
-            }
-        }
-    }
-    if !others.is_empty() {
-        others.extend(tables.into_iter().map(|(_, rows)| rows));
-        return Ok(match others.len() {
-            1 => others.remove(0),
-            _ => Box::new(Merged::new(order, others)),
-        });
-    }
-    // Measurements come one after the other, so that only one is read at a time.
-    tables.sort_by(|(a, _), (b, _)| a.cmp(b));
-    if !prepared.ascending {
-        tables.reverse();
-    }
-    let mut groups: Vec<(Arc<str>, Vec<Box<dyn RowSource>>)> = Vec::new();
-    for (name, rows) in tables {
-        match groups.last_mut() {
-            Some((known, group)) if *known == name => group.push(rows),
-            _ => groups.push((name, vec![rows])),
-        }
-    }
-    let one = |(_, mut group): (_, Vec<Box<dyn RowSource>>)| match group.len() {
-        1 => group.remove(0),
-        _ => Box::new(Merged::new(order.clone(), group)),
-    };
-    let mut all: Vec<Box<dyn RowSource>> = groups.into_iter().map(one).collect();
-    Ok(match all.len() {
-        0 => Box::new(Nothing),
-        1 => all.remove(0),
-        _ => Box::new(Concatenated::new(all)),
-    })
-}
-
-fn table_rows(
-    prepared: &Prepared,
-    running: &Running,
-    request: &SourceRequest<'_>,
-    measurement: &StoredMeasurement,
-) -> SqlResult<MeasurementRows> {
-    let inner = request.inner;
-    let series = match inner.series_limit {
-        (0, 0) => None,
-        limits => Some(limited_series(prepared, running, measurement, inner, limits)?),
-    };
-    let alone = prepared.sources.len() == 1 && series.is_none();
-    Ok(MeasurementRows::new(
-        Arc::clone(&running.state),
-        MeasurementRequest {
-            measurement: measurement.clone(),
-            columns: request.columns.to_vec(),
-            condition: prepared.condition.clone(),
-            range: inner.range,
-            order: Arc::clone(&inner.order),
-            keys: Arc::clone(&inner.keys),
-            ascending: prepared.ascending,
-            series,
-            fetch: request.fetch.filter(|_| alone),
-            needs_field: request.is_raw || request.columns.len() == 1,
-        },
-    ))
-}
-
-/// The series that SLIMIT and SOFFSET leave, counted from the smallest.
-fn limited_series(
-    prepared: &Prepared,
-    running: &Running,
-    measurement: &StoredMeasurement,
-    inner: &Around,
-    (limit, offset): (u64, u64),
-) -> SqlResult<HashSet<SeriesKey>> {
-    let keys = series_keys(
-        &running.engine,
-        measurement,
-        &inner.keys,
-        prepared.condition.as_ref(),
-    )?;
-    let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-    let limit = match limit {
-        0 => usize::MAX,
-        limit => usize::try_from(limit).unwrap_or(usize::MAX),
-    };
-    Ok(keys.into_iter().skip(offset).take(limit).collect())
 }
 
 /// The rows of a SELECT, made as they are asked for.

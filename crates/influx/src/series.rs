@@ -37,10 +37,10 @@ impl SeriesKey {
     pub fn order_by(&self, other: &Self, keys: &[Arc<str>]) -> Ordering {
         let value = |series: &Self, key: &Arc<str>| series.tag(key).cloned().unwrap_or_default();
         self.name.cmp(&other.name).then_with(|| {
-            let mut order = keys.iter().map(|key| value(self, key).cmp(&value(other, key)));
-            order
-                .find(|order| order.is_ne())
-                .unwrap_or(Ordering::Equal)
+            let mut order = keys
+                .iter()
+                .map(|key| value(self, key).cmp(&value(other, key)));
+            order.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
         })
     }
 
@@ -50,7 +50,10 @@ impl SeriesKey {
             let (ours, theirs) = (self.tags.iter(), other.tags.iter());
             let keys = ours.clone().map(|(key, _)| key);
             let keys = keys.cmp(theirs.clone().map(|(key, _)| key));
-            keys.then_with(|| ours.map(|(_, value)| value).cmp(theirs.map(|(_, value)| value)))
+            keys.then_with(|| {
+                ours.map(|(_, value)| value)
+                    .cmp(theirs.map(|(_, value)| value))
+            })
         })
     }
 }

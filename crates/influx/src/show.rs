@@ -10,8 +10,8 @@ use crate::schema::{StoredMeasurement, refused, stored_measurements};
 use crate::statement::StatementRun;
 use crate::value::{Value, ValueType};
 use marigram_influxql::ast::{
-    BinaryOp, Expr, Measurement, ShowFieldKeys, ShowMeasurements, ShowSeries,
-    Source, Statement, TagKeyFilter,
+    BinaryOp, Expr, Measurement, ShowFieldKeys, ShowMeasurements, ShowSeries, Source, Statement,
+    TagKeyFilter,
 };
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
@@ -104,10 +104,12 @@ pub(crate) fn sources(
 ) -> SqlResult<Vec<StoredMeasurement>> {
     let engine = run.context.engine();
     let every = marigram_influxql::parse_query("SELECT v FROM /.*/");
-    let every = every.ok().and_then(|query| match query.statements.into_iter().next() {
-        Some(Statement::Select(select)) => select.sources.into_iter().next(),
-        _ => None,
-    });
+    let every = every
+        .ok()
+        .and_then(|query| match query.statements.into_iter().next() {
+            Some(Statement::Select(select)) => select.sources.into_iter().next(),
+            _ => None,
+        });
     let named: Vec<&Source> = if sources.is_empty() {
         every.iter().collect()
     } else {
@@ -145,7 +147,12 @@ fn measurements(run: &StatementRun<'_>, show: &ShowMeasurements) -> SqlResult<Li
         return Err(refused("database name required"));
     }
     let condition = condition(show.condition.as_ref())?;
-    let from: Vec<Source> = show.measurement.iter().cloned().map(Source::Measurement).collect();
+    let from: Vec<Source> = show
+        .measurement
+        .iter()
+        .cloned()
+        .map(Source::Measurement)
+        .collect();
     let mut names: Vec<Arc<str>> = Vec::new();
     for measurement in sources(run, &show.database, &from)? {
         if has_series(run, &measurement, condition.as_ref())? {
@@ -194,7 +201,10 @@ fn series(run: &StatementRun<'_>, show: &ShowSeries) -> SqlResult<Listing> {
             let mut key = name.clone();
             for place in order.iter().filter(|place| !tags[**place].is_empty()) {
                 key.push(',');
-                key.push_str(&escaped(&measurement.table.tags[*place].name, &[',', '=', ' ']));
+                key.push_str(&escaped(
+                    &measurement.table.tags[*place].name,
+                    &[',', '=', ' '],
+                ));
                 key.push('=');
                 key.push_str(&escaped(&tags[*place], &[',', '=', ' ']));
             }

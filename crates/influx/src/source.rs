@@ -46,6 +46,10 @@ impl RowOrder {
     /// Which of two rows comes first.
     pub fn compare(&self, a: (&SeriesKey, i64), b: (&SeriesKey, i64)) -> Ordering {
         let order = a.0.order_by(b.0, &self.keys).then(a.1.cmp(&b.1));
-        if self.ascending { order } else { order.reverse() }
+        if self.ascending {
+            order
+        } else {
+            order.reverse()
+        }
     }
 }

@@ -124,7 +124,11 @@ impl Limit {
 
     /// Whether the next point of a series is within the limit.
     pub fn admits(&mut self, series: &Arc<SeriesKey>) -> bool {
-        if !self.series.as_ref().is_some_and(|known| same(known, series)) {
+        if !self
+            .series
+            .as_ref()
+            .is_some_and(|known| same(known, series))
+        {
             self.series = Some(Arc::clone(series));
             self.seen = 0;
         }

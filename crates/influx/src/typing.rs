@@ -28,12 +28,7 @@ pub fn type_of(expression: &Expression) -> SqlResult<Option<ValueType>> {
                     let before = Expression::Chain(first.clone(), links[..=place].to_vec());
                     before.to_string()
                 };
-                kind = joined(
-                    (kind, is_literal),
-                    *op,
-                    (right, rhs.is_literal()),
-                    text,
-                )?;
+                kind = joined((kind, is_literal), *op, (right, rhs.is_literal()), text)?;
                 is_literal = false;
             }
             kind
@@ -52,7 +47,12 @@ fn call_type(name: &str, args: &[Expression]) -> SqlResult<Option<ValueType>> {
     }
     Ok(match name {
         "count" | "elapsed" => Some(ValueType::Integer),
-        "mean" | "median" | "integral" | "stddev" | "derivative" | "non_negative_derivative"
+        "mean"
+        | "median"
+        | "integral"
+        | "stddev"
+        | "derivative"
+        | "non_negative_derivative"
         | "moving_average" => Some(ValueType::Float),
         _ => args.first().map_or(Ok(None), type_of)?,
     })
@@ -69,7 +69,9 @@ fn math_type(
             && !kind.is_number()
         {
             let call = Expression::Call(name.to_owned(), args.to_vec());
-            let argument = args.get(place).map_or_else(String::new, ToString::to_string);
+            let argument = args
+                .get(place)
+                .map_or_else(String::new, ToString::to_string);
             let _ = (call, argument);
             return Err(refused(format!(
                 "invalid argument type for {} argument in {name}(): {}",

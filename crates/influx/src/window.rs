@@ -26,15 +26,6 @@ impl Windows {
         self.every_ns != 0
     }
 
-    /// The same without groups.
-    #[must_use]
-    pub fn ungrouped(&self) -> Self {
-        Self {
-            every_ns: 0,
-            ..self.clone()
-        }
-    }
-
     /// How far the zone is ahead of UTC at a time, in nanoseconds.
     pub fn zone_offset(&self, ns: i64) -> i64 {
         self.zone.as_ref().map_or(0, |zone| offset_ns(zone, ns))

@@ -131,7 +131,11 @@ impl Cursor {
                 let comes_first = first.is_none_or(|known| {
                     let order = point.series.order(&known.series);
                     let order = order.then(point.time.cmp(&known.time));
-                    if self.ascending { order.is_lt() } else { order.is_gt() }
+                    if self.ascending {
+                        order.is_lt()
+                    } else {
+                        order.is_gt()
+                    }
                 });
                 if comes_first {
                     first = Some(point);
@@ -151,7 +155,11 @@ impl Cursor {
 
     /// Begins a row; a new series forgets the values of the one before.
     fn begin(&mut self, series: &Arc<SeriesKey>) {
-        if !self.series.as_ref().is_some_and(|known| same(known, series)) {
+        if !self
+            .series
+            .as_ref()
+            .is_some_and(|known| same(known, series))
+        {
             self.series = Some(Arc::clone(series));
             self.values.fill(Value::Null);
         }

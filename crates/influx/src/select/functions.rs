@@ -7,7 +7,9 @@ use crate::reducer::Aggregate;
 use crate::schema::refused;
 use crate::series::sorted_keys;
 use crate::source::SourceColumn;
-use crate::stage::{Chain, FillStage, FillWith, GroupTimes, Reduce, Stage, Transform, TransformStage};
+use crate::stage::{
+    Chain, FillStage, FillWith, GroupTimes, Reduce, Stage, Transform, TransformStage,
+};
 use crate::typing::type_of;
 use crate::value::{Value, ValueType};
 use crate::window::Windows;
@@ -161,6 +163,7 @@ impl Builder<'_> {
         self.call(argument, &inner)?;
         if let Some(kind) = type_of(argument)?
             && !kind.is_number()
+            && kind != ValueType::Tag
             && name != "elapsed"
             && self.context.has_driver
         {
@@ -194,6 +197,7 @@ impl Builder<'_> {
             self.call(inner, windows)?;
         } else if let Some(kind) = argument.map_or(Ok(None), type_of)?
             && !aggregate.takes(kind)
+            && kind != ValueType::Tag
             && self.context.has_driver
         {
             return Err(unsupported(name, kind));
@@ -234,7 +238,9 @@ impl Builder<'_> {
         let tags = extra_columns(&call);
         if !tags.is_empty() {
             if grouping.has_target {
-                return Err(refused(format!("{name}() with tags is not supported with INTO")));
+                return Err(refused(format!(
+                    "{name}() with tags is not supported with INTO"
+                )));
             }
             let all = grouping.keys.iter().map(ToString::to_string);
             let all = sorted_keys(all.chain(tags.iter().map(|var| var.name.clone())));

@@ -26,23 +26,27 @@ pub(super) fn answer(run: &StatementRun<'_>, show: &ShowCardinality) -> SqlResul
         && matches!(show.of, Cardinality::Series | Cardinality::Measurement)
         && show.sources.is_empty()
         && only.is_none();
-    let column = if estimated { "cardinality estimation" } else { "count" };
+    let column = if estimated {
+        "cardinality estimation"
+    } else {
+        "count"
+    };
     let mut listing = Listing::new(vec![(column, ValueType::Integer)]);
     let mut all = 0;
     let mut counts: Vec<(Arc<str>, usize)> = Vec::new();
     for measurement in sources(run, &show.database, &show.sources)? {
         let found = match &show.of {
             Cardinality::Series => {
-                let only = only.as_ref().and_then(|only| tag_condition(only, &measurement));
+                let only = only
+                    .as_ref()
+                    .and_then(|only| tag_condition(only, &measurement));
                 let mut found = 0;
                 each_series(run.context.engine(), &measurement, |tags| {
                     found += usize::from(fulfils(only.as_ref(), tags));
                 })?;
                 found
             }
-            Cardinality::Measurement => {
-                usize::from(has_series(run, &measurement, only.as_ref())?)
-            }
+            Cardinality::Measurement => usize::from(has_series(run, &measurement, only.as_ref())?),
             Cardinality::TagKey => {
                 let found = tags::tags_of(run, &measurement, None, show.condition.as_ref())?;
                 let keys: BTreeSet<_> = found.into_iter().map(|(key, _)| key).collect();

@@ -68,8 +68,14 @@ pub struct MeasurementRows {
 /// A column of the table, or what stands for one that it does not have.
 #[derive(Clone, Debug)]
 enum ReadColumn {
-    Tag { name: String, absent: Value },
-    Field { name: String, kind: Option<ValueType> },
+    Tag {
+        name: String,
+        absent: Value,
+    },
+    Field {
+        name: String,
+        kind: Option<ValueType>,
+    },
     Absent(Value),
 }
 
@@ -93,8 +99,7 @@ impl MeasurementRows {
                     let empty = Value::String("".into());
                     let mut column = read_column(table, &var.name, kind, empty.clone());
                     // What is neither field nor tag is a tag that no series has.
-                    if matches!(column, ReadColumn::Absent(_))
-                        && table.type_of(&var.name).is_none()
+                    if matches!(column, ReadColumn::Absent(_)) && table.type_of(&var.name).is_none()
                     {
                         column = ReadColumn::Absent(empty);
                     }
@@ -125,8 +130,9 @@ impl MeasurementRows {
             Some(schema) => schema.table(&table.name).await?,
             None => None,
         };
-        let provider = provider
-            .ok_or_else(|| crate::schema::refused(format!("measurement not found: {}", table.name)))?;
+        let provider = provider.ok_or_else(|| {
+            crate::schema::refused(format!("measurement not found: {}", table.name))
+        })?;
         let mut plan = LogicalPlanBuilder::scan("m", provider_as_source(provider), None)?;
         for filter in self.filters() {
             plan = plan.filter(filter)?;
@@ -166,9 +172,7 @@ impl MeasurementRows {
         let request = &self.request;
         let table = &request.measurement.table;
         let time = column(&table.time_name);
-        let at = |ns: i64| {
-            Expr::Literal(ScalarValue::TimestampNanosecond(Some(ns), None), None)
-        };
+        let at = |ns: i64| Expr::Literal(ScalarValue::TimestampNanosecond(Some(ns), None), None);
         let mut filters = Vec::new();
         let (min, max) = request.range;
         if min > TIME_MIN_NS {
@@ -249,7 +253,8 @@ impl MeasurementRows {
             let series = match (&self.last, stays) {
                 (Some(last), true) => Arc::clone(last),
                 _ => {
-                    let of = |(place, key): (usize, &Arc<str>)| (Arc::clone(key), text(place).into());
+                    let of =
+                        |(place, key): (usize, &Arc<str>)| (Arc::clone(key), text(place).into());
                     let series = Arc::new(SeriesKey {
                         name: Arc::clone(&self.request.measurement.name),
                         tags: self.request.keys.iter().enumerate().map(of).collect(),
@@ -275,7 +280,9 @@ impl MeasurementRows {
     /// The places of fields among the columns asked for.
     fn asked_fields(&self) -> Vec<usize> {
         let asked = self.read.iter().take(self.request.columns.len());
-        let fields = asked.enumerate().filter(|(_, read)| matches!(read, ReadColumn::Field { .. }));
+        let fields = asked
+            .enumerate()
+            .filter(|(_, read)| matches!(read, ReadColumn::Field { .. }));
         fields.map(|(place, _)| place).collect()
     }
 }

@@ -23,6 +23,8 @@ pub enum FillWith {
 
 /// Groups of time that one series can have.
 const GROUPS_MAX: u64 = 100_000_000;
+/// Filled groups whose memory is counted at once.
+const COUNTED_GROUPS: u64 = 1024;
 
 /// Fills the groups of each series, from the statement's first to its last.
 pub struct FillStage {
@@ -40,6 +42,8 @@ pub struct FillStage {
     zone_offset: i64,
     previous: Option<(i64, Value)>,
     filled: u64,
+    /// Memory that was taken for points that the stage behind has not counted yet.
+    taken: usize,
 }
 
 impl FillStage {
@@ -47,7 +51,11 @@ impl FillStage {
     pub fn new(windows: Windows, ascending: bool, with: FillWith, budget: Budget) -> Self {
         let start = windows.window(windows.start_ns).0;
         let end = windows.window(windows.end_ns).0;
-        let (first, last) = if ascending { (start, end) } else { (end, start) };
+        let (first, last) = if ascending {
+            (start, end)
+        } else {
+            (end, start)
+        };
         Self {
             windows,
             ascending,
@@ -60,6 +68,7 @@ impl FillStage {
             zone_offset: 0,
             previous: None,
             filled: 0,
+            taken: 0,
         }
     }
 
@@ -120,10 +129,20 @@ impl FillStage {
         self.filled += 1;
         let refused = self.filled > GROUPS_MAX;
         if refused {
-            let message = format!("max-select-buckets limit exceeded: ({}/{GROUPS_MAX})", self.filled);
+            let message = format!(
+                "max-select-buckets limit exceeded: ({}/{GROUPS_MAX})",
+                self.filled
+            );
             self.budget.fail(SqlError::unsupported(message));
         }
-        if refused || (self.filled % 1024 == 0 && !self.budget.take(1024 * size_of::<Point>())) {
+        if self.filled % COUNTED_GROUPS == 0 {
+            let bytes = COUNTED_GROUPS as usize * size_of::<Point>();
+            self.taken += bytes;
+            if !self.budget.take(bytes) {
+                return false;
+            }
+        }
+        if refused {
             return false;
         }
         let value = match (&self.with, &self.previous) {
@@ -161,7 +180,12 @@ impl FillStage {
 
 impl Stage for FillStage {
     fn push(&mut self, point: Point, out: &mut Vec<Point>) {
-        if !self.series.as_ref().is_some_and(|known| same(known, &point.series)) {
+        self.budget.give(std::mem::take(&mut self.taken));
+        if !self
+            .series
+            .as_ref()
+            .is_some_and(|known| same(known, &point.series))
+        {
             self.end_series(out);
             self.begin(&point);
         }

@@ -189,7 +189,11 @@ impl State {
 
     /// The point before this one, which a further point of the same time does not replace.
     fn step(&mut self, time: i64, value: &Value) -> Option<(i64, Value)> {
-        if self.previous.as_ref().is_some_and(|(known, _)| *known == time) {
+        if self
+            .previous
+            .as_ref()
+            .is_some_and(|(known, _)| *known == time)
+        {
             return None;
         }
         self.previous.replace((time, value.clone()))
@@ -232,7 +236,11 @@ impl State {
         let value = value.as_f64()?;
         let window = |time: i64| {
             let (start, end) = windows.window(time);
-            if ascending { (start, end) } else { (end, start) }
+            if ascending {
+                (start, end)
+            } else {
+                (end, start)
+            }
         };
         let Some((before, previous)) = self.previous.replace((time, Value::Float(value))) else {
             let (start, end) = window(time);

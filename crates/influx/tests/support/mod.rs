@@ -35,7 +35,8 @@ impl Harness {
             flush_age_max: None,
             ..EngineOptions::default()
         };
-        let engine = Engine::open(Env::real(), &dir.path().join("data"), options).expect("an engine");
+        let engine =
+            Engine::open(Env::real(), &dir.path().join("data"), options).expect("an engine");
         engine.create_database("d", true).expect("a database");
         let front_end = Arc::new(InfluxQl::default());
         let sql =

@@ -277,10 +277,7 @@ impl From<Literal> for Expr {
 impl Binary {
     /// The chain of operators that ends in this one, from the left: the first operand that `goes_on`
     /// does not enter, then each operator with what stands behind it.
-    pub fn chain(
-        &self,
-        goes_on: impl Fn(BinaryOp) -> bool,
-    ) -> (&Expr, Vec<(BinaryOp, &Expr)>) {
+    pub fn chain(&self, goes_on: impl Fn(BinaryOp) -> bool) -> (&Expr, Vec<(BinaryOp, &Expr)>) {
         let mut links = vec![(self.op, &self.rhs)];
         let mut first = &self.lhs;
         while let Expr::Binary(binary) = first

@@ -36,7 +36,11 @@ pub struct Texts(StringArray);
 impl Texts {
     /// The text of a row.
     pub fn text(&self, row: usize) -> &str {
-        if self.0.is_null(row) { "" } else { self.0.value(row) }
+        if self.0.is_null(row) {
+            ""
+        } else {
+            self.0.value(row)
+        }
     }
 }
 

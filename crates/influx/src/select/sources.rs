@@ -1,0 +1,140 @@
+//! The sources of a SELECT as one, in the order of its rows.
+
+use super::{Around, Running, build};
+use crate::listing::series_keys;
+use crate::prepare::{Prepared, PreparedSource};
+use crate::schema::StoredMeasurement;
+use crate::series::SeriesKey;
+use crate::source::{
+    Concatenated, MeasurementRequest, MeasurementRows, Merged, Nothing, RowOrder, RowSource,
+    SourceColumn, SubqueryRows,
+};
+use marigram_sql::SqlResult;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What a SELECT asks of its sources.
+pub(super) struct SourceRequest<'a> {
+    pub(super) columns: &'a [SourceColumn],
+    pub(super) inner: &'a Around,
+    pub(super) is_raw: bool,
+    pub(super) fetch: Option<usize>,
+}
+
+/// The sources of a SELECT as one.
+pub(super) fn sources(
+    prepared: &Prepared,
+    running: &Running,
+    request: &SourceRequest<'_>,
+) -> SqlResult<Box<dyn RowSource>> {
+    let order = RowOrder {
+        keys: Arc::clone(&request.inner.order),
+        ascending: prepared.ascending,
+    };
+    let mut tables: Vec<(Arc<str>, Box<dyn RowSource>)> = Vec::new();
+    let mut others: Vec<Box<dyn RowSource>> = Vec::new();
+    for source in &prepared.sources {
+        match source {
+            PreparedSource::Measurement(measurement) => {
+                let rows = table_rows(prepared, running, request, measurement)?;
+                tables.push((Arc::clone(&measurement.name), Box::new(rows)));
+            }
+            PreparedSource::Subquery(inner) => {
+                let rows = build(inner, running, Some(request.inner))?;
+                others.push(Box::new(SubqueryRows::new(
+                    inner,
+                    rows,
+                    request.columns,
+                    prepared.condition.as_ref(),
+                    Arc::clone(&request.inner.keys),
+                )));
+            }
+        }
+    }
+    if !others.is_empty() {
+        others.extend(tables.into_iter().map(|(_, rows)| rows));
+        return Ok(match others.len() {
+            1 => others.remove(0),
+            _ => Box::new(Merged::new(order, others)),
+        });
+    }
+    // Measurements come one after the other, so that only one is read at a time.
+    tables.sort_by(|(a, _), (b, _)| a.cmp(b));
+    if !prepared.ascending {
+        tables.reverse();
+    }
+    let mut groups: Vec<(Arc<str>, Vec<Box<dyn RowSource>>)> = Vec::new();
+    for (name, rows) in tables {
+        match groups.last_mut() {
+            Some((known, group)) if *known == name => group.push(rows),
+            _ => groups.push((name, vec![rows])),
+        }
+    }
+    let one = |(_, mut group): (_, Vec<Box<dyn RowSource>>)| match group.len() {
+        1 => group.remove(0),
+        _ => Box::new(Merged::new(order.clone(), group)),
+    };
+    let mut all: Vec<Box<dyn RowSource>> = groups.into_iter().map(one).collect();
+    Ok(match all.len() {
+        0 => Box::new(Nothing),
+        1 => all.remove(0),
+        _ => Box::new(Concatenated::new(all)),
+    })
+}
+
+fn table_rows(
+    prepared: &Prepared,
+    running: &Running,
+    request: &SourceRequest<'_>,
+    measurement: &StoredMeasurement,
+) -> SqlResult<MeasurementRows> {
+    let inner = request.inner;
+    let series = match inner.series_limit {
+        (0, 0) => None,
+        limits => Some(limited_series(
+            prepared,
+            running,
+            measurement,
+            inner,
+            limits,
+        )?),
+    };
+    let alone = prepared.sources.len() == 1 && series.is_none();
+    Ok(MeasurementRows::new(
+        Arc::clone(&running.state),
+        MeasurementRequest {
+            measurement: measurement.clone(),
+            columns: request.columns.to_vec(),
+            condition: prepared.condition.clone(),
+            range: inner.range,
+            order: Arc::clone(&inner.order),
+            keys: Arc::clone(&inner.keys),
+            ascending: prepared.ascending,
+            series,
+            fetch: request.fetch.filter(|_| alone),
+            needs_field: request.is_raw || request.columns.len() == 1,
+        },
+    ))
+}
+
+/// The series that SLIMIT and SOFFSET leave, counted from the smallest.
+fn limited_series(
+    prepared: &Prepared,
+    running: &Running,
+    measurement: &StoredMeasurement,
+    inner: &Around,
+    (limit, offset): (u64, u64),
+) -> SqlResult<HashSet<SeriesKey>> {
+    let keys = series_keys(
+        &running.engine,
+        measurement,
+        &inner.keys,
+        prepared.condition.as_ref(),
+    )?;
+    let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+    let limit = match limit {
+        0 => usize::MAX,
+        limit => usize::try_from(limit).unwrap_or(usize::MAX),
+    };
+    Ok(keys.into_iter().skip(offset).take(limit).collect())
+}
