@@ -22,12 +22,13 @@ const LAYERS: &[(&str, u32)] = &[
     ("marigram-engine", 3),
     ("marigram-functions", 3),
     ("marigram-server", 3),
-    ("marigram-sql", 4),
-    ("marigram", 5),
-    ("marigram-lab", 5),
-    ("marigram-soak", 5),
-    ("marigram-cli", 6),
-    ("marigram-testing", 6),
+    ("marigram-operators", 4),
+    ("marigram-sql", 5),
+    ("marigram", 6),
+    ("marigram-lab", 6),
+    ("marigram-soak", 6),
+    ("marigram-cli", 7),
+    ("marigram-testing", 7),
 ];
 
 /// What a crate may never depend on, whatever the layers say.

@@ -4,7 +4,6 @@
 //! than was asked for.
 
 use crate::error::{SqlError, SqlResult};
-use crate::predicate::{PredicateClass, classify};
 use crate::table::{SeriesTable, select_by_tags};
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::Schema;
@@ -21,6 +20,7 @@ use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, LogicalPlanBuild
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use marigram_engine::{Engine, TagFilter};
 use marigram_model::{SeriesId, TableSchema, TagType, TagValue, TimeRange};
+use marigram_operators::predicate::{PredicateClass, classify};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -8,12 +8,12 @@
 
 use crate::cached_plan::CachedPlan;
 use crate::plan_template::{only_scan, table_of};
-use crate::predicate::{PredicateClass, classify};
 use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, Result, ScalarValue};
 use datafusion::logical_expr::expr_rewriter::unnormalize_col;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
+use marigram_operators::predicate::{PredicateClass, classify};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;

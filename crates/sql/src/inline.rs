@@ -7,8 +7,6 @@
 //! each time.
 
 use crate::plan_template::{is_plain, leaf_of_chain, table_of};
-use crate::reduce::SeriesAggregate;
-use crate::scan::SeriesScan;
 use crate::table::{SeriesTable, narrow};
 use datafusion::common::Result;
 use datafusion::logical_expr::execution_props::ExecutionProps;
@@ -18,6 +16,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use marigram_engine::TableSnapshot;
+use marigram_operators::reduce::SeriesAggregate;
+use marigram_operators::scan::SeriesScan;
 use std::sync::Arc;
 
 /// Series of a table up to which those that any condition on tags selects are found here.

@@ -9,11 +9,8 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Value,
     VisitorMut,
 };
-use marigram_functions::marker_functions::{BUCKET, INTERPOLATE, LOCF};
+use marigram_functions::marker_functions::{BUCKET, ENDS, INTERPOLATE, LOCF};
 use std::ops::ControlFlow;
-
-/// Names the two ends of a range may have.
-pub const ENDS: [&str; 2] = ["start", "finish"];
 
 /// Whether a statement may name arguments.
 pub fn may_name(sql: &str) -> bool {

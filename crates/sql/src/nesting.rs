@@ -494,6 +494,7 @@ mod tests {
     use super::*;
     use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
     use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use marigram_functions::Refusal;
 
     fn nesting(sql: &str) -> StatementNesting {
         let mut tokenizer = Tokenizer::new(&PostgreSqlDialect {}, sql);
@@ -592,9 +593,9 @@ mod tests {
             ors,
             casts,
         ] {
-            let Err(SqlError::Invalid {
+            let Err(SqlError::Refused(Refusal {
                 sqlstate, message, ..
-            }) = nesting(&sql).check()
+            })) = nesting(&sql).check()
             else {
                 panic!("{} bytes were accepted", sql.len());
             };

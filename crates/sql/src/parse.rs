@@ -4,7 +4,7 @@
 //! look at PostgreSQL's catalogs also pass through the rewrite rules of `datafusion-pg-catalog`.
 
 use crate::array_literals::{self, ArrayLiterals};
-use crate::asof::syntax;
+use crate::asof_syntax;
 use crate::ast_walk::walk_mut;
 use crate::balance::balance;
 use crate::casts::{self, NamedCasts};
@@ -405,8 +405,8 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         if named::may_name(sql) {
             rewrite(statement, &mut named::NamedArguments)?;
         }
-        if syntax::may_join(sql) {
-            rewrite(statement, &mut syntax::AsOfJoinMarker)?;
+        if asof_syntax::may_join(sql) {
+            rewrite(statement, &mut asof_syntax::AsOfJoinMarker)?;
         }
         let folded = sql.to_ascii_lowercase();
         if folded.contains("tablesample") {

@@ -4,8 +4,6 @@
 //! long as to answer most small queries. Of a line of operators over one table, only the scan depends
 //! on data: the others are kept, with a hole in its place. No data are kept, no files and no versions.
 
-use crate::reduce::{SeriesAggregate, SeriesAggregateTemplate};
-use crate::scan::{ScanPlaceholder, SeriesScan};
 use crate::table::SeriesTable;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -19,6 +17,8 @@ use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties, ReplaceChildrenOptions};
+use marigram_operators::reduce::{SeriesAggregate, SeriesAggregateTemplate};
+use marigram_operators::scan::{ScanPlaceholder, SeriesScan};
 use std::sync::Arc;
 
 const SAME: ReplaceChildrenOptions = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);

@@ -1,8 +1,6 @@
 //! The series of a table as a table of their own: one row a series, one column a tag.
 
 use crate::error::SqlError;
-use crate::predicate::{PredicateClass, classify};
-use crate::rows::tag_array;
 use crate::types::tag_fields;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -14,6 +12,8 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use marigram_engine::{Engine, TagFilter};
 use marigram_model::{SeriesId, TableSchema};
+use marigram_operators::predicate::{PredicateClass, classify};
+use marigram_operators::rows::tag_array;
 use std::sync::Arc;
 
 /// Series of a batch.

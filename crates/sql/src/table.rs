@@ -5,9 +5,6 @@
 //! prepared statement keeps no files.
 
 use crate::error::SqlError;
-use crate::predicate::{PredicateClass, bounds, classify};
-use crate::rows::{OutputColumnSource, tag_array};
-use crate::scan::{PartitionRows, SeriesScan};
 use crate::sink::TableSink;
 use crate::types::{arrow_schema, tag_fields};
 use arrow::array::{Array, AsArray};
@@ -26,6 +23,9 @@ use marigram_engine::{
     Engine, ScanMetrics, ScanRequest, SeriesSelection, TableSnapshot, TagFilter,
 };
 use marigram_model::{SeriesId, TableSchema, TimeRange};
+use marigram_operators::predicate::{PredicateClass, bounds, classify};
+use marigram_operators::rows::{OutputColumnSource, tag_array};
+use marigram_operators::scan::{PartitionRows, SeriesScan};
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 use std::fmt::Write;

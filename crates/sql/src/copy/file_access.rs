@@ -129,7 +129,7 @@ mod tests {
             },
         ] {
             let code = |written: &str| match resolve(&options, written, FileUse::Write) {
-                Err(SqlError::Invalid { sqlstate, .. }) => sqlstate,
+                Err(SqlError::Refused(refusal)) => refusal.sqlstate,
                 other => panic!("{other:?}"),
             };
             assert_eq!(code("a\0b.csv"), "22021");

@@ -3,7 +3,6 @@
 use super::grouped_aggregate::{GroupedAggregate, GroupedAggregateKey};
 use super::part::{RollupFinish, RollupPart, RollupPartSource, RollupParts};
 use crate::error::{SqlError, SqlResult};
-use crate::gapfill::ConstantEvaluator;
 use crate::name_forms::unmarked;
 use crate::types::{arrow_schema, tag_data_type};
 use datafusion::arrow::datatypes::DataType;
@@ -16,6 +15,7 @@ use datafusion::logical_expr::{
 use marigram_engine::TableSpec;
 use marigram_functions::TimeBuckets;
 use marigram_model::{DAY_NS, FieldType, Rollup, TableOptions, TableSchema, TagType};
+use marigram_operators::gapfill::ConstantEvaluator;
 use std::sync::Arc;
 
 /// Buckets in a partition, about.

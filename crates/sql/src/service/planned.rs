@@ -6,7 +6,6 @@ use crate::column_names::{Names, named_batch};
 use crate::copy::{self, CopyToTsFile, FileUse};
 use crate::error::{SqlError, SqlResult, nearest};
 use crate::generic_plan::GenericPlan;
-use crate::grouping_sets::check_grouping_sets;
 use crate::notices::StatementNotices;
 use crate::plain_views::one_snapshot;
 use crate::plan_dependencies::may_be_kept;
@@ -29,6 +28,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use marigram_functions::interrupt;
+use marigram_operators::grouping_sets::check_grouping_sets;
 use marigram_service::{ServiceError, Session};
 use std::sync::Arc;
 

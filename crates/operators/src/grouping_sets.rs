@@ -1,7 +1,6 @@
 //! GROUP BY with CUBE, ROLLUP and GROUPING SETS: rows come in small batches, for an aggregation makes
 //! a group of each row for each set, and reserves memory for them when the whole batch is done.
 
-use crate::error::{SqlError, SqlResult};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -16,7 +15,7 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions, SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
-use marigram_functions::interrupt;
+use marigram_functions::{interrupt, refused};
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ const GROUPED_ROWS: usize = 1 << 16;
 ///
 /// # Errors
 /// `54001`.
-pub fn check_grouping_sets(plan: &LogicalPlan) -> SqlResult<()> {
+pub fn check_grouping_sets(plan: &LogicalPlan) -> Result<()> {
     let mut most = 0;
     plan.apply_with_subqueries(|node| {
         if let LogicalPlan::Aggregate(aggregate) = node {
@@ -39,7 +38,7 @@ pub fn check_grouping_sets(plan: &LogicalPlan) -> SqlResult<()> {
     })?;
     if most > SETS_MAX {
         let message = format!("GROUP BY has {most} grouping sets; at most {SETS_MAX} are accepted");
-        return Err(SqlError::invalid("54001", message));
+        return Err(refused("54001", message));
     }
     Ok(())
 }

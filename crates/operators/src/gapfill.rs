@@ -21,8 +21,8 @@ pub use node::GapFill;
 pub use range::{ConstantEvaluator, column};
 pub use rule::GapFillRule;
 
-use crate::error::SqlError;
 use datafusion::common::DataFusionError;
+use marigram_functions::refused_at;
 
 /// Most buckets of a group.
 const BUCKETS_MAX: u64 = 10_000_000;
@@ -33,5 +33,5 @@ fn gap_fill_error(
     name: &str,
     message: impl Into<String>,
 ) -> DataFusionError {
-    DataFusionError::External(Box::new(SqlError::named(sqlstate, name, message)))
+    refused_at(sqlstate, name, message)
 }

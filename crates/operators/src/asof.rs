@@ -8,16 +8,15 @@ mod exec;
 mod merge;
 mod node;
 mod rule;
-pub mod syntax;
 
 pub use exec::plan;
 pub use node::{AsOfCondition, AsOfJoin};
 pub use rule::AsOfJoinRule;
 
-use crate::error::SqlError;
 use datafusion::common::DataFusionError;
+use marigram_functions::refused_at;
 
 /// An error of the statement, at the join.
 fn asof_join_error(sqlstate: &'static str, message: impl Into<String>) -> DataFusionError {
-    DataFusionError::External(Box::new(SqlError::named(sqlstate, "asof", message)))
+    refused_at(sqlstate, "asof", message)
 }

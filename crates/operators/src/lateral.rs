@@ -13,10 +13,10 @@ mod rule;
 
 pub use rule::LateralLimitRule;
 
-use crate::error::SqlError;
 use datafusion::common::DataFusionError;
+use marigram_functions::refused_at;
 
 /// An error of the statement, at the join.
 fn lateral_error(message: impl Into<String>) -> DataFusionError {
-    DataFusionError::External(Box::new(SqlError::named("0A000", "lateral", message)))
+    refused_at("0A000", "lateral", message)
 }

@@ -6,14 +6,13 @@
 use super::gap_fill_error;
 use super::node::{BucketGrid, FillColumn, FillMethod, GapFill};
 use super::range::{ConstantEvaluator, TimeBounds, column};
-use crate::named::ENDS;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Aggregate, Expr, Filter, LogicalPlan, Window};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
-use marigram_functions::marker_functions::{BUCKET, INTERPOLATE, LOCF, VALUE, time_bucket};
+use marigram_functions::marker_functions::{BUCKET, ENDS, INTERPOLATE, LOCF, VALUE, time_bucket};
 use std::sync::Arc;
 
 /// See the head of this file.

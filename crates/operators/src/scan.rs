@@ -11,7 +11,6 @@ mod read_ahead;
 pub use newest::NewestRowsRule;
 pub use placeholder::{ScanPlaceholder, fill_scan_placeholders, with_scan_placeholders};
 
-use crate::error::SqlError;
 use crate::rows::OutputColumnSource;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::stats::Precision;
@@ -140,6 +139,7 @@ impl SeriesScan {
     }
 
     /// The same scan, of which finding the series took so long, ns.
+    #[must_use]
     pub fn selected_in(mut self, selecting_ns: u64) -> Self {
         self.selecting_ns = selecting_ns;
         self
@@ -161,6 +161,7 @@ impl SeriesScan {
     }
 
     /// The same scan of which only the `rows` newest rows are needed: there may be more, in no order.
+    #[must_use]
     pub fn newest(&self, rows: usize) -> Self {
         Self {
             snapshot: Arc::clone(&self.snapshot),
@@ -332,7 +333,7 @@ pub fn stages(counts: &ScanMetrics, others: &[(&'static str, u64)]) -> MetricsSe
 
 /// An error of the engine as DataFusion's.
 pub fn external(error: EngineError) -> DataFusionError {
-    DataFusionError::External(Box::new(SqlError::Engine(error)))
+    DataFusionError::External(Box::new(error))
 }
 
 impl DisplayAs for SeriesScan {
