@@ -399,3 +399,45 @@ fn the_checker_sees_a_cycle_and_reads_groups() {
         Some(["a", "b", "c", "a"].map(str::to_owned).to_vec())
     );
 }
+
+/// The rooms of `sql`, from below to above.
+const SQL_ROOMS: &[&str] = &[
+    "stack",
+    "name_forms",
+    "error",
+    "dialect",
+    "tables",
+    "rollup",
+    "catalog",
+    "planning",
+    "plan_cache",
+    "statements",
+    "execution",
+    "service",
+];
+
+#[test]
+fn rooms_of_sql_know_only_those_below() {
+    let src = root().join("crates/sql/src");
+    let level = |name: &str| SQL_ROOMS.iter().position(|room| *room == name);
+    let mut wrong = Vec::new();
+    for file in sources(&src) {
+        let module = module_of(&src, &file);
+        let Some(room) = module.first() else {
+            continue;
+        };
+        let Some(own) = level(room) else {
+            wrong.push(format!(
+                "{room} is no room: add it to SQL_ROOMS and to lib.rs"
+            ));
+            continue;
+        };
+        for path in paths_after(&code_of(&file), "crate::") {
+            let above = path.first().and_then(|name| level(name));
+            if above.is_some_and(|above| above > own) {
+                wrong.push(format!("{} uses {}", module.join("::"), path.join("::")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

@@ -42,6 +42,7 @@ mod text_forms;
 mod time_bucket;
 mod time_zones;
 mod top_n;
+pub mod zone_functions;
 pub mod zoned;
 
 pub use arguments::TIME;

@@ -27,6 +27,20 @@ pub fn suggested(name: &str) -> String {
     }
 }
 
+/// A name as it must be written: plain where it may be, otherwise in quotes.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
 /// How unlike two names are, from 0; `None` where one is hardly meant by the other.
 fn unlikeness(wanted: &str, name: &str) -> Option<usize> {
     let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());

@@ -695,7 +695,7 @@ mod tests {
 
     #[test]
     fn syntax_errors_have_a_place() {
-        let error = crate::parse::parse("select *\nfrom t wher x").unwrap_err();
+        let error = crate::dialect::parse::parse("select *\nfrom t wher x").unwrap_err();
         let sql = "select *\nfrom t wher x";
         let ServiceError::Invalid {
             message,

@@ -6,21 +6,28 @@ mod materialized_views;
 mod plain_views;
 mod planned;
 
-use crate::cached_plan::CachedPlan;
-use crate::column_names::Names;
-use crate::context::SessionStates;
+use crate::SqlOptions;
+use crate::dialect::column_names::Names;
+use crate::dialect::parse;
+use crate::dialect::statement::{Command, ShowStatement, TableReferenceName};
+use crate::dialect::write_detection;
 use crate::error::{SqlError, SqlResult};
-use crate::generic_plan::marked;
-use crate::parameter_types::with_parameter_types;
+use crate::execution::context::SessionStates;
+use crate::execution::thread_pool::{StatementOutput, StatementStart, StatementThreadPool};
+use crate::plan_cache::cached_plan::CachedPlan;
+use crate::plan_cache::generic_plan::marked;
+use crate::plan_cache::prepared::PreparedStatement;
+use crate::plan_cache::text_memory::TextMemory;
 use crate::plan_cache::{PlanCache, PlanCacheStats};
-use crate::prepared::PreparedStatement;
+use crate::planning::parameter_types::with_parameter_types;
+use crate::planning::zones::plan_scope;
 use crate::rollup::{self, RollupRefresher, RollupStatus};
 use crate::stack::{DeepTree, on_stack};
-use crate::statement::{Command, ShowStatement, TableReferenceName};
-use crate::text_memory::TextMemory;
-use crate::thread_pool::{StatementOutput, StatementStart, StatementThreadPool};
-use crate::zones::plan_scope;
-use crate::{SqlOptions, ddl_execution, parse, session, show, storage, summarize, write_detection};
+use crate::statements::ddl_execution;
+use crate::statements::session;
+use crate::statements::show;
+use crate::statements::storage;
+use crate::statements::summarize;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
@@ -74,7 +81,7 @@ impl SqlService {
     pub fn new(engine: Engine, options: SqlOptions) -> Result<Self> {
         let workers = StatementThreadPool::new(options.target_partitions)
             .map_err(|error| ServiceError::Internal(format!("no threads for queries: {error}")))?;
-        workers.start(crate::context::warm);
+        workers.start(crate::execution::context::warm);
         let contexts = SessionStates::new(engine.clone(), options.clone())
             .map_err(|error| error.into_service(""))?;
         let inner = Arc::new(SqlServiceInner {

@@ -1,7 +1,7 @@
 //! What an aggregate over a table asks for, in words that do not depend on names of relations.
 
-use crate::table::SeriesTable;
-use crate::types::arrow_schema;
+use crate::dialect::types::arrow_schema;
+use crate::tables::table::SeriesTable;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::datasource::DefaultTableSource;

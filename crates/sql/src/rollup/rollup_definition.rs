@@ -2,9 +2,9 @@
 
 use super::grouped_aggregate::{GroupedAggregate, GroupedAggregateKey};
 use super::part::{RollupFinish, RollupPart, RollupPartSource, RollupParts};
+use crate::dialect::types::{arrow_schema, tag_data_type};
 use crate::error::{SqlError, SqlResult};
 use crate::name_forms::unmarked;
-use crate::types::{arrow_schema, tag_data_type};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, TableReference};

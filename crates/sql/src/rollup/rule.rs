@@ -10,7 +10,7 @@ use super::part::{RollupFinish, RollupPartMerge};
 use super::rollup_definition::RollupDefinition;
 use super::rollup_definitions::RollupDefinitions;
 use super::table_provider::RollupTableProvider;
-use crate::table::narrow;
+use crate::tables::table::narrow;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, Result, TableReference};
 use datafusion::datasource::provider_as_source;
