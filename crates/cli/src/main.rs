@@ -44,7 +44,6 @@ mod reply;
 mod restore;
 #[cfg(test)]
 mod round_trip;
-mod script;
 mod serve;
 mod settings;
 mod shell;

@@ -2,7 +2,7 @@
 
 use crate::interrupt::{CANCELLED, InterruptHook};
 use crate::line_text;
-use crate::names::{always_quoted, texts};
+use crate::names::texts;
 use crate::reply::{ReplyRows, StatementFailure, StatementReply, tell_notice};
 use crate::sql_rows;
 use anyhow::{Context, Result, bail};
@@ -10,6 +10,7 @@ use arrow::array::{Array, AsArray};
 use arrow::ipc::reader::StreamReader;
 use arrow::record_batch::RecordBatch;
 use marigram_model::WriteBatch;
+use marigram_model::always_quoted;
 use marigram_service::{RejectedRow, WriteReport};
 use serde::Deserialize;
 use std::io::Read;

@@ -5,7 +5,7 @@
 //! has.
 
 use crate::client::{ClientTarget, DataClient, IfMissing};
-use crate::names::{quoted, texts};
+use crate::names::texts;
 use crate::reply::{ReplyRows, StatementReply};
 use crate::terminal;
 use anyhow::{Context, Result, bail};
@@ -13,6 +13,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime};
 use clap::Args;
 use marigram::backup::{self, Wanted};
 use marigram::{Env, Marigram, OpenOptions, Roles, TableSchema, TimeRange};
+use marigram_model::quoted;
 use marigram_model::{DAY_NS, partition_start};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

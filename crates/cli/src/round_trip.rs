@@ -6,7 +6,6 @@
 use crate::client::DataClient;
 use crate::export::Export;
 use crate::import::{ReadOptions, import_for_test};
-use crate::names::always_quoted as quoted;
 use crate::table_columns::known_table;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
@@ -14,6 +13,7 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::util::display::array_value_to_string;
 use clap::Parser;
 use marigram::{Durability, OpenOptions};
+use marigram_model::always_quoted as quoted;
 use marigram_model::{BatchBuilder, FieldType, FieldValueRef, TagType, TagValueRef};
 use std::path::Path;
 

@@ -13,9 +13,10 @@ use crate::client::DataClient;
 use crate::output::{PagedOutput, ScreenSize};
 use crate::reply::StatementFailure;
 use crate::terminal::{TextStyle, styled};
-use crate::{interrupt, script, terminal};
+use crate::{interrupt, terminal};
 use anyhow::Result;
 use complete::Completer;
+use marigram_pgtext::split_script;
 use meta::AfterCommand;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -169,7 +170,7 @@ impl ShellState {
         script: &str,
         editor: &mut Editor<Completer, FileHistory>,
     ) -> Result<()> {
-        for statement in script::split(script) {
+        for statement in split_script(script) {
             if !self.run_statement(statement.text)? {
                 break;
             }

@@ -2,9 +2,10 @@
 
 use crate::answer::{self, AnswerForm, ExpandedRows, PrintOptions, WIDTH_MAX};
 use crate::client::{ClientTarget, DataClient, IfMissing};
-use crate::{output, script, shell};
+use crate::{output, shell};
 use anyhow::{Context, Result};
 use clap::Args;
+use marigram_pgtext::split_script;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -100,7 +101,7 @@ fn run_scripts(
     let mut code = ExitCode::SUCCESS;
     let mut out = io::BufWriter::new(io::stdout().lock());
     for script in scripts {
-        for statement in script::split(script) {
+        for statement in split_script(script) {
             let begin = Instant::now();
             let done = match client.execute(statement.text) {
                 Ok(reply) => answer::print(reply, printing, begin, &mut out),

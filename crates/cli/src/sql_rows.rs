@@ -3,7 +3,7 @@
 //!
 //! Invariant: each value has the type that its column has, so that nothing is converted.
 
-use crate::names::always_quoted as quoted;
+use marigram_model::always_quoted as quoted;
 use marigram_model::{FieldValue, TagValueRef, WriteBatch};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,9 +1,10 @@
 //! What columns a table has, in this process or on a server.
 
 use crate::client::DataClient;
-use crate::names::{always_quoted, texts};
+use crate::names::texts;
 use anyhow::{Result, bail};
 use marigram_model::ColumnId;
+use marigram_model::always_quoted;
 use marigram_tabular::layout::{ColumnLayout, ZONED};
 
 /// The columns of a table; `None` where it does not exist.

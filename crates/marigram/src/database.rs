@@ -14,7 +14,8 @@ use marigram_engine::{
 };
 use marigram_env::Env;
 use marigram_model::{TableSchema, WriteBatch};
-use marigram_service::{Answer, DEFAULT_DATABASE, Query, RowStream, Session};
+use marigram_pgtext::split_script;
+use marigram_service::{Answer, DEFAULT_DATABASE, RowStream, Session};
 use marigram_sql::{SqlOptions, SqlService};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -260,8 +261,9 @@ impl Marigram {
         let mut session = Session::new(database, USER);
         wait(async {
             let mut last = Vec::new();
-            for statement in self.sql.split(script)? {
-                last = match self.execute_with_files(&mut session, &statement).await? {
+            for statement in split_script(script) {
+                let text = statement.text;
+                last = match self.execute_with_files(&mut session, text).await? {
                     Answer::Rows(rows) => rows.batches.try_collect().await?,
                     Answer::Done { .. } => Vec::new(),
                 };

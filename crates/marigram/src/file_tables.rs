@@ -7,6 +7,7 @@
 //! which knows no files, so that no client reads those of the server's machine.
 
 use crate::database::Marigram;
+use marigram_pgtext::{StatementLexer, Token};
 use marigram_service::{Answer, Query, Result, ServiceError, Session};
 use marigram_tabular::dialect::{self, DialectOptions};
 use std::io::Read;
@@ -243,124 +244,64 @@ fn form_of(path: &str) -> Option<QueriedFileFormat> {
 
 /// The files that a statement names in place of tables, in their order.
 fn named_files(statement: &str) -> Vec<NamedFile> {
-    let bytes = statement.as_bytes();
     let mut files: Vec<NamedFile> = Vec::new();
     // Whether each parenthesis that is open is one of a function with a FROM of its own.
     let mut parentheses: Vec<bool> = Vec::new();
     let mut first: Option<String> = None;
     let mut last = String::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        let rest = &statement[at..];
-        match bytes[at] {
-            b'-' if rest.starts_with("--") => {
-                at += rest.find('\n').unwrap_or(rest.len());
-                continue;
+    let mut lexer = StatementLexer::new(statement);
+    while let Some((begin, token)) = lexer.next() {
+        let mut word = String::new();
+        match token {
+            Token::Word(written) => {
+                word = written.to_ascii_uppercase();
+                if first.is_none() {
+                    if !BEGINNINGS.contains(&word.as_str()) {
+                        return Vec::new();
+                    }
+                    first = Some(word.clone());
+                } else if first.as_deref() == Some("CREATE") && files.is_empty() && word == "VIEW" {
+                    // The table over the file is gone when the statement ends.
+                    return Vec::new();
+                }
             }
-            b'/' if rest.starts_with("/*") => {
-                at += rest.find("*/").map_or(rest.len(), |end| end + 2);
-                continue;
-            }
-            quote @ (b'\'' | b'"') => {
-                let end = quote_end(bytes, at + 1, quote);
+            Token::Text(path) => {
                 let is_source = matches!(last.as_str(), "FROM" | "JOIN")
                     && parentheses.last() != Some(&true)
                     // COPY t FROM 'file' is COPY's own affair.
                     && (first.as_deref() != Some("COPY") || !parentheses.is_empty());
-                let text = statement.get(at + 1..end.saturating_sub(1)).unwrap_or("");
-                last.clear();
-                if quote == b'\''
-                    && is_source
-                    && let Some(form) = form_of(text)
+                let is_quoted = statement[begin..].starts_with('\'') && !lexer.is_open();
+                if is_source
+                    && is_quoted
+                    && let Some(form) = form_of(&path)
                 {
+                    let place = begin..lexer.offset();
                     files.push(NamedFile {
-                        place: at..end,
-                        path: text.replace("''", "'"),
+                        is_unnamed: is_unnamed(&statement[place.end..]),
+                        place,
+                        path,
                         form,
-                        is_unnamed: is_unnamed(&statement[end..]),
                     });
                 }
-                at = end;
-                continue;
             }
-            b'$' => {
-                at += dollar_len(rest);
-                last.clear();
-                continue;
-            }
-            b'(' => parentheses.push(WITH_FROM.contains(&last.as_str())),
-            b')' => {
+            Token::Sign('(') => parentheses.push(WITH_FROM.contains(&last.as_str())),
+            Token::Sign(')') => {
                 parentheses.pop();
             }
-            byte if byte.is_ascii_alphabetic() || byte == b'_' => {
-                let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-                let len = rest.bytes().take_while(is_word).count();
-                last = rest[..len].to_ascii_uppercase();
-                if first.is_none() {
-                    if !BEGINNINGS.contains(&last.as_str()) {
-                        return Vec::new();
-                    }
-                    first = Some(last.clone());
-                } else if first.as_deref() == Some("CREATE") && files.is_empty() && last == "VIEW" {
-                    // The table over the file is gone when the statement ends.
-                    return Vec::new();
-                }
-                at += len;
-                continue;
-            }
-            _ => {}
+            Token::Quoted(_) | Token::Sign(_) => {}
         }
-        if !bytes[at].is_ascii_whitespace() {
-            last.clear();
-        }
-        at += 1;
+        last = word;
     }
     files
 }
 
-/// After the closing quote; a doubled quote is part of the text.
-fn quote_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
-    while at < bytes.len() {
-        if bytes[at] == quote {
-            if bytes.get(at + 1) != Some(&quote) {
-                return at + 1;
-            }
-            at += 1;
-        }
-        at += 1;
-    }
-    bytes.len()
-}
-
-/// Bytes of a text in dollar quotes, or of the dollar where none begins.
-fn dollar_len(text: &str) -> usize {
-    let Some(len) = text[1..].find('$') else {
-        return 1;
-    };
-    let tag = &text[..len + 2];
-    if !tag[1..=len]
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    {
-        return 1;
-    }
-    match text[tag.len()..].find(tag) {
-        Some(end) => end + 2 * tag.len(),
-        None => text.len(),
-    }
-}
-
 /// Whether what follows a table gives it no name.
 fn is_unnamed(after: &str) -> bool {
-    let after = after.trim_start();
-    if after.starts_with('"') {
-        return false;
+    match StatementLexer::new(after).next() {
+        Some((_, Token::Word(word))) => NOT_ALIASES.contains(&word.to_ascii_uppercase().as_str()),
+        Some((_, Token::Quoted(_))) => false,
+        _ => true,
     }
-    let word: String = after
-        .chars()
-        .take_while(|c| c.is_alphanumeric() || *c == '_')
-        .collect();
-    word.is_empty() || NOT_ALIASES.contains(&word.to_ascii_uppercase().as_str())
 }
 
 #[cfg(test)]

@@ -185,10 +185,6 @@ impl Query for Marigram {
         self.sql.read_only_session(database, user).await
     }
 
-    fn split(&self, script: &str) -> Result<Vec<String>> {
-        self.sql.split(script)
-    }
-
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
         let running = self.statements.begin();
         let work = self.sql.execute(session, statement);

@@ -23,7 +23,7 @@ pub use ascending::cut_ascending;
 pub use batch::{BatchError, BatchField, BatchTag, WriteBatch};
 pub use builder::{BatchBuilder, FieldValueRef};
 pub use ids::{ColumnId, SeriesId, TableId};
-pub use names::{nearest, quoted, suggested};
+pub use names::{always_quoted, nearest, quoted, suggested};
 pub use options::{ColdCodec, ColumnCodec, SeriesIdentity, TableOptions};
 pub use rollup::{Rollup, RollupProgress};
 pub use rows::{SeriesRun, SortedRows};

@@ -1,4 +1,4 @@
-//! Names that were probably meant.
+//! Names as SQL takes them, and names that were probably meant.
 
 /// Shortest name that may be meant by its beginning, characters.
 const PREFIX_MIN: usize = 4;
@@ -16,29 +16,33 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
 /// single ones.
 #[must_use]
 pub fn suggested(name: &str) -> String {
-    let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if is_plain {
+    if is_plain(name) {
         format!("'{name}'")
     } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
+        always_quoted(name)
     }
 }
 
-/// A name as it must be written: plain where it may be, otherwise in quotes.
+/// A name as SQL takes it: plain where it may be, otherwise in quotes.
 #[must_use]
 pub fn quoted(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if plain {
+    if is_plain(name) {
         name.to_owned()
     } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
+        always_quoted(name)
     }
+}
+
+/// Whether a name means itself without quotes.
+fn is_plain(name: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    name.chars().all(is_word) && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty()
+}
+
+/// A name in double quotes, as SQL takes every name.
+#[must_use]
+pub fn always_quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// How unlike two names are, from 0; `None` where one is hardly meant by the other.

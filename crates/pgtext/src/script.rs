@@ -1,118 +1,66 @@
-//! Splits SQL at semicolons, respecting quotes and comments: for the shell, which must know when a
-//! statement is complete, and for scripts sent to a server.
+//! The statements of a script: pieces of text between semicolons that are in no quote or comment.
 
-/// A piece of a script.
+use crate::lexer::StatementLexer;
+
+/// A statement of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptPiece<'a> {
     /// Its text, trimmed, without the semicolon.
     pub text: &'a str,
+    /// Byte of the script at which the text begins.
+    pub begin: usize,
     /// Whether a semicolon ended it.
     pub complete: bool,
 }
 
-/// The statements of a script; empty ones are left out. Only the last can be incomplete.
-pub fn split(script: &str) -> Vec<ScriptPiece<'_>> {
-    let mut statements = Vec::new();
-    let mut rest = script;
-    while !rest.is_empty() {
-        let (len, complete) = statement_end(rest);
-        let text = rest[..len].trim();
-        if !text.is_empty() && !is_only_comments(text) {
-            statements.push(ScriptPiece { text, complete });
-        }
-        rest = rest.get(len + 1..).unwrap_or("");
+impl ScriptPiece<'_> {
+    /// Characters of `script`, which the piece is of, before it: what positions of errors in the
+    /// statement are counted from.
+    #[must_use]
+    pub fn characters_before(&self, script: &str) -> usize {
+        script[..self.begin].chars().count()
     }
-    statements
 }
 
-/// Length of the first statement, and whether a semicolon follows it.
-fn statement_end(text: &str) -> (usize, bool) {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        match bytes[at] {
-            b';' => return (at, true),
-            quote @ (b'\'' | b'"') => at = quoted_end(bytes, at + 1, quote),
-            b'-' if bytes.get(at + 1) == Some(&b'-') => {
-                at = text[at..].find('\n').map_or(bytes.len(), |len| at + len);
-            }
-            b'/' if bytes.get(at + 1) == Some(&b'*') => at = comment_end(bytes, at + 2),
-            b'$' => at = dollar_end(text, at),
-            _ => at += 1,
-        }
-    }
-    (bytes.len(), false)
-}
-
-/// After the quote that closes the text that begins at `at`; a doubled quote is part of the text.
-pub fn quoted_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
-    while at < bytes.len() {
-        if bytes[at] == quote {
-            if bytes.get(at + 1) != Some(&quote) {
-                return at + 1;
-            }
-            at += 1;
-        }
-        at += 1;
-    }
-    bytes.len()
-}
-
-/// After the end of a comment, which may hold others.
-fn comment_end(bytes: &[u8], mut at: usize) -> usize {
-    let mut depth = 1;
-    while at < bytes.len() {
-        match bytes.get(at..at + 2) {
-            Some(b"*/") => {
-                depth -= 1;
-                at += 2;
-                if depth == 0 {
-                    return at;
-                }
-            }
-            Some(b"/*") => {
-                depth += 1;
-                at += 2;
-            }
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-/// After `$tag$ … $tag$` that begins at `at`, or after the dollar if it begins nothing.
-fn dollar_end(text: &str, at: usize) -> usize {
-    let Some(tag_len) = text[at + 1..].find('$') else {
-        return at + 1;
+/// The statements of a script; those without a word are left out. Only the last can be incomplete.
+/// A script with a quote or comment that does not end is one statement: its parser says where, and
+/// nothing of it is done.
+#[must_use]
+pub fn split_script(script: &str) -> Vec<ScriptPiece<'_>> {
+    let mut pieces = Vec::new();
+    let mut lexer = StatementLexer::new(script);
+    let (mut start, mut has_words) = (0, false);
+    let mut push = |start: usize, end: usize, complete| {
+        let text = &script[start..end];
+        let begin = start + (text.len() - text.trim_start().len());
+        pieces.push(ScriptPiece {
+            text: text.trim(),
+            begin,
+            complete,
+        });
     };
-    let tag = &text[at..at + tag_len + 2];
-    let is_tag = tag[1..tag.len() - 1]
-        .chars()
-        .all(|c| c.is_alphanumeric() || c == '_')
-        && !tag[1..].starts_with(|c: char| c.is_ascii_digit());
-    if !is_tag {
-        return at + 1;
-    }
-    let start = at + tag.len();
-    text[start..]
-        .find(tag)
-        .map_or(text.len(), |len| start + len + tag.len())
-}
-
-fn is_only_comments(text: &str) -> bool {
-    let mut rest = text.trim_start();
-    loop {
-        if rest.starts_with("--") {
-            rest = rest
-                .split_once('\n')
-                .map_or("", |(_, rest)| rest)
-                .trim_start();
-        } else if rest.starts_with("/*") {
-            rest = rest[comment_end(rest.as_bytes(), 2)..].trim_start();
-        } else {
-            return rest.is_empty();
+    while let Some(token) = lexer.next_token_range() {
+        if &script[token.clone()] != ";" {
+            has_words = true;
+            continue;
         }
+        if has_words {
+            push(start, token.start, true);
+        }
+        (start, has_words) = (token.end, false);
     }
+    if lexer.is_open() {
+        let (text, complete) = (script, false);
+        return vec![ScriptPiece {
+            text,
+            begin: 0,
+            complete,
+        }];
+    }
+    if has_words {
+        push(start, script.len(), false);
+    }
+    pieces
 }
 
 #[cfg(test)]
@@ -120,7 +68,7 @@ mod tests {
     use super::*;
 
     fn texts(script: &str) -> Vec<&str> {
-        split(script)
+        split_script(script)
             .into_iter()
             .map(|statement| statement.text)
             .collect()
@@ -130,6 +78,7 @@ mod tests {
     fn semicolons_in_quotes_and_comments_end_nothing() {
         assert_eq!(texts("SELECT 1; SELECT 2"), ["SELECT 1", "SELECT 2"]);
         assert_eq!(texts("SELECT 'a;''b;'; x"), ["SELECT 'a;''b;'", "x"]);
+        assert_eq!(texts(r"SELECT E'a\';b'; x"), [r"SELECT E'a\';b'", "x"]);
         assert_eq!(
             texts("SELECT \"a;b\" -- c;d\n;x"),
             ["SELECT \"a;b\" -- c;d", "x"]
@@ -140,6 +89,10 @@ mod tests {
         );
         assert_eq!(texts("$x$ ; $x$;$1;y"), ["$x$ ; $x$", "$1", "y"]);
         assert_eq!(
+            texts("select 'ü;' ; -- one; two\n/* ; */ ;\nselect $$;$$"),
+            ["select 'ü;'", "select $$;$$"]
+        );
+        assert_eq!(
             texts(" ; -- nothing\n ; /* nor here */"),
             Vec::<&str>::new()
         );
@@ -147,8 +100,24 @@ mod tests {
 
     #[test]
     fn only_a_semicolon_completes() {
-        assert!(split("SELECT 1;")[0].complete);
-        assert!(!split("SELECT 'a;")[0].complete);
-        assert!(!split("SELECT 1 /* ;")[0].complete);
+        assert!(split_script("SELECT 1;")[0].complete);
+        assert!(!split_script("SELECT 'a;")[0].complete);
+        assert!(!split_script("SELECT 1 /* ;")[0].complete);
+    }
+
+    #[test]
+    fn a_script_that_does_not_end_is_one_statement() {
+        assert_eq!(texts("SELECT 1; SELECT 'a;"), ["SELECT 1; SELECT 'a;"]);
+        assert_eq!(texts("SELECT 1; /* ;"), ["SELECT 1; /* ;"]);
+    }
+
+    #[test]
+    fn pieces_know_where_they_begin() {
+        let script = "select 'é'; select 1;  select 1";
+        let before: Vec<usize> = split_script(script)
+            .iter()
+            .map(|piece| piece.characters_before(script))
+            .collect();
+        assert_eq!(before, [0, 12, 23]);
     }
 }

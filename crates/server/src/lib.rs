@@ -22,7 +22,6 @@ mod linger;
 mod outgoing;
 mod postgres;
 mod running_servers;
-mod script;
 mod services;
 mod slow_log;
 mod telemetry;

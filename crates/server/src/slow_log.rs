@@ -155,10 +155,6 @@ impl Query for TimedQuery {
         self.query.read_only_session(database, user).await
     }
 
-    fn split(&self, script: &str) -> Result<Vec<String>> {
-        self.query.split(script)
-    }
-
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
         let timing = self.begin(session, statement);
         let answer = self.query.execute(session, statement).await;

@@ -106,12 +106,6 @@ pub trait Query: Send + Sync {
         })
     }
 
-    /// Splits a script into its statements (respecting quotes and comments), without their `;`.
-    ///
-    /// # Errors
-    /// If a quote or comment is not closed.
-    fn split(&self, script: &str) -> Result<Vec<String>>;
-
     /// Runs one statement. `SET` changes the session.
     ///
     /// # Errors

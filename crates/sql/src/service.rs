@@ -523,12 +523,6 @@ impl Query for SqlService {
         self.begin(database, user, true).await
     }
 
-    fn split(&self, script: &str) -> Result<Vec<String>> {
-        let _held = TextMemory::for_script(script, self.inner.contexts.memory_pool())
-            .map_err(|error| error.into_service(script))?;
-        parse::split(script).map_err(|error| error.into_service(script))
-    }
-
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
         if let Some(answer) = self.answer_from_plan_cache(session, statement).await? {
             return Ok(answer);

@@ -2,11 +2,11 @@
 
 use super::prepared::PreparedFile;
 use crate::client::DataClient;
-use crate::names::always_quoted as quoted;
 use crate::table_columns::known_table;
 use anyhow::{Result, bail};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
+use marigram_model::always_quoted as quoted;
 use marigram_model::{FieldType, TagType, WriteBatch};
 use marigram_tabular::layout::ZONED;
 use std::collections::BTreeMap;

@@ -1,9 +1,10 @@
 //! Completion: SQL's words, Marigram's functions, and the names of tables and columns.
 
 use crate::client::DataClient;
-use crate::names::{quoted, texts};
-use crate::script;
+use crate::names::texts;
 use arrow::array::RecordBatch;
+use marigram_model::quoted;
+use marigram_pgtext::split_script;
 use rustyline::completion::Candidate;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -347,7 +348,7 @@ pub fn is_whole(input: &str) -> bool {
     let trimmed = input.trim();
     trimmed.starts_with('\\')
         || leaves(trimmed)
-        || script::split(input)
+        || split_script(input)
             .iter()
             .all(|statement| statement.complete)
 }

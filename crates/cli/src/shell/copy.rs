@@ -5,11 +5,11 @@ use crate::answer;
 use crate::client::DataClient;
 use crate::export::{self, Export, check_reads};
 use crate::import::{self, CellDelimiter, DateOrder, ReadOptions};
-use crate::names::quoted;
 use crate::reply::StatementReply;
-use crate::script::quoted_end;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use marigram_model::quoted;
+use marigram_pgtext::StatementLexer;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -247,7 +247,7 @@ impl<'a> CopyWords<'a> {
         let end = match first {
             ',' => 1,
             '(' => parentheses_end(text),
-            '\'' | '"' => quoted_end(text.as_bytes(), 1, text.as_bytes()[0]),
+            '\'' | '"' => token_end(text),
             _ => text
                 .find(|c: char| c.is_whitespace() || c == ',' || c == '(')
                 .unwrap_or(text.len()),
@@ -258,28 +258,18 @@ impl<'a> CopyWords<'a> {
     }
 }
 
+/// After the first token.
+fn token_end(text: &str) -> usize {
+    let first = StatementLexer::new(text).next_token_range();
+    first.map_or(text.len(), |token| token.end)
+}
+
 /// After the parenthesis that closes the first one.
 fn parentheses_end(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let (mut depth, mut at) = (0, 0);
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\'' | b'"' => {
-                at = quoted_end(bytes, at + 1, bytes[at]);
-                continue;
-            }
-            b'(' => depth += 1,
-            b')' => {
-                depth -= 1;
-                if depth == 0 {
-                    return at + 1;
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    bytes.len()
+    let mut lexer = StatementLexer::new(text);
+    lexer.next_token_range();
+    lexer.parenthesized();
+    lexer.offset()
 }
 
 #[cfg(test)]

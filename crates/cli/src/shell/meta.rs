@@ -2,11 +2,12 @@
 
 use super::{ShellState, copy, edit, report_failure};
 use crate::answer::{AnswerForm, ExpandedRows};
-use crate::names::quoted;
 use crate::reply::{StatementFailure, StatementReply};
-use crate::{interrupt, output, plot, script, terminal};
+use crate::{interrupt, output, plot, terminal};
 use anyhow::Result;
 use clap::ValueEnum;
+use marigram_model::quoted;
+use marigram_pgtext::split_script;
 use std::fs::File;
 
 /// What the shell does after a command.
@@ -70,7 +71,7 @@ impl ShellState {
             "\\i" => match std::fs::read_to_string(unquoted(argument)) {
                 Err(error) => outln!("cannot read {argument}: {error}"),
                 Ok(text) => {
-                    for statement in script::split(&text) {
+                    for statement in split_script(&text) {
                         if !self.run_statement(statement.text)? {
                             break;
                         }

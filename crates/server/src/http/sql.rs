@@ -6,7 +6,6 @@ use crate::http::body::{self, ContentEncoding};
 use crate::http::error::{HttpError, json_answer};
 use crate::http::format::{Formatter, ResponseFormat};
 use crate::http::response_body::{self, StopTime};
-use crate::script::locate;
 use arrow::array::{StringArray, UInt64Array};
 use arrow::record_batch::RecordBatch;
 use axum::body::Body;
@@ -15,6 +14,7 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures::StreamExt;
+use marigram_pgtext::split_script;
 use marigram_service::{Answer, ServiceError, Session};
 use serde::Deserialize;
 use serde_json::json;
@@ -121,32 +121,32 @@ async fn run(
             ..HttpError::from(error)
         })?;
     }
-    let mut statements = query.split(script)?;
+    let mut statements = split_script(script);
     let last = statements
         .pop()
         .ok_or_else(|| HttpError::bad_request("there is no SQL statement in the request"))?;
-    // Where each statement begins in the script, so that positions of errors count from there.
-    let mut offset = 0;
+    // Positions of errors count from the begin of the script.
     for statement in &statements {
-        let at = locate(script, statement, &mut offset);
         let stop = stop(&shared, &session);
         let done = stop.guard(async {
-            if let Answer::Rows(mut rows) = query.execute(&mut session, statement).await? {
+            if let Answer::Rows(mut rows) = query.execute(&mut session, statement.text).await? {
                 while rows.batches.next().await.transpose()?.is_some() {}
             }
             Ok(())
         });
-        done.await
-            .map_err(|error| shift(error.into(), at).of_statement(statement))?;
+        done.await.map_err(|error| {
+            shift(error.into(), statement.characters_before(script)).of_statement(statement.text)
+        })?;
     }
-    let at = locate(script, &last, &mut offset);
     let stop = stop(&shared, &session);
-    let answer = stop.guard(query.execute(&mut session, &last)).await;
-    match answer.map_err(|error| shift(error.into(), at).of_statement(&last))? {
+    let answer = stop.guard(query.execute(&mut session, last.text)).await;
+    match answer.map_err(|error| {
+        shift(error.into(), last.characters_before(script)).of_statement(last.text)
+    })? {
         Answer::Rows(rows) => {
             let share = response_body::ClientShare::new(&shared, ticket);
             let answer = response_body::stream(rows, form, begin, stop, share).await;
-            answer.map_err(|error| error.of_statement(&last))
+            answer.map_err(|error| error.of_statement(last.text))
         }
         Answer::Done { tag, rows, notices } => done(&tag, rows, &notices, form, begin),
     }

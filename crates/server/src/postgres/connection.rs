@@ -11,9 +11,9 @@ use crate::postgres::portal::{
     NamedStatement, Portal, PortalLifetime, PortalProgress, StatementKind, classify,
 };
 use crate::postgres::{PostgresShared, SERVER_VERSION};
-use crate::script::locate;
 use crate::slow_log::PEER;
 use bytes::BufMut;
+use marigram_pgtext::split_script;
 use marigram_service::{ServiceError, Session};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -359,17 +359,16 @@ impl<'a> PostgresConnection<'a> {
 
     /// Answers the statements of a simple query.
     async fn simple(&mut self, script: &str) -> Result<(), StatementHalt> {
-        let statements = self.shared.services.query.split(script)?;
+        let statements = split_script(script);
         if statements.is_empty() {
             self.io.out.bare(b'I');
             return Ok(());
         }
-        let mut offset = 0;
         for statement in statements {
-            let at = locate(script, &statement, &mut offset);
-            self.one(&statement).await.map_err(|halt| match halt {
+            self.one(statement.text).await.map_err(|halt| match halt {
                 StatementHalt::Error(mut error) => {
-                    error.position = error.position.map(|position| position + at);
+                    let before = statement.characters_before(script);
+                    error.position = error.position.map(|position| position + before);
                     StatementHalt::Error(error)
                 }
                 gone @ StatementHalt::Gone(_) => gone,

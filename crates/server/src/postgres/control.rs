@@ -4,7 +4,7 @@
 //! only what the session says of itself. After an error within BEGIN … COMMIT statements are
 //! refused until the block ends, as drivers expect it.
 
-use crate::postgres::lexer::{StatementLexer, Token};
+use marigram_pgtext::{StatementLexer, Token};
 
 /// A statement that needs no database.
 #[derive(Clone, Debug, PartialEq, Eq)]

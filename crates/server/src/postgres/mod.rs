@@ -11,7 +11,6 @@ mod encode;
 mod error;
 mod execute;
 mod io;
-mod lexer;
 mod messages;
 mod numeric;
 mod parameters;

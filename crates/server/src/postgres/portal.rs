@@ -6,7 +6,6 @@ use crate::postgres::control::{self, ControlStatement};
 use crate::postgres::copy::syntax::{self, CopyStatement};
 use crate::postgres::error::PgError;
 use crate::postgres::io::{HaltWatch, PostgresSocket, StatementHalt};
-use crate::postgres::lexer::{StatementLexer, Token};
 use crate::postgres::messages::RowDescriptionColumn;
 use crate::postgres::session_syntax::{self, SessionStatement};
 use crate::postgres::types::{arrow_type, columns};
@@ -15,6 +14,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
+use marigram_pgtext::{StatementLexer, Token};
 use marigram_service::{Prepared, RowStream};
 use std::sync::Arc;
 

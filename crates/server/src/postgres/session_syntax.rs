@@ -2,7 +2,7 @@
 //! connection keeps, read as PostgreSQL writes them.
 
 use crate::postgres::error::PgError;
-use crate::postgres::lexer::{StatementLexer, Token};
+use marigram_pgtext::{StatementLexer, Token};
 
 /// A statement about what the connection keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]

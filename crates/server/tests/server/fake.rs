@@ -312,14 +312,6 @@ impl Query for Fake {
         }
     }
 
-    fn split(&self, script: &str) -> Result<Vec<String>> {
-        let statements = script
-            .split(';')
-            .map(str::trim)
-            .filter(|text| !text.is_empty());
-        Ok(statements.map(str::to_owned).collect())
-    }
-
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
         let words: Vec<_> = statement.split_whitespace().collect();
         if session.read_only && words.first() == Some(&"SET") {

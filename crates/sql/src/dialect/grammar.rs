@@ -193,7 +193,13 @@ impl Dialect for MarigramDialect {
 
 #[cfg(test)]
 mod tests {
+    use super::MarigramDialect;
     use crate::dialect::parse::parse;
+    use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+    use marigram_pgtext::StatementLexer;
+    use rand::rngs::StdRng;
+    use rand::seq::IndexedRandom;
+    use rand::{RngExt, SeedableRng};
 
     #[test]
     fn calls_in_one_another_are_read_once() {
@@ -202,5 +208,75 @@ mod tests {
             let sql = format!("select {}1{closed}", call.repeat(100));
             assert!(parse(&sql).is_ok(), "{call}");
         }
+    }
+
+    /// Scripts are cut by the lexer and parsed by the tokenizer.
+    #[test]
+    fn the_lexer_sees_the_semicolons_of_the_tokenizer() {
+        let pieces = [
+            ";",
+            ";",
+            ";",
+            "'",
+            "''",
+            "\"",
+            "E'",
+            "e'",
+            "\\",
+            "\\'",
+            "$$",
+            "$a$",
+            "$1",
+            "--",
+            "\n",
+            "/*",
+            "*/",
+            "-",
+            "/",
+            "*",
+            "1",
+            "1.5e3",
+            ".",
+            "(",
+            ")",
+            "a",
+            "é",
+            "_",
+            " ",
+            "::",
+            "N'",
+            "X'",
+            "U&'",
+            "b'",
+            "\t",
+            "<>",
+            "||",
+            "'it''s'",
+            "E'it\\'s'",
+            "$$it's$$",
+            "0x1f",
+        ];
+        let mut rng = StdRng::seed_from_u64(1);
+        let mut read = 0;
+        for _ in 0..200_000 {
+            let length = rng.random_range(1..14);
+            let text: String = (0..length)
+                .filter_map(|_| pieces.choose(&mut rng).copied())
+                .collect();
+            let Ok(tokens) = Tokenizer::new(&MarigramDialect, &text).tokenize() else {
+                continue;
+            };
+            let is_semicolon = |token: &&Token| matches!(token, Token::SemiColon);
+            let theirs = tokens.iter().filter(is_semicolon).count();
+            let mut lexer = StatementLexer::new(&text);
+            let mut ours = 0;
+            while let Some(token) = lexer.next_token_range() {
+                ours += usize::from(&text[token] == ";");
+            }
+            assert_eq!(ours, theirs, "{text:?}: {tokens:?}");
+            assert!(!lexer.is_open(), "{text:?}: {tokens:?}");
+            read += 1;
+        }
+        assert!(read > 40_000, "{read} texts could be read");
     }
 }

@@ -37,38 +37,10 @@ use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use std::sync::{Arc, LazyLock};
 
 /// Longest script that is accepted, bytes.
-const SCRIPT_BYTES_MAX: usize = 64 << 20;
+const STATEMENT_BYTES_MAX: usize = 64 << 20;
 
 /// A schema's name that stands for the tables' series (see `catalog`).
 pub const SERIES_SCHEMA: &str = "marigram_series";
-
-/// Splits a script into statements at its semicolons, minding quotes and comments. Parts without a
-/// token (blank, comments only) are left out.
-///
-/// # Errors
-/// Where a quote or comment does not end.
-pub fn split(script: &str) -> SqlResult<Vec<String>> {
-    let tokens = tokenize(script)?;
-    let mut offsets = TextOffsets::new(script);
-    let (mut statements, mut start, mut has_tokens) = (Vec::new(), 0, false);
-    for token in &tokens {
-        match token.token {
-            Token::SemiColon => {
-                let end = offsets.byte(token.span.start);
-                if has_tokens {
-                    statements.push(script[start..end].trim().to_owned());
-                }
-                (start, has_tokens) = (end + 1, false);
-            }
-            Token::Whitespace(_) | Token::EOF => {}
-            _ => has_tokens = true,
-        }
-    }
-    if has_tokens {
-        statements.push(script[start..].trim().to_owned());
-    }
-    Ok(statements)
-}
 
 /// Bytes of a text by line and column, for ascending locations.
 struct TextOffsets<'a> {
@@ -107,8 +79,8 @@ impl<'a> TextOffsets<'a> {
 }
 
 fn tokenize(sql: &str) -> SqlResult<Vec<TokenWithSpan>> {
-    if sql.len() > SCRIPT_BYTES_MAX {
-        let message = format!("a script has at most {SCRIPT_BYTES_MAX} bytes");
+    if sql.len() > STATEMENT_BYTES_MAX {
+        let message = format!("a statement has at most {STATEMENT_BYTES_MAX} bytes");
         return Err(SqlError::invalid("54000", message));
     }
     Tokenizer::new(&MarigramDialect, sql)
@@ -591,15 +563,6 @@ pub fn touches_files(statement: &Statement) -> bool {
 mod tests {
     use super::*;
     use crate::dialect::statement::TableReferenceName;
-
-    #[test]
-    fn scripts_split_at_semicolons_outside_quotes_and_comments() {
-        let script = "select ';' as \"a;b\"; -- one; two\n/* ; */ ;\nselect 'ü;' ; select $$;$$";
-        let expected = ["select ';' as \"a;b\"", "select 'ü;'", "select $$;$$"];
-        assert_eq!(split(script).unwrap(), expected);
-        assert!(split("select 'open").is_err());
-        assert!(split(" ; -- nothing\n").unwrap().is_empty());
-    }
 
     #[test]
     fn names_are_folded_unless_quoted() {

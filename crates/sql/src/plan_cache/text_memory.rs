@@ -14,8 +14,6 @@ const FREE_BYTES: usize = 4 << 10;
 /// What a token comes to once it is planned, bytes: measured with lists of a million values (350),
 /// with rows of VALUES (450) and with computed columns (850).
 const PLANNED_TOKEN_BYTES: usize = 512;
-/// What a token takes where a script is cut into statements, bytes.
-const TOKEN_BYTES: usize = 128;
 
 /// Memory that is held for the text of a statement.
 #[derive(Debug, Default)]
@@ -29,23 +27,11 @@ impl TextMemory {
     /// # Errors
     /// `53200` where queries do not have so much at the moment, `54000` where they never have.
     pub fn for_statement(sql: &str, pool: &Arc<dyn MemoryPool>) -> SqlResult<Self> {
-        Self::hold(sql, PLANNED_TOKEN_BYTES, pool)
-    }
-
-    /// For a script that is cut into statements.
-    ///
-    /// # Errors
-    /// As [`of_statement`](Self::for_statement).
-    pub fn for_script(script: &str, pool: &Arc<dyn MemoryPool>) -> SqlResult<Self> {
-        Self::hold(script, TOKEN_BYTES, pool)
-    }
-
-    fn hold(sql: &str, token_bytes: usize, pool: &Arc<dyn MemoryPool>) -> SqlResult<Self> {
         if sql.len() <= FREE_BYTES {
             return Ok(Self::default());
         }
         let tokens = tokens_at_most(sql);
-        let bytes = sql.len() + tokens.saturating_mul(token_bytes);
+        let bytes = sql.len() + tokens.saturating_mul(PLANNED_TOKEN_BYTES);
         let held = MemoryConsumer::new("StatementText").register(pool);
         let failed = match held.try_grow(bytes) {
             Ok(()) => return Ok(Self { _held: Some(held) }),

@@ -2,7 +2,7 @@
 //! (`COPY t FROM STDIN BINARY`, `… WITH CSV HEADER`).
 
 use crate::postgres::error::PgError;
-use crate::postgres::lexer::{StatementLexer, Token};
+use marigram_pgtext::{StatementLexer, Token};
 
 /// Form of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
