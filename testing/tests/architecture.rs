@@ -25,8 +25,10 @@ const LAYERS: &[(&str, u32)] = &[
     ("marigram", 5),
     ("marigram-lab", 5),
     ("marigram-soak", 5),
-    ("marigram-cli", 6),
-    ("marigram-testing", 6),
+    ("marigram-lab-drivers", 6),
+    ("marigram-lab-peers", 7),
+    ("marigram-cli", 8),
+    ("marigram-testing", 8),
 ];
 
 /// What a crate may never depend on, whatever the layers say.
@@ -47,25 +49,29 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ),
     ("marigram-service", &["marigram-engine", "marigram-sql"]),
     // The laboratory is an outside observer.
-    (
-        "marigram-lab",
-        &[
-            "marigram",
-            "marigram-codec",
-            "marigram-engine",
-            "marigram-env",
-            "marigram-manifest",
-            "marigram-model",
-            "marigram-protocol",
-            "marigram-segment",
-            "marigram-series-index",
-            "marigram-server",
-            "marigram-service",
-            "marigram-sql",
-            "marigram-tsfile",
-            "marigram-wal",
-        ],
-    ),
+    ("marigram-lab", DATABASE),
+    ("marigram-lab-drivers", DATABASE),
+    ("marigram-lab-peers", DATABASE),
+];
+
+/// The crates of the database.
+const DATABASE: &[&str] = &[
+    "marigram",
+    "marigram-codec",
+    "marigram-engine",
+    "marigram-env",
+    "marigram-manifest",
+    "marigram-model",
+    "marigram-pgtext",
+    "marigram-protocol",
+    "marigram-segment",
+    "marigram-series-index",
+    "marigram-server",
+    "marigram-service",
+    "marigram-sql",
+    "marigram-tabular",
+    "marigram-tsfile",
+    "marigram-wal",
 ];
 
 fn root() -> PathBuf {
@@ -82,7 +88,8 @@ fn crates() -> Vec<(String, PathBuf, BTreeSet<String>)> {
         .map(|entry| entry.expect("it can be listed").path())
         .filter(|path| path.join("Cargo.toml").exists())
         .collect();
-    folders.extend(["lab", "testing", "testing/soak"].map(|name| root().join(name)));
+    let others = ["lab", "lab/drivers", "lab/peers", "testing", "testing/soak"];
+    folders.extend(others.map(|name| root().join(name)));
     folders.sort();
     folders.into_iter().map(read_crate).collect()
 }

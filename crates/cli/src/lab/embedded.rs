@@ -6,13 +6,13 @@ use anyhow::{Context, Result, bail, ensure};
 use arrow_array::RecordBatch;
 use marigram::{DEFAULT_DATABASE, Marigram, OpenOptions, Status, WriteBatch};
 use marigram_lab::data::{Rows, Table};
-use marigram_lab::peers::process::folder_bytes;
+use marigram_lab::monitor::folder_bytes;
 use marigram_lab::question::{Answer, Ask, Question};
 use marigram_lab::target::{
     Body, Facts, Kind, Options, Payload, Reply, Session, Settings, Target, Tuning,
 };
-use marigram_lab::targets::marigram::{figures, schema};
-use marigram_lab::targets::{arrow, sql};
+use marigram_lab_drivers::marigram::{figures, schema};
+use marigram_lab_drivers::{arrow, sql};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -249,7 +249,7 @@ impl Session for EmbeddedSession {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marigram_lab::targets::conformance;
+    use marigram_lab::conformance;
 
     #[test]
     fn settings_go_by_the_names_of_the_configuration_file() {
