@@ -3,19 +3,11 @@
 use crate::data::{Column, Rows, Table, Values};
 use std::fmt::Write;
 
-/// How a database reads the text.
-#[derive(Clone, Copy, Debug)]
-pub struct Style {
-    /// Nanoseconds of a unit of time: 1 for `precision=ns`, 1,000,000 for `ms`.
-    pub unit_ns: i64,
-    /// Whether whole numbers carry their `i`; without it they are floats.
-    pub integer_suffix: bool,
-}
-
-/// `table,tag=value,… field=value,… time`, a line a row. Tag values must need no escaping; text
-/// fields are quoted. A row without any value is left out.
+/// `table,tag=value,… field=value,… time`, a line for each row, with times in units of `unit_ns`
+/// nanoseconds (1 for `precision=ns`, 1,000,000 for `ms`). Tag values must need no escaping; text
+/// fields are quoted. Rows without any value are left out.
 #[must_use]
-pub fn encode(table: &Table, rows: &Rows, style: Style) -> Vec<u8> {
+pub fn encode(table: &Table, rows: &Rows, unit_ns: i64) -> Vec<u8> {
     let mut out = String::with_capacity(rows.len() * (48 + 16 * table.fields.len()));
     for row in 0..rows.len() {
         if rows.columns.iter().all(|column| !column.is_present(row)) {
@@ -38,21 +30,20 @@ pub fn encode(table: &Table, rows: &Rows, style: Style) -> Vec<u8> {
                 separator = ',';
                 out.push_str(&field.name);
                 out.push('=');
-                push_value(&mut out, column, row, style);
+                push_value(&mut out, column, row);
             }
         }
-        writeln!(out, " {}", rows.times[row].div_euclid(style.unit_ns))
+        writeln!(out, " {}", rows.times[row].div_euclid(unit_ns))
             .expect("a string takes every text");
     }
     out.into_bytes()
 }
 
-fn push_value(out: &mut String, column: &Column, row: usize, style: Style) {
-    let suffix = if style.integer_suffix { "i" } else { "" };
+fn push_value(out: &mut String, column: &Column, row: usize) {
     let done = match &column.values {
         Values::Bool(values) => write!(out, "{}", values[row]),
-        Values::I32(values) => write!(out, "{}{suffix}", values[row]),
-        Values::I64(values) => write!(out, "{}{suffix}", values[row]),
+        Values::I32(values) => write!(out, "{}i", values[row]),
+        Values::I64(values) => write!(out, "{}i", values[row]),
         Values::F32(values) => write!(out, "{}", values[row]),
         Values::F64(values) => write!(out, "{}", values[row]),
         Values::Text(values) => {
@@ -73,28 +64,17 @@ fn push_value(out: &mut String, column: &Column, row: usize, style: Style) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Field, FieldKind, Tag, TagKind};
-    use std::sync::Arc;
+    use crate::data::{FieldKind, TagKind};
 
     #[test]
     fn absent_tags_and_values_are_left_out() {
-        let table = Table {
-            name: "t".to_owned(),
-            tags: ["a", "b"]
-                .map(|name| Tag {
-                    name: name.to_owned(),
-                    kind: TagKind::Text,
-                })
-                .to_vec(),
-            key: 0,
-            fields: [("i", FieldKind::I32), ("s", FieldKind::Text)]
-                .map(|(name, kind)| Field {
-                    name: name.to_owned(),
-                    kind,
-                })
-                .to_vec(),
-            series: Arc::new(vec![vec![Some("x".to_owned()), None]]),
-        };
+        let table = Table::new(
+            "t",
+            &[("a", TagKind::Text), ("b", TagKind::Text)],
+            0,
+            &[("i", FieldKind::I32), ("s", FieldKind::Text)],
+            vec![vec![Some("x".to_owned()), None]],
+        );
         let rows = Rows {
             table: 0,
             series: vec![0, 0, 0],
@@ -110,11 +90,7 @@ mod tests {
                 },
             ],
         };
-        let style = Style {
-            unit_ns: 1_000_000,
-            integer_suffix: true,
-        };
-        let text = String::from_utf8(encode(&table, &rows, style)).expect("text");
+        let text = String::from_utf8(encode(&table, &rows, 1_000_000)).expect("text");
         assert_eq!(text, "t,a=x i=5i,s=\"q\\\"\\\\\" 2\nt,a=x s=\"ok\" 3\n");
     }
 }

@@ -1,5 +1,6 @@
-//! Answers that come as Arrow.
+//! Answers in Arrow.
 
+use crate::cells::{as_tag, leading_tags};
 use anyhow::{Context, Result, bail};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -10,33 +11,12 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use marigram_lab::data::SECOND_NS;
-use marigram_lab::question::{Answer, Ask, Cell, Question, What};
+use marigram_lab::question::{Answer, Cell, Question};
 
 /// Days of a month where an interval of months must be a number, as PostgreSQL counts them.
 pub const MONTH_DAYS: f64 = 30.0;
 
-/// How many columns of an answer, from the first on, are tags.
-#[must_use]
-pub fn leading_tags(question: &Question) -> usize {
-    match &question.ask {
-        Ask::Sql(_) => 0,
-        Ask::Select(select) => match select.what {
-            What::Rows(_) | What::Last(_) => 1,
-            What::Aggregates(_) => select.by.len(),
-        },
-    }
-}
-
-/// A number as the text that a tag is; other cells as they are.
-#[must_use]
-pub fn as_tag(cell: Cell) -> Cell {
-    match cell {
-        Cell::Number(number) => Cell::Text(number.to_string()),
-        other => other,
-    }
-}
-
-/// The rows of `batches` as the answer to `question`. Fails on types that no answer has.
+/// The rows of `batches` as the answer to `question`. Fails on other types than answers have.
 pub fn answer(question: &Question, batches: &[RecordBatch]) -> Result<Answer> {
     let tags = leading_tags(question);
     let mut rows: Vec<Vec<Cell>> = Vec::new();
@@ -64,7 +44,7 @@ fn column_cells(array: &dyn Array) -> Result<Vec<Cell>> {
         return Ok(vec![Cell::Null; array.len()]);
     }
     let values = column_cells(dictionary.values().as_ref())?;
-    // Keys of null rows say nothing.
+    // Keys of null rows are undefined.
     let keys = dictionary.normalized_keys().into_iter().enumerate();
     let value = |(row, key): (usize, usize)| {
         if array.is_null(row) {
@@ -134,7 +114,7 @@ mod tests {
     use arrow_array::{
         ArrayRef, DictionaryArray, Float64Array, Int64Array, TimestampNanosecondArray,
     };
-    use marigram_lab::question::Select;
+    use marigram_lab::question::{Ask, Select, What};
     use std::sync::Arc;
 
     #[test]

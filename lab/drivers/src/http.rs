@@ -1,21 +1,24 @@
-//! HTTP as the drivers use it: a connection that is kept, whole bodies, errors with their text.
+//! HTTP as drivers use it: persistent connections, whole bodies, errors with their text.
 
 use anyhow::{Context, Result, bail};
 use std::time::Duration;
 
-/// Longest wait for an answer.
+/// The longest wait for an answer.
 const ANSWER_MAX: Duration = Duration::from_mins(10);
 
-/// Largest answer that is taken, bytes.
+/// The largest answer that is accepted, bytes.
 const ANSWER_BYTES_MAX: u64 = 4 << 30;
 
-/// One connection to a server.
+/// The header of a body in the form of a query string.
+pub const FORM: (&str, &str) = ("Content-Type", "application/x-www-form-urlencoded");
+
+/// A connection to a server.
 pub struct Http {
     agent: ureq::Agent,
     base: String,
 }
 
-/// `text` with everything percent-encoded that a query string cannot carry.
+/// `text`, percent-encoded for a query string.
 #[must_use]
 pub fn percent(text: &str) -> String {
     use std::fmt::Write;
@@ -31,7 +34,7 @@ pub fn percent(text: &str) -> String {
 }
 
 impl Http {
-    /// A connection to `base`, `http://127.0.0.1:8086`; opened by the first request.
+    /// A connection to `base` (`http://127.0.0.1:8086`), which the first request opens.
     #[must_use]
     pub fn new(base: &str) -> Self {
         let config = ureq::Agent::config_builder()
@@ -50,7 +53,7 @@ impl Http {
         &self.base
     }
 
-    /// Sends `body` and takes the whole answer; any status but 2xx is an error with its text.
+    /// Sends `body`, and returns the whole answer. Any status but 2xx is an error with its text.
     pub fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Vec<u8>> {
         let mut request = self.agent.post(format!("{}{path}", self.base));
         for (name, value) in headers {
@@ -60,7 +63,7 @@ impl Http {
         take(answer.with_context(|| format!("POST {path}"))?)
     }
 
-    /// Asks for `path` and takes the whole answer; any status but 2xx is an error with its text.
+    /// Reads `path`, and returns the whole answer. Any status but 2xx is an error with its text.
     pub fn get(&self, path: &str) -> Result<Vec<u8>> {
         let answer = self.agent.get(format!("{}{path}", self.base)).call();
         take(answer.with_context(|| format!("GET {path}"))?)

@@ -2,9 +2,10 @@
 //!
 //! A driver speaks to one database: it implements [`marigram_lab::target::Target`]. What is common
 //! to several databases stands here once; a driver holds only what is particular to its database.
-//! From below to above: [`process`] (a server process), [`http`], [`pg`] (PostgreSQL's protocol),
-//! [`sql`] (queries as SQL), [`cells`] and [`arrow`] (answers), [`marigram`] (the drivers of
-//! Marigram's server). The other databases are in the crate `marigram-lab-peers`.
+//! From below to above: [`wait`], [`process`] (a server process), [`instance`] (a process or somebody
+//! else's instance), [`http`], [`time`], [`sql`] (questions as SQL, by dialect), [`cells`] and [`arrow`]
+//! (answers), [`pg`] (PostgreSQL's protocol), [`marigram`] (the drivers of Marigram's server). The other
+//! databases are in the crate `marigram-lab-peers`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -14,10 +15,13 @@
 pub mod arrow;
 pub mod cells;
 pub mod http;
+pub mod instance;
 pub mod marigram;
 pub mod pg;
 pub mod process;
 pub mod sql;
+pub mod time;
+pub mod wait;
 
 use marigram_lab::target::Kind;
 

@@ -1,24 +1,25 @@
 //! PostgreSQL's wire protocol, for the databases that speak it: binary COPY in, binary rows out.
 //!
-//! A connection has a runtime of its own on its client's thread, so that clients share nothing.
+//! Each connection has a runtime of its own on its client's thread, so that clients share nothing.
 
-mod asking;
 mod cell;
 mod copy;
+mod query;
 
-use crate::arrow::{as_tag, leading_tags};
+use crate::cells::{as_tag, leading_tags};
 use crate::sql::{self, Dialect};
-use anyhow::{Context, Result, bail, ensure};
-use asking::Asking;
+use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use marigram_lab::data::{Field, Rows, Table};
-use marigram_lab::question::{Aggregate, Answer, Ask, Cell, Question};
-use marigram_lab::target::{Body, Payload, Reply, Session};
+use marigram_lab::data::{Rows, Table};
+use marigram_lab::question::{Answer, Cell, Question};
+use marigram_lab::target::{Payload, Reply, Session};
+use query::QueryConnection;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::types::FromSql;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
 /// Longest wait for an answer.
@@ -29,15 +30,6 @@ pub struct Connection {
     config: String,
     client: Client,
     runtime: Runtime,
-}
-
-/// A database's own way of saying the same.
-#[derive(Clone, Copy)]
-pub struct Manner {
-    /// Its SQL.
-    pub dialect: &'static Dialect,
-    /// Its aggregates.
-    pub aggregate: fn(Aggregate, &Field) -> String,
 }
 
 impl Connection {
@@ -71,13 +63,30 @@ impl Connection {
         })
     }
 
-    /// Runs statements that answer nothing.
+    /// Runs statements that return no rows.
     pub fn run(&self, script: &str) -> Result<()> {
         self.wait(self.client.batch_execute(script))
             .with_context(|| script.chars().take(200).collect::<String>())
     }
 
-    /// Asks, and takes all rows.
+    /// Runs a query, and returns the first value of its answer. Fails without rows, or on another
+    /// type.
+    pub fn value<T: for<'a> FromSql<'a>>(&self, statement: &str) -> Result<T> {
+        let rows = self.rows(statement)?;
+        let row = rows.first().context("an answer without rows")?;
+        Ok(row.try_get(0)?)
+    }
+
+    /// Whether each of `tables` shows a row.
+    pub fn have_rows(&self, tables: &[Table]) -> Result<Vec<bool>> {
+        let has_rows = |table: &Table| {
+            let probe = format!("SELECT time FROM {} LIMIT 1", table.name);
+            Ok(!self.rows(&probe)?.is_empty())
+        };
+        tables.iter().map(has_rows).collect()
+    }
+
+    /// Runs a query, and returns all rows.
     pub fn rows(&self, statement: &str) -> Result<Vec<Row>> {
         self.wait(self.client.query_typed(statement, &[]))
             .with_context(|| statement.chars().take(200).collect::<String>())
@@ -88,39 +97,28 @@ impl Connection {
 pub struct PgSession {
     connection: Connection,
     tables: Arc<[Table]>,
-    manner: Manner,
+    dialect: &'static Dialect,
     /// The prepared COPY of each table that was written.
     copies: HashMap<usize, Statement>,
     /// Opened by the first question.
-    asking: Option<Asking>,
+    queries: Option<QueryConnection>,
 }
 
 /// A batch in COPY's binary form.
-struct Copy {
+struct CopyBatch {
     table: usize,
     bytes: Bytes,
 }
 
 impl PgSession {
-    /// A session for clients of `tables`.
-    pub fn new(connection: Connection, tables: &Arc<[Table]>, manner: Manner) -> Self {
+    /// A session for clients of `tables`, whose questions are written in `dialect`.
+    pub fn new(connection: Connection, tables: &Arc<[Table]>, dialect: &'static Dialect) -> Self {
         Self {
             connection,
             tables: Arc::clone(tables),
-            manner,
+            dialect,
             copies: HashMap::new(),
-            asking: None,
-        }
-    }
-
-    fn statement(&self, question: &Question) -> Result<String> {
-        match &question.ask {
-            Ask::Sql(text) => Ok(text.clone()),
-            Ask::Select(select) => {
-                let table = self.tables.get(select.table).context("no such table")?;
-                let Manner { dialect, aggregate } = self.manner;
-                Ok(sql::statement_with(dialect, table, select, aggregate))
-            }
+            queries: None,
         }
     }
 }
@@ -134,31 +132,22 @@ impl Session for PgSession {
             let copy = self.connection.wait(copy).context("preparing COPY")?;
             self.copies.insert(rows.table, copy);
         }
-        Ok(Payload {
-            rows: rows.len(),
-            points: rows.points(),
-            body: Body::Own(Box::new(Copy {
-                table: rows.table,
-                bytes: copy::encode(table, rows)?.into(),
-            })),
-        })
+        let batch = CopyBatch {
+            table: rows.table,
+            bytes: copy::encode(table, rows)?.into(),
+        };
+        Ok(Payload::from_value(rows, batch))
     }
 
     fn write(&mut self, payload: &Payload) -> Result<()> {
-        let copy = match &payload.body {
-            Body::Own(own) => own.downcast_ref::<Copy>(),
-            Body::Bytes(_) => None,
-        };
-        let copy = copy.context("a batch that this session did not encode")?;
-        let statement = self
-            .copies
-            .get(&copy.table)
-            .context("a COPY not prepared")?;
+        let batch: &CopyBatch = payload.value()?;
+        let statement = self.copies.get(&batch.table);
+        let statement = statement.context("a COPY that is not prepared")?;
         let client = &self.connection.client;
         let stored = self.connection.wait(async {
             let sink = client.copy_in(statement).await?;
             let mut sink = std::pin::pin!(sink);
-            futures::SinkExt::send(&mut sink, copy.bytes.clone()).await?;
+            futures::SinkExt::send(&mut sink, batch.bytes.clone()).await?;
             sink.finish().await
         })?;
         ensure!(
@@ -170,26 +159,26 @@ impl Session for PgSession {
     }
 
     fn ask(&mut self, question: &Question) -> Result<Reply> {
-        let statement = self.statement(question)?;
-        let asking = match &mut self.asking {
-            Some(asking) => asking,
-            None => self.asking.insert(Asking::open(&self.connection.config)?),
+        let statement = sql::question_statement(self.dialect, &self.tables, question)?;
+        let queries = match &mut self.queries {
+            Some(queries) => queries,
+            None => {
+                let opened = QueryConnection::open(&self.connection.config)?;
+                self.queries.insert(opened)
+            }
         };
-        let answer = asking.ask(&statement);
+        let answer = queries.ask(&statement);
         if answer.is_err() {
             // What the server still sends is no answer to the next question.
-            self.asking = None;
+            self.queries = None;
         }
         let answer = answer.with_context(|| statement.chars().take(200).collect::<String>())?;
         Ok(Reply::Bytes(answer))
     }
 
     fn decode(&mut self, question: &Question, reply: Reply) -> Result<Answer> {
-        let Reply::Bytes(bytes) = reply else {
-            bail!("an answer that this session did not get");
-        };
         let tags = leading_tags(question);
-        let mut rows = asking::rows(&bytes)?;
+        let mut rows = query::rows(&reply.into_bytes()?)?;
         for cell in rows.iter_mut().flat_map(|row| row.iter_mut().take(tags)) {
             *cell = as_tag(std::mem::replace(cell, Cell::Null));
         }

@@ -1,54 +1,56 @@
-//! [`Select`] in SQL: one writer for the databases that speak it, told apart by a [`Dialect`].
+//! [`Select`] in SQL: one writer for all databases that speak SQL, told apart by a [`Dialect`].
 
-mod time;
-
-pub use time::{parse_rfc3339, rfc3339};
-
+use anyhow::{Context, Result, bail};
 use marigram_lab::data::{Field, FieldKind, Table, TagKind};
-use marigram_lab::question::{Aggregate, Devices, Select, What};
+use marigram_lab::question::{Aggregate, Ask, Devices, Question, Select, What};
 
-/// Where the SQL of a database is its own.
+/// What is particular to a database's SQL.
 #[derive(Clone, Copy)]
 pub struct Dialect {
     /// Name of the time column.
     pub time: &'static str,
-    /// A time of so many nanoseconds as a literal that compares with the time column.
+    /// A time in nanoseconds as a literal that compares with the time column.
     pub literal: fn(i64) -> String,
-    /// The start of the window of so many nanoseconds that the time column falls into.
+    /// The start of the window that the time column falls into, for windows of this many
+    /// nanoseconds.
     pub bucket: fn(i64) -> String,
-    /// How the newest row of each device is asked for.
+    /// How a query selects the newest row of each device.
     pub last: Last,
     /// Whether integer tags are columns of integers, not of text.
     pub integer_tags: bool,
-    /// `GROUP BY` clause of a query, given the expressions; empty where grouping is implied.
-    pub group_by: fn(&[String], Option<i64>) -> String,
+    /// An aggregate over a field; [`aggregate`] for most databases.
+    pub aggregate: fn(Aggregate, &Field) -> String,
 }
 
-/// How the newest row of each device is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a query selects the newest row of each device.
+#[derive(Clone, Copy, Debug)]
 pub enum Last {
     /// `SELECT DISTINCT ON (key) … ORDER BY key, time DESC`.
     DistinctOn,
     /// `… LATEST ON time PARTITION BY key` (QuestDB).
     LatestOn,
-    /// `argMax(field, time) … GROUP BY key` with this function, which must not pass over nulls:
-    /// `arg_max_null`.
-    ArgMax(&'static str),
-    /// The same for a function that passes over nulls: `argMax(tuple(field), time).1`.
-    ArgMaxTuple(&'static str),
+    /// A clause, given the names of key and time, at the end of a query for all rows.
+    Clause(fn(&str, &str) -> String),
 }
 
-/// `GROUP BY a, b`.
+/// Why `question` cannot be put to a database that does not speak Marigram's SQL; `None` if it can.
 #[must_use]
-pub fn group_by_expressions(expressions: &[String], _bucket_ns: Option<i64>) -> String {
-    if expressions.is_empty() {
-        String::new()
-    } else {
-        format!(" GROUP BY {}", expressions.join(", "))
+pub fn cannot_ask(tables: &[Table], question: &Question) -> Option<String> {
+    match &question.ask {
+        Ask::Select(select) => cannot(&tables[select.table], select),
+        Ask::Sql(_) => Some("asked in Marigram's SQL".to_owned()),
     }
 }
 
-/// Why no SQL can be written for `select`; `None` when it can.
+/// The question as a [`Select`]; fails for SQL of Marigram's.
+pub fn select(question: &Question) -> Result<&Select> {
+    match &question.ask {
+        Ask::Select(select) => Ok(select),
+        Ask::Sql(_) => bail!("{}: asked in Marigram's SQL", question.name),
+    }
+}
+
+/// Why no SQL expresses `select`; `None` if SQL does.
 #[must_use]
 pub fn cannot(table: &Table, select: &Select) -> Option<String> {
     let is_text = |index: usize| table.fields[index].kind == FieldKind::Text;
@@ -63,106 +65,105 @@ pub fn cannot(table: &Table, select: &Select) -> Option<String> {
     (arithmetic || above).then(|| "text is no number to SQL".to_owned())
 }
 
-/// A statement for `select` on `table`.
-#[must_use]
-pub fn statement(dialect: &Dialect, table: &Table, select: &Select) -> String {
-    statement_with(dialect, table, select, aggregate)
-}
-
-/// A statement for `select` on `table`, its aggregates written by `aggregate`.
-#[must_use]
-pub fn statement_with(
+/// The statement for `question`; SQL stays as it is. Fails if there is no such table.
+pub fn question_statement(
     dialect: &Dialect,
-    table: &Table,
-    select: &Select,
-    aggregate: fn(Aggregate, &Field) -> String,
-) -> String {
-    let field = |index: &usize| table.fields[*index].name.clone();
-    let key = &table.tags[table.key].name;
-    let time = dialect.time;
-    let filter = conditions(dialect, table, select);
-    let descending = if select.descending { " DESC" } else { "" };
-    match &select.what {
-        What::Rows(fields) => {
-            let columns = columns(key, time, fields.iter().map(field));
-            let order = if select.descending {
-                format!(" ORDER BY {time} DESC")
-            } else {
-                String::new()
-            };
-            format!("SELECT {columns} FROM {}{filter}{order}", table.name)
-        }
-        What::Last(fields) => match dialect.last {
-            Last::DistinctOn => format!(
-                "SELECT DISTINCT ON ({key}) {} FROM {}{filter} ORDER BY {key}, {time} DESC",
-                columns(key, time, fields.iter().map(field)),
-                table.name
-            ),
-            Last::LatestOn => format!(
-                "SELECT {} FROM {}{filter} LATEST ON {time} PARTITION BY {key}",
-                columns(key, time, fields.iter().map(field)),
-                table.name
-            ),
-            Last::ArgMax(function) => {
-                let last = |index| format!("{function}({}, {time})", field(index));
-                newest(dialect, table, &filter, fields.iter().map(last))
-            }
-            Last::ArgMaxTuple(function) => {
-                let last = |index| format!("{function}(tuple({}), {time}).1", field(index));
-                newest(dialect, table, &filter, fields.iter().map(last))
-            }
-        },
-        What::Aggregates(aggregates) => {
-            let mut groups: Vec<String> = select
-                .by
-                .iter()
-                .map(|tag| table.tags[*tag].name.clone())
-                .collect();
-            groups.extend(select.bucket_ns.map(dialect.bucket));
-            let values = aggregates
-                .iter()
-                .map(|(function, index)| aggregate(*function, &table.fields[*index]));
-            let columns: Vec<String> = groups.iter().cloned().chain(values).collect();
-            let order = match (select.descending, select.bucket_ns) {
-                (true, Some(window)) => {
-                    format!(" ORDER BY {}{descending}", (dialect.bucket)(window))
-                }
-                _ => String::new(),
-            };
-            format!(
-                "SELECT {} FROM {}{filter}{}{order}",
-                columns.join(", "),
-                table.name,
-                (dialect.group_by)(&groups, select.bucket_ns)
-            )
+    tables: &[Table],
+    question: &Question,
+) -> Result<String> {
+    match &question.ask {
+        Ask::Sql(text) => Ok(text.clone()),
+        Ask::Select(select) => {
+            let table = tables.get(select.table).context("no such table")?;
+            Ok(statement(dialect, table, select))
         }
     }
 }
 
-fn columns(key: &str, time: &str, fields: impl Iterator<Item = String>) -> String {
-    [key.to_owned(), time.to_owned()]
+/// A statement for `select` on `table`.
+#[must_use]
+pub fn statement(dialect: &Dialect, table: &Table, select: &Select) -> String {
+    match &select.what {
+        What::Rows(fields) => {
+            let order = if select.descending {
+                format!(" ORDER BY {} DESC", dialect.time)
+            } else {
+                String::new()
+            };
+            rows(dialect, table, select, fields) + &order
+        }
+        What::Last(fields) => last(dialect, table, select, fields),
+        What::Aggregates(aggregates) => aggregated(dialect, table, select, aggregates),
+    }
+}
+
+/// A query for key, time and fields of all rows that meet the conditions.
+fn rows(dialect: &Dialect, table: &Table, select: &Select, fields: &[usize]) -> String {
+    let columns = columns(dialect, table, fields);
+    let filter = conditions(dialect, table, select);
+    format!("SELECT {columns} FROM {}{filter}", table.name)
+}
+
+fn last(dialect: &Dialect, table: &Table, select: &Select, fields: &[usize]) -> String {
+    let (key, time) = (&table.tags[table.key].name, dialect.time);
+    match dialect.last {
+        Last::DistinctOn => format!(
+            "SELECT DISTINCT ON ({key}) {} FROM {}{} ORDER BY {key}, {time} DESC",
+            columns(dialect, table, fields),
+            table.name,
+            conditions(dialect, table, select)
+        ),
+        Last::LatestOn => {
+            let rows = rows(dialect, table, select, fields);
+            format!("{rows} LATEST ON {time} PARTITION BY {key}")
+        }
+        Last::Clause(clause) => rows(dialect, table, select, fields) + " " + &clause(key, time),
+    }
+}
+
+fn aggregated(
+    dialect: &Dialect,
+    table: &Table,
+    select: &Select,
+    aggregates: &[(Aggregate, usize)],
+) -> String {
+    let tags = select.by.iter().map(|tag| table.tags[*tag].name.clone());
+    let mut groups: Vec<String> = tags.collect();
+    groups.extend(select.bucket_ns.map(dialect.bucket));
+    let values = aggregates
+        .iter()
+        .map(|(function, index)| (dialect.aggregate)(*function, &table.fields[*index]));
+    let columns: Vec<String> = groups.iter().cloned().chain(values).collect();
+    let filter = conditions(dialect, table, select);
+    let group_by = match groups.as_slice() {
+        [] => String::new(),
+        groups => format!(" GROUP BY {}", groups.join(", ")),
+    };
+    let order = match (select.descending, select.bucket_ns) {
+        (true, Some(window)) => format!(" ORDER BY {} DESC", (dialect.bucket)(window)),
+        _ => String::new(),
+    };
+    format!(
+        "SELECT {} FROM {}{filter}{group_by}{order}",
+        columns.join(", "),
+        table.name
+    )
+}
+
+/// Key, time and fields, as a list of columns.
+fn columns(dialect: &Dialect, table: &Table, fields: &[usize]) -> String {
+    let fields = fields
+        .iter()
+        .map(|index| table.fields[*index].name.as_str());
+    let columns = [table.tags[table.key].name.as_str(), dialect.time];
+    columns
         .into_iter()
         .chain(fields)
         .collect::<Vec<_>>()
         .join(", ")
 }
 
-/// The newest rows as one group a device.
-fn newest(
-    dialect: &Dialect,
-    table: &Table,
-    filter: &str,
-    fields: impl Iterator<Item = String>,
-) -> String {
-    let key = &table.tags[table.key].name;
-    let columns = columns(key, &format!("max({})", dialect.time), fields);
-    format!(
-        "SELECT {columns} FROM {}{filter} GROUP BY {key}",
-        table.name
-    )
-}
-
-/// A field as a number: SQL does not count with truth values.
+/// A field as a number: SQL does not calculate with booleans.
 fn number(field: &Field) -> String {
     match field.kind {
         FieldKind::Bool => format!("CAST({} AS INT)", field.name),
@@ -210,22 +211,12 @@ fn conditions(dialect: &Dialect, table: &Table, select: &Select) -> String {
             });
         }
     }
-    let time = dialect.time;
-    all.extend(
-        select
-            .from_ns
-            .map(|ns| format!("{time} >= {}", (dialect.literal)(ns))),
-    );
-    all.extend(
-        select
-            .to_ns
-            .map(|ns| format!("{time} < {}", (dialect.literal)(ns))),
-    );
-    all.extend(
-        select
-            .above
-            .map(|(field, limit)| format!("{} > {limit:?}", number(&table.fields[field]))),
-    );
+    let bound = |operator, ns| format!("{} {operator} {}", dialect.time, (dialect.literal)(ns));
+    all.extend(select.from_ns.map(|ns| bound(">=", ns)));
+    all.extend(select.to_ns.map(|ns| bound("<", ns)));
+    let above =
+        |(field, limit): (usize, f64)| format!("{} > {limit:?}", number(&table.fields[field]));
+    all.extend(select.above.map(above));
     if all.is_empty() {
         String::new()
     } else {

@@ -5,19 +5,19 @@ mod row_binary;
 mod schema;
 mod tab_separated;
 
-pub use schema::{create, optimize, statement};
+pub use schema::{DIALECT, create, optimize};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use marigram_lab::data::{Rows, Table};
 use marigram_lab::question::{Answer, Question};
-use marigram_lab::target::{Body, Facts, Kind, Payload, Reply, Session, Settings, Target};
+use marigram_lab::target::{Facts, Kind, Payload, Reply, Session, Settings, Target};
 use marigram_lab_drivers::cells;
 use marigram_lab_drivers::http::{Http, percent};
+use marigram_lab_drivers::sql;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// ClickHouse over HTTP.
+/// The driver, for the command line.
 pub const KIND: Kind = Kind {
     name: "clickhouse",
     about: "ClickHouse of your own: RowBinary and SQL over HTTP",
@@ -25,10 +25,10 @@ pub const KIND: Kind = Kind {
     make,
 };
 
-/// The database that belongs to the laboratory.
+/// The laboratory's own database.
 const DATABASE: &str = "marigram_lab";
 
-/// What a reader must know of the tables, in every form of ClickHouse.
+/// For [`Facts::notes`]: the tables, in every form of ClickHouse.
 pub const TABLES: &str = "ReplacingMergeTree ORDER BY (key, ts), DoubleDelta and T64 with ZSTD(1); \
                           fields are Nullable. Rows that are sent twice count once when parts have \
                           been merged: settling is OPTIMIZE … FINAL.";
@@ -49,7 +49,7 @@ struct ClickHouse {
     version: String,
 }
 
-/// Where statements go.
+/// The path for statements.
 fn path() -> String {
     format!("/?database={DATABASE}&date_time_output_format=iso")
 }
@@ -62,6 +62,7 @@ impl ClickHouse {
         Ok(String::from_utf8(answer)?.trim_end().to_owned())
     }
 
+    /// Runs `sql` in the laboratory's database.
     fn run_within(&self, sql: &str) -> Result<()> {
         let answer = self.http.post(&path(), &[], sql.as_bytes());
         answer.with_context(|| sql.to_owned())?;
@@ -89,10 +90,6 @@ impl Target for ClickHouse {
         }
     }
 
-    fn processes(&self) -> Vec<u32> {
-        Vec::new()
-    }
-
     fn create(&self, tables: &[Table]) -> Result<()> {
         tables
             .iter()
@@ -118,12 +115,8 @@ impl Target for ClickHouse {
         bytes.parse().with_context(|| format!("a size: {bytes:?}"))
     }
 
-    fn restart(&mut self, _tables: &[Table]) -> Result<Option<Duration>> {
-        Ok(None)
-    }
-
     fn cannot(&self, tables: &[Table], question: &Question) -> Option<String> {
-        cells::cannot(tables, question)
+        sql::cannot_ask(tables, question)
     }
 
     fn stop(&mut self) -> Result<()> {
@@ -135,12 +128,12 @@ impl Target for ClickHouse {
 struct ClickHouseSession {
     http: Http,
     tables: Arc<[Table]>,
-    /// By table, which tags may be missing.
+    /// Which tags of each table may be missing.
     optional: Vec<Vec<bool>>,
 }
 
-/// A batch and where it goes.
-struct Batch {
+/// A batch and the path for it.
+struct InsertBatch {
     path: String,
     rows: Vec<u8>,
 }
@@ -149,40 +142,30 @@ impl Session for ClickHouseSession {
     fn encode(&mut self, rows: &Rows) -> Result<Payload> {
         let table = &self.tables[rows.table];
         let sql = format!("INSERT INTO {} FORMAT RowBinary", table.name);
-        let batch = Batch {
+        let batch = InsertBatch {
             path: format!("{}&query={}", path(), percent(&sql)),
             rows: row_binary::encode(table, &self.optional[rows.table], rows)?,
         };
-        Ok(Payload {
-            rows: rows.len(),
-            points: rows.points(),
-            body: Body::Own(Box::new(batch)),
-        })
+        Ok(Payload::from_value(rows, batch))
     }
 
     fn write(&mut self, payload: &Payload) -> Result<()> {
-        let batch: Option<&Batch> = match &payload.body {
-            Body::Own(own) => own.downcast_ref(),
-            Body::Bytes(_) => None,
-        };
-        let batch = batch.context("a payload of another driver")?;
+        let batch: &InsertBatch = payload.value()?;
         self.http.post(&batch.path, &[], &batch.rows)?;
         Ok(())
     }
 
     fn ask(&mut self, question: &Question) -> Result<Reply> {
-        let select = cells::select(question)?;
-        let sql = statement(&self.tables[select.table], select);
+        let select = sql::select(question)?;
+        let sql = sql::statement(&DIALECT, &self.tables[select.table], select);
         let answer = self.http.post(&path(), &[], sql.as_bytes());
         Ok(Reply::Bytes(answer.with_context(|| sql)?))
     }
 
     fn decode(&mut self, question: &Question, reply: Reply) -> Result<Answer> {
-        let Reply::Bytes(bytes) = reply else {
-            bail!("a reply of another driver");
-        };
-        let select = cells::select(question)?;
-        tab_separated::decode(&bytes, &cells::kinds(&self.tables[select.table], select))
+        let select = sql::select(question)?;
+        let kinds = cells::kinds(&self.tables[select.table], select);
+        tab_separated::decode(&reply.into_bytes()?, &kinds)
     }
 }
 

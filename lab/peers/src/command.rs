@@ -1,6 +1,6 @@
 //! `marigram lab peers`: installs, starts and stops peers.
 
-use crate::installed::{PeerState, Peers};
+use crate::manage::{PeerState, Peers};
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use marigram_lab::command::list::entry;

@@ -1,20 +1,28 @@
-//! DuckDB, as its Python package has it.
+//! DuckDB, as its Python package provides it.
 
-use super::python::{Backend, Embedded, Size};
-use marigram_lab::data::{FieldKind, Table, TagKind};
-use marigram_lab::question::{Select, What};
+use crate::install::{Peer, python_package};
+use crate::python::{PythonPackage, PythonTarget, Size};
+use marigram_lab::data::{FieldKind, Table};
 use marigram_lab::target::Kind;
 use marigram_lab_drivers::{cells, sql};
 
-/// DuckDB.
+/// DuckDB in the list of peers.
+pub const PEER: Peer = Peer {
+    name: "duckdb",
+    about: "DuckDB, from PyPI, runs in its client's process",
+    install: |home| python_package(home, "duckdb", &["duckdb", "pyarrow"]),
+    server: None,
+};
+
+/// The driver, for the command line.
 pub const KIND: Kind = Kind {
     name: "duckdb",
     about: "DuckDB: Arrow batches and SQL within a Python process",
     peer: true,
-    make: |settings| Embedded::make(&BACKEND, settings),
+    make: |settings| PythonTarget::make(&PACKAGE, settings),
 };
 
-const BACKEND: Backend = Backend {
+const PACKAGE: PythonPackage = PythonPackage {
     package: "duckdb",
     product: "DuckDB",
     path: "INSERT … SELECT of an Arrow table, a transaction a batch; SQL, answers as Arrow tables",
@@ -24,63 +32,43 @@ const BACKEND: Backend = Backend {
             which a primary key would do at a high price. Settling is CHECKPOINT.",
     ],
     create,
-    statement,
+    dialect: DIALECT,
     settle: |_| vec!["CHECKPOINT".to_owned()],
     size: Size::Folder,
 };
 
-/// Its SQL; newest rows are asked for by [`statement`] itself.
 const DIALECT: sql::Dialect = sql::Dialect {
     time: "ts",
     literal: |ns| format!("make_timestamp_ns({ns})"),
     bucket: |window_ns| format!("make_timestamp_ns(epoch_ns(ts) // {window_ns} * {window_ns})"),
-    last: sql::Last::ArgMax("arg_max_null"),
+    // The fastest of its forms, and correct for nulls.
+    last: sql::Last::Clause(|key, time| {
+        format!("QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {time} DESC) = 1")
+    }),
     integer_tags: true,
-    group_by: sql::group_by_expressions,
+    aggregate: sql::aggregate,
 };
 
 /// `CREATE TABLE …`: columns are the tags, the time, the fields.
 fn create(table: &Table) -> String {
-    let tag = |index: usize| match table.tags[index].kind {
-        TagKind::Text => "VARCHAR",
-        TagKind::Integer if cells::is_i32(table, index) => "INTEGER",
-        TagKind::Integer => "BIGINT",
-    };
-    let field = |kind| match kind {
-        FieldKind::Bool => "BOOLEAN",
-        FieldKind::I32 => "INTEGER",
-        FieldKind::I64 => "BIGINT",
-        FieldKind::F32 => "FLOAT",
-        FieldKind::F64 => "DOUBLE",
-        FieldKind::Text => "VARCHAR",
+    let column = |name: &str, kind| {
+        let kind = match kind {
+            FieldKind::Bool => "BOOLEAN",
+            FieldKind::I32 => "INTEGER",
+            FieldKind::I64 => "BIGINT",
+            FieldKind::F32 => "FLOAT",
+            FieldKind::F64 => "DOUBLE",
+            FieldKind::Text => "VARCHAR",
+        };
+        format!("{name} {kind}")
     };
     let tags = table.tags.iter().enumerate();
-    let tags = tags.map(|(index, each)| format!("{} {}", each.name, tag(index)));
-    let fields = table
-        .fields
-        .iter()
-        .map(|each| format!("{} {}", each.name, field(each.kind)));
+    let tags = tags.map(|(index, tag)| column(&tag.name, cells::tag_type(table, index)));
+    let fields = table.fields.iter();
+    let fields = fields.map(|field| column(&field.name, field.kind));
     let columns: Vec<String> = tags
         .chain(["ts TIMESTAMP_NS".to_owned()])
         .chain(fields)
         .collect();
     format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
-}
-
-/// The statement for `select`.
-fn statement(table: &Table, select: &Select) -> String {
-    let What::Last(fields) = &select.what else {
-        return sql::statement(&DIALECT, table, select);
-    };
-    // The fastest of its forms, and right about nulls.
-    let rows = Select {
-        what: What::Rows(fields.clone()),
-        descending: false,
-        ..select.clone()
-    };
-    format!(
-        "{} QUALIFY row_number() OVER (PARTITION BY {} ORDER BY ts DESC) = 1",
-        sql::statement(&DIALECT, table, &rows),
-        table.tags[table.key].name
-    )
 }

@@ -4,16 +4,21 @@
 //! compressed by series when it settles.
 
 mod cluster;
+mod peer;
 mod schema;
 
+pub use peer::PEER;
+
 use anyhow::{Context, Result};
-use cluster::Cluster;
+use cluster::{Cluster, LAB_USER};
 use marigram_lab::data::Table;
-use marigram_lab::question::{Ask, Question};
+use marigram_lab::question::Question;
 use marigram_lab::target::{Facts, Kind, Session, Settings, Target};
-use marigram_lab_drivers::pg::{Connection, Manner, PgSession};
-use marigram_lab_drivers::process::Process;
+use marigram_lab_drivers::instance::{Instance, no_less};
+use marigram_lab_drivers::pg::{Connection, PgSession};
+use marigram_lab_drivers::process::{Program, free_port};
 use marigram_lab_drivers::sql;
+use procfs::Current;
 use schema::Flavour;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +29,7 @@ pub const POSTGRESQL: Kind = Kind {
     name: "postgresql",
     about: "PostgreSQL: tables with an index on (device, time), binary COPY",
     peer: true,
-    make: |settings| Ok(Box::new(Server::new(settings, Flavour::Plain))),
+    make: |settings| Ok(Box::new(PostgresServer::new(settings, Flavour::Plain))),
 };
 
 /// PostgreSQL with TimescaleDB.
@@ -32,52 +37,27 @@ pub const TIMESCALEDB: Kind = Kind {
     name: "timescaledb",
     about: "TimescaleDB on PostgreSQL: compressed hypertables, binary COPY",
     peer: true,
-    make: |settings| Ok(Box::new(Server::new(settings, Flavour::Timescale))),
+    make: |settings| Ok(Box::new(PostgresServer::new(settings, Flavour::Timescale))),
 };
 
-struct Server {
-    settings: Settings,
+struct PostgresServer {
+    instance: Instance,
     flavour: Flavour,
     /// Configuration of a client.
     address: String,
-    cluster: Option<Cluster>,
-    process: Option<Process>,
+    /// PostgreSQL's memory in a process of the laboratory's, MiB.
+    shared_buffers_mb: u64,
     version: String,
     durability: String,
 }
 
-/// The first value of an answer of one row, as text.
-fn text(connection: &Connection, statement: &str) -> Result<String> {
-    let rows = connection.rows(statement)?;
-    let row = rows.first().context("an answer without rows")?;
-    Ok(row.try_get(0)?)
-}
-
-fn answers(address: &str) -> bool {
-    Connection::open(address).is_ok_and(|connection| connection.rows("SELECT 1").is_ok())
-}
-
-/// Those of `tables` that show a row.
-fn filled<'a>(address: &str, tables: &'a [Table]) -> Result<Vec<&'a Table>> {
-    let connection = Connection::open(address)?;
-    let mut filled = Vec::new();
-    for table in tables {
-        let probe = format!("SELECT time FROM {} LIMIT 1", table.name);
-        if !connection.rows(&probe)?.is_empty() {
-            filled.push(table);
-        }
-    }
-    Ok(filled)
-}
-
-impl Server {
+impl PostgresServer {
     fn new(settings: &Settings, flavour: Flavour) -> Self {
         Self {
-            settings: settings.clone(),
+            instance: Instance::new(settings),
             flavour,
             address: String::new(),
-            cluster: None,
-            process: None,
+            shared_buffers_mb: 0,
             version: String::new(),
             durability: String::new(),
         }
@@ -86,47 +66,82 @@ impl Server {
     fn connection(&self) -> Result<Connection> {
         Connection::open(&self.address)
     }
+
+    /// A server on a free port, with a new cluster in `dir`.
+    fn program(&mut self, dir: &Path) -> Result<Program> {
+        let settings = self.instance.settings();
+        let cluster = Cluster::find(&settings.peers, dir, "data")?;
+        let extension = self.flavour.extension();
+        if let Some(name) = extension {
+            cluster.check_extension(name)?;
+        }
+        cluster.init(LAB_USER)?;
+        let memory = match settings.memory_bytes {
+            Some(bytes) => bytes,
+            None => procfs::Meminfo::current()?.mem_total,
+        };
+        // A quarter of the memory, as PostgreSQL's manual recommends for a server.
+        self.shared_buffers_mb = (memory >> 22).max(1);
+        let mut options = vec![
+            format!("shared_buffers={}MB", self.shared_buffers_mb),
+            "max_wal_size=4GB".to_owned(),
+            "max_connections=500".to_owned(),
+        ];
+        options.extend(extension.map(|name| format!("shared_preload_libraries={name}")));
+        let port = free_port()?;
+        self.address = format!("host=127.0.0.1 port={port} user={LAB_USER} dbname=postgres");
+        Ok(cluster.program(port, &options, &dir.join("server.log")))
+    }
+
+    fn read_version(&self, connection: &Connection) -> Result<String> {
+        let version: String = connection.value("SHOW server_version")?;
+        let version = format!("PostgreSQL {version}");
+        if self.flavour == Flavour::Plain {
+            return Ok(version);
+        }
+        connection
+            .run("CREATE EXTENSION IF NOT EXISTS timescaledb")
+            .context("TimescaleDB is not installed in this PostgreSQL")?;
+        let query = "SELECT extversion FROM pg_extension WHERE extname = 'timescaledb'";
+        let extension: String = connection.value(query)?;
+        Ok(format!("TimescaleDB {extension} on {version}"))
+    }
 }
 
-impl Target for Server {
+/// What comes before an acknowledgement, from the server's settings.
+fn read_durability(connection: &Connection) -> Result<String> {
+    let fsync: String = connection.value("SHOW fsync")?;
+    let commit: String = connection.value("SHOW synchronous_commit")?;
+    Ok(if (fsync.as_str(), commit.as_str()) == ("on", "on") {
+        "fsync before acknowledgement".to_owned()
+    } else {
+        format!("written, not always synced: fsync = {fsync}, synchronous_commit = {commit}")
+    })
+}
+
+impl Target for PostgresServer {
     fn start(&mut self, dir: &Path) -> Result<()> {
-        if let Some(url) = &self.settings.url {
-            self.address.clone_from(url);
+        if let Some(url) = self.instance.url() {
+            self.address = url.to_owned();
         } else {
-            let extension = match self.flavour {
-                Flavour::Plain => None,
-                Flavour::Timescale => Some("timescaledb"),
-            };
-            let cluster = Cluster::make(dir, &self.settings, extension)?;
-            self.address = cluster.address();
-            let up = || answers(&self.address);
-            self.process = Some(Process::start(cluster.program().clone(), up)?);
-            self.cluster = Some(cluster);
+            let program = self.program(dir)?;
+            let address = &self.address;
+            let is_up = || Connection::open(address).is_ok_and(|it| it.run("SELECT 1").is_ok());
+            self.instance.start(program, is_up)?;
         }
         let connection = self.connection()?;
-        self.version = format!("PostgreSQL {}", text(&connection, "SHOW server_version")?);
-        if self.flavour == Flavour::Timescale {
-            connection
-                .run("CREATE EXTENSION IF NOT EXISTS timescaledb")
-                .context("TimescaleDB is not installed in this PostgreSQL")?;
-            let version = "SELECT extversion FROM pg_extension WHERE extname = 'timescaledb'";
-            let version = text(&connection, version)?;
-            self.version = format!("TimescaleDB {version} on {}", self.version);
-        }
-        let fsync = text(&connection, "SHOW fsync")?;
-        let commit = text(&connection, "SHOW synchronous_commit")?;
-        self.durability = if (fsync.as_str(), commit.as_str()) == ("on", "on") {
-            "fsync before acknowledgement".to_owned()
-        } else {
-            format!("written, not always synced: fsync = {fsync}, synchronous_commit = {commit}")
-        };
+        self.version = self.read_version(&connection)?;
+        self.durability = read_durability(&connection)?;
         Ok(())
     }
 
     fn facts(&self) -> Facts {
-        let settings = match &self.cluster {
-            Some(cluster) => cluster.notes(),
-            None => "Somebody else's instance; its settings are not known here.".to_owned(),
+        let settings = match self.instance.url() {
+            None => format!(
+                "shared_buffers a quarter of the memory ({} MB), max_wal_size 4 GB.",
+                self.shared_buffers_mb
+            ),
+            Some(_) => "Somebody else's instance; its settings are not known here.".to_owned(),
         };
         Facts {
             version: self.version.clone(),
@@ -137,7 +152,7 @@ impl Target for Server {
     }
 
     fn processes(&self) -> Vec<u32> {
-        self.process.iter().map(Process::id).collect()
+        self.instance.processes()
     }
 
     fn create(&self, tables: &[Table]) -> Result<()> {
@@ -148,11 +163,9 @@ impl Target for Server {
     }
 
     fn connect(&self, tables: &Arc<[Table]>) -> Result<Box<dyn Session>> {
-        let manner = Manner {
-            dialect: self.flavour.dialect(),
-            aggregate: schema::aggregate,
-        };
-        Ok(Box::new(PgSession::new(self.connection()?, tables, manner)))
+        let dialect = self.flavour.dialect();
+        let session = PgSession::new(self.connection()?, tables, dialect);
+        Ok(Box::new(session))
     }
 
     fn settle(&self, tables: &[Table]) -> Result<()> {
@@ -166,43 +179,21 @@ impl Target for Server {
     }
 
     fn disk_bytes(&self) -> Result<u64> {
-        let bytes: i64 = self
-            .connection()?
-            .rows(schema::DISK_BYTES)?
-            .first()
-            .context("an answer without rows")?
-            .try_get(0)?;
+        let bytes: i64 = self.connection()?.value(schema::DISK_BYTES)?;
         Ok(bytes.max(0) as u64)
     }
 
     fn restart(&mut self, tables: &[Table]) -> Result<Option<Duration>> {
-        let (address, Some(process)) = (&self.address, &mut self.process) else {
-            return Ok(None);
-        };
-        let before = filled(address, tables)?;
-        cluster::kill(process.id())?;
-        let up = || filled(address, tables).is_ok_and(|now| now.len() >= before.len());
-        process.restart(up).map(Some)
+        let address = &self.address;
+        let filled_tables = || Connection::open(address)?.have_rows(tables);
+        self.instance.restart(filled_tables, no_less)
     }
 
     fn cannot(&self, tables: &[Table], question: &Question) -> Option<String> {
-        match &question.ask {
-            Ask::Sql(_) => Some("asked in Marigram's SQL".to_owned()),
-            Ask::Select(select) => sql::cannot(tables.get(select.table)?, select),
-        }
+        sql::cannot_ask(tables, question)
     }
 
     fn stop(&mut self) -> Result<()> {
-        if let Some(process) = self.process.take() {
-            cluster::kill(process.id())?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Whatever could not be ended now ends by itself when it misses its parent.
-        let _ = self.stop();
+        self.instance.stop()
     }
 }

@@ -1,22 +1,24 @@
 //! Databases that are Python packages: each runs in a child process, which is started, killed and
-//! measured as a server is.
+//! measured like a server.
 //!
-//! The child (`python/child.py`, which describes what goes over its socket) hands batches to the
-//! package as Arrow tables, and keeps answers as Arrow tables: that is where such a database's users
-//! have them, so the clock stops there. The laboratory fetches an answer afterwards to look at it.
+//! The child (`python/child.py`, which describes the protocol of its socket) gives batches to the
+//! package as Arrow tables, and keeps answers as Arrow tables. Users of such a database have their
+//! answers in this form, so the clock stops there. The laboratory fetches an answer afterwards to
+//! check it.
 
 mod batch;
 mod link;
 
-use crate::installed;
-use anyhow::{Context, Result, bail, ensure};
+use crate::install;
+use anyhow::{Context, Result, ensure};
 use link::Link;
 use marigram_lab::data::{Rows, Table};
-use marigram_lab::monitor::folder_bytes;
-use marigram_lab::question::{Answer, Question, Select};
-use marigram_lab::target::{Body, Facts, Payload, Reply, Session, Settings, Target};
+use marigram_lab::question::{Answer, Question};
+use marigram_lab::target::{Facts, Payload, Reply, Session, Settings, Target};
 use marigram_lab_drivers::cells;
-use marigram_lab_drivers::process::{Process, Program};
+use marigram_lab_drivers::instance::{Instance, no_less};
+use marigram_lab_drivers::process::Program;
+use marigram_lab_drivers::sql::{self, Dialect};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,155 +27,139 @@ use std::time::Duration;
 /// The child's program.
 const CHILD: &str = include_str!("python/child.py");
 
-/// What holds for all of them.
+/// For [`Facts::notes`] of all packages.
 const NOTES: &str = "In process (Python): batches reach that process through a socket, which is \
                      timed; answers stay in it, where its users have them.";
 
-/// What is a package's own.
-pub struct Backend {
+/// What is particular to a package.
+pub struct PythonPackage {
     /// The package, and the child's name for it.
     pub package: &'static str,
-    /// The product, without version.
+    /// The name of the product, without its version.
     pub product: &'static str,
     /// For [`Facts::path`].
     pub path: &'static str,
     /// For [`Facts::durability`].
     pub durability: &'static str,
-    /// For [`Facts::notes`], added to what holds for all.
+    /// For [`Facts::notes`], in addition to the notes for all packages.
     pub notes: &'static [&'static str],
     /// `CREATE TABLE …` with the columns of [`batch`]: the tags, the time `ts`, the fields.
     pub create: fn(&Table) -> String,
-    /// The statement for a question.
-    pub statement: fn(&Table, &Select) -> String,
-    /// Flushes and merges.
+    /// Its SQL.
+    pub dialect: Dialect,
+    /// Statements that flush and merge.
     pub settle: fn(&[Table]) -> Vec<String>,
-    /// How its size is found.
+    /// How its size is determined.
     pub size: Size,
 }
 
-/// How a package's bytes on disk are found.
+/// How a package's bytes on disk are determined.
 #[derive(Clone, Copy)]
 pub enum Size {
     /// All files of its folder.
     Folder,
-    /// It knows itself: a query for one integer.
+    /// The answer to a query for one integer.
     Sql(&'static str),
 }
 
 /// A package in a child process.
-pub struct Embedded {
-    backend: &'static Backend,
-    settings: Settings,
-    running: Option<Running>,
-}
-
-struct Running {
-    process: Process,
+pub struct PythonTarget {
+    package: &'static PythonPackage,
+    instance: Instance,
     version: String,
     data: PathBuf,
-    socket: PathBuf,
-    /// Keeps the socket's folder: the path of a socket is at most 107 bytes long, which the folder
-    /// of the data need not keep to.
-    _folder: tempfile::TempDir,
+    /// The socket's folder, as long as the child runs. The path of a socket has at most 107 bytes,
+    /// and the path of the data may be longer.
+    folder: Option<tempfile::TempDir>,
 }
 
-/// Rows of `table` that questions see.
+/// Number of rows of `table`.
 fn count(socket: &Path, table: &Table) -> Result<u64> {
     Link::open(socket)?.value(&format!("SELECT count(*) FROM {}", table.name))
 }
 
-impl Embedded {
-    /// A target for `backend`, not started yet.
-    pub fn make(backend: &'static Backend, settings: &Settings) -> Result<Box<dyn Target>> {
+impl PythonTarget {
+    /// A target for `package` that is not started yet. Fails unless the package is installed.
+    pub fn make(package: &'static PythonPackage, settings: &Settings) -> Result<Box<dyn Target>> {
         ensure!(
             settings.url.is_none(),
             "{} runs in a process of the laboratory's: it takes no address",
-            backend.package
+            package.package
         );
-        installed::installed(&settings.peers, backend.package)?;
+        install::installed(&settings.peers, package.package)?;
         Ok(Box::new(Self {
-            backend,
-            settings: settings.clone(),
-            running: None,
+            package,
+            instance: Instance::new(settings),
+            version: String::new(),
+            data: PathBuf::new(),
+            folder: None,
         }))
     }
 
-    fn running(&self) -> Result<&Running> {
-        let running = self.running.as_ref();
-        running.with_context(|| format!("{} is not started", self.backend.package))
+    fn socket(&self) -> Result<PathBuf> {
+        let folder = self.folder.as_ref();
+        let folder = folder.with_context(|| format!("{} is not started", self.package.package))?;
+        Ok(folder.path().join("socket"))
     }
 
     fn link(&self) -> Result<Link> {
-        Link::open(&self.running()?.socket)
+        Link::open(&self.socket()?)
     }
 }
 
-impl Target for Embedded {
+impl Target for PythonTarget {
     fn start(&mut self, dir: &Path) -> Result<()> {
-        let python = installed::python(&self.settings.peers, self.backend.package)?;
-        let data = std::path::absolute(dir.join("data"))?;
-        std::fs::create_dir_all(&data)?;
+        let settings = self.instance.settings();
+        let home = install::installed(&settings.peers, self.package.package)?;
+        self.data = std::path::absolute(dir.join("data"))?;
+        std::fs::create_dir_all(&self.data)?;
         let folder = tempfile::tempdir().context("a folder for a socket")?;
         let script = folder.path().join("child.py");
         std::fs::write(&script, CHILD)?;
         let socket = folder.path().join("socket");
         let text = |path: &Path| path.display().to_string();
-        let program = Program {
-            line: vec![
-                text(&python),
-                text(&script),
-                self.backend.package.to_owned(),
-                text(&data),
-                text(&socket),
-                self.settings.cores.unwrap_or(0).to_string(),
-                self.settings.memory_bytes.unwrap_or(0).to_string(),
-            ],
-            environment: Vec::new(),
-            folder: data.clone(),
-            log: std::path::absolute(dir.join("log"))?,
-            cores: self.settings.cores,
-        };
-        let process = Process::start(program, || Link::open(&socket).is_ok())?;
-        let version = Link::open(&socket)?.version()?;
-        self.running = Some(Running {
-            process,
-            version,
-            data,
-            socket,
-            _folder: folder,
-        });
+        let line = [
+            text(&home.join("bin/python")),
+            text(&script),
+            self.package.package.to_owned(),
+            text(&self.data),
+            text(&socket),
+            settings.cores.unwrap_or(0).to_string(),
+            settings.memory_bytes.unwrap_or(0).to_string(),
+        ];
+        let program = Program::new(line, &self.data, std::path::absolute(dir.join("log"))?);
+        self.instance
+            .start(program, || Link::open(&socket).is_ok())?;
+        self.folder = Some(folder);
+        self.version = self.link()?.version()?;
         Ok(())
     }
 
     fn facts(&self) -> Facts {
-        let version = self.running.as_ref().map_or("", |running| &running.version);
         Facts {
-            version: format!("{} {version}", self.backend.product),
-            path: self.backend.path.to_owned(),
-            durability: self.backend.durability.to_owned(),
-            notes: format!("{NOTES} {}", self.backend.notes.join(" ")),
+            version: format!("{} {}", self.package.product, self.version),
+            path: self.package.path.to_owned(),
+            durability: self.package.durability.to_owned(),
+            notes: format!("{NOTES} {}", self.package.notes.join(" ")),
         }
     }
 
     fn processes(&self) -> Vec<u32> {
-        self.running
-            .iter()
-            .map(|running| running.process.id())
-            .collect()
+        self.instance.processes()
     }
 
     fn create(&self, tables: &[Table]) -> Result<()> {
         let mut link = self.link()?;
         tables
             .iter()
-            .try_for_each(|table| link.run(&(self.backend.create)(table)))
+            .try_for_each(|table| link.run(&(self.package.create)(table)))
     }
 
     fn connect(&self, tables: &Arc<[Table]>) -> Result<Box<dyn Session>> {
-        Ok(Box::new(EmbeddedSession {
-            backend: self.backend,
+        Ok(Box::new(PythonSession {
+            package: self.package,
             link: self.link()?,
-            shapes: tables.iter().map(batch::Shape::new).collect(),
+            shapes: tables.iter().map(batch::BatchShape::new).collect(),
             tables: Arc::clone(tables),
             asked: 0,
         }))
@@ -181,86 +167,71 @@ impl Target for Embedded {
 
     fn settle(&self, tables: &[Table]) -> Result<()> {
         let mut link = self.link()?;
-        (self.backend.settle)(tables)
+        (self.package.settle)(tables)
             .iter()
             .try_for_each(|sql| link.run(sql))
     }
 
     fn disk_bytes(&self) -> Result<u64> {
-        match self.backend.size {
-            Size::Folder => folder_bytes(&self.running()?.data),
+        match self.package.size {
+            Size::Folder => self.instance.folder_bytes(&self.data),
             Size::Sql(sql) => self.link()?.value(sql),
         }
     }
 
     fn restart(&mut self, tables: &[Table]) -> Result<Option<Duration>> {
-        let running = self.running.as_mut().context("nothing is started")?;
-        let socket = &running.socket;
-        let before = tables.iter().map(|table| count(socket, table));
-        let before = before.collect::<Result<Vec<_>>>()?;
-        let all_there = || {
-            let mut counts = tables.iter().zip(&before);
-            counts.all(|(table, before)| count(socket, table).is_ok_and(|now| now >= *before))
-        };
-        running.process.restart(all_there).map(Some)
+        let socket = self.socket()?;
+        let counts = || tables.iter().map(|table| count(&socket, table)).collect();
+        self.instance.restart::<Vec<u64>>(counts, no_less)
     }
 
     fn cannot(&self, tables: &[Table], question: &Question) -> Option<String> {
-        cells::cannot(tables, question)
+        sql::cannot_ask(tables, question)
     }
 
     fn stop(&mut self) -> Result<()> {
-        self.running = None;
-        Ok(())
+        self.folder = None;
+        self.instance.stop()
     }
 }
 
-struct EmbeddedSession {
-    backend: &'static Backend,
+struct PythonSession {
+    package: &'static PythonPackage,
     link: Link,
     tables: Arc<[Table]>,
-    shapes: Vec<batch::Shape>,
+    shapes: Vec<batch::BatchShape>,
     /// Number of the last question, whose answer the child keeps.
     asked: u64,
 }
 
-impl Session for EmbeddedSession {
+impl Session for PythonSession {
     fn encode(&mut self, rows: &Rows) -> Result<Payload> {
         let table = &self.tables[rows.table];
-        Ok(Payload {
-            rows: rows.len(),
-            points: rows.points(),
-            body: Body::Bytes(batch::encode(table, &self.shapes[rows.table], rows)?),
-        })
+        let frame = batch::encode(table, &self.shapes[rows.table], rows)?;
+        Ok(Payload::from_bytes(rows, frame))
     }
 
     fn write(&mut self, payload: &Payload) -> Result<()> {
-        let Body::Bytes(frame) = &payload.body else {
-            bail!("a payload of another driver");
-        };
-        self.link.send(frame)?;
+        self.link.send(payload.bytes()?)?;
         self.link.receive()?;
         Ok(())
     }
 
     fn ask(&mut self, question: &Question) -> Result<Reply> {
-        let select = cells::select(question)?;
-        let sql = (self.backend.statement)(&self.tables[select.table], select);
+        let select = sql::select(question)?;
+        let table = &self.tables[select.table];
+        let sql = sql::statement(&self.package.dialect, table, select);
         self.asked += 1;
         self.link.call(&json!({"op": "ask", "sql": sql}))?;
-        Ok(Reply::Own(Box::new(self.asked)))
+        Ok(Reply::from_value(self.asked))
     }
 
     fn decode(&mut self, question: &Question, reply: Reply) -> Result<Answer> {
-        let asked = match reply {
-            Reply::Own(own) => own.downcast::<u64>().ok(),
-            Reply::Bytes(_) => None,
-        };
         ensure!(
-            asked.is_some_and(|asked| *asked == self.asked),
+            reply.into_value::<u64>()? == self.asked,
             "only the answer to a session's last question is kept"
         );
-        let select = cells::select(question)?;
+        let select = sql::select(question)?;
         let kinds = cells::kinds(&self.tables[select.table], select);
         self.link.fetch(&kinds)
     }

@@ -1,25 +1,30 @@
-//! QuestDB: rows by line protocol over HTTP, questions in its SQL over HTTP.
+//! QuestDB: line protocol in, its SQL out, both over HTTP.
 
+mod program;
 mod question;
 mod schema;
 mod session;
 
-use crate::installed;
-use crate::installed::{QuestDbPorts, questdb};
+pub use program::PEER;
+
+use crate::install;
 use anyhow::{Context, Result, ensure};
 use marigram_lab::data::Table;
 use marigram_lab::monitor::folder_bytes;
 use marigram_lab::question::Question;
 use marigram_lab::target::{Facts, Kind, Session, Settings, Target};
-use marigram_lab_drivers::cells;
 use marigram_lab_drivers::http::{Http, percent};
-use marigram_lab_drivers::process::{Process, Program, free_port};
+use marigram_lab_drivers::instance::{Instance, no_less};
+use marigram_lab_drivers::process::{Program, free_port};
+use marigram_lab_drivers::sql;
+use marigram_lab_drivers::wait::wait_until;
+use program::QuestDbPorts;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// QuestDB.
+/// The driver, for the command line.
 pub const KIND: Kind = Kind {
     name: "questdb",
     about: "QuestDB: line protocol over HTTP, its SQL over HTTP",
@@ -29,27 +34,22 @@ pub const KIND: Kind = Kind {
             settings.url.is_none(),
             "questdb is started by the laboratory: it takes no address"
         );
-        installed::installed(&settings.peers, "questdb")?;
+        install::installed(&settings.peers, "questdb")?;
         Ok(Box::new(QuestDb::new(settings)))
     },
 };
 
-/// Longest wait for the log to be applied.
+/// The longest wait for the log to be applied.
 const APPLY_MAX: Duration = Duration::from_mins(10);
 
-/// How long an idle writer keeps the space that it allocated ahead, milliseconds.
+/// How long an idle writer keeps space that it allocated ahead, milliseconds.
 const WRITER_IDLE_MS: u32 = 500;
 
-/// Longest wait for the writers to give that space back, and for applied logs to be removed.
+/// The longest wait until writers give that space back and applied logs are removed.
 const SHRINK_MAX: Duration = Duration::from_secs(30);
 
 struct QuestDb {
-    settings: Settings,
-    running: Option<Running>,
-}
-
-struct Running {
-    process: Process,
+    instance: Instance,
     http: Http,
     data: PathBuf,
     version: String,
@@ -71,7 +71,7 @@ fn exec(http: &Http, sql: &str) -> Result<Exec> {
     serde_json::from_slice(&answer).context("the answer's JSON")
 }
 
-/// The number of rows of `table` that questions see.
+/// The number of rows of `table` that queries see.
 fn count(http: &Http, table: &Table) -> Result<u64> {
     let answer = exec(http, &format!("SELECT count() FROM {}", table.name))?;
     let first = answer.dataset.first().and_then(|row| row.first());
@@ -81,84 +81,64 @@ fn count(http: &Http, table: &Table) -> Result<u64> {
 impl QuestDb {
     fn new(settings: &Settings) -> Self {
         Self {
-            settings: settings.clone(),
-            running: None,
+            instance: Instance::new(settings),
+            http: Http::new(""),
+            data: PathBuf::new(),
+            version: "QuestDB".to_owned(),
         }
     }
 
-    fn running(&self) -> Result<&Running> {
-        self.running.as_ref().context("questdb is not started")
-    }
-
-    fn program(&self, data: &Path, ports: QuestDbPorts) -> Result<Program> {
-        let mut program = questdb(&self.settings.peers, data, ports)?;
-        program.cores = self.settings.cores;
+    fn program(&self, ports: QuestDbPorts) -> Result<Program> {
+        let settings = self.instance.settings();
+        let mut program = program::server(&settings.peers, &self.data, ports)?;
         let idle = WRITER_IDLE_MS.to_string();
-        for (name, value) in [
+        let environment = [
             ("QDB_CAIRO_IDLE_CHECK_INTERVAL", "250"),
             ("QDB_CAIRO_INACTIVE_WRITER_TTL", &idle),
             ("QDB_CAIRO_WAL_INACTIVE_WRITER_TTL", &idle),
             ("QDB_CAIRO_WAL_PURGE_INTERVAL", "250"),
             // Questions about many devices are long.
             ("QDB_HTTP_REQUEST_HEADER_BUFFER_SIZE", "4m"),
-        ] {
-            program
-                .environment
-                .push((name.to_owned(), value.to_owned()));
-        }
-        if let Some(memory) = self.settings.memory_bytes {
+        ];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        program.environment.extend(environment);
+        if let Some(memory) = settings.memory_bytes {
             // A quarter for Java's heap, the rest for what QuestDB allocates outside it.
-            let native = ("QDB_RAM_USAGE_LIMIT_BYTES", memory - memory / 4);
-            program
-                .environment
-                .push((native.0.to_owned(), native.1.to_string()));
-            for argument in program
+            let native = (memory - memory / 4).to_string();
+            let limit = ("QDB_RAM_USAGE_LIMIT_BYTES".to_owned(), native);
+            program.environment.push(limit);
+            let heap = program
                 .line
                 .iter_mut()
-                .filter(|text| text.starts_with("-Xmx"))
-            {
+                .filter(|text| text.starts_with("-Xmx"));
+            for argument in heap {
                 *argument = format!("-Xmx{}m", (memory / 4) >> 20);
             }
         }
         Ok(program)
     }
-}
 
-impl Running {
-    /// Waits until the log of `tables` is applied: rows are visible only then.
+    /// Waits until the logs of `tables` are applied, because rows are visible only then.
     fn apply(&self, tables: &[Table]) -> Result<()> {
-        let deadline = Instant::now() + APPLY_MAX;
-        let names: Vec<String> = tables
-            .iter()
-            .map(|table| format!("'{}'", table.name))
-            .collect();
+        let names = tables.iter().map(|table| format!("'{}'", table.name));
+        let names: Vec<String> = names.collect();
         let sql = format!(
             "SELECT name, suspended, writerTxn, sequencerTxn FROM wal_tables() WHERE name IN ({})",
             names.join(", ")
         );
-        loop {
+        let late = || format!("the log is not applied within {APPLY_MAX:?}");
+        wait_until(APPLY_MAX, Duration::from_millis(5), late, || {
             let logs = exec(&self.http, &sql)?.dataset;
-            ensure!(
-                logs.len() == tables.len(),
-                "{} of {} logs",
-                logs.len(),
-                tables.len()
-            );
+            let (found, expected) = (logs.len(), tables.len());
+            ensure!(found == expected, "{found} of {expected} logs");
             for log in &logs {
                 ensure!(log[1] == false, "the log of {} is suspended", log[0]);
             }
-            if logs.iter().all(|log| log[2] == log[3]) {
-                return Ok(());
-            }
-            ensure!(
-                Instant::now() < deadline,
-                "the log is not applied within {APPLY_MAX:?}"
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            Ok(logs.iter().all(|log| log[2] == log[3]))
+        })
     }
 
-    /// The tables' folders; the system's own tables hold no rows of ours.
+    /// The folders of all tables but QuestDB's own.
     fn table_folders(&self) -> Result<Vec<PathBuf>> {
         let mut folders = Vec::new();
         for entry in std::fs::read_dir(self.data.join("db"))? {
@@ -175,8 +155,7 @@ impl Running {
         Ok(folders)
     }
 
-    /// Bytes of all tables, and whether some of them are those of a log that is applied and about to
-    /// be removed.
+    /// Bytes of all tables, and whether they include a log that is applied and about to be removed.
     fn table_bytes(&self) -> Result<(u64, bool)> {
         let (mut bytes, mut has_log) = (0, false);
         for folder in self.table_folders()? {
@@ -193,37 +172,29 @@ impl Running {
 
 impl Target for QuestDb {
     fn start(&mut self, dir: &Path) -> Result<()> {
-        let data = dir.join("data");
-        std::fs::create_dir_all(&data)?;
+        self.data = dir.join("data");
+        std::fs::create_dir_all(&self.data)?;
         let ports = QuestDbPorts {
             http: free_port()?,
             ilp: free_port()?,
             postgres: free_port()?,
             min_http: free_port()?,
         };
-        let http = Http::new(&format!("http://127.0.0.1:{}", ports.http));
-        let program = self.program(&data, ports)?;
-        let process = Process::start(program, || exec(&http, "SELECT 1").is_ok())?;
-        let build = exec(&http, "SELECT build()")?;
+        self.http = Http::new(&format!("http://127.0.0.1:{}", ports.http));
+        let (program, http) = (self.program(ports)?, &self.http);
+        self.instance
+            .start(program, || exec(http, "SELECT 1").is_ok())?;
+        let build = exec(&self.http, "SELECT build()")?;
         let build = build.dataset.first().and_then(|row| row.first()?.as_str());
-        let version = build
-            .and_then(|text| text.split([':', ',']).nth(1))
-            .unwrap_or("QuestDB");
-        self.running = Some(Running {
-            process,
-            version: version.trim().to_owned(),
-            http,
-            data,
-        });
+        if let Some(version) = build.and_then(|text| text.split([':', ',']).nth(1)) {
+            version.trim().clone_into(&mut self.version);
+        }
         Ok(())
     }
 
     fn facts(&self) -> Facts {
-        let running = self.running.as_ref();
         Facts {
-            version: running
-                .map_or("QuestDB", |running| &running.version)
-                .to_owned(),
+            version: self.version.clone(),
             path: "line protocol over HTTP; its SQL over HTTP (JSON)".to_owned(),
             durability: "written to the log, not synced (default)".to_owned(),
             notes: format!(
@@ -238,36 +209,31 @@ impl Target for QuestDb {
     }
 
     fn processes(&self) -> Vec<u32> {
-        self.running
-            .iter()
-            .map(|running| running.process.id())
-            .collect()
+        self.instance.processes()
     }
 
     fn create(&self, tables: &[Table]) -> Result<()> {
-        let http = &self.running()?.http;
         tables.iter().try_for_each(|table| {
-            exec(http, &schema::create(table))?;
+            exec(&self.http, &schema::create(table))?;
             Ok(())
         })
     }
 
     fn connect(&self, tables: &Arc<[Table]>) -> Result<Box<dyn Session>> {
-        let base = self.running()?.http.base();
-        Ok(Box::new(session::QuestDbSession::new(base, tables)))
+        let session = session::QuestDbSession::new(self.http.base(), tables);
+        Ok(Box::new(session))
     }
 
     fn settle(&self, tables: &[Table]) -> Result<()> {
-        self.running()?.apply(tables)
+        self.apply(tables)
     }
 
     fn disk_bytes(&self) -> Result<u64> {
-        let running = self.running()?;
         let deadline = Instant::now() + SHRINK_MAX;
-        let (mut before, _) = running.table_bytes()?;
+        let (mut before, _) = self.table_bytes()?;
         loop {
             std::thread::sleep(Duration::from_millis(u64::from(WRITER_IDLE_MS) + 500));
-            let (bytes, has_log) = running.table_bytes()?;
+            let (bytes, has_log) = self.table_bytes()?;
             if (bytes == before && !has_log) || Instant::now() > deadline {
                 return Ok(bytes);
             }
@@ -276,24 +242,17 @@ impl Target for QuestDb {
     }
 
     fn restart(&mut self, tables: &[Table]) -> Result<Option<Duration>> {
-        let running = self.running.as_mut().context("questdb is not started")?;
-        let http = &running.http;
-        let before = tables.iter().map(|table| count(http, table));
-        let before = before.collect::<Result<Vec<_>>>()?;
-        let all_there = || {
-            let mut counts = tables.iter().zip(&before);
-            counts.all(|(table, before)| count(http, table).is_ok_and(|now| now >= *before))
-        };
-        running.process.restart(all_there).map(Some)
+        let http = &self.http;
+        let counts = || tables.iter().map(|table| count(http, table)).collect();
+        self.instance.restart::<Vec<u64>>(counts, no_less)
     }
 
     fn cannot(&self, tables: &[Table], question: &Question) -> Option<String> {
-        cells::cannot(tables, question)
+        sql::cannot_ask(tables, question)
     }
 
     fn stop(&mut self) -> Result<()> {
-        self.running = None;
-        Ok(())
+        self.instance.stop()
     }
 }
 

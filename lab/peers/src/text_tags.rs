@@ -5,12 +5,12 @@ use marigram_lab::data::Table;
 use marigram_lab::question::Devices;
 use std::collections::BTreeSet;
 
-/// A value that no tag has, for a choice of no device at all.
+/// A value that no tag has; it chooses no device.
 const NOBODY: &str = "nobody";
 
-/// The tag (an index) that `devices` are chosen by and the values it may have, at least one; `None`
-/// when all are meant. What is below a number is looked up among the values of the table's series,
-/// as a client that knows its devices would do.
+/// The tag (an index) that chooses the devices, and the values that it may have, at least one; `None`
+/// for all devices. Values below a number are looked up among the table's series, as a client that
+/// knows its devices would do.
 pub fn chosen(table: &Table, devices: &Devices) -> Option<(usize, Vec<String>)> {
     let (tag, mut values) = match devices {
         Devices::All => return None,
@@ -47,22 +47,13 @@ pub fn any_of(values: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marigram_lab::data::{Tag, TagKind};
-    use std::sync::Arc;
+    use marigram_lab::data::TagKind;
 
     #[test]
     fn integers_below_a_limit_are_looked_up() {
         let series = ["9", "10", "9", "x"].map(|value| vec![Some(value.to_owned())]);
-        let table = Table {
-            name: "t".to_owned(),
-            tags: vec![Tag {
-                name: "id".to_owned(),
-                kind: TagKind::Integer,
-            }],
-            key: 0,
-            fields: Vec::new(),
-            series: Arc::new(series.into_iter().chain([vec![None]]).collect()),
-        };
+        let series = series.into_iter().chain([vec![None]]).collect();
+        let table = Table::new("t", &[("id", TagKind::Integer)], 0, &[], series);
         assert_eq!(chosen(&table, &Devices::All), None);
         let below = |limit| {
             chosen(&table, &Devices::Below(0, limit))

@@ -1,27 +1,30 @@
 //! VictoriaMetrics: line protocol in, `MetricsQL` and exports out, all over HTTP.
 //!
-//! A field of a table is a metric, `table:field`; tags are labels. There are no rows: values of one
-//! device and time are put together again by the client. Times are milliseconds, values doubles.
+//! A field of a table is a metric, `table:field`; tags are labels. There are no rows: the client
+//! combines the values of one device and time. Times are milliseconds, values are doubles.
 
 mod answer;
 mod metricsql;
+mod program;
 
-use crate::installed;
-use crate::seen::Seen;
-use anyhow::{Context, Result, anyhow, bail, ensure};
+pub use program::PEER;
+
+use crate::line_server::{LineClient, LineServer};
+use anyhow::{Result, bail};
 use marigram_lab::data::{Rows, Table};
-use marigram_lab::line_protocol::{self, Style};
-use marigram_lab::monitor::folder_bytes;
+use marigram_lab::line_protocol;
 use marigram_lab::question::{Answer, Ask, Question};
-use marigram_lab::target::{Body, Facts, Kind, Payload, Reply, Session, Settings, Target};
-use marigram_lab_drivers::http::Http;
-use marigram_lab_drivers::process::{Process, free_port};
+use marigram_lab::target::{Facts, Kind, Payload, Reply, Session, Settings, Target};
+use marigram_lab_drivers::http::{FORM, Http};
+use marigram_lab_drivers::sql;
+use marigram_lab_drivers::wait::wait_until;
 use metricsql::{MILLISECOND_NS, Request};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::thread::sleep;
+use std::time::Duration;
 
-/// The kind, for the command line.
+/// The driver, for the command line.
 pub const KIND: Kind = Kind {
     name: "victoriametrics",
     about: "VictoriaMetrics: line protocol and MetricsQL over HTTP",
@@ -29,72 +32,49 @@ pub const KIND: Kind = Kind {
     make,
 };
 
-/// Labels that it keeps of a series (`-maxLabelsPerTimeseries`), the name of the metric among them.
+/// Labels of a series that it stores (`-maxLabelsPerTimeseries`), including the name of the metric.
 const LABELS_MAX: usize = 30;
 
-/// Longest wait for merges.
+/// The longest wait for merges.
 const SETTLE_MAX: Duration = Duration::from_mins(30);
 
+/// How often [`Target::settle`] looks for merges.
+const SETTLE_INTERVAL: Duration = Duration::from_millis(50);
+
 struct VictoriaMetrics {
-    settings: Settings,
-    process: Option<Process>,
-    http: Http,
+    server: LineServer,
     dir: PathBuf,
-    seen: Arc<Seen>,
 }
 
 fn make(settings: &Settings) -> Result<Box<dyn Target>> {
-    if settings.url.is_none() {
-        installed::installed(&settings.peers, "victoriametrics")?;
-    }
     Ok(Box::new(VictoriaMetrics {
-        settings: settings.clone(),
-        process: None,
-        http: Http::new(settings.url.as_deref().unwrap_or_default()),
+        server: LineServer::new("victoriametrics", "/health", settings)?,
         dir: PathBuf::new(),
-        seen: Arc::default(),
     }))
 }
 
 fn send(http: &Http, request: &Request) -> Result<Vec<u8>> {
-    let form = ("Content-Type", "application/x-www-form-urlencoded");
-    http.post(request.path(), &[form], request.form().as_bytes())
+    http.post(request.path(), &[FORM], request.form().as_bytes())
 }
 
 impl VictoriaMetrics {
-    /// Asks for the newest row of the first table that has any: an answer that depends on the data.
+    /// A query for the newest row of the first table that has any: its answer depends on the data.
     fn probe(&self, tables: &[Table]) -> Option<Request> {
-        let found = |table: &Table| Some(metricsql::newest(table, self.seen.of(table)?));
-        tables.iter().find_map(found)
+        let history = &self.server.history;
+        let newest = |table: &Table| Some(metricsql::newest(table, history.table(table)?));
+        tables.iter().find_map(newest)
     }
 }
 
 impl Target for VictoriaMetrics {
     fn start(&mut self, dir: &Path) -> Result<()> {
-        self.seen = Arc::default();
-        if self.settings.url.is_some() {
-            let answer = self.http.get("/health");
-            answer.context("VictoriaMetrics does not answer")?;
-            return Ok(());
-        }
-        let port = free_port()?;
-        let memory = self.settings.memory_bytes;
-        let mut program = installed::victoria_metrics(&self.settings.peers, dir, port, memory)?;
-        program.cores = self.settings.cores;
-        self.http = Http::new(&format!("http://127.0.0.1:{port}"));
         self.dir = dir.join("storage");
-        let http = &self.http;
-        self.process = Some(Process::start(program, || http.get("/health").is_ok())?);
-        Ok(())
+        self.server.start(program::server, dir)
     }
 
     fn facts(&self) -> Facts {
-        let version = match &self.settings.url {
-            Some(url) => format!("at {url}"),
-            None => installed::version(&self.settings.peers, "victoriametrics").unwrap_or_default(),
-        };
         Facts {
-            version: format!("VictoriaMetrics {version}"),
+            version: format!("VictoriaMetrics {}", self.server.version("at ")),
             path: "line protocol over HTTP; MetricsQL and export over HTTP, answers as JSON"
                 .to_owned(),
             durability:
@@ -115,11 +95,11 @@ impl Target for VictoriaMetrics {
     }
 
     fn processes(&self) -> Vec<u32> {
-        self.process.iter().map(Process::id).collect()
+        self.server.instance.processes()
     }
 
     fn cannot_keep(&self, tables: &[Table]) -> Option<String> {
-        // Metrics come into being with their first value; what it could only lose is refused here.
+        // The first value of a metric creates it, so what would be lost is refused here.
         tables.iter().find_map(|table| {
             if !table.fields.iter().any(metricsql::is_number) {
                 Some(format!(
@@ -138,53 +118,33 @@ impl Target for VictoriaMetrics {
         })
     }
 
-    fn create(&self, _tables: &[Table]) -> Result<()> {
-        Ok(())
-    }
-
     fn connect(&self, tables: &Arc<[Table]>) -> Result<Box<dyn Session>> {
-        Ok(Box::new(Connection {
-            http: Http::new(self.http.base()),
-            tables: Arc::clone(tables),
-            seen: Arc::clone(&self.seen),
-        }))
+        let client = self.server.client(tables);
+        Ok(Box::new(VictoriaMetricsSession(client)))
     }
 
     fn settle(&self, _tables: &[Table]) -> Result<()> {
-        self.http.get("/internal/force_flush")?;
-        self.http.get("/internal/force_merge")?;
-        let start = Instant::now();
-        // A merge that was asked for may not have begun yet when it is looked for.
+        self.server.http.get("/internal/force_flush")?;
+        self.server.http.get("/internal/force_merge")?;
+        // A merge that was requested may not have begun when it is looked for.
         let mut idle = 0;
-        while idle < 3 {
-            std::thread::sleep(Duration::from_millis(50));
-            let merges = answer::merges(&self.http.get("/metrics")?);
+        sleep(SETTLE_INTERVAL);
+        let late = || "merging does not end".to_owned();
+        wait_until(SETTLE_MAX, SETTLE_INTERVAL, late, || {
+            let merges = answer::merges(&self.server.http.get("/metrics")?);
             idle = if merges == 0 { idle + 1 } else { 0 };
-            ensure!(start.elapsed() < SETTLE_MAX, "merging does not end");
-        }
-        Ok(())
+            Ok(idle >= 3)
+        })
     }
 
     fn disk_bytes(&self) -> Result<u64> {
-        ensure!(
-            self.settings.url.is_none(),
-            "the folder of an instance elsewhere cannot be seen"
-        );
-        folder_bytes(&self.dir)
+        self.server.instance.folder_bytes(&self.dir)
     }
 
     fn restart(&mut self, tables: &[Table]) -> Result<Option<Duration>> {
         let probe = self.probe(tables);
-        let Some(process) = &mut self.process else {
-            return Ok(None);
-        };
-        let http = &self.http;
-        let Some(probe) = probe else {
-            return process.restart(|| http.get("/health").is_ok()).map(Some);
-        };
-        let before = send(http, &probe)?;
-        let is_up = || send(http, &probe).is_ok_and(|answer| answer == before);
-        process.restart(is_up).map(Some)
+        let probe = probe.map(|request| move |http: &Http| send(http, &request));
+        self.server.restart(probe)
     }
 
     fn cannot(&self, tables: &[Table], question: &Question) -> Option<String> {
@@ -195,75 +155,55 @@ impl Target for VictoriaMetrics {
     }
 
     fn stop(&mut self) -> Result<()> {
-        self.process = None;
-        Ok(())
+        self.server.instance.stop()
     }
 }
 
-/// A client.
-struct Connection {
-    http: Http,
-    tables: Arc<[Table]>,
-    seen: Arc<Seen>,
-}
+struct VictoriaMetricsSession(LineClient);
 
 /// Requests that answer a question together, each with its answer.
 type Answered = Vec<(Request, Vec<u8>)>;
 
-impl Session for Connection {
+impl Session for VictoriaMetricsSession {
     fn encode(&mut self, rows: &Rows) -> Result<Payload> {
-        let table = &self.tables[rows.table];
+        let table = &self.0.tables[rows.table];
         let odd = |ns: &&i64| **ns < 0 || **ns % MILLISECOND_NS != 0;
         if let Some(ns) = rows.times.iter().find(odd) {
-            bail!("VictoriaMetrics keeps whole milliseconds since 1970; {ns} ns is none");
+            bail!("VictoriaMetrics keeps whole milliseconds since 1970, not {ns} ns");
         }
-        self.seen.note(table, rows);
-        let style = Style {
-            unit_ns: MILLISECOND_NS,
-            integer_suffix: true,
-        };
-        Ok(Payload {
-            rows: rows.len(),
-            points: rows.points(),
-            body: Body::Bytes(line_protocol::encode(table, rows, style)),
-        })
+        self.0.history.record(table, rows);
+        let text = line_protocol::encode(table, rows, MILLISECOND_NS);
+        Ok(Payload::from_bytes(rows, text))
     }
 
     fn write(&mut self, payload: &Payload) -> Result<()> {
-        let Body::Bytes(body) = &payload.body else {
-            bail!("a batch of another target");
-        };
-        self.http.post("/write?precision=ms", &[], body)?;
+        let path = "/write?precision=ms";
+        self.0.http.post(path, &[], payload.bytes()?)?;
         Ok(())
     }
 
     fn ask(&mut self, question: &Question) -> Result<Reply> {
-        let Ask::Select(select) = &question.ask else {
-            bail!("VictoriaMetrics speaks MetricsQL, not SQL");
-        };
-        let table = &self.tables[select.table];
-        let seen = self.seen.of(table);
+        let select = sql::select(question)?;
+        let table = &self.0.tables[select.table];
+        let history = self.0.history.table(table);
         let mut answered: Answered = Vec::new();
-        if let Some((request, numbers)) = metricsql::recent(table, select, seen) {
-            let body = send(&self.http, &request)?;
+        if let Some((request, numbers)) = metricsql::recent(table, select, history) {
+            let body = send(&self.0.http, &request)?;
             if answer::numbers(&body) == numbers {
                 answered.push((request, body));
-                return Ok(Reply::Own(Box::new(answered)));
+                return Ok(Reply::from_value(answered));
             }
         }
-        for request in metricsql::requests(table, select, seen) {
-            let body = send(&self.http, &request)?;
+        for request in metricsql::requests(table, select, history) {
+            let body = send(&self.0.http, &request)?;
             answered.push((request, body));
         }
-        Ok(Reply::Own(Box::new(answered)))
+        Ok(Reply::from_value(answered))
     }
 
     fn decode(&mut self, question: &Question, reply: Reply) -> Result<Answer> {
-        let (Ask::Select(select), Reply::Own(answered)) = (&question.ask, reply) else {
-            bail!("an answer of another target");
-        };
-        let answered = answered.downcast::<Answered>();
-        let answered = answered.map_err(|_| anyhow!("an answer of another target"))?;
-        answer::decode(&self.tables[select.table], select, &answered)
+        let select = sql::select(question)?;
+        let answered: Answered = reply.into_value()?;
+        answer::decode(&self.0.tables[select.table], select, &answered)
     }
 }

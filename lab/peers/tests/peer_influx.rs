@@ -11,7 +11,7 @@ use marigram_lab::data::{Column, Field, FieldKind, Rows, Table, Tag, TagKind, Va
 use marigram_lab::question::{Aggregate, Answer, Ask, Cell, Devices, Question, Select, What};
 use marigram_lab::target::{Settings, Target};
 use marigram_lab_drivers::process::free_port;
-use marigram_lab_peers::installed::Peers;
+use marigram_lab_peers::manage::Peers;
 use std::path::PathBuf;
 use std::sync::Arc;
 

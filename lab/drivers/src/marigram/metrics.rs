@@ -1,9 +1,9 @@
-//! What Marigram tells about itself, as figures of the laboratory's.
+//! Marigram's metrics as figures of the laboratory.
 
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 
-/// Metrics and the figures that they are.
+/// Metrics, each with its figure.
 const FIGURES: [(&str, &str); 10] = [
     ("marigram_write_amplification", "write_amplification"),
     ("marigram_segments", "segments"),
@@ -18,7 +18,7 @@ const FIGURES: [(&str, &str); 10] = [
 ];
 
 /// The figures in metrics, given as name (without `_total`), label `holder` if there is one, and
-/// value. Metrics of other names are left out.
+/// value. Other metrics are left out.
 pub fn figures<'a>(
     metrics: impl IntoIterator<Item = (&'a str, Option<&'a str>, f64)>,
 ) -> BTreeMap<String, f64> {
@@ -35,8 +35,8 @@ pub fn figures<'a>(
     figures
 }
 
-/// The figures in a text of `OpenMetrics`. Fails when a value is no number.
-pub fn read(text: &str) -> Result<BTreeMap<String, f64>> {
+/// The figures in a text of `OpenMetrics`. Fails if a value is not a number.
+pub fn parse(text: &str) -> Result<BTreeMap<String, f64>> {
     let mut metrics = Vec::new();
     for line in text.lines().filter(|line| line.starts_with("marigram_")) {
         let (metric, value) = line.rsplit_once(' ').unwrap_or((line, ""));
@@ -61,7 +61,7 @@ mod tests {
                     marigram_memory_bytes{holder=\"memtable\"} 7\n\
                     marigram_memory_bytes{holder=\"series_index\"} 4096\n\
                     marigram_write_amplification 1.25\nmarigram_unheard_of 9\n# EOF\n";
-        let figures = read(text).expect("it is read");
+        let figures = parse(text).expect("it is read");
         let expected = [
             ("flushes", 12.0),
             ("index_bytes", 4096.0),
@@ -70,7 +70,7 @@ mod tests {
         ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value));
         assert_eq!(figures, expected.into_iter().collect());
-        assert!(read("marigram_segments three\n").is_err());
-        assert!(read("").expect("it is read").is_empty());
+        assert!(parse("marigram_segments three\n").is_err());
+        assert!(parse("").expect("it is read").is_empty());
     }
 }

@@ -1,21 +1,23 @@
-//! Marigram's SQL: its tables, and its dialect of the questions.
+//! Marigram's SQL: its tables, and its dialect of questions.
 
-use crate::sql::{Dialect, Last, group_by_expressions, rfc3339};
+use crate::sql::{self, Dialect, Last};
+use crate::time::rfc3339;
 use marigram_lab::data::{FieldKind, SECOND_NS, Table, TagKind};
+use marigram_lab::question::{Ask, Question};
 use marigram_lab::target::Options;
 
-/// Marigram with integer tags that are integers.
+/// Marigram with integer tags as integers.
 pub const DIALECT: Dialect = Dialect {
     time: "time",
     literal: |ns| format!("'{}Z'", rfc3339(ns, 9)),
     bucket,
     last: Last::DistinctOn,
     integer_tags: true,
-    group_by: group_by_expressions,
+    aggregate: sql::aggregate,
 };
 
-/// Marigram as line protocol fills it: every tag is text.
-pub const DIALECT_OF_TEXT_TAGS: Dialect = Dialect {
+/// Marigram as line protocol writes it: every tag is text.
+pub const TEXT_TAG_DIALECT: Dialect = Dialect {
     integer_tags: false,
     ..DIALECT
 };
@@ -26,8 +28,7 @@ fn bucket(ns: i64) -> String {
     } else {
         format!("INTERVAL '{ns} nanoseconds'")
     };
-    // Buckets are counted from a Monday of 2000 unless told otherwise; the same where they divide
-    // a day.
+    // By default, buckets count from a Monday of 2000; buckets that divide a day are then the same.
     if (86_400 * SECOND_NS) % ns == 0 {
         format!("time_bucket({width}, time)")
     } else {
@@ -35,7 +36,15 @@ fn bucket(ns: i64) -> String {
     }
 }
 
-/// `CREATE TABLE` for `table` with these settings; integer tags are text unless `integer_tags`.
+/// Why Marigram cannot answer `question`; `None` if it can.
+pub fn cannot(tables: &[Table], question: &Question) -> Option<String> {
+    match &question.ask {
+        Ask::Sql(_) => None,
+        Ask::Select(select) => sql::cannot(tables.get(select.table)?, select),
+    }
+}
+
+/// `CREATE TABLE` for `table` with these settings. Integer tags are text unless `integer_tags`.
 pub fn create(table: &Table, integer_tags: bool, options: &Options) -> String {
     let tags = table.tags.iter().map(|tag| {
         let kind = match tag.kind {
@@ -76,8 +85,6 @@ pub fn create(table: &Table, integer_tags: bool, options: &Options) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marigram_lab::data::{Field, Tag};
-    use std::sync::Arc;
 
     #[test]
     fn windows_that_divide_a_day_need_no_origin() {
@@ -97,19 +104,8 @@ mod tests {
 
     #[test]
     fn integer_tags_are_text_for_line_protocol() {
-        let table = Table {
-            name: "t".to_owned(),
-            tags: vec![Tag {
-                name: "id".to_owned(),
-                kind: TagKind::Integer,
-            }],
-            key: 0,
-            fields: vec![Field {
-                name: "x".to_owned(),
-                kind: FieldKind::F32,
-            }],
-            series: Arc::new(Vec::new()),
-        };
+        let id = ("id", TagKind::Integer);
+        let table = Table::new("t", &[id], 0, &[("x", FieldKind::F32)], Vec::new());
         let start = "CREATE TABLE IF NOT EXISTS t (time TIMESTAMP, id";
         let end = "TAG, x FLOAT FIELD)";
         let none = Options::new();

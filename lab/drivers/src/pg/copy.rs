@@ -3,19 +3,20 @@
 //! Source: PostgreSQL's documentation of COPY, "Binary Format".
 
 use super::cell::POSTGRES_EPOCH_US;
-use anyhow::{Context, Result};
+use crate::cells::tag_number;
+use anyhow::Result;
 use marigram_lab::data::{Column, Rows, Table, TagKind, Values};
 
 /// Signature, flags, length of the header's extension.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// Instead of a number of columns: the end.
+/// The end, where a row would have its number of columns.
 const TRAILER: [u8; 2] = (-1i16).to_be_bytes();
 
 /// Length of a null.
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
 
-/// The statement that takes such batches.
+/// The statement that receives such batches.
 pub fn statement(table: &Table) -> String {
     let tags = table.tags.iter().map(|tag| tag.name.as_str());
     let fields = table.fields.iter().map(|field| field.name.as_str());
@@ -24,8 +25,8 @@ pub fn statement(table: &Table) -> String {
     format!("COPY {} ({columns}) FROM STDIN BINARY", table.name)
 }
 
-/// `rows` with the columns of [`statement`]; times are rounded down to microseconds. Fails when an
-/// integer tag is none.
+/// `rows` with the columns of [`statement`]; times are rounded down to microseconds. Fails if an
+/// integer tag is not an integer.
 pub fn encode(table: &Table, rows: &Rows) -> Result<Vec<u8>> {
     let columns = 1 + table.tags.len() + table.fields.len();
     let mut out = Vec::with_capacity(HEADER.len() + rows.len() * (16 + columns * 13));
@@ -40,10 +41,7 @@ pub fn encode(table: &Table, rows: &Rows) -> Result<Vec<u8>> {
                 (None, _) => out.extend_from_slice(&NULL),
                 (Some(text), TagKind::Text) => push(&mut out, text.as_bytes()),
                 (Some(text), TagKind::Integer) => {
-                    let number: i64 = text
-                        .parse()
-                        .with_context(|| format!("{} is {text:?}, no integer", tag.name))?;
-                    push(&mut out, &number.to_be_bytes());
+                    push(&mut out, &tag_number(tag, text)?.to_be_bytes());
                 }
             }
         }
@@ -78,23 +76,12 @@ fn push_value(out: &mut Vec<u8>, column: &Column, row: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marigram_lab::data::{Field, FieldKind, Tag};
-    use std::sync::Arc;
+    use marigram_lab::data::FieldKind;
 
     fn table(tag: &str) -> Table {
-        Table {
-            name: "t".to_owned(),
-            tags: vec![Tag {
-                name: "id".to_owned(),
-                kind: TagKind::Integer,
-            }],
-            key: 0,
-            fields: vec![Field {
-                name: "on".to_owned(),
-                kind: FieldKind::Bool,
-            }],
-            series: Arc::new(vec![vec![Some(tag.to_owned())], vec![None]]),
-        }
+        let series = vec![vec![Some(tag.to_owned())], vec![None]];
+        let id = ("id", TagKind::Integer);
+        Table::new("t", &[id], 0, &[("on", FieldKind::Bool)], series)
     }
 
     fn rows() -> Rows {

@@ -1,8 +1,6 @@
 //! Tests of the statements.
 
 use super::*;
-use marigram_lab::data::Tag;
-use std::sync::Arc;
 
 fn table() -> Table {
     let tags = [("devid", TagKind::Integer), ("devname", TagKind::Text)];
@@ -11,23 +9,7 @@ fn table() -> Table {
         ("rain", FieldKind::Bool),
         ("note", FieldKind::Text),
     ];
-    Table {
-        name: "t".to_owned(),
-        tags: tags
-            .map(|(name, kind)| Tag {
-                name: name.to_owned(),
-                kind,
-            })
-            .to_vec(),
-        key: 1,
-        fields: fields
-            .map(|(name, kind)| Field {
-                name: name.to_owned(),
-                kind,
-            })
-            .to_vec(),
-        series: Arc::new(Vec::new()),
-    }
+    Table::new("t", &tags, 1, &fields, Vec::new())
 }
 
 const PLAIN: Dialect = Dialect {
@@ -36,14 +18,11 @@ const PLAIN: Dialect = Dialect {
     bucket: |ns| format!("bucket({ns}, ts)"),
     last: Last::DistinctOn,
     integer_tags: true,
-    group_by: group_by_expressions,
+    aggregate,
 };
 
-/// Grouping is implied, tags are text.
-const IMPLIED: Dialect = Dialect {
-    last: Last::LatestOn,
+const TEXT_TAGS: Dialect = Dialect {
     integer_tags: false,
-    group_by: |_, bucket| bucket.map_or(String::new(), |ns| format!(" SAMPLE BY {ns}")),
     ..PLAIN
 };
 
@@ -81,10 +60,10 @@ fn integer_tags_are_numbers_where_the_database_has_them() {
     let rows = "SELECT devname, ts, celsius FROM t WHERE";
     let written = |dialect, select| statement(dialect, &table(), select);
     assert_eq!(written(&PLAIN, &one), format!("{rows} devid = 7"));
-    assert_eq!(written(&IMPLIED, &one), format!("{rows} devid = '7'"));
+    assert_eq!(written(&TEXT_TAGS, &one), format!("{rows} devid = '7'"));
     assert_eq!(written(&PLAIN, &below), format!("{rows} devid < 10"));
     assert_eq!(
-        written(&IMPLIED, &below),
+        written(&TEXT_TAGS, &below),
         format!("{rows} CAST(devid AS INT) < 10")
     );
 }
@@ -106,13 +85,10 @@ fn last_rows_in_each_form() {
         "SELECT devname, ts, celsius FROM t WHERE ts < 9 LATEST ON ts PARTITION BY devname"
     );
     assert_eq!(
-        written(Last::ArgMax("arg_max_null")),
-        "SELECT devname, max(ts), arg_max_null(celsius, ts) FROM t WHERE ts < 9 GROUP BY devname"
-    );
-    assert_eq!(
-        written(Last::ArgMaxTuple("argMax")),
-        "SELECT devname, max(ts), argMax(tuple(celsius), ts).1 FROM t WHERE ts < 9 \
-         GROUP BY devname"
+        written(Last::Clause(|key, time| format!(
+            "LIMIT 1 BY {key}, {time}"
+        ))),
+        "SELECT devname, ts, celsius FROM t WHERE ts < 9 LIMIT 1 BY devname, ts"
     );
 }
 
@@ -132,11 +108,6 @@ fn aggregates_by_tag_and_window() {
         "SELECT devname, bucket(60, ts), count(rain), max(celsius) - min(celsius) FROM t \
          GROUP BY devname, bucket(60, ts) ORDER BY bucket(60, ts) DESC"
     );
-    let implied = Select {
-        descending: false,
-        ..select
-    };
-    assert!(statement(&IMPLIED, &table(), &implied).ends_with(" FROM t SAMPLE BY 60"));
     let alone = of(What::Aggregates(vec![
         (Aggregate::Sum, 0),
         (Aggregate::Avg, 0),
@@ -168,9 +139,12 @@ fn truth_values_count_as_numbers_and_text_does_not() {
 #[test]
 fn a_dialect_may_write_its_own_aggregates() {
     let select = of(What::Aggregates(vec![(Aggregate::Sum, 0)]));
-    let wide = |_, field: &Field| format!("sum({}::float8)", field.name);
+    let wide = Dialect {
+        aggregate: |_, field| format!("sum({}::float8)", field.name),
+        ..PLAIN
+    };
     assert_eq!(
-        statement_with(&PLAIN, &table(), &select, wide),
+        statement(&wide, &table(), &select),
         "SELECT sum(celsius::float8) FROM t"
     );
 }

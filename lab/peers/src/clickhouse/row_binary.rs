@@ -1,7 +1,7 @@
-//! `RowBinary`: rows as ClickHouse takes them at least cost, column after column without names.
+//! `RowBinary`: the form of rows that costs ClickHouse least, column after column without names.
 //!
-//! Little-endian numbers; text behind its length (LEB128); a nullable value behind a byte that is 1
-//! for null. The columns are those of [`super::create`].
+//! Numbers are little-endian; the length of a text (LEB128) stands before it; before a nullable value
+//! stands a byte that is 1 for null. The columns are those of [`super::create`].
 
 use anyhow::{Context, Result};
 use marigram_lab::data::{Rows, Table, TagKind, Values};
@@ -32,11 +32,7 @@ pub fn encode(table: &Table, optional: &[bool], rows: &Rows) -> Result<Vec<u8>> 
             };
             match tag.kind {
                 TagKind::Text => put_text(&mut out, value),
-                TagKind::Integer => {
-                    let number = value.parse::<i64>();
-                    let number = number.with_context(|| format!("{} is {value:?}", tag.name))?;
-                    out.extend(number.to_le_bytes());
-                }
+                TagKind::Integer => out.extend(cells::tag_number(tag, value)?.to_le_bytes()),
             }
         }
         out.extend(rows.times[row].to_le_bytes());

@@ -1,12 +1,11 @@
-//! Tables and questions in ClickHouse's SQL.
+//! Tables and dialect of ClickHouse's SQL.
 
 use super::row_binary::optional_tags;
 use marigram_lab::data::{FieldKind, SECOND_NS, Table, TagKind};
-use marigram_lab::question::{Select, What};
 use marigram_lab_drivers::sql;
 
-/// Its SQL; newest rows are asked for by [`statement`] itself.
-const DIALECT: sql::Dialect = sql::Dialect {
+/// ClickHouse's SQL.
+pub const DIALECT: sql::Dialect = sql::Dialect {
     time: "ts",
     literal: |ns| format!("fromUnixTimestamp64Nano({ns}, 'UTC')"),
     bucket: |window_ns| {
@@ -17,9 +16,12 @@ const DIALECT: sql::Dialect = sql::Dialect {
         };
         format!("toStartOfInterval(ts, INTERVAL {count} {unit})")
     },
-    last: sql::Last::ArgMaxTuple("argMax"),
+    // Several times as fast as argMax over tuples, which nulls would make necessary.
+    last: sql::Last::Clause(|key, time| {
+        format!("ORDER BY {key} DESC, {time} DESC LIMIT 1 BY {key}")
+    }),
     integer_tags: true,
-    group_by: sql::group_by_expressions,
+    aggregate: sql::aggregate,
 };
 
 /// `CREATE TABLE …`: columns are the tags, the time, the fields.
@@ -65,32 +67,13 @@ pub fn create(table: &Table) -> String {
     )
 }
 
-/// The statement for `select`.
-#[must_use]
-pub fn statement(table: &Table, select: &Select) -> String {
-    let What::Last(fields) = &select.what else {
-        return sql::statement(&DIALECT, table, select);
-    };
-    // Several times as fast as argMax over tuples, which nulls would make necessary.
-    let rows = Select {
-        what: What::Rows(fields.clone()),
-        descending: false,
-        ..select.clone()
-    };
-    let key = &table.tags[table.key].name;
-    format!(
-        "{} ORDER BY {key} DESC, ts DESC LIMIT 1 BY {key}",
-        sql::statement(&DIALECT, table, &rows)
-    )
-}
-
-/// Merges all parts of `table`.
+/// The statement that merges all parts of `table`.
 #[must_use]
 pub fn optimize(table: &Table) -> String {
     format!("OPTIMIZE TABLE {} FINAL", table.name)
 }
 
-/// Asks for the bytes of all tables of `database`.
+/// A query for the bytes of all tables of `database`.
 pub fn bytes(database: &str) -> String {
     format!("SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = '{database}'")
 }

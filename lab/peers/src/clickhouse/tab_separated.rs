@@ -1,12 +1,12 @@
-//! `TabSeparated`: answers as text, a line a row; `\N` is null, a backslash escapes.
+//! `TabSeparated`: answers as text, a line for each row; `\N` is null, a backslash escapes.
 
 use anyhow::{Context, Result, ensure};
 use marigram_lab::question::{Answer, Cell};
 use marigram_lab_drivers::cells::{self, CellKind};
 use std::borrow::Cow;
 
-/// The rows of `bytes`, whose columns are `kinds`. What is no such row is the server's error message,
-/// which it sends in the place of rows when it fails halfway.
+/// The rows of `bytes`, whose columns are `kinds`. Fails on anything else: a server that fails halfway
+/// sends its error message instead of a row.
 pub fn decode(bytes: &[u8], kinds: &[CellKind]) -> Result<Answer> {
     let text = std::str::from_utf8(bytes).context("an answer in UTF-8")?;
     let row = |line: &str| {

@@ -1,7 +1,7 @@
 //! The driver against a small server that answers from a list and keeps what it was asked.
 
 use super::*;
-use marigram_lab::data::{Column, Field, FieldKind, Tag, TagKind, Values};
+use marigram_lab::data::{Column, FieldKind, TagKind, Values};
 use marigram_lab::question::{Aggregate, Ask, Cell, Select, What};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -71,30 +71,22 @@ fn answers(sql: &str) -> (u16, String) {
 }
 
 fn tables() -> Arc<[Table]> {
-    let tag = |name: &str, kind| Tag {
-        name: name.to_owned(),
-        kind,
-    };
-    let field = |name: &str, kind| Field {
-        name: name.to_owned(),
-        kind,
-    };
     let text = |text: &str| Some(text.to_owned());
-    vec![Table {
-        name: "t".to_owned(),
-        tags: vec![
-            tag("name", TagKind::Text),
-            tag("number", TagKind::Integer),
-            tag("site", TagKind::Text),
+    let table = Table::new(
+        "t",
+        &[
+            ("name", TagKind::Text),
+            ("number", TagKind::Integer),
+            ("site", TagKind::Text),
         ],
-        key: 0,
-        fields: vec![field("i", FieldKind::I32), field("s", FieldKind::Text)],
-        series: Arc::new(vec![
+        0,
+        &[("i", FieldKind::I32), ("s", FieldKind::Text)],
+        vec![
             vec![text("d7"), text("7"), text("n")],
             vec![text("d8"), text("8"), None],
-        ]),
-    }]
-    .into()
+        ],
+    );
+    vec![table].into()
 }
 
 fn target(url: &str) -> Box<dyn Target> {

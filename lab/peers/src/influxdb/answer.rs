@@ -164,38 +164,12 @@ pub(super) fn work(body: &[u8]) -> Result<Work> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use marigram_lab::data::{Field, FieldKind, Tag, TagKind};
-    use std::sync::Arc;
+    use crate::sample;
 
-    /// Tags `dev` (the key) and `site`, fields `celsius`, `ok`, `note`.
-    pub(in super::super) fn table() -> Table {
-        let tag = |(name, kind): (&str, TagKind)| Tag {
-            name: name.to_owned(),
-            kind,
-        };
-        let field = |(name, kind): (&str, FieldKind)| Field {
-            name: name.to_owned(),
-            kind,
-        };
-        let series = [("a", "0"), ("b", "1"), ("c", "2")]
-            .map(|(dev, site)| vec![Some(dev.to_owned()), Some(site.to_owned())]);
-        Table {
-            name: "t".to_owned(),
-            tags: [("dev", TagKind::Text), ("site", TagKind::Integer)]
-                .map(tag)
-                .to_vec(),
-            key: 0,
-            fields: [
-                ("celsius", FieldKind::F64),
-                ("ok", FieldKind::Bool),
-                ("note", FieldKind::Text),
-            ]
-            .map(field)
-            .to_vec(),
-            series: Arc::new(series.to_vec()),
-        }
+    fn table() -> Table {
+        sample::table(3)
     }
 
     fn rows(select: &Select, body: &str) -> Vec<Vec<Cell>> {

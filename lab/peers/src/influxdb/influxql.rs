@@ -159,7 +159,11 @@ fn conditions(table: &Table, select: &Select, needs_end: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::influxdb::answer::tests::table;
+    use crate::sample;
+
+    fn table() -> Table {
+        sample::table(3)
+    }
 
     fn text(select: Select) -> String {
         statement(&table(), &select, false)

@@ -2,7 +2,8 @@
 
 use marigram_lab::data::{Field, FieldKind, Table, TagKind};
 use marigram_lab::question::Aggregate;
-use marigram_lab_drivers::sql::{self, Dialect, Last, group_by_expressions, rfc3339};
+use marigram_lab_drivers::sql::{self, Dialect, Last};
+use marigram_lab_drivers::time::rfc3339;
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ const PLAIN: Dialect = Dialect {
     bucket: |ns| format!("date_bin('{}', time, {EPOCH})", interval(ns)),
     last: Last::DistinctOn,
     integer_tags: true,
-    group_by: group_by_expressions,
+    aggregate,
 };
 
 const TIMESCALE: Dialect = Dialect {
@@ -38,9 +39,9 @@ fn interval(ns: i64) -> String {
     format!("{} microseconds", ns / 1_000)
 }
 
-/// As [`sql::aggregate`], but sums of single precision are made in double precision: PostgreSQL
-/// adds them up in single precision, in which a large sum is wrong.
-pub fn aggregate(function: Aggregate, field: &Field) -> String {
+/// As [`sql::aggregate`], but with sums in double precision: PostgreSQL sums single precision in single
+/// precision, in which a large sum is wrong.
+fn aggregate(function: Aggregate, field: &Field) -> String {
     match (function, field.kind) {
         (Aggregate::Sum, FieldKind::F32) => format!("sum({}::float8)", field.name),
         _ => sql::aggregate(function, field),
@@ -48,7 +49,15 @@ pub fn aggregate(function: Aggregate, field: &Field) -> String {
 }
 
 impl Flavour {
-    /// How it is asked.
+    /// The extension that it needs.
+    pub fn extension(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Timescale => Some("timescaledb"),
+        }
+    }
+
+    /// Its SQL.
     pub fn dialect(self) -> &'static Dialect {
         match self {
             Self::Plain => &PLAIN,
@@ -56,7 +65,7 @@ impl Flavour {
         }
     }
 
-    /// Statements that make `table` with its index.
+    /// Statements that create `table` with its index.
     pub fn create(self, table: &Table) -> String {
         let tags = table.tags.iter().map(|tag| {
             let kind = match tag.kind {
@@ -104,7 +113,7 @@ impl Flavour {
         )
     }
 
-    /// Statements, each on its own, that bring `table` into its final form.
+    /// Statements, to be run one by one, that bring `table` into its final form.
     pub fn settle(self, table: &Table) -> Vec<String> {
         let name = &table.name;
         let vacuum = format!("VACUUM (ANALYZE) {name}");
@@ -118,7 +127,7 @@ impl Flavour {
         }
     }
 
-    /// What a reader must know of its tables.
+    /// For [`marigram_lab::target::Facts::notes`]: its tables.
     pub fn notes(self) -> &'static str {
         match self {
             Self::Plain => {
@@ -137,25 +146,11 @@ impl Flavour {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marigram_lab::data::Tag;
     use marigram_lab::question::{Select, What};
-    use std::sync::Arc;
 
     fn table() -> Table {
-        let tag = |name: &str, kind| Tag {
-            name: name.to_owned(),
-            kind,
-        };
-        Table {
-            name: "t".to_owned(),
-            tags: vec![tag("id", TagKind::Integer), tag("site", TagKind::Text)],
-            key: 0,
-            fields: vec![Field {
-                name: "x".to_owned(),
-                kind: FieldKind::F32,
-            }],
-            series: Arc::new(Vec::new()),
-        }
+        let tags = [("id", TagKind::Integer), ("site", TagKind::Text)];
+        Table::new("t", &tags, 0, &[("x", FieldKind::F32)], Vec::new())
     }
 
     #[test]
@@ -178,7 +173,7 @@ mod tests {
         };
         let bucket = "date_bin('60000000 microseconds', time, TIMESTAMPTZ '1970-01-01T00:00:00Z')";
         assert_eq!(
-            sql::statement_with(&PLAIN, &table(), &select, aggregate),
+            sql::statement(&PLAIN, &table(), &select),
             format!(
                 "SELECT {bucket}, sum(x::float8) FROM t \
                  WHERE time >= '1970-01-01T00:00:01.500000Z' GROUP BY {bucket}"

@@ -2,28 +2,23 @@
 
 use super::link;
 use anyhow::{Context, Result};
-use marigram_lab::data::{Column, FieldKind, Rows, Table, TagKind, Values};
+use marigram_lab::data::{Column, FieldKind, Rows, Table, Values};
 use marigram_lab_drivers::cells;
 use serde_json::json;
 
 /// Buffers begin at multiples of this, as Arrow recommends.
 const ALIGNMENT: usize = 64;
 
-/// What is to be known of a table before its batches: its columns are the tags, the time, the
-/// fields, each with the child's name for its type.
-pub struct Shape {
+/// The columns of a table's batches: the tags, the time, the fields, each with the child's name for
+/// its type.
+pub struct BatchShape {
     columns: Vec<(String, &'static str)>,
 }
 
-impl Shape {
+impl BatchShape {
     /// The shape of `table`.
     pub fn new(table: &Table) -> Self {
-        let tag = |index: usize| match table.tags[index].kind {
-            TagKind::Text => "text",
-            TagKind::Integer if cells::is_i32(table, index) => "i32",
-            TagKind::Integer => "i64",
-        };
-        let field = |kind| match kind {
+        let child_type = |kind| match kind {
             FieldKind::Bool => "bool",
             FieldKind::I32 => "i32",
             FieldKind::I64 => "i64",
@@ -32,9 +27,12 @@ impl Shape {
             FieldKind::Text => "text",
         };
         let tags = table.tags.iter().enumerate();
-        let tags = tags.map(|(index, each)| (each.name.clone(), tag(index)));
+        let tags = tags.map(|(index, each)| {
+            let kind = cells::tag_type(table, index);
+            (each.name.clone(), child_type(kind))
+        });
         let fields = table.fields.iter();
-        let fields = fields.map(|each| (each.name.clone(), field(each.kind)));
+        let fields = fields.map(|each| (each.name.clone(), child_type(each.kind)));
         Self {
             columns: tags
                 .chain([("ts".to_owned(), "time")])
@@ -109,11 +107,10 @@ impl Buffers {
         if kind == "text" {
             return self.push_texts(texts.map(|text| text.unwrap_or("")));
         }
-        let numbers = texts.map(|text| text.map_or(Ok(0), str::parse::<i64>));
-        let numbers: Vec<i64> = numbers
-            .collect::<Result<_, _>>()
-            .context("an integer tag")?;
-        // A little-endian number's first bytes are the same number in fewer bytes.
+        let number = |text| cells::tag_number(&table.tags[tag], text);
+        let numbers = texts.map(|text| text.map_or(Ok(0), number));
+        let numbers = numbers.collect::<Result<Vec<i64>>>()?;
+        // The first bytes of a little-endian number are the same number in fewer bytes.
         let width = if kind == "i32" { 4 } else { 8 };
         self.push(
             numbers
@@ -125,7 +122,7 @@ impl Buffers {
 }
 
 /// The frame that writes `rows`.
-pub fn encode(table: &Table, shape: &Shape, rows: &Rows) -> Result<Vec<u8>> {
+pub fn encode(table: &Table, shape: &BatchShape, rows: &Rows) -> Result<Vec<u8>> {
     let mut buffers = Buffers::default();
     for (tag, (_, kind)) in shape.columns.iter().take(table.tags.len()).enumerate() {
         buffers.push_tag(table, tag, kind, rows)?;

@@ -1,7 +1,7 @@
-//! Tables as QuestDB wants them, and as its line protocol writes them.
+//! Tables in QuestDB's SQL and in its line protocol.
 //!
-//! Tags are symbols, as its users have them; tags that are numbers are integer columns, because a
-//! symbol compares as text. Line protocol calls everything a field that is not a symbol.
+//! Tags are symbols, as its users define them. Integer tags are integer columns, because symbols
+//! compare as text; in line protocol they are fields.
 
 use marigram_lab::data::{Column, Field, FieldKind, Rows, Table, TagKind, Values};
 use marigram_lab_drivers::cells;
@@ -17,28 +17,16 @@ fn is_symbol(table: &Table, tag: usize) -> bool {
 pub fn create(table: &Table) -> String {
     let mut columns = vec!["ts TIMESTAMP_NS".to_owned()];
     for (index, tag) in table.tags.iter().enumerate() {
-        let values = table.series.iter().map(|values| &values[index]);
-        let kind = if is_symbol(table, index) {
+        columns.push(if is_symbol(table, index) {
+            let values = table.series.iter().map(|values| &values[index]);
             let distinct: HashSet<_> = values.collect();
-            format!("SYMBOL CAPACITY {}", distinct.len().max(2))
-        } else if cells::is_i32(table, index) {
-            "INT".to_owned()
+            format!("{} SYMBOL CAPACITY {}", tag.name, distinct.len().max(2))
         } else {
-            "LONG".to_owned()
-        };
-        columns.push(format!("{} {kind}", tag.name));
+            column(&tag.name, cells::tag_type(table, index))
+        });
     }
-    for field in &table.fields {
-        let kind = match field.kind {
-            FieldKind::Bool => "BOOLEAN",
-            FieldKind::I32 => "INT",
-            FieldKind::I64 => "LONG",
-            FieldKind::F32 => "FLOAT",
-            FieldKind::F64 => "DOUBLE",
-            FieldKind::Text => "VARCHAR",
-        };
-        columns.push(format!("{} {kind}", field.name));
-    }
+    let fields = table.fields.iter();
+    columns.extend(fields.map(|field| column(&field.name, field.kind)));
     format!(
         "CREATE TABLE {} ({}) TIMESTAMP(ts) PARTITION BY DAY WAL DEDUP UPSERT KEYS(ts, {})",
         table.name,
@@ -47,16 +35,28 @@ pub fn create(table: &Table) -> String {
     )
 }
 
-/// A table as line protocol sees it, where it differs from ours.
+fn column(name: &str, kind: FieldKind) -> String {
+    let kind = match kind {
+        FieldKind::Bool => "BOOLEAN",
+        FieldKind::I32 => "INT",
+        FieldKind::I64 => "LONG",
+        FieldKind::F32 => "FLOAT",
+        FieldKind::F64 => "DOUBLE",
+        FieldKind::Text => "VARCHAR",
+    };
+    format!("{name} {kind}")
+}
+
+/// A table as line protocol sees it, where it differs from the laboratory's.
 pub struct Wire {
-    /// The table with its numeric tags as the first of its fields.
+    /// The table with its integer tags as its first fields.
     pub table: Table,
-    /// Those tags' values by series; `None` where a device has no such tag.
+    /// The values of those tags by series; `None` if a device has no such tag.
     numbers: Vec<Vec<Option<i64>>>,
 }
 
 impl Wire {
-    /// How `table` goes over the wire; `None`: as it is.
+    /// `table` as line protocol writes it; `None` if that is the same.
     pub fn new(table: &Table) -> Option<Self> {
         let all = 0..table.tags.len();
         let (symbols, numbers): (Vec<_>, Vec<_>) = all.partition(|tag| is_symbol(table, *tag));
@@ -98,7 +98,7 @@ impl Wire {
         })
     }
 
-    /// `rows` with their numeric tags as columns.
+    /// `rows` with their integer tags as columns.
     pub fn rows(&self, rows: &Rows) -> Rows {
         let column = |numbers: &Vec<Option<i64>>| {
             let each = || rows.series.iter().map(|series| numbers[*series as usize]);

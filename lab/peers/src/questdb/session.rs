@@ -5,11 +5,12 @@ use super::schema::Wire;
 use super::{Exec, path};
 use anyhow::{Context, Result, bail, ensure};
 use marigram_lab::data::{Rows, Table};
-use marigram_lab::line_protocol::{self, Style};
+use marigram_lab::line_protocol;
 use marigram_lab::question::{Answer, Cell, Question};
-use marigram_lab::target::{Body, Payload, Reply, Session};
+use marigram_lab::target::{Payload, Reply, Session};
 use marigram_lab_drivers::cells::{self, CellKind};
 use marigram_lab_drivers::http::Http;
+use marigram_lab_drivers::sql;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -47,31 +48,21 @@ fn cell(value: Value, kind: CellKind) -> Result<Cell> {
 
 impl Session for QuestDbSession {
     fn encode(&mut self, rows: &Rows) -> Result<Payload> {
-        let style = Style {
-            unit_ns: 1,
-            integer_suffix: true,
-        };
         let text = match &self.wires[rows.table] {
-            Some(wire) => line_protocol::encode(&wire.table, &wire.rows(rows), style),
-            None => line_protocol::encode(&self.tables[rows.table], rows, style),
+            Some(wire) => line_protocol::encode(&wire.table, &wire.rows(rows), 1),
+            None => line_protocol::encode(&self.tables[rows.table], rows, 1),
         };
-        Ok(Payload {
-            rows: rows.len(),
-            points: rows.points(),
-            body: Body::Bytes(text),
-        })
+        Ok(Payload::from_bytes(rows, text))
     }
 
     fn write(&mut self, payload: &Payload) -> Result<()> {
-        let Body::Bytes(text) = &payload.body else {
-            bail!("a payload of another driver");
-        };
-        self.http.post("/write?precision=n", &[], text)?;
+        let path = "/write?precision=n";
+        self.http.post(path, &[], payload.bytes()?)?;
         Ok(())
     }
 
     fn ask(&mut self, question: &Question) -> Result<Reply> {
-        let select = cells::select(question)?;
+        let select = sql::select(question)?;
         let statement = statement(&self.tables[select.table], select);
         let answer = self
             .http
@@ -81,12 +72,10 @@ impl Session for QuestDbSession {
     }
 
     fn decode(&mut self, question: &Question, reply: Reply) -> Result<Answer> {
-        let Reply::Bytes(bytes) = reply else {
-            bail!("a reply of another driver");
-        };
-        let select = cells::select(question)?;
+        let select = sql::select(question)?;
         let kinds = cells::kinds(&self.tables[select.table], select);
-        let exec: Exec = serde_json::from_slice(&bytes).context("the answer's JSON")?;
+        let exec: Exec =
+            serde_json::from_slice(&reply.into_bytes()?).context("the answer's JSON")?;
         let row = |row: Vec<Value>| {
             ensure!(row.len() == kinds.len(), "{} columns", row.len());
             let cells = row.into_iter().zip(&kinds);

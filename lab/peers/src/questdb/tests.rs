@@ -2,34 +2,26 @@
 
 use super::question::statement;
 use super::*;
-use marigram_lab::data::{Column, Field, FieldKind, Rows, SECOND_NS, Tag, TagKind, Values};
+use marigram_lab::data::{Column, FieldKind, Rows, SECOND_NS, TagKind, Values};
 use marigram_lab::question::{Aggregate, Ask, Cell, Devices, Select, What};
 use marigram_lab::target::{Body, Reply};
 
 fn table() -> Table {
-    let tag = |name: &str, kind| Tag {
-        name: name.to_owned(),
-        kind,
-    };
-    let field = |name: &str, kind| Field {
-        name: name.to_owned(),
-        kind,
-    };
     let text = |text: &str| Some(text.to_owned());
-    Table {
-        name: "t".to_owned(),
-        tags: vec![
-            tag("number", TagKind::Integer),
-            tag("name", TagKind::Text),
-            tag("site", TagKind::Text),
+    Table::new(
+        "t",
+        &[
+            ("number", TagKind::Integer),
+            ("name", TagKind::Text),
+            ("site", TagKind::Text),
         ],
-        key: 1,
-        fields: vec![field("f", FieldKind::F32), field("b", FieldKind::Bool)],
-        series: Arc::new(vec![
+        1,
+        &[("f", FieldKind::F32), ("b", FieldKind::Bool)],
+        vec![
             vec![text("7"), text("d7"), text("n")],
             vec![None, text("d8"), None],
-        ]),
-    }
+        ],
+    )
 }
 
 #[test]

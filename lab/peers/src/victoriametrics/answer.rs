@@ -259,4 +259,4 @@ pub(super) fn merges(metrics: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

@@ -8,8 +8,8 @@ mod pieces;
 
 pub(super) use passes::{LAST, LAST_TIME, rollups};
 
-use crate::seen::TableSeen;
 use crate::text_tags;
+use crate::write_history::TableHistory;
 use marigram_lab::data::{Field, FieldKind, Table};
 use marigram_lab::question::{Aggregate, Select, What};
 use marigram_lab_drivers::http::percent;
@@ -146,13 +146,17 @@ pub(super) fn cannot(table: &Table, select: &Select) -> Option<String> {
     None
 }
 
-/// Requests that answer `select` together. `seen` is what was written into the table: its times
+/// Requests that answer `select` together. `history` is what was written into the table: its times
 /// stand in for bounds that the question does not give.
-pub(super) fn requests(table: &Table, select: &Select, seen: Option<TableSeen>) -> Vec<Request> {
-    let pieces = pieces(select, seen);
+pub(super) fn requests(
+    table: &Table,
+    select: &Select,
+    history: Option<TableHistory>,
+) -> Vec<Request> {
+    let pieces = pieces(select, history);
     let passes: Vec<Pass> = match &select.what {
         What::Rows(wanted) => {
-            let fields = fields_of_rows(table, wanted, seen);
+            let fields = fields_of_rows(table, wanted, history);
             let matching = selector(table, select, &fields);
             let export = |windows: &Windows| Request::Export {
                 matching: matching.clone(),
@@ -161,7 +165,7 @@ pub(super) fn requests(table: &Table, select: &Select, seen: Option<TableSeen>) 
             };
             return pieces.iter().map(export).collect();
         }
-        What::Last(wanted) => vec![Pass::last(fields_of_rows(table, wanted, seen))],
+        What::Last(wanted) => vec![Pass::last(fields_of_rows(table, wanted, history))],
         What::Aggregates(aggregates) => passes::passes(table, select, aggregates),
     };
     let query = |pass: &Pass, windows: &Windows| pass.query(table, select, windows);
@@ -177,12 +181,12 @@ pub(super) fn requests(table: &Table, select: &Select, seen: Option<TableSeen>) 
 pub(super) fn recent(
     table: &Table,
     select: &Select,
-    seen: Option<TableSeen>,
+    history: Option<TableHistory>,
 ) -> Option<(Request, usize)> {
     let What::Last(wanted) = &select.what else {
         return None;
     };
-    let [mut windows] = pieces(select, seen)[..] else {
+    let [mut windows] = pieces(select, history)[..] else {
         return None;
     };
     if windows.length_ms <= RECENT_MS {
@@ -203,15 +207,15 @@ pub(super) fn recent(
             series.filter(chosen).count()
         }
     };
-    let pass = Pass::last(fields_of_rows(table, wanted, seen));
+    let pass = Pass::last(fields_of_rows(table, wanted, history));
     let numbers = devices * pass.numbers();
     Some((pass.query(table, select, &windows), numbers))
 }
 
 /// A value of the first device, at the newest time: an answer from the data that costs next to
 /// nothing.
-pub(super) fn newest(table: &Table, seen: TableSeen) -> Request {
-    let last_ms = seen.last_ns / MILLISECOND_NS;
+pub(super) fn newest(table: &Table, history: TableHistory) -> Request {
+    let last_ms = history.last_ns / MILLISECOND_NS;
     let first = table
         .series
         .first()
@@ -234,8 +238,12 @@ pub(super) fn newest(table: &Table, seen: TableSeen) -> Request {
 
 /// Fields to ask for when rows with `wanted` are: where there are nulls, all of them, because a row
 /// is there, and may be the newest, even if the fields that are wanted are null.
-fn fields_of_rows(table: &Table, wanted: &[usize], seen: Option<TableSeen>) -> BTreeSet<usize> {
-    if seen.is_some_and(|seen| seen.nulls) {
+fn fields_of_rows(
+    table: &Table,
+    wanted: &[usize],
+    history: Option<TableHistory>,
+) -> BTreeSet<usize> {
+    if history.is_some_and(|history| history.nulls) {
         (0..table.fields.len()).collect()
     } else {
         wanted.iter().copied().collect()

@@ -2,48 +2,22 @@
 
 use super::super::metricsql::{cannot, requests};
 use super::*;
-use crate::seen::TableSeen;
-use marigram_lab::data::{Field, FieldKind, Tag, TagKind};
-use std::sync::Arc;
+use crate::sample;
+use crate::write_history::TableHistory;
 
-/// Tags `dev` (the key) and `site`, fields `celsius`, `ok`, `note`.
-pub(in super::super) fn table() -> Table {
-    let tag = |(name, kind): (&str, TagKind)| Tag {
-        name: name.to_owned(),
-        kind,
-    };
-    let field = |(name, kind): (&str, FieldKind)| Field {
-        name: name.to_owned(),
-        kind,
-    };
-    let series = [("a", "0"), ("b", "1")]
-        .map(|(dev, site)| vec![Some(dev.to_owned()), Some(site.to_owned())]);
-    Table {
-        name: "t".to_owned(),
-        tags: [("dev", TagKind::Text), ("site", TagKind::Integer)]
-            .map(tag)
-            .to_vec(),
-        key: 0,
-        fields: [
-            ("celsius", FieldKind::F64),
-            ("ok", FieldKind::Bool),
-            ("note", FieldKind::Text),
-        ]
-        .map(field)
-        .to_vec(),
-        series: Arc::new(series.to_vec()),
-    }
+fn table() -> Table {
+    sample::table(2)
 }
 
 /// Rows of the answer that `bodies` make, one for each request that `select` needs.
 fn answer(select: &Select, bodies: &[&str]) -> Vec<Vec<Cell>> {
-    let seen = TableSeen {
+    let history = TableHistory {
         first_ns: 1_609_459_200_000_000_000,
         last_ns: 1_609_459_319_000_000_000,
         nulls: false,
     };
     assert_eq!(cannot(&table(), select), None);
-    let requests = requests(&table(), select, Some(seen));
+    let requests = requests(&table(), select, Some(history));
     assert_eq!(requests.len(), bodies.len(), "{requests:?}");
     let bodies = bodies.iter().map(|body| body.as_bytes().to_vec());
     let answered: Vec<_> = requests.into_iter().zip(bodies).collect();

@@ -1,7 +1,7 @@
 //! Which windows of time a question is about.
 
 use super::{MILLISECOND_NS, Windows};
-use crate::seen::TableSeen;
+use crate::write_history::TableHistory;
 use marigram_lab::question::Select;
 
 /// The windows of `select`: one without buckets; with buckets, those that lie whole within its
@@ -9,13 +9,13 @@ use marigram_lab::question::Select;
 ///
 /// Bounds that reach beyond the data are drawn in: a window that begins before 1970 finds nothing,
 /// and buckets without data would be counted through. A range apart from all data stays as it is.
-pub(super) fn pieces(select: &Select, seen: Option<TableSeen>) -> Vec<Windows> {
+pub(super) fn pieces(select: &Select, history: Option<TableHistory>) -> Vec<Windows> {
     // The first whole millisecond at or after a time.
     let ceil = |ns: i64| -(-ns).div_euclid(MILLISECOND_NS);
-    let (first_ms, end_ms) = seen.map_or((0, 1), |seen| {
+    let (first_ms, end_ms) = history.map_or((0, 1), |history| {
         (
-            ceil(seen.first_ns),
-            seen.last_ns.div_euclid(MILLISECOND_NS) + 1,
+            ceil(history.first_ns),
+            history.last_ns.div_euclid(MILLISECOND_NS) + 1,
         )
     });
     let from_bound = select.from_ns.map_or(i64::MIN, ceil);
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use marigram_lab::question::What;
 
-    const SEEN: TableSeen = TableSeen {
+    const SEEN: TableHistory = TableHistory {
         first_ns: 1_000_030 * MILLISECOND_NS,
         last_ns: 1_000_250 * MILLISECOND_NS,
         nulls: false,

@@ -1,19 +1,23 @@
 //! Requests, word for word.
 
 use super::*;
-use crate::victoriametrics::answer::tests::table;
+use crate::sample;
 use marigram_lab::question::Devices;
 
-const SEEN: TableSeen = TableSeen {
+const HISTORY: TableHistory = TableHistory {
     first_ns: 1_609_459_200_000_000_000,
     last_ns: 1_609_459_319_000_000_000,
     nulls: false,
 };
 
+fn table() -> Table {
+    sample::table(2)
+}
+
 /// Path and expression (or `match[]`) of each request.
 fn texts(select: &Select) -> Vec<(&'static str, String)> {
     assert_eq!(cannot(&table(), select), None);
-    let all = requests(&table(), select, Some(SEEN));
+    let all = requests(&table(), select, Some(HISTORY));
     let text = |request: &Request| match request {
         Request::Export { matching, .. } => matching.clone(),
         Request::Query { expression, .. } => expression.clone(),
@@ -35,7 +39,7 @@ fn rows_are_exported() {
         to_ns: Some(1_609_459_210_000_000_000),
         ..Select::all(0, What::Rows(vec![0, 1]))
     };
-    let requests = requests(&table(), &select, Some(SEEN));
+    let requests = requests(&table(), &select, Some(HISTORY));
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].path(), "/api/v1/export");
     let matching = percent(r#"{__name__=~"t:(celsius|ok)",dev=~"a|b"}"#);
@@ -48,9 +52,9 @@ fn rows_are_exported() {
 #[test]
 fn rows_with_nulls_need_every_field() {
     let select = Select::all(0, What::Rows(vec![1]));
-    let nulls = TableSeen {
+    let nulls = TableHistory {
         nulls: true,
-        ..SEEN
+        ..HISTORY
     };
     let requests = requests(&table(), &select, Some(nulls));
     let Request::Export { matching, .. } = &requests[0] else {
@@ -75,7 +79,7 @@ fn the_last_row_is_values_and_their_times() {
             .1
             .ends_with(r#"{__name__=~"t:(celsius|ok)"}[119001ms]) keep_metric_names"#)
     );
-    let form = newest(&table(), SEEN).form();
+    let form = newest(&table(), HISTORY).form();
     let expression = percent(r#"last_over_time({__name__=~"t:.+",dev="a"}[1d])"#);
     assert_eq!(
         form,
@@ -85,9 +89,9 @@ fn the_last_row_is_values_and_their_times() {
 
 #[test]
 fn the_last_row_is_looked_for_in_the_last_minutes_first() {
-    let long = TableSeen {
-        first_ns: SEEN.first_ns - 600_000 * MILLISECOND_NS,
-        ..SEEN
+    let long = TableHistory {
+        first_ns: HISTORY.first_ns - 600_000 * MILLISECOND_NS,
+        ..HISTORY
     };
     let mut select = Select {
         devices: Devices::In(0, vec!["b".to_owned(), "z".to_owned()]),
@@ -104,7 +108,7 @@ fn the_last_row_is_looked_for_in_the_last_minutes_first() {
     select.what = What::Last(vec![0, 1]);
     let (_, numbers) = recent(&table(), &select, Some(long)).expect("a first try");
     assert_eq!(numbers, 2 * 2 * 2);
-    assert_eq!(recent(&table(), &select, Some(SEEN)), None);
+    assert_eq!(recent(&table(), &select, Some(HISTORY)), None);
     select.what = What::Rows(vec![0]);
     assert_eq!(recent(&table(), &select, Some(long)), None);
 }
@@ -154,7 +158,7 @@ fn windows_end_a_millisecond_before_the_next() {
         bucket_ns: Some(60_000 * MILLISECOND_NS),
         ..aggregates(&[(Aggregate::Max, 0)])
     };
-    let requests = requests(&table(), &select, Some(SEEN));
+    let requests = requests(&table(), &select, Some(HISTORY));
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].path(), "/api/v1/query_range");
     let expression = percent("max(max_over_time(t:celsius[60000ms]))");

@@ -1,5 +1,5 @@
-//! What the sessions of a target have written: for databases that must be told the span of the data
-//! they are asked about, or that do not know rows, only values.
+//! What the sessions of a target have written. Some databases need the time span of the data in their
+//! queries, and some know values but no rows.
 
 use marigram_lab::data::{Rows, Table};
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// What was written into a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableSeen {
+pub struct TableHistory {
     /// First time, nanoseconds.
     pub first_ns: i64,
     /// Last time, nanoseconds.
@@ -16,20 +16,20 @@ pub struct TableSeen {
     pub nulls: bool,
 }
 
-/// What was written, by the tables' names; shared by the sessions of a target.
+/// What was written, by name of table; the sessions of a target share it.
 #[derive(Debug, Default)]
-pub struct Seen(Mutex<HashMap<String, TableSeen>>);
+pub struct WriteHistory(Mutex<HashMap<String, TableHistory>>);
 
-impl Seen {
-    /// Takes note of rows that are about to be written.
-    pub fn note(&self, table: &Table, rows: &Rows) {
+impl WriteHistory {
+    /// Records rows that are about to be written.
+    pub fn record(&self, table: &Table, rows: &Rows) {
         let times = rows.times.iter().copied();
         let (Some(first_ns), Some(last_ns)) = (times.clone().min(), times.max()) else {
             return;
         };
         let is_null = |present: &Vec<bool>| present.contains(&false);
         let mut columns = rows.columns.iter();
-        let new = TableSeen {
+        let new = TableHistory {
             first_ns,
             last_ns,
             nulls: columns.any(|column| column.present.as_ref().is_some_and(is_null)),
@@ -47,36 +47,26 @@ impl Seen {
         }
     }
 
-    /// What was written into `table`; `None` when nothing was.
-    pub fn of(&self, table: &Table) -> Option<TableSeen> {
+    /// What was written into `table`; `None` if nothing was.
+    pub fn table(&self, table: &Table) -> Option<TableHistory> {
         let tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tables.get(&table.name).copied()
     }
 
     /// Whether nulls were written into `table`.
-    pub fn nulls(&self, table: &Table) -> bool {
-        self.of(table).is_some_and(|seen| seen.nulls)
+    pub fn has_nulls(&self, table: &Table) -> bool {
+        self.table(table).is_some_and(|history| history.nulls)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marigram_lab::data::{Column, Field, FieldKind, Values};
-    use std::sync::Arc;
+    use marigram_lab::data::{Column, FieldKind, Values};
 
     #[test]
     fn spans_grow_and_nulls_stay() {
-        let table = Table {
-            name: "t".to_owned(),
-            tags: Vec::new(),
-            key: 0,
-            fields: vec![Field {
-                name: "f".to_owned(),
-                kind: FieldKind::Bool,
-            }],
-            series: Arc::default(),
-        };
+        let table = Table::new("t", &[], 0, &[("f", FieldKind::Bool)], Vec::new());
         let rows = |times: &[i64], present: Option<Vec<bool>>| Rows {
             table: 0,
             series: vec![0; times.len()],
@@ -86,17 +76,17 @@ mod tests {
                 present,
             }],
         };
-        let seen = Seen::default();
-        assert_eq!(seen.of(&table), None);
-        seen.note(&table, &rows(&[5, 3], Some(vec![true, false])));
-        seen.note(&table, &rows(&[9], Some(vec![true])));
-        seen.note(&table, &rows(&[], None));
-        let all = TableSeen {
+        let history = WriteHistory::default();
+        assert_eq!(history.table(&table), None);
+        history.record(&table, &rows(&[5, 3], Some(vec![true, false])));
+        history.record(&table, &rows(&[9], Some(vec![true])));
+        history.record(&table, &rows(&[], None));
+        let all = TableHistory {
             first_ns: 3,
             last_ns: 9,
             nulls: true,
         };
-        assert_eq!(seen.of(&table), Some(all));
-        assert!(!seen.nulls(&table.suffixed("_2")));
+        assert_eq!(history.table(&table), Some(all));
+        assert!(!history.has_nulls(&table.suffixed("_2")));
     }
 }

@@ -39,7 +39,7 @@ fn answer() -> Vec<u8> {
 #[test]
 fn an_answer_is_whole_at_its_last_byte_and_has_all_cells() {
     let whole = answer();
-    let mut coming = Answer::default();
+    let mut coming = PartialAnswer::default();
     for byte in &whole {
         assert!(!coming.is_whole().expect("good messages"));
         coming.bytes.push(*byte);
@@ -112,10 +112,11 @@ fn serve(answers: Vec<Vec<u8>>) -> String {
 fn questions_follow_each_other_and_an_error_says_why() {
     let error = message(b'E', b"SERROR\0C42P01\0Mno such table\0\0");
     let failed = [error, message(b'Z', b"I")].concat();
-    let mut asking = Asking::open(&serve(vec![answer(), failed, answer()])).expect("a server");
-    assert_eq!(asking.ask("SELECT 1").expect("an answer"), answer());
-    let refused = asking.ask("SELECT 1").expect_err("an error");
+    let mut queries =
+        QueryConnection::open(&serve(vec![answer(), failed, answer()])).expect("a server");
+    assert_eq!(queries.ask("SELECT 1").expect("an answer"), answer());
+    let refused = queries.ask("SELECT 1").expect_err("an error");
     assert_eq!(refused.to_string(), "no such table");
-    assert_eq!(asking.ask("SELECT 1").expect("an answer"), answer());
-    assert!(asking.ask("SELECT 1").is_err(), "the server has gone");
+    assert_eq!(queries.ask("SELECT 1").expect("an answer"), answer());
+    assert!(queries.ask("SELECT 1").is_err(), "the server has gone");
 }

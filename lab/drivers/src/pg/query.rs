@@ -1,9 +1,9 @@
-//! Questions over a connection of their own, whose answers are taken as the bytes that they are.
+//! Queries over a connection of their own, whose answers are taken as bytes.
 //!
-//! The clock stops at the last byte of an answer, and the drivers of databases that speak HTTP take
-//! nothing but bytes until then. `tokio-postgres` would make several objects of each row meanwhile, which
-//! takes longer than some databases need to answer. So it opens the connection, whatever way of
-//! saying who one is that needs; then the socket is ours.
+//! The clock stops at the last byte of an answer, and the drivers of databases that speak HTTP read
+//! only bytes until then. `tokio-postgres` creates several objects for each row meanwhile, which takes
+//! longer than some databases need to answer. So `tokio-postgres` opens the connection and
+//! authenticates; this module then uses the socket.
 
 use super::ANSWER_MAX;
 use super::cell::AnyCell;
@@ -19,31 +19,31 @@ use tokio_postgres::NoTls;
 use tokio_postgres::config::{Config, Host};
 use tokio_postgres::types::{FromSql, Type};
 
-/// Bytes that are taken at once.
+/// Bytes of a read.
 const READ_BYTES: usize = 256 << 10;
 
-/// The port of a configuration that names none.
+/// The port where a configuration names none.
 const PORT: u16 = 5432;
 
 trait Socket: Read + Write + Send {}
 
 impl<S: Read + Write + Send> Socket for S {}
 
-/// A connection for questions.
-pub struct Asking {
+/// A connection for queries.
+pub struct QueryConnection {
     socket: Box<dyn Socket>,
     buffer: Vec<u8>,
 }
 
-impl Asking {
-    /// Connects by `config`, as [`super::Connection::open`]; to the first host, where it names
+impl QueryConnection {
+    /// Connects by `config`, as [`super::Connection::open`]; to the first host if it names
     /// several.
     pub fn open(config: &str) -> Result<Self> {
         let config: Config = config.parse()?;
         let port = config.get_ports().first().copied().unwrap_or(PORT);
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let host = config.get_hosts().first().context("no host is named")?;
-        // Both handles are of one socket, which does not end when theirs is dropped.
+        // Both handles refer to one socket, which stays open when theirs is dropped.
         let socket: Box<dyn Socket> = match host {
             Host::Tcp(name) => {
                 let socket = TcpStream::connect((name.as_str(), port))?;
@@ -75,11 +75,11 @@ impl Asking {
         })
     }
 
-    /// Asks, and takes the whole answer: all messages up to the one that says that the server is
-    /// ready for the next question.
+    /// Runs a query, and returns the whole answer: all messages up to the one that says that the
+    /// server is ready for the next query.
     pub fn ask(&mut self, statement: &str) -> Result<Vec<u8>> {
         self.socket.write_all(&request(statement)?)?;
-        let mut answer = Answer::default();
+        let mut answer = PartialAnswer::default();
         while !answer.is_whole()? {
             let read = self.socket.read(&mut self.buffer).context("no answer")?;
             ensure!(read > 0, "the server has closed the connection");
@@ -99,17 +99,17 @@ async fn begin(config: &Config, socket: impl AsyncRead + AsyncWrite + Unpin) -> 
     opened.map(drop).context("PostgreSQL")
 }
 
-/// An answer that comes in.
+/// An answer that is being received.
 #[derive(Default)]
-struct Answer {
+struct PartialAnswer {
     bytes: Vec<u8>,
-    /// Where the first message that is not there whole begins.
+    /// Where the first incomplete message begins.
     next: usize,
     /// Where the body of an error begins.
     error: Option<usize>,
 }
 
-impl Answer {
+impl PartialAnswer {
     fn is_whole(&mut self) -> Result<bool> {
         while let Some((kind, length)) = head(&self.bytes[self.next..])? {
             let end = self.next + 5 + length;
@@ -128,7 +128,7 @@ impl Answer {
     }
 }
 
-/// Type of the message that begins here, and bytes of its body; `None` where not enough is there.
+/// Type of the message that begins here, and bytes of its body; `None` if more bytes are needed.
 fn head(mut bytes: &[u8]) -> Result<Option<(u8, usize)>> {
     if bytes.len() < 5 {
         return Ok(None);
@@ -141,7 +141,7 @@ fn head(mut bytes: &[u8]) -> Result<Option<(u8, usize)>> {
     Ok(Some((kind, length)))
 }
 
-/// A statement without parameters whose answer is to be binary, in one package.
+/// A statement without parameters and with a binary answer, in one packet.
 fn request(statement: &str) -> Result<Vec<u8>> {
     let mut all = Vec::with_capacity(statement.len() + 64);
     let mut message = |kind: u8, body: &[&[u8]]| {
@@ -153,7 +153,7 @@ fn request(statement: &str) -> Result<Vec<u8>> {
         }
         anyhow::Ok(())
     };
-    // Names are empty, there are no types and no parameters, and one format for all columns.
+    // Names are empty; there are no types and no parameters; all columns have one format.
     message(b'P', &[b"\0", statement.as_bytes(), b"\0\0\0"])?;
     message(b'B', &[b"\0\0", b"\0\0", b"\0\0", b"\0\x01\0\x01"])?;
     message(b'D', &[b"P\0"])?;
@@ -162,7 +162,7 @@ fn request(statement: &str) -> Result<Vec<u8>> {
     Ok(all)
 }
 
-/// What an error says.
+/// The message of an error.
 fn error(body: &[u8]) -> String {
     let mut fields = body.split(|byte| *byte == 0);
     let text = fields.find_map(|field| field.strip_prefix(b"M"));

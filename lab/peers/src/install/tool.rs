@@ -1,10 +1,10 @@
-//! Tools of the system: package managers, and programs that set a peer up.
+//! Runs tools of the system: package managers, and programs that set a peer up.
 
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
-/// Runs `command` to its end and gives what it printed.
-pub(super) fn run(command: &mut Command) -> Result<String> {
+/// Runs `command` to its end, and returns what it printed. Says on stderr what it runs.
+pub fn run(command: &mut Command) -> Result<String> {
     let line = std::iter::once(command.get_program()).chain(command.get_args());
     let line: Vec<_> = line.map(|part| part.to_string_lossy()).collect();
     let line = line.join(" ");

@@ -1,11 +1,11 @@
-//! Times as text.
+//! Times as text, as RFC 3339 writes them.
 
 use marigram_lab::data::SECOND_NS;
 
 const DAY_S: i64 = 86_400;
 
 /// `2024-01-01T00:00:30.000000000` for `ns` nanoseconds since the Unix epoch, with `decimals` of
-/// the nine decimals; UTC, without a zone at its end. What is cut off is rounded down.
+/// the nine decimals; UTC, without a zone at its end. The rest is rounded down.
 #[must_use]
 pub fn rfc3339(ns: i64, decimals: usize) -> String {
     let (second, fraction) = (ns.div_euclid(SECOND_NS), ns.rem_euclid(SECOND_NS));
@@ -39,7 +39,7 @@ pub fn parse_rfc3339(text: &str) -> Option<i64> {
     second.checked_mul(SECOND_NS)?.checked_add(ns)
 }
 
-/// The inverse of [`date`]; `None` for a month or day that there is not.
+/// The inverse of [`date`]; `None` if there is no such month or day.
 fn day(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(0..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
@@ -93,11 +93,14 @@ mod tests {
         }
         assert_eq!(parse_rfc3339("1970-01-01 00:01:00"), Some(60 * SECOND_NS));
         assert_eq!(parse_rfc3339("1970-01-01T00:00:00.5Z"), Some(500_000_000));
+        assert_eq!(parse_rfc3339("1969-12-31 23:59:59.000"), Some(-SECOND_NS));
         let wrong = [
             "",
             "1970-01-01",
             "1970-13-01T00:00:00",
             "1970-01-01T00:00:xxZ",
+            "2024-01-01T00:00:00+01",
+            "2024-01-01T00:00:00.x",
         ];
         assert!(wrong.iter().all(|text| parse_rfc3339(text).is_none()));
         assert_eq!(parse_rfc3339("1970-01-01T00:00:00.0000000001Z"), None);
