@@ -40,6 +40,17 @@ pub struct Tag {
     pub kind: TagKind,
 }
 
+impl Tag {
+    /// The tag `name`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: TagKind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+        }
+    }
+}
+
 /// A field column.
 #[derive(Clone, Debug)]
 pub struct Field {
@@ -47,6 +58,17 @@ pub struct Field {
     pub name: String,
     /// Its type.
     pub kind: FieldKind,
+}
+
+impl Field {
+    /// The field `name`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: FieldKind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+        }
+    }
 }
 
 /// A table: its schema, and the tag values of every series that will be written into it.
@@ -65,6 +87,30 @@ pub struct Table {
 }
 
 impl Table {
+    /// A table of these columns, whose series are named by tag number `key` alone.
+    #[must_use]
+    pub fn new(
+        name: impl Into<String>,
+        tags: &[(&str, TagKind)],
+        key: usize,
+        fields: &[(&str, FieldKind)],
+        series: Vec<Vec<Option<String>>>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            tags: tags
+                .iter()
+                .map(|(name, kind)| Tag::new(*name, *kind))
+                .collect(),
+            key,
+            fields: fields
+                .iter()
+                .map(|(name, kind)| Field::new(*name, *kind))
+                .collect(),
+            series: Arc::new(series),
+        }
+    }
+
     /// The same table under `name` with `suffix` at its end.
     #[must_use]
     pub fn suffixed(&self, suffix: &str) -> Self {
@@ -149,6 +195,15 @@ pub struct Column {
 }
 
 impl Column {
+    /// A column without nulls.
+    #[must_use]
+    pub fn full(values: Values) -> Self {
+        Self {
+            values,
+            present: None,
+        }
+    }
+
     /// Whether `row` has a value.
     #[must_use]
     pub fn is_present(&self, row: usize) -> bool {

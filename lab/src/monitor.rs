@@ -5,10 +5,12 @@
 //! every mark. Processor time comes in ticks of 10 ms there: a step shorter than that costs
 //! nothing as far as it says.
 
+mod disk;
 mod latency;
 mod machine;
 mod processes;
 
+pub use disk::folder_bytes;
 pub use latency::Latencies;
 pub use machine::machine;
 pub use processes::Resident;

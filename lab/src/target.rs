@@ -2,8 +2,9 @@
 
 use crate::data::{Rows, Table};
 use crate::question::{Answer, Question};
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub struct Payload {
     pub rows: usize,
     /// Values that are not null.
     pub points: u64,
-    /// The batch, as the session that encoded it wants it back.
+    /// The batch, in the form that its session encoded.
     pub body: Body,
 }
 
@@ -49,17 +50,85 @@ pub struct Payload {
 pub enum Body {
     /// Bytes for the wire.
     Bytes(Vec<u8>),
-    /// A value of the driver's own, for targets without a wire.
-    Own(Box<dyn std::any::Any + Send>),
+    /// A value of the driver's own type.
+    Own(Box<dyn Any + Send>),
 }
+
+impl Payload {
+    /// `rows` as bytes for the wire.
+    #[must_use]
+    pub fn from_bytes(rows: &Rows, bytes: Vec<u8>) -> Self {
+        Self::new(rows, Body::Bytes(bytes))
+    }
+
+    /// `rows` as a value of the driver's own type.
+    #[must_use]
+    pub fn from_value(rows: &Rows, value: impl Any + Send) -> Self {
+        Self::new(rows, Body::Own(Box::new(value)))
+    }
+
+    fn new(rows: &Rows, body: Body) -> Self {
+        Self {
+            rows: rows.len(),
+            points: rows.points(),
+            body,
+        }
+    }
+
+    /// The bytes. Fails for a payload of another driver.
+    pub fn bytes(&self) -> Result<&[u8]> {
+        match &self.body {
+            Body::Bytes(bytes) => Ok(bytes),
+            Body::Own(_) => bail!(FOREIGN_PAYLOAD),
+        }
+    }
+
+    /// The driver's own value. Fails for a payload of another driver.
+    pub fn value<T: Any>(&self) -> Result<&T> {
+        let value = match &self.body {
+            Body::Own(own) => own.downcast_ref(),
+            Body::Bytes(_) => None,
+        };
+        value.context(FOREIGN_PAYLOAD)
+    }
+}
+
+const FOREIGN_PAYLOAD: &str = "another driver encoded this batch";
 
 /// An answer as it came, not decoded yet.
 pub enum Reply {
     /// Bytes from the wire.
     Bytes(Vec<u8>),
-    /// A value of the driver's own.
-    Own(Box<dyn std::any::Any + Send>),
+    /// A value of the driver's own type.
+    Own(Box<dyn Any + Send>),
 }
+
+impl Reply {
+    /// A value of the driver's own type.
+    #[must_use]
+    pub fn from_value(value: impl Any + Send) -> Self {
+        Self::Own(Box::new(value))
+    }
+
+    /// The bytes. Fails for a reply to another driver.
+    pub fn into_bytes(self) -> Result<Vec<u8>> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::Own(_) => bail!(FOREIGN_REPLY),
+        }
+    }
+
+    /// The driver's own value. Fails for a reply to another driver.
+    pub fn into_value<T: Any>(self) -> Result<T> {
+        let value = match self {
+            Self::Own(own) => own.downcast().ok(),
+            Self::Bytes(_) => None,
+        };
+        Ok(*value.context(FOREIGN_REPLY)?)
+    }
+}
+
+const FOREIGN_REPLY: &str = "another driver received this answer";
 
 /// A connection, used by one client thread.
 ///
@@ -88,8 +157,10 @@ pub trait Target: Send + Sync {
     /// What it is; called after `start`.
     fn facts(&self) -> Facts;
 
-    /// Processes of the server (their children are found); none when it runs in the client's own.
-    fn processes(&self) -> Vec<u32>;
+    /// Processes of the server, without their children; none if the laboratory did not start them.
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
 
     /// Why the target cannot be set so; `None` when it can. It is started without these settings
     /// then, and every step counts as something that it cannot do. Asked before `start`.
@@ -103,8 +174,11 @@ pub trait Target: Send + Sync {
         None
     }
 
-    /// Makes the tables where the target wants them made; called again for further tables.
-    fn create(&self, tables: &[Table]) -> Result<()>;
+    /// Creates the tables, if the target does not create them with their first row. Called again
+    /// for further tables.
+    fn create(&self, _tables: &[Table]) -> Result<()> {
+        Ok(())
+    }
 
     /// A connection for one client that will use these tables.
     fn connect(&self, tables: &Arc<[Table]>) -> Result<Box<dyn Session>>;
@@ -129,15 +203,19 @@ pub trait Target: Send + Sync {
         Ok(BTreeMap::new())
     }
 
-    /// Kills it (SIGKILL), starts it again, and gives the time from the start of the process to the
+    /// Kills it (SIGKILL), starts it again, and returns the time from the start of the process to the
     /// first right answer; `None` for a target that is not a process of the laboratory's.
-    fn restart(&mut self, tables: &[Table]) -> Result<Option<Duration>>;
+    fn restart(&mut self, _tables: &[Table]) -> Result<Option<Duration>> {
+        Ok(None)
+    }
 
     /// Why the target cannot answer `question`; `None` when it can.
     fn cannot(&self, tables: &[Table], question: &Question) -> Option<String>;
 
     /// Stops it. Dropping stops it as well.
-    fn stop(&mut self) -> Result<()>;
+    fn stop(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Settings of a database, name → value as a person would write them.
@@ -164,7 +242,7 @@ impl Tuning {
 /// How a target is to be run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Folder of the installed peers ([`crate::peers`]).
+    /// Folder of the installed peers.
     pub peers: PathBuf,
     /// Marigram's own binary, for the targets that are its server.
     pub marigram: PathBuf,

@@ -27,8 +27,10 @@ const LAYERS: &[(&str, u32)] = &[
     ("marigram", 6),
     ("marigram-lab", 6),
     ("marigram-soak", 6),
-    ("marigram-cli", 7),
-    ("marigram-testing", 7),
+    ("marigram-lab-drivers", 7),
+    ("marigram-lab-peers", 8),
+    ("marigram-cli", 9),
+    ("marigram-testing", 9),
 ];
 
 /// What a crate may never depend on, whatever the layers say.
@@ -50,25 +52,31 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("marigram-service", &["marigram-engine", "marigram-sql"]),
     ("marigram-functions", &["marigram-engine", "tokio"]),
     // The laboratory is an outside observer.
-    (
-        "marigram-lab",
-        &[
-            "marigram",
-            "marigram-codec",
-            "marigram-engine",
-            "marigram-env",
-            "marigram-manifest",
-            "marigram-model",
-            "marigram-protocol",
-            "marigram-segment",
-            "marigram-series-index",
-            "marigram-server",
-            "marigram-service",
-            "marigram-sql",
-            "marigram-tsfile",
-            "marigram-wal",
-        ],
-    ),
+    ("marigram-lab", DATABASE),
+    ("marigram-lab-drivers", DATABASE),
+    ("marigram-lab-peers", DATABASE),
+];
+
+/// The crates of the database.
+const DATABASE: &[&str] = &[
+    "marigram",
+    "marigram-codec",
+    "marigram-engine",
+    "marigram-env",
+    "marigram-functions",
+    "marigram-manifest",
+    "marigram-model",
+    "marigram-operators",
+    "marigram-pgtext",
+    "marigram-protocol",
+    "marigram-segment",
+    "marigram-series-index",
+    "marigram-server",
+    "marigram-service",
+    "marigram-sql",
+    "marigram-tabular",
+    "marigram-tsfile",
+    "marigram-wal",
 ];
 
 fn root() -> PathBuf {
@@ -85,7 +93,8 @@ fn crates() -> Vec<(String, PathBuf, BTreeSet<String>)> {
         .map(|entry| entry.expect("it can be listed").path())
         .filter(|path| path.join("Cargo.toml").exists())
         .collect();
-    folders.extend(["lab", "testing", "testing/soak"].map(|name| root().join(name)));
+    let others = ["lab", "lab/drivers", "lab/peers", "testing", "testing/soak"];
+    folders.extend(others.map(|name| root().join(name)));
     folders.sort();
     folders.into_iter().map(read_crate).collect()
 }

@@ -6,13 +6,13 @@ use anyhow::{Context, Result, bail, ensure};
 use arrow_array::RecordBatch;
 use marigram::{DEFAULT_DATABASE, Marigram, OpenOptions, Status, WriteBatch};
 use marigram_lab::data::{Rows, Table};
-use marigram_lab::peers::process::folder_bytes;
-use marigram_lab::question::{Answer, Ask, Question};
+use marigram_lab::monitor::folder_bytes;
+use marigram_lab::question::{Answer, Question};
 use marigram_lab::target::{
-    Body, Facts, Kind, Options, Payload, Reply, Session, Settings, Target, Tuning,
+    Facts, Kind, Options, Payload, Reply, Session, Settings, Target, Tuning,
 };
-use marigram_lab::targets::marigram::{figures, schema};
-use marigram_lab::targets::{arrow, sql};
+use marigram_lab_drivers::marigram::{figures, schema};
+use marigram_lab_drivers::{arrow, sql};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -108,10 +108,6 @@ impl Target for Embedded {
         }
     }
 
-    fn processes(&self) -> Vec<u32> {
-        Vec::new()
-    }
-
     fn refuses(&self, tuning: &Tuning) -> Option<String> {
         let error = options(&tuning.server).err()?;
         Some(format!("the library cannot be opened so: {error:#}"))
@@ -177,10 +173,7 @@ impl Target for Embedded {
     }
 
     fn cannot(&self, tables: &[Table], question: &Question) -> Option<String> {
-        match &question.ask {
-            Ask::Sql(_) => None,
-            Ask::Select(select) => sql::cannot(tables.get(select.table)?, select),
-        }
+        schema::cannot(tables, question)
     }
 
     fn stop(&mut self) -> Result<()> {
@@ -199,19 +192,11 @@ struct EmbeddedSession {
 impl Session for EmbeddedSession {
     fn encode(&mut self, rows: &Rows) -> Result<Payload> {
         let table = self.tables.get(rows.table).context("no such table")?;
-        Ok(Payload {
-            rows: rows.len(),
-            points: rows.points(),
-            body: Body::Own(Box::new(batch::encode(table, rows)?)),
-        })
+        Ok(Payload::from_value(rows, batch::encode(table, rows)?))
     }
 
     fn write(&mut self, payload: &Payload) -> Result<()> {
-        let batch = match &payload.body {
-            Body::Own(own) => own.downcast_ref::<WriteBatch>(),
-            Body::Bytes(_) => None,
-        };
-        let batch = batch.context("a batch that this session did not encode")?;
+        let batch: &WriteBatch = payload.value()?;
         let report = self.db.write(DEFAULT_DATABASE, batch)?;
         if let Some(row) = report.rejected.first() {
             bail!(
@@ -224,24 +209,13 @@ impl Session for EmbeddedSession {
     }
 
     fn ask(&mut self, question: &Question) -> Result<Reply> {
-        let statement = match &question.ask {
-            Ask::Sql(text) => text.clone(),
-            Ask::Select(select) => {
-                let table = self.tables.get(select.table).context("no such table")?;
-                sql::statement(&schema::DIALECT, table, select)
-            }
-        };
+        let statement = sql::question_statement(&schema::DIALECT, &self.tables, question)?;
         let batches = self.db.sql(&statement).with_context(|| statement)?;
-        Ok(Reply::Own(Box::new(batches)))
+        Ok(Reply::from_value(batches))
     }
 
     fn decode(&mut self, question: &Question, reply: Reply) -> Result<Answer> {
-        let Reply::Own(own) = reply else {
-            bail!("an answer that this session did not get");
-        };
-        let Ok(batches) = own.downcast::<Vec<RecordBatch>>() else {
-            bail!("an answer that this session did not get");
-        };
+        let batches: Vec<RecordBatch> = reply.into_value()?;
         arrow::answer(question, &batches)
     }
 }
@@ -249,7 +223,7 @@ impl Session for EmbeddedSession {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marigram_lab::targets::conformance;
+    use marigram_lab::conformance;
 
     #[test]
     fn settings_go_by_the_names_of_the_configuration_file() {

@@ -166,7 +166,7 @@ pub(super) fn kind(name: &'static str) -> Kind {
         "no-start" => |settings| Ok(fake(Manner::NoStart, settings)),
         "unfit" => |settings| Ok(fake(Manner::Unfit, settings)),
         "mute" => |settings| Ok(fake(Manner::Mute, settings)),
-        _ => return crate::targets::null::KIND,
+        _ => return crate::null::KIND,
     };
     Kind {
         name,
@@ -239,7 +239,7 @@ impl Target for Fake {
     }
 
     fn disk_bytes(&self) -> Result<u64> {
-        crate::peers::process::folder_bytes(&self.dir)
+        crate::monitor::folder_bytes(&self.dir)
     }
 
     fn restart(&mut self, _tables: &[Table]) -> Result<Option<Duration>> {
