@@ -4,6 +4,7 @@ mod backup;
 mod changing;
 mod damage;
 mod faults;
+mod fsyncs;
 mod full_disk;
 mod growth;
 mod limits;

@@ -87,6 +87,12 @@ impl SimFs {
         self.disk.lock().plan.ops()
     }
 
+    /// Operations of one kind so far, counted as in [`ops`](Self::ops).
+    #[must_use]
+    pub fn count(&self, kind: OpKind) -> u64 {
+        self.disk.lock().plan.count(kind)
+    }
+
     /// Power fails during the operation with this number (the first one ever has 0; see
     /// [`ops`](Self::ops)) or the first one after it: it may have had its effect wholly, in part
     /// or not at all, and it and all later ones fail with [`SimCrash`](super::SimCrash).
