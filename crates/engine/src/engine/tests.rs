@@ -1,6 +1,7 @@
 //! Behaviour of the whole engine on a simulated disk.
 
 mod backup;
+mod bucket;
 mod changing;
 mod damage;
 mod faults;

@@ -6,29 +6,29 @@ use std::io;
 /// Kinds of operations on the simulated file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OpKind {
-    /// `FileSystem::create_dir_all`
+    /// `LogStore::create_dir_all`
     CreateDir,
-    /// `FileSystem::create`
+    /// `LogStore::create`
     Create,
-    /// `FileSystem::open`
+    /// `LogStore::open`
     Open,
-    /// `FileSystem::list`
+    /// `LogStore::list`
     List,
-    /// `FileSystem::exists`
+    /// `LogStore::exists`
     Exists,
-    /// `FileSystem::rename`
+    /// `LogStore::rename`, `LogStore::rename_new`
     Rename,
-    /// `FileSystem::remove`
+    /// `LogStore::remove`
     Remove,
-    /// `FileSystem::remove_dir_all`
+    /// `LogStore::remove_dir_all`
     RemoveDir,
-    /// `FileSystem::sync_dir`
+    /// `LogStore::sync_dir`
     SyncDir,
-    /// `FileSystem::lock`
+    /// `LogStore::lock`
     Lock,
-    /// `File::len`
+    /// `ReadAt::len`
     Len,
-    /// `File::read_exact_at`
+    /// `ReadAt::read_exact_at`
     Read,
     /// `File::append`
     Append,

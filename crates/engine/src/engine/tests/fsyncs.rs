@@ -75,7 +75,14 @@ fn every_step_takes_as_many_fsyncs_as_durability_needs() {
         drop(Engine::open(world.env(), Path::new(DIR), options()).unwrap());
     });
     assert_eq!(
-        [flush, compaction, first_backup, second_backup, restore, open],
+        [
+            flush,
+            compaction,
+            first_backup,
+            second_backup,
+            restore,
+            open
+        ],
         // Of the flush: one for each segment, one for the names of all of them, and those of the logs.
         [(9, 2), (10, 5), (11, 6), (1, 4), (11, 9), (1, 4)]
     );
