@@ -7,7 +7,7 @@
 use marigram_codec::{
     BodyHeader, Compressor, DecodeLimits, Encoding, OwnedValues, ValueType, frame, tsfile_forms,
 };
-use marigram_env::{DiskSnapshot, FileSystem, SimFs};
+use marigram_env::{DiskSnapshot, FileBlobs, SimFs};
 use marigram_manifest::{CatalogState, ManifestState, WitnessFile};
 use marigram_model::{TagKey, tag_key_entries};
 use marigram_protocol::lines::{LineLimits, Precision, encode_batch, parse};
@@ -109,13 +109,12 @@ pub fn tsfile_values(data: &[u8]) {
 /// A whole segment: opened, every page read, and verified.
 pub fn segment(data: &[u8]) {
     let sim = SimFs::new(0);
-    let path = Path::new("/fuzz.seg");
     let files = DiskSnapshot::from([("fuzz.seg".into(), data.to_vec())]);
     sim.restore(Path::new("/"), &files)
         .expect("an empty disk takes a file");
-    let fs: Arc<dyn FileSystem> = Arc::new(sim);
-    Segment::verify(&fs, path, &mut |_| {});
-    let Ok(segment) = Segment::open(&fs, path) else {
+    let blobs = FileBlobs::new(Arc::new(sim), Path::new("/"));
+    Segment::verify(&blobs, "fuzz.seg", &mut |_| {});
+    let Ok(segment) = Segment::open(&blobs, "fuzz.seg") else {
         return;
     };
     for (number, group) in segment.row_groups().iter().enumerate() {

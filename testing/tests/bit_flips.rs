@@ -5,7 +5,7 @@
 use marigram_engine::{
     Engine, EngineError, EngineOptions, ScanRequest, TableSnapshot, WriteOptions,
 };
-use marigram_env::{DiskSnapshot, Env, FileSystem, SimClock, SimFs};
+use marigram_env::{DiskSnapshot, Env, LogStore, SimClock, SimFs};
 use marigram_model::{FieldValue, TagValue, TimeRange};
 use marigram_segment::SegmentOptions;
 use marigram_testing::crash::to_batch;

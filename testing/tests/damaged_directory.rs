@@ -8,7 +8,7 @@
 
 use marigram_codec::frame;
 use marigram_engine::{Engine, EngineOptions, TableSpec, WriteOptions};
-use marigram_env::{DiskSnapshot, Env, FileSystem, SimClock, SimFs};
+use marigram_env::{DiskSnapshot, Env, LogStore, SimClock, SimFs};
 use marigram_model::{FieldType, FieldValue, Rollup, TagType, TagValue, TimeRange};
 use marigram_testing::crash::to_batch;
 use marigram_testing::oracle::{

@@ -6,9 +6,10 @@ mod segment;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use marigram_env::{Env, FileSystem};
+use marigram_env::{Env, LogStore};
 use marigram_manifest::{Catalog, CatalogState};
 use marigram_model::{ColumnId, TableId};
+use marigram_segment::Segment;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -51,7 +52,7 @@ pub struct CatalogNames(Option<CatalogState>);
 
 impl CatalogNames {
     /// The names of the data directory in which a segment lies.
-    fn near(fs: &dyn FileSystem, segment: &Path) -> Self {
+    fn near(fs: &dyn LogStore, segment: &Path) -> Self {
         let dir = segment.ancestors().nth(4).map(Path::to_path_buf);
         let dir = dir.filter(|dir| dir.join("CATALOG").exists());
         Self(dir.and_then(|dir| Catalog::read(fs, &dir).ok()))
@@ -81,4 +82,11 @@ impl CatalogNames {
     fn schema(&self, id: TableId) -> Option<&Arc<marigram_model::TableSchema>> {
         self.0.as_ref()?.tables.get(&id)
     }
+}
+
+/// Opens the segment in a file.
+fn open_segment(fs: &Arc<dyn LogStore>, path: &Path) -> Result<Segment> {
+    let file = fs.open(path);
+    let file = file.map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    Ok(Segment::from_file(file, path)?)
 }

@@ -5,7 +5,7 @@
 
 use crate::error::{EngineError, Result};
 use crate::health::EngineHealth;
-use marigram_env::FileSystem;
+use marigram_env::LogStore;
 use marigram_manifest::{
     Catalog, CatalogEdit, LogProof, ManifestError, WitnessFile, WitnessOwner, Witnessed,
 };
@@ -93,7 +93,7 @@ impl LiveCatalog {
     /// Opens the catalog of a data directory, if it is what `proof` says; creates it only where it
     /// need not exist.
     pub fn open(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         proof: &LogProof,
         health: Arc<EngineHealth>,
@@ -115,7 +115,7 @@ impl LiveCatalog {
     }
 
     /// Writes down from here on, in the directory's witness, how far the catalog is durable.
-    pub fn witness(&self, fs: Arc<dyn FileSystem>, dir: &Path, lineage: u64) -> Result<()> {
+    pub fn witness(&self, fs: Arc<dyn LogStore>, dir: &Path, lineage: u64) -> Result<()> {
         let catalog = self.durable.lock();
         let known = Witnessed {
             log: Some(catalog.extent()),

@@ -172,10 +172,9 @@ impl Shard {
     /// Removes files that were written and are not in the manifest.
     fn remove_segments(&self, segments: &[SegmentMeta]) {
         for meta in segments {
-            let path = crate::shard::segment_path(&self.segment_dir(), meta.id);
-            if let Err(error) = self.context.env.fs.remove(&path) {
-                let error = EngineError::io(&path, error);
-                tracing::warn!(%error, "a file of a failed flush was not removed");
+            let name = crate::shard::segment_name(self.number, meta.id);
+            if let Err(error) = self.context.blobs.delete(&name) {
+                tracing::warn!(name, %error, "a segment of a failed flush was not removed");
             }
         }
     }

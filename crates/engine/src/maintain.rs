@@ -168,11 +168,11 @@ impl Shard {
             (manner.stop)(bytes - told.replace(bytes))
         };
         let context = RunContext {
-            fs: self.context.env.fs.clone(),
+            blobs: self.context.blobs.clone(),
             options: self.context.options.segment.clone(),
             memory: self.context.memory.clone(),
             schemas: live,
-            new_file: &|| self.new_segment(),
+            new_segment: &|| self.new_segment(),
             stop: &stop,
             progress: &progress,
         };

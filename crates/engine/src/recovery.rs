@@ -16,7 +16,7 @@ use crate::memtable::Memtable;
 use crate::route::values_bytes;
 use crate::shard::{
     DurableShard, MaintenanceState, MeasuredUsage, PRESSED_PART, Shard, ShardContext, ShardLog,
-    ShardState, open_segment, segment_path,
+    ShardState, open_segment, segment_name, segment_prefix,
 };
 use crate::survey::{KnownLogs, unknown_table};
 use crate::view::OpenSegment;
@@ -76,10 +76,10 @@ pub(crate) fn open_shard(
     known: KnownLogs,
 ) -> Result<(Shard, RecoveredLogs)> {
     let (fs, live) = (&context.env.fs, opening.live);
-    let (segment_dir, wal_dir) = (dir.join("segments"), dir.join("wal"));
-    for made in [&segment_dir, &wal_dir] {
-        fs.create_dir_all(made)
-            .map_err(|error| EngineError::io(made, error))?;
+    let wal_dir = dir.join("wal");
+    for made in [dir.join("segments"), wal_dir.clone()] {
+        fs.create_dir_all(&made)
+            .map_err(|error| EngineError::io(&made, error))?;
     }
     fs.sync_dir(&dir)
         .map_err(|error| EngineError::io(&dir, error))?;
@@ -102,11 +102,13 @@ pub(crate) fn open_shard(
     for schema in live.values() {
         index.set_identity(schema.id, identity_of(schema));
     }
-    let files = segments_there(context, &segment_dir)?;
-    let highest_there = match discard {
-        Some(discard) => discard_unnamed(&files, &segment_dir, &durable, discard),
-        None => files.last().map(|(highest, _)| *highest),
+    let files = segments_there(context, number)?;
+    let highest_there = if is_certain {
+        discard_unnamed(&files, number, &durable, context)
+    } else {
+        files.last().map(|(highest, _)| *highest)
     };
+    let segment_dir = context.blobs.location(&segment_prefix(number));
     let damaged = damaged(&segment_dir, durable.segments.values(), &files, live);
     let next_segment = durable.next_segment().0;
     let of = WitnessOwner {
@@ -119,7 +121,7 @@ pub(crate) fn open_shard(
     };
     let witness = WitnessFile::open(fs.clone(), &dir, of, witnessed)?;
     let open = |meta: &marigram_manifest::SegmentMeta| {
-        Arc::new(open_segment(&context.files, &segment_dir, meta.clone()))
+        Arc::new(open_segment(&context.files, number, meta.clone()))
     };
     let segments: Vec<_> = durable.segments.values().map(open).collect();
     let marks = marks_of(&segments, &index);
@@ -366,9 +368,9 @@ fn forget_dropped(shard: &Shard, live: &LiveTables) {
 /// stay.
 fn discard_unnamed(
     files: &[(u64, u64)],
-    dir: &Path,
+    shard: usize,
     manifest: &marigram_manifest::ManifestState,
-    discard: DiscardFile<'_>,
+    context: &ShardContext,
 ) -> Option<u64> {
     let mut highest = None;
     for (id, _) in files.iter().copied() {
@@ -376,23 +378,24 @@ fn discard_unnamed(
             highest = Some(id);
             continue;
         }
-        let path = segment_path(dir, SegmentId(id));
-        if let Err(error) = discard(&path) {
-            tracing::warn!(path = %path.display(), %error, "it was not moved to the trash");
+        let name = segment_name(shard, SegmentId(id));
+        if let Err(error) = context.trash.take_segment(&context.env, shard, &name) {
+            tracing::warn!(name, %error, "it was not moved to the trash");
             highest = Some(id);
         }
     }
     highest
 }
 
-/// Numbers of the segments that there are files of, ascending, and the files' lengths.
-fn segments_there(context: &ShardContext, dir: &Path) -> Result<Vec<(u64, u64)>> {
-    let files = context.env.fs.list_lengths(dir);
-    let files = files.map_err(|error| EngineError::io(dir, error))?;
+/// Numbers of the segments that are there, ascending, and their lengths.
+fn segments_there(context: &ShardContext, shard: usize) -> Result<Vec<(u64, u64)>> {
+    let prefix = segment_prefix(shard);
+    let blobs = context.blobs.list(&prefix);
+    let blobs = blobs.map_err(|error| EngineError::io(&context.blobs.location(&prefix), error))?;
     let number = |name: &str| name.strip_suffix(".seg")?.parse().ok();
-    let numbered = files
+    let numbered = blobs
         .iter()
-        .filter_map(|(name, length)| Some((number(name)?, *length)));
+        .filter_map(|blob| Some((number(blob.base_name())?, blob.bytes)));
     let mut numbered: Vec<_> = numbered.collect();
     numbered.sort_unstable();
     Ok(numbered)

@@ -1,7 +1,7 @@
 //! The files of segments, and what is in memory of them: both bounded, however many segments there
 //! are.
 //!
-//! A segment's file is one of a [`FilePool`]: it is opened when something of it is read. Its footer is
+//! A segment is a blob of a [`BlobPool`]: it is opened when something of it is read. Its footer is
 //! read when a query, a compaction or recovery first needs it, and stays in memory with the
 //! directories and page indexes that were read since, until others need the room: a part of the
 //! memory ceiling is for all of them together, and what nobody holds and nobody has used lately goes
@@ -12,10 +12,9 @@
 
 use crate::error::{EngineError, Result};
 use crate::memory::{Holder, MemoryAccountant};
-use marigram_env::{File, FilePool, FileSystem, PooledFile};
+use marigram_env::{BlobPool, BlobStore, PooledBlob, ReadAt};
 use marigram_segment::Segment;
 use parking_lot::{Mutex, RwLock};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -30,7 +29,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// What the segments of an engine share.
 #[derive(Debug)]
 pub struct SegmentFiles {
-    pool: Arc<FilePool>,
+    pool: Arc<BlobPool>,
     memory: Arc<MemoryAccountant>,
     ring: Mutex<LoadedRing>,
 }
@@ -47,7 +46,7 @@ struct LoadedRing {
 #[derive(Debug)]
 pub(crate) struct LoadedSegment {
     files: Arc<SegmentFiles>,
-    file: Arc<PooledFile>,
+    file: Arc<PooledBlob>,
     /// Length in bytes and pin that the manifest names.
     named: (u64, Option<u32>),
     segment: RwLock<Option<Arc<Segment>>>,
@@ -59,38 +58,38 @@ pub(crate) struct LoadedSegment {
 }
 
 impl SegmentFiles {
-    /// Files on `fs`, of which `open_files_max` are kept open; memory is taken from `memory`.
+    /// Blobs of `store`, of which `open_files_max` are kept open; memory is taken from `memory`.
     #[must_use]
     pub fn new(
-        fs: Arc<dyn FileSystem>,
+        store: Arc<dyn BlobStore>,
         open_files_max: usize,
         memory: Arc<MemoryAccountant>,
     ) -> Arc<Self> {
-        Self::with_pool(FilePool::new(fs, open_files_max), memory)
+        Self::with_pool(BlobPool::new(store, open_files_max), memory)
     }
 
-    /// Files of a pool.
-    pub(crate) fn with_pool(pool: Arc<FilePool>, memory: Arc<MemoryAccountant>) -> Arc<Self> {
+    /// Blobs of a pool.
+    pub(crate) fn with_pool(pool: Arc<BlobPool>, memory: Arc<MemoryAccountant>) -> Arc<Self> {
         let ring = Mutex::default();
         Arc::new(Self { pool, memory, ring })
     }
 
-    /// The pool of files.
-    pub(crate) fn pool(&self) -> &Arc<FilePool> {
+    /// The pool.
+    pub(crate) fn pool(&self) -> &Arc<BlobPool> {
         &self.pool
     }
 
-    /// The segment in the file at `path`, of which nothing is read yet. The manifest names it with
+    /// The segment in the blob `name`, of which nothing is read yet. The manifest names it with
     /// this length in bytes and this pin.
     pub(crate) fn segment(
         self: &Arc<Self>,
-        path: PathBuf,
+        name: &str,
         bytes: u64,
         pin: Option<u32>,
     ) -> Arc<LoadedSegment> {
         Arc::new(LoadedSegment {
             files: Arc::clone(self),
-            file: self.pool.file(path),
+            file: self.pool.blob(name),
             named: (bytes, pin),
             segment: RwLock::new(None),
             is_used: AtomicBool::new(false),
@@ -194,7 +193,7 @@ impl SegmentFiles {
 
 impl LoadedSegment {
     /// The file.
-    pub fn file(&self) -> &Arc<PooledFile> {
+    pub fn file(&self) -> &Arc<PooledBlob> {
         &self.file
     }
 
@@ -214,9 +213,9 @@ impl LoadedSegment {
         if let Some(damage) = self.damage.get() {
             return Err(damage.again());
         }
-        let file: Arc<dyn File> = self.file.clone();
+        let file: Arc<dyn ReadAt> = self.file.clone();
         let (bytes, pin) = self.named;
-        let read = Segment::from_file(file, self.file.path())
+        let read = Segment::from_file(file, &self.file.location())
             .and_then(|segment| segment.check_pin(bytes, pin).map(|()| segment));
         let segment = read.map_err(EngineError::from).inspect_err(|error| {
             if matches!(error, EngineError::Corrupt { .. }) {

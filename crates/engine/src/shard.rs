@@ -21,7 +21,7 @@ use crate::segment_files::SegmentFiles;
 use crate::stats::EngineCounters;
 use crate::trash::TrashFolder;
 use crate::view::{OpenSegment, ShardView};
-use marigram_env::Env;
+use marigram_env::{BlobStore, Env};
 use marigram_manifest::{
     Manifest, ManifestEdit, ManifestError, SegmentId, SegmentMeta, Tombstone, WitnessFile,
 };
@@ -38,6 +38,8 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub(crate) struct ShardContext {
     pub env: Env,
+    /// Where segments stand.
+    pub blobs: Arc<dyn BlobStore>,
     pub options: EngineOptions,
     pub memory: Arc<MemoryAccountant>,
     pub files: Arc<SegmentFiles>,
@@ -199,9 +201,9 @@ impl Shard {
             .lock()
     }
 
-    /// Where segments stand.
-    pub fn segment_dir(&self) -> PathBuf {
-        self.dir.join("segments")
+    /// Prefix of the names of its segments.
+    pub fn segment_prefix(&self) -> String {
+        segment_prefix(self.number)
     }
 
     /// Takes a file of the shard away that nothing names.
@@ -211,10 +213,10 @@ impl Shard {
             .take(&self.context.env, self.number, path)
     }
 
-    /// A new segment's number and file.
-    pub fn new_segment(&self) -> (SegmentId, PathBuf) {
+    /// A new segment's number and name.
+    pub fn new_segment(&self) -> (SegmentId, String) {
         let id = SegmentId(self.next_segment.fetch_add(1, Ordering::Relaxed));
-        (id, segment_path(&self.segment_dir(), id))
+        (id, segment_name(self.number, id))
     }
 
     /// What a query on `table` sees now.
@@ -369,9 +371,9 @@ impl Shard {
             if edit.removed.contains(&meta.id) {
                 continue;
             }
-            let path = segment_path(&self.segment_dir(), meta.id);
-            if let Err(error) = self.context.env.fs.remove(&path) {
-                tracing::warn!(path = %path.display(), %error, "a new segment was not removed");
+            let name = segment_name(self.number, meta.id);
+            if let Err(error) = self.context.blobs.delete(&name) {
+                tracing::warn!(name, %error, "a new segment was not removed");
             }
         }
     }
@@ -387,7 +389,7 @@ impl Shard {
             .cloned();
         Arc::new(match known {
             Some(known) => known.moved(meta.clone()),
-            None => open_segment(&self.context.files, &self.segment_dir(), meta.clone()),
+            None => open_segment(&self.context.files, self.number, meta.clone()),
         })
     }
 
@@ -437,18 +439,23 @@ impl ShardState {
     }
 }
 
-/// File of a segment.
-pub(crate) fn segment_path(dir: &Path, id: SegmentId) -> PathBuf {
-    dir.join(format!("{:010}.seg", id.0))
+/// Prefix of the names of a shard's segments in the blob store of the data directory.
+pub(crate) fn segment_prefix(shard: usize) -> String {
+    format!("shards/{shard:04}/segments")
+}
+
+/// Name of a segment in the blob store of the data directory.
+pub(crate) fn segment_name(shard: usize, id: SegmentId) -> String {
+    format!("{}/{:010}.seg", segment_prefix(shard), id.0)
 }
 
 /// A segment of the manifest. One that is damaged stays in the version with its error.
 pub(crate) fn open_segment(
     files: &Arc<SegmentFiles>,
-    dir: &Path,
+    shard: usize,
     meta: SegmentMeta,
 ) -> OpenSegment {
-    OpenSegment::open(files, segment_path(dir, meta.id), meta)
+    OpenSegment::open(files, &segment_name(shard, meta.id), meta)
 }
 
 fn recount(memory: &MemoryAccountant, holder: Holder, counted: &AtomicUsize, now: usize) {

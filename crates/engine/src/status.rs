@@ -1,7 +1,7 @@
 //! What an engine says about itself.
 
 use crate::memory::{Holder, MemoryUsage};
-use crate::shard::{Shard, ShardContext, segment_path};
+use crate::shard::{Shard, ShardContext, segment_name};
 use crate::stats::read;
 use crate::view::OpenSegment;
 use marigram_manifest::SegmentMeta;
@@ -138,11 +138,11 @@ pub(crate) fn status(context: &ShardContext, shards: &[Shard]) -> EngineStatus {
 
 /// The segments of a shard.
 pub(crate) fn segments(shard: &Shard) -> Vec<SegmentInfo> {
-    let dir = shard.segment_dir();
+    let blobs = &shard.context.blobs;
     let state = shard.state.read();
     let info = |open: &Arc<OpenSegment>| SegmentInfo {
         shard: shard.number,
-        path: segment_path(&dir, open.meta.id),
+        path: blobs.location(&segment_name(shard.number, open.meta.id)),
         meta: open.meta.clone(),
         open: Arc::clone(open),
     };

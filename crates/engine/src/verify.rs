@@ -8,7 +8,7 @@ mod read_only;
 use crate::backup;
 use crate::directory::{self, shard_dir};
 use crate::error::{EngineError, Result};
-use crate::shard::segment_path;
+use crate::shard::segment_name;
 use crate::survey::{
     KnownLogs, check_tables, look_at_catalog, look_at_shard, refuse_more_shards, refuse_remains,
 };
@@ -76,7 +76,7 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
                 {
                     damage(error.to_string());
                 }
-                verify_shard(env, &shard_dir(dir, shard), &manifest, &known, damage);
+                verify_shard(env, (dir, shard), &manifest, &known, damage);
             }
             Ok((_, None)) => {}
             Err(error) => damage(error.to_string()),
@@ -107,11 +107,13 @@ fn verify_copy(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) {
 
 fn verify_shard(
     env: &Env,
-    dir: &Path,
+    (data_dir, shard): (&Path, usize),
     state: &ManifestState,
     known: &KnownLogs,
     damage: &mut dyn FnMut(String),
 ) {
+    let dir = &shard_dir(data_dir, shard);
+    let blobs = env.blob_store(data_dir);
     let position = LogPosition(state.series_log_bytes);
     let series = SeriesLog::read(env.fs.as_ref(), dir, position, state.series_log_checksum);
     if let Err(error) = series {
@@ -119,10 +121,10 @@ fn verify_shard(
     }
     for meta in state.segments.values() {
         let mut found = Vec::new();
-        let path = segment_path(&dir.join("segments"), meta.id);
-        Segment::verify(&env.fs, &path, &mut |error| found.push(error.to_string()));
+        let name = segment_name(shard, meta.id);
+        Segment::verify(&*blobs, &name, &mut |error| found.push(error.to_string()));
         if found.is_empty()
-            && let Err(error) = Segment::open(&env.fs, &path)
+            && let Err(error) = Segment::open(&*blobs, &name)
                 .and_then(|segment| segment.check_pin(meta.bytes, meta.pin))
         {
             found.push(error.to_string());

@@ -8,10 +8,9 @@ use crate::error::{EngineError, Result};
 use crate::memory::MemoryReservation;
 use crate::segment_files::{LoadedSegment, SegmentFiles};
 use crate::shared_rows::SharedRows;
-use marigram_env::{File, PooledFile};
+use marigram_env::{PooledBlob, ReadAt};
 use marigram_manifest::{SegmentMeta, Tombstone};
 use marigram_segment::Segment;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// A segment of a version: its entry in the manifest and its file.
@@ -27,11 +26,11 @@ pub struct OpenSegment {
 }
 
 impl OpenSegment {
-    /// The segment in the file at `path`, which is read when it is first asked for.
+    /// The segment in the blob `name`, which is read when it is first asked for.
     #[must_use]
-    pub fn open(files: &Arc<SegmentFiles>, path: PathBuf, meta: SegmentMeta) -> Self {
+    pub fn open(files: &Arc<SegmentFiles>, name: &str, meta: SegmentMeta) -> Self {
         Self {
-            loaded: files.segment(path, meta.bytes, meta.pin),
+            loaded: files.segment(name, meta.bytes, meta.pin),
             meta,
             shared: Arc::default(),
         }
@@ -59,14 +58,14 @@ impl OpenSegment {
         })
     }
 
-    /// The file, whatever is in it.
-    pub(crate) fn file(&self) -> Arc<dyn File> {
+    /// The blob, whatever is in it.
+    pub(crate) fn file(&self) -> Arc<dyn ReadAt> {
         self.loaded.file().clone()
     }
 
-    /// Has the file removed when no version and no reader holds it any more.
+    /// Has the blob deleted when no version and no reader holds it any more.
     pub(crate) fn remove_when_unused(&self) {
-        self.loaded.file().remove_when_unused();
+        self.loaded.file().delete_when_unused();
     }
 
     /// Memory that is taken as long as the segment is one of the version, bytes: here and in the
@@ -76,8 +75,8 @@ impl OpenSegment {
         2 * meta
             + size_of::<Self>()
             + size_of::<LoadedSegment>()
-            + size_of::<PooledFile>()
-            + self.loaded.file().path().as_os_str().len()
+            + size_of::<PooledBlob>()
+            + self.loaded.file().name().len()
     }
 }
 

@@ -4,7 +4,7 @@ use crate::error::ManifestError;
 use crate::log::{EditLog, LogOptions, io, read_file, read_proved};
 use crate::proof::LogProof;
 use crate::replay::{LogExtent, TornTail, replay};
-use marigram_env::FileSystem;
+use marigram_env::LogStore;
 use marigram_model::{FieldColumn, Limits, RollupProgress, TableId, TableSchema, TagColumn, View};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -55,7 +55,7 @@ impl Catalog {
     ///
     /// # Errors
     /// `Corrupt` for damage elsewhere.
-    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<Self, ManifestError> {
+    pub fn open(fs: Arc<dyn LogStore>, dir: &Path) -> Result<Self, ManifestError> {
         Self::open_with(fs, dir, LogOptions::default())
     }
 
@@ -64,7 +64,7 @@ impl Catalog {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_with(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         options: LogOptions,
     ) -> Result<Self, ManifestError> {
@@ -78,7 +78,7 @@ impl Catalog {
     /// As [`open`](Self::open), and `Corrupt` where it is not; nothing was changed then, and the
     /// reason says whether the copy beside it can take its place.
     pub fn open_proved(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         proof: &LogProof,
     ) -> Result<Self, ManifestError> {
@@ -89,7 +89,7 @@ impl Catalog {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<CatalogState, ManifestError> {
+    pub fn read(fs: &dyn LogStore, dir: &Path) -> Result<CatalogState, ManifestError> {
         let (exists, durable) = (true, None);
         let read = Self::read_proved(fs, dir, &LogProof { exists, durable })?;
         Ok(read.map(|(state, _)| state).unwrap_or_default())
@@ -101,7 +101,7 @@ impl Catalog {
     /// # Errors
     /// As [`open_proved`](Self::open_proved).
     pub fn read_proved(
-        fs: &dyn FileSystem,
+        fs: &dyn LogStore,
         dir: &Path,
         proof: &LogProof,
     ) -> Result<Option<(CatalogState, u64)>, ManifestError> {
@@ -113,10 +113,7 @@ impl Catalog {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn read_copy(
-        fs: &dyn FileSystem,
-        dir: &Path,
-    ) -> Result<Option<CatalogState>, ManifestError> {
+    pub fn read_copy(fs: &dyn LogStore, dir: &Path) -> Result<Option<CatalogState>, ManifestError> {
         let path = dir.join(Self::COPY);
         if !fs.exists(&path).map_err(io(&path))? {
             return Ok(None);

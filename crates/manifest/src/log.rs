@@ -28,7 +28,7 @@ use crate::proof::{LogProof, prove};
 use crate::record::{EDIT, LoggedState, new_log, put_record, put_seal};
 use crate::replay::{LogExtent, ReplayedLog, TornTail, replay};
 use marigram_codec::ChecksummedPrefix;
-use marigram_env::{File, FileSystem, is_out_of_space};
+use marigram_env::{File, LogStore, is_out_of_space};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Default for LogOptions {
 /// A log under append, and the state after its last edit.
 #[derive(Debug)]
 pub(crate) struct EditLog<S> {
-    fs: Arc<dyn FileSystem>,
+    fs: Arc<dyn LogStore>,
     dir: PathBuf,
     path: PathBuf,
     file: Arc<dyn File>,
@@ -73,7 +73,7 @@ impl<S: LoggedState> EditLog<S> {
     /// Opens the log in `dir`, or creates it with the default state where it need not exist.
     /// Nothing is changed before it is known to be what `proof` says.
     pub(crate) fn open(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         options: LogOptions,
         proof: &LogProof,
@@ -124,7 +124,7 @@ impl<S: LoggedState> EditLog<S> {
 
     /// A log that was just written.
     fn begun(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         state: S,
         number: u64,
@@ -276,7 +276,7 @@ struct SnapshotLog {
 
 /// Writes a log with nothing but a snapshot, durably, in the stead of the one in `dir`.
 fn write_new<S: LoggedState>(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     state: &S,
     number: u64,
@@ -299,7 +299,7 @@ fn write_new<S: LoggedState>(
 
 /// Puts a file with these bytes in the stead of `path`, durably.
 fn replace(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     path: &Path,
     bytes: &[u8],
@@ -328,7 +328,7 @@ pub(crate) type ReadLog<S> = (Vec<u8>, ReplayedLog<S>);
 /// Reads the log in `dir` and compares it with what must be there; changes nothing. `None` where
 /// there is none and need be none.
 pub(crate) fn read_proved<S: LoggedState>(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     proof: &LogProof,
 ) -> Result<Option<ReadLog<S>>, ManifestError> {
@@ -393,7 +393,7 @@ pub(crate) fn read_proved<S: LoggedState>(
 
 /// The copy beside a log, if there is one that can be read.
 fn read_copy<S: LoggedState>(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     name: &str,
 ) -> Option<(Vec<u8>, ReplayedLog<S>)> {
@@ -419,7 +419,7 @@ fn advice(copy: &Path, path: &Path, number: u64, fits: bool) -> String {
 
 /// The copy of a log, made where it is not equal to `bytes`.
 fn equal_copy(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     name: &str,
     bytes: &[u8],
@@ -437,7 +437,7 @@ fn equal_copy(
 /// Puts a copy in the stead of the one that is there. A failure leaves nothing unfinished behind, as
 /// far as that is possible: work goes on without it.
 fn new_copy(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     name: &str,
     bytes: &[u8],

@@ -5,7 +5,7 @@ use crate::log::{EditLog, LogOptions, io, read_proved};
 use crate::proof::LogProof;
 use crate::replay::{LogExtent, TornTail, replay};
 use crate::state::{ManifestEdit, ManifestState};
-use marigram_env::FileSystem;
+use marigram_env::LogStore;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,10 +25,7 @@ impl Manifest {
     ///
     /// # Errors
     /// `Corrupt` for damage elsewhere, and for a manifest that is missing beside segments.
-    pub fn open(
-        fs: Arc<dyn FileSystem>,
-        dir: &Path,
-    ) -> Result<(Self, ManifestState), ManifestError> {
+    pub fn open(fs: Arc<dyn LogStore>, dir: &Path) -> Result<(Self, ManifestState), ManifestError> {
         Self::open_with(fs, dir, LogOptions::default())
     }
 
@@ -37,7 +34,7 @@ impl Manifest {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_with(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         options: LogOptions,
     ) -> Result<(Self, ManifestState), ManifestError> {
@@ -50,7 +47,7 @@ impl Manifest {
     /// # Errors
     /// As [`open`](Self::open), and `Corrupt` where it is not; nothing was changed then.
     pub fn open_proved(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         proof: &LogProof,
     ) -> Result<(Self, ManifestState), ManifestError> {
@@ -58,7 +55,7 @@ impl Manifest {
     }
 
     fn open_as(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         options: LogOptions,
         proof: &LogProof,
@@ -73,7 +70,7 @@ impl Manifest {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<ManifestState, ManifestError> {
+    pub fn read(fs: &dyn LogStore, dir: &Path) -> Result<ManifestState, ManifestError> {
         let (exists, durable) = (true, None);
         Self::read_proved(fs, dir, &LogProof { exists, durable }).map(Option::unwrap_or_default)
     }
@@ -84,7 +81,7 @@ impl Manifest {
     /// # Errors
     /// As [`open_proved`](Self::open_proved).
     pub fn read_proved(
-        fs: &dyn FileSystem,
+        fs: &dyn LogStore,
         dir: &Path,
         proof: &LogProof,
     ) -> Result<Option<ManifestState>, ManifestError> {
@@ -134,7 +131,7 @@ impl ManifestState {
 
 /// A manifest comes into being before any segment. Where segments stand without one, it was lost,
 /// and a new, empty one would declare them garbage.
-fn refuse_missing(fs: &dyn FileSystem, dir: &Path) -> Result<(), ManifestError> {
+fn refuse_missing(fs: &dyn LogStore, dir: &Path) -> Result<(), ManifestError> {
     let (path, segments) = (dir.join("MANIFEST"), dir.join(SEGMENTS));
     if fs.exists(&path).map_err(io(&path))? || !fs.exists(&segments).map_err(io(&segments))? {
         return Ok(());

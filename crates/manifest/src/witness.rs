@@ -13,7 +13,7 @@ use crate::error::ManifestError;
 use crate::log::{io, read_file};
 use crate::replay::LogExtent;
 use marigram_codec::{ChecksummedPrefix, crc32c};
-use marigram_env::{File, FileSystem};
+use marigram_env::{File, LogStore};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub struct Witnessed {
 /// The witness under append.
 #[derive(Debug)]
 pub struct WitnessFile {
-    fs: Arc<dyn FileSystem>,
+    fs: Arc<dyn LogStore>,
     dir: PathBuf,
     of: WitnessOwner,
     known: Witnessed,
@@ -71,7 +71,7 @@ impl WitnessFile {
     /// # Errors
     /// `Corrupt` if it is no witness.
     pub fn read(
-        fs: &dyn FileSystem,
+        fs: &dyn LogStore,
         dir: &Path,
     ) -> Result<Option<(WitnessOwner, Witnessed)>, ManifestError> {
         let path = dir.join(Self::FILE);
@@ -141,7 +141,7 @@ impl WitnessFile {
     /// `Io` if there is none, and none can be written: what is done without one would not be known
     /// for certain later. One that can only not be added to stays as it is.
     pub fn open(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         of: WitnessOwner,
         known: Witnessed,

@@ -17,7 +17,7 @@ use crate::whole_table::WholeTable;
 use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
 use marigram_codec::{BodyHeader, ChecksummedPrefix, frame};
-use marigram_env::{File, FileSystem};
+use marigram_env::{BlobStore, ReadAt};
 use marigram_model::{ColumnId, FieldType, SeriesRun, TableId, TimeRange};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct Segment {
     /// No other open segment has it.
     number: u64,
     path: PathBuf,
-    pub(crate) file: Arc<dyn File>,
+    pub(crate) file: Arc<dyn ReadAt>,
     /// Where pages and blocks end and the footer begins.
     end: u64,
     /// Checksum of everything before the footer, if the footer says it.
@@ -66,22 +66,24 @@ impl RowGroupBlocks {
 }
 
 impl Segment {
-    /// Opens the file `path`.
+    /// Opens the blob `name` of a store.
     ///
     /// # Errors
     /// If it cannot be read, is no segment, or its header or footer is damaged.
-    pub fn open(fs: &Arc<dyn FileSystem>, path: &Path) -> Result<Self, SegmentError> {
-        let file = fs
-            .open(path)
-            .map_err(|source| SegmentError::io(path, source))?;
-        Self::from_file(file, path)
+    pub fn open(store: &dyn BlobStore, name: &str) -> Result<Self, SegmentError> {
+        let path = store.location(name);
+        let file = store
+            .open(name)
+            .map_err(|source| SegmentError::io(&path, source))?;
+        Self::from_file(file, &path)
     }
 
-    /// The segment in a file that is open, or is opened when it is read; `path` is its path.
+    /// The segment in a file or blob that is open, or is opened when it is read; `path` names it in
+    /// messages.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn from_file(file: Arc<dyn File>, path: &Path) -> Result<Self, SegmentError> {
+    pub fn from_file(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, SegmentError> {
         let io = |source| SegmentError::io(path, source);
         file.advise_random_access();
         let bytes = file.len().map_err(io)?;

@@ -21,9 +21,9 @@ use arrow_schema::DataType;
 use arrow_select::concat::concat;
 pub use copy::PageSource;
 use marigram_codec::{ChecksummedPrefix, EncodingChoice, frame};
-use marigram_env::{File, FileSystem};
+use marigram_env::{BlobStore, BlobUpload};
 use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Written to the file at once, bytes.
@@ -36,8 +36,9 @@ const LONG_PART: usize = 4;
 /// Writes a segment: tables ascending, and in each table rows sorted by (series, time).
 #[derive(Debug)]
 pub struct SegmentWriter {
+    /// Names it in messages.
     path: PathBuf,
-    file: Arc<dyn File>,
+    upload: Box<dyn BlobUpload>,
     options: SegmentOptions,
     buffer: Vec<u8>,
     /// Bytes of the file, those in `buffer` included.
@@ -77,26 +78,23 @@ struct PendingGroup {
 }
 
 impl SegmentWriter {
-    /// Begins the file `path`, which is replaced if it is there.
+    /// Begins the blob `name`, which replaces one of that name.
     ///
     /// # Errors
-    /// If the file cannot be created.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "a writer is given its own handle, as everything that lives long is"
-    )]
+    /// If the upload cannot begin.
     pub fn create(
-        fs: Arc<dyn FileSystem>,
-        path: &Path,
+        store: &dyn BlobStore,
+        name: &str,
         options: SegmentOptions,
     ) -> Result<Self, SegmentError> {
-        let file = fs
-            .create(path)
-            .map_err(|source| SegmentError::io(path, source))?;
+        let path = store.location(name);
+        let upload = store
+            .upload(name)
+            .map_err(|source| SegmentError::io(&path, source))?;
         let buffer = header().to_vec();
         Ok(Self {
-            path: path.to_owned(),
-            file,
+            path,
+            upload,
             limits: PageLimits::new(0, &options),
             options,
             choices: Vec::new(),
@@ -318,8 +316,8 @@ impl SegmentWriter {
 
     fn write_buffer(&mut self, least: usize) -> Result<(), SegmentError> {
         if self.buffer.len() >= least {
-            self.file
-                .append(&self.buffer)
+            self.upload
+                .write(&self.buffer)
                 .map_err(|source| SegmentError::io(&self.path, source))?;
             self.body.grow(&self.buffer);
             self.buffer.clear();
@@ -340,10 +338,11 @@ impl SegmentWriter {
         self.bytes
     }
 
-    /// Writes the footer and syncs the file, but not its directory.
+    /// Writes the footer and completes the blob. Its contents are durable when this returns; its
+    /// name is after [`BlobStore::sync_names`].
     ///
     /// # Errors
-    /// If the disk fails; the file is garbage then.
+    /// If the store fails; what stands under the name is garbage then.
     pub fn finish(mut self) -> Result<SegmentSummary, SegmentError> {
         self.end_group()?;
         self.write_buffer(1)?;
@@ -353,8 +352,8 @@ impl SegmentWriter {
         self.buffer.extend_from_slice(&trailer);
         self.bytes += footer.len() as u64 + TRAILER_BYTES;
         self.write_buffer(1)?;
-        self.file
-            .sync()
+        self.upload
+            .finish()
             .map_err(|source| SegmentError::io(&self.path, source))?;
         Ok(summary_of(
             self.groups.iter().map(|(group, _)| group),

@@ -11,7 +11,7 @@
     reason = "what is measured is this machine's time"
 )]
 
-use marigram_env::{FileSystem, OsFs};
+use marigram_env::{LogStore, OsFs};
 use marigram_model::{SeriesId, SeriesIdentity, TableId, TagKey, TagValueRef};
 use marigram_series_index::{LogPosition, SeriesIndex, SeriesLog};
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ fn main() {
         _ => SeriesIdentity::Plain,
     };
     let depth = number(3, 0) as usize;
-    let fs: Arc<dyn FileSystem> = Arc::new(OsFs);
+    let fs: Arc<dyn LogStore> = Arc::new(OsFs);
     let dirs: Vec<PathBuf> = (0..shards)
         .map(|shard| {
             std::env::temp_dir().join(format!("marigram-series-{}-{shard}", std::process::id()))

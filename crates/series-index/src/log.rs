@@ -17,7 +17,7 @@ use crate::index::SeriesIndex;
 use crate::keys::ColdKeys;
 use load::load;
 use marigram_codec::ChecksummedPrefix;
-use marigram_env::{File, FileSystem};
+use marigram_env::{File, LogStore};
 use marigram_model::{SeriesId, SeriesIdentity, TableId};
 use records::{put_header, put_removed, put_series};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const REWRITE_SERIES: usize = 1024;
 /// The log of a shard's series under append.
 #[derive(Debug)]
 pub struct SeriesLog {
-    fs: Arc<dyn FileSystem>,
+    fs: Arc<dyn LogStore>,
     dir: PathBuf,
     file: Arc<dyn File>,
     position: LogPosition,
@@ -63,7 +63,7 @@ impl SeriesLog {
     /// # Errors
     /// `Corrupt` if the valid bytes are not all there or do not hold what was written.
     pub fn open(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         valid: LogPosition,
         identity: TableIdentities<'_>,
@@ -80,7 +80,7 @@ impl SeriesLog {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_proved(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         valid: LogPosition,
         checksum: Option<u32>,
@@ -143,7 +143,7 @@ impl SeriesLog {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn read(
-        fs: &dyn FileSystem,
+        fs: &dyn LogStore,
         dir: &Path,
         valid: LogPosition,
         checksum: Option<u32>,
@@ -312,7 +312,7 @@ impl LogWriter<'_> {
 /// The beginning of the next file whose name is free: what stands under another one may be of use
 /// to somebody.
 fn free_position(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     after: LogPosition,
 ) -> Result<LogPosition, SeriesError> {
@@ -327,7 +327,7 @@ fn free_position(
     Ok(position)
 }
 
-fn holds_something(fs: &dyn FileSystem, path: &Path) -> std::io::Result<bool> {
+fn holds_something(fs: &dyn LogStore, path: &Path) -> std::io::Result<bool> {
     Ok(fs.exists(path)? && !fs.open(path)?.is_empty()?)
 }
 
@@ -335,7 +335,7 @@ fn holds_something(fs: &dyn FileSystem, path: &Path) -> std::io::Result<bool> {
 /// that stands already may not be durable, so that even a log that begins is made anew.
 /// Empty ones just go.
 fn discard_others(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     kept: Option<&PathBuf>,
     discard: DiscardFile<'_>,

@@ -82,22 +82,6 @@ impl<'a> Cursor<'a> {
         Ok(count)
     }
 
-    /// LEB128 of at most 64 bits.
-    pub(crate) fn uvar64(&mut self) -> PartResult<u64> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            if shift == 63 && byte > 1 {
-                break;
-            }
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(PartError::Wrong("a number takes over 64 bits"))
-    }
-
     /// Zigzag LEB128.
     pub(crate) fn ivar(&mut self) -> PartResult<i32> {
         let value = self.uvar()?;
@@ -210,7 +194,6 @@ mod tests {
         assert!(cursor.is_empty());
         assert_eq!(cursor.byte(), Err(PartError::Short));
         assert!(Cursor::new(&[0xff; 9]).uvar().is_err());
-        assert!(Cursor::new(&[0xff; 12]).uvar64().is_err());
         assert_eq!(Cursor::new(&[5, 1]).count(), Err(PartError::Short));
     }
 }

@@ -13,6 +13,15 @@ pub struct ByteValues {
 }
 
 impl ByteValues {
+    /// Values in `bytes`, each from one of `offsets` to the next; these ascend from 0.
+    pub(crate) fn from_parts(bytes: Vec<u8>, offsets: &[i32]) -> Self {
+        let ends = offsets.iter().skip(1).map(|end| *end as usize);
+        Self {
+            bytes,
+            ends: ends.collect(),
+        }
+    }
+
     /// Number of values.
     pub fn len(&self) -> usize {
         self.ends.len()

@@ -2,7 +2,7 @@
 
 use crate::error::WalError;
 use marigram_codec::{ChecksummedPrefix, crc32c};
-use marigram_env::{File, FileSystem};
+use marigram_env::{File, LogStore};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) fn file_number(name: &str) -> Option<u64> {
 /// Makes a new file with a header, durable with its name; gives also what stands in it. `Full` where
 /// there is no room or no descriptor for it: nothing else is to be doubted then.
 pub(crate) fn create(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     number: u64,
 ) -> Result<(Arc<dyn File>, ChecksummedPrefix), WalError> {

@@ -9,7 +9,7 @@ use crate::error::WalError;
 use crate::file::{FORMAT_VERSION, HEADER_BYTES, WalHeader, check_header, file_name};
 use crate::record::decode_record;
 use marigram_codec::{ChecksummedPrefix, frame};
-use marigram_env::{File, FileSystem};
+use marigram_env::{File, LogStore};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) struct FoundWalFile {
 }
 
 impl FoundWalFile {
-    pub(crate) fn open(fs: &dyn FileSystem, dir: &Path, number: u64) -> Result<Self, WalError> {
+    pub(crate) fn open(fs: &dyn LogStore, dir: &Path, number: u64) -> Result<Self, WalError> {
         let path = dir.join(file_name(number));
         let file = fs.open(&path).map_err(WalError::io(&path))?;
         let bytes = file.len().map_err(WalError::io(&path))?;

@@ -10,7 +10,7 @@ use super::trouble::CrashTrouble;
 use crate::oracle::{OracleHistory, Strictness, observe};
 use marigram_engine::backup::{self, BackupOptions};
 use marigram_engine::{Engine, EngineError, EngineOptions};
-use marigram_env::{Clock as _, Env, FileSystem as _};
+use marigram_env::{Clock as _, Env, LogStore as _};
 use rand::RngExt as _;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -6,7 +6,7 @@ use super::trouble::CrashTrouble;
 use super::workload::{START_NS, Workload, WorkloadAction};
 use crate::oracle::{OracleHistory, ReadError, Strictness, observe};
 use marigram_engine::{CompactionPolicy, Durability, Engine, EngineError, EngineOptions};
-use marigram_env::{Clock as _, Env, FileSystem as _, OpKind, SimClock, SimFs};
+use marigram_env::{Clock as _, Env, LogStore as _, OpKind, SimClock, SimFs};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
 use std::collections::VecDeque;

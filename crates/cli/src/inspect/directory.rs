@@ -3,16 +3,15 @@
 use super::{CatalogNames, segment};
 use crate::terminal::{self, TextStyle, styled};
 use anyhow::{Context, Result};
-use marigram_env::FileSystem;
+use marigram_env::LogStore;
 use marigram_manifest::{Catalog, Manifest, SegmentMeta, SegmentSpace};
 use marigram_model::{ColdCodec, ColumnCodec, SeriesIdentity, TableOptions};
-use marigram_segment::Segment;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Prints a data directory.
-pub fn show(fs: &Arc<dyn FileSystem>, dir: &Path, all_segments: bool) -> Result<()> {
+pub fn show(fs: &Arc<dyn LogStore>, dir: &Path, all_segments: bool) -> Result<()> {
     let catalog = Catalog::read(fs.as_ref(), dir).context("the catalog cannot be read")?;
     let names = CatalogNames(Some(catalog));
     let (files, bytes) = crate::verify::size(dir);
@@ -125,7 +124,7 @@ type ColumnSizes =
     BTreeMap<(marigram_model::TableId, marigram_model::ColumnId), segment::ColumnSize>;
 
 fn show_shard(
-    fs: &Arc<dyn FileSystem>,
+    fs: &Arc<dyn LogStore>,
     shard: &Path,
     names: &CatalogNames,
     all_segments: bool,
@@ -166,9 +165,8 @@ fn show_shard(
         if all_segments {
             print_segment(meta, names);
         }
-        let added = Segment::open(fs, &path)
-            .map_err(anyhow::Error::from)
-            .and_then(|segment| segment::add_sizes(&segment, sizes));
+        let added =
+            super::open_segment(fs, &path).and_then(|segment| segment::add_sizes(&segment, sizes));
         if let Err(error) = added {
             outln!("    {error:#}");
         }

@@ -3,7 +3,7 @@
 use super::CatalogNames;
 use crate::terminal::{self, TextStyle, styled};
 use anyhow::Result;
-use marigram_env::FileSystem;
+use marigram_env::LogStore;
 use marigram_model::{ColumnId, FieldValue, TableId};
 use marigram_segment::{PageMeta, PageStats, Segment};
 use std::cmp::Ordering;
@@ -137,12 +137,12 @@ pub fn print_sizes(sizes: &BTreeMap<(TableId, ColumnId), ColumnSize>, names: &Ca
 
 /// Prints a segment.
 pub fn show(
-    fs: &Arc<dyn FileSystem>,
+    fs: &Arc<dyn LogStore>,
     path: &Path,
     names: &CatalogNames,
     with_pages: bool,
 ) -> Result<()> {
-    let segment = Segment::open(fs, path)?;
+    let segment = super::open_segment(fs, path)?;
     let summary = segment.summary();
     outln!("{}", styled(TextStyle::Bold, &path.display().to_string()));
     outln!(

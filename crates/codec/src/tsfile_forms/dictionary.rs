@@ -7,6 +7,7 @@
 //! RLE     32-bit numbers of the values' entries
 //! ```
 
+use super::Strictness;
 use super::plain::{check_total, put_string, read_string};
 use super::rle::{put_rle, read_rle};
 use crate::bytes::{ByteReader, put_signed};
@@ -43,6 +44,7 @@ pub(super) fn read_dictionary(
     reader: &mut ByteReader<'_>,
     count: usize,
     limits: DecodeLimits,
+    strictness: Strictness,
 ) -> Result<(Vec<i32>, Vec<u8>)> {
     let mut offsets = vec![0];
     let mut data = Vec::new();
@@ -55,7 +57,7 @@ pub(super) fn read_dictionary(
     let number = number.ok_or(CodecError::Damaged("a dictionary has too many entries"))?;
     let mut entries = Vec::with_capacity(number);
     for _ in 0..number {
-        entries.push(read_string(reader)?);
+        entries.push(read_string(reader, strictness)?);
     }
     let indices = read_rle::<i32>(reader, count)?;
     let entry = |index: &i32| {

@@ -14,6 +14,7 @@
 //! least number with which every value comes back bit for bit; where there is none (most values
 //! that were computed; -0.0; NaN with a payload), the page cannot be written so.
 
+use super::Strictness;
 use super::word::TsFileInteger;
 use crate::bytes::{ByteReader, put_varint};
 use crate::error::{CodecError, Result};
@@ -189,15 +190,23 @@ pub(super) struct DecimalHeader<'a> {
 }
 
 impl<'a> DecimalHeader<'a> {
-    pub(super) fn read(reader: &mut ByteReader<'a>, count: usize) -> Result<Self> {
+    pub(super) fn read(
+        reader: &mut ByteReader<'a>,
+        count: usize,
+        strictness: Strictness,
+    ) -> Result<Self> {
         let (mut places, mut scaled, mut bits) = (reader.varint()?, None, None);
         if places == WITH_BITMAP || places == WITH_BITMAPS {
-            if reader.varint()? != count as u64 {
+            let marks = reader.varint()?;
+            let is_longer = marks > count as u64 && strictness == Strictness::Foreign;
+            if marks != count as u64 && !is_longer {
                 return Err(CodecError::Damaged("a bitmap is not as long as its page"));
             }
-            scaled = Some(reader.take(count / 8 + 1)?);
+            let bytes = usize::try_from(marks / 8 + 1);
+            let bytes = bytes.map_err(|_| CodecError::Damaged("it ends early"))?;
+            scaled = Some(reader.take(bytes)?);
             if places == WITH_BITMAPS {
-                bits = Some(reader.take(count / 8 + 1)?);
+                bits = Some(reader.take(bytes)?);
             }
             places = reader.varint()?;
         }

@@ -12,6 +12,7 @@
 //! Because the reader of Apache `TsFile` stops at the end mark, a page that holds it among its
 //! values cannot be written so.
 
+use super::Strictness;
 use super::bits::{BitReader, BitWriter};
 use super::word::TsFileInteger;
 use crate::bytes::ByteReader;
@@ -58,17 +59,20 @@ pub(super) fn put_gorilla<W: TsFileInteger>(values: &[W], end: W, out: &mut Vec<
 }
 
 /// Bits that a number of bits takes.
-fn field_bits<W: TsFileInteger>() -> u32 {
+pub(super) fn field_bits<W: TsFileInteger>() -> u32 {
     W::BITS.ilog2()
 }
 
-/// Reads `count` values and the end mark.
+/// Reads `count` values and the end mark. Files of others may hold the end mark among their values, so
+/// that they are read by count alone.
 pub(super) fn read_gorilla<W: TsFileInteger>(
     reader: &mut ByteReader<'_>,
     end: W,
     count: usize,
+    strictness: Strictness,
 ) -> Result<Vec<W>> {
-    let mut values = Vec::with_capacity(count);
+    // None takes less than a bit.
+    let mut values = Vec::with_capacity(count.min(reader.remaining().saturating_mul(8)));
     if count == 0 {
         return Ok(values);
     }
@@ -76,10 +80,15 @@ pub(super) fn read_gorilla<W: TsFileInteger>(
     let mut bits = BitReader::new(bytes);
     let mut last = bits.take(W::BITS)?;
     let mut window = None;
-    for _ in 0..count {
-        values.push(W::narrow(last));
+    values.push(W::narrow(last));
+    for _ in 1..count {
         last ^= read_xor::<W>(&mut bits, &mut window)?;
+        values.push(W::narrow(last));
     }
+    if strictness == Strictness::Foreign {
+        return Ok(values);
+    }
+    last ^= read_xor::<W>(&mut bits, &mut window)?;
     if last != end.wide() || bits.position() / 8 + 1 != bytes.len() {
         return Err(CodecError::Damaged("its end mark is not at its end"));
     }

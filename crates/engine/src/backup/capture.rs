@@ -7,7 +7,7 @@
 
 use crate::catalog::LiveCatalog;
 use crate::error::{EngineError, Result};
-use crate::shard::{Shard, ShardLog};
+use crate::shard::{Shard, ShardLog, segment_name};
 use crate::view::OpenSegment;
 use marigram_env::{Env, File};
 use marigram_series_index::LogPosition;
@@ -90,7 +90,7 @@ fn capture_shard(
         moment.sources.push(source);
     }
     for segment in &shard.state.read().segments {
-        let name = named(&format!("segments/{:010}.seg", segment.meta.id.0));
+        let name = segment_name(shard.number, segment.meta.id);
         moment.rows += segment.meta.rows;
         moment.sources.push(CapturedFile {
             path: dir.join(&name),

@@ -7,7 +7,8 @@ use super::folder::BackupFolder;
 use super::record::{BackupInfo, BackupRecord, FileEntry};
 use crate::directory::{self, RESTORING};
 use crate::error::{EngineError, Result};
-use marigram_env::{Env, File};
+use crate::shard::segment_name;
+use marigram_env::{BlobStore, Env};
 use marigram_manifest::{CatalogState, Manifest, ManifestEdit, SegmentMeta};
 use marigram_model::{TableId, TableSchema, TimeRange};
 use std::collections::{BTreeSet, HashSet};
@@ -212,13 +213,26 @@ fn fill(
         Some(wanted) => leave_out(env, record, into, wanted)?,
         None => HashSet::new(),
     };
+    for shard in 0..record.info.shards {
+        let dir = directory::shard_dir(into, shard).join("segments");
+        env.fs
+            .create_dir_all(&dir)
+            .map_err(|error| EngineError::io(&dir, error))?;
+    }
+    let (blobs, mut prefixes) = (env.blob_store(into), BTreeSet::new());
     for file in record.files.iter().filter(is_segment) {
         if unwanted.contains(&file.path) {
             continue;
         }
-        write_file(env, folder, file, into, &mut dirs)?;
+        write_segment(&*blobs, folder, file)?;
+        prefixes.extend(file.path.rsplit_once('/').map(|(prefix, _)| prefix));
         report.files += 1;
         report.bytes += file.bytes;
+    }
+    for prefix in prefixes {
+        blobs
+            .sync_names(prefix)
+            .map_err(|error| EngineError::io(&blobs.location(prefix), error))?;
     }
     for dir in &dirs {
         env.fs
@@ -253,11 +267,21 @@ fn write_file(
     }
     let fresh: Vec<PathBuf> = fresh.into_iter().map(Path::to_owned).collect();
     dirs.extend(fresh);
-    let file: Arc<dyn File> = env.fs.create(&path).map_err(io)?;
+    let file = env.fs.create(&path).map_err(io)?;
     for piece in &entry.pieces {
         folder.fetch(*piece, |bytes| file.append(bytes).map_err(io))?;
     }
     file.sync().map_err(io)
+}
+
+/// Writes a segment; durable when it returns, but for its name.
+fn write_segment(blobs: &dyn BlobStore, folder: &BackupFolder, entry: &FileEntry) -> Result<()> {
+    let io = |error| EngineError::io(&blobs.location(&entry.path), error);
+    let mut upload = blobs.upload(&entry.path).map_err(io)?;
+    for piece in &entry.pieces {
+        folder.fetch(*piece, |bytes| upload.write(bytes).map_err(io))?;
+    }
+    upload.finish().map_err(io)
 }
 
 /// Takes the segments that nobody wants out of the manifests; gives their paths.
@@ -283,7 +307,7 @@ fn leave_out(
             .map(|meta| meta.id)
             .collect();
         for id in &removed {
-            unwanted.insert(format!("shards/{shard:04}/segments/{:010}.seg", id.0));
+            unwanted.insert(segment_name(shard, *id));
         }
         if !removed.is_empty() {
             manifest.commit(&ManifestEdit {

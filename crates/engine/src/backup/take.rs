@@ -1,7 +1,7 @@
 //! Taking a backup.
 
 use super::capture::{CapturedContents, CapturedDirectory, CapturedFile, capture};
-use super::folder::BackupFolder;
+use super::folder::{BackupFolder, OBJECTS};
 use super::objects::{PIECE_BYTES_MAX, ReadableObject};
 use super::record::{BackupInfo, BackupRecord, FileEntry, ObjectPiece};
 use crate::catalog::LiveCatalog;
@@ -9,7 +9,7 @@ use crate::directory;
 use crate::error::{EngineError, Result};
 use crate::shard::Shard;
 use crate::view::OpenSegment;
-use marigram_env::{Env, File};
+use marigram_env::{Env, ReadAt};
 use marigram_segment::Segment;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -153,7 +153,7 @@ fn write(
 ) -> Result<BackupInfo> {
     for source in moment.sources {
         let stored = match &source.contents {
-            CapturedContents::Appended(file) => store_pieces(folder, &source, file)?,
+            CapturedContents::Appended(file) => store_pieces(folder, &source, &**file)?,
             CapturedContents::Segment(segment) => store_segment(folder, known, &source, segment)?,
         };
         record.info.files += 1;
@@ -166,11 +166,7 @@ fn write(
             pieces: stored.pieces,
         });
     }
-    let objects = folder.objects();
-    folder
-        .fs
-        .sync_dir(&objects)
-        .map_err(|error| EngineError::io(&objects, error))?;
+    folder.sync_names(OBJECTS)?;
     folder.write(&record)?;
     Ok(record.info)
 }
@@ -185,7 +181,7 @@ struct StoredFile {
 fn store_pieces(
     folder: &BackupFolder,
     source: &CapturedFile,
-    file: &Arc<dyn File>,
+    file: &dyn ReadAt,
 ) -> Result<StoredFile> {
     let from = ReadableObject {
         file,
@@ -215,11 +211,11 @@ fn store_segment(
     source: &CapturedFile,
     segment: &OpenSegment,
 ) -> Result<StoredFile> {
-    let file = &segment.file();
+    let file = segment.file();
     // A whole segment that stands in the place of another one is damage, too.
     let (bytes, pin) = (segment.meta.bytes, segment.meta.pin);
-    Segment::from_file(Arc::clone(file), &source.path)?.check_pin(bytes, pin)?;
-    let mark = mark(file, source)?;
+    Segment::from_file(Arc::clone(&file), &source.path)?.check_pin(bytes, pin)?;
+    let mark = mark(&*file, source)?;
     let key = (source.name.clone(), source.bytes, mark);
     let stored = |piece: ObjectPiece, bytes_new| StoredFile {
         pieces: vec![piece],
@@ -232,16 +228,16 @@ fn store_segment(
         return Ok(stored(*piece, 0));
     }
     let from = ReadableObject {
-        file,
+        file: &*file,
         path: &source.path,
     };
     let unnamed = folder.write_object(&from, 0..source.bytes)?;
     let mut damage = None;
-    Segment::verify(&folder.fs, &unnamed.path, &mut |error| {
+    Segment::verify(&*folder.blobs, &unnamed.name, &mut |error| {
         damage.get_or_insert(EngineError::from(error));
     });
     if let Some(error) = damage {
-        folder.discard(&unnamed.path);
+        folder.discard(&unnamed.name);
         // It is the source that is damaged: what was written was read back.
         return Err(match error {
             EngineError::Corrupt { offset, reason, .. } => EngineError::Corrupt {
@@ -258,7 +254,7 @@ fn store_segment(
 
 /// The beginning of the SHA-256 of a segment's end. Path, length and lineage say already which
 /// segment it is, unless somebody has copied a data directory by hand and uses both copies.
-fn mark(file: &Arc<dyn File>, source: &CapturedFile) -> Result<u64> {
+fn mark(file: &dyn ReadAt, source: &CapturedFile) -> Result<u64> {
     let bytes = source.bytes.min(MARK_BYTES);
     let mut end = vec![0; bytes as usize];
     file.read_exact_at(&mut end, source.bytes - bytes)

@@ -16,13 +16,12 @@ use crate::merge::{
 };
 use crate::view::OpenSegment;
 use marigram_codec::{EncodingChoice, EncodingGoal};
-use marigram_env::FileSystem;
+use marigram_env::BlobStore;
 use marigram_manifest::{ManifestEdit, Partition, SegmentId, SegmentMeta, Tombstone};
 use marigram_model::{ColumnCodec, SortedRows, TableId, TableOptions, TableSchema};
 use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter, TableLayout};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -31,13 +30,13 @@ const BATCH_ROWS: usize = 8192;
 
 /// What a compaction needs from its shard.
 pub(crate) struct RunContext<'a> {
-    pub fs: Arc<dyn FileSystem>,
+    pub blobs: Arc<dyn BlobStore>,
     pub options: SegmentOptions,
     pub memory: Arc<MemoryAccountant>,
     /// Schemas of the tables that exist, for the layout of what is written.
     pub schemas: &'a HashMap<TableId, Arc<TableSchema>>,
-    /// Id and path of the next new segment.
-    pub new_file: &'a dyn Fn() -> (SegmentId, PathBuf),
+    /// Id and name of the next new segment.
+    pub new_segment: &'a dyn Fn() -> (SegmentId, String),
     /// Asked between batches: whether to give up. May pause.
     pub stop: &'a dyn Fn() -> bool,
     /// What to count.
@@ -86,7 +85,7 @@ pub(crate) fn run(
         writer: None,
         page_rows: 0,
         counted_bytes: 0,
-        paths: Vec::new(),
+        names: Vec::new(),
         added: Vec::new(),
     };
     let written = write_all(inputs, tombstones, tables, &mut output);
@@ -222,7 +221,7 @@ struct CompactionOutput<'a> {
     page_rows: usize,
     /// Bytes of the current segment that are counted already.
     counted_bytes: u64,
-    paths: Vec<PathBuf>,
+    names: Vec<String>,
     added: Vec<SegmentMeta>,
 }
 
@@ -237,10 +236,10 @@ impl CompactionOutput<'_> {
     ) -> Result<()> {
         self.page_rows = layout.page_bytes as usize / 8;
         if self.writer.is_none() {
-            let (id, path) = (self.context.new_file)();
-            self.paths.push(path.clone());
-            let fs = self.context.fs.clone();
-            let writer = SegmentWriter::create(fs, &path, self.context.options.clone())?;
+            let (id, name) = (self.context.new_segment)();
+            self.names.push(name.clone());
+            let (blobs, options) = (&*self.context.blobs, self.context.options.clone());
+            let writer = SegmentWriter::create(blobs, &name, options)?;
             self.writer = Some((id, writer));
             self.counted_bytes = 0;
         }
@@ -332,12 +331,13 @@ impl CompactionOutput<'_> {
 
     /// Makes the new names durable.
     fn sync_names(&self) -> Result<()> {
-        let dirs: BTreeSet<&Path> = self.paths.iter().filter_map(|path| path.parent()).collect();
-        for dir in dirs {
-            self.context
-                .fs
-                .sync_dir(dir)
-                .map_err(|error| EngineError::io(dir, error))?;
+        let prefix = |name| str::rsplit_once(name, '/').map_or("", |(prefix, _)| prefix);
+        let prefixes: BTreeSet<&str> = self.names.iter().map(|name| prefix(name)).collect();
+        let blobs = &self.context.blobs;
+        for prefix in prefixes {
+            blobs
+                .sync_names(prefix)
+                .map_err(|error| EngineError::io(&blobs.location(prefix), error))?;
         }
         Ok(())
     }
@@ -345,9 +345,9 @@ impl CompactionOutput<'_> {
     /// Removes what was written. What cannot be removed now is garbage that recovery removes.
     fn remove_files(&mut self) {
         self.writer = None;
-        for path in &self.paths {
-            if let Err(error) = self.context.fs.remove(path) {
-                tracing::debug!(path = %path.display(), %error, "a file of a failed compaction stays");
+        for name in &self.names {
+            if let Err(error) = self.context.blobs.delete(name) {
+                tracing::debug!(name, %error, "a segment of a failed compaction stays");
             }
         }
     }

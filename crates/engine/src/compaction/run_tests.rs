@@ -5,18 +5,19 @@ use crate::compaction::history::CompactionHistory;
 use crate::compaction::plan::{CompactionKind, PickInput, PickOptions};
 use crate::compaction::{pick, pick_table, spent_tombstones};
 use crate::merge::testing::{
-    COLUMNS, TABLE, TestFields, TestRows, TestSource, merged, naive, open_segment, segment_files,
-    tombstone, without_sequence_duplicates,
+    COLUMNS, TABLE, TestFields, TestRows, TestSource, blobs, merged, naive, open_segment,
+    segment_files, tombstone, without_sequence_duplicates,
 };
 use crate::options::CompactionPolicy as Policy;
-use marigram_env::SimFs;
+use marigram_env::{LogStore, SimFs};
 use marigram_manifest::{ManifestState, SegmentSpace};
 use proptest::prelude::*;
 use std::cell::Cell;
+use std::path::Path;
 
 /// A shard's segments and tombstones, without a shard.
 struct Files {
-    fs: Arc<dyn FileSystem>,
+    fs: Arc<dyn LogStore>,
     next: Cell<u64>,
     /// Bytes of pages that were copied.
     copied: Cell<u64>,
@@ -27,7 +28,7 @@ struct Files {
 
 impl Files {
     fn new(given: &[TestSource], tombstones: &[Arc<Tombstone>]) -> Self {
-        let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(7));
+        let fs: Arc<dyn LogStore> = Arc::new(SimFs::new(7));
         let options = options();
         let mut state = ManifestState {
             flushed_sequence: 1000,
@@ -76,9 +77,9 @@ impl Files {
 
     fn run(&self, plan: &CompactionPlan, stop: bool) -> Result<Option<ManifestEdit>> {
         let inputs: Vec<_> = plan.inputs.iter().map(|id| self.open[id].clone()).collect();
-        let new_file = || {
+        let new_segment = || {
             let id = self.next.replace(self.next.get() + 1);
-            (SegmentId(id), PathBuf::from(format!("/{id:010}.seg")))
+            (SegmentId(id), format!("{id:010}.seg"))
         };
         let memory = Arc::new(MemoryAccountant::new(1 << 30));
         let mut schema = crate::catalog::blank("d", "t", TABLE);
@@ -86,11 +87,11 @@ impl Files {
         let metas = inputs.iter().map(|input| &input.meta);
         let progress = CompactionHistory::default().begin(0, Policy::Balance, plan, metas, (0, 0));
         let context = RunContext {
-            fs: self.fs.clone(),
+            blobs: blobs(&self.fs),
             options: options(),
             memory: memory.clone(),
             schemas: &[(TABLE, Arc::new(schema))].into(),
-            new_file: &new_file,
+            new_segment: &new_segment,
             stop: &|| stop,
             progress: &progress,
         };
@@ -117,11 +118,12 @@ impl Files {
             self.open.remove(id);
         }
         for meta in &edit.added {
-            let path = PathBuf::from(format!("/{:010}.seg", meta.id.0));
-            let segment = OpenSegment::open(&segment_files(&self.fs), path.clone(), meta.clone());
+            let name = format!("{:010}.seg", meta.id.0);
+            let segment = OpenSegment::open(&segment_files(&self.fs), &name, meta.clone());
             assert!(segment.segment().is_ok());
             let mut damage = Vec::new();
-            marigram_segment::Segment::verify(&self.fs, &path, &mut |place| damage.push(place));
+            let blobs = blobs(&self.fs);
+            marigram_segment::Segment::verify(&*blobs, &name, &mut |place| damage.push(place));
             assert!(damage.is_empty(), "{damage:?}");
             self.open.insert(meta.id, Arc::new(segment));
         }

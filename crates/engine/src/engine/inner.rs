@@ -19,7 +19,7 @@ use crate::stats::EngineCounters;
 use crate::status::EngineStatus;
 use crate::survey::{KnownLogs, refuse_remains, survey};
 use crate::trash::TrashFolder;
-use marigram_env::{Env, Lock, ReliefFs};
+use marigram_env::{BlobPool, Env, Lock, ReliefFs};
 use marigram_series_index::SeriesIndex;
 use parking_lot::{Mutex, RwLock};
 use std::path::{Path, PathBuf};
@@ -106,12 +106,14 @@ impl EngineInner {
         };
         schemas.witness(env.fs.clone(), dir, identity.lineage)?;
         let schemas = Arc::new(schemas);
-        let trash = TrashFolder::new(dir, options.trash_retention);
-        trash.purge(&env);
         let live = schemas.all();
         let stats = EngineCounters::default();
-        let (fs, pool) = ReliefFs::with_pool(env.fs, options.open_files_max);
+        let pool = BlobPool::new(env.blob_store(dir), options.open_files_max);
+        let fs = Arc::new(ReliefFs::new(env.fs, pool.clone()));
         let env = Env { fs, ..env };
+        let blobs = env.blob_store(dir);
+        let trash = TrashFolder::new(dir, blobs.clone(), options.trash_retention);
+        trash.purge(&env);
         let reserve = DiskReserve::open(&env, dir, identity.shards);
         let files = SegmentFiles::with_pool(pool, memory.clone());
         let bell = Arc::new(BackgroundSignal::default());
@@ -119,6 +121,7 @@ impl EngineInner {
         memory.on_refusal(move || pressed.press());
         let context = Arc::new(ShardContext {
             env,
+            blobs,
             options,
             memory,
             files,

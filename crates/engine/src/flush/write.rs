@@ -63,13 +63,10 @@ pub(super) fn write_segments(
             }
         }
         if !written.is_empty() {
-            let dir = shard.segment_dir();
-            shard
-                .context
-                .env
-                .fs
-                .sync_dir(&dir)
-                .map_err(|error| EngineError::io(&dir, error))?;
+            let (blobs, prefix) = (&shard.context.blobs, shard.segment_prefix());
+            blobs
+                .sync_names(&prefix)
+                .map_err(|error| EngineError::io(&blobs.location(&prefix), error))?;
         }
         Ok(())
     };
@@ -236,11 +233,11 @@ fn write_segment(
     sequence_max: u64,
     written: &mut Vec<SegmentMeta>,
 ) -> Result<()> {
-    let (id, path) = shard.new_segment();
+    let (id, name) = shard.new_segment();
     let context = &shard.context;
     let write = || -> Result<_> {
         let options = context.options.segment.clone();
-        let mut writer = SegmentWriter::create(context.env.fs.clone(), &path, options)?;
+        let mut writer = SegmentWriter::create(&*context.blobs, &name, options)?;
         for rows in tables {
             let Some(pieces) = rows.pieces.get(&partition.start_ns) else {
                 continue;
@@ -264,8 +261,8 @@ fn write_segment(
         Ok(writer.finish()?)
     };
     let summary = write().inspect_err(|_| {
-        // What is left of the file is garbage; the next opening removes what stays.
-        let _ = context.env.fs.remove(&path);
+        // What was written is garbage; the next opening removes what stays.
+        let _ = context.blobs.delete(&name);
     })?;
     written.push(SegmentMeta {
         id,

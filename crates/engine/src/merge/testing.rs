@@ -9,14 +9,14 @@ use crate::view::OpenSegment;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, StringArray};
-use marigram_env::FileSystem;
+use marigram_env::{BlobStore, FileBlobs, LogStore};
 use marigram_manifest::{Partition, SegmentId, SegmentMeta, SegmentSpace, Tombstone};
 use marigram_model::{
     ColumnId, DAY_NS, FieldType, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
 };
 use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter, TableLayout};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) const TABLE: TableId = TableId(1);
@@ -163,15 +163,20 @@ pub(crate) fn tombstone(sequence: u64, series: &[u32], min: i64, max: i64) -> Ar
 /// Rows of a page of the segments made here: few, so that few rows make many pages.
 const PAGE_ROWS: u32 = 8;
 
+/// The blobs in the root of a file system.
+pub(crate) fn blobs(fs: &Arc<dyn LogStore>) -> Arc<dyn BlobStore> {
+    Arc::new(FileBlobs::new(Arc::clone(fs), Path::new("/")))
+}
+
 /// Files of segments, of which one is open at a time.
-pub(crate) fn segment_files(fs: &Arc<dyn FileSystem>) -> Arc<SegmentFiles> {
+pub(crate) fn segment_files(fs: &Arc<dyn LogStore>) -> Arc<SegmentFiles> {
     let memory = MemoryAccountant::new(1 << 30);
-    SegmentFiles::new(Arc::clone(fs), 1, Arc::new(memory))
+    SegmentFiles::new(blobs(fs), 1, Arc::new(memory))
 }
 
 /// Writes the rows of `given` (not empty) as a segment and opens it.
 pub(crate) fn open_segment(
-    fs: &Arc<dyn FileSystem>,
+    fs: &Arc<dyn LogStore>,
     id: u64,
     given: &TestSource,
     options: &SegmentOptions,
@@ -181,14 +186,14 @@ pub(crate) fn open_segment(
 
 /// As [`open_segment`], with pages of `page_rows`.
 pub(crate) fn open_segment_of_pages(
-    fs: &Arc<dyn FileSystem>,
+    fs: &Arc<dyn LogStore>,
     id: u64,
     given: &TestSource,
     options: &SegmentOptions,
     page_rows: u32,
 ) -> Arc<OpenSegment> {
-    let path = PathBuf::from(format!("/{id:010}.seg"));
-    let mut writer = SegmentWriter::create(fs.clone(), &path, options.clone()).unwrap();
+    let name = format!("{id:010}.seg");
+    let mut writer = SegmentWriter::create(&*blobs(fs), &name, options.clone()).unwrap();
     let layout = TableLayout::auto(8 * page_rows, COLUMNS.len());
     writer.table(TABLE, &COLUMNS, &layout).unwrap();
     writer.append(&sorted_rows(&given.rows)).unwrap();
@@ -210,7 +215,7 @@ pub(crate) fn open_segment_of_pages(
         level: 0,
         pin: None,
     };
-    let segment = OpenSegment::open(&segment_files(fs), path, meta);
+    let segment = OpenSegment::open(&segment_files(fs), &name, meta);
     assert!(segment.segment().is_ok());
     Arc::new(segment)
 }

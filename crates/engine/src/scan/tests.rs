@@ -8,7 +8,7 @@ use crate::merge::testing::{
     without_sequence_duplicates,
 };
 use crate::snapshot::TableSnapshot;
-use marigram_env::{FileSystem, SimFs};
+use marigram_env::{LogStore, SimFs};
 use marigram_manifest::Tombstone;
 use marigram_model::{ColumnCodec, FieldColumn, FieldType, FieldValue, TableOptions, TableSchema};
 use marigram_segment::SegmentOptions;
@@ -37,7 +37,7 @@ fn disk(
     options: &SegmentOptions,
 ) -> SegmentFixture {
     let fs = SimFs::new(1);
-    let dynamic: Arc<dyn FileSystem> = Arc::new(fs.clone());
+    let dynamic: Arc<dyn LogStore> = Arc::new(fs.clone());
     let numbered = given.iter().enumerate();
     let segments = numbered
         .map(|(id, given)| open_segment(&dynamic, id as u64, given, options))

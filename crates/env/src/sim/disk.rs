@@ -185,6 +185,14 @@ impl SimDisk {
             .collect())
     }
 
+    pub(super) fn rename_new(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        if !self.plan.is_crashed() && self.find(to).is_ok() {
+            self.look(OpKind::Rename)?;
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.rename(from, to)
+    }
+
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let fate = self.attempt(OpKind::Rename)?;
         let (parent, from_name) = self.find_parent(from)?;

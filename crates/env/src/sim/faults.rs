@@ -1,33 +1,34 @@
 //! Faults that can be planned, and the counting of operations by which they are planned.
 
+use std::collections::HashMap;
 use std::io;
 
 /// Kinds of operations on the simulated file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OpKind {
-    /// `FileSystem::create_dir_all`
+    /// `LogStore::create_dir_all`
     CreateDir,
-    /// `FileSystem::create`
+    /// `LogStore::create`
     Create,
-    /// `FileSystem::open`
+    /// `LogStore::open`
     Open,
-    /// `FileSystem::list`
+    /// `LogStore::list`
     List,
-    /// `FileSystem::exists`
+    /// `LogStore::exists`
     Exists,
-    /// `FileSystem::rename`
+    /// `LogStore::rename`, `LogStore::rename_new`
     Rename,
-    /// `FileSystem::remove`
+    /// `LogStore::remove`
     Remove,
-    /// `FileSystem::remove_dir_all`
+    /// `LogStore::remove_dir_all`
     RemoveDir,
-    /// `FileSystem::sync_dir`
+    /// `LogStore::sync_dir`
     SyncDir,
-    /// `FileSystem::lock`
+    /// `LogStore::lock`
     Lock,
-    /// `File::len`
+    /// `ReadAt::len`
     Len,
-    /// `File::read_exact_at`
+    /// `ReadAt::read_exact_at`
     Read,
     /// `File::append`
     Append,
@@ -99,6 +100,8 @@ pub(super) enum OperationFate {
 #[derive(Debug, Default)]
 pub(super) struct FaultPlan {
     ops: u64,
+    /// By kind.
+    counts: HashMap<OpKind, u64>,
     crash_at: Option<u64>,
     crashed: bool,
     faults: Vec<PlannedFault>,
@@ -107,6 +110,10 @@ pub(super) struct FaultPlan {
 impl FaultPlan {
     pub(super) fn ops(&self) -> u64 {
         self.ops
+    }
+
+    pub(super) fn count(&self, kind: OpKind) -> u64 {
+        self.counts.get(&kind).copied().unwrap_or_default()
     }
 
     pub(super) fn is_crashed(&self) -> bool {
@@ -139,6 +146,7 @@ impl FaultPlan {
         }
         let op = self.ops;
         self.ops += 1;
+        *self.counts.entry(kind).or_default() += 1;
         if self.crash_at.is_some_and(|at| op >= at) {
             self.crashed = true;
             return Ok(OperationFate::Crash);

@@ -3,7 +3,7 @@
 use super::disk::{DiskSnapshot, SimDisk};
 use super::faults::{OpKind, PlannedFault, too_many_open_files};
 use super::inode::InodeId;
-use crate::traits::{File, FileSystem, Lock};
+use crate::traits::{File, Lock, LogStore, ReadAt};
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::ops::Range;
@@ -85,6 +85,12 @@ impl SimFs {
     #[must_use]
     pub fn ops(&self) -> u64 {
         self.disk.lock().plan.ops()
+    }
+
+    /// Operations of one kind so far, counted as in [`ops`](Self::ops).
+    #[must_use]
+    pub fn count(&self, kind: OpKind) -> u64 {
+        self.disk.lock().plan.count(kind)
     }
 
     /// Power fails during the operation with this number (the first one ever has 0; see
@@ -199,7 +205,7 @@ impl InodeHandle {
     }
 }
 
-impl File for InodeHandle {
+impl ReadAt for InodeHandle {
     fn len(&self) -> io::Result<u64> {
         let mut disk = self.disk()?;
         disk.look(OpKind::Len)?;
@@ -219,7 +225,9 @@ impl File for InodeHandle {
         buf.copy_from_slice(bytes);
         Ok(())
     }
+}
 
+impl File for InodeHandle {
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
         self.disk()?.append(self.inode, bytes)
     }
@@ -250,7 +258,7 @@ impl Drop for HeldLock {
     }
 }
 
-impl FileSystem for SimFs {
+impl LogStore for SimFs {
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         self.disk.lock().create_dir_all(path)
     }
@@ -287,6 +295,10 @@ impl FileSystem for SimFs {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.disk.lock().rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.lock().rename_new(from, to)
     }
 
     fn remove(&self, file: &Path) -> io::Result<()> {

@@ -5,7 +5,7 @@ use super::{TableIdentities, io};
 use crate::error::SeriesError;
 use crate::index::{BulkIndex, SeriesIndex};
 use marigram_codec::{ChecksummedPrefix, frame};
-use marigram_env::{File, FileSystem};
+use marigram_env::{File, LogStore};
 use marigram_model::TagKey;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl LogSource for Arc<dyn File> {
 
 /// Loads the first `valid_bytes` of a file.
 pub(super) fn load(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     path: &Path,
     valid_bytes: u64,
     checksum: Option<u32>,

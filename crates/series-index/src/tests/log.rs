@@ -7,13 +7,13 @@
 
 use super::{TABLE, device, index, tag_key};
 use crate::{LogPosition, SeriesError, SeriesIndex, SeriesLog};
-use marigram_env::{FaultRepeat, FileSystem, OpKind, PlannedFault, SimFs};
+use marigram_env::{FaultRepeat, LogStore, OpKind, PlannedFault, SimFs};
 use marigram_model::{SeriesId, SeriesIdentity, TableId};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-fn disk(seed: u64) -> (SimFs, Arc<dyn FileSystem>, PathBuf) {
+fn disk(seed: u64) -> (SimFs, Arc<dyn LogStore>, PathBuf) {
     let sim = SimFs::new(seed);
     (sim.clone(), Arc::new(sim), PathBuf::from("/"))
 }
@@ -21,7 +21,7 @@ fn disk(seed: u64) -> (SimFs, Arc<dyn FileSystem>, PathBuf) {
 const START: LogPosition = LogPosition(0);
 
 fn open(
-    fs: &Arc<dyn FileSystem>,
+    fs: &Arc<dyn LogStore>,
     dir: &Path,
     valid: LogPosition,
 ) -> Result<(SeriesLog, SeriesIndex), SeriesError> {
@@ -36,7 +36,7 @@ fn assert_same(found: &SeriesIndex, expected: &SeriesIndex, end: u32) {
     }
 }
 
-fn bytes_of(fs: &Arc<dyn FileSystem>, dir: &Path) -> Vec<u8> {
+fn bytes_of(fs: &Arc<dyn LogStore>, dir: &Path) -> Vec<u8> {
     let file = fs.open(&dir.join("SERIES")).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
     file.read_exact_at(&mut bytes, 0).unwrap();
@@ -83,16 +83,14 @@ fn ids_of_dropped_tables_leave_gaps() {
 #[test]
 fn power_loss_at_any_operation_loses_no_valid_byte() {
     let index = index(300);
-    let run = |fs: &Arc<dyn FileSystem>,
-               dir: &Path,
-               valid: &mut LogPosition|
-     -> Result<(), SeriesError> {
-        let (mut log, found) = open(fs, dir, *valid)?;
-        for end in (found.next_id().0 + 50..=300).step_by(50) {
-            *valid = log.append(&index, SeriesId(end), *valid)?;
-        }
-        Ok(())
-    };
+    let run =
+        |fs: &Arc<dyn LogStore>, dir: &Path, valid: &mut LogPosition| -> Result<(), SeriesError> {
+            let (mut log, found) = open(fs, dir, *valid)?;
+            for end in (found.next_id().0 + 50..=300).step_by(50) {
+                *valid = log.append(&index, SeriesId(end), *valid)?;
+            }
+            Ok(())
+        };
     let (sim, fs, dir) = disk(0);
     run(&fs, &dir, &mut START.clone()).unwrap();
     for seed in 0..10 {
@@ -246,7 +244,7 @@ fn version_1_is_read_and_written_anew() {
 }
 
 /// Series 0 to 4000, of which the manifest's log holds 3000; then all but each tenth is removed.
-fn mostly_dead(fs: &Arc<dyn FileSystem>, dir: &Path) -> (SeriesLog, SeriesIndex, LogPosition) {
+fn mostly_dead(fs: &Arc<dyn LogStore>, dir: &Path) -> (SeriesLog, SeriesIndex, LogPosition) {
     let mut index = index(4000);
     let (mut log, _) = open(fs, dir, START).unwrap();
     let valid = log.append(&index, SeriesId(3000), START).unwrap();
@@ -255,7 +253,7 @@ fn mostly_dead(fs: &Arc<dyn FileSystem>, dir: &Path) -> (SeriesLog, SeriesIndex,
     (log, index, valid)
 }
 
-fn names(fs: &Arc<dyn FileSystem>, dir: &Path) -> Vec<String> {
+fn names(fs: &Arc<dyn LogStore>, dir: &Path) -> Vec<String> {
     fs.list(dir).unwrap()
 }
 

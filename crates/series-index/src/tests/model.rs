@@ -2,7 +2,7 @@
 
 use super::{key, tag_key};
 use crate::{LogPosition, RetiredSeriesPin, SeriesIndex, SeriesLog, ValueTest};
-use marigram_env::{FileSystem, SimFs};
+use marigram_env::{LogStore, SimFs};
 use marigram_model::{SeriesId, SeriesIdentity, TableId, TagValue};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,7 +124,7 @@ type Series = (TableId, Tags);
 struct IndexAndModel {
     index: SeriesIndex,
     log: SeriesLog,
-    fs: Arc<dyn FileSystem>,
+    fs: Arc<dyn LogStore>,
     committed: LogPosition,
     pins: Vec<RetiredSeriesPin>,
     model: Vec<Option<Series>>,
@@ -134,7 +134,7 @@ struct IndexAndModel {
 
 impl IndexAndModel {
     fn new() -> Self {
-        let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
+        let fs: Arc<dyn LogStore> = Arc::new(SimFs::new(1));
         let start = LogPosition(0);
         let opened = SeriesLog::open(fs.clone(), Path::new("/"), start, &|_| None);
         let (log, index) = opened.unwrap();

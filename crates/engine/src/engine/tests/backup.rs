@@ -3,7 +3,7 @@
 use super::support::{Contents, DIR, GROW, World, batch, options, read, store};
 use crate::backup::{self, BackupOptions, Wanted};
 use crate::{Engine, EngineError};
-use marigram_env::{Env, FaultRepeat, FileSystem as _, OpKind, PlannedFault, SimClock};
+use marigram_env::{Env, FaultRepeat, LogStore as _, OpKind, PlannedFault, SimClock};
 use marigram_model::{DAY_NS, FieldValueRef as V, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};

@@ -2,7 +2,7 @@
 
 use super::support::{DIR, World, options, read, store, try_read};
 use crate::{Engine, EngineOptions, TableSpec};
-use marigram_env::FileSystem as _;
+use marigram_env::LogStore as _;
 use marigram_model::{FieldValueRef as V, TableOptions, TimeRange};
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use super::support::{DIR, GROW, World, batch, options, read, store, try_read};
 use crate::backup::BackupOptions;
 use crate::{Engine, EngineError, EngineOptions, Holder, TableSpec};
-use marigram_env::FileSystem as _;
+use marigram_env::LogStore as _;
 use marigram_model::{FieldValueRef as V, TableOptions, TimeRange};
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use super::support::{DIR, World, options, read, store};
 use crate::backup::BackupOptions;
 use crate::{Engine, EngineError};
-use marigram_env::FileSystem;
+use marigram_env::LogStore;
 use marigram_model::FieldValueRef as V;
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use super::super::testing::{
 };
 use super::super::{MergeOptions, MergeSource};
 use super::*;
-use marigram_env::{FileSystem, SimFs};
+use marigram_env::{LogStore, SimFs};
 use marigram_manifest::Tombstone;
 use marigram_segment::SegmentOptions;
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn test_sources() -> impl Strategy<Value = Vec<TestSource>> {
 
 /// The rows of a merge that lets pages be copied, and how many of them came in pages.
 fn pieces(given: &[TestSource], tombstones: &[Arc<Tombstone>]) -> (TestRows, usize) {
-    let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(3));
+    let fs: Arc<dyn LogStore> = Arc::new(SimFs::new(3));
     let options = SegmentOptions { row_group_rows: 24 };
     let sources = given.iter().enumerate().map(|(id, given)| {
         let open = open_segment(&fs, id as u64, given, &options);

@@ -14,7 +14,7 @@ use crate::merge::{PageNeed, PageOutline, PageTotals};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use marigram_env::{FileSystem, SimFs};
+use marigram_env::{LogStore, SimFs};
 use marigram_manifest::Tombstone;
 use marigram_model::FieldValue;
 use marigram_segment::SegmentOptions;
@@ -114,7 +114,7 @@ fn sources(
     in_memory: &BTreeSet<usize>,
     tombstones: &[Arc<Tombstone>],
 ) -> Vec<MergeSource> {
-    let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
+    let fs: Arc<dyn LogStore> = Arc::new(SimFs::new(1));
     let options = SegmentOptions { row_group_rows: 32 };
     let source = |(at, given): (usize, &TestSource)| {
         if !in_memory.contains(&at) {
@@ -329,7 +329,7 @@ fn times_at_equal_distances_are_shown_as_such_and_others_one_by_one() {
         sequence_max: 1,
         rows: both,
     };
-    let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
+    let fs: Arc<dyn LogStore> = Arc::new(SimFs::new(1));
     let options = SegmentOptions::default();
     let segment = open_segment_of_pages(&fs, 1, &given, &options, 300);
     let sources = [MergeSource::segment(&segment, TABLE, &[]).unwrap()];

@@ -1,34 +1,34 @@
-//! Many files that are read, few of them open: a bounded cache of descriptors.
+//! Many blobs that are read, few of them open: a bounded cache of descriptors.
 //!
-//! A [`PooledFile`] has a path and opens it when it is read. The pool keeps a bounded number of files
-//! open and closes one that was not read lately (the clock algorithm) before it opens another. A file
-//! that is open is read without a lock: a reader takes its own handle, and the handle stays open until
-//! the read is done even if the pool closes the file meanwhile. So at most as many files as threads
-//! that read are open beyond the pool's capacity.
+//! A [`PooledBlob`] has a name and is opened when it is read. The pool keeps a bounded number of blobs
+//! open; before it opens another, it closes one that was not read lately (the clock algorithm). An
+//! open blob is read without a lock: a reader takes its own handle, which stays open until the read is
+//! done even if the pool closes the blob meanwhile. So beyond the pool's capacity at most as many
+//! blobs are open as threads read.
 //!
-//! Invariants: a path is opened again only for the file that stood there before, by its length and its
-//! last bytes; a file that is to be removed is removed when nobody can read it any more, and never
-//! after the pool was closed.
+//! Invariants: a name is opened again only for the blob that stood there before, recognized by its
+//! length and its last bytes. A blob that is to be deleted is deleted when nobody can read it any
+//! more, and never after the pool was closed.
 
+use crate::blob::BlobStore;
 use crate::shortage::is_out_of_files;
-use crate::traits::{File, FileSystem};
+use crate::traits::ReadAt;
 use parking_lot::{Mutex, RwLock};
 use std::io;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes at a file's end by which it is recognized.
+/// Bytes at a blob's end by which it is recognized.
 const TAIL_BYTES: u64 = 32;
 
-/// The files that are open, of those that belong to the pool.
+/// The blobs that are open, of those that belong to the pool.
 #[derive(Debug)]
-pub struct FilePool {
-    fs: Arc<dyn FileSystem>,
+pub struct BlobPool {
+    store: Arc<dyn BlobStore>,
     capacity: usize,
     ring: Mutex<PoolRing>,
-    /// Whether files are no longer the pool's to remove.
+    /// Whether blobs are no longer the pool's to delete.
     closed: RwLock<bool>,
     opens: AtomicU64,
 }
@@ -40,20 +40,20 @@ struct PoolRing {
     hand: usize,
 }
 
-/// Where a file is while it is open.
+/// Holds a blob while it is open.
 #[derive(Debug, Default)]
 struct PoolSlot {
-    file: RwLock<Option<Arc<dyn File>>>,
+    file: RwLock<Option<Arc<dyn ReadAt>>>,
     /// Whether it was read since the hand last passed.
     is_used: AtomicBool,
 }
 
-impl FilePool {
-    /// A pool that keeps up to `capacity` files open, at least one.
+impl BlobPool {
+    /// A pool that keeps up to `capacity` blobs of `store` open, at least one.
     #[must_use]
-    pub fn new(fs: Arc<dyn FileSystem>, capacity: usize) -> Arc<Self> {
+    pub fn new(store: Arc<dyn BlobStore>, capacity: usize) -> Arc<Self> {
         Arc::new(Self {
-            fs,
+            store,
             capacity: capacity.max(1),
             ring: Mutex::default(),
             closed: RwLock::new(false),
@@ -61,12 +61,12 @@ impl FilePool {
         })
     }
 
-    /// The file at `path`, which is opened when it is first read. It must not change any more.
+    /// The blob `name`, which is opened when it is first read. It must not change any more.
     #[must_use]
-    pub fn file(self: &Arc<Self>, path: PathBuf) -> Arc<PooledFile> {
-        Arc::new(PooledFile {
+    pub fn blob(self: &Arc<Self>, name: &str) -> Arc<PooledBlob> {
+        Arc::new(PooledBlob {
             pool: Arc::clone(self),
-            path,
+            name: name.into(),
             slot: Arc::default(),
             tail: OnceLock::new(),
             is_scattered: AtomicBool::new(false),
@@ -74,13 +74,13 @@ impl FilePool {
         })
     }
 
-    /// Files that are kept open at most.
+    /// How many blobs are kept open at most.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Files that are open now.
+    /// How many blobs are open now.
     #[must_use]
     pub fn open_files(&self) -> usize {
         let ring = self.ring.lock();
@@ -88,28 +88,28 @@ impl FilePool {
         ring.slots.iter().filter(is_open).count()
     }
 
-    /// How often a file was opened.
+    /// How often a blob was opened.
     #[must_use]
     pub fn opens(&self) -> u64 {
         self.opens.load(Ordering::Relaxed)
     }
 
-    /// Closes half of the files that are open; says whether there were any. For those who need
-    /// descriptors more.
+    /// Closes half of the open blobs; says whether there were any. For those who need descriptors
+    /// more.
     pub fn release(&self) -> bool {
         let open = self.ring.lock().slots.len();
         drop(self.evict(open / 2));
         open > 0
     }
 
-    /// From here on no file is removed: the directory may be somebody else's.
+    /// From here on no blob is deleted: the store may have another owner.
     pub fn close(&self) {
         *self.closed.write() = true;
     }
 
-    /// Takes files out until at most `left` are open. They are closed when the last read of them is
+    /// Takes blobs out until at most `left` are open. They are closed when the last read of them is
     /// done; the caller drops them outside every lock.
-    fn evict(&self, left: usize) -> Vec<Arc<dyn File>> {
+    fn evict(&self, left: usize) -> Vec<Arc<dyn ReadAt>> {
         let mut evicted = Vec::new();
         let mut ring = self.ring.lock();
         while ring.slots.len() > left {
@@ -126,32 +126,32 @@ impl FilePool {
         evicted
     }
 
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn ReadAt>> {
         drop(self.evict(self.capacity - 1));
         loop {
             self.opens.fetch_add(1, Ordering::Relaxed);
-            match self.fs.open(path) {
+            match self.store.open(name) {
                 Err(error) if is_out_of_files(&error) && self.release() => {}
                 outcome => return outcome,
             }
         }
     }
 
-    /// Removes a file that nobody can read any more.
-    fn remove(&self, path: &Path) {
+    /// Deletes a blob that nobody can read any more.
+    fn delete(&self, name: &str) {
         let closed = self.closed.read();
         if !*closed {
-            // One that cannot be removed now is garbage at the next opening.
-            let _ = self.fs.remove(path);
+            // One that cannot be deleted now is garbage at the next opening.
+            let _ = self.store.delete(name);
         }
     }
 }
 
-/// A file of a pool, open while it is in use. It can only be read.
+/// A blob of a pool, open while it is in use.
 #[derive(Debug)]
-pub struct PooledFile {
-    pool: Arc<FilePool>,
-    path: PathBuf,
+pub struct PooledBlob {
+    pool: Arc<BlobPool>,
+    name: Box<str>,
     slot: Arc<PoolSlot>,
     /// Length and last bytes as they were when it was first opened.
     tail: OnceLock<(u64, Vec<u8>)>,
@@ -159,20 +159,26 @@ pub struct PooledFile {
     is_doomed: AtomicBool,
 }
 
-impl PooledFile {
-    /// Its path.
+impl PooledBlob {
+    /// Its name.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
-    /// Removes the file when nobody holds it any more.
-    pub fn remove_when_unused(&self) {
+    /// Where it stands, for messages.
+    #[must_use]
+    pub fn location(&self) -> PathBuf {
+        self.pool.store.location(&self.name)
+    }
+
+    /// Deletes the blob when nobody holds it any more.
+    pub fn delete_when_unused(&self) {
         self.is_doomed.store(true, Ordering::Release);
     }
 
-    /// A handle on the open file.
-    fn handle(&self) -> io::Result<Arc<dyn File>> {
+    /// A handle on the open blob.
+    fn handle(&self) -> io::Result<Arc<dyn ReadAt>> {
         if let Some(file) = &*self.slot.file.read() {
             // Written once between two passes of the hand, so that readers share the cache line.
             if !self.slot.is_used.load(Ordering::Relaxed) {
@@ -183,8 +189,8 @@ impl PooledFile {
         self.open()
     }
 
-    fn open(&self) -> io::Result<Arc<dyn File>> {
-        let file = self.pool.open(&self.path)?;
+    fn open(&self) -> io::Result<Arc<dyn ReadAt>> {
+        let file = self.pool.open(&self.name)?;
         self.recognize(&*file)?;
         if self.is_scattered.load(Ordering::Relaxed) {
             file.advise_random_access();
@@ -200,8 +206,8 @@ impl PooledFile {
         Ok(file)
     }
 
-    /// An error where another file stands in the place of the one that was opened first.
-    fn recognize(&self, file: &dyn File) -> io::Result<()> {
+    /// Fails if another blob stands in the place of the one that was opened first.
+    fn recognize(&self, file: &dyn ReadAt) -> io::Result<()> {
         let len = file.len()?;
         let mut bytes = vec![0; len.min(TAIL_BYTES) as usize];
         file.read_exact_at(&mut bytes, len.saturating_sub(TAIL_BYTES))?;
@@ -213,7 +219,7 @@ impl PooledFile {
     }
 }
 
-impl File for PooledFile {
+impl ReadAt for PooledBlob {
     fn len(&self) -> io::Result<u64> {
         if let Some((len, _)) = self.tail.get() {
             return Ok(*len);
@@ -225,36 +231,20 @@ impl File for PooledFile {
         self.handle()?.read_exact_at(buf, offset)
     }
 
-    fn append(&self, _: &[u8]) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
     fn advise_random_access(&self) {
         self.is_scattered.store(true, Ordering::Relaxed);
         if let Some(file) = &*self.slot.file.read() {
             file.advise_random_access();
         }
     }
-
-    fn truncate(&self, _: u64) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn reserve(&self, _: Range<u64>) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
 }
 
-impl Drop for PooledFile {
+impl Drop for PooledBlob {
     fn drop(&mut self) {
         let file = self.slot.file.write().take();
         drop(file);
         if *self.is_doomed.get_mut() {
-            self.pool.remove(&self.path);
+            self.pool.delete(&self.name);
         }
     }
 }
@@ -262,28 +252,32 @@ impl Drop for PooledFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file_blobs::FileBlobs;
     use crate::sim::SimFs;
+    use crate::traits::LogStore as _;
+    use std::path::Path;
 
     /// `count` files named by their numbers, each with its number in it.
     fn numbered(
         fs: &SimFs,
         count: usize,
         capacity: usize,
-    ) -> (Arc<FilePool>, Vec<Arc<PooledFile>>) {
-        let pool = FilePool::new(Arc::new(fs.clone()), capacity);
+    ) -> (Arc<BlobPool>, Vec<Arc<PooledBlob>>) {
+        let blobs = Arc::new(FileBlobs::new(Arc::new(fs.clone()), Path::new("/")));
+        let pool = BlobPool::new(blobs, capacity);
         let file = |number: usize| {
             let path = PathBuf::from(format!("/{number}"));
             fs.create(&path)
                 .unwrap()
                 .append(&number.to_le_bytes())
                 .unwrap();
-            pool.file(path)
+            pool.blob(&number.to_string())
         };
         let files = (0..count).map(file).collect();
         (pool, files)
     }
 
-    fn read(file: &PooledFile) -> io::Result<usize> {
+    fn read(file: &PooledBlob) -> io::Result<usize> {
         let mut bytes = [0; size_of::<usize>()];
         file.read_exact_at(&mut bytes, 0)?;
         Ok(usize::from_le_bytes(bytes))
@@ -358,13 +352,13 @@ mod tests {
         let fs = SimFs::new(1);
         let (pool, mut files) = numbered(&fs, 3, 1);
         let reader = Arc::clone(&files[1]);
-        files[1].remove_when_unused();
+        files[1].delete_when_unused();
         files.remove(1);
         read(&files[0]).unwrap();
         assert_eq!(read(&reader).unwrap(), 1, "it is opened again");
         drop(reader);
         assert!(!fs.exists(Path::new("/1")).unwrap());
-        files[0].remove_when_unused();
+        files[0].delete_when_unused();
         pool.close();
         drop(files);
         assert!(fs.exists(Path::new("/0")).unwrap());
