@@ -106,6 +106,7 @@ fn pages<T>(mut value: impl FnMut(usize, usize) -> T) -> Vec<Vec<T>> {
         .collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of measurements")]
 fn main() {
     let mut random = Random(1);
     let t0 = 1_704_067_200_000_000_000i64;

@@ -7,6 +7,7 @@ use marigram_sql::{PlanCacheStats, RollupStatus, touched_ns};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every metric of an engine, `memory_limit` in bytes.
+#[expect(clippy::too_many_lines, reason = "a list of metrics")]
 pub(crate) fn engine_metrics(
     status: &EngineStatus,
     memory_limit: usize,

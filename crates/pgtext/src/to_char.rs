@@ -339,22 +339,12 @@ fn written(time: &Zoned, field: PatternField, is_short: bool, has_zone: bool) ->
             (hour * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second())).to_string()
         }
         PatternField::Meridiem(letters, points) => {
-            let text = match (hour >= 12, points) {
-                (false, false) => "AM",
-                (false, true) => "A.M.",
-                (true, false) => "PM",
-                (true, true) => "P.M.",
-            };
-            lettered(text, letters)
+            let text = [["AM", "A.M."], ["PM", "P.M."]][usize::from(hour >= 12)];
+            lettered(text[usize::from(points)], letters)
         }
         PatternField::Era(letters, points) => {
-            let text = match (year <= 0, points) {
-                (false, false) => "AD",
-                (false, true) => "A.D.",
-                (true, false) => "BC",
-                (true, true) => "B.C.",
-            };
-            lettered(text, letters)
+            let text = [["AD", "A.D."], ["BC", "B.C."]][usize::from(year <= 0)];
+            lettered(text[usize::from(points)], letters)
         }
         PatternField::Year(digits) => last_digits(shown_year, digits),
         PatternField::YearComma => format!("{},{:03}", shown_year / 1000, shown_year % 1000),
@@ -388,6 +378,13 @@ fn written(time: &Zoned, field: PatternField, is_short: bool, has_zone: bool) ->
             let days = since_1970.duration_since(epoch).as_hours() / 24;
             (days + 2_440_588).to_string()
         }
+        _ => written_zone(time, field, is_short, has_zone),
+    }
+}
+
+/// A field that the time zone tells; empty for every other one.
+fn written_zone(time: &Zoned, field: PatternField, is_short: bool, has_zone: bool) -> String {
+    match field {
         PatternField::Zone(letters) => {
             let zone = time.time_zone().to_offset_info(time.timestamp());
             let letters_of_zone = zone.abbreviation();
@@ -411,6 +408,7 @@ fn written(time: &Zoned, field: PatternField, is_short: bool, has_zone: bool) ->
             }
             text
         }
+        _ => String::new(),
     }
 }
 

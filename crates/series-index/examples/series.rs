@@ -46,6 +46,7 @@ fn shard_of(hash: u64, shards: u64) -> u64 {
     (mixed * shards) >> 32
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of measurements")]
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, otherwise| {

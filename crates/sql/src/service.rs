@@ -420,23 +420,7 @@ impl SqlServiceInner {
                 columns,
                 options,
                 if_not_exists,
-            } => {
-                let database = database(target);
-                let done = StatementDone::new("CREATE TABLE");
-                if *if_not_exists && engine.table(&database, &target.table).is_ok() {
-                    return Ok(done.telling(Some(ddl_execution::exists_already(&target.table))));
-                }
-                let table = ddl_execution::create_table(
-                    engine,
-                    &database,
-                    target,
-                    columns,
-                    options,
-                    *if_not_exists,
-                )?;
-                let reordered = ddl_execution::reordered(&table, columns);
-                Ok(done.telling(ddl_execution::untagged(&table).into_iter().chain(reordered)))
-            }
+            } => self.create_table(&database(target), target, columns, options, *if_not_exists),
             Command::AlterTable { target, changes } => {
                 let database = database(target);
                 let table = ddl_execution::alter_table(engine, &database, &target.table, changes)?;
@@ -464,31 +448,10 @@ impl SqlServiceInner {
                 self.truncate(named)
             }
             Command::DropTable { targets, if_exists } => {
-                let mut done = StatementDone::new("DROP TABLE");
-                for target in targets {
-                    let database = database(target);
-                    let table = engine.table(&database, &target.table);
-                    let kind = match &table {
-                        Ok(table) if table.rollup.is_some() => Some("materialized view"),
-                        Ok(table) if table.view.is_some() => Some("view"),
-                        _ => None,
-                    };
-                    if let Some(kind) = kind {
-                        let name = &target.table;
-                        let message =
-                            format!("'{name}' is a {kind}; DROP {} {name}", kind.to_uppercase());
-                        return Err(SqlError::named("42809", name, message));
-                    }
-                    if !self.contexts.forget_file_table(&database, &target.table) {
-                        engine.drop_table(&database, &target.table, *if_exists)?;
-                        done = done.telling(
-                            table
-                                .is_err()
-                                .then(|| missing_already("table", &target.table)),
-                        );
-                    }
-                }
-                Ok(done)
+                let named = targets
+                    .iter()
+                    .map(|target| (database(target), target.table.as_str()));
+                self.drop_tables(named, *if_exists)
             }
             Command::AlterView { target, options } => {
                 self.alter_view(session, target, options)?;

@@ -1,7 +1,7 @@
 //! What a CSV file is: its dialect, roles, types and times, decided over the whole of it.
 
 use super::{ReadOptions, ReadPlanOptions};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use marigram_model::FieldType;
 use marigram_tabular::cell::DecimalMark;
 use marigram_tabular::dialect::{self, DialectOptions, TextDialect};
@@ -153,14 +153,8 @@ fn has_width(record: &TextRecord, width: usize) -> bool {
 /// Decides what a file is. `tabbed` says that its name ends in `.tsv`.
 pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Result<CsvPlan> {
     let options = &reading.options;
-    let encoding = match &options.encoding {
-        Some(name) => encoding::named(name)
-            .with_context(|| format!("'{name}' is no encoding; give utf-8, latin1, utf-16le, …"))?,
-        // An export is UTF-8, whatever its texts look like.
-        None if reading.layout.is_some() => encoding_rs::UTF_8,
-        None => encoding::detect(open()?).context("cannot be read")?,
-    };
-    let (sample, is_whole) = first_lines(open, encoding)?;
+    let encoding = encoding_of(open, reading)?;
+    let sample = first_lines(open, encoding)?;
     let comment = sample
         .strip_prefix(COMMENT)
         .and_then(|rest| rest.lines().next());
@@ -179,7 +173,6 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         bail!("it holds no rows");
     };
     let width = dialect.names.len();
-    let _ = is_whole;
     let mut plan = CsvPlan {
         columns: Vec::new(),
         encoding,
@@ -199,17 +192,7 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         return Ok(plan);
     }
     let profiles = profiles(open, &mut plan, width, &options.null)?;
-    plan.decimal = match options.decimal {
-        Some(decimal) => decimal,
-        None => match decimal_of(&profiles, plan.dialect.delimiter) {
-            Ok(decimal) => decimal,
-            Err(at) => bail!(
-                "column '{}': numbers such as '1,234' are 1234 or 1.234, and no row says which; \
-                 give --decimal . or --decimal ,",
-                plan.dialect.names[at]
-            ),
-        },
-    };
+    plan.decimal = decimal_mark(options.decimal, &plan, &profiles)?;
     let columns = known.map(known_names).unwrap_or_default();
     let table_names = names::matched(&plan.dialect.names, &columns)?;
     let (time_at, clock_at) = time_columns(options, known, &table_names, &plan, &profiles)?;
@@ -265,6 +248,38 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
     Ok(plan)
 }
 
+/// The encoding that the options name, or else the one that the file's bytes tell.
+fn encoding_of(
+    open: OpenFile<'_>,
+    reading: &ReadPlanOptions,
+) -> Result<&'static encoding_rs::Encoding> {
+    match &reading.options.encoding {
+        Some(name) => encoding::named(name)
+            .with_context(|| format!("'{name}' is no encoding; give utf-8, latin1, utf-16le, …")),
+        // An export is UTF-8, whatever its texts look like.
+        None if reading.layout.is_some() => Ok(encoding_rs::UTF_8),
+        None => encoding::detect(open()?).context("cannot be read"),
+    }
+}
+
+/// The decimal mark that is told, or else the one that the cells tell.
+fn decimal_mark(
+    told: Option<DecimalMark>,
+    plan: &CsvPlan,
+    profiles: &[ColumnProfile],
+) -> Result<DecimalMark> {
+    if let Some(told) = told {
+        return Ok(told);
+    }
+    decimal_of(profiles, plan.dialect.delimiter).map_err(|at| {
+        anyhow!(
+            "column '{}': numbers such as '1,234' are 1234 or 1.234, and no row says which; \
+             give --decimal . or --decimal ,",
+            plan.dialect.names[at]
+        )
+    })
+}
+
 /// The columns that a table or layout has.
 fn known_names(known: &ColumnLayout) -> Vec<String> {
     let tags = known.tags.iter().map(|(name, _)| name);
@@ -293,10 +308,7 @@ fn dialect_options(options: &ReadOptions, tabbed: bool) -> DialectOptions {
 }
 
 /// The first lines, and whether they are all.
-fn first_lines(
-    open: OpenFile<'_>,
-    encoding: &'static encoding_rs::Encoding,
-) -> Result<(String, bool)> {
+fn first_lines(open: OpenFile<'_>, encoding: &'static encoding_rs::Encoding) -> Result<String> {
     let mut bytes = Vec::new();
     let mut reader = Utf8::new(open()?, encoding).take(SAMPLE_BYTES);
     reader.read_to_end(&mut bytes).context("cannot be read")?;
@@ -304,7 +316,7 @@ fn first_lines(
     if !is_whole && let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') {
         bytes.truncate(end + 1);
     }
-    Ok((String::from_utf8_lossy(&bytes).into_owned(), is_whole))
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The dialect of an export: a header as it stands.

@@ -72,6 +72,22 @@ fn open_shards(
     Ok(side_by_side(numbered, open))
 }
 
+fn log_opened(shards: &[Shard], tables: usize, recovered: &RecoveredLogs, took_ms: u64) {
+    let segments = |shard: &Shard| shard.state.read().segments.len();
+    let damaged = |shard: &Shard| shard.damaged.len();
+    tracing::info!(
+        shards = shards.len(),
+        tables,
+        segments = shards.iter().map(segments).sum::<usize>(),
+        segments_damaged = shards.iter().map(damaged).sum::<usize>(),
+        log_files = recovered.wal_files,
+        log_bytes = recovered.wal_bytes,
+        rows_replayed = recovered.rows,
+        took_ms,
+        "the data directory is open"
+    );
+}
+
 impl EngineInner {
     pub fn open(
         memory: Arc<MemoryAccountant>,
@@ -156,21 +172,7 @@ impl EngineInner {
         }
         let now_ns = context.env.clock.monotonic_ns();
         let recovery_ms = now_ns.saturating_sub(started_ns) / 1_000_000;
-        let segments = |shard: &Shard| shard.state.read().segments.len();
-        tracing::info!(
-            shards = shards.len(),
-            tables = live.len(),
-            segments = shards.iter().map(segments).sum::<usize>(),
-            segments_damaged = shards
-                .iter()
-                .map(|shard| shard.damaged.len())
-                .sum::<usize>(),
-            log_files = recovered.wal_files,
-            log_bytes = recovered.wal_bytes,
-            rows_replayed = recovered.rows,
-            took_ms = recovery_ms,
-            "the data directory is open"
-        );
+        log_opened(&shards, live.len(), &recovered, recovery_ms);
         Ok(Self {
             dir: dir.to_owned(),
             indexes: shards.iter().map(|shard| shard.index.clone()).collect(),

@@ -81,31 +81,37 @@ impl ValueEncoder {
     }
 }
 
-fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
-    let convert = |to: DataType| writer(&cast(array, &to)?, binary);
-    Ok(match array.data_type() {
-        DataType::Int8 | DataType::UInt8 => return convert(DataType::Int16),
-        DataType::UInt16 => return convert(DataType::Int32),
-        DataType::UInt32 => return convert(DataType::Int64),
-        DataType::Float16 => return convert(DataType::Float32),
-        DataType::FixedSizeBinary(_) | DataType::BinaryView => return convert(DataType::Binary),
-        DataType::Utf8View => return convert(DataType::Utf8),
-        DataType::Date64 => return convert(DataType::Date32),
+/// The type that values of `own` are written as, where it is another.
+fn written_type(own: &DataType) -> Option<DataType> {
+    Some(match own {
+        DataType::Int8 | DataType::UInt8 => DataType::Int16,
+        DataType::UInt16 => DataType::Int32,
+        DataType::UInt32 => DataType::Int64,
+        DataType::Float16 => DataType::Float32,
+        DataType::FixedSizeBinary(_) | DataType::BinaryView => DataType::Binary,
+        DataType::Utf8View => DataType::Utf8,
+        DataType::Date64 => DataType::Date32,
         DataType::Time32(_) | DataType::Time64(TimeUnit::Nanosecond) => {
-            return convert(DataType::Time64(TimeUnit::Microsecond));
+            DataType::Time64(TimeUnit::Microsecond)
         }
         DataType::Interval(IntervalUnit::YearMonth | IntervalUnit::DayTime) => {
-            return convert(DataType::Interval(IntervalUnit::MonthDayNano));
+            DataType::Interval(IntervalUnit::MonthDayNano)
         }
         DataType::Duration(TimeUnit::Second | TimeUnit::Millisecond | TimeUnit::Microsecond) => {
-            return convert(DataType::Duration(TimeUnit::Nanosecond));
+            DataType::Duration(TimeUnit::Nanosecond)
         }
         DataType::Dictionary(key, values) if **key != DataType::Int32 => {
-            return convert(DataType::Dictionary(
-                Box::new(DataType::Int32),
-                values.clone(),
-            ));
+            DataType::Dictionary(Box::new(DataType::Int32), values.clone())
         }
+        _ => return None,
+    })
+}
+
+fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
+    if let Some(written) = written_type(array.data_type()) {
+        return writer(&cast(array, &written)?, binary);
+    }
+    Ok(match array.data_type() {
         DataType::Dictionary(..) => {
             let dictionary = array.as_dictionary::<Int32Type>();
             let write = writer(dictionary.values(), binary)?;
