@@ -90,7 +90,7 @@ impl Run {
         let studies = choose::studies(&crate::studies::all(), &self.names)?;
         let targets = choose::targets(kinds, &self.target, &self.peer, &settings)?;
         for (kind, settings) in &targets {
-            // What is not installed is said now, not after an hour of runs.
+            // Fails now if something is not installed, not after an hour of runs.
             (kind.make)(settings).with_context(|| format!("target {}", kind.name))?;
         }
         let scale = clap::ValueEnum::to_possible_value(&self.scale);

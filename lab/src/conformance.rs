@@ -1,10 +1,10 @@
-//! Whether a driver does what [`crate::target`] asks of it: for whoever adds one.
+//! A check of a driver: whether it does what [`crate::target`] requires.
 //!
-//! [`check`] takes a target from an empty folder to its end: tables, 1,000 rows by two clients,
-//! every kind of question, a crash, the questions again, further tables. The answers it compares
-//! with are worked out here from the formulas that made the rows, question by question, apart from
-//! [`crate::expect`]. What a target says that it cannot do is passed over; everything else must be
-//! right. `lab/tests/drivers.rs` runs it on every database that the machine has.
+//! [`check`] runs a target from an empty folder to its end: tables, 1,000 rows by two clients,
+//! every kind of question, a crash, the questions again, further tables. It computes the right
+//! answers from the formulas of the rows, question by question and independently of
+//! [`crate::expect`]. It skips what a target says that it cannot do; everything else must be right.
+//! `lab/peers/tests/drivers.rs` runs it on every database that the machine has.
 
 mod cases;
 mod sample;
@@ -18,14 +18,14 @@ use sample::Sample;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Clients that write.
+/// Number of clients that write.
 const CLIENTS: usize = 2;
 
-/// Rows a request: no divisor of the number of rows, so that the last batches are smaller.
+/// Rows per request. It does not divide the number of rows, so the last batches are smaller.
 const BATCH_ROWS: usize = 37;
 
-/// Takes `target` through everything, on the empty folder `dir`. Fails with all that was wrong;
-/// what the target cannot answer is said on stderr.
+/// Checks `target` on the empty folder `dir`. Fails with everything that was wrong, and prints on
+/// stderr what the target cannot answer.
 pub fn check(target: &mut dyn Target, dir: &Path) -> Result<()> {
     target.start(dir).context("start")?;
     let facts = target.facts();
@@ -47,7 +47,7 @@ pub fn check(target: &mut dyn Target, dir: &Path) -> Result<()> {
     target.stop().context("stop")
 }
 
-/// Makes the tables of `sample`, and writes its rows by [`CLIENTS`] sessions in turn.
+/// Creates the tables of `sample`, and writes its rows by [`CLIENTS`] sessions in turn.
 fn write(target: &dyn Target, sample: &Sample) -> Result<()> {
     target.create(sample.tables()).context("create")?;
     let tables: Arc<[Table]> = sample.tables().into();
@@ -72,7 +72,7 @@ fn write(target: &dyn Target, sample: &Sample) -> Result<()> {
     Ok(())
 }
 
-/// Asks everything on one session; fails with every wrong answer.
+/// Asks everything on one session. Fails with every wrong answer.
 fn ask_all(target: &dyn Target, tables: &Arc<[Table]>, cases: &[Case]) -> Result<()> {
     let mut session = target.connect(tables).context("connect")?;
     let mut wrong = Vec::new();
@@ -103,7 +103,7 @@ fn ask_all(target: &dyn Target, tables: &Arc<[Table]>, cases: &[Case]) -> Result
     Ok(())
 }
 
-/// Newest first, where that was asked for.
+/// Fails if rows that were asked for newest first have another order.
 fn in_order(select: &Select, rows: &[Vec<Cell>]) -> Result<()> {
     let Some(column) = cases::time_column(select).filter(|_| select.descending) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What a database under test must do: one small trait for the server, one for a connection.
+//! What a database under test must do: one trait for the server, one for a connection.
 
 use crate::data::{Rows, Table};
 use crate::question::{Answer, Question};
@@ -10,22 +10,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a report says about a target.
+/// A target's description in a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// The product with its version, `InfluxDB 1.6.7`.
     pub version: String,
-    /// How rows go in and questions come out, `line protocol over HTTP; InfluxQL`.
+    /// How rows are written and questions asked, `line protocol over HTTP; InfluxQL`.
     pub path: String,
-    /// What comes before an acknowledgement; begins with `fsync` where a row is safe from power loss
-    /// then, with `written` where it is with the operating system, with `none` where it is not.
+    /// What happens before an acknowledgement. Begins with `fsync` if an acknowledged row survives
+    /// a power cut, with `written` if the operating system has it, and otherwise with `none`.
     pub durability: String,
-    /// What a reader must know to be fair: settings that differ from the defaults, and why.
+    /// What a fair reader must know: settings that differ from the defaults, and why.
     pub notes: String,
 }
 
 impl Facts {
-    /// What comes before an acknowledgement, in a word or two for tables.
+    /// What happens before an acknowledgement, in a word or two for tables.
     #[must_use]
     pub fn acknowledged_after(&self) -> &'static str {
         match self.durability.split_whitespace().next() {
@@ -132,16 +132,16 @@ const FOREIGN_REPLY: &str = "another driver received this answer";
 
 /// A connection, used by one client thread.
 ///
-/// The clock runs over `write` and `ask` only: a batch is encoded before, and an answer is decoded
-/// after. `ask` returns when the last byte of the answer is with the client.
+/// The clock measures only `write` and `ask`: a batch is encoded before, and an answer is decoded
+/// after. `ask` returns when the client has the last byte of the answer.
 pub trait Session: Send {
-    /// Puts a batch into the target's own form.
+    /// Encodes a batch in the target's own form.
     fn encode(&mut self, rows: &Rows) -> Result<Payload>;
 
-    /// Sends a batch and waits until it is acknowledged. Fails unless every row was taken.
+    /// Sends a batch, and waits until it is acknowledged. Fails unless every row was accepted.
     fn write(&mut self, payload: &Payload) -> Result<()>;
 
-    /// Asks, and takes the whole answer.
+    /// Asks a question, and reads the whole answer.
     fn ask(&mut self, question: &Question) -> Result<Reply>;
 
     /// The answer in the laboratory's form.
@@ -150,11 +150,11 @@ pub trait Session: Send {
 
 /// A database under test.
 pub trait Target: Send + Sync {
-    /// Starts it on the empty folder `dir`, and waits until it answers. After `stop` it may be
-    /// started again, on another folder.
+    /// Starts it on the empty folder `dir`, and waits until it answers. After `stop`, it may be
+    /// started again on another folder.
     fn start(&mut self, dir: &Path) -> Result<()>;
 
-    /// What it is; called after `start`.
+    /// Its description; called after `start`.
     fn facts(&self) -> Facts;
 
     /// Processes of the server, without their children; none if the laboratory did not start them.
@@ -162,13 +162,13 @@ pub trait Target: Send + Sync {
         Vec::new()
     }
 
-    /// Why the target cannot be set so; `None` when it can. It is started without these settings
-    /// then, and every step counts as something that it cannot do. Asked before `start`.
+    /// Why the target cannot have these settings; `None` if it can. If not, it is started without
+    /// them, and every step counts as something that it cannot do. Called before `start`.
     fn refuses(&self, tuning: &Tuning) -> Option<String> {
         (!tuning.is_default()).then(|| "it has no such settings".to_owned())
     }
 
-    /// Why the target cannot keep such tables; `None` when it can. It is not asked to make them then,
+    /// Why the target cannot store these tables; `None` if it can. If not, they are not created,
     /// and every step about them counts as something that it cannot do.
     fn cannot_keep(&self, _tables: &[Table]) -> Option<String> {
         None
@@ -183,11 +183,11 @@ pub trait Target: Send + Sync {
     /// A connection for one client that will use these tables.
     fn connect(&self, tables: &Arc<[Table]>) -> Result<Box<dyn Session>>;
 
-    /// Waits until what was written is visible to every question, and asks for flush and merge as
-    /// far as the target has commands for it.
+    /// Waits until every question sees what was written, and flushes and merges if the target has
+    /// commands for it.
     fn settle(&self, tables: &[Table]) -> Result<()>;
 
-    /// Asks for what is in memory to be written to the disk, as far as the target has a command for it.
+    /// Flushes memory to disk if the target has a command for it.
     fn flush(&self) -> Result<()> {
         Ok(())
     }
@@ -195,10 +195,10 @@ pub trait Target: Send + Sync {
     /// Bytes on disk.
     fn disk_bytes(&self) -> Result<u64>;
 
-    /// What it tells about itself, as far as it does: `write_amplification` (bytes written by
-    /// flushes and compactions for each byte of flushes), `segments`, `segment_bytes`,
-    /// `index_bytes` (memory of the index of series), `wal_bytes`, `late_rows`, `flushes`,
-    /// `compactions`. Counts begin with its process.
+    /// Its own metrics, if it has any: `write_amplification` (bytes written by flushes and
+    /// compactions for each byte of flushes), `segments`, `segment_bytes`, `index_bytes` (memory of
+    /// the index of series), `wal_bytes`, `late_rows`, `flushes`, `compactions`. Counts begin with
+    /// its process.
     fn tell(&self) -> Result<BTreeMap<String, f64>> {
         Ok(BTreeMap::new())
     }
@@ -209,7 +209,7 @@ pub trait Target: Send + Sync {
         Ok(None)
     }
 
-    /// Why the target cannot answer `question`; `None` when it can.
+    /// Why the target cannot answer `question`; `None` if it can.
     fn cannot(&self, tables: &[Table], question: &Question) -> Option<String>;
 
     /// Stops it. Dropping stops it as well.
@@ -218,21 +218,21 @@ pub trait Target: Send + Sync {
     }
 }
 
-/// Settings of a database, name → value as a person would write them.
+/// Settings of a database, name → value as a person would write it.
 pub type Options = BTreeMap<String, String>;
 
-/// Settings of Marigram's that a study chooses. Peers have others, and refuse them.
+/// Marigram's settings that a study chooses. Peers have other settings, and refuse these.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tuning {
     /// Settings of every table: `CREATE TABLE … WITH (…)`.
     pub table: Options,
-    /// Settings of server or library, by the names that its configuration file has.
+    /// Settings of the server or the library, by their names in the configuration file.
     pub server: Options,
 }
 
 impl Tuning {
-    /// Whether nothing is set.
+    /// Whether all settings have their defaults.
     #[must_use]
     pub fn is_default(&self) -> bool {
         self.table.is_empty() && self.server.is_empty()
@@ -246,11 +246,11 @@ pub struct Settings {
     pub peers: PathBuf,
     /// Marigram's own binary, for the targets that are its server.
     pub marigram: PathBuf,
-    /// An instance that somebody else runs, instead of starting one: its address.
+    /// The address of an instance that somebody else runs; `None`: the driver starts one.
     pub url: Option<String>,
     /// Cores that its process may use (the first ones of the machine); `None`: all.
     pub cores: Option<usize>,
-    /// Memory that it is told to stay within, bytes, where it has such a setting.
+    /// Limit of its memory, bytes, if it has such a setting.
     pub memory_bytes: Option<u64>,
     /// Marigram's settings that differ from the defaults.
     pub tuning: Tuning,

@@ -13,7 +13,7 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use marigram_lab::data::SECOND_NS;
 use marigram_lab::question::{Answer, Cell, Question};
 
-/// Days of a month where an interval of months must be a number, as PostgreSQL counts them.
+/// Days of a month, as PostgreSQL counts them when an interval becomes a number.
 pub const MONTH_DAYS: f64 = 30.0;
 
 /// The rows of `batches` as the answer to `question`. Fails on other types than answers have.

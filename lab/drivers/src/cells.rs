@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use marigram_lab::data::{FieldKind, Table, Tag, TagKind};
 use marigram_lab::question::{Ask, Cell, Question, Select, What};
 
-/// What a column of an answer holds.
+/// The type of a column of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CellKind {
@@ -91,7 +91,7 @@ pub fn is_optional(table: &Table, tag: usize) -> bool {
     table.series.iter().any(|values| values[tag].is_none())
 }
 
-/// A cell out of a database's text for it.
+/// Parses a cell from a database's text.
 pub fn parse(text: &str, kind: CellKind) -> Result<Cell> {
     Ok(match kind {
         CellKind::Text => Cell::Text(text.to_owned()),

@@ -1,4 +1,4 @@
-//! PostgreSQL's wire protocol, for the databases that speak it: binary COPY in, binary rows out.
+//! PostgreSQL's wire protocol, for all databases that speak it: binary COPY in, binary rows out.
 //!
 //! Each connection has a runtime of its own on its client's thread, so that clients share nothing.
 
@@ -22,7 +22,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::types::FromSql;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
-/// Longest wait for an answer.
+/// The longest wait for an answer.
 const ANSWER_MAX: Duration = Duration::from_mins(10);
 
 /// A connection.
@@ -38,7 +38,7 @@ impl Connection {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let client = runtime.block_on(async {
             let (client, connection) = tokio_postgres::connect(config, NoTls).await?;
-            // Its error comes back from the request that meets it.
+            // The next request returns its error.
             tokio::spawn(connection);
             anyhow::Ok(client)
         })?;
@@ -56,7 +56,7 @@ impl Connection {
         let timed = async { tokio::time::timeout(ANSWER_MAX, answer).await };
         let answer = self.runtime.block_on(timed).context("no answer in time")?;
         answer.map_err(|error| {
-            // The driver's own text is "db error"; what the server said is below it.
+            // The driver's own text is "db error"; its source is the server's message.
             let said = std::error::Error::source(&error).map(ToString::to_string);
             let error = anyhow::Error::new(error);
             said.map_or_else(|| error.context("PostgreSQL"), |said| anyhow::anyhow!(said))
@@ -169,7 +169,7 @@ impl Session for PgSession {
         };
         let answer = queries.ask(&statement);
         if answer.is_err() {
-            // What the server still sends is no answer to the next question.
+            // The rest of this answer must not be read as the next one.
             self.queries = None;
         }
         let answer = answer.with_context(|| statement.chars().take(200).collect::<String>())?;

@@ -185,7 +185,7 @@ pub fn aggregate(function: Aggregate, field: &Field) -> String {
     }
 }
 
-/// ` WHERE …`, or nothing.
+/// ` WHERE …`, or an empty text.
 fn conditions(dialect: &Dialect, table: &Table, select: &Select) -> String {
     let mut all: Vec<String> = Vec::new();
     match &select.devices {

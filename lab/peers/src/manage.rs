@@ -30,9 +30,9 @@ pub struct PeerState {
     pub name: &'static str,
     /// What it is and where it comes from, in a line.
     pub about: &'static str,
-    /// Its version, when it is installed.
+    /// Its version, if it is installed.
     pub version: Option<String>,
-    /// The instance that `up` started, while it lives.
+    /// The instance that `up` started, while it runs.
     pub running: Option<Running>,
 }
 
@@ -54,7 +54,7 @@ fn find(name: &str) -> Result<Peer> {
 }
 
 impl Peers {
-    /// The peers in `folder`, which need not exist yet.
+    /// The peers in `folder`, which does not need to exist yet.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {

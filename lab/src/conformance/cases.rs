@@ -1,4 +1,4 @@
-//! The questions, each with its answer worked out by hand from the sample's formulas.
+//! The questions, each with its answer, computed from the sample's formulas.
 
 use super::sample::{
     DEVICES, MIXED_ROWS, PLAIN_ROWS, SITES, beats, celsius, humidity, load, mixed_time, name, note,
@@ -20,7 +20,7 @@ pub struct Case {
 
 const MINUTE_NS: i64 = 60 * SECOND_NS;
 
-/// Where an answer to `select` has its time.
+/// The index of the time in answers to `select`.
 pub fn time_column(select: &Select) -> Option<usize> {
     match select.what {
         What::Rows(_) | What::Last(_) => Some(1),

@@ -1,4 +1,4 @@
-//! A target that knows the answers, and what becomes of it when it does something wrong.
+//! A target that knows the answers, and the result of the check when it does something wrong.
 
 use super::*;
 use crate::data::Rows;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Bytes of all files under `dir`, without holes in them; files and folders that vanish meanwhile
+/// Bytes of all files under `dir`, without their holes. Files and folders that disappear meanwhile
 /// count nothing.
 pub fn folder_bytes(dir: &Path) -> Result<u64> {
     let mut bytes = 0;
@@ -19,7 +19,7 @@ pub fn folder_bytes(dir: &Path) -> Result<u64> {
                 counted => counted?,
             }
         } else {
-            // Files that are set aside at a size to grow into have holes, which take no room.
+            // Files that are allocated ahead have holes, which occupy no space.
             metadata.len().min(metadata.blocks() * 512)
         };
     }

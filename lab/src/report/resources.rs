@@ -1,4 +1,4 @@
-//! What the targets cost: processor, memory and disk over time and in sum.
+//! The cost of targets: processor, memory and disk over time and in total.
 
 mod samples;
 
@@ -13,13 +13,14 @@ use anyhow::Result;
 use samples::{Samples, read};
 use std::collections::BTreeMap;
 
-/// Longer runs are thinned out to so many points.
+/// The largest number of points of a plot; longer runs are thinned out.
 const POINTS_MAX: usize = 240;
 
-/// Processor time comes in ticks of 10 ms: over less than this, seconds, a rate says nothing.
+/// The shortest interval for a rate of processor time, seconds, because processor time comes in
+/// ticks of 10 ms.
 const WINDOW_MIN_S: f64 = 0.08;
 
-/// The blocks about resources; none when none were measured.
+/// The blocks about resources; none if none were measured.
 pub fn blocks(
     prefix: &str,
     configuration: &Configuration,
@@ -50,7 +51,7 @@ fn over_time(prefix: &str, configuration: &Configuration, study: &StudyRuns) -> 
         let Some(samples) = read(&run.folder.join("resources.parquet"))? else {
             continue;
         };
-        // The client alone is not a target whose cost matters here.
+        // The cost of the client alone is not shown here.
         if super::names::is_null(target) || samples.len() < 2 {
             continue;
         }
@@ -124,7 +125,7 @@ fn at((x, y): (f64, f64)) -> Point {
     }
 }
 
-/// Processor time as percent of one core: (seconds, %), a mean for each window of samples.
+/// Processor time as percent of one core: (seconds, %), the mean of each window of samples.
 fn processor(samples: &Samples) -> Vec<(f64, f64)> {
     let length_s = samples.at_s.last().copied().unwrap_or(0.0);
     let window_s = (length_s / POINTS_MAX as f64).max(WINDOW_MIN_S);
@@ -134,7 +135,7 @@ fn processor(samples: &Samples) -> Vec<(f64, f64)> {
         if seconds < window_s {
             continue;
         }
-        // A server that was started again counts from nothing.
+        // The counters of a restarted server begin at 0.
         let used = (samples.cpu_s(to) - samples.cpu_s(from)).max(0.0);
         points.push((samples.at_s[to], used / seconds * 100.0));
         from = to;
@@ -142,7 +143,7 @@ fn processor(samples: &Samples) -> Vec<(f64, f64)> {
     points
 }
 
-/// Resident memory: (seconds, MiB), the largest of each window of samples.
+/// Resident memory: (seconds, MiB), the largest value of each window of samples.
 fn resident(samples: &Samples) -> Vec<(f64, f64)> {
     let step = samples.len().div_ceil(POINTS_MAX).max(1);
     let starts = (0..samples.len()).step_by(step);
@@ -157,7 +158,7 @@ fn resident(samples: &Samples) -> Vec<(f64, f64)> {
     windows.map(point).collect()
 }
 
-/// What one repetition of a target used in all setups together.
+/// What one repetition of a target used in all setups.
 #[derive(Clone, Copy, Default)]
 struct Total {
     server: Option<Usage>,

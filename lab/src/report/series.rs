@@ -1,5 +1,5 @@
-//! Figures arranged as a view wants them: a panel for each value of the split knob, a row for each
-//! target, a cell for each value of the x knob.
+//! Figures arranged for a view: a panel for each value of the split knob, a row for each target, a
+//! cell for each value of the x knob.
 
 mod cell;
 
@@ -16,8 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Arranged<'a> {
     /// What was to be shown.
     pub view: &'a View,
-    /// One for each value of the split knob; one when there is none. Empty when nothing was
-    /// measured.
+    /// One for each value of the split knob; one if there is none. Empty if nothing was measured.
     pub panels: Vec<Panel>,
 }
 
@@ -25,9 +24,9 @@ pub struct Arranged<'a> {
 pub struct Panel {
     /// Value of the split knob.
     pub split: Option<String>,
-    /// Values of the x knob: in order when they are numbers, else as the study has them.
+    /// Values of the x knob: sorted if they are numbers, otherwise in the order of the study.
     pub xs: Vec<String>,
-    /// Rows by target, in order; those with nothing to show are left out.
+    /// Rows by target, in order, without empty ones.
     pub rows: Vec<Row>,
     /// The client's own cost.
     pub null: Option<Row>,
@@ -37,17 +36,17 @@ pub struct Panel {
 pub struct Row {
     /// The target.
     pub target: String,
-    /// Such settings, as they follow the target's name.
+    /// Those settings, in the form that follows the target's name.
     pub variant: String,
-    /// The target and such settings.
+    /// The target and those settings.
     pub label: String,
-    /// What comes before an acknowledgement, as the target said; empty when it did not.
+    /// What happens before an acknowledgement, as the target says; empty if it does not.
     pub acknowledged_after: &'static str,
-    /// One a value of the x knob.
+    /// One for each value of the x knob.
     pub cells: Vec<Cell>,
 }
 
-/// A step's result that a view shows, and where it belongs.
+/// A step's result that a view shows, and its coordinates.
 struct Entry<'a> {
     target: &'a str,
     repeat: usize,
@@ -164,7 +163,7 @@ impl<'a> Arrangement<'a> {
     }
 }
 
-/// What comes before an acknowledgement of `target`.
+/// What happens before an acknowledgement of `target`.
 fn acknowledged_after(study: &StudyRuns, target: &str) -> &'static str {
     let mut runs = study.runs.iter();
     let facts = runs.find_map(|run| {
@@ -212,8 +211,8 @@ fn entries<'a>(study: &'a StudyRuns, view: &View) -> Vec<Entry<'a>> {
             });
         }
     }
-    // A step that did not succeed has no figures: it belongs to this view when another target has
-    // the figure from the same step, or when such steps always give it.
+    // A step that did not succeed has no figures. It belongs to this view if another target has the
+    // figure from the same step, or if such steps always have it.
     let gives: BTreeSet<(&str, usize)> = entries
         .iter()
         .filter(|entry| figure(entry.step, &view.figure).is_some())
@@ -226,7 +225,7 @@ fn entries<'a>(study: &'a StudyRuns, view: &View) -> Vec<Entry<'a>> {
     entries
 }
 
-/// What is done in a step.
+/// The action of a step.
 #[must_use]
 pub fn act<'a>(study: &'a StudyRuns, setup: &str, step: usize) -> Option<&'a Act> {
     let setup = study.plan.setups.iter().find(|own| own.name == setup)?;
@@ -246,7 +245,7 @@ fn yields(act: &Act, figure: &str) -> bool {
     }
 }
 
-/// Knobs that the view does not name, but that tell steps of one run and one cell apart.
+/// Knobs that the view does not name, but that distinguish steps of one run and one cell.
 fn varying(entries: &[Entry], view: &View) -> Vec<String> {
     type Place<'a> = (&'a str, usize, Option<&'a str>, &'a str);
     let mut seen: BTreeMap<(Place, &str), &str> = BTreeMap::new();
@@ -280,7 +279,7 @@ fn push_new<T: PartialEq>(all: &mut Vec<T>, value: T) {
     }
 }
 
-/// The numbers that `values` are, if all are.
+/// `values` as numbers, if all of them are numbers.
 #[must_use]
 pub fn numbers<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<Vec<f64>> {
     let number = |value: &str| {

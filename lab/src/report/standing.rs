@@ -1,4 +1,4 @@
-//! Where Marigram stands: its best way in against each peer, view by view, good or bad.
+//! Where Marigram stands: its best interface compared with each peer, view by view, good or bad.
 
 use super::document::{Line, Tone, put};
 use super::names;
@@ -8,7 +8,7 @@ use super::statistics::{Judgement, Summary, judge};
 use super::words::{comparatives, ratio};
 use crate::study::View;
 
-/// How comparisons came out.
+/// The outcome of comparisons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Marigram is better, beyond noise.
@@ -35,7 +35,7 @@ impl Count {
     }
 }
 
-/// Marigram against one peer in one view.
+/// Marigram compared with one peer in one view.
 #[derive(Default)]
 struct Duel {
     count: Count,
@@ -43,13 +43,13 @@ struct Duel {
     ahead: Vec<f64>,
     behind: Vec<f64>,
     all: Vec<f64>,
-    /// Cells where only the peer, or only Marigram, has a figure.
+    /// Cells in which only the peer, or only Marigram, has a figure.
     ours_absent: usize,
     theirs_absent: usize,
 }
 
-/// The line of one view, and how its comparisons came out; `None` when Marigram or every peer is
-/// not in it.
+/// The line of one view, and the outcome of its comparisons; `None` if Marigram or every peer is
+/// missing.
 #[must_use]
 pub fn line(arranged: &Arranged) -> Option<(Line, Count)> {
     let view = arranged.view;
@@ -92,7 +92,7 @@ fn fight<'a>(view: &View, panel: &'a Panel, peer: &str, duel: &mut Duel, ways: &
         let mut rows = panel.rows.iter();
         let over_a_wire =
             rows.any(|row| names::is_marigram(&row.target) && !names::is_library(&row.target));
-        // A library against a server would compare wires, not databases.
+        // Comparing a library with a server would compare connections, not databases.
         let fair = |way: &str| names::is_library(peer) || !over_a_wire || !names::is_library(way);
         let ours = |row: &&Row| {
             // Rows of the same further knobs are compared with each other.
@@ -157,7 +157,7 @@ fn compare(view: &View, ours: &Summary, theirs: &Summary, duel: &mut Duel) {
     }
 }
 
-/// `ratio` with the word that fits: `2.31× faster`, `12.0 % slower`.
+/// `ratio` with its comparative: `2.31× faster`, `12.0 % slower`.
 fn by(view: &View, ratio: f64) -> String {
     let (better, worse) = comparatives(view);
     if ratio >= 1.0 {
@@ -167,13 +167,13 @@ fn by(view: &View, ratio: f64) -> String {
     }
 }
 
-/// Geometric mean: halves and doubles cancel out.
+/// The geometric mean, in which halves and doubles cancel out.
 fn mean(ratios: &[f64]) -> f64 {
     let logarithms = ratios.iter().map(|ratio| ratio.ln());
     (logarithms.sum::<f64>() / ratios.len().max(1) as f64).exp()
 }
 
-/// What the line says of one peer; `None` if there is nothing to say.
+/// The phrase about one peer; `None` if there is nothing to say.
 fn phrase(view: &View, peer: &str, duel: &Duel) -> Option<(Tone, String)> {
     let count = duel.count;
     let cells = count.all();

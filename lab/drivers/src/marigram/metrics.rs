@@ -18,7 +18,7 @@ const FIGURES: [(&str, &str); 10] = [
 ];
 
 /// The figures in metrics, given as name (without `_total`), label `holder` if there is one, and
-/// value. Other metrics are left out.
+/// value. Other metrics are ignored.
 pub fn figures<'a>(
     metrics: impl IntoIterator<Item = (&'a str, Option<&'a str>, f64)>,
 ) -> BTreeMap<String, f64> {

@@ -60,7 +60,7 @@ impl<'a> FromSql<'a> for AnyCell {
     }
 }
 
-/// Digits to the base of 10,000, the first of them worth 10,000^weight.
+/// Digits in base 10,000; the first one counts 10,000^weight.
 fn numeric(raw: &[u8]) -> Result<f64, Failure> {
     let words: Vec<i16> = raw
         .chunks_exact(2)

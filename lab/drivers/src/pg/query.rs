@@ -95,7 +95,7 @@ impl QueryConnection {
 /// Opens the session on a socket.
 async fn begin(config: &Config, socket: impl AsyncRead + AsyncWrite + Unpin) -> Result<()> {
     let opened = config.connect_raw(socket, NoTls).await;
-    // Never polled, the connection does not tell the server of its end.
+    // The connection is never polled, so it does not tell the server that it ends.
     opened.map(drop).context("PostgreSQL")
 }
 
@@ -192,7 +192,7 @@ fn types(mut body: &[u8]) -> Result<Vec<Type>> {
     for _ in 0..columns {
         let name = body.iter().position(|byte| *byte == 0);
         body.advance(name.context("a name without an end")? + 1);
-        // The table and the number of the column there.
+        // The table, and the number of the column in it.
         body.try_get_u32()?;
         body.try_get_u16()?;
         let oid = body.try_get_u32()?;

@@ -1,4 +1,4 @@
-//! What InfluxDB sends back: answers to `InfluxQL`, and its counters.
+//! Decodes InfluxDB's answers to `InfluxQL`, and its counters.
 
 use anyhow::{Context, Result, bail, ensure};
 use marigram_lab::data::Table;
@@ -35,7 +35,7 @@ struct Series {
     partial: bool,
 }
 
-/// The answer to `select` in a document that came.
+/// The answer to `select` in a received document.
 pub(super) fn decode(table: &Table, select: &Select, document: Value) -> Result<Answer> {
     let document: Document = serde_json::from_value(document).context("the answer's form")?;
     let mut rows = Vec::new();
@@ -46,8 +46,8 @@ pub(super) fn decode(table: &Table, select: &Select, document: Value) -> Result<
         if let Some(error) = statement.error {
             bail!("{error}");
         }
-        // The server puts an answer together from chunks of so many rows, over all series, and calls
-        // one whose last chunk is full partial as well.
+        // The server builds an answer from chunks of this many rows, over all series. It also calls
+        // an answer partial if its last chunk is full.
         let count: usize = statement.series.iter().map(|s| s.values.len()).sum();
         let partial = statement.partial || statement.series.iter().any(|s| s.partial);
         ensure!(
@@ -90,7 +90,7 @@ fn cells(
             let groups = select.by.iter().map(|tag| Ok(group(*tag)));
             let window = select.bucket_ns.map(|_| Ok(time));
             let values = aggregates.iter().zip(values).map(|((function, _), value)| {
-                // Of a field that has no value at all, even the number of values is null.
+                // If a field has no value at all, even its count is null.
                 if *function == Aggregate::Count && value.is_null() {
                     return Ok(Cell::Number(0.0));
                 }
@@ -101,7 +101,7 @@ fn cells(
     }
 }
 
-/// A tag: a device that lacks it has the empty text.
+/// A tag; empty text means that the device lacks it.
 fn text(value: Option<&str>) -> Cell {
     match value {
         None | Some("") => Cell::Null,
@@ -119,12 +119,12 @@ fn cell(value: &Value) -> Result<Cell> {
     })
 }
 
-/// What the storage engine still has to do.
+/// The pending work of the storage engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Work {
     /// Bytes that are not in a file yet.
     cached_bytes: u64,
-    /// Flushes and compactions that run. Those that wait are not counted: the server may let one
+    /// Running flushes and compactions. Waiting ones do not count, because the server may let one
     /// wait for ever.
     compactions: u64,
     /// Data files of the shard that has most of them.
@@ -132,18 +132,18 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Whether something is being done.
+    /// Whether the engine is working.
     pub(super) fn is_busy(self) -> bool {
         self.cached_bytes > 0 || self.compactions > 0
     }
 
-    /// Whether nothing is left that could be done.
+    /// Whether no work is left.
     pub(super) fn is_done(self) -> bool {
         !self.is_busy() && self.files <= 1
     }
 }
 
-/// What is left to do, from `/debug/vars`.
+/// Reads the pending work from `/debug/vars`.
 pub(super) fn work(body: &[u8]) -> Result<Work> {
     let vars: HashMap<String, Value> = serde_json::from_slice(body)?;
     let mut work = Work::default();

@@ -4,11 +4,11 @@ use crate::text_tags;
 use marigram_lab::data::{FieldKind, Table};
 use marigram_lab::question::{Aggregate, Devices, Select, What};
 
-/// An end of time (2100-01-01, nanoseconds): without one, windows end now, and rows later than that
-/// are missing.
+/// An end of time (2100-01-01, nanoseconds). Without an end, windows end now, and later rows are
+/// missing.
 const END_NS: i64 = 4_102_444_800_000_000_000;
 
-/// Why `select` cannot be said.
+/// Why the language cannot express `select`.
 pub(super) fn cannot(table: &Table, select: &Select) -> Option<String> {
     let is_number =
         |field: usize| !matches!(table.fields[field].kind, FieldKind::Bool | FieldKind::Text);
@@ -36,11 +36,11 @@ pub(super) fn cannot(table: &Table, select: &Select) -> Option<String> {
     }
 }
 
-/// The statement for `select` on `table`. With `nulls`, further fields follow the ones asked for, so
-/// that rows come even if these are null.
+/// The statement for `select` on `table`. With `nulls`, it selects all fields, so that rows appear
+/// even if the requested fields are null.
 ///
-/// Rows and last rows are grouped by the key, which saves sending it with every row; rows newest
-/// first are not, since they are in order only within a group.
+/// Rows and last rows are grouped by the key, so that it is not sent with every row. Rows newest
+/// first are not grouped, because only the rows of a group would be in order.
 pub(super) fn statement(table: &Table, select: &Select, nulls: bool) -> String {
     let key = quoted(&table.tags[table.key].name);
     let from = quoted(&table.name);
@@ -67,7 +67,8 @@ pub(super) fn statement(table: &Table, select: &Select, nulls: bool) -> String {
                     let field = quoted(&table.fields[*field].name);
                     format!("SELECT last({field}) FROM {from}{filter} GROUP BY {key}")
                 }
-                // Not `last(a), last(b)`: that loses the time, and takes each from a row of its own.
+                // Not `last(a), last(b)`, which loses the time and may take the values from
+                // different rows.
                 _ => format!(
                     "SELECT {} FROM {from}{filter} GROUP BY {key} ORDER BY time DESC LIMIT 1",
                     fields(wanted)
@@ -83,7 +84,8 @@ pub(super) fn statement(table: &Table, select: &Select, nulls: bool) -> String {
                     Aggregate::Avg => format!("mean({field})"),
                     Aggregate::Min => format!("min({field})"),
                     Aggregate::Max => format!("max({field})"),
-                    // Not `spread`, which collects all values first and takes several times longer.
+                    // Not `spread`, which first collects all values and takes several times as
+                    // long.
                     Aggregate::Spread => format!("max({field}) - min({field})"),
                 }
             };
@@ -112,7 +114,7 @@ pub(super) fn statement(table: &Table, select: &Select, nulls: bool) -> String {
     }
 }
 
-/// The newest row of the first device: an answer from the data that costs next to nothing.
+/// A query for the newest row of the first device: its answer depends on the data and is cheap.
 pub(super) fn newest(table: &Table) -> String {
     let first = table
         .series
@@ -129,7 +131,7 @@ fn quoted(name: &str) -> String {
     format!("\"{name}\"")
 }
 
-/// ` WHERE …`, or nothing.
+/// ` WHERE …`, or an empty text.
 fn conditions(table: &Table, select: &Select, needs_end: bool) -> String {
     let mut all: Vec<String> = Vec::new();
     if let Some((tag, values)) = text_tags::chosen(table, &select.devices) {

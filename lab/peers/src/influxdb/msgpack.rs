@@ -4,11 +4,11 @@
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Number, Value};
 
-/// Answers are six deep; what is far deeper is none.
+/// The largest depth of a document; answers have a depth of six.
 const DEPTH_MAX: usize = 32;
 
-/// The document in `body`, which ends with it. What JSON cannot say (not a number, infinity) is
-/// null.
+/// The document in `body`, which must end with it. Values that JSON cannot represent (not a number,
+/// infinity) become null.
 pub(super) fn decode(mut body: &[u8]) -> Result<Value> {
     let value = value(&mut body, DEPTH_MAX)?;
     ensure!(body.is_empty(), "{} bytes after the document", body.len());
@@ -80,7 +80,7 @@ fn text(body: &mut &[u8], bytes: usize) -> Result<Value> {
 }
 
 fn list(body: &mut &[u8], length: usize, depth: usize) -> Result<Value> {
-    // Nothing is set aside for a length that is only claimed.
+    // No memory is reserved for a length that is only claimed.
     let mut all = Vec::new();
     for _ in 0..length {
         all.push(value(body, depth - 1)?);

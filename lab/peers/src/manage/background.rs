@@ -15,7 +15,7 @@ fn file(home: &Path) -> PathBuf {
     home.join("pid")
 }
 
-/// The living instance of the peer in `home`.
+/// The running instance of the peer in `home`.
 pub(super) fn running(home: &Path) -> Option<Running> {
     let text = std::fs::read_to_string(file(home)).ok()?;
     let mut words = text.split_whitespace();
@@ -28,7 +28,7 @@ pub(super) fn running(home: &Path) -> Option<Running> {
     })
 }
 
-/// Starts `program`, which will listen on `address`, apart from this process.
+/// Starts `program`, which will listen on `address`, detached from this process.
 pub(super) fn start(home: &Path, program: &Program, address: &str) -> Result<Running> {
     let pid = program.detach()?;
     let identity = ProcessIdentity::read(pid).with_context(|| {
@@ -43,7 +43,7 @@ pub(super) fn start(home: &Path, program: &Program, address: &str) -> Result<Run
     })
 }
 
-/// Ends the living instance of the peer in `home`, if there is one.
+/// Stops the running instance of the peer in `home`. Returns whether there was one.
 pub(super) fn stop(home: &Path) -> Result<bool> {
     let Some(Running { pid: Some(pid), .. }) = running(home) else {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! A connection to the child: frames as `child.py` describes them.
+//! A connection to the child, with the frames that `child.py` describes.
 
 use anyhow::{Context, Result, bail, ensure};
 use marigram_lab::question::{Answer, Cell};
@@ -52,7 +52,7 @@ impl Link {
         self.stream.write_all(frame).context("sending to the child")
     }
 
-    /// Takes a reply; fails with the child's error.
+    /// Receives a reply. Fails with the child's error.
     pub fn receive(&mut self) -> Result<(ReplyHeader, Vec<u8>)> {
         let lost = "the child went away";
         let mut lengths = [0; LENGTHS];
@@ -71,7 +71,7 @@ impl Link {
         }
     }
 
-    /// Sends a request without a body, and takes its reply; an error says what was asked.
+    /// Sends a request without a body, and receives its reply. An error contains the request.
     pub fn call(&mut self, request: &serde_json::Value) -> Result<(ReplyHeader, Vec<u8>)> {
         self.send(&frame(request, &[]))?;
         self.receive().with_context(|| request.to_string())
@@ -83,7 +83,7 @@ impl Link {
         reply.version.context("no version")
     }
 
-    /// Runs a statement without an answer.
+    /// Runs a statement that returns nothing.
     pub fn run(&mut self, sql: &str) -> Result<()> {
         self.call(&json!({"op": "run", "sql": sql}))?;
         Ok(())
@@ -102,7 +102,7 @@ impl Link {
     }
 }
 
-/// The rows that `body` holds column after column.
+/// The rows in `body`, which is column by column.
 fn decode(reply: &ReplyHeader, body: &[u8], kinds: &[CellKind]) -> Result<Answer> {
     let mut lengths = reply.buffers.iter();
     let mut rest = body;

@@ -1,4 +1,4 @@
-//! What can be said of the drivers without their packages.
+//! Tests of the drivers that need no package.
 
 use super::*;
 use crate::{chdb, duckdb};

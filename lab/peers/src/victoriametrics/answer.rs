@@ -1,4 +1,4 @@
-//! What VictoriaMetrics sends back: values and numbers by their labels, put together as rows.
+//! Decodes VictoriaMetrics' answers: combines values and numbers by their labels into rows.
 
 use super::metricsql::{LAST, LAST_TIME, MILLISECOND_NS, Request, rollups};
 use anyhow::{Context, Result, bail, ensure};
@@ -37,7 +37,7 @@ struct Found {
     values: Vec<(f64, String)>,
 }
 
-/// The answer to `select` that these requests and their answers make together.
+/// The answer to `select` from these requests and their answers.
 pub(super) fn decode(
     table: &Table,
     select: &Select,
@@ -121,13 +121,13 @@ fn number(text: &str) -> Result<f64> {
         .with_context(|| format!("{text} where a number should be"))
 }
 
-/// Milliseconds of so many seconds.
+/// Seconds as milliseconds.
 fn milliseconds(seconds: f64) -> i64 {
     (seconds * 1000.0).round() as i64
 }
 
 fn last(table: &Table, wanted: &[usize], answered: &[(Request, Vec<u8>)]) -> Result<Answer> {
-    // Of each device: the newest value of each field, with its time in milliseconds.
+    // For each device: the newest value of each field, with its time in milliseconds.
     let mut devices: BTreeMap<Option<String>, BTreeMap<usize, (f64, i64)>> = BTreeMap::new();
     for (request, body) in answered {
         let Request::Query { field: only, .. } = request else {
@@ -166,7 +166,7 @@ fn last(table: &Table, wanted: &[usize], answered: &[(Request, Vec<u8>)]) -> Res
 /// Tags of a group, and its bucket (milliseconds).
 type Group = (Vec<Option<String>>, i64);
 
-/// Numbers by field and by what folded the values.
+/// Numbers by field and by the function that folded the values.
 type Numbers = HashMap<(usize, String), f64>;
 
 fn folded(
@@ -227,8 +227,8 @@ fn folded(
     })
 }
 
-/// The number that `function` makes of what was folded; of fields without values it is null, and
-/// their number zero.
+/// The result of `function` from the folded numbers. For fields without values, it is null; their
+/// count is 0.
 fn aggregate(function: Aggregate, field: usize, one_device: bool, numbers: &Numbers) -> Cell {
     let parts = rollups(function, one_device);
     let part = |at: usize| numbers.get(&(field, parts[at].1.to_owned())).copied();
@@ -241,14 +241,14 @@ fn aggregate(function: Aggregate, field: usize, one_device: bool, numbers: &Numb
     value.map_or(Cell::Null, Cell::Number)
 }
 
-/// How many numbers there are in the answer of a query at one time.
+/// Counts the numbers in the answer to a query at one time.
 pub(super) fn numbers(body: &[u8]) -> usize {
-    // Within a label's value the quotes would be escaped.
+    // Quotes within the value of a label are escaped.
     let mark = br#""value":["#;
     body.windows(mark.len()).filter(|part| part == mark).count()
 }
 
-/// Merges that are running, from the server's own metrics.
+/// The number of running merges, from the server's own metrics.
 pub(super) fn merges(metrics: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(metrics);
     let of_merges = |line: &&str| {

@@ -20,14 +20,14 @@ use std::collections::BTreeSet;
 /// Nanoseconds of a millisecond.
 pub(super) const MILLISECOND_NS: i64 = 1_000_000;
 
-/// How far back the newest values are looked for at first, milliseconds: as far as `MetricsQL` looks
-/// back for them by itself.
+/// How far back the first search for the newest values looks, milliseconds: as far as `MetricsQL`
+/// looks back by default.
 const RECENT_MS: i64 = 300_000;
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    /// Values themselves, from the first to the last of these times (milliseconds).
+    /// Raw values, from the first to the last of these times (milliseconds).
     Export {
         matching: String,
         first_ms: i64,
@@ -37,9 +37,9 @@ pub(super) enum Request {
     Query {
         expression: String,
         windows: Windows,
-        /// The field (an index) that the values are of, when the answer does not name it.
+        /// The field (an index) of the values, if the answer does not name it.
         field: Option<usize>,
-        /// What folded the values, when the answer does not name it.
+        /// The function that folded the values, if the answer does not name it.
         rollup: Option<&'static str>,
     },
 }
@@ -47,7 +47,7 @@ pub(super) enum Request {
 /// Windows that follow each other without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Windows {
-    /// Start of the bucket that the first window is of, or belongs to.
+    /// Start of the bucket of the first window.
     pub(super) bucket_ms: i64,
     /// First time of the first window.
     pub(super) from_ms: i64,
@@ -57,14 +57,14 @@ pub(super) struct Windows {
     pub(super) count: i64,
 }
 
-/// A time as the HTTP interface takes it, seconds. It is cut off to milliseconds after a
-/// multiplication in doubles, so half a millisecond keeps it from falling short.
+/// A time for the HTTP interface, seconds. The server multiplies it in double precision and
+/// truncates it to milliseconds, so half a millisecond is added.
 fn seconds(ms: i64) -> String {
     format!("{}.{:03}5", ms / 1000, ms % 1000)
 }
 
 impl Request {
-    /// Where it goes.
+    /// Its path.
     pub(super) fn path(&self) -> &'static str {
         match self {
             Self::Export { .. } => "/api/v1/export",
@@ -108,12 +108,12 @@ impl Request {
     }
 }
 
-/// Whether `field` can be kept as it is.
+/// Whether the database can store `field` unchanged.
 pub(super) fn is_number(field: &Field) -> bool {
     field.kind != FieldKind::Text
 }
 
-/// Why `select` cannot be said.
+/// Why the language cannot express `select`.
 pub(super) fn cannot(table: &Table, select: &Select) -> Option<String> {
     let fields: Vec<usize> = match &select.what {
         What::Rows(fields) | What::Last(fields) => fields.clone(),
@@ -126,7 +126,8 @@ pub(super) fn cannot(table: &Table, select: &Select) -> Option<String> {
         return Some("its answers are in ascending order".to_owned());
     }
     if let Some((above, _)) = select.above {
-        // The greatest value above a limit is the greatest of all, if that is above the limit.
+        // The maximum of the values above a limit is the overall maximum, if that is above the
+        // limit.
         let can = |(function, field): &(Aggregate, usize)| {
             *field == above && matches!(function, Aggregate::Count | Aggregate::Max)
         };
@@ -146,8 +147,8 @@ pub(super) fn cannot(table: &Table, select: &Select) -> Option<String> {
     None
 }
 
-/// Requests that answer `select` together. `history` is what was written into the table: its times
-/// stand in for bounds that the question does not give.
+/// Requests that answer `select` together. `history` is what was written into the table; its times
+/// replace bounds that the question does not have.
 pub(super) fn requests(
     table: &Table,
     select: &Select,
@@ -175,9 +176,9 @@ pub(super) fn requests(
     all.collect()
 }
 
-/// For the newest rows: the same question about the last [`RECENT_MS`] only, and how many numbers
-/// there must be in its answer for it to be whole. If a device or field is missing there, the whole
-/// time must be searched ([`requests`]), which takes far longer.
+/// For the newest rows: a request for the last [`RECENT_MS`] only, and the number of numbers in a
+/// complete answer. If the answer lacks a device or field, all times must be searched
+/// ([`requests`]), which takes far longer.
 pub(super) fn recent(
     table: &Table,
     select: &Select,
@@ -212,8 +213,8 @@ pub(super) fn recent(
     Some((pass.query(table, select, &windows), numbers))
 }
 
-/// A value of the first device, at the newest time: an answer from the data that costs next to
-/// nothing.
+/// A query for a value of the first device at the newest time: its answer depends on the data and
+/// is cheap.
 pub(super) fn newest(table: &Table, history: TableHistory) -> Request {
     let last_ms = history.last_ns / MILLISECOND_NS;
     let first = table
@@ -236,8 +237,8 @@ pub(super) fn newest(table: &Table, history: TableHistory) -> Request {
     }
 }
 
-/// Fields to ask for when rows with `wanted` are: where there are nulls, all of them, because a row
-/// is there, and may be the newest, even if the fields that are wanted are null.
+/// The fields to request for rows with the fields `wanted`. If there are nulls, all fields: a row
+/// exists, and may be the newest, even if its wanted fields are null.
 fn fields_of_rows(
     table: &Table,
     wanted: &[usize],

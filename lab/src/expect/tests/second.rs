@@ -1,5 +1,5 @@
-//! Many questions on IoT-Benchmark's rows, against a second evaluation that looks at one row at a
-//! time and knows no shortcut.
+//! Many questions about IoT-Benchmark's rows, compared with a second evaluation that reads one row
+//! at a time and takes no shortcut.
 
 use super::super::{Written, answers};
 use super::ALL;

@@ -1,4 +1,4 @@
-//! Answers byte by byte.
+//! Answers that arrive byte by byte.
 
 use super::*;
 use std::net::TcpListener;
@@ -60,7 +60,7 @@ fn what_is_cut_or_wrong_is_an_error() {
         for byte in [0, 0x7f, 0xff] {
             let mut changed = whole.clone();
             changed[at] = byte;
-            // It may still be an answer.
+            // It may still become an answer.
             let _ = rows(&changed);
         }
     }
@@ -86,7 +86,7 @@ fn what_is_cut_or_wrong_is_an_error() {
     );
 }
 
-/// A server that lets everybody in and gives `answers`, one for each question.
+/// A server that accepts everybody and sends `answers`, one for each question.
 fn serve(answers: Vec<Vec<u8>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();

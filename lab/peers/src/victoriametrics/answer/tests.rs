@@ -1,4 +1,4 @@
-//! Answers as the server writes them.
+//! Decodes answers in the server's form.
 
 use super::super::metricsql::{cannot, requests};
 use super::*;
@@ -9,7 +9,7 @@ fn table() -> Table {
     sample::table(2)
 }
 
-/// Rows of the answer that `bodies` make, one for each request that `select` needs.
+/// Rows of the answer from `bodies`, one for each request of `select`.
 fn answer(select: &Select, bodies: &[&str]) -> Vec<Vec<Cell>> {
     let history = TableHistory {
         first_ns: 1_609_459_200_000_000_000,
@@ -127,7 +127,7 @@ fn windows_are_named_by_their_start() {
         [time(1_609_459_260_000), Cell::Number(9.0)],
     ];
     assert_eq!(answer(&select, &[body]), expected);
-    // A window that is cut off at its beginning still has the name of the whole one.
+    // A window that is cut at its beginning keeps the name of the whole window.
     select.from_ns = Some(1_609_459_230_000_000_000);
     let cut = vector(r#"{"metric":{},"value":[1609459259.999,"7"]}"#);
     let rest = vector(r#"{"metric":{},"value":[1609459319.999,"9"]}"#);

@@ -1,4 +1,4 @@
-//! Passes over values: which functions fold them, and the expression of each.
+//! Passes over values: the functions that fold them, and their expressions.
 
 use super::{Request, Windows, quoted, selector};
 use marigram_lab::data::Table;
@@ -12,14 +12,14 @@ pub(in super::super) const LAST_TIME: &str = "tlast_over_time";
 
 /// One pass over values.
 pub(super) struct Pass {
-    /// What folds the devices of a group; `None` when every device is a group of its own.
+    /// The function that folds the devices of a group; `None` if every device is a group.
     outer: Option<&'static str>,
-    /// What folds the values of a device and window.
+    /// The function that folds the values of a device and window.
     rollups: BTreeSet<&'static str>,
     fields: BTreeSet<usize>,
 }
 
-/// What folds the values of a device and window, and what the devices of a group.
+/// The functions that fold the values of a device and window, and the devices of a group.
 pub(in super::super) fn rollups(
     function: Aggregate,
     one_device: bool,
@@ -46,7 +46,7 @@ pub(in super::super) fn rollups(
     }
 }
 
-/// The passes that give all of `aggregates`: as few as there are ways to fold devices.
+/// The passes for all `aggregates`: one for each way to fold devices.
 pub(super) fn passes(
     table: &Table,
     select: &Select,
@@ -56,7 +56,7 @@ pub(super) fn passes(
     let mut passes: Vec<Pass> = Vec::new();
     for (function, field) in aggregates {
         for (outer, rollup) in rollups(*function, one_device) {
-            // Above a limit, each function has a form of its own.
+            // Above a limit, each function has its own form.
             let same = |pass: &&mut Pass| {
                 pass.outer == *outer && (select.above.is_none() || pass.rollups.contains(rollup))
             };
@@ -91,7 +91,7 @@ impl Pass {
         self.fields.len() * self.rollups.len()
     }
 
-    /// The request that makes it over `windows`.
+    /// The request for it over `windows`.
     pub(super) fn query(&self, table: &Table, select: &Select, windows: &Windows) -> Request {
         let only_field = self.fields.first().filter(|_| self.fields.len() == 1);
         let only_rollup = self.rollups.first().filter(|_| self.rollups.len() == 1);

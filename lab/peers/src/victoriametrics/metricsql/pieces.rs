@@ -1,14 +1,14 @@
-//! Which windows of time a question is about.
+//! The time windows of a question.
 
 use super::{MILLISECOND_NS, Windows};
 use crate::write_history::TableHistory;
 use marigram_lab::question::Select;
 
-/// The windows of `select`: one without buckets; with buckets, those that lie whole within its
-/// bounds, and the parts of the first and the last that do not.
+/// The windows of `select`: one window without buckets; with buckets, those that are entirely
+/// within its bounds, and the parts of the first and last bucket that are not.
 ///
-/// Bounds that reach beyond the data are drawn in: a window that begins before 1970 finds nothing,
-/// and buckets without data would be counted through. A range apart from all data stays as it is.
+/// Bounds beyond the data are moved to the data: a window that begins before 1970 finds nothing,
+/// and empty buckets would be evaluated. A range without any data stays unchanged.
 pub(super) fn pieces(select: &Select, history: Option<TableHistory>) -> Vec<Windows> {
     // The first whole millisecond at or after a time.
     let ceil = |ns: i64| -(-ns).div_euclid(MILLISECOND_NS);
@@ -23,7 +23,7 @@ pub(super) fn pieces(select: &Select, history: Option<TableHistory>) -> Vec<Wind
     let mut from_ms = from_bound.max(first_ms);
     let mut to_ms = to_bound.min(end_ms);
     if from_ms >= to_ms {
-        // Nothing is there, which is the database's to say.
+        // There are no rows, so the database has to answer.
         from_ms = if from_bound >= end_ms { from_bound } else { 0 };
         to_ms = from_ms + 1;
         return vec![whole(from_ms, to_ms, from_ms)];
@@ -34,7 +34,7 @@ pub(super) fn pieces(select: &Select, history: Option<TableHistory>) -> Vec<Wind
     let bucket_ms = bucket_ns / MILLISECOND_NS;
     let start_of = |ms: i64| ms.div_euclid(bucket_ms) * bucket_ms;
     let (first, last) = (start_of(from_ms), start_of(to_ms - 1));
-    // Beyond the data there is room: a bucket is cut off by a bound only.
+    // Only a bound cuts a bucket; the end of the data does not.
     let head_cut = first < from_bound;
     let tail_cut = last + bucket_ms > to_bound;
     if first == last {
@@ -83,7 +83,7 @@ mod tests {
         nulls: false,
     };
 
-    /// Windows as (from, length, count), all in milliseconds after a million; whole ones must begin
+    /// Windows as (from, length, count), in milliseconds after a million; entire windows must begin
     /// with their bucket.
     fn windows(from: Option<i64>, to: Option<i64>, bucket: Option<i64>) -> Vec<(i64, i64, i64)> {
         let bound = |ms: Option<i64>| ms.map(|ms| (1_000_000 + ms) * MILLISECOND_NS);

@@ -1,4 +1,4 @@
-//! Requests, word for word.
+//! The exact text of requests.
 
 use super::*;
 use crate::sample;
