@@ -1,5 +1,27 @@
 //! Why bytes are not an encoded page.
 
+/// Why bytes could not be read as asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// They end before what is read does.
+    #[error("it ends early")]
+    Short,
+    /// They are nothing that can stand here.
+    #[error("{0}")]
+    Malformed(&'static str),
+}
+
+impl ReadError {
+    /// What is wrong.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Short => "it ends early",
+            Self::Malformed(reason) => reason,
+        }
+    }
+}
+
 /// Why bytes could not be decoded, or values not be encoded as asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -20,6 +42,12 @@ pub enum CodecError {
     /// This version does not know the encoding or compressor, or not for this type.
     #[error("{0} is not supported for {1}")]
     Unsupported(&'static str, &'static str),
+}
+
+impl From<ReadError> for CodecError {
+    fn from(error: ReadError) -> Self {
+        Self::Damaged(error.reason())
+    }
 }
 
 /// What reading gives.

@@ -62,11 +62,11 @@ impl LoggedState for CatalogState {
         };
         // Built by edits, so that a snapshot is held to the same rules as they are.
         let table_max = std::mem::take(&mut state.table_max);
-        for _ in 0..reader.count(TEXT_BYTES_MIN)? {
+        for _ in 0..reader.u32_count(TEXT_BYTES_MIN)? {
             state.add(&CatalogEdit::CreateDatabase(reader.text()?))?;
         }
         let mut views = Vec::new();
-        for _ in 0..reader.count(TABLE_BYTES_MIN)? {
+        for _ in 0..reader.u32_count(TABLE_BYTES_MIN)? {
             let table = Arc::new(table(reader)?);
             // A view that was made anew may read tables that are younger than it is.
             state.check_table(&table).map_err(MalformedRecord)?;
@@ -82,7 +82,7 @@ impl LoggedState for CatalogState {
         }
         state.table_max = table_max;
         if version >= ROLLUPS_VERSION {
-            for _ in 0..reader.count(PROGRESS_BYTES_MIN)? {
+            for _ in 0..reader.u32_count(PROGRESS_BYTES_MIN)? {
                 let (id, progress) = progress(reader)?;
                 state.add(&CatalogEdit::PutProgress(id, progress))?;
             }
@@ -119,7 +119,7 @@ impl LoggedState for CatalogState {
         reader: &mut RecordReader<'_>,
         _version: u32,
     ) -> Result<CatalogEdit, MalformedRecord> {
-        Ok(match reader.u8()? {
+        Ok(match reader.byte()? {
             CREATE_DATABASE => CatalogEdit::CreateDatabase(reader.text()?),
             DROP_DATABASE => CatalogEdit::DropDatabase(reader.text()?),
             PUT_TABLE => CatalogEdit::PutTable(Arc::new(table(reader)?)),
@@ -189,7 +189,7 @@ fn progress(reader: &mut RecordReader<'_>) -> Result<(TableId, RollupProgress), 
     let id = TableId(reader.u32()?);
     let through_ns = reader.i64()?;
     let mut ranges = Vec::new();
-    for _ in 0..reader.count(2 * size_of::<i64>())? {
+    for _ in 0..reader.u32_count(2 * size_of::<i64>())? {
         let (min, max) = (reader.i64()?, reader.i64()?);
         ranges.push(TimeRange { min, max });
     }
@@ -216,9 +216,9 @@ fn table(reader: &mut RecordReader<'_>) -> Result<TableSchema, MalformedRecord> 
         None
     };
     let mut tags = Vec::new();
-    for _ in 0..reader.count(TAG_BYTES_MIN)? {
+    for _ in 0..reader.u32_count(TAG_BYTES_MIN)? {
         let name = reader.text()?;
-        let number = reader.u8()?;
+        let number = reader.byte()?;
         let Some(kind) = TagType::from_number(number) else {
             return malformed(format!("no tag type has the number {number}"));
         };
@@ -226,10 +226,10 @@ fn table(reader: &mut RecordReader<'_>) -> Result<TableSchema, MalformedRecord> 
         tags.push(TagColumn { name, kind });
     }
     let mut fields = Vec::new();
-    for _ in 0..reader.count(FIELD_BYTES_MIN)? {
+    for _ in 0..reader.u32_count(FIELD_BYTES_MIN)? {
         let id = ColumnId(reader.u32()?);
         let name = reader.text()?;
-        let number = reader.u8()?;
+        let number = reader.byte()?;
         let Some(kind) = FieldType::from_number(number) else {
             return malformed(format!("no field type has the number {number}"));
         };

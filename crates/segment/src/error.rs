@@ -1,5 +1,6 @@
 //! Why a segment could not be written or read.
 
+use marigram_codec::bytes::{BoundedReader, ReadError};
 use std::path::{Path, PathBuf};
 
 /// Why a segment could not be written or read.
@@ -62,6 +63,12 @@ impl SegmentError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockDamage(pub(crate) String);
 
+impl From<ReadError> for BlockDamage {
+    fn from(error: ReadError) -> Self {
+        Self(error.reason().to_owned())
+    }
+}
+
 impl From<&str> for BlockDamage {
     fn from(reason: &str) -> Self {
         Self(reason.to_owned())
@@ -73,3 +80,6 @@ impl BlockDamage {
         SegmentError::corrupt(path, offset, self.0)
     }
 }
+
+/// Reads a block from front to back.
+pub(crate) type IndexReader<'a> = BoundedReader<'a, BlockDamage>;

@@ -365,8 +365,9 @@ fn the_golden_files_of_all_versions_are_readable() {
 }
 
 fn check_golden(version: u32) {
-    let golden = format!("../../testing/golden/segment/v{version}.bin");
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    let golden = format!("testing/golden/segment/v{version}.bin");
+    let golden = root.unwrap().join(golden);
     let part = rows(&[40, 0, 3, 3, 70], |id, row| {
         (row % 7 != 3).then_some(u64::from(id) * 1_000 + u64::from(row))
     });

@@ -1,5 +1,7 @@
 //! Why a file is not read or written.
 
+use marigram_codec::bytes::ReadError;
+
 /// Why a TsFile could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -49,6 +51,15 @@ impl PartError {
             Self::Unsupported(what) => return TsFileError::Unsupported(what),
         };
         TsFileError::Damaged { offset, what }
+    }
+}
+
+impl From<ReadError> for PartError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Short => Self::Short,
+            ReadError::Malformed(what) => Self::Wrong(what),
+        }
     }
 }
 

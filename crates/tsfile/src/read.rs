@@ -237,7 +237,7 @@ fn collect_series<R: Read + Seek>(
                 let bytes = read_node(input, begin, len)?;
                 let mut cursor = Cursor::new(&bytes);
                 while !cursor.is_empty() {
-                    let at = begin + cursor.position() as u64;
+                    let at = begin + (bytes.len() - cursor.remaining()) as u64;
                     series.push(
                         SeriesChunks::parse(&mut cursor).map_err(|part| part.with_offset(at))?,
                     );

@@ -1,14 +1,14 @@
 //! Statistics of pages, chunks and series: written for others, and skipped when reading, but for
 //! the number of rows.
 
-use crate::bytes::{Cursor, put_i32, put_i64, put_long_bytes, put_uvar};
+use crate::bytes::{Cursor, TsFileBytes as _, put_i32, put_i64, put_long_bytes, put_uvar};
 use crate::error::PartResult;
 use crate::kinds::{DataType, VECTOR};
 use crate::values::ColumnValues;
 
 /// Skips statistics of values of type `number`.
 pub(crate) fn skip(cursor: &mut Cursor<'_>, number: u8) -> PartResult<()> {
-    cursor.uvar()?;
+    cursor.varint32()?;
     cursor.take(16)?;
     if number == VECTOR {
         return Ok(());

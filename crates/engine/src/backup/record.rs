@@ -3,6 +3,7 @@
 //! A record is written once and never changed. Reading never panics, and never reserves more
 //! memory than there are bytes for.
 
+use marigram_codec::bytes::{BoundedReader, ReadError};
 use marigram_codec::frame;
 use std::fmt;
 
@@ -139,21 +140,12 @@ impl BackupRecord {
             VERSION => {}
             newer => return Err(BackupRecordError::Newer(newer)),
         }
+        let damaged =
+            |start| move |MalformedFrame(reason)| BackupRecordError::Damaged(start, reason);
         let start = at;
-        let mut reader = BackupRecordReader::new(next(bytes, &mut at)?, start);
-        let (number, taken_ns) = (reader.u64()?, reader.u64()?.cast_signed());
-        let (format, lineage) = (reader.u32()?, reader.u64()?);
-        let (shards, files) = (reader.u32()? as usize, reader.u32()? as usize);
-        let info = BackupInfo {
-            number,
-            taken_ns,
-            shards,
-            files,
-            bytes: reader.u64()?,
-            bytes_new: reader.u64()?,
-            rows: reader.u64()?,
-        };
-        reader.finish()?;
+        let payload = next(bytes, &mut at)?;
+        let (info, format, lineage) = head(payload).map_err(damaged(start))?;
+        let files = info.files;
         let mut record = Self {
             info,
             format,
@@ -162,9 +154,9 @@ impl BackupRecord {
         };
         for _ in 0..files {
             let start = at;
-            record
-                .files
-                .push(file(BackupRecordReader::new(next(bytes, &mut at)?, start))?);
+            let payload = next(bytes, &mut at)?;
+            let file = file(BackupRecordReader::new(payload)).map_err(damaged(start))?;
+            record.files.push(file);
         }
         if at == bytes.len() {
             return Ok(record);
@@ -192,27 +184,48 @@ fn next<'a>(bytes: &'a [u8], at: &mut usize) -> Result<&'a [u8], BackupRecordErr
     }
 }
 
-fn file(mut reader: BackupRecordReader<'_>) -> Result<FileEntry, BackupRecordError> {
+/// What the first frame says: the backup, the format of the data directory, its lineage.
+fn head(payload: &[u8]) -> Result<(BackupInfo, u32, u64), MalformedFrame> {
+    let mut reader = BackupRecordReader::new(payload);
+    let (number, taken_ns) = (reader.u64()?, reader.i64()?);
+    let (format, lineage) = (reader.u32()?, reader.u64()?);
+    let (shards, files) = (reader.u32()? as usize, reader.u32()? as usize);
+    let info = BackupInfo {
+        number,
+        taken_ns,
+        shards,
+        files,
+        bytes: reader.u64()?,
+        bytes_new: reader.u64()?,
+        rows: reader.u64()?,
+    };
+    reader.end()?;
+    Ok((info, format, lineage))
+}
+
+fn file(mut reader: BackupRecordReader<'_>) -> Result<FileEntry, MalformedFrame> {
     let len = reader.u32()? as usize;
     let path = String::from_utf8_lossy(reader.take(len)?).into_owned();
     if !is_plain(&path) {
-        return Err(reader.damaged(format!("'{path}' is no path in a data directory")));
+        return Err(MalformedFrame(format!(
+            "'{path}' is no path in a data directory"
+        )));
     }
     let bytes = reader.u64()?;
-    let mark = match reader.take(1)?[0] {
+    let mark = match reader.byte()? {
         0 => None,
         _ => Some(reader.u64()?),
     };
     let count = reader.u32()? as usize;
-    if count > reader.rest.len() / PIECE_BYTES {
-        return Err(reader.damaged(format!("{count} pieces of '{path}' do not fit")));
+    if count > reader.remaining() / PIECE_BYTES {
+        return Err(MalformedFrame(format!(
+            "{count} pieces of '{path}' do not fit"
+        )));
     }
     let mut pieces = Vec::with_capacity(count);
     for _ in 0..count {
-        let mut digest = [0; DIGEST_BYTES];
-        digest.copy_from_slice(reader.take(DIGEST_BYTES)?);
         pieces.push(ObjectPiece {
-            digest: ObjectDigest(digest),
+            digest: ObjectDigest(reader.array::<DIGEST_BYTES>()?),
             bytes: reader.u64()?,
         });
     }
@@ -220,9 +233,11 @@ fn file(mut reader: BackupRecordReader<'_>) -> Result<FileEntry, BackupRecordErr
         .iter()
         .try_fold(0_u64, |sum, piece| sum.checked_add(piece.bytes));
     if sum != Some(bytes) {
-        return Err(reader.damaged(format!("the pieces of '{path}' are not its length")));
+        return Err(MalformedFrame(format!(
+            "the pieces of '{path}' are not its length"
+        )));
     }
-    reader.finish()?;
+    reader.end()?;
     Ok(FileEntry {
         path,
         bytes,
@@ -237,54 +252,17 @@ fn is_plain(path: &str) -> bool {
     path.split('/').all(part) && !path.contains(['\\', '\0'])
 }
 
+/// What is wrong with a frame's payload; whoever knows where the frame begins adds that.
+struct MalformedFrame(String);
+
+impl From<ReadError> for MalformedFrame {
+    fn from(error: ReadError) -> Self {
+        Self(error.reason().to_owned())
+    }
+}
+
 /// Reads a frame's payload from its start.
-struct BackupRecordReader<'a> {
-    rest: &'a [u8],
-    /// Where the frame begins in the file, for messages.
-    frame: usize,
-}
-
-impl<'a> BackupRecordReader<'a> {
-    fn new(payload: &'a [u8], frame: usize) -> Self {
-        Self {
-            rest: payload,
-            frame,
-        }
-    }
-
-    fn damaged(&self, reason: impl Into<String>) -> BackupRecordError {
-        BackupRecordError::Damaged(self.frame, reason.into())
-    }
-
-    fn take(&mut self, len: usize) -> Result<&'a [u8], BackupRecordError> {
-        let Some((taken, rest)) = self.rest.split_at_checked(len) else {
-            return Err(self.damaged("the record ends early"));
-        };
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], BackupRecordError> {
-        let mut array = [0; N];
-        array.copy_from_slice(self.take(N)?);
-        Ok(array)
-    }
-
-    fn u32(&mut self) -> Result<u32, BackupRecordError> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, BackupRecordError> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    fn finish(self) -> Result<(), BackupRecordError> {
-        if self.rest.is_empty() {
-            return Ok(());
-        }
-        Err(self.damaged(format!("{} bytes are left over", self.rest.len())))
-    }
-}
+type BackupRecordReader<'a> = BoundedReader<'a, MalformedFrame>;
 
 #[cfg(test)]
 mod tests;

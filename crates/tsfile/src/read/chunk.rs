@@ -1,7 +1,7 @@
 //! Chunks and their pages.
 
 use super::input::FileInput;
-use crate::bytes::Cursor;
+use crate::bytes::{Cursor, TsFileBytes as _};
 use crate::compress::decompress;
 use crate::encoding;
 use crate::error::{PartError, PartResult, Result};
@@ -53,7 +53,7 @@ impl ChunkRead {
             _ => return Err(PartError::Wrong("there is no chunk")),
         };
         cursor.var_bytes()?;
-        let len = cursor.uvar()?;
+        let len = cursor.varint32()?;
         Ok(Self {
             has_statistics,
             number: cursor.byte()?,
@@ -75,11 +75,11 @@ impl ChunkRead {
         let offset = self.at;
         let (number, has_statistics) = (self.number, self.has_statistics);
         let ((len, packed), taken) = input.header(offset, self.end, |cursor| {
-            let len = cursor.uvar()?;
+            let len = cursor.varint32()?;
             if len == 0 {
                 return Ok((0, 0));
             }
-            let packed = cursor.uvar()?;
+            let packed = cursor.varint32()?;
             if has_statistics {
                 statistics::skip(cursor, number)?;
             }
@@ -136,7 +136,7 @@ impl ChunkRead {
         }
         let data_type = DataType::from_number(self.number)?;
         let mut cursor = Cursor::new(&page.bytes);
-        let marked = usize::try_from(cursor.i32()?).unwrap_or(usize::MAX);
+        let marked = usize::try_from(cursor.i32_be()?).unwrap_or(usize::MAX);
         if marked > rows {
             return Err(PartError::Wrong("a page has more values than times"));
         }
@@ -170,7 +170,7 @@ impl ChunkRead {
                 let values = ColumnValues::empty(data_type.shape());
                 return Ok((Vec::new(), data_type, values));
             }
-            let len = cursor.uvar()? as usize;
+            let len = cursor.varint32()? as usize;
             // Such a chunk says the encoding of its values only; times have always been this one.
             let times =
                 encoding::decode_times(ChunkEncoding::Ts2Diff, cursor.take(len)?, PAGE_ROWS_MAX)?;

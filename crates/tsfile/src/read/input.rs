@@ -74,7 +74,7 @@ impl<R: Read + Seek> FileInput<R> {
             let mut cursor = Cursor::new(&bytes);
             match parse(&mut cursor) {
                 Ok(parsed) => {
-                    let taken = cursor.position() as u64;
+                    let taken = (bytes.len() - cursor.remaining()) as u64;
                     self.visit(offset, taken)?;
                     return Ok((parsed, taken));
                 }

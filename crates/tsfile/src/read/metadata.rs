@@ -1,6 +1,6 @@
 //! What stands behind the rows of a file: schemas, and the index from devices to their chunks.
 
-use crate::bytes::Cursor;
+use crate::bytes::{Cursor, TsFileBytes as _};
 use crate::error::{PartError, PartResult};
 use crate::kinds::{DataType, VECTOR};
 use crate::statistics;
@@ -42,7 +42,7 @@ impl<K> IndexNode<K> {
         cursor: &mut Cursor<'_>,
         key: impl Fn(&mut Cursor<'_>) -> PartResult<K>,
     ) -> PartResult<Self> {
-        let count = cursor.count()?;
+        let count = cursor.list_count()?;
         let mut children = Vec::new();
         for _ in 0..count {
             children.push((key(cursor)?, offset(cursor)?));
@@ -88,14 +88,14 @@ pub(super) fn measurement_node(cursor: &mut Cursor<'_>) -> PartResult<IndexNode<
 }
 
 fn offset(cursor: &mut Cursor<'_>) -> PartResult<u64> {
-    u64::try_from(cursor.i64()?).map_err(|_| PartError::Wrong("an offset is negative"))
+    u64::try_from(cursor.i64_be()?).map_err(|_| PartError::Wrong("an offset is negative"))
 }
 
 fn device(cursor: &mut Cursor<'_>, version: FileVersion) -> PartResult<DeviceId> {
     let segments = match version {
         FileVersion::V3 => vec![Some(cursor.var_name()?)],
         FileVersion::V4 => {
-            let count = cursor.count()?;
+            let count = cursor.list_count()?;
             (0..count)
                 .map(|_| cursor.var_text())
                 .collect::<PartResult<_>>()?
@@ -119,11 +119,11 @@ impl FileMetadata {
         match version {
             FileVersion::V3 => roots.push(device_node(&mut cursor, version)?),
             FileVersion::V4 => {
-                for _ in 0..cursor.count()? {
+                for _ in 0..cursor.list_count()? {
                     cursor.var_bytes()?;
                     roots.push(device_node(&mut cursor, version)?);
                 }
-                for _ in 0..cursor.count()? {
+                for _ in 0..cursor.list_count()? {
                     tables.push(table(&mut cursor)?);
                 }
             }
@@ -141,17 +141,17 @@ fn refuse_encrypted(cursor: &mut Cursor<'_>) -> PartResult<()> {
     if cursor.is_empty() {
         return Ok(());
     }
-    let filter = cursor.uvar()? as usize;
+    let filter = cursor.varint32()? as usize;
     if filter > 0 {
         cursor.take(filter)?;
-        cursor.uvar()?;
-        cursor.uvar()?;
+        cursor.varint32()?;
+        cursor.varint32()?;
     }
     if cursor.is_empty() {
         return Ok(());
     }
     // Libraries disagree about the form of the count, so the end of the bytes ends the properties.
-    cursor.uvar()?;
+    cursor.varint32()?;
     while !cursor.is_empty() {
         let (key, value) = (cursor.var_bytes()?, cursor.var_bytes()?);
         if key == Some(b"encryptLevel") && value.is_some_and(|level| level != b"0") {
@@ -164,16 +164,16 @@ fn refuse_encrypted(cursor: &mut Cursor<'_>) -> PartResult<()> {
 fn table(cursor: &mut Cursor<'_>) -> PartResult<TsFileTableSchema> {
     let name = cursor.var_name()?;
     let mut columns = Vec::new();
-    for _ in 0..cursor.count()? {
+    for _ in 0..cursor.list_count()? {
         let name = cursor.long_text()?;
         let data_type = DataType::from_number(cursor.byte()?)?;
         // Encoding and compressor: each chunk says its own.
         cursor.take(2)?;
-        for _ in 0..cursor.i32()?.max(0) {
+        for _ in 0..cursor.i32_be()?.max(0) {
             cursor.long_bytes()?;
             cursor.long_bytes()?;
         }
-        let category = match cursor.i32()? {
+        let category = match cursor.i32_be()? {
             0 => ColumnCategory::Tag,
             1 => ColumnCategory::Field,
             2 => ColumnCategory::Attribute,
@@ -205,7 +205,7 @@ impl SeriesChunks {
         let mask = cursor.byte()?;
         let name = cursor.var_text()?.unwrap_or_default();
         let number = cursor.byte()?;
-        let len = cursor.uvar()? as usize;
+        let len = cursor.varint32()? as usize;
         statistics::skip(cursor, number)?;
         let mut list = Cursor::new(cursor.take(len)?);
         let has_statistics = mask & 0x3f != 0;
