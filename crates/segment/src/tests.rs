@@ -223,7 +223,7 @@ fn expected(part: &SortedRows) -> Vec<Row> {
 fn damage(fs: &Arc<dyn BlobStore>, path: &Path) -> Vec<String> {
     let mut found = Vec::new();
     Segment::verify(&**fs, name(path), &mut |error| {
-        found.push(error.to_string())
+        found.push(error.to_string());
     });
     found
 }

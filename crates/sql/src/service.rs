@@ -32,7 +32,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
-use changes::{StatementDone, missing_already};
+use changes::StatementDone;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use marigram_engine::{Engine, TableCompaction};

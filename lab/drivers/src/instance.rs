@@ -84,6 +84,10 @@ impl Instance {
 }
 
 /// Whether no value is less than it was `before`: rows that were there are there again.
+#[expect(
+    clippy::ptr_arg,
+    reason = "`restart` takes it as it is, for states that are vectors"
+)]
 #[must_use]
 pub fn no_less<V: PartialOrd>(now: &Vec<V>, before: &Vec<V>) -> bool {
     now.iter().zip(before).all(|(now, before)| now >= before)

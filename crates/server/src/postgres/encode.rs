@@ -103,6 +103,11 @@ fn written_type(own: &DataType) -> Option<DataType> {
         DataType::Dictionary(key, values) if **key != DataType::Int32 => {
             DataType::Dictionary(Box::new(DataType::Int32), values.clone())
         }
+        DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
+            if !inner.data_type().is_nested() =>
+        {
+            DataType::List(inner.clone())
+        }
         _ => return None,
     })
 }
@@ -160,6 +165,47 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
             Box::new(move |row, out| write_bytes(values.value(row), binary, out))
         }
         DataType::Timestamp(unit, zone) => timestamps(array, *unit, zone.as_deref(), binary)?,
+        DataType::Date32
+        | DataType::Time64(TimeUnit::Microsecond)
+        | DataType::Interval(IntervalUnit::MonthDayNano) => calendar(array, binary),
+        DataType::Duration(TimeUnit::Nanosecond) => {
+            let values = array
+                .as_primitive::<DurationNanosecondType>()
+                .values()
+                .clone();
+            Box::new(move |row, out| write_interval(0, 0, values[row] / 1000, binary, out))
+        }
+        DataType::List(inner) if !inner.data_type().is_nested() => {
+            let lists = array.as_list::<i32>().clone();
+            let values = ValueEncoder::new(lists.values(), binary)?;
+            let oid = pg_type(inner.data_type()).oid();
+            Box::new(move |row, out| {
+                let offsets = lists.value_offsets();
+                let rows = offsets[row] as usize..offsets[row + 1] as usize;
+                write_array(&values, rows, oid, binary, out);
+            })
+        }
+        DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
+            if matches!(
+                inner.data_type(),
+                DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)
+            ) =>
+        {
+            return Err(ArrowError::NotYetImplemented(NESTED.to_owned()));
+        }
+        _ => {
+            let format = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())?;
+            let texts: Vec<String> = (0..array.len())
+                .map(|row| format.value(row).to_string())
+                .collect();
+            Box::new(move |row, out| out.put_slice(texts[row].as_bytes()))
+        }
+    })
+}
+
+/// Dates, times of day, and intervals.
+fn calendar(array: &ArrayRef, binary: bool) -> WriteOneValue {
+    match array.data_type() {
         DataType::Date32 => {
             let values = array.as_primitive::<Date32Type>().values().clone();
             if binary {
@@ -184,7 +230,7 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
                 Box::new(move |row, out| write_clock(values[row], out))
             }
         }
-        DataType::Interval(IntervalUnit::MonthDayNano) => {
+        _ => {
             let values = array
                 .as_primitive::<IntervalMonthDayNanoType>()
                 .values()
@@ -200,44 +246,7 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
                 );
             })
         }
-        DataType::Duration(TimeUnit::Nanosecond) => {
-            let values = array
-                .as_primitive::<DurationNanosecondType>()
-                .values()
-                .clone();
-            Box::new(move |row, out| write_interval(0, 0, values[row] / 1000, binary, out))
-        }
-        DataType::List(inner) if !inner.data_type().is_nested() => {
-            let lists = array.as_list::<i32>().clone();
-            let values = ValueEncoder::new(lists.values(), binary)?;
-            let oid = pg_type(inner.data_type()).oid();
-            Box::new(move |row, out| {
-                let offsets = lists.value_offsets();
-                let rows = offsets[row] as usize..offsets[row + 1] as usize;
-                write_array(&values, rows, oid, binary, out);
-            })
-        }
-        DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
-            if !inner.data_type().is_nested() =>
-        {
-            return convert(DataType::List(inner.clone()));
-        }
-        DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
-            if matches!(
-                inner.data_type(),
-                DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)
-            ) =>
-        {
-            return Err(ArrowError::NotYetImplemented(NESTED.to_owned()));
-        }
-        _ => {
-            let format = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())?;
-            let texts: Vec<String> = (0..array.len())
-                .map(|row| format.value(row).to_string())
-                .collect();
-            Box::new(move |row, out| out.put_slice(texts[row].as_bytes()))
-        }
-    })
+    }
 }
 
 fn numbers<T: ArrowPrimitiveType>(
