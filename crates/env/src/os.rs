@@ -98,7 +98,7 @@ impl LogStore for OsFs {
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(dir)? {
-            // Marigram gives no name that is not UTF-8: such a one is not ours to see.
+            // Marigram's own names are UTF-8: others are not ours.
             if let Ok(name) = entry?.file_name().into_string() {
                 names.push(name);
             }
@@ -117,7 +117,7 @@ impl LogStore for OsFs {
             match entry.metadata() {
                 Ok(metadata) if metadata.is_file() => files.push((name, metadata.len())),
                 Ok(_) => files.push((name, 0)),
-                // It was removed a moment ago.
+                // It was removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -135,7 +135,7 @@ impl LogStore for OsFs {
     }
 
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
-        // A link fails if the name is taken, on every system; the other name goes then.
+        // A hard link fails on every system if the name is taken.
         match rename_without_replacing(from, to) {
             Some(outcome) => outcome,
             None => {
@@ -201,7 +201,7 @@ fn reserve(file: &fs::File, range: Range<u64>) -> io::Result<()> {
         return Ok(());
     }
     match fallocate(file, FallocateFlags::KEEP_SIZE, range.start, len) {
-        // Not every file system can: appends may find its disk full then.
+        // A file system without this feature: appends may find the disk full.
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
         outcome => Ok(outcome?),
     }

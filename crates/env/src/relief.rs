@@ -1,4 +1,4 @@
-//! What to do where the system refuses descriptors.
+//! Relief for a system that is short of file descriptors.
 
 use crate::blob_pool::BlobPool;
 use crate::shortage::is_out_of_files;

@@ -1,4 +1,4 @@
-//! Attributes of tables and columns: what format version 1 had no place for, as keys with values.
+//! Attributes of tables and columns: keys with values, for what format version 1 has no field.
 //!
 //! A setting that has its default is not written. A reader refuses keys that it does not know,
 //! since it would lose them on the next rewrite. The keys stand in `docs/formats/catalog.md`.
@@ -32,12 +32,12 @@ const VIEW_COLUMN_BYTES_MIN: usize = 8;
 /// The value of [`IDENTITY`] for [`SeriesIdentity::Sha256`].
 const IDENTITY_SHA256: u8 = 1;
 
-/// What the attributes of a table tell.
+/// The attributes of a table, decoded.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TableAttributes {
     /// The settings that are attributes, the others with their defaults.
     pub(crate) options: TableOptions,
-    /// What it is kept from.
+    /// How it is derived, if it is a rollup.
     pub(crate) rollup: Option<Rollup>,
     /// Its query, if it is a view.
     pub(crate) view: Option<View>,
@@ -209,7 +209,7 @@ pub(crate) fn put_no_attributes(out: &mut Vec<u8>) {
     AttributeList::default().write(out);
 }
 
-/// Reads the attributes of what has none, a tag.
+/// Reads the attribute list of a tag, which must be empty.
 pub(crate) fn no_attributes(reader: &mut RecordReader<'_>) -> Result<(), MalformedRecord> {
     read_list(reader, "tag", |_, _| Ok(false))
 }
@@ -230,7 +230,7 @@ fn compressor(value: &mut RecordReader<'_>) -> Result<Compressor, MalformedRecor
     }
 }
 
-/// Attributes on their way out.
+/// Attributes being written.
 #[derive(Default)]
 struct AttributeList {
     count: u16,

@@ -33,7 +33,7 @@ pub enum CatalogEdit {
     PutProgress(TableId, RollupProgress),
 }
 
-/// What a catalog holds.
+/// The contents of a catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CatalogState {
     /// Databases by name, each with its tables by name.
@@ -54,7 +54,7 @@ impl Catalog {
     /// acknowledged and is cut off.
     ///
     /// # Errors
-    /// `Corrupt` for damage elsewhere.
+    /// `Corrupt` for damage anywhere else.
     pub fn open(fs: Arc<dyn LogStore>, dir: &Path) -> Result<Self, ManifestError> {
         Self::open_with(fs, dir, LogOptions::default())
     }
@@ -71,7 +71,7 @@ impl Catalog {
         EditLog::open(fs, dir, options, &LogProof::default()).map(|log| Self { log })
     }
 
-    /// Opens the catalog in `dir` if it is what `proof` says, and creates it only where it need not
+    /// Opens the catalog in `dir` if it agrees with `proof`, and creates it only if it need not
     /// exist.
     ///
     /// # Errors
@@ -95,8 +95,8 @@ impl Catalog {
         Ok(read.map(|(state, _)| state).unwrap_or_default())
     }
 
-    /// As [`read`](Self::read), and compares it with what must be there; gives also how many changes
-    /// there were ever. `None` where there is none and need be none.
+    /// As [`read`](Self::read), but checks the catalog against its proof; also returns the number of
+    /// changes ever made. `None` if there is none and none is required.
     ///
     /// # Errors
     /// As [`open_proved`](Self::open_proved).
@@ -123,13 +123,13 @@ impl Catalog {
         CatalogState::from_log(&path, &bytes).map(Some)
     }
 
-    /// How far the catalog is durable; for its witness.
+    /// The durable extent of the catalog, for its witness.
     #[must_use]
     pub fn extent(&self) -> LogExtent {
         self.log.extent()
     }
 
-    /// Makes a change durable, then applies it.
+    /// Commits a change: makes it durable, then applies it.
     ///
     /// # Errors
     /// `Refused` if the edit contradicts the state: nothing has changed. After any other error it
@@ -160,7 +160,7 @@ impl Catalog {
         TableId(self.state().table_max.saturating_add(1))
     }
 
-    /// What was cut off on opening; for the operator's log.
+    /// The tail that was cut off on opening, for the operator's log.
     #[must_use]
     pub fn torn_tail(&self) -> Option<&TornTail> {
         self.log.torn()
@@ -225,7 +225,7 @@ impl CatalogState {
         Ok(())
     }
 
-    /// The rollups that are kept from a table.
+    /// The rollups of a table.
     pub fn rollups_of(&self, source: TableId) -> impl Iterator<Item = &Arc<TableSchema>> {
         let of_source = move |table: &&Arc<TableSchema>| {
             let rollup = table.rollup.as_ref();
@@ -234,7 +234,7 @@ impl CatalogState {
         self.tables.values().filter(of_source)
     }
 
-    /// The views that read a table or view themselves.
+    /// The views that read a table or view directly.
     pub fn readers_of(&self, id: TableId) -> impl Iterator<Item = &Arc<TableSchema>> {
         let reads = move |table: &&Arc<TableSchema>| {
             let view = table.view.as_ref();
@@ -243,7 +243,7 @@ impl CatalogState {
         self.tables.values().filter(reads)
     }
 
-    /// Whether what a view reads is there; nothing of a table.
+    /// Whether everything that a view reads exists; does nothing for a table.
     pub(crate) fn check_reads(&self, table: &TableSchema) -> Result<(), String> {
         let Some(view) = &table.view else {
             return Ok(());
@@ -260,8 +260,8 @@ impl CatalogState {
         Ok(())
     }
 
-    /// Whether views read themselves through one another, or too many of them; with `changed` in
-    /// the place of what is there under its id.
+    /// Whether the views, with `changed` in place of the entry of its id, form a cycle or nest too
+    /// deeply.
     pub(crate) fn check_depth(&self, changed: Option<&TableSchema>) -> Result<(), String> {
         let stored = self.tables.values().map(|table| &**table);
         let views: BTreeMap<TableId, (&str, &View)> = stored
@@ -285,7 +285,7 @@ impl CatalogState {
                 }
                 grows |= depths.insert(*id, depth) != Some(depth);
             }
-            // Each round that grows one leads to its end or to one that is too deep.
+            // Each round either changes nothing or makes a depth grow, up to the limit.
             if !grows {
                 return Ok(());
             }

@@ -60,7 +60,7 @@ impl LoggedState for CatalogState {
             table_max: reader.u32()?,
             ..Self::default()
         };
-        // Built by edits, so that a snapshot is held to the same rules as they are.
+        // Built by edits, so that the same rules apply to a snapshot as to them.
         let table_max = std::mem::take(&mut state.table_max);
         for _ in 0..reader.u32_count(TEXT_BYTES_MIN)? {
             state.add(&CatalogEdit::CreateDatabase(reader.text()?))?;
@@ -68,7 +68,7 @@ impl LoggedState for CatalogState {
         let mut views = Vec::new();
         for _ in 0..reader.u32_count(TABLE_BYTES_MIN)? {
             let table = Arc::new(table(reader)?);
-            // A view that was made anew may read tables that are younger than it is.
+            // A replaced view may read tables that are younger than it.
             state.check_table(&table).map_err(MalformedRecord)?;
             state.apply(&CatalogEdit::PutTable(Arc::clone(&table)));
             views.extend(table.view.is_some().then_some(table));

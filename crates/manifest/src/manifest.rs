@@ -41,8 +41,8 @@ impl Manifest {
         Self::open_as(fs, dir, options, &LogProof::default())
     }
 
-    /// Opens the manifest in `dir` if it is what `proof` says, and creates it only where it need
-    /// not exist.
+    /// Opens the manifest in `dir` if it agrees with `proof`, and creates it only if it need not
+    /// exist.
     ///
     /// # Errors
     /// As [`open`](Self::open), and `Corrupt` where it is not; nothing was changed then.
@@ -75,8 +75,8 @@ impl Manifest {
         Self::read_proved(fs, dir, &LogProof { exists, durable }).map(Option::unwrap_or_default)
     }
 
-    /// As [`read`](Self::read), and compares it with what must be there; `None` where there is none
-    /// and need be none.
+    /// As [`read`](Self::read), but checks the manifest against its proof; `None` if there is none and
+    /// none is required.
     ///
     /// # Errors
     /// As [`open_proved`](Self::open_proved).
@@ -90,13 +90,13 @@ impl Manifest {
         Ok(read.map(|(_, replayed)| replayed.state))
     }
 
-    /// How far the manifest is durable; for its witness.
+    /// The durable extent of the manifest, for its witness.
     #[must_use]
     pub fn extent(&self) -> LogExtent {
         self.log.extent()
     }
 
-    /// Makes a change durable, then applies it.
+    /// Commits a change: makes it durable, then applies it.
     ///
     /// # Errors
     /// `Refused` if the edit contradicts the state: nothing has changed. After any other error it
@@ -112,7 +112,7 @@ impl Manifest {
         self.log.state()
     }
 
-    /// What was cut off on opening; for the operator's log.
+    /// The tail that was cut off on opening, for the operator's log.
     #[must_use]
     pub fn torn_tail(&self) -> Option<&TornTail> {
         self.log.torn()
@@ -129,8 +129,8 @@ impl ManifestState {
     }
 }
 
-/// A manifest comes into being before any segment. Where segments stand without one, it was lost,
-/// and a new, empty one would declare them garbage.
+/// A manifest is created before any segment. If there are segments without one, it was lost, and a
+/// new, empty one would declare them garbage.
 fn refuse_missing(fs: &dyn LogStore, dir: &Path) -> Result<(), ManifestError> {
     let (path, segments) = (dir.join("MANIFEST"), dir.join(SEGMENTS));
     if fs.exists(&path).map_err(io(&path))? || !fs.exists(&segments).map_err(io(&segments))? {

@@ -6,16 +6,16 @@ use crate::record::{EDIT, LoggedState, PREFIX_BYTES, SEAL, SNAPSHOT};
 use marigram_codec::{ChecksummedPrefix, frame};
 use std::path::Path;
 
-/// The end of a log that was left out on opening: an edit whose commit never returned.
+/// The end of a log that was dropped on opening: an edit whose commit never returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
-    /// First byte left out.
+    /// First byte dropped.
     pub offset: u64,
-    /// Why it is no whole record.
+    /// Why it is not a whole record.
     pub reason: &'static str,
 }
 
-/// How far a log goes.
+/// The extent of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogExtent {
     /// Number of its snapshot.
@@ -26,7 +26,7 @@ pub struct LogExtent {
     pub extent: ChecksummedPrefix,
 }
 
-/// What a log holds.
+/// The contents of a log.
 #[derive(Debug)]
 pub(crate) struct ReplayedLog<S> {
     pub(crate) state: S,
@@ -36,7 +36,7 @@ pub(crate) struct ReplayedLog<S> {
     pub(crate) extent: LogExtent,
     /// Header and snapshot.
     pub(crate) snapshot: ChecksummedPrefix,
-    /// All that counts, seals too.
+    /// Everything that is valid, seals included.
     pub(crate) whole: ChecksummedPrefix,
     /// Whether the last record is a seal.
     pub(crate) is_sealed: bool,

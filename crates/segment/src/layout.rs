@@ -29,7 +29,7 @@ pub struct SegmentColumn {
     pub kind: FieldType,
 }
 
-/// What a segment holds as a whole.
+/// Summary of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentSummary {
     /// Rows.
@@ -95,7 +95,7 @@ pub(crate) struct RowGroupLocations {
     pub(crate) indexes: Vec<BlockLocation>,
 }
 
-/// What row groups hold as a whole.
+/// Summary of row groups.
 pub(crate) fn summary_of<'a>(
     groups: impl Iterator<Item = &'a RowGroup>,
     bytes: u64,
@@ -257,7 +257,7 @@ fn check_extent(offset: u64, bytes: u32, end: u64) -> Result<(), BlockDamage> {
     Ok(())
 }
 
-/// What a footer says.
+/// A decoded footer.
 #[derive(Debug)]
 pub(crate) struct Footer {
     pub(crate) groups: Vec<RowGroup>,

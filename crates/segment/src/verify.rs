@@ -42,14 +42,14 @@ impl Segment {
         if whole {
             segment.verify_tiling(extents, damage);
         }
-        // What is damaged has another checksum, of course.
+        // A damaged segment has another checksum anyway.
         if is_sound && let Err(error) = segment.verify_body() {
             outer(error);
         }
     }
 
-    /// Compares all that stands before the footer with the checksum in it: pages and blocks that
-    /// are whole may be those of another segment.
+    /// Compares everything before the footer with the checksum in it: whole pages and blocks may belong
+    /// to another segment.
     fn verify_body(&self) -> Result<(), SegmentError> {
         let Some(body) = self.body() else {
             return Ok(());

@@ -26,11 +26,11 @@ use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Written to the file at once, bytes.
+/// Size of a write to the store, bytes.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// A series is long with this part of a page's rows: from there on what its own pages cost, about a
-/// fiftieth of its bytes, is worth it.
+/// A series is long if it has at least this fraction of a page's rows: then pages of its own, which
+/// cost about a fiftieth of its bytes, pay off.
 const LONG_PART: usize = 4;
 
 /// Writes a segment: tables ascending, and in each table rows sorted by (series, time).
@@ -43,7 +43,7 @@ pub struct SegmentWriter {
     buffer: Vec<u8>,
     /// Bytes of the file, those in `buffer` included.
     bytes: u64,
-    /// What stands in the file.
+    /// Checksum of what was written.
     body: ChecksummedPrefix,
     groups: Vec<(RowGroup, RowGroupLocations)>,
     table: Option<TableId>,
@@ -57,17 +57,17 @@ pub struct SegmentWriter {
     last: Option<(SeriesId, i64)>,
 }
 
-/// Rows that are not yet in a page: slices of what was appended.
+/// Rows that are not yet in a page: slices of the appended rows.
 #[derive(Debug, Default)]
 struct PendingPage {
     rows: usize,
     times: Vec<ScalarBuffer<i64>>,
     columns: Vec<Vec<ArrayRef>>,
-    /// Bytes of strings, of the column that has most.
+    /// Bytes of strings in the column that has the most.
     text_bytes: usize,
 }
 
-/// The row group under way.
+/// The row group being written.
 #[derive(Debug, Default)]
 struct PendingGroup {
     rows: u32,
@@ -220,7 +220,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// How many of `most` rows from `from` on the page has space for: at least one.
+    /// How many of the `most` rows from `from` on fit into the page: at least one.
     fn rows_that_fit(&self, rows: &SortedRows, from: usize, most: usize) -> usize {
         let budget = self.limits.text_bytes.saturating_sub(self.page.text_bytes);
         let fits = |column: &ArrayRef| match text_offsets(column) {
@@ -325,7 +325,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Last series and number of rows of the page in the making, if there are any.
+    /// Last series and number of rows of the unfinished page, if it has rows.
     #[must_use]
     pub fn pending(&self) -> Option<(SeriesId, usize)> {
         let last = self.group.runs.last().filter(|_| self.page.rows > 0)?;

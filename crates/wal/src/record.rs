@@ -1,7 +1,7 @@
 //! Records: entries as bytes, framed (`docs/formats/wal.md`).
 //!
-//! Encoding copies whole buffers, because the writing thread waits for it. Decoding believes no
-//! number before it is checked against the bytes that are there.
+//! Encoding copies whole buffers, because the writing thread waits for it. Decoding checks every
+//! number against the bytes that are there before it uses it.
 
 use crate::entry::{DeleteEntry, WalEntry, WriteEntry};
 use arrow_array::cast::AsArray as _;
@@ -31,7 +31,7 @@ const DROP_TABLE: u8 = 3;
 /// Bytes of a column besides its validity and values: id, type, whether it has nulls.
 const COLUMN_HEAD_BYTES: usize = 6;
 
-/// Why the payload of a record is not one. Its checksum was right, so this is no torn write.
+/// Why a payload is not a record. Its checksum was right, so this is not a torn write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the record is not well formed: {0}")]
 pub struct RecordError(&'static str);
@@ -295,7 +295,7 @@ fn texts<T: ByteArrayType<Offset = i32>>(
     ))
 }
 
-/// What is left to decode.
+/// The rest of a record, not yet decoded.
 type RecordInput<'a> = BoundedReader<'a, RecordError>;
 
 fn values<T: ArrowNativeType>(

@@ -55,9 +55,9 @@ impl Default for WalProof {
 }
 
 impl Wal {
-    /// Replays files numbered `floor` and above in order into `apply` (sequence, entry); removes
-    /// files below `floor`; cuts a torn tail off the last file that holds records; then begins a
-    /// new file after that one for appending, so that old files are never appended to. The directory must exist.
+    /// Replays the files numbered `floor` and above in order into `apply` (sequence, entry); removes
+    /// files below `floor`; cuts a torn tail off the last file that holds records; then begins a new
+    /// file for appending, so that old files are never appended to. The directory must exist.
     ///
     /// # Errors
     /// If the file system refuses, if `apply` does, or if anything but the tail of the last file

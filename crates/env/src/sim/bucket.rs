@@ -12,8 +12,8 @@ use std::sync::Arc;
 type Blobs = Arc<Mutex<BTreeMap<String, Arc<[u8]>>>>;
 
 /// A blob store that is no file system: what an upload has written is nowhere before it is finished.
-/// Nothing in it is lost. The blobs of a directory stand below a prefix of its name. Clones are handles on
-/// the same bucket.
+/// Nothing in it is lost. The blobs of a directory are below a prefix, its name. Clones are handles
+/// on the same bucket.
 #[derive(Clone, Debug, Default)]
 pub struct SimBucket {
     blobs: Blobs,

@@ -336,7 +336,7 @@ impl SimDisk {
     // Crashes, damage and snapshots.
 
     pub(super) fn crash(&mut self) {
-        // Ascending ids, so that the dice fall the same way in every run.
+        // Ascending ids, so that every run draws the same random numbers.
         let mut ids: Vec<_> = self.inodes.keys().copied().collect();
         ids.sort_unstable();
         let Self { inodes, rng, .. } = self;

@@ -1,4 +1,4 @@
-//! Faults that can be planned, and the counting of operations by which they are planned.
+//! Planned faults, and the counts of operations that trigger them.
 
 use std::collections::HashMap;
 use std::io;
@@ -86,17 +86,17 @@ impl SimCrash {
     }
 }
 
-/// What is to happen to an operation.
+/// What happens to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OperationFate {
     Succeed,
     /// EIO.
     Fail,
-    /// Power goes while the operation runs: whether and how far it got is left to chance.
+    /// Power fails while the operation runs: chance decides whether and how far it got.
     Crash,
 }
 
-/// What is planned, and what has happened so far.
+/// The planned faults, and what has happened so far.
 #[derive(Debug, Default)]
 pub(super) struct FaultPlan {
     ops: u64,
@@ -132,7 +132,7 @@ impl FaultPlan {
         self.faults.clear();
     }
 
-    /// Power is back: nothing is planned any more. The count goes on.
+    /// Power is back: no fault is planned any more. The count goes on.
     pub(super) fn restart(&mut self) {
         self.crashed = false;
         self.crash_at = None;

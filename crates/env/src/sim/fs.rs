@@ -1,4 +1,4 @@
-//! The simulated file system: handles on a simulated disk, and the levers that break it.
+//! The simulated file system: handles on a simulated disk, and the controls that break it.
 
 use super::disk::{DiskSnapshot, SimDisk};
 use super::faults::{OpKind, PlannedFault, too_many_open_files};
@@ -37,7 +37,7 @@ struct SimDescriptors {
     max: AtomicUsize,
 }
 
-/// One of them; ends with its handle.
+/// One of them; dropped with its handle.
 #[derive(Debug)]
 struct SimDescriptor(Arc<SimDescriptors>);
 
@@ -61,8 +61,8 @@ impl SimFs {
         }
     }
 
-    /// Lets so many files and locks be open at once; the next one fails with EMFILE. Outlasts
-    /// crashes.
+    /// Limits how many files and locks may be open at once; the next one fails with EMFILE. The limit
+    /// survives crashes.
     pub fn set_open_files_max(&self, files: usize) {
         self.descriptors.max.store(files, Ordering::Relaxed);
     }
@@ -100,7 +100,7 @@ impl SimFs {
         self.disk.lock().plan.crash_at(Some(op));
     }
 
-    /// Takes [`crash_at`](Self::crash_at) back, if the power is still on.
+    /// Cancels [`crash_at`](Self::crash_at), if the power is still on.
     pub fn cancel_crash(&self) {
         self.disk.lock().plan.crash_at(None);
     }
@@ -117,7 +117,7 @@ impl SimFs {
         self.disk.lock().crash();
     }
 
-    /// As [`crash`](Self::crash), but the kernel lives on: nothing that was written is lost.
+    /// As [`crash`](Self::crash), but the kernel survives: nothing that was written is lost.
     pub fn kill(&self) {
         self.disk.lock().kill();
     }
@@ -127,7 +127,7 @@ impl SimFs {
         self.disk.lock().plan.add(fault);
     }
 
-    /// Takes all planned I/O errors back.
+    /// Cancels all planned I/O errors.
     pub fn clear_faults(&self) {
         self.disk.lock().plan.clear_faults();
     }

@@ -1,4 +1,4 @@
-//! Power loss and ends of the process at random operations: what was synced is replayed, and nothing is out of order.
+//! Power loss and ends of the process at random operations: what was synced is replayed, in order.
 
 use super::write;
 use crate::{Wal, encode_record};
