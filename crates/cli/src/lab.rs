@@ -1,4 +1,4 @@
-//! `marigram lab`: the laboratory, with the library in this process as one more target.
+//! `marigram lab`: the laboratory, with the embedded library as an additional target.
 
 mod embedded;
 

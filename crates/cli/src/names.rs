@@ -1,9 +1,9 @@
-//! Names as SQL takes them, and as answers tell them.
+//! SQL names: quoting them, and reading them from answers.
 
 use arrow::array::{Array, RecordBatch};
 use arrow::util::display::array_value_to_string;
 
-/// A name as SQL takes it: quoted where it must be.
+/// A name for SQL, quoted if necessary.
 pub fn quoted(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name
@@ -16,7 +16,7 @@ pub fn quoted(name: &str) -> String {
     }
 }
 
-/// The texts of the first column that has one of `names`; of the first column, if none has.
+/// The texts of the first column whose name is in `names`; of the first column if there is none.
 pub fn texts(batches: &[RecordBatch], names: &[&str]) -> Vec<String> {
     let mut texts = Vec::new();
     for batch in batches {
@@ -30,7 +30,7 @@ pub fn texts(batches: &[RecordBatch], names: &[&str]) -> Vec<String> {
     texts
 }
 
-/// A name as SQL takes it, whatever it is.
+/// A name for SQL, always quoted.
 pub fn always_quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -1,7 +1,7 @@
-//! Splits SQL at semicolons, respecting quotes and comments: for the shell, which must know when a
+//! Splits SQL at semicolons, aware of quotes and comments: for the shell, which must know when a
 //! statement is complete, and for scripts sent to a server.
 
-/// A piece of a script.
+/// A statement of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptPiece<'a> {
     /// Its text, trimmed, without the semicolon.
@@ -44,7 +44,8 @@ fn statement_end(text: &str) -> (usize, bool) {
     (bytes.len(), false)
 }
 
-/// After the quote that closes the text that begins at `at`; a doubled quote is part of the text.
+/// The position after the quote that closes the text that begins at `at`; a doubled quote is part
+/// of the text.
 pub fn quoted_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
     while at < bytes.len() {
         if bytes[at] == quote {
@@ -58,7 +59,7 @@ pub fn quoted_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
     bytes.len()
 }
 
-/// After the end of a comment, which may hold others.
+/// The position after the end of a comment, which may contain other comments.
 fn comment_end(bytes: &[u8], mut at: usize) -> usize {
     let mut depth = 1;
     while at < bytes.len() {
@@ -80,7 +81,8 @@ fn comment_end(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// After `$tag$ … $tag$` that begins at `at`, or after the dollar if it begins nothing.
+/// The position after `$tag$ … $tag$` that begins at `at`, or after the dollar if it begins no such
+/// text.
 fn dollar_end(text: &str, at: usize) -> usize {
     let Some(tag_len) = text[at + 1..].find('$') else {
         return at + 1;

@@ -1,4 +1,4 @@
-//! The questions, each with its SQL, its answer and its time.
+//! The questions, each with its SQL, its answer and its duration.
 
 use crate::client::DataClient;
 use crate::plot;
@@ -102,7 +102,7 @@ WHERE speed > 20 GROUP BY load_class ORDER BY avg(load)",
     },
 ];
 
-/// Asks them all and prints the answers.
+/// Runs all questions and prints the answers.
 pub fn ask_all(client: &mut DataClient) -> Result<()> {
     for question in &QUESTIONS {
         outln!("{}", styled(TextStyle::Bold, question.words));

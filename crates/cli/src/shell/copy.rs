@@ -1,5 +1,5 @@
-//! `\copy`: a table or the answer of a query to a file of this machine, and a file into a table, also
-//! where the database is a server's.
+//! `\copy`: writes a table or the answer to a query to a file on this machine, or reads a file into
+//! a table, even if the database is on a server.
 
 use crate::answer;
 use crate::client::DataClient;
@@ -17,20 +17,21 @@ use std::path::PathBuf;
 const FORM: &str = "\\copy TABLE|(QUERY) to 'FILE' or \\copy TABLE from 'FILE', with options such as \
                     (format csv, header, delimiter ';')";
 
-/// What is to be copied.
+/// What to copy.
 #[derive(Debug, PartialEq, Eq)]
 struct ShellCopy {
-    /// A table as SQL has it, or a query in parentheses.
+    /// A table name in SQL notation, or a query in parentheses.
     source: String,
     is_to: bool,
     file: PathBuf,
     options: Vec<(String, String)>,
 }
 
-/// Copies as the text after `\copy` says; what was done, in words.
+/// Copies as the text after `\copy` says; returns a summary.
 ///
 /// # Errors
-/// If the text is no such command, or why it was not done.
+///
+/// If the text is not such a command, or the copy fails.
 pub fn run(text: &str, client: &mut DataClient) -> Result<String> {
     let copy = parse(text)?;
     if copy.is_to {
@@ -159,7 +160,7 @@ fn delimiter_of(value: &str) -> Result<u8> {
     }
 }
 
-/// The name that a table has, without its quotation marks.
+/// The name of a table without quotation marks.
 fn bare_name(name: &str) -> String {
     match name
         .strip_prefix('"')
@@ -203,7 +204,7 @@ fn parse(text: &str) -> Result<ShellCopy> {
         }
         let mut after = CopyWords(words.0);
         let value = after.next().filter(|word| *word != ",").unwrap_or("");
-        // Without parentheses options stand one after the other, as in older PostgreSQL.
+        // Options without parentheses follow one another, as in older PostgreSQL versions.
         let is_switch =
             inner.is_none() && matches!(name.to_ascii_lowercase().as_str(), "csv" | "header");
         if is_switch {
@@ -237,7 +238,7 @@ fn unquoted(word: &str) -> String {
     }
 }
 
-/// Words, quoted texts, commas, and all between parentheses as one.
+/// Tokens: words, quoted texts, commas, and everything between parentheses as one token.
 struct CopyWords<'a>(&'a str);
 
 impl<'a> CopyWords<'a> {
@@ -258,7 +259,7 @@ impl<'a> CopyWords<'a> {
     }
 }
 
-/// After the parenthesis that closes the first one.
+/// The position after the parenthesis that closes the first one.
 fn parentheses_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let (mut depth, mut at) = (0, 0);

@@ -1,5 +1,5 @@
 //! End to end, with the real binary: what a person with sensors does in the first hour, and what
-//! happens to them on a bad day.
+//! happens to that person on a bad day.
 
 #![allow(
     clippy::disallowed_methods,

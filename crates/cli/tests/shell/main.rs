@@ -1,4 +1,4 @@
-//! The shell in a terminal, with the real binary: `script` (util-linux) is the terminal.
+//! The shell in a terminal, with the real binary; `script` (util-linux) provides the terminal.
 
 #![allow(
     clippy::disallowed_methods,
