@@ -433,11 +433,9 @@ fn form_of(path: &Path, told: Option<ImportFormat>) -> Result<ImportFormat> {
         Some("lp" | "line" | "lines" | "influx" | "txt") => Ok(ImportFormat::Lines),
         Some("parquet" | "pq") => Ok(ImportFormat::Parquet),
         Some("tsfile") => Ok(ImportFormat::Tsfile),
-        _ => bail!(
-            "its name does not tell its format; give --format csv, lines, parquet or tsfile"
-        ),
-            "its name does not tell its formatat; give --format csv, lines, parquet or tsfile"
-        ),
+        _ => {
+            bail!("its name does not tell its format; give --format csv, lines, parquet or tsfile")
+        }
     }
 }
 

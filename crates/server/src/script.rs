@@ -1,7 +1,6 @@
-//! Where the statements of a script stand, so that positions of errors count from its begin.
+//! Locates the statements of a script, so that positions in errors count from its beginning.
 
-/// Characters of `script` before `statement`, looked for from byte `offset` on; `offset` moves
-/// behind it.
+/// Characters of `script` before `statement`, searched from byte `offset`; moves `offset` past it.
 pub fn locate(script: &str, statement: &str, offset: &mut usize) -> usize {
     let Some(at) = script.get(*offset..).and_then(|rest| rest.find(statement)) else {
         return 0;

@@ -1,4 +1,4 @@
-//! The servers over a small database in memory that knows a few statements.
+//! Tests of the servers over a small in-memory database that knows a few statements.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 

@@ -1,29 +1,29 @@
-//! Just enough of SQL's words to recognize the statements that the protocol itself answers: COPY,
-//! transactions, settings of the session.
+//! A minimal SQL lexer that recognizes the statements that the protocol layer itself answers: COPY,
+//! transactions, session settings.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-/// A word of a statement.
+/// A token of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
     /// An identifier or keyword without quotes, in lower case.
     Word(String),
     /// An identifier in double quotes.
     Quoted(String),
-    /// A text in single quotes, or with `E` before it.
+    /// A text in single quotes, optionally with a preceding `E`.
     Text(String),
     /// Any other character.
     Sign(char),
 }
 
 impl Token {
-    /// Whether it is this keyword.
+    /// Whether the token is this keyword.
     pub fn is_keyword(&self, keyword: &str) -> bool {
         matches!(self, Self::Word(word) if word == keyword)
     }
 
-    /// The name that it is, if it can be one.
+    /// The name that the token stands for, if it can be one.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Word(name) | Self::Quoted(name) => Some(name),
@@ -32,14 +32,14 @@ impl Token {
     }
 }
 
-/// The tokens of a statement with the byte at which each begins; comments and blanks are left out.
+/// The tokens of a statement, each with its byte offset; skips comments and blanks.
 pub struct StatementLexer<'a> {
     text: &'a str,
     characters: Peekable<CharIndices<'a>>,
 }
 
 impl<'a> StatementLexer<'a> {
-    /// A lexer at the begin of `text`.
+    /// A lexer at the beginning of `text`.
     pub fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -47,14 +47,15 @@ impl<'a> StatementLexer<'a> {
         }
     }
 
-    /// Byte offset of what was not read yet.
+    /// Byte offset of the unread rest.
     pub fn offset(&mut self) -> usize {
         self.characters
             .peek()
             .map_or(self.text.len(), |(at, _)| *at)
     }
 
-    /// Skips to after the `)` that closes a `(` just read; the text between, if it is closed.
+    /// Skips past the `)` that closes a `(` just read; returns the text between them, if it is
+    /// closed.
     pub fn parenthesized(&mut self) -> Option<&'a str> {
         let begin = self.offset();
         let mut depth = 1;
@@ -94,7 +95,7 @@ impl<'a> StatementLexer<'a> {
         }
     }
 
-    /// The text up to `quote`; a doubled quote stands for one.
+    /// The text up to `quote`; a doubled quote represents one.
     fn quoted(&mut self, quote: char, escapes: bool) -> String {
         let mut text = String::new();
         while let Some((_, character)) = self.characters.next() {
