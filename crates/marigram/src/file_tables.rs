@@ -267,7 +267,7 @@ fn named_files(statement: &str) -> Vec<NamedFile> {
                 let end = quote_end(bytes, at + 1, quote);
                 let is_source = matches!(last.as_str(), "FROM" | "JOIN")
                     && parentheses.last() != Some(&true)
-                    // COPY t FROM 'file' is COPY's own affair.
+                    // COPY itself handles COPY t FROM 'file'.
                     && (first.as_deref() != Some("COPY") || !parentheses.is_empty());
                 let text = statement.get(at + 1..end.saturating_sub(1)).unwrap_or("");
                 last.clear();

@@ -44,7 +44,7 @@ pub enum ColdCodec {
     /// As hot data.
     #[default]
     Same,
-    /// Where nothing else is asked for: as small as can be.
+    /// As small as possible, unless the field's or the table's own codec says otherwise.
     Auto,
 }
 
@@ -93,8 +93,8 @@ pub struct TableOptions {
     pub partition_ns: i64,
     /// How long rows are kept, ns; `None` keeps them for ever.
     pub ttl_ns: Option<i64>,
-    /// Size of a page: bytes of values of 8 bytes each. A page of any column has this number of
-    /// bytes / 8 rows at most, since pages of all columns share their boundaries.
+    /// Page size, in bytes of 8-byte values. A page of any column has at most this number of bytes
+    /// / 8 rows, because pages of all columns share their boundaries.
     pub page_bytes: u32,
     /// Encoding of the fields that it suits and that have none of their own; `None` chooses by
     /// content.

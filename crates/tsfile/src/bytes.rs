@@ -1,13 +1,13 @@
-//! Numbers and texts as TsFile writes them: big-endian, LEB128, zigzag.
+//! Numbers and texts in TsFile's encodings: big-endian, LEB128, zigzag.
 //!
-//! Invariant: no read goes past the end; a short part is an error.
+//! Invariant: no read goes past the end; a truncated part is an error.
 
 use crate::error::{PartError, PartResult};
 
-/// Length that stands for "no text".
+/// Length that represents "no text".
 const NO_TEXT: i32 = -1;
 
-/// Bytes not yet read.
+/// Bytes that have not been read yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -30,7 +30,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// Bytes that were read.
+    /// Number of bytes read.
     pub(crate) fn position(&self) -> usize {
         self.len - self.rest.len()
     }
@@ -73,7 +73,7 @@ impl<'a> Cursor<'a> {
         Err(PartError::Wrong("a number takes over 32 bits"))
     }
 
-    /// A count of things of which each takes at least a byte of what follows.
+    /// A count of items, each of which takes at least one of the following bytes.
     pub(crate) fn count(&mut self) -> PartResult<usize> {
         let count = self.uvar()? as usize;
         if count > self.rest.len() {
@@ -104,7 +104,7 @@ impl<'a> Cursor<'a> {
         Ok((value >> 1) as i32 ^ -((value & 1) as i32))
     }
 
-    /// Bytes after their length as zigzag; `None` for the length -1.
+    /// Bytes preceded by their length as zigzag; `None` for length -1.
     pub(crate) fn var_bytes(&mut self) -> PartResult<Option<&'a [u8]>> {
         match self.ivar()? {
             NO_TEXT => Ok(None),
@@ -115,18 +115,18 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A text that may be absent.
+    /// An optional text.
     pub(crate) fn var_text(&mut self) -> PartResult<Option<String>> {
         self.var_bytes()?.map(text).transpose()
     }
 
-    /// A text that must be there.
+    /// A required text.
     pub(crate) fn var_name(&mut self) -> PartResult<String> {
         self.var_text()?
             .ok_or(PartError::Wrong("a name is missing"))
     }
 
-    /// Bytes after their length as four bytes; a length of -1 is read as nothing.
+    /// Bytes preceded by their length in four bytes; length -1 is read as empty.
     pub(crate) fn long_bytes(&mut self) -> PartResult<&'a [u8]> {
         match self.i32()? {
             NO_TEXT => Ok(&[]),
@@ -137,7 +137,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A text after its length as four bytes.
+    /// A text preceded by its length in four bytes.
     pub(crate) fn long_text(&mut self) -> PartResult<String> {
         text(self.long_bytes()?)
     }
@@ -159,7 +159,7 @@ pub(crate) fn put_ivar(value: i32, out: &mut Vec<u8>) {
     put_uvar(((value << 1) ^ (value >> 31)) as u32, out);
 }
 
-/// The lengths that are written come from values that fit into a page or a name.
+/// The lengths always fit, because they come from values that fit into a page or a name.
 pub(crate) fn put_var_bytes(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
     match bytes {
         Some(bytes) => {

@@ -1,7 +1,7 @@
 //! Encodings of the values of a page.
 //!
-//! Everything here is exact. Decoding never panics, and allocates no more than the number of values
-//! that the page's times allow and [`BYTES_MAX`].
+//! All encodings here are lossless. Decoding never panics. It allocates no more than [`BYTES_MAX`]
+//! and the number of values that the page's times allow.
 
 mod bits;
 mod gorilla;
@@ -14,10 +14,10 @@ use crate::error::{PartError, PartResult};
 use crate::kinds::{ChunkEncoding, DataType, ValueShape};
 use crate::values::{ByteValues, ColumnValues};
 
-/// Most bytes of texts that a page may hold: a dictionary can name a long text many times.
+/// Largest total size of the texts of a page: a dictionary can refer to a long text many times.
 const BYTES_MAX: usize = 64 << 20;
 
-/// The `count` values of a page.
+/// Decodes the `count` values of a page.
 pub(crate) fn decode(
     encoding: ChunkEncoding,
     data_type: DataType,
@@ -88,7 +88,7 @@ pub(crate) fn decode(
     Err(PartError::Wrong("a page has fewer values than times"))
 }
 
-/// The times of a page, as many as its bytes hold, at most `count_max`.
+/// Decodes the times of a page, as many as its bytes contain, up to `count_max`.
 pub(crate) fn decode_times(
     encoding: ChunkEncoding,
     bytes: &[u8],
@@ -118,7 +118,7 @@ pub(crate) fn decode_times(
 }
 
 fn plain(shape: ValueShape, cursor: &mut Cursor<'_>, count: usize) -> PartResult<ColumnValues> {
-    // No value takes less than a byte.
+    // Every value takes at least one byte.
     if count > cursor.rest().len() {
         return Err(PartError::Short);
     }
@@ -189,8 +189,8 @@ fn dictionary(cursor: &mut Cursor<'_>, count: usize) -> PartResult<ByteValues> {
     Ok(values)
 }
 
-/// How the floats of `RLE` and `TS_2DIFF`, which hold integers, are made of these: divided by a
-/// power of ten, but for those that would not fit so, which are the integer or the bits themselves.
+/// How the floats of `RLE` and `TS_2DIFF`, which encode integers, derive from these: each is the
+/// integer divided by a power of ten. Floats that would not fit are the integer itself or its bits.
 struct FloatScale<'a> {
     divisor: f64,
     scaled: Option<&'a [u8]>,
@@ -251,9 +251,9 @@ impl<'a> FloatScale<'a> {
     }
 }
 
-/// The encoding in which values are written: exact, and one for all chunks of a series, since a
-/// library of the format reads them all in that of the first. `GORILLA` ends a page at a
-/// not-a-number, so floats are written as they are.
+/// The encoding for writing values: lossless, and the same for all chunks of a series, because a
+/// library of the format decodes them all with the encoding of the first. `GORILLA` would end a
+/// page at a NaN, so floats are written plain.
 pub(crate) fn written(data_type: DataType) -> ChunkEncoding {
     match data_type.shape() {
         ValueShape::I32 | ValueShape::I64 => ChunkEncoding::Ts2Diff,
@@ -263,7 +263,7 @@ pub(crate) fn written(data_type: DataType) -> ChunkEncoding {
     }
 }
 
-/// Appends values in the encoding that [`written`] gives for their type.
+/// Appends values in the encoding that [`written`] selects for their type.
 pub(crate) fn encode(values: &ColumnValues, out: &mut Vec<u8>) {
     match values {
         ColumnValues::I32(values) => ts2diff::encode(values, out),

@@ -1,8 +1,8 @@
-//! Bits, highest first.
+//! Reads and writes bits, most significant first.
 
 use crate::error::{PartError, PartResult};
 
-/// Bits not yet read.
+/// Bits that have not been read yet.
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -17,7 +17,7 @@ impl<'a> BitReader<'a> {
         Ok(self.bits(1)? == 1)
     }
 
-    /// The next `count` bits, at most 64.
+    /// Reads the next `count` bits, at most 64.
     pub(super) fn bits(&mut self, count: u32) -> PartResult<u64> {
         let mut value = 0u64;
         let mut left = count as usize;
@@ -40,7 +40,7 @@ impl<'a> BitReader<'a> {
 /// Appends bits to bytes.
 pub(super) struct BitWriter<'a> {
     out: &'a mut Vec<u8>,
-    /// Bits of the last byte that are not yet used.
+    /// Unused bits of the last byte.
     free: u32,
 }
 

@@ -1,7 +1,7 @@
-//! `GORILLA` and the older `GORILLA_V1`: each value as its XOR with the one before.
+//! `GORILLA` and the older `GORILLA_V1`: each value as its XOR with the previous one.
 //!
-//! A page of GORILLA ends with a value that stands for the end (the smallest integer, or a
-//! not-a-number). A page may hold that value itself, so it is read by count and not up to its end.
+//! A page of GORILLA ends with a value that marks the end (the smallest integer, or a NaN). A page
+//! may itself contain that value, so it is decoded by count rather than up to the mark.
 
 use super::bits::BitReader;
 use super::word::EncodedInteger;
@@ -36,8 +36,8 @@ pub(super) fn decode<W: EncodedInteger>(bytes: &[u8], count: usize) -> PartResul
     Ok(values)
 }
 
-/// The form of files before version 3: the first value is little-endian, and a difference that
-/// reuses a window reuses that of the value before, not of the difference before.
+/// The format of files before version 3: the first value is little-endian, and a difference that
+/// reuses a window reuses that of the previous value rather than the previous difference.
 pub(super) fn decode_v1<W: EncodedInteger>(bytes: &[u8], count: usize) -> PartResult<Vec<W>> {
     let mut values = Vec::with_capacity(count.min(bytes.len() * 8));
     if count == 0 {

@@ -1,7 +1,8 @@
 //! `RLE`: runs of one value, and groups of eight bit-packed values; the codes of `DICTIONARY`.
 //!
-//! A part is its length, the width of its values, then runs: a header whose lowest bit says whether
-//! groups of eight follow, with the number of values in the last of them, or one value.
+//! A part consists of its length, the width of its values, and runs. The lowest bit of a run's
+//! header says whether it has groups of eight, with the number of values in the last of them, or
+//! one repeated value.
 
 use super::bits::BitReader;
 use super::word::EncodedInteger;
@@ -10,7 +11,7 @@ use crate::error::{PartError, PartResult};
 
 const COUNT: PartError = PartError::Wrong("a run holds more values than its page");
 
-/// Exactly `count` values from the front of `cursor`.
+/// Decodes exactly `count` values from the front of `cursor`.
 pub(super) fn decode<W: EncodedInteger>(
     cursor: &mut Cursor<'_>,
     count: usize,

@@ -1,17 +1,17 @@
-//! `TS_2DIFF`: blocks of differences to the value before, less the smallest of them, bit packed.
+//! `TS_2DIFF`: blocks of differences to the previous value, minus the smallest of them, bit packed.
 //!
-//! A block is the number of differences, their width (four bytes each), the smallest difference,
-//! the first value, and the packed differences up to a whole byte.
+//! A block consists of the number of differences, their width (four bytes each), the smallest
+//! difference, the first value, and the packed differences, padded to a whole byte.
 
 use super::bits::{BitReader, BitWriter};
 use super::word::EncodedInteger;
 use crate::bytes::{Cursor, put_i32};
 use crate::error::{PartError, PartResult};
 
-/// Differences of a block as they are written.
+/// Differences in a block when writing.
 const BLOCK_DELTAS: usize = 128;
 
-/// Appends values up to the end of `bytes`, at most `count_max` in all.
+/// Decodes values up to the end of `bytes`, at most `count_max` in total.
 pub(super) fn decode<W: EncodedInteger>(bytes: &[u8], count_max: usize) -> PartResult<Vec<W>> {
     let mut cursor = Cursor::new(bytes);
     let mut values = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn decode<W: EncodedInteger>(bytes: &[u8], count_max: usize) -> PartR
 
 const WIDTH: PartError = PartError::Wrong("a block's count or width is impossible");
 
-/// Differences wrap where they do not fit, as they do in the format's own libraries.
+/// Differences that do not fit wrap around, as in the format's own libraries.
 pub(super) fn encode<W: EncodedInteger>(values: &[W], out: &mut Vec<u8>) {
     let mut deltas = Vec::with_capacity(BLOCK_DELTAS);
     for block in values.chunks(BLOCK_DELTAS + 1) {

@@ -1,4 +1,4 @@
-//! The two widths of integers that the encodings know.
+//! The two integer widths that the encodings support.
 
 use crate::bytes::Cursor;
 use crate::error::PartResult;
@@ -7,11 +7,11 @@ use crate::error::PartResult;
 pub(super) trait EncodedInteger: Copy + Default + Eq + Ord {
     /// Its width.
     const BITS: u32;
-    /// Bits in which a number of leading zeros stands.
+    /// Bits that encode a number of leading zeros.
     const LEADING_BITS: u32;
-    /// Its bits, the upper ones of 64 clear.
+    /// Its bits, with the upper bits of 64 clear.
     fn to_bits(self) -> u64;
-    /// From the lower bits.
+    /// Converts from the lower bits.
     fn from_bits(bits: u64) -> Self;
     /// Reads it, big-endian.
     fn read(cursor: &mut Cursor<'_>) -> PartResult<Self>;
