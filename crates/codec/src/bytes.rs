@@ -1,12 +1,12 @@
-//! Reading bounded bytes, and variable-length integers.
+//! Reads bounded bytes, and variable-length integers.
 //!
-//! Invariant: no read goes past the end; a short input is an error.
+//! Invariant: no read goes past the end; a truncated input is an error.
 
 use crate::error::{CodecError, Result};
 
 const SHORT: CodecError = CodecError::Damaged("it ends early");
 
-/// Bytes not yet read.
+/// Bytes that have not been read yet.
 #[derive(Clone, Copy, Debug)]
 pub struct ByteReader<'a>(&'a [u8]);
 
@@ -23,7 +23,7 @@ impl<'a> ByteReader<'a> {
         Ok(head)
     }
 
-    /// Bytes not yet read.
+    /// Number of bytes that have not been read yet.
     pub fn remaining(&self) -> usize {
         self.0.len()
     }
@@ -35,7 +35,7 @@ impl<'a> ByteReader<'a> {
         Ok(*byte)
     }
 
-    /// LEB128, seven bits a byte, lowest first; at most ten bytes.
+    /// LEB128: seven bits per byte, lowest first; at most ten bytes.
     pub fn varint(&mut self) -> Result<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
@@ -58,7 +58,7 @@ impl<'a> ByteReader<'a> {
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// A varint that counts things of which there are at most `max`.
+    /// A varint that counts at most `max` items.
     pub fn count(&mut self, max: usize) -> Result<usize> {
         let count = self.varint()?;
         if count > max as u64 {

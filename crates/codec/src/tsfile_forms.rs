@@ -1,12 +1,13 @@
-//! The forms that values have in pages of Apache `TsFile`, byte for byte: `PLAIN`, `RLE`,
-//! `TS_2DIFF`, `GORILLA` and `DICTIONARY`.
+//! The encodings of pages in Apache `TsFile`, byte for byte: `PLAIN`, `RLE`, `TS_2DIFF`, `GORILLA`
+//! and `DICTIONARY`.
 //!
-//! What is written is what the Java writer of Apache `TsFile` writes for the same values; what is
-//! read is what its Java and C++ writers write. Values are exact: a page that a form cannot hold
-//! (floats that are no decimals under `RLE` and `TS_2DIFF`, the end mark under `GORILLA`) is refused.
-//! Unsigned integers stand as the signed ones with the same bits. An empty page has no bytes.
+//! The encoders write what the Java writer of Apache `TsFile` writes for the same values; the
+//! decoders read what its Java and C++ writers write. Values are exact: a page that an encoding
+//! cannot hold (floats that are not decimals under `RLE` and `TS_2DIFF`, the end mark under
+//! `GORILLA`) is refused. Unsigned integers are stored as the signed ones with the same bits. An
+//! empty page has no bytes.
 //!
-//! The bytes are described in `docs/formats/encodings.md`.
+//! `docs/formats/encodings.md` describes the bytes.
 
 use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
@@ -27,10 +28,11 @@ mod tests;
 mod ts2diff;
 mod word;
 
-/// Appends `values` as `encoding` has them in `TsFile`; `PLAIN` is the one of `TsFile`, too.
+/// Appends `values` in the `TsFile` variant of `encoding`, `PLAIN` included.
 ///
 /// # Errors
-/// If the encoding is none of `TsFile`, or cannot hold these values; `out` is then as it was.
+///
+/// If `TsFile` does not have the encoding, or it cannot hold these values; `out` is then unchanged.
 pub fn encode(values: PageValues<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     let done = put(values, encoding, out);
@@ -114,10 +116,11 @@ fn put_floats<F: DecimalFloat>(values: &[F], encoding: Encoding, out: &mut Vec<u
     put_words(&words, F::GORILLA_END, encoding, out)
 }
 
-/// Decodes `count` values from all of `bytes`, which are the values of a page of `TsFile`.
+/// Decodes `count` values from all of `bytes`, which are the values of a `TsFile` page.
 ///
 /// # Errors
-/// If the bytes are damaged, hold more than `limits` allow, or the encoding is none of `TsFile`.
+/// If the bytes are damaged, contain more than `limits` allow, or `TsFile` does not have the
+/// encoding.
 pub fn decode(
     kind: ValueType,
     encoding: Encoding,
@@ -132,7 +135,7 @@ pub fn decode(
     Ok(values)
 }
 
-/// As [`decode`], from a reader, and without a look at `limits.values`.
+/// Like [`decode`], from a reader, and without checking `limits.values`.
 pub(crate) fn read(
     kind: ValueType,
     encoding: Encoding,
@@ -228,7 +231,7 @@ fn read_floats<F: DecimalFloat>(
     Ok(decimals.join(words))
 }
 
-/// `RLE` and `TS_2DIFF` have no end mark; any word will do.
+/// `RLE` and `TS_2DIFF` have no end mark, so any word will do.
 fn encoding_end<F: DecimalFloat>() -> F::Word {
     F::GORILLA_END
 }

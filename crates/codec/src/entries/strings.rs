@@ -74,7 +74,7 @@ pub(crate) fn read_entries(
     Ok((offsets, data))
 }
 
-/// Share of values that are the first of their kind, in a sample of up to 512, from 0 to 256.
+/// Share of distinct values in a sample of up to 512, from 0 to 256.
 pub(crate) fn distinct_share(offsets: &[i32], data: &[u8]) -> usize {
     let count = offsets.len().saturating_sub(1);
     let seen = count.min(512);

@@ -1,5 +1,5 @@
 //! `DICTIONARY` of `TsFile`: distinct strings in the order of their first appearance, then the
-//! number of each value's entry as [`super::rle`].
+//! index of each value's entry as [`super::rle`].
 //!
 //! ```text
 //! signed  number of entries
@@ -50,7 +50,7 @@ pub(super) fn read_dictionary(
         return Ok((offsets, data));
     }
     let number = usize::try_from(reader.signed()?).ok();
-    // An entry takes at least a byte.
+    // Every entry takes at least one byte.
     let number = number.filter(|number| *number <= reader.remaining());
     let number = number.ok_or(CodecError::Damaged("a dictionary has too many entries"))?;
     let mut entries = Vec::with_capacity(number);
