@@ -1,8 +1,8 @@
 """Random tables, created identically in both databases.
 
-A row is named by its series (dev, unit) and its time. No two rows of a table have the same time, so
-that every order by time is one order. To Marigram rows come late, twice, and partly in files; to
-DuckDB they come as what they are in the end.
+A row is identified by its series (dev, unit) and its time. No two rows of a table have the same
+time, so every order by time is unambiguous. Marigram receives rows late, twice, and partly in
+files; DuckDB receives only the final rows.
 """
 
 import math

@@ -1,7 +1,7 @@
-//! The folder in which backups lie: records in `backups/`, what they name in `objects/`.
+//! The folder of backups: records in `backups/`, and the objects that they name in `objects/`.
 //!
-//! A backup exists when its record does. Records come and go by name alone (written aside, renamed;
-//! removed), each step durable before the next one relies on it.
+//! A backup exists if its record does. Records appear and disappear only by name (written under
+//! another name and renamed; removed). Each step is durable before the next one relies on it.
 
 use super::record::{BackupInfo, BackupRecord, BackupRecordError, ObjectDigest};
 use crate::directory::sync_names_of;
@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The file that says that a folder is one of backups, and what it holds.
+/// The file that marks a folder of backups, and its content.
 const MARKER: &str = "MARIGRAM-BACKUP";
 const MARKER_NEW: &str = "MARIGRAM-BACKUP.new";
 const MARKER_TEXT: &str = "marigram backups\nformat 1\n";
 const LOCK: &str = "LOCK";
-/// Names that may stand in a folder that is about to become one of backups.
+/// Names that may exist in a directory that is about to become a folder of backups.
 const HARMLESS: [&str; 3] = [LOCK, MARKER_NEW, "lost+found"];
 
 /// A folder of backups.
@@ -26,14 +26,14 @@ const HARMLESS: [&str; 3] = [LOCK, MARKER_NEW, "lost+found"];
 pub(crate) struct BackupFolder {
     pub fs: Arc<dyn FileSystem>,
     dir: PathBuf,
-    /// Held by who changes the folder.
+    /// Held by the process that changes the folder.
     _lock: Option<Box<dyn Lock>>,
 }
 
 /// Whether a directory is a folder of backups.
 ///
 /// # Errors
-/// If the disk refuses.
+/// If the disk fails.
 pub fn is_backup(env: &Env, dir: &Path) -> Result<bool> {
     let marker = dir.join(MARKER);
     env.fs
@@ -41,10 +41,10 @@ pub fn is_backup(env: &Env, dir: &Path) -> Result<bool> {
         .map_err(|error| EngineError::io(&marker, error))
 }
 
-/// The backups of a folder by number, oldest first; for one whose record cannot be read, why.
+/// The backups of a folder by number, oldest first; for one with an unreadable record, the reason.
 ///
 /// # Errors
-/// If `dir` is no folder of backups, or the disk refuses.
+/// If `dir` is not a folder of backups, or the disk fails.
 pub fn list(env: &Env, dir: &Path) -> Result<Vec<(u64, Result<BackupInfo>)>> {
     let folder = BackupFolder::open(env, dir)?;
     let numbers = folder.numbers()?.into_iter();
@@ -53,11 +53,11 @@ pub fn list(env: &Env, dir: &Path) -> Result<Vec<(u64, Result<BackupInfo>)>> {
 }
 
 impl BackupFolder {
-    /// A folder to read from.
+    /// Opens a folder for reading.
     pub fn open(env: &Env, dir: &Path) -> Result<Self> {
         if !is_backup(env, dir)? {
             let reason = format!(
-                "{} is no folder of backups: it has no file {MARKER}",
+                "{} is not a folder of backups: it has no file {MARKER}",
                 dir.display()
             );
             return Err(EngineError::Invalid(reason));
@@ -70,7 +70,7 @@ impl BackupFolder {
         })
     }
 
-    /// A folder to write into, made where there is none, under its lock.
+    /// Opens a folder for writing under its lock, and creates it if it is missing.
     pub fn claim(env: &Env, dir: &Path) -> Result<Self> {
         let fs = &env.fs;
         let io = |error| EngineError::io(dir, error);
@@ -78,12 +78,12 @@ impl BackupFolder {
         let is_new = !is_backup(env, dir)?;
         if is_new {
             let names = fs.list(dir).map_err(io)?;
-            // Subdirectories stand before the marker does: a claim that was cut short left them.
+            // Subdirectories exist before the marker does: an interrupted claim left them.
             let ours =
                 |name: &str| HARMLESS.contains(&name) || matches!(name, "objects" | "backups");
             if let Some(foreign) = names.iter().find(|name| !ours(name)) {
                 let reason = format!(
-                    "{} is not empty (it has {foreign}) and no folder of backups; choose another",
+                    "{} is not empty (it has {foreign}) and is not a folder of backups; choose another",
                     dir.display()
                 );
                 return Err(EngineError::Invalid(reason));
@@ -105,14 +105,14 @@ impl BackupFolder {
             _lock: Some(lock),
         };
         if is_new {
-            // Before the marker, so that where it stands the way to it is durable.
+            // Before the marker, so that if the marker exists, the path to it is durable.
             sync_names_of(env, dir)?;
         }
         folder.make().map_err(io)?;
         Ok(folder)
     }
 
-    /// Makes what is missing of the folder, the marker last. All names in it are durable then.
+    /// Creates the missing parts of the folder, the marker last. All names in it are then durable.
     fn make(&self) -> std::io::Result<()> {
         for made in [self.objects(), self.backups()] {
             self.fs.create_dir_all(&made)?;
@@ -129,17 +129,17 @@ impl BackupFolder {
         self.fs.sync_dir(&self.dir)
     }
 
-    /// Where objects lie.
+    /// The directory of objects.
     pub fn objects(&self) -> PathBuf {
         self.dir.join("objects")
     }
 
-    /// File of an object.
+    /// The file of an object.
     pub fn object(&self, digest: ObjectDigest) -> PathBuf {
         self.objects().join(digest.to_string())
     }
 
-    /// Where records lie.
+    /// The directory of records.
     fn backups(&self) -> PathBuf {
         self.dir.join("backups")
     }
@@ -148,7 +148,7 @@ impl BackupFolder {
         self.backups().join(format!("{number:010}.backup"))
     }
 
-    /// Numbers of the backups, ascending.
+    /// The numbers of the backups, ascending.
     pub fn numbers(&self) -> Result<Vec<u64>> {
         let dir = self.backups();
         let names = self
@@ -188,7 +188,7 @@ impl BackupFolder {
         Ok(record)
     }
 
-    /// Makes a backup exist. Its objects are durable.
+    /// Makes a backup exist. Its objects must be durable.
     pub fn write(&self, record: &BackupRecord) -> Result<()> {
         let path = self.record_path(record.info.number);
         let new = path.with_extension("new");
@@ -202,9 +202,9 @@ impl BackupFolder {
         write().map_err(|error| EngineError::io(&path, error))
     }
 
-    /// Makes all backups of a lineage but the newest `keep` no longer exist; gives their numbers.
-    /// Backups of other databases stay, and those whose records cannot be read: nobody knows whose
-    /// they are.
+    /// Removes the records of all backups of a lineage except the newest `keep`; returns their
+    /// numbers. Backups of other databases stay, and so do those with unreadable records, because
+    /// their owner is unknown.
     pub fn prune(&self, keep: usize, lineage: u64) -> Result<Vec<u64>> {
         let mut numbers = self.numbers()?;
         numbers.retain(|number| {
@@ -221,8 +221,8 @@ impl BackupFolder {
         Ok(numbers)
     }
 
-    /// Removes what no backup names: objects of backups that are gone or never came to be, and
-    /// unfinished files. Nothing is removed while a record cannot be read, since it may name them.
+    /// Removes what no backup names: objects of backups that were removed or never completed, and
+    /// unfinished files. Removes nothing while a record cannot be read, because it may name them.
     pub fn tidy(&self) -> Result<()> {
         let mut named = HashSet::new();
         for number in self.numbers()? {
@@ -230,7 +230,7 @@ impl BackupFolder {
                 named.extend(file.pieces.iter().map(|piece| piece.digest.to_string()));
             }
         }
-        // Records that were removed must stay away once their objects are.
+        // Removed records must not come back after their objects are gone.
         let backups = self.backups();
         let io = |path: &Path| {
             let path = path.to_owned();
