@@ -1,10 +1,10 @@
-//! Where files wait that nothing names any more.
+//! The folder for files that nothing names any more.
 //!
-//! What is left over from a flush or a compaction that was interrupted is garbage, if the manifest
-//! is what it should be. It is proved to be before anything is moved; and still nothing goes at
-//! once: it waits in the folder `trash` of the data directory, under a name that says when it came,
-//! from which shard, and what it was called there. It goes when its time has passed, when the folder
-//! would grow too large, or when the disk is full.
+//! Files left over from an interrupted flush or compaction are garbage, provided that the manifest
+//! is the right one. This is proved before anything is moved; and still, nothing is removed at
+//! once. A file waits in the folder `trash` of the data directory, under a name that contains its
+//! arrival time, its shard and its original name. It is removed when its time has passed, when the
+//! folder would grow too large, or when the disk is full.
 
 use marigram_env::Env;
 use parking_lot::Mutex;
@@ -15,9 +15,9 @@ use std::time::Duration;
 
 /// The folder's name.
 const FOLDER: &str = "trash";
-/// Bytes that wait at most.
+/// Most bytes that wait.
 const BYTES_MAX: u64 = 1 << 30;
-/// How often the threads in the background look through it.
+/// How often the background threads check it.
 const PURGE_EVERY: Duration = Duration::from_mins(5);
 
 /// The trash of a data directory.
@@ -25,9 +25,9 @@ const PURGE_EVERY: Duration = Duration::from_mins(5);
 pub(crate) struct TrashFolder {
     dir: PathBuf,
     retention: Duration,
-    /// Held while the folder is looked through.
+    /// Held while the folder is checked.
     alone: Mutex<()>,
-    /// When it was last looked through for what has waited long enough, monotonic ns.
+    /// When it was last checked for files that have waited long enough, monotonic ns.
     purged_ns: AtomicU64,
 }
 
@@ -49,7 +49,7 @@ impl TrashFolder {
         }
     }
 
-    /// Takes a file of a shard away, which nothing names.
+    /// Moves a file of a shard, which nothing names, to the trash.
     pub fn take(&self, env: &Env, shard: usize, path: &Path) -> io::Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if self.retention.is_zero() {
@@ -64,7 +64,7 @@ impl TrashFolder {
         env.fs.rename(path, &to)
     }
 
-    /// [`purge`](Self::purge), if that was some minutes ago.
+    /// Calls [`purge`](Self::purge) if the last time was some minutes ago.
     pub fn purge_if_due(&self, env: &Env) {
         let now_ns = env.clock.monotonic_ns();
         let purged_ns = self.purged_ns.load(Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl TrashFolder {
         }
     }
 
-    /// Removes what has waited long enough, and the oldest files where all together are too large.
+    /// Removes files that have waited long enough, and the oldest ones if the total is too large.
     pub fn purge(&self, env: &Env) {
         let retention_ns = i64::try_from(self.retention.as_nanos()).unwrap_or(i64::MAX);
         let until_ns = env.clock.now_ns().saturating_sub(retention_ns);
@@ -83,13 +83,13 @@ impl TrashFolder {
         });
     }
 
-    /// Removes everything; says whether there was anything. For a full disk.
+    /// Removes everything; returns whether there was anything. For a full disk.
     pub fn empty(&self, env: &Env) -> bool {
         self.remove_where(env, |_, _| true) > 0
     }
 
-    /// Removes files, oldest first, of which `wanted` says so; it is given the bytes of this one and
-    /// all newer ones.
+    /// Removes the files for which `wanted` returns true, oldest first; `wanted` gets the bytes of
+    /// the file and all newer ones.
     fn remove_where(&self, env: &Env, wanted: impl Fn(&TrashEntry, u64) -> bool) -> usize {
         let _alone = self.alone.lock();
         let entries = match self.entries(env) {
@@ -106,7 +106,7 @@ impl TrashFolder {
                 match env.fs.remove(&entry.path) {
                     Ok(()) => removed += 1,
                     Err(error) => {
-                        tracing::warn!(path = %entry.path.display(), %error, "it was not removed");
+                        tracing::warn!(path = %entry.path.display(), %error, "cannot remove a file from the trash");
                     }
                 }
             }
@@ -115,13 +115,13 @@ impl TrashFolder {
         removed
     }
 
-    /// The files in it, oldest first; those that somebody else has put there are not among them.
+    /// Its files, oldest first, without those that someone else has put there.
     fn entries(&self, env: &Env) -> io::Result<Vec<TrashEntry>> {
         if !env.fs.exists(&self.dir)? {
             return Ok(Vec::new());
         }
         let mut entries = Vec::new();
-        // A time has always as many digits, so that names are sorted by it.
+        // Times always have the same number of digits, so sorting names sorts by time.
         for name in env.fs.list(&self.dir)? {
             let Some(moved_ns) = name.split_once('-').and_then(|(time, _)| time.parse().ok())
             else {
