@@ -67,7 +67,6 @@ impl ClientTarget {
     /// Whether the target is a directory that has no database yet.
     ///
     /// # Errors
-    ///
     /// If no database can be created there.
     pub fn is_new(&self) -> Result<bool> {
         match self.place() {

@@ -187,7 +187,6 @@ impl Import {
 /// Reads a file into an existing table, as the shell's `\\copy` does, and reports the result.
 ///
 /// # Errors
-///
 /// If there is no such table, the file cannot be read, or its rows would replace each other and the
 /// user does not want that.
 pub fn copy_in(

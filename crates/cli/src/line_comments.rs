@@ -60,7 +60,6 @@ pub fn is_beyond(value: &FieldValue) -> bool {
 /// Appends a comment with these fields of a row.
 ///
 /// # Errors
-///
 /// Never: JSON can hold all of them.
 pub fn put(
     batch: &WriteBatch,

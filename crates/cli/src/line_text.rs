@@ -7,7 +7,6 @@ use marigram_protocol::lines;
 /// Appends row `row` of `batch` as a line.
 ///
 /// # Errors
-///
 /// Why line protocol cannot hold the row; nothing is appended then.
 pub fn put_row(batch: &WriteBatch, row: usize, out: &mut String) -> Result<(), String> {
     let slot = batch.slots[row] as usize;

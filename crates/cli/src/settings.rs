@@ -166,7 +166,6 @@ impl Settings {
     /// The configuration of the servers.
     ///
     /// # Errors
-    ///
     /// If an address is invalid.
     pub fn server_config(&self) -> Result<ServerConfig> {
         let mut config = ServerConfig::default();

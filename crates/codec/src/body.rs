@@ -40,9 +40,7 @@ pub struct BodyHeader {
 /// encoding cannot hold these values exactly, or does not support the type, `PLAIN` replaces it.
 ///
 /// # Panics
-///
 /// If the encoded values take 4 GiB or more: callers limit their pages far below that.
-/// If the encoded values take 4 GiB or more: callers bound their pages far below that.
 pub fn encode(values: PageValues<'_>, choice: EncodingChoice, out: &mut Vec<u8>) -> BodyHeader {
     if choice.encoding.is_none() && choice.goal == EncodingGoal::Small {
         let put = |encoding, out: &mut Vec<u8>| write::put(values, encoding, out).is_ok();
@@ -93,8 +91,6 @@ pub fn encode(values: PageValues<'_>, choice: EncodingChoice, out: &mut Vec<u8>)
 /// counting bits is enough to tell how many are before a given time.
 ///
 /// # Panics
-///
-/// As [`encode`].
 /// As [`encode`].
 pub fn encode_times(times: &[i64], choice: EncodingChoice, out: &mut Vec<u8>) -> BodyHeader {
     let start = out.len();
@@ -207,7 +203,6 @@ fn compress_in_place(
 /// Appends `values` with the given encoding and compressor.
 ///
 /// # Errors
-///
 /// If the encoding does not support this type, or is only reserved.
 ///
 /// # Panics

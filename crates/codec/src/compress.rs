@@ -61,7 +61,6 @@ fn gzip_level(goal: EncodingGoal) -> flate2::Compression {
 /// Appends the compressed `body`.
 ///
 /// # Errors
-///
 /// If the compressor does not support a body of this size; `out` may then contain a part.
 pub(crate) fn compress(
     compressor: Compressor,

@@ -1,6 +1,7 @@
 //! Pcodec (crate `pco`; Loncaric, Jeppesen, Zinberg: Pcodec, 2025): numbers as bins and offsets,
 //! after a mode and a delta that are chosen for each page. Smallest of all, and slower than
 //! packing.
+//!
 //! ```text
 //! u8       0: a chunk of the values
 //!          1: a chunk of f32: doubles that all are such

@@ -31,7 +31,6 @@ mod word;
 /// Appends `values` in the `TsFile` variant of `encoding`, `PLAIN` included.
 ///
 /// # Errors
-///
 /// If `TsFile` does not have the encoding, or it cannot hold these values; `out` is then unchanged.
 pub fn encode(values: PageValues<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();

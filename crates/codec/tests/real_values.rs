@@ -1,6 +1,6 @@
 //! Columns of real measurements decode bit for bit, and never take more than raw values. Chosen
 //! automatically for cold data, the encoding takes about as much as the best single codec.
-//! `MARIGRAM_SHARED` may name a directory whose folder `data` holds `nab/*.csv` and `ett/*.csv`
+//!
 //! `MARIGRAM_SHARED` may name a directory whose folder `data` contains `nab/*.csv` and `ett/*.csv`
 //! (a time, then columns of numbers) and `alp/*.bin` (raw little-endian doubles). Without it, the
 //! test generates columns that resemble such data. Without optimization, it uses only a part of

@@ -52,7 +52,7 @@ pub(crate) struct ShardOpening<'a> {
 /// What was replayed from logs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecoveredLogs {
-    /// Files with records.
+    /// Number of files with records.
     pub wal_files: usize,
     pub wal_bytes: u64,
     /// Number of rows that were not in segments yet.

@@ -117,7 +117,6 @@ impl WriteBatch {
     /// against [`Limits`], and refuses single rows.
     ///
     /// # Errors
-    ///
     /// The first inconsistency.
     pub fn check(&self) -> Result<(), BatchError> {
         let rows = self.times.len();

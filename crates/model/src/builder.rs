@@ -267,9 +267,7 @@ impl BatchBuilder {
     /// Sets a field of the current row. A second value for the same field of the row is ignored.
     ///
     /// # Panics
-    ///
     /// If no row has begun.
-    /// If no row was begun.
     pub fn field(&mut self, name: &str, value: FieldValueRef<'_>) {
         let place = self.field_place(name, value.field_type());
         self.field_at(place, value);
@@ -304,9 +302,7 @@ impl BatchBuilder {
     /// ignored.
     ///
     /// # Panics
-    ///
     /// If no row has begun, there is no such index, or the column has another type.
-    /// If no row was begun, there is no such place, or its type is another.
     pub fn field_at(&mut self, place: usize, value: FieldValueRef<'_>) {
         let row = self.times.len().checked_sub(1).expect("a row was begun");
         let values = &mut self.fields[place].values;

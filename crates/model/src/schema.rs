@@ -222,7 +222,6 @@ impl TableSchema {
     /// Checks that names, counts and settings are within their limits.
     ///
     /// # Errors
-    ///
     /// The first violation.
     pub fn check(&self) -> Result<(), SchemaError> {
         Limits::check_name("table", &self.name)?;

@@ -30,7 +30,6 @@ struct ShellCopy {
 /// Copies as the text after `\copy` says; returns a summary.
 ///
 /// # Errors
-///
 /// If the text is not such a command, or the copy fails.
 pub fn run(text: &str, client: &mut DataClient) -> Result<String> {
     let copy = parse(text)?;

@@ -5,9 +5,9 @@
 //! u8   planes, 0 to 4
 //! ...  as many bytes in each as there are numbers
 //! ```
+//!
 //! Packed bits are smaller, but opaque to a compressor. Bytes at the same position have few likely
 //! values, which an entropy coder such as Zstandard's exploits.
-//! which an entropy coder such as Zstandard's makes use of.
 
 use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};

@@ -223,7 +223,6 @@ pub(crate) fn partitions(
 /// Like [`partitions`], for aggregations.
 ///
 /// # Errors
-///
 /// As [`partitions`].
 pub(crate) fn reduce_partitions(
     shards: Vec<ShardScan>,

@@ -34,7 +34,6 @@ pub enum EncodeError {
 /// ones, and timestamps as integers, because line protocol has no other types.
 ///
 /// # Errors
-///
 /// If line protocol cannot hold the row; nothing is appended then.
 pub fn encode_row<'a>(
     table: &str,

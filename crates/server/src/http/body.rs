@@ -60,7 +60,6 @@ impl ContentEncoding {
 /// Reads a whole body within `limit`.
 ///
 /// # Errors
-///
 /// 413 if it is larger, 503 if the memory for bodies is full, 400 if the client went away.
 pub async fn read(
     body: Body,

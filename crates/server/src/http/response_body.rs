@@ -142,7 +142,6 @@ struct ResponseInFlight {
 /// The answer that streams `rows` in `form`.
 ///
 /// # Errors
-///
 /// Any error before the first bytes are ready.
 pub async fn stream(
     mut rows: RowStream,

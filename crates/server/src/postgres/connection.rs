@@ -60,7 +60,6 @@ impl<'a> PostgresConnection<'a> {
     /// Serves a client until it disconnects. If there is no `place` for it, it gets an error.
     ///
     /// # Errors
-    ///
     /// Why the connection ended, other than at the client's request.
     pub async fn run(
         socket: TcpStream,

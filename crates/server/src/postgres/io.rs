@@ -186,7 +186,6 @@ impl PostgresSocket {
     /// Reserves memory for the collected answer if it is large.
     ///
     /// # Errors
-    ///
     /// If there is no memory.
     pub async fn count_output(&mut self) -> Result<(), PgError> {
         let needed = self.out.bytes.len().saturating_sub(OUTPUT_BYTES_FREE);

@@ -197,7 +197,6 @@ impl<'a> SessionTokens<'a> {
 /// The statement about the connection in `sql`, if it is one.
 ///
 /// # Errors
-///
 /// If it is malformed, or moves a cursor in an unsupported direction.
 pub fn recognize(sql: &str) -> Result<Option<SessionStatement>, PgError> {
     let mut words = SessionTokens::new(sql);
