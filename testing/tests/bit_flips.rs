@@ -1,6 +1,6 @@
 //! Damage in segments: a query returns the right answer or an error that names the file, but never
 //! a wrong answer; undamaged data stays readable; `verify` finds every flipped bit.
-#![allow(clippy::unwrap_used, reason = "a test stops where its premises fail")]
+#![allow(clippy::unwrap_used, reason = "a test panics if its premises fail")]
 
 use marigram_engine::{
     Engine, EngineError, EngineOptions, ScanRequest, TableSnapshot, WriteOptions,

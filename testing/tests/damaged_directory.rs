@@ -4,7 +4,7 @@
 //!
 //! `MARIGRAM_DAMAGED_DIRECTORIES=10000` damages more directories, `MARIGRAM_DAMAGED_SEED=7` uses a
 //! single build.
-#![allow(clippy::unwrap_used, reason = "a test stops where its premises fail")]
+#![allow(clippy::unwrap_used, reason = "a test panics if its premises fail")]
 #![allow(clippy::disallowed_methods, reason = "tests print how long they took")]
 
 use marigram_codec::frame;

@@ -81,14 +81,14 @@ impl Backup {
             .find(|dir| dir.join("MARIGRAM").exists() && !inside);
         if let Some(other) = of_another {
             bail!(
-                "{} lies in the data directory {}; choose a folder beside it",
+                "{} is inside the data directory {}; choose a folder outside it",
                 folder.display(),
                 other.display()
             );
         }
         if inside {
             bail!(
-                "{} lies in the data directory: what destroys the one destroys the other",
+                "{} is inside the data directory: losing the one would lose the other",
                 folder.display()
             );
         }

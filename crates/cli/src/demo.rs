@@ -95,11 +95,11 @@ fn check_fleet(client: &mut DataClient, sent: &trucks::SentRows) -> Result<()> {
         .map(|counts| counts.value(0));
     ensure!(
         counted == i64::try_from(sent.distinct).ok(),
-        "{} distinct rows of trucks were sent, and {counted:?} are there: this is a bug",
+        "{} distinct rows of trucks were sent, but {counted:?} are stored: this is a bug",
         sent.distinct
     );
     outln!(
-        "  of the fleet's rows {} came late and {} came twice; each is there exactly once",
+        "  {} rows of the fleet arrived late and {} arrived twice; each is stored exactly once",
         terminal::count(sent.late),
         terminal::count(sent.repeated)
     );

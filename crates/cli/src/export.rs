@@ -198,7 +198,7 @@ impl Export {
             let count = self.write(rows, form, gzip, roles.as_ref(), comment, file.as_file())?;
             allow_reading(file.as_file())?;
             file.persist(&self.file)
-                .with_context(|| format!("cannot make {}", self.file.display()))?;
+                .with_context(|| format!("cannot create {}", self.file.display()))?;
             self.put_layout(
                 layout
                     .as_ref()
@@ -276,7 +276,7 @@ impl Export {
             let Some(time) = &self.time_column else {
                 bail!(
                     "line protocol or TsFile of a query needs --table NAME (the name of the \
-                     measurement), and --time-column and --tags where the table is not there"
+                     measurement), and --time-column and --tags if the table does not exist"
                 );
             };
             return Ok(Roles::new(time.clone(), self.tags.clone()));
@@ -367,7 +367,7 @@ impl Export {
                 let roles = roles.context("a TsFile needs to know time and tags")?;
                 let roles = (roles.time.as_str(), roles.tags.as_slice());
                 let unit_ns = self.precision.unwrap_or(Precision::Ms).ns();
-                let scratch = tempfile::tempfile().context("cannot make a temporary file")?;
+                let scratch = tempfile::tempfile().context("cannot create a temporary file")?;
                 let mut file =
                     TsFileExport::new(out, scratch, table, &rows.schema, roles, unit_ns)?;
                 for batch in rows.batches {
@@ -401,7 +401,7 @@ impl Export {
                 }
                 if beyond > 0 {
                     eprintln!(
-                        "{} that line protocol cannot hold stand in comments, which only Marigram \
+                        "{} that line protocol cannot hold are in comments, which only Marigram \
                          reads",
                         terminal::counted(beyond as u64, "value")
                     );

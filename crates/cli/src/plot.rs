@@ -43,7 +43,7 @@ impl PlotColumns {
         };
         let values = places(&|kind| kind.is_numeric());
         if values.is_empty() {
-            return Err("no column is a number: a plot needs one beside the time".into());
+            return Err("no column is a number: a plot needs one in addition to the time".into());
         }
         let names = places(&|kind| match kind {
             DataType::Dictionary(_, kind) => kind.is_string(),
@@ -79,7 +79,7 @@ pub fn render(rows: &[RecordBatch]) -> Result<String, String> {
         return Err("there are no values to draw".into());
     };
     if first == last {
-        return Err("all values are of one time: there is no line to draw".into());
+        return Err("all values have the same time: there is no line to draw".into());
     }
     let values = || lines.values().flatten().map(|(_, value)| *value);
     let low = values().fold(f64::INFINITY, f64::min);

@@ -137,7 +137,7 @@ impl Restore {
             Some(dir) => tempfile::tempdir_in(dir),
             None => tempfile::tempdir(),
         };
-        let temporary = temporary.context("cannot make a temporary directory")?;
+        let temporary = temporary.context("cannot create a temporary directory")?;
         let dir = temporary.path().join("data");
         backup::restore_part(&env, &self.folder, self.at, &dir, &wanted)?;
         let source = OpenOptions::default()

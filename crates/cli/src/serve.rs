@@ -190,11 +190,11 @@ fn print_banner(
 /// this machine.
 fn hosts_told(allowed_hosts: &[String]) -> String {
     let named = if allowed_hosts.is_empty() {
-        "only as localhost: set allowed_hosts to the names that clients use".to_owned()
+        "localhost only: set allowed_hosts to the names that clients use".to_owned()
     } else {
-        format!("as localhost and {}", allowed_hosts.join(", "))
+        format!("localhost and {}", allowed_hosts.join(", "))
     };
-    format!("HTTP may be asked by the addresses of this machine and {named}")
+    format!("HTTP accepts requests under the addresses of this machine and {named}")
 }
 
 /// The address at which a client on this machine reaches a listener at `address`.

@@ -189,7 +189,9 @@ fn read_cut<F: AlpFloat>(reader: &mut ByteReader<'_>) -> Result<AlpRdCut> {
     let entries = usize::from(reader.byte()?);
     let bits = F::Lane::BITS;
     if !(bits - LEFT_BITS_MAX..bits).contains(&right) || !(1..=ENTRIES_MAX).contains(&entries) {
-        return Err(CodecError::Damaged("a float is cut where it cannot be"));
+        return Err(CodecError::Damaged(
+            "the position at which floats are cut is impossible",
+        ));
     }
     let (pairs, _) = reader.take(entries * 2)?.as_chunks::<2>();
     let entries = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();

@@ -154,7 +154,7 @@ fn read_values<T: PcoNumber>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
 }
 
 fn read_places<T: PcoNumber>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
-    const MISSING: CodecError = CodecError::Damaged("a value names an entry that is not there");
+    const MISSING: CodecError = CodecError::Damaged("a value refers to a missing entry");
     let mut reader = ByteReader::new(bytes);
     let entries = reader.count(count)?;
     let len = reader.count(reader.remaining())?;

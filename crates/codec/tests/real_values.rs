@@ -8,7 +8,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "a test reads files that a person names; the crate itself does no I/O"
+    reason = "a test reads files that the user names; the crate itself does no I/O"
 )]
 
 use marigram_codec::{

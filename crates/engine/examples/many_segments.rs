@@ -4,7 +4,7 @@
 //! `(ulimit -n 256; many_segments DIR SEGMENTS OPEN_FILES)`; DIR must not exist.
 #![allow(
     clippy::disallowed_methods,
-    reason = "a measurement reads what the machine says of it"
+    reason = "a measurement reads the machine's figures"
 )]
 
 use marigram_engine::backup::BackupOptions;

@@ -206,7 +206,7 @@ mod tests {
         busy.drive(&others, |group| {
             let (behind, beside) = (busy.submit(change()), free.submit(change()));
             busy.lead_if_free(&behind, count);
-            assert_eq!(led.get(), 0, "somebody leads there");
+            assert_eq!(led.get(), 0, "that queue already has a leader");
             free.lead_if_free(&beside, count);
             assert_eq!(led.get(), 1);
             // Already decided: there is nothing to lead.

@@ -253,7 +253,7 @@ impl MemoryAccountant {
     /// Blocks the thread.
     #[expect(
         clippy::disallowed_methods,
-        reason = "a wait on a condition has a deadline of the machine's; no data depends on it"
+        reason = "a wait on a condition needs a deadline by the machine's clock; no data depends on it"
     )]
     pub fn wait_grow(&self, holder: Holder, bytes: usize, timeout: Duration) -> bool {
         let mut state = self.state.lock();

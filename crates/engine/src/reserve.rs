@@ -46,7 +46,7 @@ impl DiskReserve {
         };
         match reserve.take(env) {
             Ok(()) => *reserve.is_held.lock() = true,
-            Err(error) => tracing::debug!(%error, "there is no room for the reserve"),
+            Err(error) => tracing::debug!(%error, "there is no space for the reserve"),
         }
         reserve
     }

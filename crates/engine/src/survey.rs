@@ -247,7 +247,7 @@ pub(crate) fn refuse_remains(env: &Env, dir: &Path) -> Result<()> {
     });
     let path = dir.join("MARIGRAM");
     let reason = format!(
-        "the file is missing, though {remains} is there; if all shards are there, it was: printf \
+        "the file is missing, although {remains} exists; if all shards exist, this restores it: printf \
          '{}' > {}",
         text.replace('\n', "\\n"),
         path.display()

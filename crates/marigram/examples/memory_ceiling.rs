@@ -7,7 +7,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "what is measured is this machine's memory over this machine's time"
+    reason = "it measures this machine's memory over time"
 )]
 
 #[path = "../tests/ceiling/workload.rs"]

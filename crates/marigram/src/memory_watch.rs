@@ -133,7 +133,7 @@ impl LookCost {
     /// `None` if the system does not report memory.
     #[expect(
         clippy::disallowed_methods,
-        reason = "how long a purge takes is the machine's affair; no data depends on it"
+        reason = "the duration of a purge depends on the machine; no data depends on it"
     )]
     fn look(&mut self, memory: &MemoryAccountant) -> Option<Duration> {
         let now = Instant::now();
@@ -261,7 +261,7 @@ struct ProcessStatus(File);
 impl ProcessStatus {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the file describes the process and is no part of a database"
+        reason = "the file describes the process and does not belong to a database"
     )]
     fn open() -> Option<Self> {
         File::open("/proc/self/status").ok().map(Self)

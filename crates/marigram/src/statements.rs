@@ -56,7 +56,7 @@ impl StatementRegistry {
     /// Registers a new statement.
     #[expect(
         clippy::disallowed_methods,
-        reason = "how long a statement runs is the machine's affair; no data depends on it"
+        reason = "the duration of a statement depends on the machine; no data depends on it"
     )]
     pub(crate) fn begin(self: &Arc<Self>) -> RunningStatement {
         let handle = Arc::new(StatementHandle {

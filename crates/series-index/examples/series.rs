@@ -8,7 +8,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "what is measured is this machine's time"
+    reason = "it measures time on this machine"
 )]
 
 use marigram_env::{FileSystem, OsFs};

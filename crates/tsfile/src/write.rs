@@ -159,7 +159,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
                 .columns_of(ColumnCategory::Field)
                 .find(|field| field.name == name);
             if known.is_none_or(|field| field.data_type != column.data_type) {
-                return invalid(format!("there is no field '{name}' of this type"));
+                return invalid(format!("there is no field '{name}' with this type"));
             }
             let rows = times.len();
             let fits = column.values.shape() == column.data_type.shape()

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(
     clippy::disallowed_methods,
-    reason = "golden files are read from the disk as it is"
+    reason = "golden files are on the real disk"
 )]
 
 mod common;

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(
     clippy::disallowed_methods,
-    reason = "another program reads the file that is written"
+    reason = "another program reads the written file"
 )]
 
 mod common;

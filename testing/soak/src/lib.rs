@@ -6,7 +6,7 @@
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "what is measured is a process of this machine over this machine's time"
+    reason = "it measures a process on this machine over time"
 )]
 
 mod client;

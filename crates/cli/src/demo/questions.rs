@@ -29,7 +29,7 @@ FROM sensors GROUP BY sensor, kind ORDER BY kind, sensor",
         show: AnswerDisplay::Table,
     },
     DemoQuestion {
-        words: "How did the machine's temperature go before it failed (ten-minute averages)?",
+        words: "How did the machine's temperature change before it failed (ten-minute averages)?",
         sql: "SELECT time_bucket(INTERVAL '10 minutes', time) AS t, avg(value) AS temperature
 FROM sensors
 WHERE sensor = 'machine' AND time >= '2014-02-05' AND time < '2014-02-11'

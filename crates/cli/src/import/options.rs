@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// How files are read.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
+    reason = "each is a command-line switch"
 )]
 #[derive(Args, Clone, Debug, Default)]
 pub struct ReadOptions {

@@ -86,7 +86,7 @@ impl RereadableInput {
 }
 
 fn spool(mut from: impl Read) -> Result<File> {
-    let mut copy = tempfile::tempfile().context("cannot make a temporary file")?;
+    let mut copy = tempfile::tempfile().context("cannot create a temporary file")?;
     io::copy(&mut from, &mut copy).context("cannot be read")?;
     copy.flush()?;
     Ok(copy)
@@ -139,7 +139,7 @@ impl ImportSource {
             file.seek(SeekFrom::Start(0))?;
             return Ok(file);
         }
-        let mut copy = tempfile::tempfile().context("cannot make a temporary file")?;
+        let mut copy = tempfile::tempfile().context("cannot create a temporary file")?;
         io::copy(&mut self.reader, &mut copy).context("cannot be unpacked")?;
         copy.flush()?;
         copy.seek(SeekFrom::Start(0))?;

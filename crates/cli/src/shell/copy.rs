@@ -53,7 +53,7 @@ fn to_file(copy: &ShellCopy, client: &mut DataClient) -> Result<String> {
             "delimiter" => delimiter = Some(delimiter_of(value)?),
             "null" => null = Some(value.clone()),
             _ => bail!(
-                "{name} is no option of \\copy … to; there are format, header, delimiter, null"
+                "{name} is not an option of \\copy … to; the options are format, header, delimiter, null"
             ),
         }
     }
@@ -136,7 +136,7 @@ fn from_file(copy: &ShellCopy, client: &mut DataClient) -> Result<String> {
             }
             "replace" => replace = truth(name, value)?,
             _ => bail!(
-                "{name} is no option of \\copy … from; there are format, header, delimiter, null, tz, \
+                "{name} is not an option of \\copy … from; the options are format, header, delimiter, null, tz, \
                  date_order, encoding, replace. `marigram import` has more"
             ),
         }

@@ -156,7 +156,7 @@ fn a_server_is_backed_up_under_writes_and_kills_and_restored() {
         assert!(failed(&["restore", &folder, &into]).contains("not empty"));
     }
     let outside = failed(&["backup", "../elsewhere", "--url", &url]);
-    assert!(outside.contains("does not lie in"), "{outside}");
+    assert!(outside.contains("is not inside"), "{outside}");
     let now = format!("n\n{}\n", written.load(Ordering::SeqCst) * DEVICES);
     assert_eq!(server.csv("SELECT count(*) AS n FROM fleet"), now);
 }
@@ -251,7 +251,10 @@ fn a_deleted_day_comes_back_and_later_rows_stay() {
     ]);
     assert!(unknown.contains("main.pump"), "{unknown}");
     let nowhere = failed(&["backup", &format!("{data}/inside"), "--data", &data]);
-    assert!(nowhere.contains("lies in the data directory"), "{nowhere}");
+    assert!(
+        nowhere.contains("is inside the data directory"),
+        "{nowhere}"
+    );
     let refused = failed(&["backup", "--url", &url]);
     assert!(refused.contains("--backup-dir"), "{refused}");
 }

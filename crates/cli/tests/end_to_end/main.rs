@@ -3,7 +3,7 @@
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "these tests stand outside the database and use the machine as a client would"
+    reason = "these tests are outside the database and use the machine as a client would"
 )]
 
 mod backup;

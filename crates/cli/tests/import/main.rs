@@ -2,7 +2,7 @@
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "these tests stand outside the database and use the machine as a person would"
+    reason = "these tests are outside the database and use the machine as a person would"
 )]
 
 mod directories;

@@ -133,7 +133,7 @@ fn a_backup_does_not_go_into_a_data_directory() {
         .expect("the binary runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        !output.status.success() && said.contains("choose a folder beside it"),
+        !output.status.success() && said.contains("choose a folder outside it"),
         "{said}"
     );
 }

@@ -247,7 +247,7 @@ pub(crate) fn read_entries<T: NumberEntry>(
     let indices = read_indices(reader, count, flags)?;
     let largest = indices.iter().fold(0, |largest, index| largest.max(*index));
     if count > 0 && largest as usize >= entries.len() {
-        let what = "a value names an entry that is not there";
+        let what = "a value refers to a missing entry";
         return Err(CodecError::Damaged(what));
     }
     Ok(indices

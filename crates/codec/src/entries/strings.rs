@@ -55,9 +55,7 @@ pub(crate) fn read_entries(
     for index in &indices {
         let at = *index as usize;
         let (Some(from), Some(to)) = (entry_offsets.get(at), entry_offsets.get(at + 1)) else {
-            return Err(CodecError::Damaged(
-                "a value names an entry that is not there",
-            ));
+            return Err(CodecError::Damaged("a value refers to a missing entry"));
         };
         bytes += (to - from) as u64;
         offsets.push(bytes as i32);

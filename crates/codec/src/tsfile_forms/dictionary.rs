@@ -61,9 +61,7 @@ pub(super) fn read_dictionary(
     let entry = |index: &i32| {
         let entry = usize::try_from(*index).ok();
         let entry = entry.and_then(|index| entries.get(index)).copied();
-        entry.ok_or(CodecError::Damaged(
-            "a value names an entry that is not there",
-        ))
+        entry.ok_or(CodecError::Damaged("a value refers to a missing entry"))
     };
     let mut total = 0u64;
     for index in &indices {

@@ -62,7 +62,7 @@ pub(crate) fn take(
     }
     if folder.starts_with(origin.dir) {
         let reason = format!(
-            "{} lies in the data directory: what destroys the one destroys the other",
+            "{} is inside the data directory: losing the one would lose the other",
             folder.display()
         );
         return Err(EngineError::Invalid(reason));

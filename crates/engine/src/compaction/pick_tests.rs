@@ -91,7 +91,7 @@ impl VersionBuilder {
 /// The result of [`VersionBuilder::pick`] for an inner compaction of sequence segments.
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "to be compared with what was picked"
+    reason = "compared with the result of the picker"
 )]
 fn inner(inputs: &[u64]) -> Option<(CompactionKind, Vec<u64>)> {
     Some((

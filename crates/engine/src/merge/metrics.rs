@@ -45,10 +45,7 @@ impl ScanMetrics {
     }
 
     /// Runs some work; also returns how long it took, ns.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "how long something took is shown and decides nothing"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "durations are only displayed")]
     pub fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
         let started = Instant::now();
         let done = work();

@@ -86,7 +86,7 @@ fn folder(allowed: Option<&Path>, asked: Option<PathBuf>) -> Result<PathBuf, Htt
         return Ok(folder.components().collect());
     }
     Err(HttpError::bad_request(format!(
-        "'{}' does not lie in {}, the folder where this server keeps backups; name one that does, \
+        "'{}' is not inside {}, the folder where this server keeps backups; name one inside it, \
          or a name alone",
         folder.display(),
         allowed.display()

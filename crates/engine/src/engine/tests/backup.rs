@@ -241,7 +241,7 @@ fn folders_that_hold_something_else_are_left_alone() {
         let refused = engine.backup(Path::new(dir), BackupOptions::default());
         refused.unwrap_err().to_string()
     };
-    assert!(refused("/data/backups").contains("lies in the data directory"));
+    assert!(refused("/data/backups").contains("is inside the data directory"));
     world.fs.create_dir_all(Path::new("/other")).unwrap();
     world.fs.create(Path::new("/other/letter")).unwrap();
     assert!(refused("/other").contains("not empty"));
