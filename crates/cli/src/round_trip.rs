@@ -256,7 +256,7 @@ fn texts(batch: &RecordBatch) -> Vec<String> {
         .collect()
 }
 
-/// All NaNs count as equal.
+/// Every NaN counts as equal to every other.
 fn bits(number: f64) -> String {
     if number.is_nan() {
         "NaN".to_owned()
