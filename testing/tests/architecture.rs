@@ -1,11 +1,12 @@
-//! The shape of the workspace, checked: edges between crates go down only, the servers know no
-//! engine, the pure crates do no I/O, no crate has a cycle of modules, every file says what it is.
+//! Checks the architecture of the workspace: crates only depend on lower ones, the servers know no
+//! engine, the pure crates do no I/O, no crate has a cycle of modules, and every file says what it
+//! is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each crate's layer. A crate may depend on crates of lower layers only.
+/// Each crate's layer. A crate may only depend on crates of lower layers.
 const LAYERS: &[(&str, u32)] = &[
     ("marigram-codec", 0),
     ("marigram-env", 0),
@@ -33,7 +34,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("marigram-testing", 9),
 ];
 
-/// What a crate may never depend on, whatever the layers say.
+/// Dependencies that a crate must never have, whatever the layers say.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     (
         "marigram-server",
@@ -86,7 +87,7 @@ fn root() -> PathBuf {
         .to_owned()
 }
 
-/// Every crate of the workspace: its name, its folder, its dependencies outside tests.
+/// Every crate of the workspace: its name, its folder, and its dependencies outside of tests.
 fn crates() -> Vec<(String, PathBuf, BTreeSet<String>)> {
     let mut folders: Vec<PathBuf> = fs::read_dir(root().join("crates"))
         .expect("the crates folder is there")
@@ -183,8 +184,8 @@ fn every_file_says_what_it_is() {
     );
 }
 
-/// The module that a file is, as its path in the crate: `["compaction", "pick"]`; empty for the
-/// crate's root.
+/// The module of a file, as its path in the crate: `["compaction", "pick"]`; empty for the crate's
+/// root.
 fn module_of(src: &Path, file: &Path) -> Vec<String> {
     let relative = file
         .strip_prefix(src)
@@ -213,7 +214,7 @@ fn code_of(file: &Path) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Every path that follows `prefix` in `code`, with groups in braces taken apart.
+/// Every path that follows `prefix` in `code`, with groups in braces expanded.
 fn paths_after(code: &str, prefix: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices(prefix) {
@@ -226,7 +227,7 @@ fn paths_after(code: &str, prefix: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Reads one path or group at the start of `text`; returns how many bytes it took.
+/// Parses one path or group at the start of `text`; returns its length in bytes.
 fn expand(text: &str, head: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> usize {
     let mut at = 0;
     let depth = head.len();
@@ -271,7 +272,7 @@ fn expand(text: &str, head: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> u
     at
 }
 
-/// Edges between the modules of a crate, at the finest level at which two paths part: siblings.
+/// Edges between the modules of a crate, at the level at which two paths diverge: siblings.
 fn module_edges(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let files = sources(src);
     let modules: BTreeSet<Vec<String>> = files.iter().map(|file| module_of(src, file)).collect();
@@ -307,7 +308,7 @@ fn module_edges(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
     edges
 }
 
-/// What each module hands on from its children: (module, name) → the child.
+/// What each module re-exports from its children: (module, name) → the child.
 fn re_exports(src: &Path, files: &[PathBuf]) -> BTreeMap<(Vec<String>, String), Vec<String>> {
     let mut exports = BTreeMap::new();
     for file in files {
@@ -328,7 +329,7 @@ fn re_exports(src: &Path, files: &[PathBuf]) -> BTreeMap<(Vec<String>, String), 
     exports
 }
 
-/// The deepest module that a path leads to, through what the root hands on.
+/// The deepest module that a path leads to, resolving re-exports.
 fn resolve(
     path: &[String],
     modules: &BTreeSet<Vec<String>>,
@@ -348,7 +349,7 @@ fn resolve(
     }
 }
 
-/// A way from a module back to itself, if there is one.
+/// A path from a module back to itself, if there is one.
 fn cycle(edges: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     fn visit<'a>(
         module: &'a str,

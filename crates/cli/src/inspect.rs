@@ -1,5 +1,5 @@
-//! `marigram inspect`: what is in a data directory or a segment, read without opening the database,
-//! so that it also works beside a running server and on damaged data.
+//! `marigram inspect`: shows what a data directory or a segment contains. It does not open the
+//! database, so it also works while a server runs and on damaged data.
 
 mod directory;
 mod segment;
@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Show what is inside.
+/// Show what a directory or a segment contains.
 #[derive(Args)]
 pub struct Inspect {
     /// Data directory, or a segment file in one (shards/NNNN/segments/N.seg)
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// Of a segment: show every page with its encoding, sizes and statistics
+    /// For a segment: show every page with its encoding, sizes and statistics
     #[arg(long)]
     pages: bool,
-    /// Of a directory: list every segment
+    /// For a directory: list every segment
     #[arg(long)]
     segments: bool,
 }
@@ -47,7 +47,7 @@ impl Inspect {
     }
 }
 
-/// Names of tables and columns; numbers where there is no catalog.
+/// Names of tables and columns; numbers if there is no catalog.
 pub struct CatalogNames(Option<CatalogState>);
 
 impl CatalogNames {

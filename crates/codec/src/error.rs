@@ -26,10 +26,10 @@ impl ReadError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecError {
-    /// The bytes are damaged; what is wrong with them.
+    /// The bytes are damaged; the text says how.
     #[error("damaged page: {0}")]
     Damaged(&'static str),
-    /// The page says that it holds more than the caller allows.
+    /// The page claims to contain more than the caller allows.
     #[error("the page claims {claimed} {what}; at most {limit} can be in it")]
     Limit {
         /// "values" or "bytes".
@@ -39,7 +39,7 @@ pub enum CodecError {
         /// What the caller allows.
         limit: u64,
     },
-    /// This version does not know the encoding or compressor, or not for this type.
+    /// This version does not support the encoding or compressor, or not for this type.
     #[error("{0} is not supported for {1}")]
     Unsupported(&'static str, &'static str),
 }

@@ -7,7 +7,7 @@
 //! decimals under `RLE` and `TS_2DIFF`, the end mark under `GORILLA`) is refused. Unsigned integers
 //! stand as the signed ones with the same bits. An empty page has no bytes.
 //!
-//! The bytes are described in `docs/formats/encodings.md`.
+//! `docs/formats/encodings.md` describes the bytes.
 
 use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
@@ -32,10 +32,10 @@ mod tests;
 mod ts2diff;
 mod word;
 
-/// Appends `values` as `encoding` has them in `TsFile`; `PLAIN` is the one of `TsFile`, too.
+/// Appends `values` in the `TsFile` variant of `encoding`, `PLAIN` included.
 ///
 /// # Errors
-/// If the encoding is none of `TsFile`, or cannot hold these values; `out` is then as it was.
+/// If `TsFile` does not have the encoding, or it cannot hold these values; `out` is then unchanged.
 pub fn encode(values: PageValues<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     let done = put(values, encoding, out);
@@ -119,10 +119,11 @@ fn put_floats<F: DecimalFloat>(values: &[F], encoding: Encoding, out: &mut Vec<u
     put_words(&words, F::GORILLA_END, encoding, out)
 }
 
-/// Decodes `count` values from all of `bytes`, which are the values of a page of `TsFile`.
+/// Decodes `count` values from all of `bytes`, which are the values of a `TsFile` page.
 ///
 /// # Errors
-/// If the bytes are damaged, hold more than `limits` allow, or the encoding is none of `TsFile`.
+/// If the bytes are damaged, contain more than `limits` allow, or `TsFile` does not have the
+/// encoding.
 pub fn decode(
     kind: ValueType,
     encoding: Encoding,
@@ -270,7 +271,7 @@ fn read_floats<F: DecimalFloat>(
     Ok(decimals.join(words))
 }
 
-/// `RLE` and `TS_2DIFF` have no end mark; any word will do.
+/// `RLE` and `TS_2DIFF` have no end mark, so any word will do.
 fn encoding_end<F: DecimalFloat>() -> F::Word {
     F::GORILLA_END
 }

@@ -1,4 +1,4 @@
-//! Where files wait that nothing names any more.
+//! The folder for files that nothing names any more.
 //!
 //! What is left over from a flush or a compaction that was interrupted is garbage, if the manifest
 //! is what it should be. It is proved to be before anything is moved; and still nothing goes at
@@ -18,9 +18,9 @@ use std::time::Duration;
 
 /// The folder's name.
 const FOLDER: &str = "trash";
-/// Bytes that wait at most.
+/// Most bytes that wait.
 const BYTES_MAX: u64 = 1 << 30;
-/// How often the threads in the background look through it.
+/// How often the background threads check it.
 const PURGE_EVERY: Duration = Duration::from_mins(5);
 
 /// The trash of a data directory.
@@ -29,9 +29,9 @@ pub(crate) struct TrashFolder {
     dir: PathBuf,
     blobs: Arc<dyn BlobStore>,
     retention: Duration,
-    /// Held while the folder is looked through.
+    /// Held while the folder is checked.
     alone: Mutex<()>,
-    /// When it was last looked through for what has waited long enough, monotonic ns.
+    /// When it was last checked for files that have waited long enough, monotonic ns.
     purged_ns: AtomicU64,
 }
 
@@ -55,7 +55,7 @@ impl TrashFolder {
         }
     }
 
-    /// Takes a file of a shard away, which nothing names.
+    /// Moves a file of a shard, which nothing names, to the trash.
     pub fn take(&self, env: &Env, shard: usize, path: &Path) -> io::Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if self.retention.is_zero() {
@@ -94,7 +94,7 @@ impl TrashFolder {
         }
     }
 
-    /// Removes what has waited long enough, and the oldest files where all together are too large.
+    /// Removes files that have waited long enough, and the oldest ones if the total is too large.
     pub fn purge(&self, env: &Env) {
         let retention_ns = i64::try_from(self.retention.as_nanos()).unwrap_or(i64::MAX);
         let until_ns = env.clock.now_ns().saturating_sub(retention_ns);
@@ -103,13 +103,13 @@ impl TrashFolder {
         });
     }
 
-    /// Removes everything; says whether there was anything. For a full disk.
+    /// Removes everything; returns whether there was anything. For a full disk.
     pub fn empty(&self, env: &Env) -> bool {
         self.remove_where(env, |_, _| true) > 0
     }
 
-    /// Removes files, oldest first, of which `wanted` says so; it is given the bytes of this one and
-    /// all newer ones.
+    /// Removes the files for which `wanted` returns true, oldest first; `wanted` gets the bytes of
+    /// the file and all newer ones.
     fn remove_where(&self, env: &Env, wanted: impl Fn(&TrashEntry, u64) -> bool) -> usize {
         let _alone = self.alone.lock();
         let entries = match self.entries(env) {

@@ -1,7 +1,7 @@
 //! Verification: reads every byte of a data directory and checks every checksum.
 //!
-//! Nothing is changed. An open directory can be verified too: what is appended meanwhile is taken
-//! as far as it is there, and a segment that compaction removes meanwhile is passed over.
+//! Nothing is changed. An open directory can be verified, too: bytes that are appended meanwhile
+//! are checked as far as they exist, and a segment that compaction removes meanwhile is skipped.
 
 mod read_only;
 
@@ -37,7 +37,7 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
             Err(error) => return Err(error),
             Ok(()) => {
                 let reason = format!(
-                    "{} is no data directory of Marigram (it has no file MARIGRAM) and no folder of \
+                    "{} is neither a Marigram data directory (it has no file MARIGRAM) nor a folder of \
                      backups",
                     dir.display()
                 );
@@ -66,7 +66,7 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
         }
     };
     for shard in 0..identity.shards {
-        // Only a directory that was made and never opened to the end lacks a shard.
+        // Only a directory whose creation was interrupted may lack a shard.
         let must_exist = catalog.as_ref().is_some_and(|(_, changes)| *changes > 0);
         match look_at_shard(env, dir, identity.lineage, shard, must_exist) {
             Ok((known, Some(manifest))) => {
@@ -85,22 +85,22 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
     Ok(())
 }
 
-/// Tells a witness that is no witness. One that is missing is not told: a restored directory, or one
-/// from before witnesses, has none until it is opened.
+/// Reports an invalid witness. A missing one is not reported: a restored directory, or one from
+/// before witnesses, has none until it is opened.
 fn doubt(known: &KnownLogs, damage: &mut dyn FnMut(String)) {
     if let Some(doubt) = &known.doubt {
         damage(format!(
-            "{doubt}: whether the logs beside it are whole to their ends is not certain; it is \
-             written anew when the directory is opened"
+            "{doubt}: it is not certain that the logs next to it are complete; it is \
+             rewritten when the directory is opened"
         ));
     }
 }
 
-/// Tells a copy of the catalog that is damaged.
+/// Reports a damaged copy of the catalog.
 fn verify_copy(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) {
     if let Err(error) = Catalog::read_copy(env.fs.as_ref(), dir) {
         damage(format!(
-            "{error}; it is written anew when the directory is opened"
+            "{error}; it is rewritten when the directory is opened"
         ));
     }
 }
@@ -137,8 +137,8 @@ fn verify_shard(
     verify_wal(env, &dir.join("wal"), state.wal_floor, known, damage);
 }
 
-/// Replays the log to nowhere. A torn tail is told too, though opening would only cut it off: what
-/// is damaged there could also be the disk's fault.
+/// Replays the log without effect. A torn tail is also reported, although opening would just cut it
+/// off: the disk could have damaged it.
 fn verify_wal(
     env: &Env,
     dir: &Path,

@@ -1,7 +1,7 @@
 //! What one query, or one compaction, sees of a shard: open segments, chunks, tombstones.
 //!
-//! Immutable: a change of the shard makes a new view, and files stay where they are while a view holds
-//! them, so that they can be opened again.
+//! Immutable: a change of the shard creates a new view, and files stay in place while a view holds
+//! them, so that they can be reopened.
 
 use crate::chunk::Chunk;
 use crate::error::{EngineError, Result};
@@ -13,10 +13,11 @@ use marigram_manifest::{SegmentMeta, Tombstone};
 use marigram_segment::Segment;
 use std::sync::{Arc, OnceLock};
 
-/// A segment of a version: its entry in the manifest and its file.
+/// A segment in a version: its entry in the manifest and its file.
 ///
-/// A damaged segment stays in the version, and whoever touches it gets the error. A disk that
-/// refused is asked again: it may be well by then. The file stays as long as a version names it.
+/// A damaged segment stays in the version, and every reader of it gets the error. After a disk
+/// error, the disk is tried again: it may have recovered. The file exists as long as a version
+/// names it.
 #[derive(Debug)]
 pub struct OpenSegment {
     /// Its entry in the manifest.
@@ -36,7 +37,7 @@ impl OpenSegment {
         }
     }
 
-    /// The same file under another entry of the manifest.
+    /// The same file with another entry in the manifest.
     pub(crate) fn moved(&self, meta: SegmentMeta) -> Self {
         Self {
             meta,
@@ -48,7 +49,8 @@ impl OpenSegment {
     /// The segment, or why it cannot be read.
     ///
     /// # Errors
-    /// If the file is no segment or cannot be read, or there is no memory for its footer now.
+    /// If the file is not a segment or cannot be read, or there is currently no memory for its
+    /// footer.
     pub fn segment(&self) -> Result<Arc<Segment>> {
         let is_new = self.loaded.damage().is_none();
         self.loaded.get().inspect_err(|error| {
@@ -68,7 +70,7 @@ impl OpenSegment {
         self.loaded.file().delete_when_unused();
     }
 
-    /// Memory that is taken as long as the segment is one of the version, bytes: here and in the
+    /// Memory that the segment needs while it belongs to the version, bytes: here and in the
     /// manifest's state.
     pub(crate) fn meta_bytes(&self) -> usize {
         let meta = size_of::<SegmentMeta>() + size_of_val(&*self.meta.tables);
@@ -83,7 +85,7 @@ impl OpenSegment {
 /// What one query sees of one shard: immutable.
 ///
 /// Which of two sources with the same (series, time) is newer: unsequence is newer than sequence;
-/// in one space the higher `sequence_max` is newer. A tombstone applies to the sources whose
+/// within a space, the higher `sequence_max` is newer. A tombstone applies to the sources whose
 /// `sequence_max` is lower than its `sequence`.
 #[derive(Clone, Debug)]
 pub struct ShardView {

@@ -1,10 +1,12 @@
 //! Files in place of tables: `SELECT * FROM 'machine.csv'`.
 //!
-//! A text after FROM or JOIN that ends like a file of rows is one. It is made a table over the file
-//! for the one statement, with the delimiter and the header that an import would find.
+//! A text after FROM or JOIN whose extension is that of a file with rows names such a file. For
+//! that one statement, it becomes a table over the file, with the delimiter and the header that an
+//! import would detect.
 //!
-//! Invariant: only the embedded API and the command line come here. Servers ask [`Query::execute`],
-//! which knows no files, so that no client reads those of the server's machine.
+//! Invariant: only the embedded API and the command line use this module. Servers use
+//! [`Query::execute`], which does not know files, so that no client reads files of the server's
+//! machine.
 
 use crate::database::Marigram;
 use marigram_pgtext::{StatementLexer, Token};
@@ -15,13 +17,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// Bytes by which the dialect of a CSV file is told.
+/// Bytes from which the dialect of a CSV file is detected.
 const SAMPLE_BYTES: u64 = 256 << 10;
 
-/// Functions in whose parentheses FROM is no clause.
+/// Functions whose arguments use FROM as a keyword rather than as a clause.
 const WITH_FROM: [&str; 5] = ["EXTRACT", "SUBSTRING", "TRIM", "OVERLAY", "POSITION"];
 
-/// First words of statements in which files are looked for.
+/// First words of statements that may name files.
 const BEGINNINGS: [&str; 8] = [
     "SELECT",
     "WITH",
@@ -33,7 +35,7 @@ const BEGINNINGS: [&str; 8] = [
     "SUMMARIZE",
 ];
 
-/// Words after a table that are no name for it.
+/// Words after a table that are not an alias.
 const NOT_ALIASES: [&str; 22] = [
     "WHERE",
     "GROUP",
@@ -59,7 +61,7 @@ const NOT_ALIASES: [&str; 22] = [
     "USING",
 ];
 
-/// Form of a file, by its ending.
+/// Format of a file, by its extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum QueriedFileFormat {
     Csv,
@@ -70,20 +72,20 @@ enum QueriedFileFormat {
 /// A file that a statement names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct NamedFile {
-    /// Where it stands in the statement, with its quotes.
+    /// Its range in the statement, with its quotes.
     place: Range<usize>,
     path: String,
     form: QueriedFileFormat,
-    /// Whether the statement gives it no name of its own.
+    /// Whether the statement gives it no alias.
     is_unnamed: bool,
 }
 
 impl Marigram {
-    /// Runs one statement as [`Query::execute`] does, and takes texts after FROM and JOIN that end in
-    /// `.csv`, `.tsv`, `.parquet`, `.json`, `.jsonl` or `.ndjson` for files of this machine.
+    /// Runs one statement like [`Query::execute`], and treats texts after FROM and JOIN that end in
+    /// `.csv`, `.tsv`, `.parquet`, `.json`, `.jsonl` or `.ndjson` as files of this machine.
     ///
     /// # Errors
-    /// As [`Query::execute`]; if a file is not there, or cannot be read as it stands, or
+    /// As [`Query::execute`]; if a file does not exist or cannot be read, or
     /// [`OpenOptions::any_file`](crate::OpenOptions::any_file) is not set.
     pub async fn execute_with_files(
         &self,
@@ -166,7 +168,7 @@ impl Marigram {
     }
 }
 
-/// The options that say how a CSV file is written.
+/// The options that describe the dialect of a CSV file.
 #[expect(
     clippy::disallowed_methods,
     reason = "the file is the user's, not the database's"
@@ -222,7 +224,7 @@ fn invalid(sqlstate: &'static str, message: String) -> ServiceError {
     }
 }
 
-/// The same error; its place is one of the statement that was run, not of the one that was given.
+/// The same error without its position, which refers to the rewritten statement.
 fn without_position(error: ServiceError) -> ServiceError {
     match error {
         ServiceError::Invalid {
@@ -242,10 +244,10 @@ fn form_of(path: &str) -> Option<QueriedFileFormat> {
     }
 }
 
-/// The files that a statement names in place of tables, in their order.
+/// The files that a statement names as tables, in their order.
 fn named_files(statement: &str) -> Vec<NamedFile> {
     let mut files: Vec<NamedFile> = Vec::new();
-    // Whether each parenthesis that is open is one of a function with a FROM of its own.
+    // For each open parenthesis, whether it belongs to a function with a FROM of its own.
     let mut parentheses: Vec<bool> = Vec::new();
     let mut first: Option<String> = None;
     let mut last = String::new();
@@ -268,7 +270,7 @@ fn named_files(statement: &str) -> Vec<NamedFile> {
             Token::Text(path) => {
                 let is_source = matches!(last.as_str(), "FROM" | "JOIN")
                     && parentheses.last() != Some(&true)
-                    // COPY t FROM 'file' is COPY's own affair.
+                    // COPY itself handles COPY t FROM 'file'.
                     && (first.as_deref() != Some("COPY") || !parentheses.is_empty());
                 let is_quoted = statement[begin..].starts_with('\'') && !lexer.is_open();
                 if is_source

@@ -1,8 +1,8 @@
 //! Text as PostgreSQL reads and writes it: times in all their forms, the patterns of `to_char`, those
 //! of `SIMILAR TO`, and the words and statements of a script. Nothing here knows a database, or does I/O.
 //!
-//! Source of the rules: PostgreSQL 15's documentation (appendix B, sections 8.5, 9.7.2 and 9.8); the
-//! cases in `tests/` were answered by PostgreSQL 15.
+//! The rules come from PostgreSQL 15's documentation (appendix B, sections 8.5, 9.7.2 and 9.8); the
+//! expected results in `tests/` come from PostgreSQL 15.
 
 mod abbreviations;
 mod error;

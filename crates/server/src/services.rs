@@ -1,4 +1,4 @@
-//! What the servers serve: a database as traits, so that no server knows which one.
+//! The database that the servers serve, as traits, so that no server depends on a particular one.
 
 use marigram_service::{Backup, Ingest, Query, Status};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ pub struct ServedDatabase {
     pub ingest: Arc<dyn Ingest>,
     /// Answers SQL.
     pub query: Arc<dyn Query>,
-    /// Tells how the database is.
+    /// Reports the state of the database.
     pub status: Arc<dyn Status>,
     /// Takes backups.
     pub backup: Arc<dyn Backup>,

@@ -1,11 +1,11 @@
-//! Numbers and texts as TsFile writes them: big-endian, LEB128, zigzag.
+//! Numbers and texts in TsFile's encodings: big-endian, LEB128, zigzag.
 //!
-//! Invariant: no read goes past the end; a short part is an error.
+//! Invariant: no read goes past the end; a truncated part is an error.
 
 use crate::error::{PartError, PartResult};
 use marigram_codec::bytes::BoundedReader;
 
-/// Length that stands for "no text".
+/// Length that represents "no text".
 const NO_TEXT: i32 = -1;
 
 /// Bytes not yet read.
@@ -99,7 +99,7 @@ pub(crate) fn put_ivar(value: i32, out: &mut Vec<u8>) {
     put_uvar(((value << 1) ^ (value >> 31)) as u32, out);
 }
 
-/// The lengths that are written come from values that fit into a page or a name.
+/// The lengths always fit, because they come from values that fit into a page or a name.
 pub(crate) fn put_var_bytes(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
     match bytes {
         Some(bytes) => {

@@ -1,8 +1,8 @@
 //! Encodings of the values of a page: what the file says, in the words of `marigram-codec`, which holds
 //! the encodings themselves.
 //!
-//! Everything here is exact. Decoding never panics, and allocates no more than the number of values
-//! that the page's times allow and [`BYTES_MAX`].
+//! All encodings here are lossless. Decoding never panics. It allocates no more than [`BYTES_MAX`]
+//! and the number of values that the page's times allow.
 
 use crate::bytes::put_var_bytes;
 use crate::error::{PartError, PartResult};
@@ -12,7 +12,7 @@ use marigram_codec::{
     CodecError, DecodeLimits, Encoding, OwnedValues, PageValues, ValueType, tsfile_forms,
 };
 
-/// Most bytes of texts that a page may hold: a dictionary can name a long text many times.
+/// Largest total size of the texts of a page: a dictionary can refer to a long text many times.
 const BYTES_MAX: usize = 64 << 20;
 
 /// An encoding as `marigram-codec` knows it; `None` for one of those that are only read here.
@@ -84,7 +84,7 @@ pub(crate) fn decode(
     }
 }
 
-/// The times of a page, as many as its bytes hold, at most `count_max`.
+/// Decodes the times of a page, as many as its bytes contain, up to `count_max`.
 pub(crate) fn decode_times(
     encoding: ChunkEncoding,
     bytes: &[u8],
@@ -96,9 +96,9 @@ pub(crate) fn decode_times(
     times.map_err(|error| part_error(error, what))
 }
 
-/// The encoding in which values are written: exact, and one for all chunks of a series, since a
-/// library of the format reads them all in that of the first. `GORILLA` ends a page at a
-/// not-a-number, so floats are written as they are.
+/// The encoding for writing values: lossless, and the same for all chunks of a series, because a
+/// library of the format decodes them all with the encoding of the first. `GORILLA` would end a
+/// page at a NaN, so floats are written plain.
 pub(crate) fn written(data_type: DataType) -> ChunkEncoding {
     match data_type.shape() {
         ValueShape::I32 | ValueShape::I64 => ChunkEncoding::Ts2Diff,
@@ -108,7 +108,7 @@ pub(crate) fn written(data_type: DataType) -> ChunkEncoding {
     }
 }
 
-/// Appends values in the encoding that [`written`] gives for their type.
+/// Appends values in the encoding that [`written`] selects for their type.
 pub(crate) fn encode(values: &ColumnValues, out: &mut Vec<u8>) {
     match values {
         ColumnValues::Bool(values) => put(PageValues::Bool(values), Encoding::Plain, out),

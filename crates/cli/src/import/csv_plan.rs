@@ -1,4 +1,4 @@
-//! What a CSV file is: its dialect, roles, types and times, decided over the whole of it.
+//! The plan of a CSV file: its dialect, roles, types and times, decided over the whole file.
 
 use super::{ReadOptions, ReadPlanOptions};
 use anyhow::{Context, Result, anyhow, bail};
@@ -16,13 +16,13 @@ use std::collections::HashSet;
 use std::io::Read;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes by which the dialect is told.
+/// Bytes from which the dialect is detected.
 const SAMPLE_BYTES: u64 = 256 << 10;
 
-/// Rows by which tags are inferred: all rows of some times.
+/// Rows from which tags are inferred: all rows of some times.
 const SAMPLE_ROWS: usize = 50_000;
 
-/// Names that a time column has, first choice first.
+/// Names of time columns, the preferred ones first.
 const TIME_NAMES: [&str; 15] = [
     "time",
     "timestamp",
@@ -41,10 +41,10 @@ const TIME_NAMES: [&str; 15] = [
     "date/time",
 ];
 
-/// What a column is.
+/// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CsvRole {
-    /// The time, or the date where the time of day has a column of its own.
+    /// The time, or the date if the time of day has a column of its own.
     Time,
     /// The time of day beside a date.
     Clock,
@@ -52,7 +52,7 @@ pub enum CsvRole {
     Tag,
     /// A field.
     Field(FieldType),
-    /// Nothing: neither a name nor values.
+    /// None: the column has neither a name nor values.
     Dropped,
 }
 
@@ -63,18 +63,18 @@ pub struct CsvColumn {
     pub file_name: String,
     /// Its name in the table.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: CsvRole,
     /// How its fractions are written.
     pub decimal: DecimalMark,
 }
 
-/// What a file is.
+/// How a file is read.
 #[derive(Clone, Debug)]
 pub struct CsvPlan {
     /// How it is written.
     pub dialect: TextDialect,
-    /// In which encoding.
+    /// Its character encoding.
     pub encoding: &'static encoding_rs::Encoding,
     /// Its decimal mark.
     pub decimal: DecimalMark,
@@ -84,11 +84,11 @@ pub struct CsvPlan {
     pub time: TimeReader,
     /// Name of the table's time column.
     pub time_name: String,
-    /// Whether it is an export of Marigram, whose cells are as they stand.
+    /// Whether it is an export of Marigram, whose cells are taken literally.
     pub exact: bool,
-    /// Whether it says nothing of zones, and nobody else did.
+    /// Whether neither the file nor the user names a time zone.
     pub without_zone: bool,
-    /// What should be known before it is imported.
+    /// What the user should know before the import.
     pub notes: Vec<String>,
     /// The first row.
     pub sample: Vec<String>,
@@ -96,11 +96,11 @@ pub struct CsvPlan {
     pub inferred_tags: bool,
 }
 
-/// Opens the file from its beginning.
+/// Opens the file at its beginning.
 pub type OpenFile<'a> = &'a dyn Fn() -> Result<Box<dyn Read>>;
 
 impl CsvPlan {
-    /// Place of the column with this role.
+    /// Index of the column with this role.
     pub fn place(&self, role: CsvRole) -> Option<usize> {
         self.columns.iter().position(|column| column.role == role)
     }
@@ -140,7 +140,7 @@ impl CsvPlan {
         time.map_err(|fault| format!("column '{name}': '{date} {clock}' {fault}"))
     }
 
-    /// Whether a record has the file's width; missing cells at its end do not count.
+    /// Whether a record has as many columns as the file; missing cells at the end are allowed.
     pub fn fits(&self, record: &TextRecord) -> bool {
         has_width(record, self.columns.len())
     }
@@ -150,7 +150,7 @@ fn has_width(record: &TextRecord, width: usize) -> bool {
     record.len() >= width && (width..record.len()).all(|at| record.cell(at).is_missing())
 }
 
-/// Decides what a file is. `tabbed` says that its name ends in `.tsv`.
+/// Plans how to read a file. `tabbed` says that its name ends in `.tsv`.
 pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Result<CsvPlan> {
     let options = &reading.options;
     let encoding = encoding_of(open, reading)?;
@@ -319,7 +319,7 @@ fn first_lines(open: OpenFile<'_>, encoding: &'static encoding_rs::Encoding) -> 
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The dialect of an export: a header as it stands.
+/// The dialect of an export, whose header is taken literally.
 fn exact_dialect(sample: &str, skip: u64, tabbed: bool) -> Result<Option<TextDialect>> {
     let delimiter = if tabbed { b'\t' } else { b',' };
     let mut records = TextRecords::new(sample.as_bytes(), delimiter, skip)?;
@@ -336,7 +336,7 @@ fn exact_dialect(sample: &str, skip: u64, tabbed: bool) -> Result<Option<TextDia
     }))
 }
 
-/// Roles and types as the layout of an export has them, or the table, where it is there already.
+/// Roles and types from the layout of an export, or from the table if it already exists.
 fn exact_columns(
     plan: &mut CsvPlan,
     reading: &ReadPlanOptions,
@@ -369,7 +369,7 @@ fn exact_columns(
     }
     if plan.place(CsvRole::Time).is_none() {
         bail!(
-            "its layout calls the time '{}', which it has not",
+            "its layout names the time column '{}', which the file does not have",
             layout.time
         );
     }
@@ -403,7 +403,7 @@ fn profiles(
     Ok(profiles)
 }
 
-/// Places of the time column, and of the time of day where it has a column of its own.
+/// Indexes of the time column, and of the time-of-day column if there is one.
 fn time_columns(
     options: &ReadOptions,
     known: Option<&ColumnLayout>,
@@ -443,7 +443,7 @@ fn time_columns(
     let by_values = || {
         let dates = profiles.iter().position(|profile| profile.times.is_date());
         dates.or_else(|| {
-            // Without names nothing but size tells times from other numbers.
+            // Without column names, only magnitude distinguishes times from other numbers.
             let nameless = plan.dialect.header_line.is_none();
             profiles
                 .iter()
@@ -497,7 +497,7 @@ fn time_reader(options: &ReadOptions, name: &str, evidence: &TimeEvidence) -> Re
         let form = evidence.form(name, options.date_order.map(Into::into))?;
         if matches!(form, TimeFormat::Number(_)) && !evidence.is_epoch() {
             bail!(
-                "the numbers in column '{name}' are times of our days in no unit or several; give \
+                "the numbers in column '{name}' are recent times in no unit, or in several units; give \
                  --precision s, ms, us or ns, or another --time-column"
             );
         }
@@ -506,7 +506,7 @@ fn time_reader(options: &ReadOptions, name: &str, evidence: &TimeEvidence) -> Re
     Ok(TimeReader { form, zone })
 }
 
-/// Places of the tags that were told, or that the table has.
+/// Indexes of the tags that the options name or that the table has.
 fn told_tags(
     options: &ReadOptions,
     known: Option<&ColumnLayout>,
@@ -562,7 +562,7 @@ fn kind_of(
     Ok(profile.kind(decimal))
 }
 
-/// Chooses tags by the rows of some times: all rows of a time, or none.
+/// Infers tags from the rows of some times; takes all rows of a time, or none.
 fn infer_tags(
     open: OpenFile<'_>,
     plan: &mut CsvPlan,
@@ -605,7 +605,7 @@ fn infer_tags(
             mask = mask * 2 + 1;
             let before = rows.len();
             rows.retain(|(time, _)| xxh3_64(&time.to_le_bytes()) & mask == 0);
-            // One time of very many rows: they are sample enough.
+            // A single time has very many rows; they suffice as a sample.
             if rows.len() == before {
                 rows.truncate(SAMPLE_ROWS / 2);
             }
@@ -618,7 +618,7 @@ fn infer_tags(
     Ok(())
 }
 
-/// Says what should be known of a column: that it is new, or text because of a few cells.
+/// Notes what the user should know about a column: that it is new, or text because of a few cells.
 fn note_column(
     plan: &mut CsvPlan,
     reading: &ReadPlanOptions,
@@ -662,7 +662,7 @@ fn note_column(
         let mut markers: Vec<&str> = markers.into_iter().collect();
         markers.sort_unstable();
         plan.notes.push(format!(
-            "column '{name}' is STRING because of {} of {} cells that are no numbers: {}{more}; \
+            "column '{name}' is STRING because of {} of {} cells that are not numbers: {}{more}; \
              --null '{}' reads them as no value, --types {name}=double refuses their rows",
             few.count,
             few.count + few.numbers,

@@ -1,4 +1,5 @@
-//! A data directory: databases and tables, shards and their segments, and what columns take.
+//! Shows a data directory: databases and tables, shards and their segments, and the size of
+//! columns.
 
 use super::{CatalogNames, segment};
 use crate::terminal::{self, TextStyle, styled};
@@ -69,7 +70,7 @@ fn print_tables(names: &CatalogNames) {
     }
 }
 
-/// Size of pages, and settings of storage that are not the default.
+/// Page size, and storage settings that are not the default.
 fn storage(options: &TableOptions) -> String {
     let codec = codec(ColumnCodec {
         encoding: options.encoding,
@@ -92,7 +93,7 @@ fn storage(options: &TableOptions) -> String {
     text
 }
 
-/// What a column or table says of its encoding.
+/// The encoding and compressor that a column or table sets.
 fn codec(codec: ColumnCodec) -> String {
     let encoding = codec.encoding.map(|name| format!(" {}", name.name()));
     let compressor = codec.compressor.map(|name| format!(" {}", name.name()));

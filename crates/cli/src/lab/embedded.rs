@@ -57,8 +57,8 @@ impl Embedded {
     }
 }
 
-/// Options by the names that they have in a configuration file. Fails on names and values that an
-/// option cannot have.
+/// Parses options by their names in a configuration file. Fails on unknown names and on values that
+/// an option cannot have.
 fn options(settings: &Options) -> Result<OpenOptions> {
     let value = |text: &String| match text.parse::<u64>() {
         Ok(number) => serde_json::Value::from(number),
@@ -72,7 +72,7 @@ fn options(settings: &Options) -> Result<OpenOptions> {
     ))?)
 }
 
-/// Those of `tables` that show a row.
+/// Those of `tables` that contain rows.
 fn filled<'a>(db: &Marigram, tables: &'a [Table]) -> Result<Vec<&'a str>> {
     let mut filled = Vec::new();
     for table in tables {
@@ -100,7 +100,7 @@ impl Target for Embedded {
             version: concat!("Marigram ", env!("CARGO_PKG_VERSION")).to_owned(),
             path: "columnar batches in the client's process; SQL, answers in Arrow".to_owned(),
             durability: "fsync before acknowledgement".to_owned(),
-            notes: "Default settings but for those that a study chooses. Client and database share a process: their processor time \
+            notes: "Default settings, except those that a study chooses. Client and database share a process: their processor time \
                     and memory are one. A restart drops the database without closing it, so that \
                     the log is replayed as after a crash, and opens it again. Settling is FLUSH \
                     and COMPACT."
@@ -110,7 +110,9 @@ impl Target for Embedded {
 
     fn refuses(&self, tuning: &Tuning) -> Option<String> {
         let error = options(&tuning.server).err()?;
-        Some(format!("the library cannot be opened so: {error:#}"))
+        Some(format!(
+            "the library cannot be opened with these settings: {error:#}"
+        ))
     }
 
     fn tell(&self) -> Result<BTreeMap<String, f64>> {
@@ -159,12 +161,12 @@ impl Target for Embedded {
     fn restart(&mut self, tables: &[Table]) -> Result<Option<Duration>> {
         let db = self.db.take().context("the database is not open")?;
         let before = filled(&db, tables)?;
-        // The last clone ends the threads and lets go of the folder, without a flush.
+        // Dropping the last clone ends the threads and releases the folder, without a flush.
         drop(db);
         let start = Instant::now();
         let db = self
             .open()
-            .context("opening again, which needs all sessions ended")?;
+            .context("reopening the database, which requires that all sessions have ended")?;
         let after = filled(&db, tables)?;
         let elapsed = start.elapsed();
         ensure!(after == before, "{after:?} have rows instead of {before:?}");

@@ -1,4 +1,4 @@
-//! The shell's own commands: what begins with a backslash.
+//! The shell's own commands, which begin with a backslash.
 
 use super::{ShellState, copy, edit, report_failure};
 use crate::answer::{AnswerForm, ExpandedRows};
@@ -16,7 +16,7 @@ pub enum AfterCommand {
     Stay,
     /// Runs this.
     Run(String),
-    /// Goes on with this text.
+    /// Puts this text at the prompt.
     Edit(String),
     /// Ends.
     Leave,
@@ -79,7 +79,7 @@ impl ShellState {
                 }
             },
             "\\e" if self.last.is_empty() => {
-                outln!("there is no statement yet that could be edited");
+                outln!("there is no statement yet to edit");
             }
             "\\e" => match edit::edit(&self.last) {
                 Ok(text) => return Ok(AfterCommand::Edit(text)),
@@ -97,7 +97,7 @@ impl ShellState {
                     }
                 }
             }
-            _ => outln!("{command} is unknown here; \\? lists what there is"),
+            _ => outln!("{command} is unknown; \\? lists the commands"),
         }
         Ok(AfterCommand::Stay)
     }
@@ -126,9 +126,9 @@ impl ShellState {
         outln!(
             "{}",
             match self.printing.expanded {
-                ExpandedRows::On => "rows stand one under the other",
-                ExpandedRows::Off => "rows stand in a table",
-                ExpandedRows::Auto => "rows stand in a table where it fits the terminal",
+                ExpandedRows::On => "rows are shown one value per line",
+                ExpandedRows::Off => "rows are shown in a table",
+                ExpandedRows::Auto => "rows are shown in a table if it fits the terminal",
             }
         );
     }
@@ -143,8 +143,8 @@ impl ShellState {
         self.pager = output::pager().filter(|_| is_on);
         match &self.pager {
             Some(pager) => outln!("long answers go through {pager}"),
-            None if is_on => outln!("PAGER is empty: there is none"),
-            None => outln!("answers are shown as they are"),
+            None if is_on => outln!("PAGER is empty: no pager is set"),
+            None => outln!("answers are shown without a pager"),
         }
     }
 
@@ -159,7 +159,7 @@ impl ShellState {
         }
     }
 
-    /// Draws the rows of a query: of this one, or of the last one.
+    /// Plots the rows of the given query, or of the last one.
     fn plot(&mut self, argument: &str) -> Result<()> {
         let query = match (argument, &self.last_query) {
             ("", None) => {
@@ -192,7 +192,7 @@ impl ShellState {
     }
 }
 
-/// A name as the user typed it, quoted where it must be.
+/// A name as the user typed it, quoted if necessary.
 fn bare(name: &str) -> String {
     if name.starts_with('"') {
         name.to_owned()
@@ -201,7 +201,7 @@ fn bare(name: &str) -> String {
     }
 }
 
-/// The name of a file, which may stand in quotes.
+/// The name of a file, without its optional quotes.
 fn unquoted(name: &str) -> &str {
     let inner = name
         .strip_prefix('\'')

@@ -1,5 +1,5 @@
 //! `DICTIONARY` of `TsFile`: distinct strings in the order of their first appearance, then the
-//! number of each value's entry as [`super::rle`].
+//! index of each value's entry as [`super::rle`].
 //!
 //! ```text
 //! signed  number of entries
@@ -52,7 +52,7 @@ pub(super) fn read_dictionary(
         return Ok((offsets, data));
     }
     let number = usize::try_from(reader.signed()?).ok();
-    // An entry takes at least a byte.
+    // Every entry takes at least one byte.
     let number = number.filter(|number| *number <= reader.remaining());
     let number = number.ok_or(CodecError::Damaged("a dictionary has too many entries"))?;
     let mut entries = Vec::with_capacity(number);
@@ -63,9 +63,7 @@ pub(super) fn read_dictionary(
     let entry = |index: &i32| {
         let entry = usize::try_from(*index).ok();
         let entry = entry.and_then(|index| entries.get(index)).copied();
-        entry.ok_or(CodecError::Damaged(
-            "a value names an entry that is not there",
-        ))
+        entry.ok_or(CodecError::Damaged("a value refers to a missing entry"))
     };
     let mut total = 0u64;
     for index in &indices {

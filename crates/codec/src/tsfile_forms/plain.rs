@@ -1,5 +1,5 @@
-//! `PLAIN` of `TsFile`: one byte a truth value, 32-bit integers as signed varints, everything else
-//! highest byte first, strings behind their length as a signed varint.
+//! `PLAIN` of `TsFile`: one byte per truth value, 32-bit integers as signed varints, everything
+//! else big-endian, strings preceded by their length as a signed varint.
 
 use super::Strictness;
 use crate::bytes::{ByteReader, put_signed};
@@ -92,7 +92,7 @@ pub(super) fn read_strings(
     Ok((offsets, data))
 }
 
-/// The bytes of all strings of a page, if the caller allows so many.
+/// The total bytes of a page's strings, if the caller's limits allow it.
 pub(super) fn check_total(bytes: u64, limits: DecodeLimits) -> Result<usize> {
     if bytes > i32::MAX as u64 {
         return Err(CodecError::Damaged("strings take 2 GiB or more"));

@@ -1,4 +1,4 @@
-//! `TS_2DIFF` of `TsFile`: differences of neighbours in blocks, less the smallest of their block.
+//! `TS_2DIFF` of `TsFile`: differences of neighbours in blocks, minus the smallest of their block.
 //!
 //! ```text
 //! i32 BE  differences in the block, at most 128
@@ -8,7 +8,7 @@
 //! ...     differences - smallest, `width` bits each, highest first
 //! ```
 //!
-//! A block holds one value more than differences. All arithmetic wraps.
+//! A block has one more value than differences. All arithmetic wraps.
 
 use super::bits::{BitReader, BitWriter};
 use super::word::TsFileInteger;

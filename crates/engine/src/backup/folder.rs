@@ -1,4 +1,4 @@
-//! The folder in which backups lie: records in `backups/`, what they name in `objects/`.
+//! The folder of backups: records in `backups/`, and the objects that they name in `objects/`.
 //!
 //! A backup exists when its record does. Records come and go whole (put; deleted), each step durable
 //! before the next one relies on it.
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The file that says that a folder is one of backups, and what it holds.
+/// The file that marks a folder of backups, and its content.
 const MARKER: &str = "MARIGRAM-BACKUP";
 const MARKER_TEXT: &str = "marigram backups\nformat 1\n";
 const LOCK: &str = "LOCK";
@@ -38,7 +38,7 @@ pub(crate) struct BackupFolder {
 /// Whether a directory is a folder of backups.
 ///
 /// # Errors
-/// If the disk refuses.
+/// If the disk fails.
 pub fn is_backup(env: &Env, dir: &Path) -> Result<bool> {
     let marker = dir.join(MARKER);
     let head = env.blob_store(dir).head(MARKER);
@@ -47,10 +47,10 @@ pub fn is_backup(env: &Env, dir: &Path) -> Result<bool> {
         .is_some())
 }
 
-/// The backups of a folder by number, oldest first; for one whose record cannot be read, why.
+/// The backups of a folder by number, oldest first; for one with an unreadable record, the reason.
 ///
 /// # Errors
-/// If `dir` is no folder of backups, or the disk refuses.
+/// If `dir` is not a folder of backups, or the disk fails.
 pub fn list(env: &Env, dir: &Path) -> Result<Vec<(u64, Result<BackupInfo>)>> {
     let folder = BackupFolder::open(env, dir)?;
     let numbers = folder.numbers()?.into_iter();
@@ -59,11 +59,11 @@ pub fn list(env: &Env, dir: &Path) -> Result<Vec<(u64, Result<BackupInfo>)>> {
 }
 
 impl BackupFolder {
-    /// A folder to read from.
+    /// Opens a folder for reading.
     pub fn open(env: &Env, dir: &Path) -> Result<Self> {
         if !is_backup(env, dir)? {
             let reason = format!(
-                "{} is no folder of backups: it has no file {MARKER}",
+                "{} is not a folder of backups: it has no file {MARKER}",
                 dir.display()
             );
             return Err(EngineError::Invalid(reason));
@@ -75,7 +75,7 @@ impl BackupFolder {
         })
     }
 
-    /// A folder to write into, made where there is none, under its lock.
+    /// Opens a folder for writing under its lock, and creates it if it is missing.
     pub fn claim(env: &Env, dir: &Path) -> Result<Self> {
         let fs = &env.fs;
         let io = |error| EngineError::io(dir, error);
@@ -91,7 +91,7 @@ impl BackupFolder {
             };
             if let Some(foreign) = names.iter().find(|name| !ours(name)) {
                 let reason = format!(
-                    "{} is not empty (it has {foreign}) and no folder of backups; choose another",
+                    "{} is not empty (it has {foreign}) and is not a folder of backups; choose another",
                     dir.display()
                 );
                 return Err(EngineError::Invalid(reason));
@@ -112,7 +112,7 @@ impl BackupFolder {
             _lock: Some(lock),
         };
         if is_new {
-            // Before the marker, so that where it stands the way to it is durable.
+            // Before the marker, so that if the marker exists, the path to it is durable.
             sync_names_of(env, dir)?;
         }
         for made in [OBJECTS, BACKUPS] {
@@ -160,7 +160,7 @@ impl BackupFolder {
             .map_err(|error| self.io(prefix, error))
     }
 
-    /// Numbers of the backups, ascending.
+    /// The numbers of the backups, ascending.
     pub fn numbers(&self) -> Result<Vec<u64>> {
         let names = self.list(BACKUPS)?;
         let number = |name: &String| name.strip_suffix(".backup")?.parse::<u64>().ok();
@@ -199,7 +199,7 @@ impl BackupFolder {
         Ok(record)
     }
 
-    /// Makes a backup exist. Its objects are durable.
+    /// Makes a backup exist. Its objects must be durable.
     pub fn write(&self, record: &BackupRecord) -> Result<()> {
         let name = record_name(record.info.number);
         self.blobs
@@ -207,9 +207,9 @@ impl BackupFolder {
             .map_err(|error| self.io(&name, error))
     }
 
-    /// Makes all backups of a lineage but the newest `keep` no longer exist; gives their numbers.
-    /// Backups of other databases stay, and those whose records cannot be read: nobody knows whose
-    /// they are.
+    /// Removes the records of all backups of a lineage except the newest `keep`; returns their
+    /// numbers. Backups of other databases stay, and so do those with unreadable records, because
+    /// their owner is unknown.
     pub fn prune(&self, keep: usize, lineage: u64) -> Result<Vec<u64>> {
         let mut numbers = self.numbers()?;
         numbers.retain(|number| {
@@ -223,8 +223,8 @@ impl BackupFolder {
         Ok(numbers)
     }
 
-    /// Removes what no backup names: objects of backups that are gone or never came to be, and
-    /// unfinished files. Nothing is removed while a record cannot be read, since it may name them.
+    /// Removes what no backup names: objects of backups that were removed or never completed, and
+    /// unfinished files. Removes nothing while a record cannot be read, because it may name them.
     pub fn tidy(&self) -> Result<()> {
         let mut named = HashSet::new();
         for number in self.numbers()? {

@@ -1,4 +1,4 @@
-//! Objects: files of a folder of backups that are named by their contents.
+//! Objects: files in a folder of backups whose names derive from their content.
 //!
 //! An object is uploaded under another name and renamed, so that a name stands for whole contents.
 //! What is there already is not written again.
@@ -12,20 +12,20 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
 
-/// Files other than segments are cut into pieces of so many bytes: of a log that has grown, all
-/// pieces but the last are there already.
+/// Files other than segments are cut into pieces of this many bytes: when a log has grown, all
+/// pieces but the last exist already.
 pub(super) const PIECE_BYTES_MAX: u64 = 4 << 20;
 /// Bytes read at a time.
 const READ_BYTES: u64 = 1 << 20;
 
-/// An open file to be read from, and its path for messages.
+/// An open file to read from, and its path for messages.
 pub(super) struct ReadableObject<'a> {
     pub file: &'a dyn ReadAt,
     pub path: &'a Path,
 }
 
 impl ReadableObject<'_> {
-    /// Hands the bytes in `range` to `take`, part by part.
+    /// Passes the bytes in `range` to `take`, part by part.
     fn each(&self, range: Range<u64>, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut buffer = Vec::new();
         let mut at = range.start;
@@ -41,7 +41,7 @@ impl ReadableObject<'_> {
     }
 }
 
-/// An object that was written and has no name yet.
+/// A written object that has no name yet.
 pub(super) struct UnnamedObject {
     pub name: String,
     pub piece: ObjectPiece,
@@ -53,14 +53,14 @@ fn object_name(digest: ObjectDigest) -> String {
 }
 
 impl BackupFolder {
-    /// Whether the object is there in its full length.
+    /// Whether the object exists with its full length.
     pub(super) fn has(&self, piece: ObjectPiece) -> Result<bool> {
         let name = object_name(piece.digest);
         let bytes = self.blobs.head(&name);
         Ok(bytes.map_err(|error| self.io(&name, error))? == Some(piece.bytes))
     }
 
-    /// Stores a small range of a file as an object; says also whether it is new.
+    /// Stores a small range of a file as an object; also returns whether it is new.
     pub(super) fn store(
         &self,
         from: &ReadableObject<'_>,
@@ -79,12 +79,12 @@ impl BackupFolder {
             return Ok((piece, false));
         }
         let unnamed = self.write_object(from, range)?;
-        // The file is one that is only appended to, so both passes have read the same bytes.
+        // The file is only appended to, so both passes read the same bytes.
         let (piece, is_new) = self.name(unnamed)?;
         Ok((piece, is_new))
     }
 
-    /// Writes a range of a file, without a name; durable when it returns.
+    /// Writes a range of a file under a temporary name; durable when it returns.
     pub(super) fn write_object(
         &self,
         from: &ReadableObject<'_>,
@@ -115,8 +115,8 @@ impl BackupFolder {
         }
     }
 
-    /// Names a written object, or removes it where one of its name is there; says whether it is
-    /// new.
+    /// Names a written object, or removes it if an object of that name exists; also returns whether
+    /// it is new.
     pub(super) fn name(&self, unnamed: UnnamedObject) -> Result<(ObjectPiece, bool)> {
         let piece = unnamed.piece;
         if self.has(piece)? {
@@ -137,8 +137,8 @@ impl BackupFolder {
         }
     }
 
-    /// Hands an object's bytes to `take`, part by part, and checks them: `Corrupt` after the last
-    /// part if they are not what was stored.
+    /// Passes an object's bytes to `take`, part by part, and checks them: returns `Corrupt` after
+    /// the last part if they are not what was stored.
     pub(super) fn fetch(
         &self,
         piece: ObjectPiece,
@@ -175,6 +175,6 @@ impl BackupFolder {
         if ObjectDigest(hasher.finalize().into()) == piece.digest {
             return Ok(());
         }
-        Err(corrupt(0, "its SHA-256 is not its name".to_owned()))
+        Err(corrupt(0, "its SHA-256 does not match its name".to_owned()))
     }
 }

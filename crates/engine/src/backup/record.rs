@@ -1,13 +1,13 @@
-//! The record of a backup as bytes: `docs/formats/backup.md`.
+//! Encodes and decodes the record of a backup: `docs/formats/backup.md`.
 //!
-//! A record is written once and never changed. Reading never panics, and never reserves more
-//! memory than there are bytes for.
+//! A record is written once and never changed. Decoding never panics, and never allocates more
+//! memory than the input justifies.
 
 use marigram_codec::bytes::{BoundedReader, ReadError};
 use marigram_codec::frame;
 use std::fmt;
 
-/// The version that is written, and the highest that is read.
+/// The version to write, and the highest that can be read.
 const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"MARIBACK";
 /// Bytes of a digest (SHA-256).
@@ -15,30 +15,30 @@ const DIGEST_BYTES: usize = 32;
 /// Bytes of a piece in a record.
 const PIECE_BYTES: usize = DIGEST_BYTES + 8;
 
-/// What a backup says about itself.
+/// Summary of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BackupInfo {
     /// Its number in its folder, from 1.
     pub number: u64,
-    /// The moment that it shows, ns since the Unix epoch.
+    /// The moment of its content, ns since the Unix epoch.
     pub taken_ns: i64,
-    /// Shards of the data directory.
+    /// Number of shards of the data directory.
     pub shards: usize,
-    /// Files of the data directory.
+    /// Number of files of the data directory.
     pub files: usize,
-    /// Their bytes.
+    /// Size of the files, in bytes.
     pub bytes: u64,
-    /// Bytes that this backup brought into the folder; the others were there already.
+    /// Bytes that this backup added to the folder; the others existed already.
     pub bytes_new: u64,
-    /// Rows in segments. Rows that were in the log alone are not counted.
+    /// Rows in segments. Rows that were only in the log are not counted.
     pub rows: u64,
 }
 
-/// A backup: what it says about itself, and its files.
+/// A backup: its summary and its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BackupRecord {
     pub info: BackupInfo,
-    /// Version of the layout of the data directory.
+    /// Version of the data directory's layout.
     pub format: u32,
     /// Lineage of the data directory; see `directory`.
     pub lineage: u64,
@@ -51,13 +51,13 @@ pub(crate) struct FileEntry {
     /// Its path in the data directory, with `/` between the parts.
     pub path: String,
     pub bytes: u64,
-    /// For a segment: of the file's end, so that a later backup knows it again.
+    /// For a segment, a mark of the file's end, by which a later backup recognises it.
     pub mark: Option<u64>,
-    /// What it consists of, in order.
+    /// The pieces of its content, in order.
     pub pieces: Vec<ObjectPiece>,
 }
 
-/// Bytes in the folder.
+/// An object in the folder, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectPiece {
     pub digest: ObjectDigest,
@@ -80,17 +80,17 @@ impl fmt::Debug for ObjectDigest {
     }
 }
 
-/// Why bytes are no record.
+/// Why bytes are not a valid record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BackupRecordError {
-    /// Written by a newer Marigram: the version.
+    /// A newer Marigram wrote the record; its version.
     Newer(u32),
-    /// At this byte, for this reason.
+    /// The byte offset and the reason.
     Damaged(usize, String),
 }
 
 impl BackupRecord {
-    /// The record as a file.
+    /// Encodes the record as a file.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         frame::write(&[&MAGIC[..], &VERSION.to_le_bytes()].concat(), &mut out);
@@ -126,7 +126,7 @@ impl BackupRecord {
         out
     }
 
-    /// The record that a file holds.
+    /// Decodes the record in a file.
     pub fn decode(bytes: &[u8]) -> Result<Self, BackupRecordError> {
         let mut at = 0;
         let header = next(bytes, &mut at)?;
@@ -134,7 +134,7 @@ impl BackupRecord {
             .strip_prefix(&MAGIC)
             .and_then(|rest| rest.first_chunk::<4>())
             .ok_or_else(|| {
-                BackupRecordError::Damaged(0, "this is no record of a backup".to_owned())
+                BackupRecordError::Damaged(0, "this is not the record of a backup".to_owned())
             })?;
         match u32::from_le_bytes(*version) {
             VERSION => {}
@@ -246,7 +246,7 @@ fn file(mut reader: BackupRecordReader<'_>) -> Result<FileEntry, MalformedFrame>
     })
 }
 
-/// Whether a path stays in the directory that it is put into.
+/// Whether a path stays within the directory that it is put into.
 fn is_plain(path: &str) -> bool {
     let part = |part: &str| !part.is_empty() && part != "." && part != "..";
     path.split('/').all(part) && !path.contains(['\\', '\0'])

@@ -1,4 +1,4 @@
-//! Compactions on a simulated disk: whatever is picked, the rows stay the same.
+//! Compactions on a simulated disk: whatever the picker picks, the rows stay the same.
 
 use super::*;
 use crate::compaction::history::CompactionHistory;
@@ -112,7 +112,7 @@ impl Files {
         edit
     }
 
-    /// What committing the edit does.
+    /// Applies an edit as a commit does.
     fn install(&mut self, mut edit: ManifestEdit) {
         for id in &edit.removed {
             self.open.remove(id);
@@ -155,7 +155,7 @@ fn options() -> SegmentOptions {
     SegmentOptions { row_group_rows: 32 }
 }
 
-/// Settings under which everything is due at once.
+/// Settings with which everything is due at once.
 fn eager(policy: Policy) -> PickOptions {
     PickOptions {
         inner_growth: 2,
@@ -219,13 +219,13 @@ proptest! {
         let mut files = Files::new(&given, &tombstones);
         prop_assert_eq!(&files.rows(), &expected, "before");
         let mut turns = 0;
-        // Each turn makes segments fewer, or spends tombstones.
+        // Each turn reduces the number of segments, or spends tombstones.
         while let Some(plan) = files.pick(&eager(policy), turns) {
             let edit = files.run(&plan, false).unwrap().unwrap();
             files.install(edit);
             turns += 1;
             prop_assert_eq!(&files.rows(), &expected, "after {:?}", plan);
-            prop_assert!(turns < 60, "compaction does not come to an end");
+            prop_assert!(turns < 60, "compaction does not end");
         }
         let late = files.state.segments.values().filter(|meta| meta.space == SegmentSpace::Unsequence);
         prop_assert_eq!(late.count(), 0, "late rows are in their place");
@@ -368,14 +368,14 @@ fn pages_that_nothing_overlaps_are_copied_and_others_are_not() {
         rows,
     };
     let even = |times: std::ops::Range<i64>| numbers(times.filter(|time| time % 2 == 0));
-    // Pages of eight rows: 0..16, 16..32, …; late rows make one of them longer.
+    // Pages of eight rows: 0..16, 16..32, …; late rows lengthen one of them.
     let sources = [
         given(false, 10, even(0..80)),
         given(false, 20, even(80..128)),
         given(true, 30, numbers([33, 37].into_iter())),
     ];
-    // Of which segment which pages: in a cold result all that follows the page that grew is
-    // written anew, so that pages are full.
+    // The copied pages as (segment, page): in a cold result, everything after the page that grew is
+    // rewritten, so that pages are full.
     let hot = [(0, 0), (0, 1), (0, 3), (0, 4), (1, 0), (1, 1)];
     for (cold, pages) in [(false, &hot[..]), (true, &hot[..2])] {
         let mut files = Files::new(&sources, &[tombstone(40, &[], 120, 122)]);

@@ -1,4 +1,4 @@
-//! What an engine is made of, opened and closed.
+//! The parts of an engine, and how they are opened and closed.
 
 use super::warning_throttle::WarningThrottle;
 use crate::background::BackgroundSignal;
@@ -37,21 +37,21 @@ pub(super) struct EngineInner {
     /// Series indexes by shard.
     pub indexes: Vec<Arc<RwLock<SeriesIndex>>>,
     pub bell: Arc<BackgroundSignal>,
-    /// When the log was last synced in the background, monotonic ns.
+    /// Time of the last background sync of the log, monotonic ns.
     pub synced_ns: AtomicU64,
-    /// What compaction in the background may read and write.
+    /// The rate limit of background compaction.
     pub budget: Option<Mutex<TokenBucket>>,
-    /// Batches taken: whose turn it is among shards.
+    /// Number of batches; determines which shard comes first.
     pub turn: AtomicUsize,
     closed: AtomicBool,
     lock: Mutex<Option<Box<dyn Lock>>>,
     recovery_ms: u64,
     recovered: RecoveredLogs,
-    /// Failures of background work, as far as they were told.
+    /// Failures of background work, for throttling their reports.
     pub complaints: WarningThrottle,
 }
 
-/// Opens the shards: side by side, where there are to be threads at all.
+/// Opens the shards, in parallel if threads are allowed at all.
 fn open_shards(
     context: &Arc<ShardContext>,
     dir: &Path,
@@ -97,7 +97,8 @@ impl EngineInner {
     ) -> Result<Self> {
         let started_ns = env.clock.monotonic_ns();
         let lock = directory::lock(&env, dir)?;
-        // Nothing is made, moved or removed before everything that decides what counts is whole.
+        // Before anything is created, moved or removed, everything that decides what counts must be
+        // intact.
         let identity = directory::identity(&env, dir)?;
         let survey = match identity {
             Some(identity) => Some(survey(&env, dir, identity)?),
@@ -115,7 +116,7 @@ impl EngineInner {
             &proof.unwrap_or_default(),
             health.clone(),
         )?;
-        // The catalog comes first: where there is a MARIGRAM, there was a catalog.
+        // The catalog comes first: if there is a MARIGRAM, there was a catalog.
         let identity = match identity {
             Some(identity) => identity,
             None => directory::write_shards(&env, dir, options.shards)?,
@@ -153,7 +154,7 @@ impl EngineInner {
         for doubt in known.iter().filter_map(|known| known.doubt.as_ref()) {
             tracing::warn!(
                 doubt,
-                "what the manifest does not name stays where it is until the next start"
+                "files that the manifest does not name stay in place until the next start"
             );
         }
         let opening = ShardOpening {
@@ -191,7 +192,7 @@ impl EngineInner {
         })
     }
 
-    /// `Closed` after [`close`](Self::close).
+    /// Returns `Closed` after [`close`](Self::close).
     pub fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
             Err(EngineError::Closed)
@@ -200,21 +201,21 @@ impl EngineInner {
         }
     }
 
-    /// Takes no more calls, flushes and releases the lock.
+    /// Refuses further calls, flushes and releases the lock.
     pub fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Err(EngineError::Closed);
         }
         let flushed = self.flush();
         for shard in &self.shards {
-            // A compaction that somebody waits for in another thread gives up at its next batch.
+            // A compaction for which another thread waits stops at its next batch.
             drop(shard.maintenance.lock());
         }
         self.unlock();
         flushed
     }
 
-    /// Releases the directory's lock. Where the log is synced at intervals, it is synced first.
+    /// Releases the directory's lock. If the log is synced at intervals, syncs it first.
     pub fn unlock(&self) {
         let Some(lock) = self.lock.lock().take() else {
             return;
@@ -226,7 +227,7 @@ impl EngineInner {
                 }
             }
         }
-        // From here on the directory may be another process's.
+        // From here on, the directory may belong to another process.
         self.context.files.pool().close();
         drop(lock);
     }

@@ -1,4 +1,4 @@
-//! Writing a memtable's rows as segments.
+//! Writes a memtable's rows as segments.
 
 use super::LiveTables;
 use super::pieces::{PartitionPiece, cut, portions, runs_and_ranges};
@@ -19,7 +19,7 @@ use marigram_segment::{SegmentColumn, SegmentWriter, TableLayout};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes that sorting holds for each row.
+/// Bytes that sorting needs per row.
 const ORDER_BYTES_A_ROW: usize = 32;
 
 /// The rows of one table in one space.
@@ -32,8 +32,8 @@ struct TableRows {
     pieces: BTreeMap<i64, Vec<PartitionPiece>>,
 }
 
-/// Writes the rows of `memtable` to new segments, durable when it returns. On an error nothing is
-/// left behind.
+/// Writes the rows of `memtable` to new segments, which are durable when it returns. On an error,
+/// no file is left behind.
 pub(super) fn write_segments(
     shard: &Shard,
     memtable: &Memtable,
@@ -98,7 +98,7 @@ fn of_space(
         .collect()
 }
 
-/// Writes the tables of one group and space: one segment a partition.
+/// Writes the tables of one group and space, with one segment per partition.
 fn write_group(
     shard: &Shard,
     width_ns: i64,
@@ -138,7 +138,7 @@ fn write_group(
     outcome
 }
 
-/// Sorts the rows of a table, without those deleted; `None` where none is left.
+/// Sorts the rows of a table, without deleted ones; `None` if none is left.
 fn sort(
     schema: &TableSchema,
     chunks: &[Arc<Chunk>],
@@ -162,12 +162,12 @@ fn sort(
     if parts.is_empty() {
         return None;
     }
-    // Neighbours have more than a few thousand rows or a few megabytes of text together, so that
-    // there are terabytes in memory before this does not help.
+    // Merging neighbours always helps: they have more than a few thousand rows or a few megabytes
+    // of text in total, so only terabytes in memory would exceed the limit.
     while parts.len() > PARTS_MAX {
         parts = part::halve(&parts);
     }
-    // Narrower where rows were deleted, which `cut` need not know.
+    // The range is narrower if rows were deleted, which `cut` need not know.
     let range = chunks
         .iter()
         .map(|chunk| chunk.range())
@@ -281,7 +281,7 @@ fn write_segment(
     Ok(())
 }
 
-/// Runs of one series in one, where the pieces of a series follow each other.
+/// Joins runs of the same series if its pieces are adjacent.
 fn joined(runs: Vec<marigram_model::SeriesRun>) -> Vec<marigram_model::SeriesRun> {
     let mut joined: Vec<marigram_model::SeriesRun> = Vec::with_capacity(runs.len());
     for run in runs {

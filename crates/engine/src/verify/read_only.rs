@@ -1,4 +1,4 @@
-//! A file system that reads and changes nothing, for code that repairs what it opens.
+//! A file system that can be read and ignores changes, for code that repairs what it opens.
 
 use marigram_env::{File, Lock, LogStore, ReadAt};
 use std::io;
@@ -6,11 +6,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads through to another file system; every change is accepted and not made.
+/// Reads from another file system; accepts every change without making it.
 #[derive(Debug)]
 pub(super) struct ReadOnlyFs(pub Arc<dyn LogStore>);
 
-/// An existing file (`None`: one that was "made").
+/// An existing file (`None` for one that was "created").
 #[derive(Debug)]
 struct ReadOnlyFile(Option<Arc<dyn File>>);
 

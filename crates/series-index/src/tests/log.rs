@@ -1,4 +1,4 @@
-//! The series log: found again, cut, damaged, and written in the same way for ever.
+//! The series log: reopened, cut, damaged, and always written in the same format.
 
 #![expect(
     clippy::disallowed_methods,
@@ -56,7 +56,7 @@ fn series_are_found_again_after_power_loss() {
         valid = log
             .append(&index, SeriesId(end.max(before.0)), committed)
             .unwrap();
-        // What the manifest does not know of is cut off.
+        // Bytes that the manifest does not know are cut off.
         if end < 1000 {
             log.append(&index, SeriesId(end + 7), committed).unwrap();
         }
@@ -191,7 +191,7 @@ fn golden_path(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Files of every version are read for ever. `MARIGRAM_BLESS=1` writes that of this version.
+/// Files of every version stay readable for ever. `MARIGRAM_BLESS=1` writes that of this version.
 #[test]
 fn version_2_is_read_and_written() {
     let path = golden_path("v2-log.bin");
@@ -235,7 +235,7 @@ fn version_1_is_read_and_written_anew() {
     let new = log.append(&index, SeriesId(6), old).unwrap();
     assert_eq!(new.file_name(), "SERIES-1");
     sim.crash();
-    // Whichever of the two the manifest holds, it is there.
+    // Whichever of the two files the manifest names exists.
     assert_same(&open(&fs, &dir, new).unwrap().1, &index, 6);
     assert!(
         !fs.exists(&dir.join("SERIES")).unwrap(),
@@ -299,7 +299,7 @@ fn power_loss_while_a_log_shrinks_leaves_the_old_one_or_the_new_one() {
             let (mut log, mut found) = open(&fs, &dir, valid).unwrap();
             assert_eq!((found.len(), found.all(TABLE).len()), (3000, 3000));
             assert_eq!(names(&fs, &dir), ["SERIES"]);
-            // Replay brings the rest, and the removals once more.
+            // Replay repeats the rest, and the removals.
             for id in 3000..4000 {
                 found.insert(SeriesId(id), TABLE, &device(id)).unwrap();
             }
@@ -366,10 +366,7 @@ fn a_key_that_is_there_twice_is_damage() {
     payload.extend(second);
     marigram_codec::frame::write(&payload, &mut bytes);
     let error = SeriesLog::decode(Path::new("SERIES"), &bytes).unwrap_err();
-    assert!(
-        error.to_string().contains("its key is that of series"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("has the same key"), "{error}");
 }
 
 proptest! {
@@ -378,7 +375,7 @@ proptest! {
         let _ = SeriesLog::decode(Path::new("SERIES"), &bytes);
     }
 
-    /// Records whose checksum is right and whose contents are not.
+    /// Records with a correct checksum and arbitrary contents.
     #[test]
     fn any_contents_of_records_are_an_index_or_an_error(
         (at, byte, cut) in (0..400_usize, any::<u8>(), 0..10_usize)

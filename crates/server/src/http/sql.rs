@@ -41,7 +41,7 @@ pub async fn post(
 ) -> Result<Response, HttpError> {
     let parameters = parameters(given)?;
     let form = ResponseFormat::from_headers(&headers)?;
-    // A body may come slowly: its request takes a place only once it is here.
+    // A body may arrive slowly: the request is admitted only once its body is complete.
     drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
     let mut lease = shared.gate.lease();
     let limit = shared
@@ -62,7 +62,7 @@ pub async fn post(
     run(shared, parameters, &script, (form, false), ticket).await
 }
 
-/// `GET /api/v1/sql?db=&q=`: the parameter `q` is SQL that changes nothing.
+/// `GET /api/v1/sql?db=&q=`: the parameter `q` is read-only SQL.
 pub async fn get(
     State(shared): State<HttpShared>,
     given: GivenSqlParameters,
@@ -82,8 +82,8 @@ fn parameters(given: GivenSqlParameters) -> Result<SqlParameters, HttpError> {
     Ok(parameters)
 }
 
-/// Runs the statements of a script; the answer is the last one's. Where `read_only`, the first one
-/// that would change something ends it.
+/// Runs the statements of a script and returns the last answer. With `read_only`, the first
+/// statement that would change something ends the script.
 async fn run(
     shared: HttpShared,
     parameters: SqlParameters,
@@ -105,18 +105,19 @@ async fn run(
     };
     if let Some(zone) = parameters.tz.filter(|zone| !zone.is_empty()) {
         let quoted = zone.replace('\'', "''");
-        // An offset is one of ISO 8601, to the east; SET takes those of POSIX, to the west.
+        // The parameter takes an ISO 8601 offset, positive to the east; SET takes POSIX offsets,
+        // positive to the west.
         let set = if zone.starts_with(['+', '-']) {
             format!("SET TIME ZONE INTERVAL '{quoted}' HOUR TO MINUTE")
         } else {
             format!("SET \"timezone\" = '{quoted}'")
         };
-        // The parameter is no statement of the client's: it is there for those that only read, too.
+        // The parameter is not a statement of the client: read-only clients may use it, too.
         session.read_only = false;
         let done = query.execute(&mut session, &set).await;
         session.read_only = read_only;
         done.map_err(|error| HttpError {
-            // The client's SQL does not have it.
+            // The position is not in the client's SQL.
             position: None,
             ..HttpError::from(error)
         })?;
@@ -167,7 +168,7 @@ fn shift(mut error: HttpError, characters: usize) -> HttpError {
     error
 }
 
-/// Header with what the client should know beside an answer that is not JSON; one for each notice.
+/// Header with a notice about an answer that is not JSON; one header per notice.
 const NOTICE: &str = "marigram-notice";
 
 /// The answer to a statement without rows.

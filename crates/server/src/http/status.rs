@@ -7,8 +7,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-/// 200 while reads and writes work; 503 with the reason where writes are refused. `warnings` says
-/// what an operator should know of in either case.
+/// 200 while reads and writes work; 503 with the reason if writes are refused. In either case,
+/// `warnings` lists what an operator should know.
 pub async fn health(State(shared): State<HttpShared>) -> Response {
     let version = env!("CARGO_PKG_VERSION");
     let (status, word, message) = match shared.services.status.health() {
@@ -27,12 +27,12 @@ pub async fn health(State(shared): State<HttpShared>) -> Response {
     json_answer(status, &body)
 }
 
-/// 204: the server is there.
+/// 204: the server is running.
 pub async fn ping() -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-/// Everything measured, as Prometheus reads it.
+/// All metrics, in the format of Prometheus.
 pub async fn metrics(State(shared): State<HttpShared>) -> Response {
     let text = shared.telemetry.text(&shared.services.status.metrics());
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -1,7 +1,7 @@
-//! Arrow values as PostgreSQL sends them, in text and in binary.
+//! Encodes Arrow values as PostgreSQL sends them, in text and in binary.
 //!
-//! A column is downcast once a batch and becomes an [`ValueEncoder`], which writes the value of a row.
-//! PostgreSQL's times have microseconds: nanoseconds are rounded down, in text as in binary,
+//! A column is downcast once per batch and becomes a [`ValueEncoder`], which writes the value of a
+//! row. PostgreSQL's times have microseconds. Nanoseconds are rounded down, in text and in binary,
 //! because clients refuse a text with more digits.
 
 mod rows;
@@ -32,7 +32,7 @@ const EPOCH_US: i64 = 946_684_800_000_000;
 /// Days from the Unix epoch to PostgreSQL's.
 const EPOCH_DAYS: i32 = 10_957;
 
-/// Said of lists of lists.
+/// The error for lists of lists.
 const NESTED: &str = "arrays of arrays are not sent over this protocol; unnest them, or select their \
                       elements";
 
@@ -45,10 +45,10 @@ pub struct ValueEncoder {
 }
 
 impl ValueEncoder {
-    /// An encoder of `array`, in binary or in text.
+    /// An encoder for `array`, in binary or in text.
     ///
     /// # Errors
-    /// If Arrow cannot convert the values to a type that PostgreSQL has.
+    /// If Arrow cannot convert the values to a PostgreSQL type.
     pub fn new(array: &ArrayRef, binary: bool) -> Result<Self, ArrowError> {
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         Ok(Self {
@@ -62,12 +62,12 @@ impl ValueEncoder {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
 
-    /// Appends the value of `row`, which is not null.
+    /// Appends the value of `row`, which must not be null.
     pub fn write(&self, row: usize, out: &mut BytesMut) {
         (self.write)(row, out);
     }
 
-    /// Appends the value of `row` with its length before it; -1 for null.
+    /// Appends the value of `row`, preceded by its length; -1 for null.
     fn write_sized(&self, row: usize, out: &mut BytesMut) {
         if self.is_null(row) {
             out.put_i32(-1);
@@ -263,7 +263,7 @@ fn numbers<T: ArrowPrimitiveType>(
     }
 }
 
-/// The values of an array of timestamps, and how they become microseconds.
+/// The values of an array of timestamps, and the function that converts them to microseconds.
 fn microseconds(array: &ArrayRef, unit: TimeUnit) -> (ScalarBuffer<i64>, fn(i64) -> i64) {
     match unit {
         TimeUnit::Second => (
@@ -311,7 +311,7 @@ fn timestamps(
             write_time(to_us(values[row]), out);
         }));
     };
-    // What clocks add at each time, s; neighbours mostly have the same.
+    // The UTC offset at each time, s; neighbouring times mostly share it.
     let mut clock = zones::clock(zone)?;
     let offset = |value: &i64| {
         let ns = to_us(*value).saturating_mul(1000);
@@ -326,7 +326,7 @@ fn timestamps(
     }))
 }
 
-/// What is added to UTC: `+02`, `-03:30`, `+00:53:28`.
+/// A UTC offset: `+02`, `-03:30`, `+00:53:28`.
 fn write_offset(seconds: i32, out: &mut BytesMut) {
     let sign = if seconds < 0 { '-' } else { '+' };
     let all = seconds.unsigned_abs();
@@ -369,7 +369,7 @@ fn write_interval(months: i32, days: i32, us: i64, binary: bool, out: &mut Bytes
     }
 }
 
-/// An array of one dimension.
+/// Appends a one-dimensional array.
 fn write_array(
     values: &ValueEncoder,
     rows: std::ops::Range<usize>,

@@ -1,4 +1,4 @@
-//! Encoded values come back, and damage is an error.
+//! Encoded values decode to themselves, and damage is an error.
 
 use super::*;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ fn come_back(values: &ColumnValues, data_type: DataType) {
     let mut out = Vec::new();
     encode(values, &mut out);
     let back = decode(written(data_type), data_type, &out, values.len()).unwrap();
-    // Not-a-numbers are equal by their bits only.
+    // NaNs compare equal only by their bits.
     assert_eq!(format!("{back:?}"), format!("{values:?}"));
 }
 
@@ -72,7 +72,7 @@ fn special_floats_come_back() {
 
 #[test]
 fn runs_and_groups_of_eight_are_read() {
-    // Width 3: a run of four fives, then a group of eight of which two count.
+    // Width 3: a run of four fives, then a group of eight of which two are valid.
     let packed = [0b0010_1000, 0, 0];
     let part = [&[3, 4 << 1, 5, (1 << 1) | 1, 2], &packed[..]].concat();
     let bytes = [&[part.len() as u8], &part[..]].concat();

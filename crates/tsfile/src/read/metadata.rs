@@ -1,4 +1,4 @@
-//! What stands behind the rows of a file: schemas, and the index from devices to their chunks.
+//! The data after the rows of a file: schemas, and the index from devices to their chunks.
 
 use crate::bytes::{Cursor, TsFileBytes as _};
 use crate::error::{PartError, PartResult};
@@ -7,7 +7,7 @@ use crate::statistics;
 use crate::values::{ColumnCategory, ColumnSchema, DeviceId, TsFileTableSchema};
 use std::sync::Arc;
 
-/// The versions that are read.
+/// The versions that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileVersion {
     /// Devices are paths.
@@ -16,20 +16,20 @@ pub enum FileVersion {
     V4,
 }
 
-/// What the node of an index leads to.
+/// The kind of an index node's children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeKind {
-    /// To nodes of devices.
+    /// Nodes of devices.
     InternalDevice,
-    /// To a device's node of measurements.
+    /// A device's node of measurements.
     LeafDevice,
-    /// To nodes of measurements.
+    /// Nodes of measurements.
     InternalMeasurement,
-    /// To the metadata of series.
+    /// The metadata of series.
     LeafMeasurement,
 }
 
-/// A node of the index: where its children begin, and where the last of them ends.
+/// A node of the index: the start of each child, and the end of the last one.
 #[derive(Debug)]
 pub(super) struct IndexNode<K> {
     pub(super) children: Vec<(K, u64)>,
@@ -62,7 +62,7 @@ impl<K> IndexNode<K> {
         })
     }
 
-    /// The bytes that child `at` takes: its offset and its length.
+    /// The bytes of child `at`: offset and length.
     pub(super) fn child(&self, at: usize) -> PartResult<(u64, u64)> {
         const ORDER: PartError =
             PartError::Wrong("the children of a node of the index are in no order");
@@ -82,7 +82,7 @@ pub(super) fn device_node(
     IndexNode::parse(cursor, |cursor| device(cursor, version))
 }
 
-/// A node of measurements; their names stand again in their metadata.
+/// Parses a node of measurements; their names are repeated in their metadata.
 pub(super) fn measurement_node(cursor: &mut Cursor<'_>) -> PartResult<IndexNode<()>> {
     IndexNode::parse(cursor, |cursor| cursor.var_bytes().map(drop))
 }
@@ -104,7 +104,7 @@ fn device(cursor: &mut Cursor<'_>, version: FileVersion) -> PartResult<DeviceId>
     Ok(DeviceId::from_segments(segments))
 }
 
-/// The end of a file.
+/// The metadata at the end of a file.
 pub(super) struct FileMetadata {
     /// The roots of the index.
     pub(super) roots: Vec<IndexNode<DeviceId>>,
@@ -136,7 +136,7 @@ impl FileMetadata {
     }
 }
 
-/// The filter of series and the properties: of these only one is looked at.
+/// Skips the filter of series, and checks the one relevant property.
 fn refuse_encrypted(cursor: &mut Cursor<'_>) -> PartResult<()> {
     if cursor.is_empty() {
         return Ok(());
@@ -167,7 +167,7 @@ fn table(cursor: &mut Cursor<'_>) -> PartResult<TsFileTableSchema> {
     for _ in 0..cursor.list_count()? {
         let name = cursor.long_text()?;
         let data_type = DataType::from_number(cursor.byte()?)?;
-        // Encoding and compressor: each chunk says its own.
+        // Encoding and compressor: each chunk has its own.
         cursor.take(2)?;
         for _ in 0..cursor.i32_be()?.max(0) {
             cursor.long_bytes()?;
@@ -189,7 +189,7 @@ fn table(cursor: &mut Cursor<'_>) -> PartResult<TsFileTableSchema> {
     Ok(TsFileTableSchema { name, columns })
 }
 
-/// A series of a device: where its chunks begin.
+/// A series of a device, with the start of its chunks.
 #[derive(Debug)]
 pub(super) struct SeriesChunks {
     pub(super) name: Arc<str>,
@@ -198,7 +198,7 @@ pub(super) struct SeriesChunks {
 }
 
 impl SeriesChunks {
-    /// The bit that tells the time column of an aligned device.
+    /// The bit that marks the time column of an aligned device.
     const TIME: u8 = 0x80;
 
     pub(super) fn parse(cursor: &mut Cursor<'_>) -> PartResult<Self> {
@@ -219,7 +219,7 @@ impl SeriesChunks {
         chunks.sort_unstable();
         Ok(Self {
             name: name.into(),
-            // One library marks times by the bit, another by their type.
+            // One library marks times with the bit, another with their type.
             is_time: mask & Self::TIME != 0 || number == VECTOR,
             chunks,
         })

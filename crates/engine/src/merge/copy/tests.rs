@@ -1,4 +1,4 @@
-//! Merges that hand on whole pages give the same rows as those that do not.
+//! Merges that pass on whole pages return the same rows as those that do not.
 
 use super::super::testing::{
     COLUMNS, TABLE, TestRows, TestSource, listed, naive, open_segment, tombstone,
@@ -40,7 +40,7 @@ fn test_sources() -> impl Strategy<Value = Vec<TestSource>> {
     })
 }
 
-/// The rows of a merge that lets pages be copied, and how many of them came in pages.
+/// The rows of a merge that may copy pages, and how many of them came in pages.
 fn pieces(given: &[TestSource], tombstones: &[Arc<Tombstone>]) -> (TestRows, usize) {
     let fs: Arc<dyn LogStore> = Arc::new(SimFs::new(3));
     let options = SegmentOptions { row_group_rows: 24 };
