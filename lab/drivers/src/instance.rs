@@ -85,6 +85,10 @@ impl Instance {
 
 /// Whether no value is less than it was `before`: rows that were there are there again.
 #[must_use]
+#[expect(
+    clippy::ptr_arg,
+    reason = "it compares states of Instance::restart, which are vectors"
+)]
 pub fn no_less<V: PartialOrd>(now: &Vec<V>, before: &Vec<V>) -> bool {
     now.iter().zip(before).all(|(now, before)| now >= before)
 }
