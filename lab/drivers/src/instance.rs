@@ -89,6 +89,10 @@ impl Instance {
     reason = "`restart` takes it as it is, for states that are vectors"
 )]
 #[must_use]
+#[expect(
+    clippy::ptr_arg,
+    reason = "it compares states of Instance::restart, which are vectors"
+)]
 pub fn no_less<V: PartialOrd>(now: &Vec<V>, before: &Vec<V>) -> bool {
     now.iter().zip(before).all(|(now, before)| now >= before)
 }
