@@ -366,7 +366,7 @@ impl Shard {
     }
 
     /// Removes the files of an edit that the manifest surely does not have.
-    fn remove_new(&self, edit: &ManifestEdit) {
+    pub fn remove_new(&self, edit: &ManifestEdit) {
         for meta in &edit.added {
             if edit.removed.contains(&meta.id) {
                 continue;
