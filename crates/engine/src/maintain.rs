@@ -175,9 +175,17 @@ impl Shard {
             progress: &progress,
         };
         let done = run(plan, &inputs, &tombstones, tables, &context).and_then(|edit| {
-            let written = edit.as_ref().map(|edit| edit.added.len());
-            edit.map_or(Ok(()), |edit| self.install(edit, false))
-                .map(|()| written)
+            let Some(edit) = edit else {
+                return Ok(None);
+            };
+            let written = edit.added.len();
+            // What it leaves out may have been deleted by a delete that a loss of power still takes:
+            // the cells that the delete touched must then stay touched.
+            if let Err(error) = self.context.rollups.persist() {
+                self.remove_new(&edit);
+                return Err(error);
+            }
+            self.install(edit, false).map(|()| Some(written))
         });
         let state = match &done {
             Ok(Some(_)) => CompactionState::Done,

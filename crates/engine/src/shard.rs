@@ -365,7 +365,7 @@ impl Shard {
     }
 
     /// Removes the files of an edit that is certainly not in the manifest.
-    fn remove_new(&self, edit: &ManifestEdit) {
+    pub fn remove_new(&self, edit: &ManifestEdit) {
         for meta in &edit.added {
             if edit.removed.contains(&meta.id) {
                 continue;

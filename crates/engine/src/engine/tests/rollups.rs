@@ -70,7 +70,9 @@ fn check(engine: &Engine, rollup: TableId, told: &ToldRows, when: &str) {
         let is_known = start < progress.through_ns && !progress.touched.contains(start);
         assert!(
             !is_known || told.get(cell) == now.get(cell),
-            "{when}: cell {cell} of {progress:?}"
+            "{when}: cell {cell} of {progress:?}: told {:?}, now {:?}",
+            told.get(cell),
+            now.get(cell)
         );
     }
 }
@@ -174,7 +176,8 @@ fn a_rollup_tells_of_nothing_that_a_loss_of_power_takes() {
         durability: Durability::Os,
         ..options()
     };
-    for seed in 100..=116 {
+    // In history 174 a compaction applies a delete, which a loss of power then takes.
+    for seed in (100..=116).chain([174]) {
         history(seed, &lazy);
     }
 }
